@@ -1,0 +1,312 @@
+// bloomery dedup: the first occurrence of each line, in order, in a few bits a line.
+//
+//   $ bloomery dedup urls.txt > distinct.txt
+//   bloomery: 100,000,000 keys at 0.01 %: 314 MiB (split_block, 26.34 bits a key); expects to drop 1,143 distinct lines wrongly
+//   bloomery: 100,000,000 lines in, 62,304,112 out, 37,695,888 dropped; expected wrongly dropped: 84 lines (0.00013 %)
+//
+// With --state the filter is a file and remembers from run to run. It never runs ahead of the output: a line's bits are set
+// only after the line is written (and on disk, if the output is a regular file), so a killed run repeats lines but
+// loses none.
+#include "dedup.hpp"
+
+#include "hash_set.hpp"
+#include "numbers.hpp"
+#include "signals.hpp"
+
+#include <bloomery/error.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+namespace bloomery::cli {
+namespace {
+
+constexpr double default_rate = 1e-4;
+
+// Lines written but not yet in the state file: bounded in number for memory, in bytes so that a killed run repeats little.
+constexpr std::size_t most_pending = std::size_t{512} << 10;
+constexpr std::uint64_t most_pending_bytes = std::uint64_t{64} << 20;
+
+std::uint64_t lines_to_expect(const dedup_options& options) {
+  if (options.wanted.capacity) return *options.wanted.capacity;
+  if (!can_reread(options.inputs)) {
+    throw error(errc::invalid_argument, {"a pipe cannot be counted beforehand", "-n", "the number of distinct lines to expect",
+                                         "none", "say -n 100M, or more to be safe, or name a file"});
+  }
+  return std::max<std::uint64_t>(count_lines(options.inputs), 1);
+}
+
+// The rate whose expected losses, integrated over the fill, are `share` of n distinct lines.
+double rate_for_losses(const dedup_options& options, std::uint64_t n, double share) {
+  making_options wanted = options.wanted;
+  const auto lost = [&](double log_rate) {
+    wanted.rate = std::exp(log_rate);
+    return losses_between(params_for(wanted, n, default_rate), 0, n) / static_cast<double>(n);
+  };
+  // Losses lie below n * rate and above n * rate / (probes + 1), roughly: 2^-10 .. 1 of the rate brackets them.
+  double low = std::log(share);
+  double high = std::min(std::log(share) + 7, std::log(0.5));
+  if (!(low < high)) return share;
+  for (int i = 0; i < 40; ++i) {
+    const double middle = (low + high) / 2;
+    (lost(middle) <= share ? low : high) = middle;
+  }
+  return std::exp(low);
+}
+
+params params_of(const dedup_options& options, std::uint64_t n) {
+  if (!options.max_loss) return params_for(options.wanted, n, default_rate);
+  if (options.wanted.rate) {
+    throw error(errc::invalid_argument, {"two promises", "--max-loss", "", "", "give -p or --max-loss"});
+  }
+  return params_for(options.wanted, n, rate_for_losses(options, n, *options.max_loss));
+}
+
+// Output by appending (>>) after a run that was killed inside a line: without an end the next line would be glued to it.
+void end_torn_line(output& out, char line_end) {
+  struct stat status {};
+  if (!out.regular_file() || ::fstat(out.fd(), &status) != 0 || status.st_size == 0) return;
+  if ((::fcntl(out.fd(), F_GETFL) & O_APPEND) == 0 && ::lseek(out.fd(), 0, SEEK_CUR) != status.st_size) return;
+  const int copy = ::open(("/proc/self/fd/" + std::to_string(out.fd())).c_str(), O_RDONLY | O_CLOEXEC);
+  if (copy < 0) return;
+  char last = line_end;
+  const bool known = ::pread(copy, &last, 1, status.st_size - 1) == 1;
+  ::close(copy);
+  if (!known || last == line_end) return;
+  say("note: the output ended within a line; the line is ended here");
+  out.write({&line_end, 1});
+}
+
+// One pass in memory: a line goes out if its key is certainly new.
+class memory_dedup {
+ public:
+  explicit memory_dedup(const params& p) : filter_(p) {}
+
+  any_filter& filter() { return filter_; }
+
+  template <class Keep, class Drop>
+  void take(key_batch& batch, Keep keep, Drop drop) {
+    insert(filter_, batch);
+    for (std::size_t i = 0; i < batch.lines.size(); ++i) {
+      if (batch.is_new[i] != 0) keep(batch.lines[i]);
+      else drop(batch.lines[i]);
+    }
+  }
+
+  void commit(output&) {}
+  void finish(output& out) { out.flush(); }
+
+ private:
+  any_filter filter_;
+};
+
+// The same against a file. New lines are remembered exactly until they are written, then their bits are set.
+class state_dedup {
+ public:
+  explicit state_dedup(any_filter filter) : filter_(std::move(filter)), seen_(most_pending) {}
+
+  any_filter& filter() { return filter_; }
+
+  template <class Keep, class Drop>
+  void take(key_batch& batch, Keep keep, Drop drop) {
+    look_up(filter_, batch);
+    for (std::size_t i = 0; i < batch.lines.size(); ++i) {
+      const key_hash hash = batch.hashes[i];
+      if (batch.may_contain(i) || !seen_.insert(hash)) {
+        drop(batch.lines[i]);
+        continue;
+      }
+      keep(batch.lines[i]);
+      pending_.push_back(hash);
+      pending_bytes_ += batch.lines[i].size() + 1;
+    }
+  }
+
+  // A batch never holds more lines than still fit: see enough_pending().
+  void commit(output& out) {
+    if (pending_.size() >= most_pending / 2 || pending_bytes_ >= most_pending_bytes) write_down(out);
+  }
+
+  void finish(output& out) {
+    write_down(out);
+    filter_.close();
+  }
+
+ private:
+  void write_down(output& out) {
+    out.sync();
+    filter_.insert_hashes(pending_);
+    pending_.clear();
+    pending_bytes_ = 0;
+    seen_.clear();
+  }
+
+  any_filter filter_;
+  hash_set seen_;
+  std::vector<key_hash> pending_;
+  std::uint64_t pending_bytes_ = 0;
+};
+
+struct totals {
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
+};
+
+template <class Dedup>
+bool run(const dedup_options& options, Dedup& dedup, output& out, output* suspects, totals& lines) {
+  const std::uint64_t capacity = dedup.filter().capacity();
+  const char line_end = options.inputs.line_end();
+  bool warned = capacity == 0;
+  line_writer kept(out, line_end);
+  const pass_options pass{options.common.threads,
+                          options.common.progress && !options.common.quiet && !out.watched(), "dedup"};
+  const bool finished = for_each_batch(
+      dedup.filter(), options.inputs, pass, [](key_batch&) {},
+      [&](key_batch& batch) {
+        dedup.take(
+            batch,
+            [&](std::string_view line) {
+              kept.add(line);
+              ++lines.out;
+            },
+            [&](std::string_view line) {
+              if (suspects == nullptr) return;
+              suspects->write(line);
+              suspects->write({&line_end, 1});
+            });
+        kept.finish(batch.text.text().data() + batch.text.size);
+        lines.in += batch.lines.size();
+        if (out.watched() || batch.text.may_wait) out.flush();
+        dedup.commit(out);
+        if (!warned && dedup.filter().size() > capacity) {
+          warned = true;
+          say(fmt::format("warning: more distinct lines than the {} the filter was made for; error now {}; give a larger -n",
+                          count_text(capacity), rate_text(dedup.filter().false_positive_rate())));
+        }
+        return true;
+      });
+  dedup.finish(out);
+  if (suspects != nullptr) suspects->flush();
+  return finished;
+}
+
+any_filter open_state(const dedup_options& options) {
+  if (!std::filesystem::exists(options.state)) {
+    const params p = params_of(options, lines_to_expect(options));
+    return any_filter::create(options.state, p);
+  }
+  any_filter filter = any_filter::open(options.state, access::read_write, check::header, wait_for_writer);
+  if (!options.common.quiet) say_if_dirty(options.state, *filter.opened_from());
+  if (!filter.uses_hashes()) {
+    throw error(errc::incompatible, {"dedup keeps its state in a filter with a layout", options.state, "a layout",
+                                     kind_text(filter.parameters()), "choose another file, or remove this one"});
+  }
+  return filter;
+}
+
+void say_before(const dedup_options& options, const params& p, std::uint64_t already, double expected) {
+  if (options.common.quiet) return;
+  const std::string so_far = already == 0 ? "" : fmt::format(", {} of them taken", count_text(already));
+  say(fmt::format("{}{}; {}", size_text(p), so_far,
+                  options.exact ? "suspects are looked at again, nothing is lost"
+                                : fmt::format("expects to drop {} distinct lines wrongly while it fills up",
+                                              count_text(static_cast<std::uint64_t>(std::llround(expected))))));
+}
+
+void say_after(const dedup_options& options, const dedup_result& r) {
+  const std::uint64_t dropped = r.lines_in - r.lines_out;
+  if (options.common.json) {
+    const nlohmann::ordered_json result = {{"lines_in", r.lines_in},       {"lines_out", r.lines_out},
+                                           {"dropped", dropped},           {"expected_wrongly_dropped", r.expected_losses},
+                                           {"rescued", r.rescued},         {"exact", options.exact},
+                                           {"complete", r.finished}};
+    std::fputs((result.dump() + "\n").c_str(), stderr);
+    return;
+  }
+  if (options.common.quiet) return;
+  const std::string lost =
+      options.exact ? fmt::format("none wrongly; {} false alarms of the filter were kept", count_text(r.rescued))
+                    : fmt::format("expected wrongly dropped: {:.3g} lines ({} of the distinct)", r.expected_losses,
+                                  share_text(r.expected_losses, static_cast<double>(r.lines_out) + r.expected_losses));
+  say(fmt::format("{}{} lines in, {} out, {} dropped; {}", r.finished ? "" : "interrupted: ", count_text(r.lines_in),
+                  count_text(r.lines_out), count_text(dropped), lost));
+}
+
+dedup_result dedup_in_memory(const dedup_options& options, output& out, output* suspects) {
+  const std::uint64_t n = lines_to_expect(options);
+  const params p = params_of(options, n);
+  say_before(options, p, 0, losses_between(p, 0, p.capacity));
+  memory_dedup dedup(p);
+  totals lines;
+  dedup_result result;
+  result.finished = run(options, dedup, out, suspects, lines);
+  result.lines_in = lines.in;
+  result.lines_out = lines.out;
+  result.expected_losses = losses_between(p, 0, distinct_keys(p, lines.out, true, 0));
+  return result;
+}
+
+dedup_result dedup_with_state(const dedup_options& options, output& out, output* suspects) {
+  state_dedup dedup(open_state(options));
+  const params p = dedup.filter().parameters();
+  const std::uint64_t before = dedup.filter().size();
+  say_before(options, p, before, losses_between(p, before, std::max(p.capacity, before)));
+  end_torn_line(out, options.inputs.line_end());
+  totals lines;
+  dedup_result result;
+  result.finished = run(options, dedup, out, suspects, lines);
+  result.lines_in = lines.in;
+  result.lines_out = lines.out;
+  result.expected_losses = losses_between(p, before, distinct_keys(p, before + lines.out, true, 0));
+  return result;
+}
+
+dedup_result dedup_with_second_look(const dedup_options& options, output& out, output* suspects) {
+  if (!options.state.empty()) {
+    throw error(errc::invalid_argument, {"--exact compares lines, and a state file has none of earlier runs", "--exact", "",
+                                         "", "leave out --state or --exact"});
+  }
+  input_options inputs = options.inputs;
+  std::optional<temporary_file> text;
+  const std::string room = fmt::format("in {}, where {} are free", temporary_file::folder(),
+                                       bytes_text(temporary_file::room()));
+  if (!name_standard_input(inputs)) {
+    if (!options.common.quiet) say("--exact reads its input three times: a copy of the pipe is kept " + room);
+    text.emplace(spool_text(inputs));
+    inputs.files = {text->path()};
+  }
+  const text_size size = measure_text(inputs);
+  if (!options.common.quiet) {
+    say(fmt::format("--exact may need {} of disk, if most lines are repeated, {}",
+                    bytes_text(size.bytes + size.lines * exact_bytes_a_line), room));
+  }
+  const std::uint64_t lines = std::max<std::uint64_t>(size.lines, 1);
+  const params p = params_of(options, options.wanted.capacity.value_or(lines));
+  say_before(options, p, 0, 0);
+  return dedup_exactly(options, p, inputs, lines, out, suspects);
+}
+
+}  // namespace
+
+exit_status dedup(const dedup_options& options) {
+  check_promise(options.wanted);
+  output out(STDOUT_FILENO, "standard output");
+  std::unique_ptr<output_file> suspects;
+  if (!options.suspects.empty()) suspects = std::make_unique<output_file>(options.suspects);
+  output* const to = suspects ? &suspects->lines() : nullptr;
+  const dedup_result result = options.exact            ? dedup_with_second_look(options, out, to)
+                              : options.state.empty() ? dedup_in_memory(options, out, to)
+                                                      : dedup_with_state(options, out, to);
+  say_after(options, result);
+  return exit_status::found;
+}
+
+}  // namespace bloomery::cli

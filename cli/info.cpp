@@ -1,0 +1,98 @@
+// bloomery info FILTER: all that the file knows, and what follows from it.
+#include "commands.hpp"
+#include "numbers.hpp"
+#include "output.hpp"
+
+#include <bloomery/any_filter.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace bloomery::cli {
+namespace {
+
+nlohmann::ordered_json number_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+nlohmann::ordered_json name_or_null(const std::string& name) {
+  return name.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(name);
+}
+
+}  // namespace
+
+exit_status info(const info_options& options) {
+  const any_filter filter = any_filter::open(options.filter);
+  const file_info& file = *filter.opened_from();
+  const params& p = filter.parameters();
+  const inspection pages = options.check_pages ? inspect(options.filter, check::payload) : inspection{};
+
+  const double fill = filter.fill_ratio();
+  const double estimate = filter.approximate_size();
+  const std::uint64_t keys = distinct_keys(p, file.inserted, file.clean, estimate);
+  const double rate_now = filter.false_positive_rate(keys);
+  const std::uint64_t limit = keys_within(p, p.target_rate);
+  const std::uint64_t left = limit > keys ? limit - keys : 0;
+
+  output out(STDOUT_FILENO, "standard output");
+  if (options.json) {
+    nlohmann::ordered_json result = {{"filter", options.filter},
+                                     {"layout", name_or_null(p.layout)},
+                                     {"scheme", name_or_null(p.scheme)},
+                                     {"hash", name_or_null(p.hash)},
+                                     {"keys", name_of(p.keys)},
+                                     {"seed", p.seed},
+                                     {"bits", p.geometry.bits},
+                                     {"bytes", filter.byte_size()},
+                                     {"file_bytes", file.file_bytes},
+                                     {"probes", p.geometry.probes},
+                                     {"capacity", p.capacity},
+                                     {"target_rate", p.target_rate},
+                                     {"inserted", file.inserted},
+                                     {"estimated_keys", number_or_null(estimate)},
+                                     {"fill", fill},
+                                     {"rate_now", rate_now},
+                                     {"keys_left", left},
+                                     {"clean", file.clean},
+                                     {"note", file.metadata}};
+    if (options.check_pages) result["problems"] = pages.problems;
+    // Notes are anyone's bytes: what is no UTF-8 is shown as such.
+    out.write(result.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  } else {
+    const auto line = [&](const char* name, const std::string& value) { out.write(fmt::format("{:<14}{}\n", name, value)); };
+    line("filter", options.filter);
+    line("kind", p.scheme.empty() ? fmt::format("{}, hash {}, keys {}", p.layout, p.hash, name_of(p.keys))
+                                  : "scheme " + p.scheme);
+    if (p.seed != 0) line("seed", std::to_string(p.seed));
+    line("size", fmt::format("{} ({} bits, {} probes a key)", bytes_text(filter.byte_size()),
+                             count_text(p.geometry.bits), p.geometry.probes));
+    line("made for", p.capacity == 0 ? "an unknown number of keys"
+                                     : fmt::format("{} keys at {}", count_text(p.capacity), rate_text(p.target_rate)));
+    line("inserted", fmt::format("{} keys, as counted", count_text(file.inserted)));
+    line("estimated", std::isfinite(estimate)
+                          ? fmt::format("{} distinct keys, from the bits", count_text(static_cast<std::uint64_t>(
+                                                                              std::llround(estimate))))
+                          : "no longer possible: all bits are set");
+    line("fill", fmt::format("{:.1f} % of the bits", fill * 100));
+    line("error now", rate_text(rate_now));
+    line("keys left", p.target_rate == 0 ? "unknown"
+                      : left > 0         ? fmt::format("{} until the error passes {}", count_text(left), rate_text(p.target_rate))
+                      : rate_now <= p.target_rate * 1.01 ? "none: it is full, and keeps its promise so far"
+                                         : fmt::format("none: the promise of {} is broken", rate_text(p.target_rate)));
+    line("state", file.clean ? "clean" : "not closed cleanly: a writer is at work, or was killed; the count is out of date");
+    if (!file.metadata.empty()) line("note", file.metadata);
+    if (options.check_pages) {
+      line("pages", pages.problems.empty() ? "all match their checksums" : "");
+      for (const std::string& problem : pages.problems) out.write("  " + problem + "\n");
+    }
+  }
+  out.flush();
+  return pages.problems.empty() ? exit_status::found : exit_status::nothing;
+}
+
+}  // namespace bloomery::cli

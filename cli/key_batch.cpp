@@ -1,0 +1,90 @@
+#include "key_batch.hpp"
+
+#include "pipeline.hpp"
+#include "signals.hpp"
+
+#include <bloomery/error.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <string>
+
+namespace bloomery::cli {
+namespace {
+
+std::uint64_t integer_of(std::string_view key, const std::string& source) {
+  std::uint64_t value = 0;
+  const auto [end, problem] = std::from_chars(key.data(), key.data() + key.size(), value);
+  if (problem != std::errc() || end != key.data() + key.size()) {
+    std::string shown(key.substr(0, 60));
+    if (shown.size() < key.size()) shown += "...";
+    throw error(errc::invalid_argument, {"the filter's keys are integers", source == "-" ? "standard input" : source,
+                                         "a whole number from 0 to 2^64-1 on each line", "'" + shown + "'", ""});
+  }
+  return value;
+}
+
+void cut_and_hash(const any_filter& filter, const input_options& inputs, key_batch& batch) {
+  cut_lines(batch.text.text(), inputs.line_end(), batch.lines);
+  if (keys_are_lines(inputs)) {
+    batch.keys = batch.lines;
+  } else {
+    cut_keys(batch.lines, inputs, batch.cut);
+    batch.keys = batch.cut;
+  }
+  if (filter.parameters().keys == key_kind::u64le) {
+    batch.integers.clear();
+    for (const std::string_view key : batch.keys) batch.integers.push_back(integer_of(key, *batch.text.source));
+  }
+  if (!filter.uses_hashes()) return;
+  batch.hashes.resize(batch.keys.size());
+  if (filter.parameters().keys == key_kind::u64le) {
+    filter.hash(std::span<const std::uint64_t>(batch.integers), batch.hashes);
+  } else {
+    filter.hash(batch.keys, batch.hashes);
+  }
+}
+
+// Reading all bits ten times a second would cost more than the work: the fill follows from the count.
+double expected_fill(const any_filter& filter) {
+  const geometry& g = filter.parameters().geometry;
+  return -std::expm1(-static_cast<double>(filter.size()) * g.probes / static_cast<double>(g.bits));
+}
+
+}  // namespace
+
+void insert(any_filter& filter, key_batch& batch) {
+  batch.is_new.resize(batch.keys.size());
+  if (filter.uses_hashes()) filter.insert_hashes(batch.hashes, batch.is_new);
+  else filter.insert(batch.keys, batch.is_new);
+}
+
+void look_up(const any_filter& filter, key_batch& batch) {
+  batch.maybe.resize((batch.keys.size() + 63) / 64);
+  if (filter.uses_hashes()) filter.may_contain_hashes(batch.hashes, batch.maybe);
+  else filter.may_contain(batch.keys, batch.maybe);
+}
+
+bool for_each_batch(const any_filter& filter, const input_options& inputs, const pass_options& options,
+                    const std::function<void(key_batch&)>& prepare, const std::function<bool(key_batch&)>& finish) {
+  reader source(inputs);
+  progress bar(options.show_progress, options.verb);
+  std::uint64_t keys = 0;
+  run_pipeline<key_batch>(
+      options.threads, [&](key_batch& batch) { return source.next(batch.text); },
+      [&](key_batch& batch) {
+        cut_and_hash(filter, inputs, batch);
+        prepare(batch);
+      },
+      [&](key_batch& batch) {
+        const bool go_on = finish(batch);
+        keys += batch.keys.size();
+        if (bar.due()) {
+          bar.show({keys, source.bytes_read(), source.bytes_total(), expected_fill(filter), filter.false_positive_rate()});
+        }
+        return go_on;
+      });
+  return stop_signal() == 0;
+}
+
+}  // namespace bloomery::cli

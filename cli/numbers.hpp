@@ -1,0 +1,28 @@
+// Numbers as people write them, in and out: 100M, 64MiB, 1%, 1e-4, "1 in 1000".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace bloomery::cli {
+
+/// A count: "100", "1_000_000", "100M", "2.5k", "1e9". k, M, G, T are powers of 1000.
+/// @throws error invalid_argument: not a whole number from 0 to 2^63; `option` names the culprit
+std::uint64_t parse_count(const std::string& text, const std::string& option);
+
+/// A size in bits: "8Mbit" and a bare number are bits; "64MiB", "64MB", "500kB", "10B" are bytes, in powers of 1024 with an
+/// i and of 1000 without.
+/// @throws error invalid_argument
+std::uint64_t parse_bits(const std::string& text, const std::string& option);
+
+/// A probability: "0.01", "1e-4", "1%", "1 in 1000", "1/1000".
+/// @throws error invalid_argument: not above 0 and below 1
+double parse_rate(const std::string& text, const std::string& option);
+
+std::string count_text(std::uint64_t count);            ///< 1,234,567
+std::string bytes_text(std::uint64_t bytes);            ///< 114 MiB, three digits
+std::string rate_text(double rate);                     ///< 1.05 %, 0.0128 %, 9.99e-06
+std::string share_text(double part, double whole);      ///< "12.3 %"; "-" when whole is 0
+
+}  // namespace bloomery::cli

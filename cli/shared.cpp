@@ -1,0 +1,132 @@
+// What commands say alike; declared in commands.hpp.
+#include "commands.hpp"
+#include "numbers.hpp"
+#include "signals.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/split_block.hpp>
+#include <bloomery/sizing.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace bloomery::cli {
+
+void say(const std::string& text) { std::fputs(("bloomery: " + text + "\n").c_str(), stderr); }
+
+void say_if_dirty(const std::string& path, const file_info& info) {
+  if (info.clean) return;
+  say(path + ": note: not closed cleanly (a writer is at work, or was killed); its keys are all there, its count of keys "
+             "is estimated");
+}
+
+void wait_for_writer(const std::string& path) {
+  if (stop_signal() != 0) throw interrupted();
+  say(path + ": waiting for another process that is writing it");
+}
+
+std::string kind_text(const params& p) { return p.scheme.empty() ? p.layout : "scheme " + p.scheme; }
+
+std::string size_text(const params& p) {
+  const double bits_a_key = static_cast<double>(p.geometry.bits) / static_cast<double>(p.capacity);
+  return fmt::format("{} keys at {}: {} ({}, {:.4g} bits a key)", count_text(p.capacity), rate_text(p.target_rate),
+                     bytes_text(bytes_for(p.geometry.bits)), kind_text(p), bits_a_key);
+}
+
+params params_for(const making_options& wanted, std::uint64_t capacity, double default_rate) {
+  params p;
+  p.layout = wanted.layout;
+  p.scheme = wanted.scheme;
+  p.hash = wanted.hash;
+  p.keys = wanted.keys;
+  p.seed = wanted.seed;
+  p.capacity = capacity;
+  if (!wanted.bits) {
+    if (wanted.probes) {
+      throw error(errc::invalid_argument, {"a number of probes needs a number of bits here", "-k", "", "",
+                                           "add -m, or leave -k out"});
+    }
+    p.target_rate = wanted.rate.value_or(default_rate);
+    return complete(p);
+  }
+  if (wanted.rate) {
+    throw error(errc::invalid_argument, {"size and error rate cannot both be chosen", "-m", "", "",
+                                         "give -m or -p; the other follows"});
+  }
+  if (p.layout.empty() && p.scheme.empty()) p.layout = "classic";
+  p.geometry.bits = *wanted.bits;
+  if (p.layout == split_block::name) {
+    p.geometry = {*wanted.bits / split_block::block_bits * split_block::block_bits, split_block::lanes};
+  }
+  if (wanted.probes) {
+    p.geometry.probes = static_cast<std::uint32_t>(*wanted.probes);
+  } else if (p.layout != split_block::name) {
+    p.geometry.probes = classic::best_probes(*wanted.bits, capacity);
+  }
+  return complete(p);
+}
+
+void check_promise(const making_options& wanted) {
+  if (wanted.capacity && *wanted.capacity == 0) {
+    throw error(errc::invalid_argument, {"a filter is made for at least one key", "-n", "1 or more", "0", ""});
+  }
+  if (wanted.bits && *wanted.bits == 0) {
+    throw error(errc::invalid_argument, {"a filter has at least one bit", "-m", "1 or more", "0", ""});
+  }
+  if (wanted.probes && (*wanted.probes == 0 || *wanted.probes > max_probes)) {
+    throw error(errc::invalid_argument,
+                {"probes of a filter", "-k", "1 to 255", std::to_string(*wanted.probes), ""});
+  }
+}
+
+temporary_file spool_text(const input_options& inputs) {
+  temporary_file text;
+  reader source(inputs);
+  for (chunk piece; source.next(piece);) {
+    text.append(piece.text());
+    if (piece.text().back() != inputs.line_end()) text.append(std::string(1, inputs.line_end()));
+  }
+  if (stop_signal() != 0) throw interrupted();
+  text.rewind();
+  return text;
+}
+
+double losses_between(const params& p, std::uint64_t from, std::uint64_t to) {
+  const auto rate = [&](std::uint64_t keys) { return false_positive_rate(p, from + keys); };
+  return to > from ? expected_losses(to - from, rate) : 0;
+}
+
+std::uint64_t distinct_keys(const params& p, std::uint64_t inserted, bool clean, double estimate) {
+  if (clean && false_positive_rate(p, inserted) < 0.5) {
+    double keys = static_cast<double>(inserted);
+    for (int i = 0; i < 20; ++i) {
+      const double next =
+          static_cast<double>(inserted) + losses_between(p, 0, static_cast<std::uint64_t>(std::llround(keys)));
+      if (std::abs(next - keys) < 0.5) break;
+      keys = next;
+    }
+    return static_cast<std::uint64_t>(std::llround(keys));
+  }
+  const double known = std::min(estimate, 0x1p62);  // infinite once all bits are set
+  return std::max(inserted, static_cast<std::uint64_t>(std::llround(known)));
+}
+
+std::uint64_t keys_within(const params& p, double rate) {
+  std::uint64_t within = 0;
+  std::uint64_t beyond = 1;
+  while (beyond < (std::uint64_t{1} << 62) && false_positive_rate(p, beyond) <= rate) {
+    within = beyond;
+    beyond *= 2;
+  }
+  while (beyond - within > 1) {
+    const std::uint64_t middle = within + (beyond - within) / 2;
+    (false_positive_rate(p, middle) <= rate ? within : beyond) = middle;
+  }
+  return within;
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,110 @@
+// any_filter: the same filter as filter<>, with layout or scheme, hash and keys chosen at run time, from params or a file.
+//
+// Batches cost one indirect call. The same params give the same bytes as filter<>.
+#pragma once
+
+#include <bloomery/key_hash.hpp>
+#include <bloomery/mapped_storage.hpp>
+#include <bloomery/params.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace bloomery {
+
+/// A Bloom filter whose kind is known at run time.
+///
+/// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
+///
+/// Example:
+///     any_filter seen(complete({.layout = "classic", .capacity = 1000, .target_rate = 0.001}));
+///     assert(seen.insert("Madrid"));
+///     assert(seen.may_contain("Madrid"));
+///     assert(!seen.may_contain("Berlin"));
+class any_filter {
+ public:
+  /// An empty filter on the heap. Empty fields of `p` are completed as by complete().
+  /// @throws error  invalid_argument, too_large
+  explicit any_filter(params p);
+
+  /// A filter file in place; see mapped_storage::open.
+  /// @throws error  as mapped_storage::open; incompatible: a layout, scheme or hash that this library does not have
+  static any_filter open(const std::string& path, access mode = access::read_only, check what = check::header,
+                         mapped_storage::on_wait waiting = {});
+
+  /// A new empty filter file, mapped for writing; see mapped_storage::create.
+  static any_filter create(const std::string& path, params p, const std::string& metadata = {}, bool reserve = true);
+
+  /// A filter file read into the heap, every page checked. @throws error as open(); damaged
+  static any_filter load(const std::string& path);
+
+  any_filter(any_filter&&) noexcept;
+  any_filter& operator=(any_filter&&) noexcept;
+  ~any_filter();
+
+  /// Writes the filter as a file, whole or not at all. @throws error as save_file
+  void save(const std::string& path, const std::string& metadata = {}) const;
+
+  /// For a file mapped for writing: checksums, count, clean mark, sync; the filter is then as moved from.
+  /// Nothing else for the others. @throws error io
+  void close();
+
+  /// Adds a key; true: certainly new. @throws error incompatible: the filter has keys of the other kind
+  bool insert(std::string_view key);
+  bool insert(std::uint64_t key);
+
+  /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each. @throws error incompatible
+  void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
+  void insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new = {});
+
+  /// False: certainly never inserted. @throws error incompatible
+  bool may_contain(std::string_view key) const;
+  bool may_contain(std::uint64_t key) const;
+
+  /// Bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0. @throws error incompatible
+  void may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) const;
+  void may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap) const;
+
+  /// Whether keys go through a 128-bit hash, as with every layout; schemes read the key itself.
+  bool uses_hashes() const noexcept;
+
+  /// The hashes of keys, to be used with the calls below, perhaps in another thread. Requires uses_hashes().
+  void hash(std::span<const std::string_view> keys, std::span<key_hash> hashes) const;
+  void hash(std::span<const std::uint64_t> keys, std::span<key_hash> hashes) const;
+  void insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new = {});
+  void may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const;
+
+  /// Makes this filter the union of both; the count becomes an estimate.
+  /// @throws error incompatible: names the field that differs and both values
+  void merge(const any_filter& other);
+  bool compatible_with(const any_filter& other) const;
+
+  /// Forgets all keys.
+  void clear();
+
+  const params& parameters() const noexcept;
+  std::span<const std::uint8_t> bytes() const noexcept;
+
+  std::uint64_t capacity() const noexcept;   ///< keys it was made for
+  std::uint64_t bit_size() const noexcept;   ///< bits
+  std::uint64_t byte_size() const noexcept;  ///< bytes
+  std::uint64_t size() const noexcept;       ///< keys that were certainly new when they came
+  double fill_ratio() const noexcept;        ///< share of bits set; reads all bits
+  double approximate_size() const noexcept;  ///< distinct keys, estimated from the bits; reads all bits
+
+  double false_positive_rate(std::uint64_t keys) const;  ///< once `keys` distinct keys are in
+  double false_positive_rate() const;                    ///< now, at size() keys
+
+  /// What the header said when the filter was opened or loaded; null for one that was made in memory.
+  const file_info* opened_from() const noexcept;
+
+ private:
+  struct body;
+  explicit any_filter(std::unique_ptr<body> b) noexcept;
+  std::unique_ptr<body> body_;
+};
+
+}  // namespace bloomery

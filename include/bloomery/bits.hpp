@@ -1,0 +1,28 @@
+// Bits in bytes: cell x is byte x>>3, mask 1<<(x&7), in memory, in files and, byte for byte, on Redis.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace bloomery {
+
+/// Whether bit `x` is set.
+inline bool test_bit(const std::uint8_t* bytes, std::uint64_t x) noexcept { return (bytes[x >> 3] >> (x & 7) & 1) != 0; }
+
+/// Sets bit `x`; true if it was 0 before.
+inline bool set_bit(std::uint8_t* bytes, std::uint64_t x) noexcept {
+  std::uint8_t& byte = bytes[x >> 3];
+  const auto mask = static_cast<std::uint8_t>(1u << (x & 7));
+  const bool was_clear = (byte & mask) == 0;
+  byte |= mask;
+  return was_clear;
+}
+
+/// Number of set bits in `bytes`; reads all of them.
+///
+/// Example:
+///     const std::uint8_t bytes[] = {0x03, 0x80};
+///     assert(count_ones(bytes) == 3);
+std::uint64_t count_ones(std::span<const std::uint8_t> bytes) noexcept;
+
+}  // namespace bloomery

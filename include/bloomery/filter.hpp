@@ -1,0 +1,268 @@
+// filter<>: a Bloom filter whose key, layout, hash and storage are known to the compiler. Calls on single keys are inlined.
+//
+// Where they are known at run time only (a command line, a file of unknown making), use any_filter: same bits, same file.
+#pragma once
+
+#include <bloomery/error.hpp>
+#include <bloomery/hash.hpp>
+#include <bloomery/layout.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/split_block.hpp>
+#include <bloomery/mapped_storage.hpp>
+#include <bloomery/params.hpp>
+#include <bloomery/storage.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace bloomery {
+
+/// A set of keys that forgets which they were: may_contain() never wrongly says no, and wrongly says yes with a probability
+/// that false_positive_rate() knows exactly.
+///
+/// @tparam Key      std::string_view (any bytes) or std::uint64_t
+/// @tparam Layout   split_block (one cache line a key) or classic (least memory), or a type of your own
+/// @tparam Hash     xxh3, mix, murmur3, or a type of your own: hash_of<Hash, Key>
+/// @tparam Storage  heap_storage, span_storage or mapped_storage
+///
+/// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
+///
+/// Example:
+///     filter<> seen(1'000'000, 0.01);  // a million strings, 1 %
+///     assert(seen.insert("https://example.org/"));       // certainly new
+///     assert(!seen.insert("https://example.org/"));      // maybe seen: here, surely
+///     assert(seen.may_contain("https://example.org/"));
+///     assert(!seen.may_contain("https://example.net/"));  // certain
+template <class Key = std::string_view, layout Layout = split_block, class Hash = typename default_hash<Key>::type,
+          storage Storage = heap_storage>
+  requires hash_of<Hash, Key>
+class filter {
+ public:
+  using key_type = Key;
+
+  /// An empty filter that keeps `false_positive_rate` up to `capacity` keys.
+  /// @throws error  invalid_argument: capacity is 0, the rate is outside (0, 1); too_large: more than this machine's memory
+  filter(std::uint64_t capacity, double false_positive_rate, Hash hash = {})
+    requires std::same_as<Storage, heap_storage>
+      : filter(describe(Layout::geometry_for(capacity, false_positive_rate), capacity, false_positive_rate, hash), hash) {}
+
+  /// An empty filter of a given geometry on the heap.
+  /// @throws error  invalid_argument: not a geometry of this layout; too_large
+  explicit filter(const geometry& g, std::uint64_t capacity = 0, Hash hash = {})
+    requires std::same_as<Storage, heap_storage>
+      : filter(checked(describe(g, capacity, 0, hash)), hash) {}
+
+  /// A filter in the given storage, whose bytes are taken as they are.
+  /// @throws error  invalid_argument: not a geometry of this layout, or the storage is not bytes_for(g.bits) long
+  filter(const geometry& g, Storage bytes, std::uint64_t capacity = 0, Hash hash = {})
+      : filter(checked(describe(g, capacity, 0, hash)), std::move(bytes), hash) {}
+
+  /// Opens a filter file in place. @throws error as mapped_storage::open; incompatible: the file has another layout, hash,
+  /// kind of keys or seed than this type
+  static filter open(const std::string& path, access mode = access::read_only, check what = check::header, Hash hash = {})
+    requires std::same_as<Storage, mapped_storage>
+  {
+    mapped_storage bytes = mapped_storage::open(path, mode, what);
+    const file_info info = bytes.info();
+    filter result(matched(info.parameters, hash, path), std::move(bytes), hash);
+    if (!info.clean) result.estimate_count();
+    return result;
+  }
+
+  /// Makes an empty filter file and opens it for writing. @throws error as mapped_storage::create
+  static filter create(const std::string& path, const geometry& g, std::uint64_t capacity, Hash hash = {},
+                       bool reserve = true)
+    requires std::same_as<Storage, mapped_storage>
+  {
+    const params p = checked(describe(g, capacity, 0, hash));
+    return filter(p, mapped_storage::create(path, p, {}, reserve), hash);
+  }
+
+  /// Reads a filter file into the heap, every page checked. @throws error as load_file; incompatible as open()
+  static filter load(const std::string& path, Hash hash = {})
+    requires std::same_as<Storage, heap_storage>
+  {
+    loaded_file file = load_file(path);
+    filter result(matched(file.info.parameters, hash, path), std::move(file.bytes), hash);
+    if (!file.info.clean) result.estimate_count();
+    return result;
+  }
+
+  /// Writes the filter as a file, whole or not at all. @throws error as save_file
+  void save(const std::string& path, const std::string& metadata = {}) const {
+    save_file(path, params_, bytes(), size(), metadata);
+  }
+
+  /// Adds a key. True: it is certainly new. False: it, or keys that share its cells, came before.
+  bool insert(const Key& key) noexcept {
+    const key_hash hash = hash_(key);
+    const bool is_new = insert_cells<Layout>(storage_.data(), params_.geometry, hash);
+    if (is_new) took_new(hash);
+    return is_new;
+  }
+
+  /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each.
+  void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) noexcept {
+    assert(is_new.empty() || is_new.size() == keys.size());
+    std::array<key_hash, batch> hashes;
+    std::array<std::uint8_t, batch> fresh;
+    for (std::size_t first = 0; first < keys.size(); first += batch) {
+      const std::size_t count = std::min(batch, keys.size() - first);
+      for (std::size_t i = 0; i < count; ++i) hashes[i] = hash_(keys[first + i]);
+      insert_batch<Layout>(storage_.data(), params_.geometry, {hashes.data(), count}, fresh.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        if (fresh[i] != 0) took_new(hashes[i]);
+      }
+      if (!is_new.empty()) std::copy_n(fresh.begin(), count, is_new.begin() + static_cast<std::ptrdiff_t>(first));
+    }
+  }
+
+  /// False: the key was certainly never inserted. True: it probably was.
+  bool may_contain(const Key& key) const noexcept {
+    return has_cells<Layout>(storage_.data(), params_.geometry, hash_(key));
+  }
+
+  /// Looks keys up: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
+  /// `bitmap` has at least ceil(keys.size() / 64) words.
+  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const noexcept {
+    assert(bitmap.size() >= (keys.size() + 63) / 64);
+    std::array<key_hash, batch> hashes;
+    for (std::size_t first = 0; first < keys.size(); first += batch) {
+      const std::size_t count = std::min(batch, keys.size() - first);
+      for (std::size_t i = 0; i < count; ++i) hashes[i] = hash_(keys[first + i]);
+      has_batch<Layout>(storage_.data(), params_.geometry, {hashes.data(), count}, bitmap.data() + first / 64);
+    }
+  }
+
+  /// Makes this filter the union: it then answers yes for every key of either. The count becomes an estimate.
+  /// @throws error incompatible: names the field that differs and both values
+  template <class OtherStorage>
+  void merge(const filter<Key, Layout, Hash, OtherStorage>& other) {
+    const std::string reason = difference(params_, other.parameters());
+    if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
+    for (std::uint64_t i = 0; i < storage_.size(); ++i) storage_.data()[i] |= other.bytes()[i];
+    changed_everywhere();
+    estimate_count();
+  }
+
+  /// Whether merge() would accept `other`.
+  template <class OtherStorage>
+  bool compatible_with(const filter<Key, Layout, Hash, OtherStorage>& other) const {
+    return difference(params_, other.parameters()).empty();
+  }
+
+  /// Forgets all keys.
+  void clear() noexcept {
+    std::fill_n(storage_.data(), storage_.size(), std::uint8_t{0});
+    storage_.inserted() = 0;
+    changed_everywhere();
+  }
+
+  const params& parameters() const noexcept { return params_; }
+  std::span<const std::uint8_t> bytes() const noexcept { return {storage_.data(), storage_.size()}; }
+
+  std::uint64_t capacity() const noexcept { return params_.capacity; }        ///< keys it was made for
+  std::uint64_t bit_size() const noexcept { return params_.geometry.bits; }   ///< bits
+  std::uint64_t byte_size() const noexcept { return storage_.size(); }        ///< bytes
+
+  /// Keys that were certainly new when they came; below the true number by the few that were not noticed.
+  std::uint64_t size() const noexcept { return storage_.inserted(); }
+
+  /// Share of bits set, 0 to 1. Reads all bits.
+  double fill_ratio() const noexcept {
+    return static_cast<double>(count_ones(bytes())) / static_cast<double>(bit_size());
+  }
+
+  /// Distinct keys, estimated from the bits. Reads all bits. Infinity if all are set.
+  double approximate_size() const noexcept {
+    return Layout::keys_from_zeros(params_.geometry, bit_size() - count_ones(bytes()));
+  }
+
+  /// Exact rate once `keys` distinct keys are in.
+  double false_positive_rate(std::uint64_t keys) const { return Layout::false_positive_rate(params_.geometry, keys); }
+
+  /// Exact rate at size() keys: the rate now.
+  double false_positive_rate() const { return false_positive_rate(size()); }
+
+  /// For mapped storage: writes checksums, count and clean mark, and unmaps; the filter is then as moved from.
+  /// @throws error io
+  void close()
+    requires std::same_as<Storage, mapped_storage>
+  {
+    storage_.close();
+  }
+
+ private:
+  static constexpr std::size_t batch = 256;  // a multiple of 64: a batch fills whole words of the answer
+
+  static params describe(const geometry& g, std::uint64_t capacity, double rate, const Hash& hash) {
+    params p;
+    p.layout = Layout::name;
+    p.hash = Hash::name;
+    p.keys = std::same_as<Key, std::uint64_t> ? key_kind::u64le : key_kind::bytes;
+    if constexpr (requires { hash.seed; }) p.seed = hash.seed;
+    p.geometry = g;
+    p.capacity = capacity;
+    p.target_rate = rate;
+    return p;
+  }
+
+  static params checked(params p) {
+    Layout::check(p.geometry);
+    if (p.target_rate == 0 && p.capacity > 0) {
+      p.target_rate = Layout::false_positive_rate(p.geometry, p.capacity);
+    }
+    return p;
+  }
+
+  static params matched(const params& file, const Hash& hash, const std::string& path) {
+    params own = describe(file.geometry, file.capacity, file.target_rate, hash);
+    const std::string reason = difference(file, own);
+    if (!reason.empty()) {
+      throw error(errc::incompatible, {"the file is a filter of another kind than this program's", path, "", reason, ""});
+    }
+    Layout::check(own.geometry);
+    return own;
+  }
+
+  filter(params p, Hash hash) : filter(p, Storage(bytes_for(p.geometry.bits)), hash) {}
+  filter(params p, Storage bytes, Hash hash) : params_(std::move(p)), hash_(hash), storage_(std::move(bytes)) {
+    if (storage_.size() != bytes_for(params_.geometry.bits)) {
+      throw error(errc::invalid_argument, {"bytes given to a filter", "storage",
+                                           std::to_string(bytes_for(params_.geometry.bits)) + " bytes",
+                                           std::to_string(storage_.size()), ""});
+    }
+  }
+
+  void took_new(key_hash hash) noexcept {
+    ++storage_.inserted();
+    if constexpr (Storage::tracks_changes) {
+      typename Layout::cells cells(params_.geometry, hash);
+      for (std::uint32_t i = 0; i < cells.count(); ++i) storage_.changed(cells.next() >> 3);
+    }
+  }
+
+  void changed_everywhere() noexcept {
+    if constexpr (Storage::tracks_changes) storage_.changed_all();
+  }
+
+  void estimate_count() noexcept {
+    const double estimate = approximate_size();
+    if (!(estimate < 0x1p63)) return;
+    storage_.inserted() = std::max(storage_.inserted(), static_cast<std::uint64_t>(std::llround(estimate)));
+  }
+
+  params params_;
+  Hash hash_;
+  Storage storage_;
+};
+
+}  // namespace bloomery

@@ -1,0 +1,102 @@
+// From a key to its 128 bits. A hash is a small type with a name; a file remembers the name.
+#pragma once
+
+#include <bloomery/key_hash.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+
+namespace bloomery {
+
+/// A hash of keys of type Key: a copyable function object with a name of 1 to 31 characters.
+///
+/// A hash of your own is such a type. Give it a name that no one else has ("acme.fnv1a/1"), and another name whenever its
+/// results change: a file made with it opens only with that name.
+///
+/// Example:
+///     struct one_at_a_time {
+///       static constexpr std::string_view name = "example.one-at-a-time/1";
+///       key_hash operator()(std::string_view key) const noexcept {
+///         std::uint64_t h = 0;
+///         for (const char c : key) h = mix{}(h + static_cast<unsigned char>(c)).lo;
+///         return mix{}(h);
+///       }
+///     };
+///     filter<std::string_view, classic, one_at_a_time> seen(1000, 0.01);
+///     seen.insert("key");
+///     assert(seen.may_contain("key"));
+template <class Hash, class Key>
+concept hash_of = std::copyable<Hash> && requires(const Hash hash, const Key key) {
+  { hash(key) } -> std::same_as<key_hash>;
+  { Hash::name } -> std::convertible_to<std::string_view>;
+};
+
+/// The 64-bit finaliser behind `mix`: a bijection of 64 bits in which every input bit flips every output bit with
+/// probability 1/2.  x ^= x>>27; x *= a; x ^= x>>33; x *= b; x ^= x>>27  [constants: Pelle Evensen, "moremur", 2019].
+/// Shifts, xors and multiplications only, so that eight of them fit one vector register.
+///
+/// Example:
+///     assert(mix64(0) == 0);
+///     assert(mix64(1) != mix64(2));
+constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
+  x ^= x >> 27;
+  x *= 0x3C79AC492BA7B653u;
+  x ^= x >> 33;
+  x *= 0x1C69B3F74AC4AE35u;
+  return x ^ (x >> 27);
+}
+
+/// Hash of 64-bit integer keys, the default for them. Distinct keys never share a hash: lo = mix64(key ^ mix64(seed)) is a
+/// bijection, hi = mix64(lo + 2^64/phi) a second one. A seed is no secret.
+struct mix {
+  static constexpr std::string_view name = "mix";
+  std::uint64_t seed = 0;
+
+  constexpr key_hash operator()(std::uint64_t key) const noexcept {
+    const std::uint64_t lo = mix64(key ^ mix64(seed));
+    return {lo, mix64(lo + 0x9E3779B97F4A7C15u)};
+  }
+};
+
+/// XXH3, 128 bits: the default for bytes. lo and hi are XXH128_hash_t's low64 and high64. An integer key is hashed as
+/// its 8 little-endian bytes. A seed is no secret: it does not stop an adversary who chooses keys.
+///
+/// Example:
+///     assert((xxh3{}("") == key_hash{0x6001C324468D497F, 0x99AA06D3014798D8}));
+struct xxh3 {
+  static constexpr std::string_view name = "xxh3";
+  std::uint64_t seed = 0;
+
+  key_hash operator()(std::string_view key) const noexcept;
+  key_hash operator()(std::uint64_t key) const noexcept;
+};
+
+/// MurmurHash3_x64_128: what Guava and many others use; slower than xxh3. lo and hi are its first and second eight
+/// bytes, little-endian. An integer key is hashed as its 8 little-endian bytes.
+///
+/// The published algorithm has a 32-bit seed: the upper half of `seed` must be 0 (filters check it).
+///
+/// Example:
+///     assert(murmur3{}("hello").lo == 0xCBD8A7B341BD9B02);
+struct murmur3 {
+  static constexpr std::string_view name = "murmur3";
+  std::uint64_t seed = 0;
+
+  key_hash operator()(std::string_view key) const noexcept;
+  key_hash operator()(std::uint64_t key) const noexcept;
+};
+
+/// The hash that filter<Key> uses when none is named: xxh3 for bytes, mix for integers.
+template <class Key>
+struct default_hash;
+template <>
+struct default_hash<std::string_view> {
+  using type = xxh3;
+};
+template <>
+struct default_hash<std::uint64_t> {
+  using type = mix;
+};
+
+}  // namespace bloomery

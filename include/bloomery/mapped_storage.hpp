@@ -1,0 +1,124 @@
+// A filter's bytes in a mapped file, read or written in place. docs/format.md draws the file.
+//
+// While mapped for writing the file is marked dirty, and its lock keeps other writers out. close() (or the destructor)
+// writes the checksums of the changed pages, the count of keys, and the clean mark, in this order. A process killed in
+// between leaves a dirty file: it opens, with all the bits that were set, and its count is estimated from them.
+#pragma once
+
+#include <bloomery/params.hpp>
+#include <bloomery/storage.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bloomery {
+
+enum class access : std::uint8_t { read_only, read_write };
+
+/// How much open() looks at: the header alone, or every page against its checksum.
+enum class check : std::uint8_t { header, payload };
+
+/// What a file's header says.
+struct file_info {
+  params parameters;
+  std::uint64_t inserted = 0;   ///< keys that were certainly new when they came, as of the last clean close
+  bool clean = true;            ///< false: a writer has it open, or ended without closing it
+  bool slot_damaged = false;    ///< one of the two state slots is unreadable; the other one serves
+  std::string metadata;         ///< the user's own bytes
+  std::uint64_t file_bytes = 0;
+};
+
+/// What inspect() found.
+struct inspection {
+  bool usable = false;                ///< open() would succeed
+  file_info info;                     ///< meaningful if usable
+  std::vector<std::string> problems;  ///< in words; also for a usable file: dirty, damaged pages
+};
+
+/// Looks at a file without trusting it. Never throws; problems are told in the result. With check::payload every page is
+/// read; the pages of a dirty file have no valid checksums and are not judged.
+inspection inspect(const std::string& path, check what = check::header) noexcept;
+
+class mapped_storage {
+ public:
+  static constexpr bool tracks_changes = true;
+
+  /// Called when another process holds the write lock, before waiting for it; throw to give up.
+  using on_wait = std::function<void(const std::string& path)>;
+
+  /// Maps an existing filter. Only the header's page is read, unless `what` is check::payload.
+  ///
+  /// @param waiting  for read_write: what to do when another writer has the file; if empty, errc::locked is thrown
+  /// @throws error  not_found, not_permitted, not_a_filter, wrong_version, damaged, locked, io
+  static mapped_storage open(const std::string& path, access mode, check what = check::header, on_wait waiting = {});
+
+  /// Makes a new empty filter file, in place of any old one, and maps it for writing. The name appears only when the file
+  /// is whole. With `reserve`, disk space for all of it is taken at once; without, the file is sparse and a full disk
+  /// shows as SIGBUS.
+  ///
+  /// @throws error  invalid_argument, not_permitted, locked, io (disk full)
+  static mapped_storage create(const std::string& path, const params& parameters, const std::string& metadata = {},
+                               bool reserve = true);
+
+  mapped_storage(mapped_storage&&) noexcept;
+  mapped_storage& operator=(mapped_storage&&) noexcept;
+
+  /// Closes; errors are lost here, so call close() where they matter.
+  ~mapped_storage();
+
+  /// What the header said at opening.
+  const file_info& info() const noexcept;
+
+  std::uint8_t* data() noexcept { return data_; }
+  const std::uint8_t* data() const noexcept { return data_; }
+  std::uint64_t size() const noexcept { return size_; }
+  std::uint64_t& inserted() noexcept { return inserted_; }
+  std::uint64_t inserted() const noexcept { return inserted_; }
+
+  bool writable() const noexcept { return changed_pages_ != nullptr; }
+
+  /// Remembers that the page of this byte needs a new checksum.
+  void changed(std::uint64_t byte) noexcept {
+    const std::uint64_t page = byte >> 12;
+    changed_pages_[page >> 6] |= std::uint64_t{1} << (page & 63);
+  }
+
+  /// The same for all pages.
+  void changed_all() noexcept;
+
+  /// Writes checksums, count and clean mark, syncs, unlocks and unmaps. Nothing for a read-only mapping but the unmapping.
+  ///
+  /// @throws error io
+  void close();
+
+ private:
+  struct state;
+  explicit mapped_storage(std::unique_ptr<state> s) noexcept;
+
+  std::unique_ptr<state> state_;
+  std::uint8_t* data_ = nullptr;
+  std::uint64_t size_ = 0;
+  std::uint64_t inserted_ = 0;
+  std::uint64_t* changed_pages_ = nullptr;
+};
+
+/// Writes a filter's bytes as a file: to a temporary beside it, synced, then renamed, so that `path` is always the old file
+/// or the new one. A file that another process is writing is not replaced.
+///
+/// @throws error  invalid_argument (a name or metadata too long), not_permitted, locked, io
+void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
+               std::uint64_t inserted, const std::string& metadata = {});
+
+/// A filter read into the heap, every page checked.
+struct loaded_file {
+  file_info info;
+  heap_storage bytes;
+};
+
+/// @throws error  as open(); damaged: a page does not match its checksum; too_large: more than the machine's memory
+loaded_file load_file(const std::string& path);
+
+}  // namespace bloomery

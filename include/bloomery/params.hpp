@@ -1,0 +1,70 @@
+// Everything about a filter but its bits: what a file's header says, and all that any_filter needs to make one.
+#pragma once
+
+#include <bloomery/geometry.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace bloomery {
+
+/// What a key is. A filter of integers refuses strings and the other way round.
+enum class key_kind : std::uint32_t {
+  bytes = 0,   ///< any bytes, also none
+  u64le = 1,   ///< a 64-bit integer; as bytes, little-endian
+};
+
+/// "bytes" or "u64".
+const char* name_of(key_kind kind) noexcept;
+
+/// The parameters of a filter. Two filters with equal layout or scheme, hash, keys, seed and geometry set the same bits for
+/// the same key, in memory, in a file and in every process.
+struct params {
+  std::string layout = {};                     ///< "split_block" or "classic"; empty if a scheme is named
+  std::string scheme = {};                     ///< "guava", "pharo", "python" or "perl"; empty if a layout is named
+  std::string hash = {};                       ///< "xxh3", "mix", "murmur3" or the name of your own; empty with a scheme
+  key_kind keys = key_kind::bytes;
+  std::uint64_t seed = 0;                 ///< of the hash; not a secret
+  bloomery::geometry geometry = {};            ///< bits and probes
+  std::uint64_t capacity = 0;             ///< n, the keys it was made for
+  double target_rate = 0;                 ///< p, promised at capacity
+
+  friend bool operator==(const params&, const params&) = default;
+};
+
+/// Fills in what was left empty: the layout (split_block for a rate of 1e-4 and above, else classic), the hash (xxh3 for
+/// bytes, mix for integers), the geometry (the smallest that keeps target_rate at capacity, exactly). With a geometry
+/// but no rate, target_rate becomes the exact rate at capacity.
+///
+/// @throws error  invalid_argument: a name that no table knows, a rate or capacity out of range, integer keys for a
+///                scheme, a layout and a scheme at once; too_large: no geometry keeps the promise
+///
+/// Example:
+///     const params p = complete({.capacity = 1'000'000, .target_rate = 1e-6});
+///     assert(p.layout == "classic" && p.hash == "xxh3" && p.geometry.probes == 20);
+params complete(params wanted);
+
+/// Why filters of a and b cannot be merged or compared bit for bit: "hash: xxh3 and murmur3"; empty if they can.
+///
+/// Example:
+///     const params a = complete({.capacity = 1000, .target_rate = 0.01});
+///     const params b = complete({.capacity = 2000, .target_rate = 0.01});
+///     assert(difference(a, a).empty());
+///     assert(difference(a, b).starts_with("bits: "));
+std::string difference(const params& a, const params& b);
+
+/// Exact rate of a filter of these params once `keys` distinct keys are in, without making one.
+/// @throws error invalid_argument: a layout or scheme that no table knows
+///
+/// Example:
+///     const params p = complete({.capacity = 1000, .target_rate = 0.01});
+///     assert(false_positive_rate(p, 0) == 0);
+///     assert(false_positive_rate(p, 1000) <= 0.01);
+double false_positive_rate(const params& p, std::uint64_t keys);
+
+/// The names that params may have, for messages: "split_block, classic".
+std::string layout_names();
+std::string hash_names();
+std::string scheme_names();
+
+}  // namespace bloomery

@@ -1,0 +1,53 @@
+// Schemes: other systems' own ways from a key to bits, so that bloomery's bits equal theirs.
+//
+// They do not split into a hash and a layout: each is one function from the key's bytes to cells, with its own sizing rule.
+// They are here to be compatible; for a filter of your own choose a layout.
+#pragma once
+
+#include <bloomery/geometry.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace bloomery {
+
+/// One system's rule. Cells are numbered as everywhere in bloomery (byte x>>3, mask 1<<(x&7)); where the other system counts
+/// bits from the top of a byte or from 1, positions() has converted already, so the bytes in memory equal its bytes.
+struct scheme {
+  std::string_view name;
+  std::string_view origin;  ///< whose rule, in words
+
+  /// The size that the system itself would choose for n keys at rate p, which may miss p.
+  /// @throws error invalid_argument: n is 0, p is outside (0, 1) or NaN; too_large: beyond what the system can address
+  geometry (*geometry_for)(std::uint64_t capacity, double false_positive_rate);
+
+  /// @throws error invalid_argument, too_large: not a size that this system can have
+  void (*check)(const geometry& g);
+
+  /// Writes g.probes cells of `key` to `out`. `seed` selects another filter's hashes where the system has such a thing
+  /// (perl's salts), and is ignored elsewhere.
+  void (*positions)(std::string_view key, const geometry& g, std::uint64_t seed, std::uint64_t* out);
+
+  /// The probability that an absent key is reported, at n keys. For guava, python and perl this is the formula of
+  /// independent probes, which guava's hashing approaches for filters of 1e5 bits and more; for python and perl with
+  /// what a 32-bit hash modulo m adds near 2^32 bits. For pharo it follows from the distribution of its 16-bit hash
+  /// halves: a model, within 2 % from a thousand bits on, within 10 % at 50 bits; costs some 10 ms.
+  double (*false_positive_rate)(const geometry& g, std::uint64_t keys);
+};
+
+/// All schemes: guava, pharo, python, perl.
+std::span<const scheme> schemes() noexcept;
+
+/// The scheme of this name, or null.
+///
+/// Example:
+///     const scheme& pharo = *find_scheme("pharo");
+///     const geometry g = pharo.geometry_for(10, 0.1);
+///     assert((g == geometry{48, 4}));
+///     std::uint64_t cells[4];
+///     pharo.positions("Madrid", g, 0, cells);
+///     assert(cells[0] == (17 ^ 7));  // its bit 18, counted from 1 and from the top of each byte
+const scheme* find_scheme(std::string_view name) noexcept;
+
+}  // namespace bloomery

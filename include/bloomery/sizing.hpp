@@ -1,0 +1,64 @@
+// How large must a filter be? The rules that textbooks and other systems use, each under its own name.
+//
+// n keys, p the false-positive rate, m bits, k probes. A layout's own geometry_for() is exact and is what bloomery uses;
+// these are here to reproduce what others do.
+#pragma once
+
+#include <bloomery/geometry.hpp>
+
+#include <cstdint>
+#include <functional>
+
+namespace bloomery {
+
+/// Bits of a classic filter by the textbook rule, which supposes a real-valued number of hashes.
+///
+///   m = ceil(-n * ln(p) / ln(2)^2)     [Broder & Mitzenmacher 2004, "Network Applications"]
+///
+/// With a whole number of hashes the rate is a little above p (0.01004 for 0.01). classic::bits_for() keeps p exactly.
+///
+/// @param capacity             n, keys; 0 is allowed and needs 0 bits
+/// @param false_positive_rate  p, a probability in (0, 1), not a percentage
+/// @return                     m, bits (not bytes)
+/// @throws error  invalid_argument: p is outside (0, 1) or NaN; too_large: m does not fit in 64 bits
+///
+/// Example:
+///     assert(textbook_bits(1'000'000, 0.01) == 9'585'059);  // 9.59 bits per key
+std::uint64_t textbook_bits(std::uint64_t capacity, double false_positive_rate);
+
+/// The three rules below throw errors as textbook_bits(), and also
+///   invalid_argument: n is 0;  too_large: more than 255 probes, that is, a rate below 2^-255
+///
+/// Both rounded up:  m0 = -n ln(p) / ln(2)^2,  m = ceil(m0),  k = ceil(m0 / n * ln 2). PharoPDS sizes its filters so.
+///
+/// Example:
+///     assert((ceil_ceil_geometry(10, 0.1) == geometry{48, 4}));
+///     assert((ceil_ceil_geometry(1'000'000'000, 0.02) == geometry{8'142'363'337, 6}));
+geometry ceil_ceil_geometry(std::uint64_t capacity, double false_positive_rate);
+
+/// Rounded down, then up to whole 64-bit words, at least one:  b = floor(m0),  m = 64 ceil(b / 64),
+/// k = max(1, round(b / n * ln 2)).
+/// Guava 31.1 sizes its filters so; newer ones take k = round(-ln p / ln 2), which differs for tiny n only.
+///
+/// Example:
+///     assert((floor_round_geometry(10'000, 0.0005) == geometry{158'208, 11}));
+geometry floor_round_geometry(std::uint64_t capacity, double false_positive_rate);
+
+/// The shortest over k = 1 .. 100:  m(k) = -k n / ln(1 - p^(1/k)),  m = int(m(k)) + 1. Perl's Bloom::Filter sizes so.
+///
+/// Example:
+///     assert((searched_geometry(1000, 0.01) == geometry{9593, 7}));
+geometry searched_geometry(std::uint64_t capacity, double false_positive_rate);
+
+/// Keys wrongly taken for present while `keys` distinct ones go in one after another: the rate integrated over the fill,
+/// sum of rate(i) for i = 0 .. keys - 1. This is what deduplication loses, far below keys * rate(keys).
+///
+/// @param rate  the layout's exact rate at a number of keys, non-decreasing
+///
+/// Example:
+///     const geometry g = classic::geometry_for(100'000'000, 1e-4);
+///     const double lost = expected_losses(100'000'000, [&](std::uint64_t n) { return classic::false_positive_rate(g, n); });
+///     assert(lost > 960 && lost < 968);
+double expected_losses(std::uint64_t keys, const std::function<double(std::uint64_t)>& rate);
+
+}  // namespace bloomery

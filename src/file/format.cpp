@@ -1,0 +1,226 @@
+#include "file/format.hpp"
+
+#include <bloomery/error.hpp>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string_view>
+
+namespace bloomery::format {
+namespace {
+
+// The first byte is no text, then a name, then line ends that a transfer in text mode would change.
+constexpr std::array<std::uint8_t, 8> magic = {0x89, 'B', 'L', 'M', 'R', '\r', '\n', 0x1A};
+
+// Offsets of the immutable fields.
+constexpr std::size_t at_version = 8;
+constexpr std::size_t at_header_bytes = 12;
+constexpr std::size_t at_layout = 16;
+constexpr std::size_t at_scheme = 48;
+constexpr std::size_t at_hash = 80;
+constexpr std::size_t at_key_kind = 112;
+constexpr std::size_t at_cell_bits = 116;
+constexpr std::size_t at_seed = 120;
+constexpr std::size_t at_bits = 128;
+constexpr std::size_t at_probes = 136;
+constexpr std::size_t at_capacity = 144;
+constexpr std::size_t at_target_rate = 152;
+constexpr std::size_t at_metadata_bytes = 160;
+constexpr std::size_t at_metadata_checksum = 168;
+constexpr std::size_t at_file_bytes = 176;
+constexpr std::size_t at_checksum = 504;
+
+constexpr std::uint32_t one_bit_cells = 1;
+constexpr std::uint32_t state_clean = 1;
+constexpr std::uint32_t state_dirty = 2;
+
+static_assert(std::endian::native == std::endian::little, "fields are written as they lie in memory");
+
+template <class T>
+void put(std::span<std::uint8_t> bytes, std::size_t at, T value) {
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+}
+
+template <class T>
+T get(std::span<const std::uint8_t> bytes, std::size_t at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+void put_name(std::span<std::uint8_t> bytes, std::size_t at, const std::string& name) {
+  if (name.size() >= name_bytes || name.find('\0') != std::string::npos) {
+    throw error(errc::invalid_argument,
+                {"a name in the header", "header", "at most 31 characters, none of them NUL", name, ""});
+  }
+  std::copy(name.begin(), name.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+[[noreturn]] void damaged(const std::string& path, std::string what, std::string expected, std::string found) {
+  throw error(errc::damaged, {std::move(what), path, std::move(expected), std::move(found),
+                              "restore the file from a copy or build it again"});
+}
+
+std::string get_name(std::span<const std::uint8_t> bytes, std::size_t at, const std::string& path) {
+  const auto field = bytes.subspan(at, name_bytes);
+  const auto end = std::find(field.begin(), field.end(), std::uint8_t{0});
+  const bool printable = std::all_of(field.begin(), end, [](std::uint8_t c) { return c > 0x20 && c < 0x7F; });
+  const bool padded = end != field.end() && std::all_of(end, field.end(), [](std::uint8_t c) { return c == 0; });
+  if (!printable || !padded) damaged(path, "a name in the header is unreadable", "", "");
+  return {field.begin(), end};
+}
+
+bool all_zero(std::span<const std::uint8_t> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte == 0; });
+}
+
+bool decode_slot(std::span<const std::uint8_t> bytes, slot& s) {
+  if (get<std::uint64_t>(bytes, 56) != checksum(bytes.first(56))) return false;
+  const auto state = get<std::uint32_t>(bytes, 16);
+  if (state != state_clean && state != state_dirty) return false;
+  s = {get<std::uint64_t>(bytes, 0), get<std::uint64_t>(bytes, 8), state == state_clean};
+  return all_zero(bytes.subspan(20, 36));
+}
+
+}  // namespace
+
+std::uint64_t checksum(std::span<const std::uint8_t> bytes) noexcept { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+std::uint64_t page_checksum(std::span<const std::uint8_t, page_bytes> bytes) noexcept {
+  static const page zeros{};
+  static const std::uint64_t of_zeros = checksum(zeros);
+  return checksum(bytes) ^ of_zeros;
+}
+
+extents extents_for(std::uint64_t bits, std::uint64_t metadata_bytes) {
+  extents e;
+  e.payload_bytes = bytes_for(bits);
+  e.pages = e.payload_bytes / page_bytes + (e.payload_bytes % page_bytes != 0);
+  if (e.pages > (std::uint64_t{1} << 62) / page_bytes) {
+    throw error(errc::too_large, {"a filter file of this size", "bits", "at most 2^65", std::to_string(bits), ""});
+  }
+  e.checksums_at = header_bytes + e.pages * page_bytes;
+  e.metadata_at = e.checksums_at + e.pages * checksum_bytes;
+  e.metadata_bytes = metadata_bytes;
+  e.file_bytes = e.metadata_at + metadata_bytes;
+  return e;
+}
+
+std::array<std::uint8_t, slot_bytes> encode(const slot& s) {
+  std::array<std::uint8_t, slot_bytes> bytes{};
+  put(bytes, 0, s.sequence);
+  put(bytes, 8, s.inserted);
+  put(bytes, 16, s.clean ? state_clean : state_dirty);
+  put(bytes, 56, checksum(std::span(bytes).first(56)));
+  return bytes;
+}
+
+page encode(const params& parameters, const slot& s, const std::string& metadata) {
+  if (metadata.size() > most_metadata) {
+    throw error(errc::invalid_argument, {"metadata of a filter file", "metadata", "at most 1 MiB",
+                                         std::to_string(metadata.size()) + " bytes", ""});
+  }
+  page bytes{};
+  std::copy(magic.begin(), magic.end(), bytes.begin());
+  put(bytes, at_version, version);
+  put(bytes, at_header_bytes, static_cast<std::uint32_t>(header_bytes));
+  put_name(bytes, at_layout, parameters.layout);
+  put_name(bytes, at_scheme, parameters.scheme);
+  put_name(bytes, at_hash, parameters.hash);
+  put(bytes, at_key_kind, static_cast<std::uint32_t>(parameters.keys));
+  put(bytes, at_cell_bits, one_bit_cells);
+  put(bytes, at_seed, parameters.seed);
+  put(bytes, at_bits, parameters.geometry.bits);
+  put(bytes, at_probes, parameters.geometry.probes);
+  put(bytes, at_capacity, parameters.capacity);
+  put(bytes, at_target_rate, parameters.target_rate);
+  put(bytes, at_metadata_bytes, static_cast<std::uint64_t>(metadata.size()));
+  put(bytes, at_metadata_checksum,
+      checksum({reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()}));
+  put(bytes, at_file_bytes, extents_for(parameters.geometry.bits, metadata.size()).file_bytes);
+  put(bytes, at_checksum, checksum(std::span(bytes).first(at_checksum)));
+  const auto slot_image = encode(s);
+  for (const std::size_t at : slot_at) {
+    std::copy(slot_image.begin(), slot_image.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return bytes;
+}
+
+decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, const std::string& path) {
+  const std::size_t seen = std::min(header.size(), magic.size());
+  if (seen == 0 || !std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(seen), header.begin())) {
+    throw error(errc::not_a_filter, {"not a bloomery filter", path, "a file that starts with 89 'BLMR'",
+                                     file_bytes == 0 ? "an empty file" : "other bytes", "make one with 'bloomery build'"});
+  }
+  if (header.size() < header_bytes) {
+    damaged(path, "file is cut short within its header", "4096 bytes of header", std::to_string(header.size()));
+  }
+  header = header.first(header_bytes);
+  const auto found_version = get<std::uint32_t>(header, at_version);
+  if (found_version != version) {
+    throw error(errc::wrong_version, {"a bloomery file of another version", path, "version 1",
+                                      std::to_string(found_version), "use the bloomery that made it"});
+  }
+  if (get<std::uint64_t>(header, at_checksum) != checksum(header.first(at_checksum))) {
+    damaged(path, "the header does not match its checksum", "", "");
+  }
+
+  decoded d;
+  params& p = d.info.parameters;
+  p.layout = get_name(header, at_layout, path);
+  p.scheme = get_name(header, at_scheme, path);
+  p.hash = get_name(header, at_hash, path);
+  const auto kind = get<std::uint32_t>(header, at_key_kind);
+  p.keys = static_cast<key_kind>(kind);
+  p.seed = get<std::uint64_t>(header, at_seed);
+  p.geometry = {get<std::uint64_t>(header, at_bits), get<std::uint32_t>(header, at_probes)};
+  p.capacity = get<std::uint64_t>(header, at_capacity);
+  p.target_rate = get<double>(header, at_target_rate);
+  d.metadata_checksum = get<std::uint64_t>(header, at_metadata_checksum);
+  const auto metadata_bytes = get<std::uint64_t>(header, at_metadata_bytes);
+
+  if (get<std::uint32_t>(header, at_header_bytes) != header_bytes) damaged(path, "length of the header", "4096", "another");
+  if (p.layout.empty() == p.scheme.empty()) damaged(path, "header names", "a layout or a scheme", "both or none");
+  if (p.scheme.empty() == p.hash.empty()) damaged(path, "header names", "a hash, unless there is a scheme", "other");
+  if (kind > 1) damaged(path, "kind of keys", "0 or 1", std::to_string(kind));
+  if (get<std::uint32_t>(header, at_cell_bits) != one_bit_cells) damaged(path, "width of a cell", "1 bit", "another");
+  if (p.geometry.bits == 0) damaged(path, "bits", "1 or more", "0");
+  if (p.geometry.probes == 0 || p.geometry.probes > max_probes) {
+    damaged(path, "probes", "1 to 255", std::to_string(p.geometry.probes));
+  }
+  if (!(p.target_rate >= 0 && p.target_rate <= 1)) damaged(path, "target rate", "a probability", "another number");
+  if (metadata_bytes > most_metadata) damaged(path, "metadata", "at most 1 MiB", std::to_string(metadata_bytes));
+  const bool rest_is_zero = all_zero(header.subspan(140, 4)) &&
+                            all_zero(header.subspan(at_file_bytes + 8, at_checksum - at_file_bytes - 8)) &&
+                            all_zero(header.subspan(slot_at[0] + slot_bytes, slot_at[1] - slot_at[0] - slot_bytes)) &&
+                            all_zero(header.subspan(slot_at[1] + slot_bytes));
+  if (!rest_is_zero) damaged(path, "reserved bytes of the header", "zeros", "other bytes");
+
+  d.parts = extents_for(p.geometry.bits, metadata_bytes);
+  if (get<std::uint64_t>(header, at_file_bytes) != d.parts.file_bytes) {
+    damaged(path, "length in the header", std::to_string(d.parts.file_bytes) + " bytes for its geometry", "another");
+  }
+  if (file_bytes != d.parts.file_bytes) {
+    damaged(path, file_bytes < d.parts.file_bytes ? "file is cut short" : "file is too long",
+            std::to_string(d.parts.file_bytes) + " bytes", std::to_string(file_bytes));
+  }
+
+  slot slots[2];
+  bool valid[2];
+  for (std::size_t i = 0; i < 2; ++i) valid[i] = decode_slot(header.subspan(slot_at[i], slot_bytes), slots[i]);
+  if (!valid[0] && !valid[1]) damaged(path, "both state slots are unreadable", "", "");
+  d.current_slot = !valid[0] || (valid[1] && slots[1].sequence > slots[0].sequence) ? 1 : 0;
+  d.current = slots[d.current_slot];
+  // With one slot gone, the newest state may be gone: nothing is known to be clean.
+  d.info.slot_damaged = !valid[0] || !valid[1];
+  d.info.clean = d.current.clean && !d.info.slot_damaged;
+  d.info.inserted = d.current.inserted;
+  d.info.file_bytes = file_bytes;
+  return d;
+}
+
+}  // namespace bloomery::format

@@ -1,0 +1,70 @@
+// The bytes of a filter file's first page: params and file_info to bytes and back. docs/format.md draws them.
+#pragma once
+
+#include <bloomery/mapped_storage.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace bloomery::format {
+
+inline constexpr std::uint64_t page_bytes = 4096;
+inline constexpr std::uint64_t header_bytes = page_bytes;
+inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint64_t checksum_bytes = 8;
+inline constexpr std::size_t name_bytes = 32;  // NUL-padded; at most 31 are used
+inline constexpr std::uint64_t most_metadata = std::uint64_t{1} << 20;
+
+using page = std::array<std::uint8_t, page_bytes>;
+
+/// Where the parts of the file lie; all in bytes from its start.
+struct extents {
+  std::uint64_t payload_bytes = 0;   ///< bytes of the filter
+  std::uint64_t pages = 0;           ///< pages of the payload, the last one padded with zeros
+  std::uint64_t checksums_at = 0;    ///< one 8-byte XXH3-64 a page
+  std::uint64_t metadata_at = 0;
+  std::uint64_t metadata_bytes = 0;
+  std::uint64_t file_bytes = 0;
+};
+
+/// @throws error too_large: the file would not fit in 2^63 bytes
+extents extents_for(std::uint64_t bits, std::uint64_t metadata_bytes);
+
+/// The part that changes in place, in two alternating slots.
+struct slot {
+  std::uint64_t sequence = 0;
+  std::uint64_t inserted = 0;
+  bool clean = true;
+};
+
+inline constexpr std::size_t slot_at[2] = {512, 1024};
+inline constexpr std::size_t slot_bytes = 64;
+
+std::array<std::uint8_t, slot_bytes> encode(const slot& s);
+
+/// A whole header page with the slot in both places.
+/// @throws error invalid_argument: a name or the metadata is too long
+page encode(const params& parameters, const slot& s, const std::string& metadata);
+
+struct decoded {
+  file_info info;        ///< metadata is still to be read
+  extents parts;
+  slot current;
+  std::size_t current_slot = 0;
+  std::uint64_t metadata_checksum = 0;
+};
+
+/// Checks every field against the others and the file's length; reads nothing else.
+/// @throws error  not_a_filter, wrong_version, damaged
+decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, const std::string& path);
+
+/// XXH3-64 of some bytes: the checksum of header, slots and metadata.
+std::uint64_t checksum(std::span<const std::uint8_t> bytes) noexcept;
+
+/// Checksum of a page of the payload: its XXH3-64, xor that of a page of zeros. The table of an empty filter is then all
+/// zeros too, and both are holes in a sparse file.
+std::uint64_t page_checksum(std::span<const std::uint8_t, page_bytes> bytes) noexcept;
+
+}  // namespace bloomery::format

@@ -1,0 +1,339 @@
+#include <bloomery/mapped_storage.hpp>
+
+#include <bloomery/error.hpp>
+
+#include "file/format.hpp"
+#include "file/posix.hpp"
+
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace bloomery {
+namespace {
+
+using format::page_bytes;
+
+std::span<const std::uint8_t, page_bytes> page_of(const std::uint8_t* payload, std::uint64_t number) {
+  return std::span<const std::uint8_t, page_bytes>(payload + number * page_bytes, page_bytes);
+}
+
+// A filter file's header, read and checked.
+struct header {
+  format::decoded fields;
+  posix::descriptor file;
+};
+
+header read_header(const std::string& path, posix::opened opened) {
+  format::page bytes{};
+  const std::size_t got = posix::read_at(opened.file.get(), bytes, 0, path);
+  header h{format::decode(std::span(bytes).first(got), opened.bytes, path), std::move(opened.file)};
+  h.fields.info.metadata.resize(h.fields.parts.metadata_bytes);
+  const std::span metadata(reinterpret_cast<std::uint8_t*>(h.fields.info.metadata.data()),
+                           h.fields.info.metadata.size());
+  const bool whole = posix::read_at(h.file.get(), metadata, h.fields.parts.metadata_at, path) == metadata.size();
+  if (!whole || format::checksum(metadata) != h.fields.metadata_checksum) {
+    throw error(errc::damaged, {"the metadata does not match its checksum", path, "", "",
+                                "restore the file from a copy or build it again"});
+  }
+  return h;
+}
+
+bool same_file(int fd, const std::string& path) {
+  struct stat held {};
+  struct stat named {};
+  return ::fstat(fd, &held) == 0 && ::stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
+         held.st_dev == named.st_dev;
+}
+
+// Opens the file for writing with its lock held. The name may have moved on to a new file while we waited.
+posix::opened open_locked(const std::string& path, const mapped_storage::on_wait& waiting) {
+  for (;;) {
+    posix::opened opened = posix::open_regular(path, true);
+    while (::flock(opened.file.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) posix::fail("lock", path);
+      if (!waiting) {
+        throw error(errc::locked, {"another process is writing this filter", path, "", "", "wait until it is done"});
+      }
+      waiting(path);
+      if (::flock(opened.file.get(), LOCK_EX) == 0) break;
+      if (errno != EINTR) posix::fail("lock", path);
+    }
+    if (!same_file(opened.file.get(), path)) continue;
+    struct stat status {};
+    if (::fstat(opened.file.get(), &status) != 0) posix::fail("look at", path);
+    opened.bytes = static_cast<std::uint64_t>(status.st_size);
+    return opened;
+  }
+}
+
+// Reads the table of checksums in pieces and calls visit(page number, its checksum).
+template <class Visit>
+void each_checksum(const header& h, const std::string& path, Visit visit) {
+  std::array<std::uint64_t, 4096> piece;
+  for (std::uint64_t first = 0; first < h.fields.parts.pages; first += piece.size()) {
+    const std::uint64_t count = std::min<std::uint64_t>(piece.size(), h.fields.parts.pages - first);
+    const std::span bytes(reinterpret_cast<std::uint8_t*>(piece.data()), count * format::checksum_bytes);
+    if (posix::read_at(h.file.get(), bytes, h.fields.parts.checksums_at + first * format::checksum_bytes, path) !=
+        bytes.size()) {
+      throw error(errc::damaged, {"file was cut short while it was read", path, "", "", ""});
+    }
+    for (std::uint64_t i = 0; i < count; ++i) visit(first + i, piece[i]);
+  }
+}
+
+struct damage {
+  std::uint64_t pages = 0;
+  std::uint64_t first = 0;
+
+  void add(std::uint64_t page) {
+    if (pages++ == 0) first = page;
+  }
+  std::string in_words() const {
+    return std::to_string(pages) + (pages == 1 ? " page" : " pages") + ", the first at byte " +
+           std::to_string(format::header_bytes + first * page_bytes);
+  }
+  void throw_if_any(const std::string& path) const {
+    if (pages == 0) return;
+    throw error(errc::damaged, {"pages do not match their checksums", path, "", in_words(),
+                                "restore the file from a copy or build it again"});
+  }
+};
+
+// Unmaps what it holds.
+struct mapping {
+  std::uint8_t* at = nullptr;
+  std::uint64_t bytes = 0;
+
+  mapping() = default;
+  mapping(int fd, std::uint64_t length, bool writable, const std::string& path) : bytes(length) {
+    void* mapped = ::mmap(nullptr, length, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+    if (mapped == MAP_FAILED) posix::fail("map", path);
+    at = static_cast<std::uint8_t*>(mapped);
+    ::madvise(at, bytes, MADV_RANDOM);  // keys land anywhere: reading ahead would fetch pages nobody asked for
+  }
+  mapping(mapping&& other) noexcept : at(std::exchange(other.at, nullptr)), bytes(other.bytes) {}
+  mapping& operator=(mapping&&) = delete;
+  ~mapping() {
+    if (at != nullptr) ::munmap(at, bytes);
+  }
+};
+
+damage damaged_pages(const header& h, const std::uint8_t* payload, const std::string& path) {
+  damage found;
+  each_checksum(h, path, [&](std::uint64_t page, std::uint64_t stored) {
+    if (format::page_checksum(page_of(payload, page)) != stored) found.add(page);
+  });
+  return found;
+}
+
+}  // namespace
+
+struct mapped_storage::state {
+  std::string path;
+  header head;
+  mapping map;
+  std::vector<std::uint64_t> changed_pages;  // a bit a page; empty for a read-only mapping
+
+  std::uint8_t* payload() const { return map.at + format::header_bytes; }
+  bool writable() const { return !changed_pages.empty(); }
+
+  void mark(bool clean, std::uint64_t inserted) {
+    format::decoded& f = head.fields;
+    f.current_slot = 1 - f.current_slot;
+    f.current = {f.current.sequence + 1, inserted, clean};
+    posix::write_at(head.file.get(), format::encode(f.current), format::slot_at[f.current_slot], path);
+    posix::sync(head.file.get(), path);
+  }
+
+  void write_checksums() {
+    std::vector<std::uint64_t> run;
+    const std::uint64_t pages = head.fields.parts.pages;
+    for (std::uint64_t page = 0; page <= pages; ++page) {
+      const bool changed = page < pages && (changed_pages[page >> 6] >> (page & 63) & 1) != 0;
+      if (changed) run.push_back(format::page_checksum(page_of(payload(), page)));
+      if (run.empty() || (changed && run.size() < 8192)) continue;
+      const std::uint64_t end = changed ? page + 1 : page;
+      const std::span bytes(reinterpret_cast<const std::uint8_t*>(run.data()), run.size() * format::checksum_bytes);
+      posix::write_at(head.file.get(), bytes,
+                      head.fields.parts.checksums_at + (end - run.size()) * format::checksum_bytes, path);
+      run.clear();
+    }
+  }
+};
+
+mapped_storage mapped_storage::open(const std::string& path, access mode, check what, on_wait waiting) {
+  const bool writable = mode == access::read_write;
+  header head = read_header(path, writable ? open_locked(path, waiting) : posix::open_regular(path, false));
+  const std::uint64_t length = format::header_bytes + head.fields.parts.pages * page_bytes;
+  mapping map(head.file.get(), length, writable, path);
+  if (what == check::payload && head.fields.info.clean) {
+    damaged_pages(head, map.at + format::header_bytes, path).throw_if_any(path);
+  }
+  auto s = std::make_unique<state>(state{path, std::move(head), std::move(map), {}});
+  if (writable) {
+    s->changed_pages.assign(s->head.fields.parts.pages / 64 + 1, 0);
+    // Nobody knows which pages a writer that was killed had changed.
+    if (!s->head.fields.info.clean) std::fill(s->changed_pages.begin(), s->changed_pages.end(), ~std::uint64_t{0});
+    s->mark(false, s->head.fields.current.inserted);
+  }
+  return mapped_storage(std::move(s));
+}
+
+mapped_storage mapped_storage::create(const std::string& path, const params& parameters, const std::string& metadata,
+                                      bool reserve) {
+  const format::page first = format::encode(parameters, {1, 0, false}, metadata);
+  const format::extents parts = format::extents_for(parameters.geometry.bits, metadata.size());
+  posix::replacement file(path);
+  // Payload and checksums of an empty filter are zeros: holes, or reserved space.
+  if (::ftruncate(file.fd(), static_cast<off_t>(parts.file_bytes)) != 0) posix::fail("make room in", path);
+  if (reserve) {
+    const int failure = ::posix_fallocate(file.fd(), 0, static_cast<off_t>(parts.file_bytes));
+    if (failure != 0) {
+      errno = failure;
+      posix::fail("reserve " + std::to_string(parts.file_bytes) + " bytes", path);
+    }
+  }
+  posix::write_at(file.fd(), first, 0, path);
+  posix::write_at(file.fd(), {reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()},
+                  parts.metadata_at, path);
+  posix::opened opened{file.publish(), parts.file_bytes};
+  header head = read_header(path, std::move(opened));
+  mapping map(head.file.get(), format::header_bytes + parts.pages * page_bytes, true, path);
+  auto s = std::make_unique<state>(state{path, std::move(head), std::move(map), {}});
+  s->changed_pages.assign(parts.pages / 64 + 1, 0);
+  s->head.fields.info.clean = true;
+  return mapped_storage(std::move(s));
+}
+
+mapped_storage::mapped_storage(std::unique_ptr<state> s) noexcept
+    : state_(std::move(s)),
+      data_(state_->payload()),
+      size_(state_->head.fields.parts.payload_bytes),
+      inserted_(state_->head.fields.info.inserted),
+      changed_pages_(state_->writable() ? state_->changed_pages.data() : nullptr) {}
+
+mapped_storage::mapped_storage(mapped_storage&& other) noexcept
+    : state_(std::move(other.state_)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      inserted_(other.inserted_),
+      changed_pages_(std::exchange(other.changed_pages_, nullptr)) {}
+
+mapped_storage& mapped_storage::operator=(mapped_storage&& other) noexcept {
+  std::swap(state_, other.state_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(inserted_, other.inserted_);
+  std::swap(changed_pages_, other.changed_pages_);
+  return *this;
+}
+
+mapped_storage::~mapped_storage() {
+  try {
+    close();
+  } catch (const error&) {
+    // The file stays marked dirty: the next one to open it will know.
+  }
+}
+
+const file_info& mapped_storage::info() const noexcept { return state_->head.fields.info; }
+
+void mapped_storage::changed_all() noexcept {
+  std::fill(state_->changed_pages.begin(), state_->changed_pages.end(), ~std::uint64_t{0});
+}
+
+void mapped_storage::close() {
+  if (!state_) return;
+  const std::unique_ptr<state> s = std::move(state_);
+  data_ = nullptr;
+  changed_pages_ = nullptr;
+  if (!s->writable()) return;
+  s->write_checksums();
+  if (::msync(s->map.at, s->map.bytes, MS_SYNC) != 0) posix::fail("sync", s->path);
+  posix::sync(s->head.file.get(), s->path);
+  s->mark(true, inserted_);
+}
+
+inspection inspect(const std::string& path, check what) noexcept {
+  inspection result;
+  try {
+    const header head = read_header(path, posix::open_regular(path, false));
+    result.info = head.fields.info;
+    result.usable = true;
+    if (result.info.slot_damaged) result.problems.push_back("one of the two state slots is unreadable");
+    if (!result.info.clean) {
+      result.problems.push_back("not closed cleanly: the count of keys is out of date and pages cannot be checked");
+    } else if (what == check::payload) {
+      const mapping map(head.file.get(), format::header_bytes + head.fields.parts.pages * page_bytes, false, path);
+      const damage found = damaged_pages(head, map.at + format::header_bytes, path);
+      if (found.pages > 0) result.problems.push_back("pages do not match their checksums: " + found.in_words());
+    }
+  } catch (const std::exception& e) {
+    result.usable = false;
+    try {
+      result.problems.emplace_back(e.what());
+    } catch (...) {
+      // No memory left even for the words.
+    }
+  }
+  return result;
+}
+
+void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
+               std::uint64_t inserted, const std::string& metadata) {
+  const format::page first = format::encode(parameters, {1, inserted, true}, metadata);
+  const format::extents parts = format::extents_for(parameters.geometry.bits, metadata.size());
+  posix::replacement file(path);
+  posix::write_all(file.fd(), first, path);
+  posix::write_all(file.fd(), payload.first(parts.payload_bytes), path);
+  const std::uint64_t whole = parts.payload_bytes / page_bytes;
+  std::vector<std::uint64_t> checksums;
+  checksums.reserve(parts.pages);
+  for (std::uint64_t page = 0; page < whole; ++page) {
+    checksums.push_back(format::page_checksum(page_of(payload.data(), page)));
+  }
+  if (whole < parts.pages) {
+    format::page last{};
+    const auto rest = payload.subspan(whole * page_bytes, parts.payload_bytes - whole * page_bytes);
+    std::copy(rest.begin(), rest.end(), last.begin());
+    posix::write_all(file.fd(), std::span(last).subspan(rest.size()), path);
+    checksums.push_back(format::page_checksum(last));
+  }
+  posix::write_all(file.fd(), {reinterpret_cast<const std::uint8_t*>(checksums.data()), checksums.size() * 8}, path);
+  posix::write_all(file.fd(), {reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()}, path);
+  file.publish();
+}
+
+loaded_file load_file(const std::string& path) {
+  const header head = read_header(path, posix::open_regular(path, false));
+  const format::extents& parts = head.fields.parts;
+  loaded_file loaded{head.fields.info, heap_storage(parts.payload_bytes)};
+  loaded.bytes.inserted() = head.fields.info.inserted;
+  const std::span payload(loaded.bytes.data(), parts.payload_bytes);
+  if (posix::read_at(head.file.get(), payload, format::header_bytes, path) != payload.size()) {
+    throw error(errc::damaged, {"file was cut short while it was read", path, "", "", ""});
+  }
+  if (!head.fields.info.clean) return loaded;  // its checksums are out of date
+  damage found;
+  each_checksum(head, path, [&](std::uint64_t page, std::uint64_t stored) {
+    const std::uint64_t begin = page * page_bytes;
+    if (begin + page_bytes <= payload.size()) {
+      if (format::page_checksum(page_of(payload.data(), page)) != stored) found.add(page);
+    } else {
+      format::page last{};
+      posix::read_at(head.file.get(), last, format::header_bytes + begin, path);
+      if (format::page_checksum(last) != stored) found.add(page);
+    }
+  });
+  found.throw_if_any(path);
+  return loaded;
+}
+
+}  // namespace bloomery

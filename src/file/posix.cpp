@@ -1,0 +1,162 @@
+#include "file/posix.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace bloomery::posix {
+
+descriptor& descriptor::operator=(descriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+descriptor::~descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+int descriptor::release() noexcept { return std::exchange(fd_, -1); }
+
+void fail(const std::string& verb, const std::string& path) {
+  const int number = errno;
+  errc code = errc::io;
+  std::string way_out;
+  if (number == ENOENT || number == ENOTDIR) code = errc::not_found;
+  if (number == EACCES || number == EPERM || number == EROFS) code = errc::not_permitted;
+  if (number == ENOSPC || number == EDQUOT) way_out = "free some space or choose another disk";
+  if (number == EFBIG) way_out = "raise the limit on file sizes (ulimit -f)";
+  throw error(code, {"cannot " + verb + ": " + std::strerror(number), path, "", "", way_out});
+}
+
+opened open_regular(const std::string& path, bool writable) {
+  // O_NONBLOCK: a pipe without a writer must not hang us; it means nothing to a regular file.
+  descriptor file(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK));
+  if (!file && errno != EISDIR) fail("open", path);
+  struct stat status {};
+  if (file && ::fstat(file.get(), &status) != 0) fail("look at", path);
+  if (!file || !S_ISREG(status.st_mode)) {
+    const bool directory = !file || S_ISDIR(status.st_mode);
+    throw error(errc::not_a_filter, {"not a bloomery filter", path, "a regular file",
+                                     directory ? "a directory" : "a device or pipe", ""});
+  }
+  return {std::move(file), static_cast<std::uint64_t>(status.st_size)};
+}
+
+void write_all(int fd, std::span<const std::uint8_t> bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("write", path);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void write_at(int fd, std::span<const std::uint8_t> bytes, std::uint64_t offset, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("write", path);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += static_cast<std::uint64_t>(written);
+  }
+}
+
+std::size_t read_at(int fd, std::span<std::uint8_t> bytes, std::uint64_t offset, const std::string& path) {
+  std::size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t got = ::pread(fd, bytes.data() + filled, bytes.size() - filled, static_cast<off_t>(offset + filled));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("read", path);
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  return filled;
+}
+
+void sync(int fd, const std::string& path) {
+  // Pipes and devices have nothing to sync and say EINVAL.
+  if (::fdatasync(fd) != 0 && errno != EINVAL && errno != EROFS) fail("sync", path);
+}
+
+namespace {
+
+std::string folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+// The file that a link points to is replaced, not the link.
+std::string behind_links(const std::string& path) {
+  std::error_code missing;
+  const auto real = std::filesystem::canonical(path, missing);
+  return missing ? path : real.string();
+}
+
+}  // namespace
+
+replacement::replacement(const std::string& path) : path_(behind_links(path)) {
+  struct stat status {};
+  if (::stat(path_.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) {
+      throw error(errc::not_permitted, {"cannot write a filter here", path_, "a file's name", "a directory", ""});
+    }
+    if (!S_ISREG(status.st_mode)) {
+      in_place_ = true;
+      file_ = descriptor(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+      if (!file_) fail("open", path_);
+      return;
+    }
+    old_ = descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!old_) fail("open", path_);
+    if (::access(path_.c_str(), W_OK) != 0) fail("replace", path_);
+    if (::flock(old_.get(), LOCK_EX | LOCK_NB) != 0) {
+      throw error(errc::locked, {"another process is writing this filter", path_, "", "",
+                                 "wait until it is done or choose another name"});
+    }
+  }
+  // A file without a name vanishes by itself if we are killed; not every file system has them.
+  const std::string folder = folder_of(path_);
+  file_ = descriptor(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
+  if (file_) return;
+  temporary_ = path_ + ".XXXXXX";
+  file_ = descriptor(::mkostemp(temporary_.data(), O_CLOEXEC));
+  if (!file_) {
+    temporary_.clear();
+    fail("create a file in", folder);
+  }
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  if (::fchmod(file_.get(), 0666 & ~mask) != 0) fail("set the mode of", temporary_);
+}
+
+replacement::~replacement() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+descriptor replacement::publish() {
+  sync(file_.get(), path_);
+  if (in_place_) return std::move(file_);
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) fail("lock", path_);
+  if (temporary_.empty()) {
+    // linkat cannot replace; so a name of its own first, then the rename.
+    const std::string name = path_ + "." + std::to_string(::getpid()) + ".new";
+    const std::string self = "/proc/self/fd/" + std::to_string(file_.get());
+    ::unlink(name.c_str());
+    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) fail("name", name);
+    temporary_ = name;
+  }
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a new file to", path_);
+  temporary_.clear();
+  const descriptor folder(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder && ::fsync(folder.get()) != 0 && errno != EINVAL) fail("sync the folder of", path_);
+  return std::move(file_);
+}
+
+}  // namespace bloomery::posix

@@ -1,0 +1,70 @@
+// The system calls of files, with their errors turned into bloomery::error and their short counts into loops.
+#pragma once
+
+#include <bloomery/error.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace bloomery::posix {
+
+/// An open file; -1 is none.
+class descriptor {
+ public:
+  descriptor() = default;
+  explicit descriptor(int fd) noexcept : fd_(fd) {}
+  descriptor(descriptor&& other) noexcept : fd_(other.release()) {}
+  descriptor& operator=(descriptor&& other) noexcept;
+  ~descriptor();
+
+  int get() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+  int release() noexcept;
+
+ private:
+  int fd_ = -1;
+};
+
+/// Throws the error that errno stands for: "path: cannot <verb>: No space left on device".
+[[noreturn]] void fail(const std::string& verb, const std::string& path);
+
+struct opened {
+  descriptor file;
+  std::uint64_t bytes = 0;  ///< its length
+};
+
+/// Opens a regular file. @throws error not_found, not_permitted, not_a_filter (a directory, a device), io
+opened open_regular(const std::string& path, bool writable);
+
+void write_all(int fd, std::span<const std::uint8_t> bytes, const std::string& path);
+void write_at(int fd, std::span<const std::uint8_t> bytes, std::uint64_t offset, const std::string& path);
+
+/// Reads until the buffer is full or the file ends; the count read.
+std::size_t read_at(int fd, std::span<std::uint8_t> bytes, std::uint64_t offset, const std::string& path);
+
+void sync(int fd, const std::string& path);
+
+/// A file being made that takes its name only when it is whole. Without publish() nothing of it stays.
+class replacement {
+ public:
+  /// @throws error  not_permitted, not_found (no such folder), locked (another process is writing the old file)
+  explicit replacement(const std::string& path);
+  replacement(replacement&&) = delete;
+  ~replacement();
+
+  int fd() const noexcept { return file_.get(); }
+
+  /// Syncs the file, gives it its name in place of the old one's, syncs the folder. The descriptor stays open and is given
+  /// to the caller.
+  descriptor publish();
+
+ private:
+  std::string path_;
+  std::string temporary_;  ///< its name until published; empty while it has none
+  descriptor file_;
+  descriptor old_;         ///< the file to be replaced, locked
+  bool in_place_ = false;  ///< a device or pipe: written directly
+};
+
+}  // namespace bloomery::posix

@@ -1,0 +1,78 @@
+#include <bloomery/error.hpp>
+#include <bloomery/storage.hpp>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace bloomery {
+namespace {
+
+constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;
+constexpr std::align_val_t cache_line{64};
+
+std::uint64_t physical_memory() {
+  const auto pages = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
+  return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+[[noreturn]] void refuse(std::uint64_t bytes) {
+  throw error(errc::too_large,
+              {"a filter in memory of this size", "memory", "at most " + std::to_string(physical_memory()) + " bytes",
+               std::to_string(bytes) + " bytes", "ask for fewer keys or a higher error rate"});
+}
+
+// Below a huge page: from the C++ heap, where sanitizers watch over it. Above: anonymous pages, which come zeroed and
+// cost nothing until touched.
+std::uint8_t* take(std::uint64_t bytes) {
+  if (bytes > physical_memory()) refuse(bytes);
+  if (bytes < huge_page) {
+    void* at = ::operator new(bytes, cache_line);
+    std::memset(at, 0, bytes);
+    return static_cast<std::uint8_t*>(at);
+  }
+  // Huge pages start at multiples of 2 MiB: take one more and give back the ends.
+  void* taken = mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (taken == MAP_FAILED) refuse(bytes);
+  auto* begin = static_cast<std::uint8_t*>(taken);
+  const std::uint64_t skip = (huge_page - reinterpret_cast<std::uintptr_t>(begin) % huge_page) % huge_page;
+  if (skip > 0) munmap(begin, skip);
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t kept = (bytes + page - 1) / page * page;
+  if (skip < huge_page) munmap(begin + skip + kept, huge_page - skip);
+  madvise(begin + skip, bytes, MADV_HUGEPAGE);
+  return begin + skip;
+}
+
+}  // namespace
+
+heap_storage::heap_storage(std::uint64_t bytes) : data_(take(bytes)), size_(bytes) {}
+
+heap_storage::heap_storage(const heap_storage& other) : heap_storage(other.size_) {
+  std::memcpy(data_, other.data_, size_);
+  inserted_ = other.inserted_;
+}
+
+heap_storage::heap_storage(heap_storage&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      inserted_(std::exchange(other.inserted_, 0)) {}
+
+heap_storage& heap_storage::operator=(heap_storage other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(inserted_, other.inserted_);
+  return *this;
+}
+
+heap_storage::~heap_storage() {
+  if (data_ == nullptr) return;
+  if (size_ < huge_page) ::operator delete(data_, cache_line);
+  else munmap(data_, size_);
+}
+
+}  // namespace bloomery

@@ -1,0 +1,103 @@
+#include <bloomery/params.hpp>
+
+#include <bloomery/error.hpp>
+#include <bloomery/scheme.hpp>
+
+#include "tables.hpp"
+
+#include <utility>
+
+namespace bloomery {
+namespace {
+
+// Split blocks are quickest; below this rate they cost more than a third above the classic layout's memory.
+constexpr double lowest_split_block_rate = 1e-4;
+
+[[noreturn]] void unknown(const char* table, const std::string& name, const std::string& names) {
+  throw error(errc::invalid_argument, {std::string("no such ") + table, "", "one of " + names, "'" + name + "'", ""});
+}
+
+const scheme& scheme_of(const params& p) {
+  const scheme* row = find_scheme(p.scheme);
+  if (row == nullptr) unknown("scheme", p.scheme, names_of(schemes()));
+  if (!p.layout.empty() || !p.hash.empty()) {
+    throw error(errc::invalid_argument, {"a scheme has a layout and a hash of its own", "scheme", "", "",
+                                         "name either a scheme, or a layout and a hash"});
+  }
+  if (p.keys != key_kind::bytes) {
+    throw error(errc::invalid_argument, {"schemes take keys as bytes", "scheme", "", "integer keys", "use a layout"});
+  }
+  return *row;
+}
+
+const layout_row& layout_of(const params& p) {
+  const layout_row* row = find_layout(p.layout);
+  if (row == nullptr) unknown("layout", p.layout, names_of(layout_rows()));
+  return *row;
+}
+
+void check_hash(const params& p) {
+  const hash_row* row = find_hash(p.hash);
+  if (row == nullptr) unknown("hash", p.hash, names_of(hash_rows()));
+  if (p.keys == key_kind::bytes && !row->takes_bytes) {
+    throw error(errc::invalid_argument, {"this hash is for integer keys", p.hash, "", "", "use xxh3 for bytes"});
+  }
+  if (p.seed > row->most_seed) {
+    throw error(errc::invalid_argument, {"seed of " + p.hash, "seed", "at most " + std::to_string(row->most_seed),
+                                         std::to_string(p.seed), ""});
+  }
+}
+
+// The part that layouts and schemes share: both are a row with a size, a check and a rate.
+template <class Row>
+void complete_size(params& p, const Row& row) {
+  if (p.geometry == geometry{}) p.geometry = row.geometry_for(p.capacity, p.target_rate);
+  row.check(p.geometry);
+  if (p.target_rate == 0 && p.capacity > 0) p.target_rate = row.false_positive_rate(p.geometry, p.capacity);
+}
+
+}  // namespace
+
+const char* name_of(key_kind kind) noexcept { return kind == key_kind::bytes ? "bytes" : "u64"; }
+
+params complete(params wanted) {
+  params p = std::move(wanted);
+  if (!p.scheme.empty()) {
+    complete_size(p, scheme_of(p));
+    return p;
+  }
+  if (p.layout.empty()) p.layout = p.target_rate >= lowest_split_block_rate ? "split_block" : "classic";
+  if (p.hash.empty()) p.hash = p.keys == key_kind::bytes ? "xxh3" : "mix";
+  check_hash(p);
+  complete_size(p, layout_of(p));
+  return p;
+}
+
+std::string layout_names() { return names_of(layout_rows()); }
+std::string hash_names() { return names_of(hash_rows()); }
+std::string scheme_names() { return names_of(schemes()); }
+
+double false_positive_rate(const params& p, std::uint64_t keys) {
+  return p.scheme.empty() ? layout_of(p).false_positive_rate(p.geometry, keys)
+                          : scheme_of(p).false_positive_rate(p.geometry, keys);
+}
+
+std::string difference(const params& a, const params& b) {
+  const auto differ = [](const char* field, const std::string& x, const std::string& y) {
+    return std::string(field) + ": " + (x.empty() ? "none" : x) + " and " + (y.empty() ? "none" : y);
+  };
+  if (a.scheme != b.scheme) return differ("scheme", a.scheme, b.scheme);
+  if (a.layout != b.layout) return differ("layout", a.layout, b.layout);
+  if (a.hash != b.hash) return differ("hash", a.hash, b.hash);
+  if (a.keys != b.keys) return differ("keys", name_of(a.keys), name_of(b.keys));
+  if (a.seed != b.seed) return differ("seed", std::to_string(a.seed), std::to_string(b.seed));
+  if (a.geometry.bits != b.geometry.bits) {
+    return differ("bits", std::to_string(a.geometry.bits), std::to_string(b.geometry.bits));
+  }
+  if (a.geometry.probes != b.geometry.probes) {
+    return differ("probes", std::to_string(a.geometry.probes), std::to_string(b.geometry.probes));
+  }
+  return {};
+}
+
+}  // namespace bloomery

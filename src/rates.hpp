@@ -1,0 +1,98 @@
+// The exact error rates behind all layouts, as sums of positive terms, so that nothing cancels between 1e-12 and 1.
+//
+// n keys, m bits, k probes, B blocks. long double throughout: on x86-64 it leaves eight digits at n = 1e10.
+#pragma once
+
+#include <bloomery/geometry.hpp>
+
+#include <cmath>
+#include <cstdint>
+
+namespace bloomery::rates {
+
+/// Probability that k independent uniform probes into m bits all meet bits set by n*k earlier ones.
+long double classic(std::uint64_t m, std::uint32_t k, std::uint64_t n);
+
+/// Probability that one of n others has the same hash of `space` equally likely ones: 1 - (1 - 1/space)^n.
+inline long double collision(long double space, std::uint64_t n) {
+  return -std::expm1(static_cast<long double>(n) * std::log1p(-1 / space));
+}
+
+/// Two independent ways to be wrong.
+inline long double either(long double a, long double b) { return a + b - a * b; }
+
+/// Mean of hit(i) over the number i of n keys that fall into one of B equally likely blocks:
+/// sum over i of Binomial(i; n, 1/B) * hit(i). hit rises from 0 to 1.
+template <class Hit>
+long double blocked(std::uint64_t n, std::uint64_t B, Hit hit) {
+  if (n == 0) return 0;
+  if (B == 1) return hit(static_cast<long double>(n));
+  const long double keys = static_cast<long double>(n);
+  const long double odds = 1 / (static_cast<long double>(B) - 1);
+  const long double mode = std::floor((keys + 1) / static_cast<long double>(B));
+  // A block of so many keys is full in every layout; and the walk below would take sqrt(mode) steps.
+  if (mode > 1e6L) return hit(mode);
+  // Weights relative to the mode's, walked outwards by the ratio of neighbours, normalised at the end.
+  const long double negligible = 1e-21L;
+  long double hits = hit(mode);
+  long double mass = 1;
+  long double weight = 1;
+  long double last = hits;
+  for (long double i = mode + 1; i <= keys; ++i) {
+    weight *= (keys - i + 1) / i * odds;
+    const long double term = weight * hit(i);
+    hits += term;
+    mass += weight;
+    if (weight < negligible * mass && term < negligible * hits && term <= last) break;
+    last = term;
+  }
+  weight = 1;
+  for (long double i = mode; i >= 1; --i) {
+    weight *= i / ((keys - i + 1) * odds);
+    hits += weight * hit(i - 1);
+    mass += weight;
+    if (weight < negligible * mass && weight * hit(i - 1) < negligible * hits) break;
+  }
+  return hits / mass;
+}
+
+/// The smallest x in [1, limit] with holds(x), for a predicate that stays true once true; limit + 1 if none.
+/// `guess` is where to look first.
+template <class Predicate>
+std::uint64_t smallest(std::uint64_t guess, std::uint64_t limit, Predicate holds) {
+  std::uint64_t below = 0;  // does not hold
+  std::uint64_t above = 0;  // holds
+  std::uint64_t step = guess / 256 + 1;
+  std::uint64_t x = guess < 1 ? 1 : (guess > limit ? limit : guess);
+  if (holds(x)) {
+    above = x;
+    while (above > 1) {
+      const std::uint64_t next = above > step ? above - step : 1;
+      if (!holds(next)) {
+        below = next;
+        break;
+      }
+      above = next;
+      step *= 2;
+    }
+  } else {
+    below = x;
+    while (above == 0) {
+      if (below == limit) return limit + 1;
+      const std::uint64_t next = limit - below > step ? below + step : limit;
+      if (holds(next)) above = next;
+      else below = next;
+      step *= 2;
+    }
+  }
+  while (above - below > 1) {
+    const std::uint64_t middle = below + (above - below) / 2;
+    (holds(middle) ? above : below) = middle;
+  }
+  return above;
+}
+
+/// @throws error invalid_argument unless n >= 1 and 0 < p < 1
+void check_promise(std::uint64_t n, double p);
+
+}  // namespace bloomery::rates

@@ -1,0 +1,45 @@
+// perl: Bloom::Filter 1.2 of CPAN.
+//
+//   for each of k salts:  d = SHA1(key . salt);  bit = (XOR of d's five big-endian words) % m
+//
+// Perl's vec() numbers bits as we do. Bloom::Filter draws its salts with rand(), so its filters mean nothing outside their
+// process. Ours are fixed: the salt of probe i = 0, 1, ... is the decimal text of i ("0", "1", ...), and with a seed other
+// than 0 "<seed>.<i>" ("42.0", "42.1", ...). A Bloom::Filter given the same salts has the same bits.
+#include "hashes/sha1.hpp"
+#include "schemes/schemes.hpp"
+
+#include <bloomery/sizing.hpp>
+
+#include <string>
+
+namespace bloomery {
+namespace {
+
+constexpr std::uint64_t most_bits = std::uint64_t{1} << 32;  // what a 32-bit hash can address
+
+void check(const geometry& g) { check_scheme_geometry(g, most_bits); }
+
+geometry geometry_for(std::uint64_t capacity, double false_positive_rate) {
+  const geometry g = searched_geometry(capacity, false_positive_rate);
+  check(g);
+  return g;
+}
+
+void positions(std::string_view key, const geometry& g, std::uint64_t seed, std::uint64_t* out) {
+  const std::string before = seed == 0 ? "" : std::to_string(seed) + '.';
+  for (std::uint32_t i = 0; i < g.probes; ++i) {
+    const auto d = hashes::sha1(std::string(key) + before + std::to_string(i));
+    out[i] = (d[0] ^ d[1] ^ d[2] ^ d[3] ^ d[4]) % g.bits;
+  }
+}
+
+}  // namespace
+
+constinit const scheme perl_scheme = {.name = "perl",
+                                      .origin = "Bloom::Filter 1.2 (Perl)",
+                                      .geometry_for = geometry_for,
+                                      .check = check,
+                                      .positions = positions,
+                                      .false_positive_rate = remainder_rate};
+
+}  // namespace bloomery

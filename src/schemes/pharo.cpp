@@ -1,0 +1,182 @@
+// pharo: PDSBloomFilter of PharoPDS, the Smalltalk library behind a well-known tutorial.
+//
+//   h = murmur3_x86_32(key, seed 0);  h1 = h & 0xFFFF;  h2 = h >> 16
+//   bit i = ((h1 + i * h2) mod m) + 1      i = 1 .. k; bits count from 1, and in a byte from the top
+//
+// Halves of 16 bits reach the first 65535 (k + 1) bits and no others: a filter of a million keys fills these up and
+// reports nearly every absent key (97 % where 1 % was asked for). It is right for some thousand keys.
+#include "hashes/murmur3.hpp"
+#include "schemes/schemes.hpp"
+
+#include <bloomery/sizing.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+constexpr std::uint64_t halves = 0x10000;  // values of h1, and of h2
+constexpr std::uint64_t most_bits = std::uint64_t{1} << 63;
+
+void check(const geometry& g) { check_scheme_geometry(g, most_bits); }
+
+geometry geometry_for(std::uint64_t capacity, double false_positive_rate) {
+  const geometry g = ceil_ceil_geometry(capacity, false_positive_rate);
+  check(g);
+  return g;
+}
+
+// Bit i of a key, counted from 0.
+std::uint64_t bit_of(std::uint64_t h1, std::uint64_t h2, std::uint64_t i, std::uint64_t bits) {
+  return (h1 + i * h2) % bits;
+}
+
+void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {
+  const std::uint32_t h = hashes::murmur3_x86_32(key, 0);
+  for (std::uint32_t i = 1; i <= g.probes; ++i) out[i - 1] = bit_of(h & 0xFFFF, h >> 16, i, g.bits) ^ 7;
+}
+
+// The number of different bits of a key: its steps may come round to where they began.
+std::uint32_t distinct_bits(const geometry& g, std::uint64_t h2) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(g.probes, g.bits / std::gcd(h2, g.bits)));
+}
+
+// For each bit that keys can set at all, the chance that a key does.
+//
+// With h2 and i given, h1 = 0 .. 65535 hits a run of 65536 bits, around the end as often as need be. So a run is noted
+// where it begins (+1) and where it ends (-1), and the running sum of the notes counts the keys of every bit.
+std::vector<double> chances_of_bits(const geometry& g) {
+  const std::uint64_t reach = std::min(g.bits, (halves - 1) * (g.probes + 1) + 1);
+  const std::uint64_t rounds = halves / reach;
+  const std::uint64_t run = halves % reach;
+  std::vector<std::int64_t> notes(reach + 1);
+  std::uint64_t in_every_round = 0;
+  for (std::uint64_t h2 = 0; h2 < halves; ++h2) {
+    const std::uint32_t distinct = distinct_bits(g, h2);
+    in_every_round += distinct;
+    for (std::uint32_t i = 1; i <= distinct; ++i) {
+      const std::uint64_t begin = bit_of(0, h2, i, g.bits);
+      const std::uint64_t end = begin + run;
+      ++notes[begin];
+      if (end > reach) ++notes[0];
+      --notes[end > reach ? end - reach : end];
+    }
+  }
+  std::vector<double> chances(reach);
+  auto keys = static_cast<std::int64_t>(rounds * in_every_round);
+  for (std::uint64_t bit = 0; bit < reach; ++bit) {
+    keys += notes[bit];
+    chances[bit] = static_cast<double>(keys) / 0x1p32;
+  }
+  return chances;
+}
+
+// Whether a value of h1 or h2 leads to bit x, which may lie below 0: then it counts from the end.
+bool is_half(std::int64_t x, std::uint64_t bits) {
+  const std::uint64_t bit =
+      x >= 0 ? static_cast<std::uint64_t>(x) % bits : bits - 1 - static_cast<std::uint64_t>(-(x + 1)) % bits;
+  return bit < halves;
+}
+
+// The rate at n keys, as the mean over absent keys.
+//
+// Bits are taken to be set independently of each other, each with its own probability. What that leaves out are the keys
+// whose bits are the same progression h1 + i h2, moved on or back by s steps and perhaps walked in reverse: one such key
+// sets k - s of the k bits at a blow. They are few, but at low rates many false positives are theirs. The others are of
+// keys whose steps come round at once (Roma), which have only a bit or two.
+class model {
+ public:
+  model(const geometry& g, std::uint64_t keys)
+      : g_(g), keys_(static_cast<double>(keys)), chances_(chances_of_bits(g)), set_(chances_.size(), unknown) {}
+
+  // All h2 that come round, with four h1 each; of the others every fourth, with one.
+  double rate() {
+    constexpr std::uint64_t every = 4;
+    double come_round = 0;
+    double others = 0;
+    std::uint64_t count_of_others = 0;
+    std::uint64_t sampled = 0;
+    for (std::uint64_t h2 = 0; h2 < halves; ++h2) {
+      if (distinct_bits(g_, h2) < g_.probes) {
+        for (std::uint64_t i = 0; i < every; ++i) come_round += rate_of(even_half(every * h2 + i), h2) / every;
+      } else if (count_of_others++ % every == 0) {
+        others += rate_of(even_half(sampled++), h2);
+      }
+    }
+    if (sampled > 0) others *= static_cast<double>(count_of_others) / static_cast<double>(sampled);
+    return (come_round + others) / halves;
+  }
+
+ private:
+  static constexpr double unknown = -1;
+
+  // Multiples of the golden ratio spread evenly, however many of them.
+  static std::uint64_t even_half(std::uint64_t i) { return (2 * i + 1) * 0x4F1BBCDCBFA53E0Bu >> 48; }
+
+  // The probability that bit i of such a key is set.
+  double set(std::uint64_t h1, std::uint64_t h2, std::uint32_t i) {
+    const std::uint64_t bit = bit_of(h1, h2, i, g_.bits);
+    if (set_[bit] == unknown) set_[bit] = -std::expm1(keys_ * std::log1p(-chances_[bit]));
+    return set_[bit];
+  }
+
+  double rate_of(std::uint64_t h1, std::uint64_t h2) {
+    const std::uint32_t k = distinct_bits(g_, h2);
+    double all = 1;
+    double odds = 0;  // sum of (1 - p) / p over the probabilities p of the bits
+    for (std::uint32_t i = 1; i <= k; ++i) {
+      const double p = set(h1, h2, i);
+      all *= p;
+      odds += 1 / p - 1;
+    }
+    if (k < g_.probes) return all;
+
+    // With a blow to all but the first (last) s bits, these remain to be set by others; what the independent bits have
+    // counted of the blow already, as the only one to set a bit or as none, goes off.
+    double blows = 0;
+    double first = 1, last = 1;
+    double odds_first = odds, odds_last = odds;
+    for (std::uint32_t s = 0; s < k; ++s) {
+      blows += ways(h1, h2, s) * (first - all * (1 + odds_first));
+      if (s > 0) blows += ways(h1, h2, -std::int64_t{s}) * (last - all * (1 + odds_last));
+      const double next_first = set(h1, h2, s + 1);
+      const double next_last = set(h1, h2, k - s);
+      first *= next_first;
+      last *= next_last;
+      odds_first -= 1 / next_first - 1;
+      odds_last -= 1 / next_last - 1;
+    }
+    const auto different = static_cast<double>(std::min(g_.bits, halves));  // h1 modulo m, and h2
+    return std::clamp(all + keys_ / (different * different) * blows, all, 1.0);
+  }
+
+  // The number of (h1, h2) modulo m with the same progression, s steps on: itself, and itself in reverse.
+  int ways(std::uint64_t h1, std::uint64_t h2, std::int64_t s) const {
+    const auto start = static_cast<std::int64_t>(h1);
+    const auto step = static_cast<std::int64_t>(h2);
+    const bool reversible = is_half(-step, g_.bits) && is_half(start + (s + g_.probes + 1) * step, g_.bits);
+    return (is_half(start + s * step, g_.bits) ? 1 : 0) + (reversible ? 1 : 0);
+  }
+
+  geometry g_;
+  double keys_;
+  std::vector<double> chances_;
+  std::vector<double> set_;
+};
+
+double false_positive_rate(const geometry& g, std::uint64_t keys) { return keys == 0 ? 0 : model(g, keys).rate(); }
+
+}  // namespace
+
+constinit const scheme pharo_scheme = {.name = "pharo",
+                                       .origin = "PDSBloomFilter of PharoPDS (Smalltalk)",
+                                       .geometry_for = geometry_for,
+                                       .check = check,
+                                       .positions = positions,
+                                       .false_positive_rate = false_positive_rate};
+
+}  // namespace bloomery

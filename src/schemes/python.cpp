@@ -1,0 +1,45 @@
+// python: the class with which Python tutorials teach Bloom filters, on the packages bitarray and mmh3.
+//
+//   k times, i = 0, 1, ...:  bit = mmh3.hash(key, i) % m        (murmur3_x86_32 with seed i, signed; % never negative)
+//
+// A bitarray counts the bits of a byte from its top, as is its default. The class is made from (m, k); it has no rule for
+// (n, p), so here it gets the smallest size whose exact rate is p.
+#include "hashes/murmur3.hpp"
+#include "schemes/schemes.hpp"
+
+#include <bloomery/layouts/classic.hpp>
+
+namespace bloomery {
+namespace {
+
+// Above this many bits the 2^32 hashes no longer meet each of them equally often, beyond 2^32 not at all.
+constexpr std::uint64_t most_bits = std::uint64_t{1} << 31;
+
+void check(const geometry& g) { check_scheme_geometry(g, most_bits); }
+
+geometry geometry_for(std::uint64_t capacity, double false_positive_rate) {
+  const geometry g = classic::geometry_for(capacity, false_positive_rate);
+  check(g);
+  return g;
+}
+
+void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {
+  const auto bits = static_cast<std::int64_t>(g.bits);
+  for (std::uint32_t i = 0; i < g.probes; ++i) {
+    const auto hash = static_cast<std::int32_t>(hashes::murmur3_x86_32(key, i));
+    const std::int64_t remainder = hash % bits;
+    const std::int64_t bit = remainder < 0 ? remainder + bits : remainder;
+    out[i] = static_cast<std::uint64_t>(bit) ^ 7;
+  }
+}
+
+}  // namespace
+
+constinit const scheme python_scheme = {.name = "python",
+                                        .origin = "the Python class on bitarray and mmh3",
+                                        .geometry_for = geometry_for,
+                                        .check = check,
+                                        .positions = positions,
+                                        .false_positive_rate = remainder_rate};
+
+}  // namespace bloomery

@@ -1,0 +1,52 @@
+// The table of schemes, and what its rows share.
+#include "schemes/schemes.hpp"
+
+#include <bloomery/error.hpp>
+
+#include "rates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace bloomery {
+
+std::span<const scheme> schemes() noexcept {
+  static const scheme table[] = {guava_scheme, pharo_scheme, python_scheme, perl_scheme};
+  return table;
+}
+
+const scheme* find_scheme(std::string_view name) noexcept {
+  for (const scheme& row : schemes()) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+void check_scheme_geometry(const geometry& g, std::uint64_t most_bits) {
+  if (g.bits == 0) throw error(errc::invalid_argument, {"bits of a filter", "geometry", "1 or more", "0", ""});
+  if (g.bits > most_bits) {
+    throw error(errc::too_large, {"more bits than this scheme can address", "geometry",
+                                  "at most " + std::to_string(most_bits), std::to_string(g.bits),
+                                  "ask for fewer keys or a higher rate, or choose a layout instead of a scheme"});
+  }
+  if (g.probes == 0 || g.probes > max_probes) {
+    throw error(errc::invalid_argument, {"probes of a filter", "geometry", "1 to 255", std::to_string(g.probes), ""});
+  }
+}
+
+double remainder_rate(const geometry& g, std::uint64_t keys) {
+  const long double hashes = 0x1p32L;
+  const auto bits = static_cast<long double>(g.bits);
+  const long double probes = static_cast<long double>(keys) * g.probes;
+  // A bit that h of the 2^32 hashes lead to is set with probability fill(h).
+  const auto fill = [&](long double h) { return -std::expm1(probes * std::log1p(-std::min(h / hashes, 1.0L))); };
+  const long double fewer = std::floor(hashes / bits);
+  const long double favoured = hashes - fewer * bits;  // bits with one hash more
+  const long double met = (favoured * (fewer + 1) * fill(fewer + 1) + (bits - favoured) * fewer * fill(fewer)) / hashes;
+  const long double even = fill(hashes / bits);
+  const long double skew = even > 0 ? std::pow(met / even, static_cast<long double>(g.probes)) : 1;
+  return static_cast<double>(std::min(1.0L, rates::classic(g.bits, g.probes, keys) * skew));
+}
+
+}  // namespace bloomery

@@ -1,0 +1,50 @@
+// The tables from which any_filter chooses at run time: a row a layout, a row a hash. Schemes have theirs in scheme.hpp.
+#pragma once
+
+#include <bloomery/geometry.hpp>
+#include <bloomery/key_hash.hpp>
+#include <bloomery/params.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace bloomery {
+
+struct layout_row {
+  std::string_view name;
+  geometry (*geometry_for)(std::uint64_t capacity, double rate);
+  void (*check)(const geometry& g);
+  double (*false_positive_rate)(const geometry& g, std::uint64_t keys);
+  double (*keys_from_zeros)(const geometry& g, std::uint64_t zeros);
+  void (*cells)(const geometry& g, key_hash hash, std::uint64_t* out);
+  void (*insert)(std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes, std::uint8_t* is_new);
+  void (*may_contain)(const std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
+                      std::uint64_t* bitmap);
+};
+
+struct hash_row {
+  std::string_view name;
+  std::uint64_t most_seed;  ///< the largest seed this hash takes
+  bool takes_bytes;         ///< false: integer keys only
+  void (*of_bytes)(std::uint64_t seed, std::span<const std::string_view> keys, key_hash* out);
+  void (*of_integers)(std::uint64_t seed, std::span<const std::uint64_t> keys, key_hash* out);
+};
+
+std::span<const layout_row> layout_rows() noexcept;
+std::span<const hash_row> hash_rows() noexcept;
+
+/// The row of this name, or null.
+const layout_row* find_layout(std::string_view name) noexcept;
+const hash_row* find_hash(std::string_view name) noexcept;
+
+/// The names of a table's rows: "a, b, c".
+template <class Row>
+std::string names_of(std::span<const Row> rows) {
+  std::string names;
+  for (const Row& row : rows) names.append(names.empty() ? "" : ", ").append(row.name);
+  return names;
+}
+
+}  // namespace bloomery

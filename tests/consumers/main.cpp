@@ -1,0 +1,8 @@
+// The smallest program that uses bloomery from outside: one key in, the same key found.
+#include <bloomery/filter.hpp>
+
+int main() {
+  bloomery::filter<> seen(1'000'000, 0.01);
+  seen.insert("https://example.org/");
+  return seen.may_contain("https://example.org/") ? 0 : 1;
+}

@@ -1,0 +1,410 @@
+// Schemes against the exact figures of the systems they imitate, and their rates against counted false positives.
+#include <bloomery/scheme.hpp>
+
+#include <bloomery/bits.hpp>
+#include <bloomery/error.hpp>
+
+#include "support/md5.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+// The least that makes a filter of a scheme.
+class scheme_filter {
+ public:
+  scheme_filter(std::string_view name, const geometry& size) : rule(*find_scheme(name)), size_(size) {
+    rule.check(size);
+    bytes.resize(bytes_for(size.bits));
+  }
+  scheme_filter(std::string_view name, std::uint64_t n, double p)
+      : scheme_filter(name, find_scheme(name)->geometry_for(n, p)) {}
+
+  std::vector<std::uint64_t> positions(std::string_view key) const {
+    std::vector<std::uint64_t> cells(size_.probes);
+    rule.positions(key, size_, 0, cells.data());
+    return cells;
+  }
+  void insert(std::string_view key) {
+    for (const std::uint64_t cell : positions(key)) set_bit(bytes.data(), cell);
+  }
+  bool may_contain(std::string_view key) const {
+    for (const std::uint64_t cell : positions(key)) {
+      if (!test_bit(bytes.data(), cell)) return false;
+    }
+    return true;
+  }
+  std::uint64_t ones() const { return count_ones(bytes); }
+
+  std::string hex() const {
+    std::string digits;
+    for (const std::uint8_t byte : bytes) {
+      for (const int shift : {4, 0}) digits += "0123456789abcdef"[byte >> shift & 15];
+    }
+    return digits;
+  }
+
+  const scheme& rule;
+  std::vector<std::uint8_t> bytes;
+
+ private:
+  geometry size_;
+};
+
+using cells = std::vector<std::uint64_t>;
+
+// ---- the table -----------------------------------------------------------------------------------------------------------
+
+TEST(Schemes, AreFoundByName) {
+  std::string names;
+  for (const scheme& row : schemes()) {
+    names += std::string(row.name) + ' ';
+    EXPECT_EQ(find_scheme(row.name), &row);
+    EXPECT_FALSE(row.origin.empty());
+  }
+
+  EXPECT_EQ(names, "guava pharo python perl ");
+  EXPECT_EQ(find_scheme("fortran"), nullptr);
+}
+
+errc code_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const error& e) {
+    return e.code();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return errc::io;
+}
+
+TEST(Schemes, RefuseWhatIsNoCapacityNoRateAndNoGeometry) {
+  for (const scheme& row : schemes()) {
+    SCOPED_TRACE(row.name);
+    EXPECT_EQ(code_of([&] { row.geometry_for(0, 0.01); }), errc::invalid_argument);
+    for (const double p : {0.0, 1.0, -1.0, 2.0, std::numeric_limits<double>::quiet_NaN()}) {
+      EXPECT_EQ(code_of([&] { row.geometry_for(1000, p); }), errc::invalid_argument) << p;
+    }
+    EXPECT_EQ(code_of([&] { row.check({0, 1}); }), errc::invalid_argument);
+    EXPECT_EQ(code_of([&] { row.check({64, 0}); }), errc::invalid_argument);
+    EXPECT_EQ(code_of([&] { row.check({64, 256}); }), errc::invalid_argument);
+    EXPECT_EQ(code_of([&] { row.check({~std::uint64_t{63}, 7}); }), errc::too_large);
+    EXPECT_NO_THROW(row.check({64, 1}));
+    EXPECT_NO_THROW(row.check({64, 255}));
+  }
+}
+
+TEST(Schemes, ChooseSizesThatTheyAcceptThemselves) {
+  for (const scheme& row : schemes()) {
+    for (const std::uint64_t n : {1u, 2u, 10u, 1000u, 1'000'000u}) {
+      for (const double p : {0.9, 0.5, 0.03, 1e-4, 1e-9})
+        EXPECT_NO_THROW(row.check(row.geometry_for(n, p))) << row.name;
+    }
+  }
+}
+
+TEST(Schemes, RefuseWhatTheirSystemCannotAddressAndSayWhatToDo) {
+  EXPECT_EQ(code_of([] { find_scheme("guava")->check({100, 7}); }), errc::invalid_argument);  // not whole words
+  EXPECT_EQ(code_of([] { find_scheme("guava")->check({std::uint64_t{1} << 37, 7}); }), errc::too_large);
+  EXPECT_EQ(code_of([] { find_scheme("python")->check({(std::uint64_t{1} << 31) + 1, 7}); }), errc::too_large);
+  EXPECT_EQ(code_of([] { find_scheme("perl")->check({(std::uint64_t{1} << 32) + 1, 7}); }), errc::too_large);
+  try {
+    find_scheme("python")->geometry_for(1'000'000'000, 0.01);
+    FAIL();
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), errc::too_large);
+    EXPECT_NE(e.text().way_out, "");
+  }
+}
+
+TEST(Schemes, KeepEveryCellWithinTheFiltersBytes) {
+  for (const scheme& row : schemes()) {
+    for (const std::uint64_t bits : {64u, 128u, 6400u, 65'536u}) {
+      scheme_filter filter(row.name, {bits, 255});
+      for (int i = 0; i < 100; ++i) {
+        for (const std::uint64_t cell : filter.positions("key" + std::to_string(i))) ASSERT_LT(cell, bits) << row.name;
+      }
+    }
+  }
+  for (const std::string_view name : {"pharo", "python", "perl"}) {  // no whole bytes
+    for (const std::uint64_t bits : {1u, 7u, 9u, 730u, 999u}) {
+      scheme_filter filter(name, {bits, 10});
+      for (int i = 0; i < 100; ++i) {
+        for (const std::uint64_t cell : filter.positions("key" + std::to_string(i))) {
+          ASSERT_LT(cell >> 3, bytes_for(bits)) << name;
+        }
+      }
+    }
+  }
+}
+
+// ---- guava ---------------------------------------------------------------------------------------------------------------
+
+TEST(Guava, SizesAsTheJavaExample) {
+  EXPECT_EQ(find_scheme("guava")->geometry_for(10'000, 0.0005), (geometry{158'208, 11}));
+}
+
+TEST(Guava, SetsTheBitsOfItsFileOfOneKey) {
+  scheme_filter filter("guava", 10, 0.01);
+
+  filter.insert("hello");
+
+  EXPECT_EQ(filter.positions("hello"), (cells{2, 27, 52, 77, 102, 127, 24}));
+  EXPECT_EQ(filter.hex(), "04000009000010000020000040000080");  // words 0010000009000004 8000004000002000
+}
+
+TEST(Guava, SetsTheBitsOfItsFileOfAThousandKeys) {
+  scheme_filter filter("guava", 1000, 0.03);
+
+  for (int i = 0; i < 1000; ++i) filter.insert("key-" + std::to_string(i));
+
+  // Guava's own estimate of the rate: (ones / m)^k.
+  const double fill = static_cast<double>(filter.ones()) / (64 * 115);
+  EXPECT_NEAR(std::pow(fill, 5), 0.0287841742, 1e-9);  // one bit more or less is 4e-5
+}
+
+TEST(Guava, HasTheOffsetsOfTheRedisExample) {
+  const std::string key = bloomery_tests::md5_hex_of_number(0);
+
+  const scheme_filter filter("guava", 10'000, 0.0005);
+
+  EXPECT_EQ(key, "f1d3ff8443297732862df21dc4e57262");
+  EXPECT_EQ(filter.positions(key),
+            (cells{105758, 93390, 129662, 7726, 153566, 31630, 67902, 55534, 91806, 128078, 115710}));
+}
+
+TEST(Guava, IsHalfFullAfterThe9958thKeyOfTheRedisExample) {
+  scheme_filter filter("guava", 10'000, 0.0005);
+
+  for (std::uint32_t i = 0; i < 9957; ++i) filter.insert(bloomery_tests::md5_hex_of_number(i));
+  const std::uint64_t before = filter.ones();
+  filter.insert(bloomery_tests::md5_hex_of_number(9957));
+
+  EXPECT_LE(2 * before, 158'208u);
+  EXPECT_GT(2 * filter.ones(), 158'208u);
+}
+
+TEST(Guava, AnswersWronglyForTheLastOfThreeKeysOnceThreeTimesFull) {
+  scheme_filter filter("guava", 10'000, 0.0005);
+
+  for (std::uint32_t i = 0; i < 30'000; ++i) filter.insert(bloomery_tests::md5_hex_of_number(i));
+
+  EXPECT_FALSE(filter.may_contain(bloomery_tests::md5_hex_of_number(99'999)));
+  EXPECT_TRUE(filter.may_contain(bloomery_tests::md5_hex_of_number(9999)));
+  EXPECT_TRUE(filter.may_contain("abcdefghijklmnopqrstuvwxyz123456"));
+}
+
+// ---- pharo ---------------------------------------------------------------------------------------------------------------
+
+// Its numbers: bits counted from 1, from the top of each byte.
+cells pharo_bits(std::string_view key) {
+  cells bits = scheme_filter("pharo", 10, 0.1).positions(key);
+  for (std::uint64_t& bit : bits) bit = (bit ^ 7) + 1;
+  return bits;
+}
+
+TEST(Pharo, SetsTheBitsOfTheTutorialsCities) {
+  EXPECT_EQ(pharo_bits("Madrid"), (cells{18, 9, 48, 39}));
+  EXPECT_EQ(pharo_bits("Barcelona"), (cells{48, 42, 36, 30}));
+  EXPECT_EQ(pharo_bits("Berlin"), (cells{27, 30, 33, 36}));
+  EXPECT_EQ(pharo_bits("Roma"), (cells{36, 36, 36, 36}));
+}
+
+TEST(Pharo, HasTheTutorialsBytesAnswersAndFalsePositive) {
+  scheme_filter filter("pharo", 10, 0.1);
+
+  filter.insert("Madrid");
+  filter.insert("Barcelona");
+
+  EXPECT_EQ(filter.hex(), "008040041241");
+  EXPECT_TRUE(filter.may_contain("Madrid"));
+  EXPECT_TRUE(filter.may_contain("Barcelona"));
+  EXPECT_TRUE(filter.may_contain("Roma"));
+  for (const std::string_view absent : {"Berlin", "London", "Paris", "Lisboa", "Sevilla", "Valencia", "Bilbao", "Wien",
+                                        "Praha", "Oslo", "Tokyo", "Beijing"}) {
+    EXPECT_FALSE(filter.may_contain(absent)) << absent;
+  }
+}
+
+TEST(Pharo, HasTwentyEightBitsSetByTheNumbersOneToTen) {
+  scheme_filter filter("pharo", 10, 0.1);
+
+  for (int i = 1; i <= 10; ++i) filter.insert(std::to_string(i));
+
+  EXPECT_EQ(filter.ones(), 28u);
+}
+
+// ---- python --------------------------------------------------------------------------------------------------------------
+
+TEST(Python, HasTheArticlesBitsAndFalsePositives) {
+  scheme_filter filter("python", {100, 10});
+  const std::vector<std::string_view> animals = {
+      "dog",       "cat", "giraffe",  "fly",  "mosquito", "horse",   "eagle",  "bird", "bison",    "boar",
+      "butterfly", "ant", "anaconda", "bear", "chicken",  "dolphin", "donkey", "crow", "crocodile"};
+
+  for (const std::string_view animal : animals) filter.insert(animal);
+
+  EXPECT_EQ(filter.ones(), 85u);
+  for (const std::string_view animal : animals) EXPECT_TRUE(filter.may_contain(animal)) << animal;
+  std::string false_positives;
+  for (const std::string_view other :
+       {"badger", "cow",  "pig",  "sheep", "bee",      "wolf", "fox",    "whale", "shark",   "fish",
+        "turkey", "duck", "dove", "deer",  "elephant", "frog", "falcon", "goat",  "gorilla", "hawk"}) {
+    if (filter.may_contain(other)) false_positives += std::string(other) + ' ';
+  }
+  EXPECT_EQ(false_positives, "sheep shark fish elephant ");
+}
+
+TEST(Python, TakesTheHashAsSignedAndNumbersBitsFromTheTopOfAByte) {
+  // murmur3_x86_32("", seed) is 0 for seed 0, 0x514E28B7 = 1364076727 for seed 1.
+  const scheme_filter filter("python", {1000, 2});
+
+  EXPECT_EQ(filter.positions(""), (cells{0 ^ 7, 727 ^ 7}));
+  // murmur3_x86_32("Madrid", 0) is 0xDA3791CA: as a signed number -633892406, and 594 modulo 1000.
+  EXPECT_EQ(filter.positions("Madrid")[0], 594u ^ 7u);
+}
+
+// ---- perl ----------------------------------------------------------------------------------------------------------------
+
+TEST(Perl, SizesByTheShortestLength) { EXPECT_EQ(find_scheme("perl")->geometry_for(1000, 0.01), (geometry{9593, 7})); }
+
+TEST(Perl, FoldsTheDigestOfKeyAndSalt) {
+  // Key "a", first salt "0":  printf a0 | sha1sum
+  constexpr std::uint32_t folded = 0x40B25EAC ^ 0x438260C9 ^ 0xAD4E3142 ^ 0xADC38A8D ^ 0x0885E5F3;
+  const scheme_filter filter("perl", {9593, 1});
+
+  EXPECT_EQ(filter.positions("a"), (cells{folded % 9593}));
+}
+
+TEST(Perl, HasAnotherFilterForEverySeed) {
+  const scheme& perl = *find_scheme("perl");
+  const geometry size{9593, 7};
+  cells plain(7), seeded(7), spelled(7);
+
+  perl.positions("key", size, 0, plain.data());
+  perl.positions("key", size, 42, seeded.data());
+  perl.positions("key42.", size, 0, spelled.data());  // key . "42." . i either way
+
+  EXPECT_NE(seeded, plain);
+  EXPECT_EQ(seeded, spelled);
+}
+
+// ---- rates ---------------------------------------------------------------------------------------------------------------
+
+// The share of absent keys that a filter of n keys reports.
+double measured_rate(std::string_view name, const geometry& size, std::uint64_t n, std::uint64_t queries) {
+  scheme_filter filter(name, size);
+  std::uint64_t reported = 0;
+
+  for (std::uint64_t i = 0; i < n; ++i) filter.insert("in-" + std::to_string(i));
+  for (std::uint64_t i = 0; i < queries; ++i) reported += filter.may_contain("out-" + std::to_string(i));
+  return static_cast<double>(reported) / static_cast<double>(queries);
+}
+
+TEST(SchemeRates, AreWhatIsMeasured) {
+  constexpr std::uint64_t n = 20'000;
+  constexpr std::uint64_t queries = 200'000;
+  for (const scheme& row : schemes()) {
+    const geometry size = row.geometry_for(n, 0.02);
+    const double promised = row.false_positive_rate(size, n);
+
+    const double measured = measured_rate(row.name, size, n, queries);
+
+    // Five standard deviations of the queries, and 1 % for the luck of this one filter's fill.
+    const double bound = 5 * std::sqrt(promised * (1 - promised) / queries) + 0.01 * promised;
+    EXPECT_NEAR(measured, promised, bound) << row.name;
+  }
+}
+
+TEST(SchemeRates, RiseFromZeroToOneAsKeysComeIn) {
+  for (const scheme& row : schemes()) {
+    for (const std::uint64_t n : {10u, 1000u}) {
+      const geometry size = row.geometry_for(n, 0.01);
+      double before = 0;
+      EXPECT_EQ(row.false_positive_rate(size, 0), 0) << row.name;
+      for (std::uint64_t keys = 1; keys < 1000 * n; keys += 1 + keys / 3) {
+        const double rate = row.false_positive_rate(size, keys);
+        EXPECT_GE(rate, before) << row.name << ", " << keys;
+        EXPECT_LE(rate, 1) << row.name << ", " << keys;
+        before = rate;
+      }
+      EXPECT_GT(before, 0.999) << row.name;
+    }
+  }
+}
+
+// The tutorial's lesson: 16-bit halves ruin a large filter.
+TEST(SchemeRates, OfPharoIs97PercentInsteadOfOneForAMillionKeys) {
+  const scheme& pharo = *find_scheme("pharo");
+  const geometry size = pharo.geometry_for(1'000'000, 0.01);
+
+  const double promised = pharo.false_positive_rate(size, 1'000'000);
+  const double measured = measured_rate("pharo", size, 1'000'000, 200'000);
+
+  EXPECT_NEAR(promised, 0.97, 0.005);
+  EXPECT_NEAR(measured, promised, 0.002);
+}
+
+TEST(SchemeRates, OfPharoFollowTheMeasureWhereFewKeysMakeAllFalsePositives) {
+  const scheme& pharo = *find_scheme("pharo");
+  struct {
+    std::uint64_t n;
+    double p;
+    int filters;
+    double bound;  // relative
+  } const cases[] = {{10, 0.1, 2000, 0.1}, {100, 0.03, 300, 0.05}, {1000, 1e-6, 20, 0.25}};
+  for (const auto& [n, p, filters, bound] : cases) {
+    const geometry size = pharo.geometry_for(n, p);
+    const double promised = pharo.false_positive_rate(size, n);
+    std::uint64_t reported = 0, queries = 0;
+
+    std::vector<std::uint64_t> positions(size.probes);
+    for (int round = 0; round < filters; ++round) {
+      scheme_filter filter("pharo", size);
+      const std::string name = std::to_string(round) + '-';
+      for (std::uint64_t i = 0; i < n; ++i) filter.insert("in-" + name + std::to_string(i));
+      for (std::uint64_t i = 0; i < 1000 + 50 * n; ++i, ++queries) {
+        reported += filter.may_contain("out-" + name + std::to_string(i));
+      }
+    }
+
+    const double measured = static_cast<double>(reported) / static_cast<double>(queries);
+    EXPECT_NEAR(promised / measured, 1, bound) << n << " keys at " << p;
+  }
+}
+
+TEST(SchemeRates, OfPharoNeedNoMemoryForBitsThatNoKeyReaches) {
+  const double rate = find_scheme("pharo")->false_positive_rate({std::uint64_t{1} << 60, 7}, 1000);
+
+  EXPECT_GT(rate, 0);
+  EXPECT_LT(rate, 1e-4);
+}
+
+TEST(SchemeRates, OfPerlCountTheBitsThat32BitHashesFavour) {
+  const scheme& perl = *find_scheme("perl");
+  const std::uint64_t n = 300'000'000;
+  const auto textbook = [&](double bits) { return std::pow(-std::expm1(-7.0 * static_cast<double>(n) / bits), 7); };
+
+  const double even = perl.false_positive_rate({std::uint64_t{1} << 31, 7}, n);
+  const double uneven = perl.false_positive_rate({3'000'000'000, 7}, n);
+
+  EXPECT_NEAR(even, textbook(0x1p31), 1e-6);  // 2^31 divides 2^32
+  // 1'294'967'296 bits are hit by two hashes, the others by one.
+  const double favoured = 1'294'967'296;
+  const auto fill = [&](double hashes) { return -std::expm1(-7.0 * static_cast<double>(n) * hashes / 0x1p32); };
+  const double met = (favoured * 2 * fill(2) + (3e9 - favoured) * fill(1)) / 0x1p32;
+  EXPECT_NEAR(uneven, std::pow(met, 7), 1e-6);
+  EXPECT_GT(uneven, 1.3 * textbook(3e9));
+}
+
+}  // namespace
+}  // namespace bloomery
