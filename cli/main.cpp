@@ -6,6 +6,7 @@
 #include "suggest.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/kernel.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -188,6 +189,7 @@ exit_status run(int argc, char** argv) {
     throw error(errc::invalid_argument, {e.what(), "", "", "", "see " + help});
   }
   for (const input_options* inputs : {&o.build.inputs, &o.add.inputs, &o.check.inputs, &o.dedup.inputs}) check(*inputs);
+  kernel_name();  // a wrong BLOOMERY_KERNEL is said now
   install_signal_handlers();
   return chosen();
 }

@@ -29,10 +29,10 @@ struct scheme {
   /// (perl's salts), and is ignored elsewhere.
   void (*positions)(std::string_view key, const geometry& g, std::uint64_t seed, std::uint64_t* out);
 
-  /// The probability that an absent key is reported, at n keys. For guava, python and perl this is the formula of
-  /// independent probes, which guava's hashing approaches for filters of 1e5 bits and more; for python and perl with
-  /// what a 32-bit hash modulo m adds near 2^32 bits. For pharo it follows from the distribution of its 16-bit hash
-  /// halves: a model, within 2 % from a thousand bits on, within 10 % at 50 bits; costs some 10 ms.
+  /// The probability that an absent key is reported, at n keys; how true depends on the system's hashing:
+  ///   python, perl  exact for independent probes, and counts the bits that 32-bit hashes modulo m favour
+  ///   guava         with what its double hashing adds, some 6 n / m^2: true to 20 % from 1000 bits on, to half at 128
+  ///   pharo         from the distribution of its 16-bit halves: true to 5 % from 500 bits on, to 10 % at 50; some 10 ms
   double (*false_positive_rate)(const geometry& g, std::uint64_t keys);
 };
 

@@ -1,5 +1,5 @@
-// SHA-1, for the scheme `perl` alone, which must do as Perl's Bloom::Filter does. It is of no use for security: collisions
-// can be made at will since 2017.
+// SHA-1, for the scheme `perl` alone, which must do as Perl's Bloom::Filter does. It is of no use for security:
+// collisions have been made since 2017.
 #pragma once
 
 #include <array>

@@ -2,12 +2,14 @@
 
 #include <bloomery/error.hpp>
 
+#include "kernels.hpp"
 #include "rates.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
+#include <iterator>
 #include <limits>
 #include <string>
 
@@ -25,50 +27,17 @@ double rate(std::uint64_t blocks, std::uint64_t keys) {
   return static_cast<double>(rates::either(rates::blocked(keys, blocks, block_hit), rates::collision(twins, keys)));
 }
 
-// Keys whose blocks are on their way from memory while one is worked on.
-constexpr std::size_t in_flight = 32;
-
-std::uint8_t* block_at(std::uint8_t* bytes, std::uint64_t blocks, std::uint64_t lo) {
-  return bytes + split_block::block_of(lo, blocks) * (split_block::block_bits / 8);
+// Kernels take hashes as pairs of halves, lo first.
+const std::uint64_t* pairs(std::span<const key_hash> hashes) {
+  static_assert(sizeof(key_hash) == 16 && offsetof(key_hash, lo) == 0);
+  return reinterpret_cast<const std::uint64_t*>(hashes.data());
 }
 
-const std::uint8_t* block_at(const std::uint8_t* bytes, std::uint64_t blocks, std::uint64_t lo) {
-  return bytes + split_block::block_of(lo, blocks) * (split_block::block_bits / 8);
-}
-
-// Word j of a block is four little-endian bytes.
-std::uint32_t load_word(const std::uint8_t* at) {
-  std::uint32_t word = 0;
-  std::memcpy(&word, at, sizeof word);
-  return word;
-}
-
-void store_word(std::uint8_t* at, std::uint32_t word) { std::memcpy(at, &word, sizeof word); }
+// The kernels include nothing of ours, so they have the salts once more.
+static_assert(std::equal(std::begin(split_block::salt), std::end(split_block::salt),
+                         std::begin(kernels::split_block_salt)));
 
 static_assert(std::endian::native == std::endian::little, "the kernels load little-endian words as they are");
-
-std::uint32_t mask_of(std::uint64_t lo, std::uint32_t lane) {
-  return 1u << ((static_cast<std::uint32_t>(lo) * split_block::salt[lane]) >> 27);
-}
-
-bool insert_one(std::uint8_t* block, std::uint64_t lo) {
-  std::uint32_t missing = 0;
-  for (std::uint32_t lane = 0; lane < split_block::lanes; ++lane) {
-    const std::uint32_t mask = mask_of(lo, lane);
-    const std::uint32_t word = load_word(block + 4 * lane);
-    missing |= mask & ~word;
-    store_word(block + 4 * lane, word | mask);
-  }
-  return missing != 0;
-}
-
-bool has_one(const std::uint8_t* block, std::uint64_t lo) {
-  std::uint32_t missing = 0;
-  for (std::uint32_t lane = 0; lane < split_block::lanes; ++lane) {
-    missing |= mask_of(lo, lane) & ~load_word(block + 4 * lane);
-  }
-  return missing == 0;
-}
 
 }  // namespace
 
@@ -114,22 +83,12 @@ double split_block::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
 
 void split_block::insert_batch(std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
                                std::uint8_t* is_new) noexcept {
-  const std::uint64_t blocks = g.bits / block_bits;
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    if (i + in_flight < hashes.size()) __builtin_prefetch(block_at(bytes, blocks, hashes[i + in_flight].lo), 1, 2);
-    const bool fresh = insert_one(block_at(bytes, blocks, hashes[i].lo), hashes[i].lo);
-    if (is_new != nullptr) is_new[i] = fresh ? 1 : 0;
-  }
+  chosen_split_block_kernel().insert(bytes, g.bits / block_bits, pairs(hashes), hashes.size(), is_new);
 }
 
 void split_block::has_batch(const std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
                             std::uint64_t* bitmap) noexcept {
-  const std::uint64_t blocks = g.bits / block_bits;
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    if (i + in_flight < hashes.size()) __builtin_prefetch(block_at(bytes, blocks, hashes[i + in_flight].lo), 0, 2);
-    if (i % 64 == 0) bitmap[i / 64] = 0;
-    bitmap[i / 64] |= std::uint64_t{has_one(block_at(bytes, blocks, hashes[i].lo), hashes[i].lo)} << (i % 64);
-  }
+  chosen_split_block_kernel().has(bytes, g.bits / block_bits, pairs(hashes), hashes.size(), bitmap);
 }
 
 }  // namespace bloomery

@@ -84,10 +84,10 @@ bool is_half(std::int64_t x, std::uint64_t bits) {
 
 // The rate at n keys, as the mean over absent keys.
 //
-// Bits are taken to be set independently of each other, each with its own probability. What that leaves out are the keys
-// whose bits are the same progression h1 + i h2, moved on or back by s steps and perhaps walked in reverse: one such key
-// sets k - s of the k bits at a blow. They are few, but at low rates many false positives are theirs. The others are of
-// keys whose steps come round at once (Roma), which have only a bit or two.
+// Bits are taken to be set independently of each other, each with its own probability. What that leaves out are the
+// keys whose bits are the same progression h1 + i h2, moved on or back by s steps and perhaps walked in reverse: one
+// such key sets k - s of the k bits at a blow. They are few, but at low rates many false positives are theirs. Most
+// others are then of keys whose steps come round at once (Roma), which have only a bit or two.
 class model {
  public:
   model(const geometry& g, std::uint64_t keys)

@@ -2,8 +2,8 @@
 //
 //   k times, i = 0, 1, ...:  bit = mmh3.hash(key, i) % m        (murmur3_x86_32 with seed i, signed; % never negative)
 //
-// A bitarray counts the bits of a byte from its top, as is its default. The class is made from (m, k); it has no rule for
-// (n, p), so here it gets the smallest size whose exact rate is p.
+// A bitarray counts the bits of a byte from its top, as is its default. The class is made from (m, k); it has no rule
+// for (n, p), so here it gets the smallest size whose exact rate is p.
 #include "hashes/murmur3.hpp"
 #include "schemes/schemes.hpp"
 
