@@ -205,6 +205,11 @@ any_filter open_state(const dedup_options& options) {
   }
   any_filter filter = any_filter::open(options.state, access::read_write, check::header, wait_for_writer);
   if (!options.common.quiet) say_if_dirty(options.state, *filter.opened_from());
+  const bool asks_more = options.wanted.capacity.value_or(0) > filter.capacity();
+  if (asks_more && !options.common.quiet) {
+    say(fmt::format("{}: note: it was made for {} keys and stays so; remove it to start with a larger one", options.state,
+                    count_text(filter.capacity())));
+  }
   if (!filter.uses_hashes()) {
     throw error(errc::incompatible, {"dedup keeps its state in a filter with a layout", options.state, "a layout",
                                      kind_text(filter.parameters()), "choose another file, or remove this one"});

@@ -35,8 +35,8 @@ std::string shown(const std::string& name) { return name == standard_input ? "st
 // The bytes of a descriptor as they are.
 class plain_source final : public byte_source {
  public:
-  plain_source(const std::string& name, std::atomic<std::uint64_t>& bytes_read)
-      : name_(name), bytes_read_(bytes_read), owned_(name != standard_input) {
+  plain_source(const std::string& name, std::atomic<std::uint64_t>& bytes_read, int cancelled)
+      : name_(name), bytes_read_(bytes_read), cancelled_(cancelled), owned_(name != standard_input) {
     fd_ = owned_ ? ::open(name.c_str(), O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     if (fd_ < 0) fail("open", name);
     struct stat status {};
@@ -83,17 +83,21 @@ class plain_source final : public byte_source {
   bool regular() const { return regular_; }
 
  private:
-  // Waits for bytes or for a signal; false for a signal.
+  // Waits for bytes; false if a signal or cancel() ended it.
   bool wait() const {
     while (!regular_ && stop_signal() == 0) {
-      std::array<pollfd, 2> ready{pollfd{fd_, POLLIN, 0}, pollfd{stop_descriptor(), POLLIN, 0}};
-      if (::poll(ready.data(), ready.size(), -1) > 0 && ready[0].revents != 0) break;
+      std::array<pollfd, 3> ready{pollfd{fd_, POLLIN, 0}, pollfd{stop_descriptor(), POLLIN, 0},
+                                  pollfd{cancelled_, POLLIN, 0}};
+      if (::poll(ready.data(), ready.size(), -1) <= 0) continue;
+      if (ready[2].revents != 0) return false;
+      if (ready[0].revents != 0) break;
     }
     return stop_signal() == 0;
   }
 
   std::string name_;
   std::atomic<std::uint64_t>& bytes_read_;
+  int cancelled_;
   bool owned_;
   int fd_ = -1;
   bool regular_ = false;
@@ -179,8 +183,8 @@ class zstd_source final : public byte_source {
   std::vector<char> buffer_ = std::vector<char>(packed_bytes);
 };
 
-std::unique_ptr<byte_source> open_source(const std::string& name, std::atomic<std::uint64_t>& bytes_read) {
-  auto plain = std::make_unique<plain_source>(name, bytes_read);
+std::unique_ptr<byte_source> open_source(const std::string& name, std::atomic<std::uint64_t>& bytes_read, int cancelled) {
+  auto plain = std::make_unique<plain_source>(name, bytes_read, cancelled);
   if (plain->starts_with("\x1F\x8B")) return std::make_unique<gzip_source>(name, std::move(plain));
   if (plain->starts_with("\x28\xB5\x2F\xFD")) return std::make_unique<zstd_source>(name, std::move(plain));
   return plain;
@@ -239,13 +243,23 @@ reader::reader(const input_options& options) : options_(options), names_(names_o
     all_regular &= is_regular(name, &bytes_total_);
   }
   if (!all_regular) bytes_total_ = 0;
+  if (::pipe2(cancel_, O_CLOEXEC | O_NONBLOCK) != 0) fail("watch", names_.front());
 }
 
-reader::~reader() = default;
+reader::~reader() {
+  for (const int end : cancel_) {
+    if (end >= 0) ::close(end);
+  }
+}
+
+void reader::cancel() noexcept {
+  const char byte = 0;
+  [[maybe_unused]] const ssize_t ignored = ::write(cancel_[1], &byte, 1);
+}
 
 bool reader::open_next() {
   if (opened_ == names_.size() || stop_signal() != 0) return false;
-  source_ = open_source(names_[opened_++], bytes_read_);
+  source_ = open_source(names_[opened_++], bytes_read_, cancel_[0]);
   return true;
 }
 

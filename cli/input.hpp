@@ -51,11 +51,15 @@ class reader {
  public:
   /// @throws error not_found, not_permitted: an input that cannot be read, before anything else is done
   explicit reader(const input_options& options);
+  reader(const reader&) = delete;
   ~reader();
 
   /// The next chunk: whole lines, the last of them perhaps without its end if the input has none. False at the end.
   /// @throws error  io, damaged (compressed data)
   bool next(chunk& to);
+
+  /// Ends a next() that waits in another thread, and all later ones.
+  void cancel() noexcept;
 
   /// Bytes read of the inputs as they lie on disk, and their total where all are regular files (else 0): for progress.
   std::uint64_t bytes_read() const noexcept { return bytes_read_.load(std::memory_order_relaxed); }
@@ -68,6 +72,7 @@ class reader {
   std::vector<std::string> names_;
   std::size_t opened_ = 0;
   std::unique_ptr<byte_source> source_;
+  int cancel_[2] = {-1, -1};  // a pipe: readable once cancelled
   std::string carry_;  // the beginning of a line whose end is in the next chunk
   std::atomic<std::uint64_t> bytes_read_{0};  // the progress bar looks from another thread
   std::uint64_t bytes_total_ = 0;

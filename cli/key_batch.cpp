@@ -83,7 +83,8 @@ bool for_each_batch(const any_filter& filter, const input_options& inputs, const
           bar.show({keys, source.bytes_read(), source.bytes_total(), expected_fill(filter), filter.false_positive_rate()});
         }
         return go_on;
-      });
+      },
+      [&] { source.cancel(); });
   return stop_signal() == 0;
 }
 

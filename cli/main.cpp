@@ -52,7 +52,8 @@ void add_inputs(CLI::App& app, input_options& o) {
   app.add_flag("-0,--null", o.nul_separated, "lines end with NUL");
   app.add_flag("--crlf", o.crlf, "lines end with CR LF: the CR is not part of the key");
   app.add_option("-d,--delimiter", o.delimiter, "character between fields, with -f; TAB if not given");
-  app.add_option("-f,--field", o.field, "the key is this field, from 1; a line without it has the empty key");
+  app.add_option("-f,--field", o.field, "the key is this field, from 1; a line without it has the empty key")
+      ->check(CLI::PositiveNumber);
 }
 
 void add_common(CLI::App& app, common_options& o, const std::string& quiet) {

@@ -23,9 +23,10 @@ namespace bloomery::cli {
 /// read and finish are never called by two workers at once, but a read may overlap a finish. The first exception of any stage
 /// stops all and is thrown here.
 ///
+/// @param unblock  called when finish says false or a stage throws: ends a read that waits for input which may never come
 /// @tparam Batch  default constructible; one a worker, reused
-template <class Batch, class Read, class Prepare, class Finish>
-void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish) {
+template <class Batch, class Read, class Prepare, class Finish, class Unblock>
+void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, Unblock unblock) {
   if (workers <= 1) {
     for (Batch batch; read(batch);) {
       prepare(batch);
@@ -51,6 +52,7 @@ void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish) {
     stopped = true;
     if (why && !failure) failure = why;
     turn.notify_all();
+    unblock();
   };
 
   const auto work = [&] {
@@ -66,9 +68,11 @@ void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish) {
         std::unique_lock lock(finishing);
         turn.wait(lock, [&] { return stopped || next == ticket; });
         if (stopped) return;
-        if (!finish(batch)) stopped = true;
+        const bool go_on = finish(batch);
         ++next;
         turn.notify_all();
+        lock.unlock();
+        if (!go_on) return stop(nullptr);
       }
     } catch (...) {
       stop(std::current_exception());

@@ -62,6 +62,13 @@ struct any_filter::body {
                                      name_of(kind), ""});
   }
 
+  void want_writable() const {
+    const auto* mapped = std::get_if<mapped_storage>(&storage);
+    if (mapped == nullptr || mapped->writable()) return;
+    throw error(errc::not_permitted, {"the filter was opened for reading only", "", "", "",
+                                      "open it with access::read_write"});
+  }
+
   // Pages to be checksummed at close: those with a cell of a key that changed one.
   void changed(std::span<const std::uint64_t> cells) {
     auto* mapped = std::get_if<mapped_storage>(&storage);
@@ -239,6 +246,7 @@ bool any_filter::insert(std::uint64_t key) {
 void any_filter::insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new) {
   assert(is_new.empty() || is_new.size() == keys.size());
   body_->want(key_kind::bytes);
+  body_->want_writable();
   if (uses_hashes()) return body_->insert_keys(keys, is_new.empty() ? nullptr : is_new.data());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const bool fresh = body_->insert_by_scheme(keys[i]);
@@ -249,6 +257,7 @@ void any_filter::insert(std::span<const std::string_view> keys, std::span<std::u
 void any_filter::insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new) {
   assert(is_new.empty() || is_new.size() == keys.size());
   body_->want(key_kind::u64le);
+  body_->want_writable();
   body_->insert_keys(keys, is_new.empty() ? nullptr : is_new.data());
 }
 
@@ -296,6 +305,7 @@ void any_filter::hash(std::span<const std::uint64_t> keys, std::span<key_hash> h
 
 void any_filter::insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new) {
   assert(uses_hashes() && (is_new.empty() || is_new.size() == hashes.size()));
+  body_->want_writable();
   body_->insert_hashes(hashes, is_new.empty() ? nullptr : is_new.data());
 }
 
@@ -307,6 +317,7 @@ void any_filter::may_contain_hashes(std::span<const key_hash> hashes, std::span<
 void any_filter::merge(const any_filter& other) {
   const std::string reason = difference(parameters(), other.parameters());
   if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
+  body_->want_writable();
   for (std::uint64_t i = 0; i < body_->bytes; ++i) body_->data[i] |= other.body_->data[i];
   body_->changed_everywhere();
   body_->estimate_count();
@@ -317,6 +328,7 @@ bool any_filter::compatible_with(const any_filter& other) const {
 }
 
 void any_filter::clear() {
+  body_->want_writable();
   std::fill_n(body_->data, body_->bytes, std::uint8_t{0});
   body_->inserted() = 0;
   body_->changed_everywhere();

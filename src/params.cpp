@@ -1,6 +1,7 @@
 #include <bloomery/params.hpp>
 
 #include <bloomery/error.hpp>
+#include <bloomery/layouts/split_block.hpp>
 #include <bloomery/scheme.hpp>
 
 #include "tables.hpp"
@@ -12,6 +13,12 @@ namespace {
 
 // Split blocks are quickest; below this rate they cost more than a third above the classic layout's memory.
 constexpr double lowest_split_block_rate = 1e-4;
+
+// More keys than 2^32 blocks can take leave only classic.
+const char* default_layout(const params& p) {
+  const bool addressable = p.capacity < split_block::max_blocks * 4;
+  return p.target_rate >= lowest_split_block_rate && addressable ? "split_block" : "classic";
+}
 
 [[noreturn]] void unknown(const char* table, const std::string& name, const std::string& names) {
   throw error(errc::invalid_argument, {std::string("no such ") + table, "", "one of " + names, "'" + name + "'", ""});
@@ -66,7 +73,7 @@ params complete(params wanted) {
     complete_size(p, scheme_of(p));
     return p;
   }
-  if (p.layout.empty()) p.layout = p.target_rate >= lowest_split_block_rate ? "split_block" : "classic";
+  if (p.layout.empty()) p.layout = default_layout(p);
   if (p.hash.empty()) p.hash = p.keys == key_kind::bytes ? "xxh3" : "mix";
   check_hash(p);
   complete_size(p, layout_of(p));

@@ -42,10 +42,11 @@ std::string bytes_of(std::uint64_t number, int count) {
 
 std::string bytes_of(key_hash hash) { return bytes_of(hash.lo, 8) + bytes_of(hash.hi, 8); }
 
-// ---- murmur3 ---------------------------------------------------------------------------------------------------------
+// ---- murmur3 --------------------------------------------------------------------------------------------------------
 
-// SMHasher's check of a hash: the results for the keys {}, {0}, {0, 1}, ... {0 .. 254} with the seeds 256, 255, ... 1, as
-// bytes one after the other. Hashed again with seed 0, their first four bytes are known. It covers tails of any length.
+// SMHasher's check of a hash: the results for the keys {}, {0}, {0, 1}, ... {0 .. 254} with the seeds 256, 255, ... 1,
+// as bytes one after the other. Hashed again with seed 0, their first four bytes are known. It covers every length of
+// tail.
 template <class Hash>
 std::string smhasher_results(Hash bytes_of_hash) {
   std::string key, results;
@@ -117,7 +118,7 @@ TEST(Murmur3, ReadsBytesFromAnyAddress) {
   }
 }
 
-// ---- SHA-1 and the tests' own MD5 --------------------------------------------------------------------------------------
+// ---- SHA-1 and the tests' own MD5 -----------------------------------------------------------------------------------
 
 using words = std::array<std::uint32_t, 5>;
 
@@ -153,7 +154,7 @@ TEST(Md5OfTheTests, EqualsTheExamplesOfRfc1321) {
             "57edf4a22be3c955ac49da2e2107b67a");
 }
 
-// ---- xxh3 --------------------------------------------------------------------------------------------------------------
+// ---- xxh3 -----------------------------------------------------------------------------------------------------------
 
 // The input of the reference's own self-test, cli/xsum_sanity_check.c.
 std::string self_test_bytes(std::size_t length) {
@@ -233,7 +234,7 @@ TEST(Xxh3, HashesAnIntegerAsItsEightLittleEndianBytes) {
   EXPECT_EQ(xxh3{7}(key), xxh3{7}("\1\2\3\4\5\6\7\10"));
 }
 
-// ---- mix ---------------------------------------------------------------------------------------------------------------
+// ---- mix ------------------------------------------------------------------------------------------------------------
 
 // 1 / x modulo 2^64, for an odd x: each of Newton's steps doubles the number of right bits.
 constexpr std::uint64_t modular_inverse(std::uint64_t x) {

@@ -10,7 +10,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <limits>
 #include <string>
@@ -63,7 +62,7 @@ class scheme_filter {
 
 using cells = std::vector<std::uint64_t>;
 
-// ---- the table -----------------------------------------------------------------------------------------------------------
+// ---- the table ------------------------------------------------------------------------------------------------------
 
 TEST(Schemes, AreFoundByName) {
   std::string names;
@@ -147,7 +146,7 @@ TEST(Schemes, KeepEveryCellWithinTheFiltersBytes) {
   }
 }
 
-// ---- guava ---------------------------------------------------------------------------------------------------------------
+// ---- guava ----------------------------------------------------------------------------------------------------------
 
 TEST(Guava, SizesAsTheJavaExample) {
   EXPECT_EQ(find_scheme("guava")->geometry_for(10'000, 0.0005), (geometry{158'208, 11}));
@@ -203,7 +202,7 @@ TEST(Guava, AnswersWronglyForTheLastOfThreeKeysOnceThreeTimesFull) {
   EXPECT_TRUE(filter.may_contain("abcdefghijklmnopqrstuvwxyz123456"));
 }
 
-// ---- pharo ---------------------------------------------------------------------------------------------------------------
+// ---- pharo ----------------------------------------------------------------------------------------------------------
 
 // Its numbers: bits counted from 1, from the top of each byte.
 cells pharo_bits(std::string_view key) {
@@ -243,7 +242,7 @@ TEST(Pharo, HasTwentyEightBitsSetByTheNumbersOneToTen) {
   EXPECT_EQ(filter.ones(), 28u);
 }
 
-// ---- python --------------------------------------------------------------------------------------------------------------
+// ---- python ---------------------------------------------------------------------------------------------------------
 
 TEST(Python, HasTheArticlesBitsAndFalsePositives) {
   scheme_filter filter("python", {100, 10});
@@ -273,7 +272,7 @@ TEST(Python, TakesTheHashAsSignedAndNumbersBitsFromTheTopOfAByte) {
   EXPECT_EQ(filter.positions("Madrid")[0], 594u ^ 7u);
 }
 
-// ---- perl ----------------------------------------------------------------------------------------------------------------
+// ---- perl -----------------------------------------------------------------------------------------------------------
 
 TEST(Perl, SizesByTheShortestLength) { EXPECT_EQ(find_scheme("perl")->geometry_for(1000, 0.01), (geometry{9593, 7})); }
 
@@ -298,7 +297,7 @@ TEST(Perl, HasAnotherFilterForEverySeed) {
   EXPECT_EQ(seeded, spelled);
 }
 
-// ---- rates ---------------------------------------------------------------------------------------------------------------
+// ---- rates ----------------------------------------------------------------------------------------------------------
 
 // The share of absent keys that a filter of n keys reports.
 double measured_rate(std::string_view name, const geometry& size, std::uint64_t n, std::uint64_t queries) {
@@ -380,6 +379,23 @@ TEST(SchemeRates, OfPharoFollowTheMeasureWhereFewKeysMakeAllFalsePositives) {
     const double measured = static_cast<double>(reported) / static_cast<double>(queries);
     EXPECT_NEAR(promised / measured, 1, bound) << n << " keys at " << p;
   }
+}
+
+TEST(SchemeRates, OfGuavaCountWhatDoubleHashingAdds) {
+  const scheme& guava = *find_scheme("guava");
+  const geometry size = guava.geometry_for(300, 1e-6);
+  std::uint64_t reported = 0, queries = 0;
+
+  for (int round = 0; round < 20; ++round) {
+    scheme_filter filter("guava", size);
+    const std::string name = std::to_string(round) + '-';
+    for (int i = 0; i < 300; ++i) filter.insert("in-" + name + std::to_string(i));
+    for (int i = 0; i < 50'000; ++i, ++queries) reported += filter.may_contain("out-" + name + std::to_string(i));
+  }
+
+  const double promised = guava.false_positive_rate(size, 300);  // 25 times the asked 1e-6
+  const double expected = promised * static_cast<double>(queries);
+  EXPECT_NEAR(static_cast<double>(reported), expected, 5 * std::sqrt(expected));
 }
 
 TEST(SchemeRates, OfPharoNeedNoMemoryForBitsThatNoKeyReaches) {

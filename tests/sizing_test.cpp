@@ -27,7 +27,7 @@ errc code_of(const std::function<void()>& action) {
   return errc::io;
 }
 
-// ---- textbook_bits ---------------------------------------------------------------------------------------------------
+// ---- textbook_bits --------------------------------------------------------------------------------------------------
 
 TEST(TextbookBits, AreTheBooksAndNineAndAHalfAKeyAtOnePercent) {
   EXPECT_EQ(textbook_bits(1'000'000, 0.01), 9'585'059u);
@@ -48,7 +48,7 @@ TEST(TextbookBits, RefuseMoreThanFitInto64Bits) {
   EXPECT_EQ(code_of([] { textbook_bits(std::uint64_t{1} << 63, 0.01); }), errc::too_large);
 }
 
-// ---- the systems' rules ------------------------------------------------------------------------------------------------
+// ---- the systems' rules ---------------------------------------------------------------------------------------------
 
 TEST(CeilCeilGeometry, IsPharos) {
   EXPECT_EQ(ceil_ceil_geometry(10, 0.1), (geometry{48, 4}));
@@ -122,7 +122,7 @@ TEST(SizingRules, RefuseSizesThatNoFilterHas) {
   }
 }
 
-// ---- expected_losses -----------------------------------------------------------------------------------------------
+// ---- expected_losses ------------------------------------------------------------------------------------------------
 
 double plain_sum(std::uint64_t keys, const std::function<double(std::uint64_t)>& rate) {
   double sum = 0;

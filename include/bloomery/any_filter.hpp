@@ -52,11 +52,12 @@ class any_filter {
   /// Nothing else for the others. @throws error io
   void close();
 
-  /// Adds a key; true: certainly new. @throws error incompatible: the filter has keys of the other kind
+  /// Adds a key; true: certainly new.
+  /// @throws error  incompatible: the filter has keys of the other kind; not_permitted: opened for reading only
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
-  /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each. @throws error incompatible
+  /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each. @throws error as above
   void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
   void insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new = {});
 

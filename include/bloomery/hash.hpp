@@ -11,21 +11,22 @@ namespace bloomery {
 
 /// A hash of keys of type Key: a copyable function object with a name of 1 to 31 characters.
 ///
-/// A hash of your own is such a type. Give it a name that no one else has ("acme.fnv1a/1"), and another name whenever its
-/// results change: a file made with it opens only with that name.
+/// A hash of your own is such a type, at namespace scope since a local class can have no static member. Give it a name that
+/// no one else has, and another name whenever its results change: a file made with it opens only with that name.
 ///
-/// Example:
 ///     struct one_at_a_time {
 ///       static constexpr std::string_view name = "example.one-at-a-time/1";
-///       key_hash operator()(std::string_view key) const noexcept {
+///       bloomery::key_hash operator()(std::string_view key) const noexcept {
 ///         std::uint64_t h = 0;
-///         for (const char c : key) h = mix{}(h + static_cast<unsigned char>(c)).lo;
-///         return mix{}(h);
+///         for (const char c : key) h = bloomery::mix64(h + static_cast<unsigned char>(c));
+///         return bloomery::mix{}(h);
 ///       }
 ///     };
-///     filter<std::string_view, classic, one_at_a_time> seen(1000, 0.01);
-///     seen.insert("key");
-///     assert(seen.may_contain("key"));
+///     bloomery::filter<std::string_view, bloomery::classic, one_at_a_time> seen(1000, 0.01);
+///
+/// Example:
+///     static_assert(hash_of<xxh3, std::string_view> && hash_of<murmur3, std::uint64_t>);
+///     static_assert(!hash_of<mix, std::string_view>);  // integers only
 template <class Hash, class Key>
 concept hash_of = std::copyable<Hash> && requires(const Hash hash, const Key key) {
   { hash(key) } -> std::same_as<key_hash>;
