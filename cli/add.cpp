@@ -35,14 +35,14 @@ exit_status add(const add_options& options) {
         if (!warned && filter.size() > filter.capacity()) {
           warned = true;
           say(fmt::format("{}: warning: more keys than the {} it was made for; error now {} instead of {}; build a larger one",
-                          options.filter, count_text(filter.capacity()), rate_text(filter.false_positive_rate()),
+                          options.filter, count_text(filter.capacity()), rate_text(rate_now(filter)),
                           rate_text(parameters.target_rate)));
         }
         return true;
       });
   const std::uint64_t all = filter.size();
+  const double rate = rate_now(filter);
   filter.close();  // throws if the disk will not have it: nothing is reported that is not there
-  const double rate = false_positive_rate(parameters, all);
   if (options.common.json) {
     const nlohmann::ordered_json result = {{"filter", options.filter}, {"keys", keys},  {"new", fresh},
                                            {"size", all},              {"rate", rate}, {"complete", finished}};

@@ -136,14 +136,14 @@ built build_from(const build_options& options) {
 
 exit_status build(const build_options& options) {
   check_promise(options.wanted);
+  check_not_an_input(options.filter, "-o", options.inputs);
   built b = build_from(options);
   b.filter.save(options.filter, options.note);
   const params& p = b.filter.parameters();
-  const double rate = b.filter.false_positive_rate();
-  const bool overfull = b.filter.size() > p.capacity;
-  if (overfull) {
-    say(fmt::format("{}: warning: {} keys are more than the {} it was made for; error {} instead of {}", options.filter,
-                    count_text(b.filter.size()), count_text(p.capacity), rate_text(rate), rate_text(p.target_rate)));
+  const double rate = rate_now(b.filter);
+  if (b.filter.size() > p.capacity) {
+    say(fmt::format("{}: warning: more keys than the {} it was made for; error now {} instead of {}; give a larger -n",
+                    options.filter, count_text(p.capacity), rate_text(rate), rate_text(p.target_rate)));
   }
   if (options.common.json) {
     const nlohmann::ordered_json result = {{"filter", options.filter},

@@ -18,7 +18,7 @@ exit_status check(const check_options& options) {
   const any_filter filter = any_filter::open(options.filter);
   if (!options.common.quiet) say_if_dirty(options.filter, *filter.opened_from());
   output out(STDOUT_FILENO, "standard output");
-  const bool prints = !options.count && !options.common.quiet;
+  const bool prints = !options.count && !options.common.quiet && !options.common.json;
   std::uint64_t keys = 0;
   std::uint64_t selected = 0;
   const pass_options pass{options.common.threads,
@@ -38,7 +38,7 @@ exit_status check(const check_options& options) {
         // As grep -q: the first one answers the question.
         return !(options.common.quiet && selected > 0);
       });
-  if (options.common.json) {
+  if (options.common.json && !options.common.quiet) {
     const nlohmann::ordered_json result = {{"filter", options.filter},
                                            {"keys", keys},
                                            {options.invert ? "absent" : "maybe_present", selected}};

@@ -4,6 +4,7 @@
 #include "input.hpp"
 #include "temporary_file.hpp"
 
+#include <bloomery/any_filter.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 
@@ -90,7 +91,10 @@ exit_status info(const info_options& options);
 
 // ---- what commands say alike -------------------------------------------------------------------------------------------
 
-/// A line on stderr: "bloomery: ...".
+/// Somebody else's words, on one line and harmless to a terminal: control characters are shown as \x0A.
+std::string printable(const std::string& text);
+
+/// A line on stderr, printable: "bloomery: ...".
 void say(const std::string& text);
 
 /// Complains on stderr if the file was not closed cleanly.
@@ -115,9 +119,14 @@ void check_promise(const making_options& wanted);
 /// Copies all inputs, uncompressed, to a temporary file whose every line has its end. @throws interrupted, error
 temporary_file spool_text(const input_options& inputs);
 
-/// Distinct keys in a filter. Its count leaves out those that came as false positives, n - losses(n), and is solved for n; after
-/// an unclean end, or when half the keys are false positives, the estimate from the bits is better.
-std::uint64_t distinct_keys(const params& p, std::uint64_t inserted, bool clean, double estimate);
+/// Refuses to write over an input, which would be lost. @throws error invalid_argument
+void check_not_an_input(const std::string& path, const std::string& option, const input_options& inputs);
+
+/// Distinct keys that left `counted` certainly new ones behind: the count leaves out those that came as false positives.
+std::uint64_t distinct_keys(const params& p, std::uint64_t counted);
+
+/// The error rate at the keys that a filter really holds, not only those it counted.
+double rate_now(const any_filter& filter);
 
 /// Keys wrongly taken for seen while a filter goes from `from` to `to` distinct keys.
 double losses_between(const params& p, std::uint64_t from, std::uint64_t to);

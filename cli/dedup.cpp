@@ -217,13 +217,17 @@ any_filter open_state(const dedup_options& options) {
   return filter;
 }
 
+std::string losses_text(double lines) {
+  return lines < 100 ? fmt::format("{:.3g}", lines) : count_text(static_cast<std::uint64_t>(std::llround(lines)));
+}
+
 void say_before(const dedup_options& options, const params& p, std::uint64_t already, double expected) {
   if (options.common.quiet) return;
   const std::string so_far = already == 0 ? "" : fmt::format(", {} of them taken", count_text(already));
   say(fmt::format("{}{}; {}", size_text(p), so_far,
                   options.exact ? "suspects are looked at again, nothing is lost"
                                 : fmt::format("expects to drop {} distinct lines wrongly while it fills up",
-                                              count_text(static_cast<std::uint64_t>(std::llround(expected))))));
+                                              losses_text(expected))));
 }
 
 void say_after(const dedup_options& options, const dedup_result& r) {
@@ -239,7 +243,7 @@ void say_after(const dedup_options& options, const dedup_result& r) {
   if (options.common.quiet) return;
   const std::string lost =
       options.exact ? fmt::format("none wrongly; {} false alarms of the filter were kept", count_text(r.rescued))
-                    : fmt::format("expected wrongly dropped: {:.3g} lines ({} of the distinct)", r.expected_losses,
+                    : fmt::format("expected wrongly dropped: {} lines ({} of the distinct)", losses_text(r.expected_losses),
                                   share_text(r.expected_losses, static_cast<double>(r.lines_out) + r.expected_losses));
   say(fmt::format("{}{} lines in, {} out, {} dropped; {}", r.finished ? "" : "interrupted: ", count_text(r.lines_in),
                   count_text(r.lines_out), count_text(dropped), lost));
@@ -255,7 +259,7 @@ dedup_result dedup_in_memory(const dedup_options& options, output& out, output* 
   result.finished = run(options, dedup, out, suspects, lines);
   result.lines_in = lines.in;
   result.lines_out = lines.out;
-  result.expected_losses = losses_between(p, 0, distinct_keys(p, lines.out, true, 0));
+  result.expected_losses = losses_between(p, 0, distinct_keys(p, lines.out));
   return result;
 }
 
@@ -270,7 +274,7 @@ dedup_result dedup_with_state(const dedup_options& options, output& out, output*
   result.finished = run(options, dedup, out, suspects, lines);
   result.lines_in = lines.in;
   result.lines_out = lines.out;
-  result.expected_losses = losses_between(p, before, distinct_keys(p, before + lines.out, true, 0));
+  result.expected_losses = losses_between(p, before, distinct_keys(p, before + lines.out));
   return result;
 }
 

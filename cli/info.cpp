@@ -34,7 +34,9 @@ exit_status info(const info_options& options) {
 
   const double fill = filter.fill_ratio();
   const double estimate = filter.approximate_size();
-  const std::uint64_t keys = distinct_keys(p, file.inserted, file.clean, estimate);
+  std::uint64_t keys = distinct_keys(p, file.inserted);
+  // The count of a writer that was killed is out of date; the bits are not.
+  if (!file.clean) keys = std::max(keys, static_cast<std::uint64_t>(std::llround(std::min(estimate, 0x1p62))));
   const double rate_now = filter.false_positive_rate(keys);
   const std::uint64_t limit = keys_within(p, p.target_rate);
   const std::uint64_t left = limit > keys ? limit - keys : 0;
@@ -85,7 +87,7 @@ exit_status info(const info_options& options) {
                       : rate_now <= p.target_rate * 1.01 ? "none: it is full, and keeps its promise so far"
                                          : fmt::format("none: the promise of {} is broken", rate_text(p.target_rate)));
     line("state", file.clean ? "clean" : "not closed cleanly: a writer is at work, or was killed; the count is out of date");
-    if (!file.metadata.empty()) line("note", file.metadata);
+    if (!file.metadata.empty()) line("note", printable(file.metadata));
     if (options.check_pages) {
       line("pages", pages.problems.empty() ? "all match their checksums" : "");
       for (const std::string& problem : pages.problems) out.write("  " + problem + "\n");

@@ -53,7 +53,7 @@ void add_inputs(CLI::App& app, input_options& o) {
   app.add_flag("--crlf", o.crlf, "lines end with CR LF: the CR is not part of the key");
   app.add_option("-d,--delimiter", o.delimiter, "character between fields, with -f; TAB if not given");
   app.add_option("-f,--field", o.field, "the key is this field, from 1; a line without it has the empty key")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000));
 }
 
 void add_common(CLI::App& app, common_options& o, const std::string& quiet) {
@@ -196,7 +196,7 @@ exit_status run(int argc, char** argv) {
 }
 
 int report(const std::string& text) {
-  std::fputs(("bloomery: " + text + "\n").c_str(), stderr);
+  say(text);
   return static_cast<int>(exit_status::error);
 }
 

@@ -47,6 +47,12 @@ long double prefix(const std::string& unit, const std::string& rest, long double
   return at == std::string_view::npos ? 0 : std::pow(base, static_cast<long double>(at + 1));
 }
 
+// 0.13 has no exact binary form: 0.13M is a hair off 130000, and means it.
+long double without_rounding_error(long double value) {
+  const long double nearest = std::round(value);
+  return std::abs(value - nearest) <= nearest * 1e-16L ? nearest : value;
+}
+
 std::uint64_t whole(long double value, const std::string& text, const std::string& option, const std::string& expected) {
   if (!(value >= 0 && value <= 0x1p63L) || value != std::floor(value)) refuse(option, expected, text);
   return static_cast<std::uint64_t>(value);
@@ -59,7 +65,7 @@ std::uint64_t parse_count(const std::string& text, const std::string& option) {
   const number_and_unit n = read(text);
   const long double factor = n.ok ? prefix(n.unit, "", 1000) : 0;
   if (factor == 0) refuse(option, expected, text);
-  return whole(n.number * factor, text, option, expected);
+  return whole(without_rounding_error(n.number * factor), text, option, expected);
 }
 
 std::uint64_t parse_bits(const std::string& text, const std::string& option) {

@@ -13,10 +13,23 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <vector>
 
 namespace bloomery::cli {
 
-void say(const std::string& text) { std::fputs(("bloomery: " + text + "\n").c_str(), stderr); }
+std::string printable(const std::string& text) {
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) shown += fmt::format("\\x{:02X}", byte);
+    else shown += c;
+  }
+  return shown;
+}
+
+void say(const std::string& text) { std::fputs(("bloomery: " + printable(text) + "\n").c_str(), stderr); }
 
 void say_if_dirty(const std::string& path, const file_info& info) {
   if (info.clean) return;
@@ -45,6 +58,9 @@ params params_for(const making_options& wanted, std::uint64_t capacity, double d
   p.keys = wanted.keys;
   p.seed = wanted.seed;
   p.capacity = capacity;
+  if (!p.scheme.empty() && p.seed != 0) {
+    throw error(errc::invalid_argument, {"a scheme has hashes of its own", "--seed", "", "", "leave out --seed or --scheme"});
+  }
   if (!wanted.bits) {
     if (wanted.probes) {
       throw error(errc::invalid_argument, {"a number of probes needs a number of bits here", "-k", "", "",
@@ -60,6 +76,10 @@ params params_for(const making_options& wanted, std::uint64_t capacity, double d
   if (p.layout.empty() && p.scheme.empty()) p.layout = "classic";
   p.geometry.bits = *wanted.bits;
   if (p.layout == split_block::name) {
+    if (*wanted.bits < split_block::block_bits) {
+      throw error(errc::invalid_argument, {"a split_block filter is made of blocks of 256 bits", "-m", "256 or more",
+                                           std::to_string(*wanted.bits), "choose a larger size or --layout classic"});
+    }
     p.geometry = {*wanted.bits / split_block::block_bits * split_block::block_bits, split_block::lanes};
   }
   if (wanted.probes) {
@@ -83,6 +103,16 @@ void check_promise(const making_options& wanted) {
   }
 }
 
+void check_not_an_input(const std::string& path, const std::string& option, const input_options& inputs) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) return;
+  const std::vector<std::string> names = inputs.files.empty() ? std::vector<std::string>{"-"} : inputs.files;
+  for (const std::string& name : names) {
+    if (!std::filesystem::equivalent(path, name == "-" ? "/proc/self/fd/0" : name, none)) continue;
+    throw error(errc::invalid_argument, {"the output would replace the input " + path, option, "", "", "choose another name"});
+  }
+}
+
 temporary_file spool_text(const input_options& inputs) {
   temporary_file text;
   reader source(inputs);
@@ -100,24 +130,36 @@ double losses_between(const params& p, std::uint64_t from, std::uint64_t to) {
   return to > from ? expected_losses(to - from, rate) : 0;
 }
 
-std::uint64_t distinct_keys(const params& p, std::uint64_t inserted, bool clean, double estimate) {
-  if (clean && false_positive_rate(p, inserted) < 0.5) {
-    double keys = static_cast<double>(inserted);
-    for (int i = 0; i < 20; ++i) {
-      const double next =
-          static_cast<double>(inserted) + losses_between(p, 0, static_cast<std::uint64_t>(std::llround(keys)));
-      if (std::abs(next - keys) < 0.5) break;
-      keys = next;
+std::uint64_t distinct_keys(const params& p, std::uint64_t counted) {
+  // Of the keys that come when n are in, 1 - rate(n) are counted: walk up n until as many have been. Steps grow where few
+  // are counted, so that a filter which is nearly full takes a few hundred rates at most; rates of very many probes are
+  // slow, so there are fewer.
+  const int steps = p.geometry.probes > 64 ? 8 : 64;
+  double keys = 0;
+  double reached = 0;
+  double rate = 0;
+  double step = std::max(static_cast<double>(counted) / steps, 1.0);
+  for (int i = 0; i < 6 * steps && rate < 1; ++i) {
+    const double next_rate = false_positive_rate(p, static_cast<std::uint64_t>(keys + step));
+    const double counted_share = 1 - (rate + next_rate) / 2;
+    if (reached + step * counted_share >= static_cast<double>(counted)) {
+      return static_cast<std::uint64_t>(std::llround(keys + (static_cast<double>(counted) - reached) / counted_share));
     }
-    return static_cast<std::uint64_t>(std::llround(keys));
+    reached += step * counted_share;
+    keys += step;
+    rate = next_rate;
+    if (counted_share < 0.5) step *= 1.25;
   }
-  const double known = std::min(estimate, 0x1p62);  // infinite once all bits are set
-  return std::max(inserted, static_cast<std::uint64_t>(std::llround(known)));
+  return std::max(counted, static_cast<std::uint64_t>(keys));
+}
+
+double rate_now(const any_filter& filter) {
+  return filter.false_positive_rate(distinct_keys(filter.parameters(), filter.size()));
 }
 
 std::uint64_t keys_within(const params& p, double rate) {
   std::uint64_t within = 0;
-  std::uint64_t beyond = 1;
+  std::uint64_t beyond = std::max<std::uint64_t>(p.capacity, 1);  // a good guess
   while (beyond < (std::uint64_t{1} << 62) && false_positive_rate(p, beyond) <= rate) {
     within = beyond;
     beyond *= 2;

@@ -73,7 +73,7 @@ class filter {
     mapped_storage bytes = mapped_storage::open(path, mode, what);
     const file_info info = bytes.info();
     filter result(matched(info.parameters, hash, path), std::move(bytes), hash);
-    if (!info.clean) result.estimate_count();
+    if (!info.clean && mode == access::read_write) result.estimate_count();
     return result;
   }
 

@@ -99,6 +99,10 @@ std::string behind_links(const std::string& path) {
   return missing ? path : real.string();
 }
 
+void keep_mode(int fd, mode_t mode, const std::string& path) {
+  if (::fchmod(fd, mode & 0777) != 0) fail("set the mode of", path);
+}
+
 }  // namespace
 
 replacement::replacement(const std::string& path) : path_(behind_links(path)) {
@@ -124,7 +128,10 @@ replacement::replacement(const std::string& path) : path_(behind_links(path)) {
   // A file without a name vanishes by itself if we are killed; not every file system has them.
   const std::string folder = folder_of(path_);
   file_ = descriptor(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
-  if (file_) return;
+  if (file_) {
+    if (old_) keep_mode(file_.get(), status.st_mode, path_);
+    return;
+  }
   temporary_ = path_ + ".XXXXXX";
   file_ = descriptor(::mkostemp(temporary_.data(), O_CLOEXEC));
   if (!file_) {
@@ -133,7 +140,7 @@ replacement::replacement(const std::string& path) : path_(behind_links(path)) {
   }
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  if (::fchmod(file_.get(), 0666 & ~mask) != 0) fail("set the mode of", temporary_);
+  keep_mode(file_.get(), old_ ? status.st_mode : 0666 & ~mask, temporary_);
 }
 
 replacement::~replacement() {

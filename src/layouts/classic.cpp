@@ -36,9 +36,16 @@ std::uint32_t clamp_probes(double k, std::uint32_t most) {
 std::uint32_t classic::best_probes(std::uint64_t bits, std::uint64_t capacity) {
   const double ideal = static_cast<double>(bits) / static_cast<double>(std::max<std::uint64_t>(capacity, 1)) *
                        std::log(2.0);
-  const std::uint32_t below = clamp_probes(std::floor(ideal), most_chosen_probes);
-  const std::uint32_t above = std::min(below + 1, most_chosen_probes);
-  return rates::classic(bits, below, capacity) <= rates::classic(bits, above, capacity) ? below : above;
+  // In tiny filters the exact optimum lies below the textbook's m/n ln 2.
+  std::uint32_t best = clamp_probes(std::floor(ideal) + 1, most_chosen_probes);
+  long double lowest = rates::classic(bits, best, capacity);
+  while (best > 1) {
+    const long double fewer = rates::classic(bits, best - 1, capacity);
+    if (fewer > lowest) break;
+    lowest = fewer;
+    --best;
+  }
+  return best;
 }
 
 geometry classic::geometry_for(std::uint64_t capacity, double false_positive_rate) {
@@ -47,13 +54,16 @@ geometry classic::geometry_for(std::uint64_t capacity, double false_positive_rat
   const long double p = false_positive_rate;
   const std::uint32_t ideal = clamp_probes(static_cast<double>(std::round(-std::log2(p))), most_chosen_probes);
   geometry best{most_bits + 1, 0};
-  for (std::uint32_t k = std::max(ideal, 2u) - 1; k <= std::min(ideal + 1, most_chosen_probes); ++k) {
+  // In tiny filters the exact optimum lies below the textbook's -log2(p), elsewhere beside it.
+  for (std::uint32_t k = std::min(ideal + 1, most_chosen_probes); k >= 1; --k) {
     // Textbook: p = (1 - e^(-kn/m))^k, solved for m.
     const long double guess = -static_cast<long double>(k) * n / std::log1p(-std::pow(p, 1.0L / k));
     if (!(guess < 0x1p62L)) continue;
     const std::uint64_t bits = rates::smallest(static_cast<std::uint64_t>(guess) + 1, most_bits,
                                                [&](std::uint64_t m) { return rate(m, k, capacity) <= p; });
-    if (bits <= most_bits && bits < best.bits) best = {bits, k};
+    if (bits > most_bits) continue;
+    if (bits <= best.bits) best = {bits, k};
+    else if (k < ideal) break;
   }
   if (best.probes == 0) {
     throw error(errc::too_large, {"no classic filter keeps this promise", "rate",

@@ -69,12 +69,12 @@ class classic {
   static void check(const geometry& g);
 
   /// Exact rate at n distinct keys: the probability that k independent probes all meet bits that n*k independent ones
-  /// have set [Bose et al. 2008; Christensen, Roginsky & Jimeno 2010], above Bloom's (1 - e^(-kn/m))^k by 6.6 % at
+  /// have set [Bose et al. 2008; Christensen, Roginsky & Jimeno 2010], above Bloom's (1 - (1 - 1/m)^(kn))^k by 6.6 % at
   /// m = 96, k = 7, n = 10 and by nothing at a million keys. Computed without cancellation; costs k^3 log(kn) steps.
   ///
   /// Example:
   ///     const double exact = classic::false_positive_rate({96, 7}, 10);
-  ///     assert(exact > 0.0107 && exact < 0.0108);
+  ///     assert(exact > 0.010888 && exact < 0.010889);
   static double false_positive_rate(const geometry& g, std::uint64_t keys);
 
   /// n = ln(z / m) / (k ln(1 - 1/m)) for z zeros of m bits; infinity for z = 0.  [Swamidass & Baldi 2007]
