@@ -136,7 +136,7 @@ replacement::replacement(const std::string& path) : path_(behind_links(path)) {
   file_ = descriptor(::mkostemp(temporary_.data(), O_CLOEXEC));
   if (!file_) {
     temporary_.clear();
-    fail("create a file in", folder);
+    fail("create", path_);
   }
   const mode_t mask = ::umask(0);
   ::umask(mask);
