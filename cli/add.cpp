@@ -50,8 +50,8 @@ exit_status add(const add_options& options) {
     out.write(result.dump() + "\n");
     out.flush();
   } else if (!quiet) {
-    say(fmt::format("{}: {}{} {} read, {} new, {} in all, error now {}", options.filter, finished ? "" : "interrupted: ",
-                    count_text(keys), keys == 1 ? "key" : "keys", count_text(fresh), count_text(all), rate_text(rate)));
+    say(fmt::format("{}: {}{} read, {} new, {} in all, error now {}", options.filter, finished ? "" : "interrupted: ",
+                    counted(keys, "key"), count_text(fresh), count_text(all), rate_text(rate)));
   }
   return exit_status::found;
 }

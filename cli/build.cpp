@@ -6,7 +6,7 @@
 // The filter is made in memory and appears as a file when it is whole. Without -n files are counted first; standard
 // input, which can be read only once, is kept as hashes in a temporary file until its distinct keys are counted.
 #include "commands.hpp"
-#include "hash_set.hpp"
+#include "hash_spool.hpp"
 #include "key_batch.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
@@ -67,54 +67,24 @@ built build_directly(const build_options& options, std::uint64_t capacity) {
   return b;
 }
 
-// Distinct hashes of a spool, a share of the hash space at a time, so that 256 MiB of memory do.
-std::uint64_t count_distinct(temporary_file& spool, std::uint64_t hashes) {
-  constexpr std::uint64_t room = std::uint64_t{8} << 20;
-  const std::uint64_t shares = hashes / (room / 8 * 7) + 1;  // a share is even to within a few thousandths
-  hash_set seen(static_cast<std::size_t>(std::min(hashes, room)));
-  std::vector<key_hash> piece(4096);
-  std::uint64_t distinct = 0;
-  for (std::uint64_t share = 0; share < shares; ++share) {
-    seen.clear();
-    spool.rewind();
-    for (;;) {
-      const std::size_t got = spool.read({reinterpret_cast<char*>(piece.data()), piece.size() * sizeof(key_hash)});
-      if (got == 0) break;
-      if (stop_signal() != 0) throw interrupted();
-      for (const key_hash& hash : std::span(piece).first(got / sizeof(key_hash))) {
-        if (multiply_high(hash.lo, shares) == share && !seen.full()) seen.insert(hash);
-      }
-    }
-    distinct += seen.size();
-  }
-  return distinct;
-}
-
 built build_by_way_of_hashes(const build_options& options) {
   // Hashes do not depend on the size: the smallest filter computes them as well.
   making_options small = options.wanted;
   small.bits.reset();
   small.probes.reset();
   const any_filter hasher(params_for(small, 1, default_rate));
-  temporary_file spool;
+  hash_spool spool;
   std::uint64_t keys = 0;
   const bool whole = for_each_batch(
       hasher, options.inputs, pass(options, "read"), [](key_batch&) {},
       [&](key_batch& batch) {
-        spool.append({reinterpret_cast<const char*>(batch.hashes.data()), batch.hashes.size() * sizeof(key_hash)});
+        spool.append(batch.hashes);
         keys += batch.keys.size();
         return true;
       });
   if (!whole) throw interrupted();
-  built b{make(options, count_distinct(spool, keys)), keys};
-  spool.rewind();
-  std::vector<key_hash> piece(4096);
-  for (;;) {
-    const std::size_t got = spool.read({reinterpret_cast<char*>(piece.data()), piece.size() * sizeof(key_hash)});
-    if (got == 0) break;
-    if (stop_signal() != 0) throw interrupted();
-    b.filter.insert_hashes(std::span(piece).first(got / sizeof(key_hash)));
-  }
+  built b{make(options, spool.count_distinct()), keys};
+  spool.each([&](std::span<const key_hash> hashes) { b.filter.insert_hashes(hashes); });
   return b;
 }
 
@@ -157,7 +127,7 @@ exit_status build(const build_options& options) {
     out.write(result.dump() + "\n");
     out.flush();
   } else if (!options.common.quiet) {
-    say(fmt::format("{}: {} lines, {} keys; made for {}", options.filter, count_text(b.keys), count_text(b.filter.size()),
+    say(fmt::format("{}: {}, {}; made for {}", options.filter, counted(b.keys, "line"), counted(b.filter.size(), "key"),
                     size_text(p)));
   }
   return exit_status::found;

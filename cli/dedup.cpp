@@ -1,8 +1,8 @@
 // bloomery dedup: the first occurrence of each line, in order, in a few bits a line.
 //
 //   $ bloomery dedup urls.txt > distinct.txt
-//   bloomery: 100,000,000 keys at 0.01 %: 314 MiB (split_block, 26.34 bits a key); expects to drop 1,143 distinct lines wrongly
-//   bloomery: 100,000,000 lines in, 62,304,112 out, 37,695,888 dropped; expected wrongly dropped: 84 lines (0.00013 %)
+//   bloomery: 100,000,000 keys at 0.01 %: 314 MiB (split_block, 26.34 bits a key); expects to drop 1,610 distinct lines wrongly ...
+//   bloomery: 100,000,000 lines in, 70,003,738 out, 29,996,262 dropped; expected wrongly dropped: 178 lines (0.000254 % of ...
 //
 // With --state the filter is a file and remembers from run to run. It never runs ahead of the output: a line's bits are set
 // only after the line is written (and on disk, if the output is a regular file), so a killed run repeats lines but
@@ -130,7 +130,7 @@ class state_dedup {
     }
   }
 
-  // A batch never holds more lines than still fit: see enough_pending().
+  // Half the room is left for the next batch: a chunk of input has not so many distinct lines.
   void commit(output& out) {
     if (pending_.size() >= most_pending / 2 || pending_bytes_ >= most_pending_bytes) write_down(out);
   }
@@ -198,6 +198,13 @@ bool run(const dedup_options& options, Dedup& dedup, output& out, output* suspec
   return finished;
 }
 
+bool asks_for_another(const dedup_options& options, const params& p) {
+  const making_options& w = options.wanted;
+  return (w.capacity && *w.capacity != p.capacity) || (w.rate && *w.rate != p.target_rate) || options.max_loss ||
+         (!w.layout.empty() && w.layout != p.layout) || (!w.hash.empty() && w.hash != p.hash) ||
+         (w.seed != 0 && w.seed != p.seed);
+}
+
 any_filter open_state(const dedup_options& options) {
   if (!std::filesystem::exists(options.state)) {
     const params p = params_of(options, lines_to_expect(options));
@@ -205,10 +212,9 @@ any_filter open_state(const dedup_options& options) {
   }
   any_filter filter = any_filter::open(options.state, access::read_write, check::header, wait_for_writer);
   if (!options.common.quiet) say_if_dirty(options.state, *filter.opened_from());
-  const bool asks_more = options.wanted.capacity.value_or(0) > filter.capacity();
-  if (asks_more && !options.common.quiet) {
-    say(fmt::format("{}: note: it was made for {} keys and stays so; remove it to start with a larger one", options.state,
-                    count_text(filter.capacity())));
+  if (asks_for_another(options, filter.parameters()) && !options.common.quiet) {
+    say(fmt::format("{}: note: it stays as it was made, for {}; remove it to start another", options.state,
+                    size_text(filter.parameters())));
   }
   if (!filter.uses_hashes()) {
     throw error(errc::incompatible, {"dedup keeps its state in a filter with a layout", options.state, "a layout",
@@ -235,17 +241,23 @@ void say_after(const dedup_options& options, const dedup_result& r) {
   if (options.common.json) {
     const nlohmann::ordered_json result = {{"lines_in", r.lines_in},       {"lines_out", r.lines_out},
                                            {"dropped", dropped},           {"expected_wrongly_dropped", r.expected_losses},
-                                           {"rescued", r.rescued},         {"exact", options.exact},
+                                           {"rate", r.rate},               {"rescued", r.rescued},
+                                           {"exact", options.exact},
                                            {"complete", r.finished}};
     std::fputs((result.dump() + "\n").c_str(), stderr);
     return;
   }
   if (options.common.quiet) return;
+  // Past half, hardly any line is certainly new, and what their number says of the others is a lower bound.
+  const char* bound = r.rate > 0.5 ? "at least " : "";
+  const std::string share =
+      r.lines_out == 0 ? ""
+                       : fmt::format(" ({} of the distinct)", share_text(r.expected_losses, static_cast<double>(r.lines_out) +
+                                                                                                r.expected_losses));
   const std::string lost =
-      options.exact ? fmt::format("none wrongly; {} false alarms of the filter were kept", count_text(r.rescued))
-                    : fmt::format("expected wrongly dropped: {} lines ({} of the distinct)", losses_text(r.expected_losses),
-                                  share_text(r.expected_losses, static_cast<double>(r.lines_out) + r.expected_losses));
-  say(fmt::format("{}{} lines in, {} out, {} dropped; {}", r.finished ? "" : "interrupted: ", count_text(r.lines_in),
+      options.exact ? fmt::format("none wrongly; {} of the filter kept", counted(r.rescued, "false alarm"))
+                    : fmt::format("expected wrongly dropped: {}{} lines{}", bound, losses_text(r.expected_losses), share);
+  say(fmt::format("{}{} in, {} out, {} dropped; {}", r.finished ? "" : "interrupted: ", counted(r.lines_in, "line"),
                   count_text(r.lines_out), count_text(dropped), lost));
 }
 
@@ -259,7 +271,9 @@ dedup_result dedup_in_memory(const dedup_options& options, output& out, output* 
   result.finished = run(options, dedup, out, suspects, lines);
   result.lines_in = lines.in;
   result.lines_out = lines.out;
-  result.expected_losses = losses_between(p, 0, distinct_keys(p, lines.out));
+  const std::uint64_t distinct = distinct_keys(p, lines.out);
+  result.expected_losses = losses_between(p, 0, distinct);
+  result.rate = false_positive_rate(p, distinct);
   return result;
 }
 
@@ -274,14 +288,16 @@ dedup_result dedup_with_state(const dedup_options& options, output& out, output*
   result.finished = run(options, dedup, out, suspects, lines);
   result.lines_in = lines.in;
   result.lines_out = lines.out;
-  result.expected_losses = losses_between(p, before, distinct_keys(p, before + lines.out));
+  const std::uint64_t distinct = distinct_keys(p, before + lines.out);
+  result.expected_losses = losses_between(p, distinct_keys(p, before), distinct);
+  result.rate = false_positive_rate(p, distinct);
   return result;
 }
 
 dedup_result dedup_with_second_look(const dedup_options& options, output& out, output* suspects) {
   if (!options.state.empty()) {
-    throw error(errc::invalid_argument, {"--exact compares lines, and a state file has none of earlier runs", "--exact", "",
-                                         "", "leave out --state or --exact"});
+    throw error(errc::invalid_argument, {"lines can be compared only with lines, and a state file has none of earlier runs",
+                                         "--exact", "", "", "leave out --state or --exact"});
   }
   input_options inputs = options.inputs;
   std::optional<temporary_file> text;
@@ -307,6 +323,11 @@ dedup_result dedup_with_second_look(const dedup_options& options, output& out, o
 
 exit_status dedup(const dedup_options& options) {
   check_promise(options.wanted);
+  check_not_an_input(options.suspects, "--suspects", options.inputs);
+  check_not_an_input(options.state, "--state", options.inputs);
+  if (!options.suspects.empty() && options.suspects == options.state) {
+    throw error(errc::invalid_argument, {"the state would be overwritten", "--suspects", "", "", "choose another name"});
+  }
   output out(STDOUT_FILENO, "standard output");
   std::unique_ptr<output_file> suspects;
   if (!options.suspects.empty()) suspects = std::make_unique<output_file>(options.suspects);

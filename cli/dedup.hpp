@@ -19,6 +19,7 @@ struct dedup_result {
   std::uint64_t lines_in = 0;
   std::uint64_t lines_out = 0;
   std::uint64_t rescued = 0;     ///< exact only: suspects that turned out to be first occurrences
+  double rate = 0;               ///< the filter's error rate at the end
   double expected_losses = 0;    ///< distinct lines dropped wrongly, by the exact formula; 0 if exact
   bool finished = true;          ///< false: a signal ended it early
 };

@@ -167,6 +167,7 @@ class exact_dedup {
     }
     out.flush();
     result.rescued = suspects_ - dropped_lines_;
+    result.rate = rate_now(filter_);
     result.finished = stop_signal() == 0;
     return result;
   }

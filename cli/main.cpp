@@ -59,7 +59,7 @@ void add_inputs(CLI::App& app, input_options& o) {
 void add_common(CLI::App& app, common_options& o, const std::string& quiet) {
   app.add_option("-j,--threads", o.threads, "threads")->check(CLI::Range(1, 256))->capture_default_str();
   app.add_flag("-q,--quiet", o.quiet, quiet);
-  app.add_flag("--no-progress{false}", o.progress, "no progress bar (there is none anyway if stderr is no terminal)");
+  app.add_flag_callback("--no-progress", [&o] { o.progress = false; }, "no progress bar (there is none anyway if stderr is no terminal)");
   app.add_flag("--json", o.json, "the result as one JSON object");
 }
 

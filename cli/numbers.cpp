@@ -110,6 +110,10 @@ std::string count_text(std::uint64_t count) {
   return text;
 }
 
+std::string counted(std::uint64_t count, const std::string& noun) {
+  return count_text(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes);

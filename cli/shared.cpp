@@ -46,7 +46,7 @@ std::string kind_text(const params& p) { return p.scheme.empty() ? p.layout : "s
 
 std::string size_text(const params& p) {
   const double bits_a_key = static_cast<double>(p.geometry.bits) / static_cast<double>(p.capacity);
-  return fmt::format("{} keys at {}: {} ({}, {:.4g} bits a key)", count_text(p.capacity), rate_text(p.target_rate),
+  return fmt::format("{} at {}: {} ({}, {:.4g} bits a key)", counted(p.capacity, "key"), rate_text(p.target_rate),
                      bytes_text(bytes_for(p.geometry.bits)), kind_text(p), bits_a_key);
 }
 
