@@ -176,8 +176,10 @@ void check_known(const params& p, const std::string& path) {
     if (find_layout(p.layout) == nullptr) refuse("layout", p.layout, layout_names());
     if (find_hash(p.hash) == nullptr) refuse("hash", p.hash, hash_names());
   }
+  params without_capacity = p;
+  without_capacity.capacity = 0;  // so that no rate is computed, which may take a second for absurd numbers
   try {
-    complete(p);
+    complete(without_capacity);
   } catch (const error& e) {
     throw error(errc::damaged, {"the header contradicts itself", path, e.text().expected, e.text().found, e.text().what});
   }
@@ -196,10 +198,10 @@ any_filter::any_filter(params p) {
   body_ = std::make_unique<body>(std::move(p), std::move(bytes));
 }
 
-any_filter any_filter::open(const std::string& path, access mode, check what, mapped_storage::on_wait waiting) {
-  mapped_storage bytes = mapped_storage::open(path, mode, what, std::move(waiting));
+any_filter any_filter::open(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting) {
+  mapped_storage bytes =
+      mapped_storage::open(path, mode, what, waiting, [&](const params& p) { check_known(p, path); });
   const file_info info = bytes.info();
-  check_known(info.parameters, path);
   auto b = std::make_unique<body>(info.parameters, std::move(bytes));
   if (!info.clean && mode == access::read_write) b->estimate_count();
   b->opened_from = info;

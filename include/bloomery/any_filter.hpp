@@ -33,7 +33,7 @@ class any_filter {
   /// A filter file in place; see mapped_storage::open.
   /// @throws error  as mapped_storage::open; incompatible: a layout, scheme or hash that this library does not have
   static any_filter open(const std::string& path, access mode = access::read_only, check what = check::header,
-                         mapped_storage::on_wait waiting = {});
+                         const mapped_storage::on_wait& waiting = {});
 
   /// A new empty filter file, mapped for writing; see mapped_storage::create.
   static any_filter create(const std::string& path, params p, const std::string& metadata = {}, bool reserve = true);

@@ -70,7 +70,8 @@ class filter {
   static filter open(const std::string& path, access mode = access::read_only, check what = check::header, Hash hash = {})
     requires std::same_as<Storage, mapped_storage>
   {
-    mapped_storage bytes = mapped_storage::open(path, mode, what);
+    mapped_storage bytes =
+        mapped_storage::open(path, mode, what, {}, [&](const params& p) { matched(p, hash, path); });
     const file_info info = bytes.info();
     filter result(matched(info.parameters, hash, path), std::move(bytes), hash);
     if (!info.clean && mode == access::read_write) result.estimate_count();

@@ -49,11 +49,15 @@ class mapped_storage {
   /// Called when another process holds the write lock, before waiting for it; throw to give up.
   using on_wait = std::function<void(const std::string& path)>;
 
+  /// Called with what the header says, before anything is changed or marked; throw to refuse the file.
+  using on_header = std::function<void(const params& parameters)>;
+
   /// Maps an existing filter. Only the header's page is read, unless `what` is check::payload.
   ///
   /// @param waiting  for read_write: what to do when another writer has the file; if empty, errc::locked is thrown
   /// @throws error  not_found, not_permitted, not_a_filter, wrong_version, damaged, locked, io
-  static mapped_storage open(const std::string& path, access mode, check what = check::header, on_wait waiting = {});
+  static mapped_storage open(const std::string& path, access mode, check what = check::header, const on_wait& waiting = {},
+                             const on_header& suits = {});
 
   /// Makes a new empty filter file, in place of any old one, and maps it for writing. The name appears only when the file
   /// is whole. With `reserve`, disk space for all of it is taken at once; without, the file is sparse and a full disk

@@ -52,12 +52,28 @@ T get(std::span<const std::uint8_t> bytes, std::size_t at) {
   return value;
 }
 
+bool is_name_character(std::uint8_t c) { return c > 0x20 && c < 0x7F; }
+
 void put_name(std::span<std::uint8_t> bytes, std::size_t at, const std::string& name) {
-  if (name.size() >= name_bytes || name.find('\0') != std::string::npos) {
+  const bool readable =
+      std::all_of(name.begin(), name.end(), [](char c) { return is_name_character(static_cast<std::uint8_t>(c)); });
+  if (name.size() >= name_bytes || !readable) {
     throw error(errc::invalid_argument,
-                {"a name in the header", "header", "at most 31 characters, none of them NUL", name, ""});
+                {"a name in the header", "header", "at most 31 printable ASCII characters, none of them blank", name, ""});
   }
   std::copy(name.begin(), name.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+// What decode() would refuse must not be written.
+void check_writable(const params& p) {
+  const auto refuse = [](const char* what, const char* expected) {
+    throw error(errc::invalid_argument, {what, "header", expected, "", ""});
+  };
+  if (p.layout.empty() == p.scheme.empty()) refuse("names in the header", "a layout or a scheme");
+  if (p.scheme.empty() == p.hash.empty()) refuse("names in the header", "a hash, unless there is a scheme");
+  if (p.geometry.bits == 0) refuse("bits in the header", "1 or more");
+  if (p.geometry.probes == 0 || p.geometry.probes > max_probes) refuse("probes in the header", "1 to 255");
+  if (!(p.target_rate >= 0 && p.target_rate <= 1)) refuse("target rate in the header", "a probability");
 }
 
 [[noreturn]] void damaged(const std::string& path, std::string what, std::string expected, std::string found) {
@@ -68,7 +84,7 @@ void put_name(std::span<std::uint8_t> bytes, std::size_t at, const std::string& 
 std::string get_name(std::span<const std::uint8_t> bytes, std::size_t at, const std::string& path) {
   const auto field = bytes.subspan(at, name_bytes);
   const auto end = std::find(field.begin(), field.end(), std::uint8_t{0});
-  const bool printable = std::all_of(field.begin(), end, [](std::uint8_t c) { return c > 0x20 && c < 0x7F; });
+  const bool printable = std::all_of(field.begin(), end, is_name_character);
   const bool padded = end != field.end() && std::all_of(end, field.end(), [](std::uint8_t c) { return c == 0; });
   if (!printable || !padded) damaged(path, "a name in the header is unreadable", "", "");
   return {field.begin(), end};
@@ -120,6 +136,7 @@ std::array<std::uint8_t, slot_bytes> encode(const slot& s) {
 }
 
 page encode(const params& parameters, const slot& s, const std::string& metadata) {
+  check_writable(parameters);
   if (metadata.size() > most_metadata) {
     throw error(errc::invalid_argument, {"metadata of a filter file", "metadata", "at most 1 MiB",
                                          std::to_string(metadata.size()) + " bytes", ""});

@@ -168,9 +168,11 @@ struct mapped_storage::state {
   }
 };
 
-mapped_storage mapped_storage::open(const std::string& path, access mode, check what, on_wait waiting) {
+mapped_storage mapped_storage::open(const std::string& path, access mode, check what, const on_wait& waiting,
+                                    const on_header& suits) {
   const bool writable = mode == access::read_write;
   header head = read_header(path, writable ? open_locked(path, waiting) : posix::open_regular(path, false));
+  if (suits) suits(head.fields.info.parameters);
   const std::uint64_t length = format::header_bytes + head.fields.parts.pages * page_bytes;
   mapping map(head.file.get(), length, writable, path);
   if (what == check::payload && head.fields.info.clean) {
