@@ -147,7 +147,9 @@ struct any_filter::body {
     });
   }
 
-  std::uint64_t zeros() const { return parameters.geometry.bits - count_ones({data, bytes}); }
+  // In a stranger's file the last byte's unused bits may be set: never more than all.
+  std::uint64_t ones() const { return std::min(count_ones({data, bytes}), parameters.geometry.bits); }
+  std::uint64_t zeros() const { return parameters.geometry.bits - ones(); }
 
   double approximate_size() const {
     return layout != nullptr ? layout->keys_from_zeros(parameters.geometry, zeros())
@@ -344,7 +346,7 @@ std::uint64_t any_filter::byte_size() const noexcept { return body_->bytes; }
 std::uint64_t any_filter::size() const noexcept { return body_->inserted(); }
 
 double any_filter::fill_ratio() const noexcept {
-  return static_cast<double>(count_ones(bytes())) / static_cast<double>(bit_size());
+  return static_cast<double>(body_->ones()) / static_cast<double>(bit_size());
 }
 
 double any_filter::approximate_size() const noexcept { return body_->approximate_size(); }

@@ -179,12 +179,12 @@ class filter {
 
   /// Share of bits set, 0 to 1. Reads all bits.
   double fill_ratio() const noexcept {
-    return static_cast<double>(count_ones(bytes())) / static_cast<double>(bit_size());
+    return static_cast<double>(ones()) / static_cast<double>(bit_size());
   }
 
   /// Distinct keys, estimated from the bits. Reads all bits. Infinity if all are set.
   double approximate_size() const noexcept {
-    return Layout::keys_from_zeros(params_.geometry, bit_size() - count_ones(bytes()));
+    return Layout::keys_from_zeros(params_.geometry, bit_size() - ones());
   }
 
   /// Exact rate once `keys` distinct keys are in.
@@ -242,6 +242,9 @@ class filter {
                                            std::to_string(storage_.size()), ""});
     }
   }
+
+  // In a stranger's file the last byte's unused bits may be set: never more than all.
+  std::uint64_t ones() const noexcept { return std::min(count_ones(bytes()), bit_size()); }
 
   void took_new(key_hash hash) noexcept {
     ++storage_.inserted();

@@ -8,8 +8,8 @@ namespace bloomery {
 /// Two 64-bit halves, each uniform and independent of the other. Blocked layouts read `lo` only; a hash that fills
 /// `hi` with a multiple of `lo` breaks the promised error rate of the others.
 struct key_hash {
-  std::uint64_t lo = 0;
-  std::uint64_t hi = 0;
+  std::uint64_t lo;  // no initialisers: batches keep arrays of these on the stack, and need not clear them first
+  std::uint64_t hi;
 
   friend bool operator==(const key_hash&, const key_hash&) = default;
 };

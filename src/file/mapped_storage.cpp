@@ -31,6 +31,8 @@ struct header {
 };
 
 header read_header(const std::string& path, posix::opened opened) {
+  // Without this the kernel would read the pages behind the header, too.
+  ::posix_fadvise(opened.file.get(), 0, 0, POSIX_FADV_RANDOM);
   format::page bytes{};
   const std::size_t got = posix::read_at(opened.file.get(), bytes, 0, path);
   header h{format::decode(std::span(bytes).first(got), opened.bytes, path), std::move(opened.file)};
@@ -319,6 +321,7 @@ loaded_file load_file(const std::string& path) {
   loaded_file loaded{head.fields.info, heap_storage(parts.payload_bytes)};
   loaded.bytes.inserted() = head.fields.info.inserted;
   const std::span payload(loaded.bytes.data(), parts.payload_bytes);
+  ::posix_fadvise(head.file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   if (posix::read_at(head.file.get(), payload, format::header_bytes, path) != payload.size()) {
     throw error(errc::damaged, {"file was cut short while it was read", path, "", "", ""});
   }
