@@ -91,6 +91,7 @@ class memory_dedup {
   explicit memory_dedup(const params& p) : filter_(p) {}
 
   any_filter& filter() { return filter_; }
+  std::uint64_t lines_held() const { return filter_.size(); }
 
   template <class Keep, class Drop>
   void take(key_batch& batch, Keep keep, Drop drop) {
@@ -114,6 +115,7 @@ class state_dedup {
   explicit state_dedup(any_filter filter) : filter_(std::move(filter)), seen_(most_pending) {}
 
   any_filter& filter() { return filter_; }
+  std::uint64_t lines_held() const { return filter_.size() + pending_.size(); }
 
   template <class Keep, class Drop>
   void take(key_batch& batch, Keep keep, Drop drop) {
@@ -186,10 +188,10 @@ bool run(const dedup_options& options, Dedup& dedup, output& out, output* suspec
         lines.in += batch.lines.size();
         if (out.watched() || batch.text.may_wait) out.flush();
         dedup.commit(out);
-        if (!warned && dedup.filter().size() > capacity) {
+        if (!warned && dedup.lines_held() > capacity) {
           warned = true;
           say(fmt::format("warning: more distinct lines than the {} the filter was made for; error now {}; give a larger -n",
-                          count_text(capacity), rate_text(dedup.filter().false_positive_rate())));
+                          count_text(capacity), rate_text(dedup.filter().false_positive_rate(dedup.lines_held()))));
         }
         return true;
       });
@@ -323,6 +325,7 @@ dedup_result dedup_with_second_look(const dedup_options& options, output& out, o
 
 exit_status dedup(const dedup_options& options) {
   check_promise(options.wanted);
+  { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
   check_not_an_input(options.suspects, "--suspects", options.inputs);
   check_not_an_input(options.state, "--state", options.inputs);
   if (!options.suspects.empty() && options.suspects == options.state) {

@@ -27,7 +27,8 @@
 namespace bloomery::cli {
 namespace {
 
-constexpr std::uint64_t share_bytes = std::uint64_t{16} << 20;  // text of a share; its set takes about four times that
+constexpr std::uint64_t share_memory = std::uint64_t{64} << 20;  // of the set of a share, if all its keys are distinct
+constexpr std::uint64_t memory_a_key = 72;                      // beside the key's bytes: node, buckets old and new
 constexpr std::uint64_t most_shares = 4000;                     // each is an open file
 constexpr double suspects_rate = 0.01;
 constexpr std::uint64_t most_suspects_bits = std::uint64_t{64} << 23;  // 64 MiB
@@ -46,7 +47,7 @@ params suspects_params(const params& p, std::uint64_t lines) {
   return s;
 }
 
-std::uint64_t shares_for(std::uint64_t bytes) {
+std::uint64_t shares_for(std::uint64_t bytes, std::uint64_t lines) {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
@@ -55,7 +56,7 @@ std::uint64_t shares_for(std::uint64_t bytes) {
   }
   constexpr std::uint64_t others = 64;  // standard streams, inputs, the process's own
   const std::uint64_t allowed = files.rlim_cur > 2 * others ? files.rlim_cur - others : others;
-  return std::min({bytes / share_bytes + 1, most_shares, allowed});
+  return std::min({(bytes + lines * memory_a_key) / share_memory + 1, most_shares, allowed});
 }
 
 class exact_dedup {
@@ -104,7 +105,7 @@ class exact_dedup {
   }
 
   void gather_candidates() {
-    const std::uint64_t shares = shares_for(text_bytes_);
+    const std::uint64_t shares = shares_for(text_bytes_, lines_);
     for (std::uint64_t i = 0; i < shares; ++i) shares_.emplace_back();
     std::uint64_t line = 0;
     const bool whole = for_each_batch(

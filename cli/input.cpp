@@ -322,7 +322,7 @@ void cut_keys(std::span<const std::string_view> lines, const input_options& opti
   for (std::string_view line : lines) {
     if (options.crlf && line.ends_with('\r')) line.remove_suffix(1);
     if (options.field > 0) {
-      for (std::uint64_t skipped = 1; skipped < options.field; ++skipped) {
+      for (std::uint64_t skipped = 1; skipped < options.field && !line.empty(); ++skipped) {
         const std::size_t at = line.find(delimiter);
         line.remove_prefix(at == std::string_view::npos ? line.size() : at + 1);
       }

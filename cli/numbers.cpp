@@ -74,7 +74,7 @@ std::uint64_t parse_bits(const std::string& text, const std::string& option) {
   if (!n.ok) refuse(option, expected, text);
   long double factor = prefix(n.unit, "", 1000);
   if (factor == 0) factor = prefix(n.unit, "bit", 1000);
-  if (factor == 0) factor = 8 * prefix(n.unit, "iB", 1024);
+  if (factor == 0 && n.unit != "iB") factor = 8 * prefix(n.unit, "iB", 1024);
   if (factor == 0) factor = 8 * prefix(n.unit, "B", 1000);
   if (factor == 0) refuse(option, expected, text);
   return whole(std::round(n.number * factor), text, option, expected);

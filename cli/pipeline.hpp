@@ -69,6 +69,7 @@ void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, U
         turn.wait(lock, [&] { return stopped || next == ticket; });
         if (stopped) return;
         const bool go_on = finish(batch);
+        stopped |= !go_on;
         ++next;
         turn.notify_all();
         lock.unlock();

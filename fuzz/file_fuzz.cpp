@@ -1,0 +1,189 @@
+// inspect, open and load on any bytes: they say no or give a filter that answers, and never do harm.
+//
+// Random bytes never get past the header's checksum, so half of all mutations are followed by putting the checksums
+// right: of the header, of the slots, of the metadata, of the pages.
+#include <bloomery/any_filter.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/filter.hpp>
+#include <bloomery/mapped_storage.hpp>
+
+#include "file/format.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
+
+namespace {
+
+using namespace bloomery;
+
+// Offsets of docs/format.md.
+constexpr std::size_t page = format::page_bytes;
+constexpr std::size_t at_bits = 128;
+constexpr std::size_t at_metadata_bytes = 160;
+constexpr std::size_t at_metadata_checksum = 168;
+constexpr std::size_t at_file_bytes = 176;
+constexpr std::size_t at_checksum = 504;
+
+void require(bool truth, const char* what) {
+  if (truth) return;
+  std::fprintf(stderr, "broken promise: %s\n", what);
+  std::abort();
+}
+
+// A file in memory, with a path.
+class memory_file {
+ public:
+  explicit memory_file(std::span<const std::uint8_t> content) : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) {
+    require(fd_ >= 0 && ::write(fd_, content.data(), content.size()) == static_cast<ssize_t>(content.size()), "memfd");
+    path_ = "/proc/self/fd/" + std::to_string(fd_);
+  }
+  memory_file(const memory_file&) = delete;
+  memory_file& operator=(const memory_file&) = delete;
+  ~memory_file() { ::close(fd_); }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  int fd_;
+  std::string path_;
+};
+
+// Runs an action that may throw bloomery::error and nothing else; whether it did not.
+template <class Action>
+bool works(Action action) {
+  try {
+    action();
+    return true;
+  } catch (const error& e) {
+    require(e.what()[0] != '\0', "an error has words");
+    return false;
+  }
+}
+
+void ask(const any_filter& filter) {
+  constexpr std::array<std::string_view, 3> texts = {"", "key-1", "a longer key, of more than sixteen bytes"};
+  constexpr std::array<std::uint64_t, 3> numbers = {0, 42, ~std::uint64_t{0}};
+  std::uint64_t answers = 0;
+  if (filter.parameters().keys == key_kind::bytes)
+    filter.may_contain(std::span(texts), std::span(&answers, 1));
+  else
+    filter.may_contain(std::span(numbers), std::span(&answers, 1));
+  require(answers < 8, "unused bits of the answer are 0");
+  require(filter.fill_ratio() >= 0 && filter.fill_ratio() <= 1, "the fill is a share");
+  require(filter.approximate_size() >= 0, "no fewer than no keys");
+  require(filter.byte_size() == bytes_for(filter.bit_size()), "as many bytes as bits need");
+}
+
+void add(any_filter& filter) {
+  if (filter.parameters().keys == key_kind::bytes) {
+    filter.insert("key-1");
+    require(filter.may_contain("key-1"), "a key that was inserted is found");
+  } else {
+    filter.insert(std::uint64_t{42});
+    require(filter.may_contain(std::uint64_t{42}), "a key that was inserted is found");
+  }
+}
+
+template <class T>
+T get(const std::uint8_t* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+template <class T>
+void put(std::uint8_t* at, T value) {
+  std::memcpy(at, &value, sizeof value);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const memory_file file({data, size});
+  const inspection seen = inspect(file.path(), check::payload);
+  require(seen.usable || !seen.problems.empty(), "an unusable file has a problem");
+
+  bool opens = works([&] { ask(any_filter::open(file.path())); });
+  const bool is_whole = works([&] { ask(any_filter::open(file.path(), access::read_only, check::payload)); });
+  const bool loads = works([&] { ask(any_filter::load(file.path())); });
+  works([&] { filter<std::string_view, classic>::load(file.path()); });
+  works([&] { filter<std::uint64_t, split_block, mix, mapped_storage>::open(file.path()); });
+  require(!opens || seen.usable, "what opens is usable");
+  require(!is_whole || opens, "what opens with a check opens without");
+  require(is_whole == loads, "load and open agree on the payload");
+  if (loads) {
+    any_filter filter = any_filter::load(file.path());
+    add(filter);
+  }
+
+  const bool adds = works([&] {
+    any_filter filter = any_filter::open(file.path(), access::read_write);
+    add(filter);
+    filter.close();
+  });
+  require(adds == opens, "what opens for reading opens for writing");
+  if (adds) {
+    const inspection after = inspect(file.path(), check::payload);
+    require(after.usable && after.info.clean && !after.info.slot_damaged, "a writer leaves a clean file");
+    if (is_whole) require(after.problems.empty(), "a writer keeps the checksums of a whole file right");
+  }
+  return 0;
+}
+
+// Makes the file agree with itself again, or parts of it, as far as its length allows.
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
+  std::minstd_rand random(seed);
+  const auto often = [&](unsigned percent) { return random() % 100 < percent; };
+  if (size >= page && often(50)) {
+    // A field of the header: plain mutation hits its 180 bytes among thousands too rarely.
+    const std::size_t at = 4 * (random() % 47);
+    std::array<std::uint8_t, 8> field;
+    std::copy_n(data + at, field.size(), field.begin());
+    LLVMFuzzerMutate(field.data(), field.size(), field.size());
+    std::copy(field.begin(), field.end(), data + at);
+  } else {
+    size = LLVMFuzzerMutate(data, size, max_size);
+  }
+  if (size < page || often(10)) return size;
+
+  std::memcpy(data,
+              "\x89"
+              "BLMR\r\n\x1A\1\0\0\0\0\x10\0\0",
+              16);
+  if (often(50)) put(data + at_bits, get<std::uint64_t>(data + at_bits) % (std::uint64_t{8} * max_size));
+  if (often(50)) put(data + at_metadata_bytes, get<std::uint64_t>(data + at_metadata_bytes) % 64);
+  for (const std::size_t slot : format::slot_at) {
+    if (often(90)) put(data + slot + 56, format::checksum({data + slot, 56}));
+  }
+  const std::uint64_t metadata_bytes = get<std::uint64_t>(data + at_metadata_bytes);
+  const format::extents parts = format::extents_for(get<std::uint64_t>(data + at_bits), metadata_bytes);
+  put(data + at_file_bytes, parts.file_bytes);
+  if (metadata_bytes <= max_size && parts.file_bytes <= max_size && often(90)) {
+    if (size < parts.file_bytes) std::fill(data + size, data + parts.file_bytes, std::uint8_t{0});
+    size = parts.file_bytes;
+    put(data + at_metadata_checksum, format::checksum({data + parts.metadata_at, metadata_bytes}));
+    for (std::uint64_t number = 0; number < parts.pages && often(98); ++number) {
+      const std::span<const std::uint8_t, page> content(data + page * (number + 1), page);
+      put(data + parts.checksums_at + 8 * number, format::page_checksum(content));
+    }
+  }
+  put(data + at_checksum, format::checksum({data, at_checksum}));
+  return size;
+}

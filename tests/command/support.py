@@ -1,0 +1,262 @@
+"""What the tests of the command share: running it, making keys, the formulas, judging chance.
+
+A test's truth never comes from the command itself: it is a Python set, an exact count or a formula.
+"""
+
+import gzip
+import json
+import math
+import os
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import IO
+
+COMMAND = os.environ["BLOOMERY"]
+LONG = os.environ.get("BLOOMERY_LONG", "") not in ("", "0")
+PAYLOAD_AT = 4096  # where a filter file's bits begin
+
+
+# ---- keys ------------------------------------------------------------------------------------------------------------
+
+
+def keys(count: int, kind: str = "key") -> list[bytes]:
+    """Distinct keys, the same every time; those of another kind are others."""
+    return [b"%s-%d" % (kind.encode(), i) for i in range(count)]
+
+
+def text(lines: Iterable[bytes], end: bytes = b"\n") -> bytes:
+    return b"".join(line + end for line in lines)
+
+
+def cut(data: bytes, end: bytes = b"\n") -> list[bytes]:
+    """The lines of a text; a last one without its end counts too."""
+    lines = data.split(end)
+    return lines if lines[-1] else lines[:-1]
+
+
+def first_occurrences(lines: Iterable[bytes], key=lambda line: line) -> list[bytes]:
+    first: dict[bytes, bytes] = {}
+    for line in lines:
+        first.setdefault(key(line), line)
+    return list(first.values())
+
+
+def zstd(data: bytes) -> bytes:
+    """A zstd frame of raw blocks, as RFC 8878 allows: Python 3.11 has no zstd."""
+    blocks = [data[at : at + 100_000] for at in range(0, len(data), 100_000)] or [b""]
+    frame = b"\x28\xb5\x2f\xfd" + b"\xa0" + struct.pack("<I", len(data))
+    for i, block in enumerate(blocks):
+        last = i == len(blocks) - 1
+        frame += struct.pack("<I", len(block) << 3 | last)[:3] + block
+    return frame
+
+
+def packed(data: bytes) -> bytes:
+    """Two gzip members, as `cat a.gz b.gz` gives."""
+    half = len(data) // 2
+    return gzip.compress(data[:half], 1) + gzip.compress(data[half:], 1)
+
+
+# ---- formulas --------------------------------------------------------------------------------------------------------
+
+
+def classic_rate(bits: int, probes: int, n: float) -> float:
+    """Bloom's formula; a little below the exact one, by 0.1 % at a thousand keys."""
+    return (-math.expm1(probes * n * math.log1p(-1 / bits))) ** probes
+
+
+def split_block_rate(bits: int, n: int) -> float:
+    """A block has i of the n keys with a binomial chance, and then each of 8 lanes of 32 bits is hit with 1 - (31/32)^i."""
+    chance = 256 / bits
+    if chance == 1:
+        return (1 - (31 / 32) ** n) ** 8
+    rate = 0.0
+    most = min(n, int(n * chance + 60 * math.sqrt(n * chance) + 60))
+    for i in range(1, most + 1):
+        log_ways = math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1)
+        log_share = log_ways + i * math.log(chance) + (n - i) * math.log1p(-chance)
+        rate += math.exp(log_share) * (1 - (31 / 32) ** i) ** 8
+    return rate
+
+
+def integral(rate, n: int, steps: int = 400) -> float:
+    """Sum of rate(0) .. rate(n - 1), by Simpson's rule: distinct lines dropped wrongly while a filter fills up."""
+    points = [rate(round(n * i / steps)) for i in range(steps + 1)]
+    return (points[0] + points[-1] + 4 * sum(points[1:-1:2]) + 2 * sum(points[2:-1:2])) * n / steps / 3
+
+
+# ---- running ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Result:
+    status: int
+    out: bytes
+    err: str
+
+    @property
+    def lines(self) -> list[bytes]:
+        return cut(self.out)
+
+    @property
+    def json(self) -> dict:
+        """The one object on standard output."""
+        return json.loads(self.out)
+
+    @property
+    def report(self) -> dict:
+        """The object with which dedup, whose standard output is taken, ends standard error."""
+        return json.loads(self.err.splitlines()[-1])
+
+
+def to_text(stderr: bytes) -> str:
+    return stderr.decode(errors="replace")
+
+
+class CommandTest(unittest.TestCase):
+    """Each test has a folder of its own, in which the command starts."""
+
+    def setUp(self) -> None:
+        self.folder = tempfile.mkdtemp(prefix="bloomery-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def write(self, name: str, data: bytes | Iterable[bytes]) -> str:
+        """A file of these bytes or these lines; returns the name."""
+        with open(self.path(name), "wb") as file:
+            file.write(data if isinstance(data, bytes) else text(data))
+        return name
+
+    def read(self, name: str) -> bytes:
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def payload(self, name: str, size: int) -> bytes:
+        return self.read(name)[PAYLOAD_AT : PAYLOAD_AT + size]
+
+    def start(self, *arguments: object, **options) -> subprocess.Popen:
+        options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": self.folder} | options
+        process = subprocess.Popen([COMMAND, *map(str, arguments)], **options)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process: subprocess.Popen) -> None:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None and not stream.closed:
+                stream.close()
+
+    def bloomery(self, *arguments: object, stdin: bytes | IO = b"", status: int | None = 0, **options) -> Result:
+        """Runs the command to its end; bytes come by a pipe. Fails unless it ends with this status."""
+        piped = isinstance(stdin, bytes)
+        process = self.start(*arguments, stdin=subprocess.PIPE if piped else stdin, **options)
+        out, err = process.communicate(stdin if piped else None, timeout=600)
+        result = Result(process.returncode, out or b"", to_text(err or b""))
+        if status is not None and result.status != status:
+            self.fail(f"bloomery {' '.join(map(str, arguments))}: status {result.status}, not {status}\n{result.err}")
+        return result
+
+    def refused(self, *arguments: object, says: str = "", **options) -> Result:
+        """An error: status 2, one line on standard error, nothing on standard output."""
+        result = self.bloomery(*arguments, status=None, **options)
+        asked = f"bloomery {' '.join(map(str, arguments))}: {result.err}"
+        self.assertEqual(result.status, 2, asked)
+        self.assertEqual(result.out, b"", asked)
+        self.assertRegex(result.err, r"\Abloomery: [^\n]+\n\Z", asked)
+        self.assertRegex(result.err, re.compile(says, re.IGNORECASE), asked)
+        return result
+
+    def info(self, name: str) -> dict:
+        return self.bloomery("info", "--json", name).json
+
+    def count(self, name: str, lines: Iterable[bytes], *options: object) -> int:
+        """How many of these keys the filter says it may have."""
+        return int(self.bloomery("check", "-c", *options, name, stdin=text(lines), status=None).out)
+
+    def assert_has_all(self, name: str, lines: Iterable[bytes], *options: object) -> None:
+        missing = self.bloomery("check", "-v", *options, name, stdin=text(lines), status=None)
+        self.assertEqual((missing.out[:200], missing.status), (b"", 1), "keys are missing: " + missing.err)
+
+    def assert_chance(self, hits: float, trials: int, rate: float) -> None:
+        """A count that chance explains: within six standard deviations of trials * rate, and a few for small counts."""
+        allowed = 6 * math.sqrt(trials * rate * (1 - rate)) + 6
+        self.assertLessEqual(abs(hits - trials * rate), allowed, f"{hits} of {trials}, expected {trials * rate:.1f}")
+
+
+class MidwayTest(CommandTest):
+    """Work on a file large enough to be ended in the middle: early in the first round, late in the last one."""
+
+    COUNT = 1_000_000
+    SLOW = ["--layout", "classic", "-p", "1e-9", "-n", COUNT]  # slow to fill, and it loses no line
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.lines = keys(cls.COUNT)
+        cls.text = text(cls.lines)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.write("lines", self.text)
+        self.chance = random.Random(0)
+        self.duration = 0.0
+
+    def start_slow(self, *arguments: object, **options) -> subprocess.Popen:
+        return self.start(*arguments, "-q", "lines", stdin=subprocess.DEVNULL, **options)
+
+    def remove(self, *names: str) -> None:
+        for name in names:
+            if os.path.exists(self.path(name)):
+                os.unlink(self.path(name))
+
+    def end_midway(self, progress: float, end: signal.Signals, start: Callable[[], subprocess.Popen]) -> bytes:
+        """Ends what start() starts at this share of its time; again, a little earlier, if it had ended by itself.
+
+        Returns what had come out of it.
+        """
+        for attempt in range(20):
+            process = start()
+            began = time.monotonic()
+            try:
+                # Not before it has its signal handlers; and the first run is there to measure.
+                timeout = 0.01 + self.duration * progress * 0.98**attempt if self.duration else 60
+                out, _ = process.communicate(timeout=timeout)
+                self.duration = time.monotonic() - began
+            except subprocess.TimeoutExpired:
+                process.send_signal(end)
+                out, _ = process.communicate(timeout=60)
+            if process.returncode == -end:
+                return out or b""
+            self.assertEqual(process.returncode, 0)
+        self.fail("it always ends before it is told to")
+
+
+def peak_memory(arguments: list[object], **options) -> int:
+    """Bytes of memory the command used at its peak.
+
+    A process inherits the peak of the one that started it, so a small Python in between starts and measures it.
+    """
+    measure = (
+        "import os, sys\n"
+        "child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)\n"
+        "_, status, usage = os.wait4(child, 0)\n"
+        "assert os.waitstatus_to_exitcode(status) == 0, status\n"
+        "print(usage.ru_maxrss * 1024, file=sys.stderr)\n"
+    )
+    command = [sys.executable, "-c", measure, COMMAND, *map(str, arguments)]
+    ended = subprocess.run(command, stderr=subprocess.PIPE, check=True, timeout=600, **options)
+    return int(ended.stderr.splitlines()[-1])

@@ -1,0 +1,196 @@
+"""bloomery add: keys come to a file in place; two writers take turns; the file says when a writer was killed."""
+
+import gzip
+import os
+import threading
+import unittest
+
+from support import CommandTest, keys, split_block_rate, text
+
+
+class Add(CommandTest):
+    def build(self, lines: list[bytes], *options: object) -> None:
+        self.bloomery("build", "-q", "-o", "f", *options, stdin=text(lines))
+
+    def add(self, lines: list[bytes], *options: object) -> dict:
+        return self.bloomery("add", "--json", *options, "f", stdin=text(lines)).json
+
+    def test_old_and_new_keys_are_in_the_same_file(self) -> None:
+        self.build(keys(500), "-n", 1000)
+        before = os.stat(self.path("f"))
+
+        added = self.add(keys(500, "new"))
+
+        after = os.stat(self.path("f"))
+        self.assertEqual((added["keys"], added["complete"]), (500, True))
+        self.assertEqual((after.st_ino, after.st_size), (before.st_ino, before.st_size))
+        self.assert_has_all("f", keys(500) + keys(500, "new"))
+
+    def test_built_in_parts_the_bits_are_those_of_one_build(self) -> None:
+        self.build(keys(1000), "-n", 1000)
+        size = self.info("f")["bytes"]
+        whole = self.payload("f", size)
+
+        self.build(keys(1000)[:300], "-n", 1000)
+        self.add(keys(1000)[300:])
+
+        self.assertEqual(self.payload("f", size), whole)
+        self.bloomery("info", "--check", "f")
+
+    def test_new_keys_are_counted_and_old_ones_are_not(self) -> None:
+        self.build(keys(10_000), "-n", 20_000)
+        old = self.info("f")["inserted"]
+
+        again = self.add(keys(10_000))
+        mixed = self.add(keys(5000) + keys(10_000, "new"))
+
+        self.assertEqual((again["keys"], again["new"], again["size"]), (10_000, 0, old))
+        self.assertEqual((mixed["keys"], mixed["size"]), (15_000, old + mixed["new"]))
+        self.assert_chance(10_000 - mixed["new"], 10_000, split_block_rate(self.info("f")["bytes"] * 8, 15_000))
+        self.assertEqual(self.info("f")["inserted"], mixed["size"])
+
+    def test_json_has_the_counts_and_the_rate(self) -> None:
+        self.build(keys(5000), "-n", 10_000)
+
+        added = self.add(keys(5000, "new"))
+
+        self.assertEqual(list(added), ["filter", "keys", "new", "size", "rate", "complete"])
+        self.assertAlmostEqual(added["rate"] / split_block_rate(self.info("f")["bits"], 10_000), 1, delta=0.02)
+
+    def test_passing_the_capacity_warns_once_with_the_error_now(self) -> None:
+        self.build(keys(90), "-n", 100)
+
+        below = self.bloomery("add", "f", stdin=text(keys(5, "a")))
+        above = self.bloomery("add", "f", stdin=text(keys(100_000, "b")))
+
+        self.assertNotIn("warning", below.err)
+        self.assertEqual(above.err.count("warning"), 1)
+        self.assertRegex(above.err, "made for; error now .* instead of 1 %")
+        self.assertRegex(above.err, "error now 100 %\n$")
+        self.assert_has_all("f", keys(90) + keys(5, "a") + keys(1000, "b"))
+
+    def test_it_reports_on_standard_error_unless_quiet(self) -> None:
+        self.build([b"alice"], "-n", 10)
+
+        said = self.bloomery("add", "f", stdin=b"bob\n")
+        quiet = self.bloomery("add", "--quiet", "f", stdin=b"carol\n")
+
+        self.assertRegex(said.err, r"\Abloomery: f: 1 key read, 1 new, 2 in all, error now .*\n\Z")
+        self.assertEqual((said.out, quiet.out, quiet.err), (b"", b"", ""))
+
+    def test_keys_are_cut_out_of_all_inputs_as_in_build(self) -> None:
+        self.build([], "-n", 100)
+        self.write("list.gz", gzip.compress(b"zipped\n"))
+
+        self.bloomery("add", "f", "list.gz", "-", stdin=b"piped\n")
+        self.bloomery("add", "-0", "f", stdin=b"n\nul\0")
+        self.bloomery("add", "--crlf", "f", stdin=b"crlf\r\n")
+        self.bloomery("add", "-d", ";", "-f", 2, "f", stdin=b"a;field;c\n")
+
+        asked = [b"zipped", b"piped", b"crlf", b"field", b"crlf\r", b"a;field;c", b"n"]
+        self.assertEqual(self.bloomery("check", "f", stdin=text(asked)).lines, asked[:4])
+        self.assertEqual(self.count("f", [], "-0"), 0)
+        self.bloomery("check", "-q", "-0", "f", stdin=b"n\nul\0")
+
+    def test_any_number_of_threads_gives_the_same_file(self) -> None:
+        self.write("more", keys(300_000, "more"))
+        files = []
+        for threads in 1, 4:
+            self.build(keys(100), "-n", 300_100)
+            self.bloomery("add", "-j", threads, "f", "more")
+            files.append(self.read("f"))
+
+        self.assertEqual(files[0], files[1])
+
+    def test_a_second_writer_says_that_it_waits_and_no_key_of_either_is_lost(self) -> None:
+        self.build([], "-n", 1000)
+        first = self.start("add", "f")
+        first.stdin.write(text(keys(100)))
+        first.stdin.flush()
+        self.wait_until_dirty()
+
+        second = self.start("add", "f")
+        second.stdin.write(text(keys(100, "second")))
+        second.stdin.close()
+        waiting = second.stderr.readline().decode()
+        still_waiting = second.poll() is None
+        first.communicate(timeout=60)
+
+        self.assertIn("waiting for another process", waiting)
+        self.assertTrue(still_waiting)
+        self.assertEqual((first.returncode, second.wait(60)), (0, 0))
+        self.assert_has_all("f", keys(100) + keys(100, "second"))
+        self.assertTrue(self.info("f")["clean"])
+
+    def test_many_writers_at_once_lose_no_key(self) -> None:
+        self.build([], "-n", 80_000)
+        lists = [keys(10_000, f"writer{i}") for i in range(8)]
+        writers = [threading.Thread(target=self.add, args=(lines,)) for lines in lists]
+
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+
+        self.assert_has_all("f", sum(lists, []))
+        self.bloomery("info", "--check", "f")
+
+    def test_a_build_does_not_replace_a_file_that_somebody_writes(self) -> None:
+        self.build([], "-n", 100)
+        writer = self.start("add", "f")
+        self.wait_until_dirty()
+
+        self.refused("build", "-q", "-o", "f", stdin=b"other\n", says="another process is writing")
+        writer.communicate(b"key\n", timeout=60)
+
+        self.assertEqual(writer.returncode, 0)
+        self.assert_has_all("f", [b"key"])
+
+    def test_readers_are_served_while_a_writer_is_at_work(self) -> None:
+        self.build(keys(10), "-n", 100)
+        self.start("add", "f")
+        self.wait_until_dirty()
+
+        read = self.bloomery("check", "f", stdin=text(keys(10)))
+
+        self.assertEqual(read.lines, keys(10))
+        self.assertIn("a writer is at work", read.err)
+
+    def test_after_kill_9_the_file_opens_with_a_note_until_the_next_add_ends_cleanly(self) -> None:
+        self.build(keys(100), "-n", 1000)
+        writer = self.start("add", "f")
+        self.wait_until_dirty()
+        writer.kill()
+        writer.wait()
+
+        noted = self.bloomery("check", "f", stdin=text(keys(100)))
+        mended = self.bloomery("add", "f", stdin=b"more\n")
+        silent = self.bloomery("check", "f", stdin=text([*keys(100), b"more"]))
+
+        self.assertEqual(len(noted.lines), 100)
+        self.assertRegex(noted.err, r"\Abloomery: f: note: not closed cleanly.*\n\Z")
+        self.assertIn("note: not closed cleanly", mended.err)
+        self.assertEqual((len(silent.lines), silent.err), (101, ""))
+        self.bloomery("info", "--check", "f")
+
+    def test_after_kill_9_the_count_of_keys_is_estimated_from_the_bits(self) -> None:
+        self.build([], "-n", 10_000)
+        writer = self.start("add", "f")
+        writer.stdin.write(text(keys(5000)))
+        writer.stdin.flush()
+        while self.count("f", keys(5000)) < 4500:  # the last lines may wait in the pipe for their end
+            pass
+        writer.kill()
+        writer.wait()
+
+        added = self.add([b"one"])
+
+        self.assert_chance(added["size"], 10_000, 0.5)
+
+    def wait_until_dirty(self) -> None:
+        while self.info("f")["clean"]:
+            pass
+
+
+if __name__ == "__main__":
+    unittest.main()

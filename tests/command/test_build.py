@@ -1,0 +1,235 @@
+"""bloomery build: no key is lost, wrong answers keep to the formula, and every option does what it says."""
+
+import os
+import unittest
+
+from support import CommandTest, classic_rate, cut, keys, packed, split_block_rate, text, zstd
+
+
+class Build(CommandTest):
+    def build(self, name: str, *options: object, **more) -> dict:
+        return self.bloomery("build", "--json", "-o", name, *options, **more).json
+
+    # ---- what a filter promises
+
+    def test_every_layout_and_hash_finds_all_keys_and_errs_as_often_as_the_formula_says(self) -> None:
+        n, p = 100_000, 0.01
+        present, absent = text(keys(n)), keys(n, "absent")
+        for layout in "split_block", "classic":
+            for hash_name in "xxh3", "murmur3":
+                with self.subTest(layout=layout, hash=hash_name):
+                    self.build("f", "-n", n, "-p", p, "--layout", layout, "--hash", hash_name, stdin=present)
+
+                    facts = self.info("f")
+                    exact = split_block_rate(facts["bits"], n) if layout == "split_block" else classic_rate(facts["bits"], 7, n)
+                    self.assertEqual((facts["layout"], facts["hash"]), (layout, hash_name))
+                    self.assert_has_all("f", cut(present))
+                    self.assert_chance(self.count("f", absent), n, exact)
+
+    def test_integer_keys_are_numbers_not_texts(self) -> None:
+        present, absent = [b"%d" % i for i in range(0, 200_000, 2)], [b"%d" % i for i in range(1, 200_000, 2)]
+        self.build("f", "--u64", "-n", 100_000, stdin=text(present))
+
+        facts = self.info("f")
+        self.assertEqual((facts["keys"], facts["hash"]), ("u64", "mix"))
+        self.assert_has_all("f", present)
+        self.assert_has_all("f", [b"0" + key for key in present])
+        self.assert_chance(self.count("f", absent), len(absent), split_block_rate(facts["bits"], 100_000))
+
+    def test_integer_keys_reach_from_zero_to_the_largest_of_64_bits(self) -> None:
+        self.build("f", "--u64", "-n", 10, stdin=b"0\n18446744073709551615\n")
+
+        self.assertEqual(self.count("f", [b"0", b"18446744073709551615"]), 2)
+        for wrong in b"18446744073709551616", b"-1", b"1.0", b"", b"1 ":
+            self.refused("build", "-o", "g", "--u64", "-n", 10, stdin=wrong + b"\n", says="integer")
+        self.assertFalse(os.path.exists(self.path("g")))
+
+    def test_the_layout_follows_the_rate_unless_it_is_named(self) -> None:
+        layouts = []
+        for p in "1%", "1e-4", "9e-5":
+            self.build("f", "-n", 1000, "-p", p)
+            layouts.append(self.info("f")["layout"])
+
+        self.assertEqual(layouts, ["split_block", "split_block", "classic"])
+
+    def test_the_rate_is_one_percent_by_default(self) -> None:
+        self.build("f", "-n", 1000)
+
+        self.assertEqual(self.info("f")["target_rate"], 0.01)
+
+    def test_size_and_probes_can_be_chosen_instead_of_the_rate(self) -> None:
+        self.build("f", "-n", 10_000, "-m", "100_000", "-k", 3, stdin=text(keys(10_000)))
+        self.build("g", "-n", 10_000, "-m", "100_000", stdin=text(keys(10_000)))
+
+        f, g = self.info("f"), self.info("g")
+        self.assertEqual((f["bits"], f["probes"], f["layout"]), (100_000, 3, "classic"))
+        self.assertAlmostEqual(f["target_rate"] / classic_rate(100_000, 3, 10_000), 1, delta=1e-3)
+        self.assertEqual(g["probes"], 7)
+
+    def test_a_seed_gives_other_bits_and_the_same_keys(self) -> None:
+        for name, seed in ("f", 0), ("g", 1), ("h", 2**32):
+            self.build(name, "-n", 1000, "--seed", seed, stdin=text(keys(1000)))
+            self.assertEqual(self.info(name)["seed"], seed)
+            self.assert_has_all(name, keys(1000))
+
+        size = self.info("f")["bytes"]
+        self.assertEqual(len({self.payload(name, size) for name in "fgh"}), 3)
+
+    # ---- where the number of keys comes from
+
+    def test_without_n_the_lines_of_files_are_counted(self) -> None:
+        self.write("a", keys(700))
+        self.write("b", text(keys(300, "other"))[:-1])  # the last line has no end
+
+        built = self.build("f", "a", "b")
+
+        self.assertEqual((built["capacity"], built["keys"]), (1000, 1000))
+        self.assert_has_all("f", keys(700) + keys(300, "other"))
+
+    def test_without_n_the_distinct_keys_of_a_pipe_are_counted_exactly(self) -> None:
+        built = self.build("f", stdin=text(keys(5000) * 3))
+
+        self.assertEqual((built["capacity"], built["keys"]), (5000, 15_000))
+        self.assert_has_all("f", keys(5000))
+
+    def test_a_pipe_gives_the_same_bits_as_a_file_with_the_same_n(self) -> None:
+        self.write("keys", keys(5000))
+
+        self.build("f", "keys")
+        self.build("g", stdin=text(keys(5000)))
+
+        size = self.info("f")["bytes"]
+        self.assertEqual(self.payload("f", size), self.payload("g", size))
+
+    def test_standard_input_that_is_a_file_is_counted_like_one(self) -> None:
+        self.write("keys", keys(1000))
+
+        with open(self.path("keys"), "rb") as file:
+            built = self.build("f", stdin=file)
+
+        self.assertEqual(built["capacity"], 1000)
+        self.assert_has_all("f", keys(1000))
+
+    def test_a_dash_among_the_files_is_standard_input(self) -> None:
+        self.write("a", keys(100))
+        self.write("c", keys(100, "c"))
+
+        built = self.build("f", "a", "-", "c", stdin=text(keys(100, "b")))
+
+        self.assertEqual(built["capacity"], 300)
+        self.assert_has_all("f", keys(100) + keys(100, "b") + keys(100, "c"))
+
+    def test_no_keys_make_a_filter_that_has_none(self) -> None:
+        self.build("f")
+
+        self.assertEqual(self.bloomery("check", "f", stdin=b"\nkey\n", status=1).out, b"")
+
+    def test_more_keys_than_n_give_a_warning_with_the_error_now(self) -> None:
+        built = self.bloomery("build", "-o", "f", "-n", 100, "--json", stdin=text(keys(10_000)))
+
+        self.assertEqual(built.err.count("warning"), 1)
+        self.assertAlmostEqual(built.json["rate"], 1, delta=0.01)
+        self.assert_has_all("f", keys(10_000))
+
+    # ---- how keys are cut out
+
+    def test_gzip_and_zstd_are_recognised_and_give_the_same_file(self) -> None:
+        plain = text(keys(40_000))
+        self.build("plain", self.write("keys", plain))
+        for name, data in ("gz", packed(plain)), ("zst", zstd(plain)), ("two.zst", zstd(plain[:99]) + zstd(plain[99:])):
+            self.build("file", self.write(name, data))
+            self.build("pipe", "-n", 40_000, stdin=data)
+
+            self.assertEqual(self.read("file"), self.read("plain"), name)
+            self.assertEqual(self.read("pipe"), self.read("plain"), name)
+
+    def test_lines_can_end_with_nul_and_then_hold_line_feeds(self) -> None:
+        names = [b"one\ntwo", b"three", b"", b"four\r\n"]
+
+        for flag in "-0", "--null":
+            built = self.build("f", flag, "-n", 10, stdin=text(names, b"\0"))
+
+            self.assertEqual(built["keys"], 4)
+            self.assertEqual(cut(self.bloomery("check", flag, "f", stdin=text([*names, b"one"], b"\0")).out, b"\0"), names)
+
+    def test_the_carriage_return_of_crlf_is_no_part_of_the_key_if_asked(self) -> None:
+        self.build("f", "--crlf", "-n", 10, stdin=b"one\r\ntwo\nthr\ree\r\n")
+        self.build("g", "-n", 10, stdin=b"one\r\n")
+
+        self.assertEqual(self.count("f", [b"one", b"two", b"thr\ree", b"one\r"]), 3)
+        self.assertEqual(self.count("g", [b"one", b"one\r"]), 1)
+
+    def test_the_key_can_be_a_field(self) -> None:
+        lines = [b"1,ann,x", b"2,bob,y", b"3", b",,"]
+
+        self.build("f", "-d", ",", "-f", 2, "-n", 10, stdin=text(lines))
+        self.build("tab", "--field", 2, "-n", 10, stdin=b"1\tann\n")
+        self.build("last", "--delimiter", ",", "--field", 3, "-n", 10, stdin=text(lines))
+
+        asked = [b"ann", b"bob", b"", b"1", b"x", b"y"]
+        self.assertEqual(self.bloomery("check", "f", stdin=text(asked)).lines, [b"ann", b"bob", b""])
+        self.assertEqual(self.bloomery("check", "tab", stdin=text(asked)).lines, [b"ann"])
+        self.assertEqual(self.bloomery("check", "last", stdin=text(asked)).lines, [b"", b"x", b"y"])
+
+    # ---- the rest
+
+    def test_any_number_of_threads_gives_the_same_file(self) -> None:
+        self.write("keys", keys(300_000))
+        for options in [], ["--layout", "classic", "-p", "1e-6"], ["--scheme", "guava"]:
+            for name, threads in ("one", 1), ("four", 4), ("many", 64):
+                self.build(name, *options, "-j", threads, "keys")
+
+            self.assertEqual(self.read("four"), self.read("one"), options)
+            self.assertEqual(self.read("many"), self.read("one"), options)
+
+    def test_a_note_is_kept_as_it_is(self) -> None:
+        self.build("f", "-n", 10, "--note", "users of May, è")
+
+        self.assertEqual(self.info("f")["note"], "users of May, è")
+
+    def test_json_has_the_counts_and_the_rate(self) -> None:
+        built = self.build("f", "-n", 1000, "-p", "2%", stdin=text(keys(500) + keys(500)))
+
+        self.assertEqual(list(built), ["filter", "keys", "new", "capacity", "bytes", "target_rate", "rate"])
+        self.assertEqual((built["filter"], built["keys"], built["capacity"], built["target_rate"]), ("f", 1000, 1000, 0.02))
+        self.assert_chance(built["new"], 500, 1)
+        self.assertAlmostEqual(built["rate"] / split_block_rate(built["bytes"] * 8, 500), 1, delta=0.05)
+
+    def test_it_reports_on_standard_error_unless_quiet(self) -> None:
+        said = self.bloomery("build", "-o", "f", stdin=text(keys(3)))
+        quiet = self.bloomery("build", "-q", "-o", "f", stdin=text(keys(3)))
+
+        self.assertRegex(said.err, r"\Abloomery: f: 3 lines, 3 keys; made for 3 keys at 1 %: .*\n\Z")
+        self.assertEqual((said.out, quiet.out, quiet.err), (b"", b"", ""))
+
+    def test_an_old_file_is_replaced_where_its_link_points(self) -> None:
+        self.build("old", stdin=b"old\n")
+        os.symlink("old", self.path("link"))
+
+        self.build("link", stdin=b"new\n")
+
+        self.assertTrue(os.path.islink(self.path("link")))
+        self.assertEqual(self.count("old", [b"new", b"old"]), 1)
+
+    def test_a_build_that_fails_leaves_the_old_file_and_nothing_else(self) -> None:
+        self.build("f", stdin=b"old\n")
+        before = self.read("f")
+
+        self.refused("build", "-q", "-o", "f", "-n", 10, "--u64", stdin=b"1\nx\n")
+        self.refused("build", "-q", "-o", "f", "missing", says="missing")
+
+        self.assertEqual(self.read("f"), before)
+        self.assertEqual(os.listdir(self.folder), ["f"])
+
+    def test_an_input_is_not_replaced_by_the_filter(self) -> None:
+        self.write("keys", keys(10))
+
+        self.refused("build", "-o", "keys", "keys", says="replace the input")
+        with open(self.path("keys"), "rb") as file:
+            self.refused("build", "-o", "./keys", stdin=file, says="replace the input")
+
+        self.assertEqual(self.read("keys"), text(keys(10)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,169 @@
+"""bloomery dedup --state: tomorrow's file against today's."""
+
+import fcntl
+import itertools
+import os
+import struct
+import termios
+import time
+import unittest
+
+from support import CommandTest, keys, text
+
+
+def in_pipe(descriptor: int) -> int:
+    """Bytes that wait there for us."""
+    return struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)))[0]
+
+
+class DedupState(CommandTest):
+    def dedup(self, *arguments: object, **options) -> list[bytes]:
+        return self.bloomery("dedup", "-q", "--state", "state", *arguments, **options).lines
+
+    def test_the_second_day_brings_only_new_lines(self) -> None:
+        self.write("today", keys(50_000))
+        self.write("tomorrow", keys(10_000, "new") + keys(50_000) + keys(10_000, "new"))
+
+        first = self.dedup("-n", "100k", "-p", "1e-9", "today")
+        second = self.dedup("tomorrow")
+        third = self.dedup("tomorrow")
+
+        self.assertEqual((first, second, third), (keys(50_000), keys(10_000, "new"), []))
+
+    def test_repetitions_within_a_run_are_dropped_too(self) -> None:
+        lines = [b"%d" % (i % 1000) for i in range(5000)]
+
+        self.assertEqual(self.dedup("-n", 1000, stdin=text(lines)), [b"%d" % i for i in range(1000)])
+
+    def test_it_is_a_filter_file_like_any_other(self) -> None:
+        self.dedup("-n", 10_000, "-p", "1e-6", "--layout", "classic", "--hash", "murmur3", "--seed", 5, stdin=text(keys(1000)))
+
+        facts = self.info("state")
+        self.assertEqual((facts["layout"], facts["hash"], facts["seed"], facts["capacity"]), ("classic", "murmur3", 5, 10_000))
+        self.assertEqual((facts["inserted"], facts["clean"]), (1000, True))
+        self.assert_has_all("state", keys(1000))
+        self.bloomery("info", "--check", "state")
+
+    def test_a_filter_that_was_built_can_be_the_state(self) -> None:
+        self.bloomery("build", "-q", "-o", "state", "-n", 1000, stdin=text(keys(100)))
+
+        self.assertEqual(self.dedup(stdin=text([*keys(100), b"new"])), [b"new"])
+
+    def test_the_state_has_exactly_the_bits_of_its_lines(self) -> None:
+        self.write("lines", keys(3000))
+        self.dedup("-n", 10_000, "lines")
+
+        self.bloomery("build", "-q", "-o", "built", "-n", 10_000, "-p", "1e-4", "lines")
+
+        size = self.info("state")["bytes"]
+        self.assertEqual(self.payload("state", size), self.payload("built", size))
+
+    def test_without_n_a_new_state_is_made_for_the_lines_of_the_file(self) -> None:
+        self.write("lines", keys(3000))
+
+        self.dedup("lines")
+
+        self.assertEqual((self.info("state")["capacity"], self.info("state")["target_rate"]), (3000, 1e-4))
+
+    def test_a_pipe_needs_n_for_a_new_state_only(self) -> None:
+        self.refused("dedup", "-q", "--state", "state", stdin=b"line\n", says="-n")
+        self.assertEqual(os.listdir(self.folder), [])
+        self.dedup("-n", 100, stdin=b"line\n")
+
+        self.assertEqual(self.dedup(stdin=b"line\nother\n"), [b"other"])
+
+    def test_it_says_what_is_taken_and_counts_only_this_run(self) -> None:
+        self.dedup("-n", 10_000, stdin=text(keys(4000)))
+
+        run = self.bloomery("dedup", "--state", "state", "--json", stdin=text(keys(5000)))
+
+        self.assertIn("4,000 of them taken", run.err)
+        self.assertEqual((run.report["lines_in"], run.report["lines_out"], run.report["dropped"]), (5000, 1000, 4000))
+
+    def test_passing_the_capacity_warns(self) -> None:
+        self.dedup("-n", 1000, stdin=text(keys(900)))
+
+        run = self.bloomery("dedup", "--state", "state", stdin=text(keys(2000)))
+
+        self.assertEqual(run.err.count("warning"), 1)
+
+    def test_suspects_are_the_lines_seen_today_or_before(self) -> None:
+        self.dedup("-n", 1000, stdin=text(keys(10)))
+
+        self.dedup("--suspects", "suspects", stdin=text([b"a", *keys(5), b"a", b"b"]))
+
+        self.assertEqual(self.read("suspects"), text([*keys(5), b"a"]))
+
+    def test_two_runs_at_once_take_turns(self) -> None:
+        self.dedup("-n", 1000, stdin=b"old\n")
+        first = self.start("dedup", "-q", "--state", "state")
+        while self.info("state")["clean"]:
+            pass
+
+        second = self.start("dedup", "-q", "--state", "state")
+        second.stdin.write(b"one\ntwo\n")
+        second.stdin.close()
+        waiting = second.stderr.readline()
+        out, _ = first.communicate(b"old\none\n", timeout=60)
+
+        self.assertIn(b"waiting for another process", waiting)
+        self.assertEqual((out, second.stdout.read(), second.wait(60)), (b"one\n", b"two\n", 0))
+
+    def test_an_output_that_ended_within_a_line_is_mended_when_appended_to(self) -> None:
+        self.write("out", b"whole\nto")
+
+        with open(self.path("out"), "ab") as out:
+            run = self.bloomery("dedup", "--state", "state", "-n", 10, stdin=b"torn\n", stdout=out)
+
+        self.assertEqual(self.read("out"), b"whole\nto\ntorn\n")
+        self.assertIn("ended within a line", run.err)
+
+    def test_when_the_output_fails_the_state_has_not_run_ahead(self) -> None:
+        self.write("lines", keys(600_000))
+
+        with open("/dev/full", "wb") as full:
+            self.bloomery("dedup", "-q", "--state", "state", "-p", "1e-9", "lines", stdout=full, status=2)
+
+        self.assertEqual(len(self.dedup("lines")), 600_000)
+
+    def test_the_state_never_holds_a_line_that_is_not_written(self) -> None:
+        lines = keys(600_000)
+        ends = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
+        self.write("lines", lines)
+        process = self.start("dedup", "-q", "--state", "state", "-n", len(lines), "-p", "1e-9", "lines")
+        read = 0
+        held = 0
+        grew = 0
+
+        # It stands still whenever the pipe is full: then we look into the state.
+        while piece := os.read(process.stdout.fileno(), 128 << 10):
+            read += len(piece)
+            time.sleep(0.02)
+            before, held = held, int(self.bloomery("check", "-c", "state", "lines", status=None).out)
+            written = read + in_pipe(process.stdout.fileno())
+            self.assertLessEqual(ends[held], written, f"{held} lines in the state")
+            grew += before < held < len(lines)
+
+        self.assertEqual(read, ends[-1])
+        self.assertGreaterEqual(grew, 2, "the state was not seen growing")
+
+    def test_a_scheme_or_another_file_cannot_be_the_state(self) -> None:
+        self.bloomery("build", "-q", "-o", "state", "--scheme", "guava", "-n", 10, stdin=b"x\n")
+        before = self.read("state")
+        self.refused("dedup", "-q", "--state", "state", stdin=b"x\n", says="layout")
+        self.write("text", b"not a filter\n")
+        self.refused("dedup", "-q", "--state", "text", stdin=b"x\n", says="not a bloomery filter")
+
+        self.assertEqual(len(self.read("state")), len(before))
+        self.assertEqual(self.read("text"), b"not a filter\n")
+
+    def test_other_parameters_than_those_of_the_state_are_not_silently_ignored(self) -> None:
+        self.dedup("-n", 1000, stdin=b"x\n")
+
+        for option in ["-n", 5000], ["-p", "1e-9"], ["--layout", "classic"], ["--hash", "murmur3"], ["--seed", 1]:
+            run = self.bloomery("dedup", "--state", "state", *option, stdin=b"y\n", status=None)
+            self.assertRegex(run.err, r"state.*(already|keeps|has|made)", option)
+
+
+if __name__ == "__main__":
+    unittest.main()

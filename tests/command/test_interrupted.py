@@ -1,0 +1,166 @@
+"""Ctrl-C and its kin: no partial result, a clean file, and the shell sees which signal it was."""
+
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from support import LONG, CommandTest, MidwayTest, cut, keys, text
+
+ROUNDS = 25 if LONG else 5
+STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+def setUpModule() -> None:
+    # Who runs the tests in the background may have them ignored, and processes inherit that.
+    for stop in STOPS:
+        signal.signal(stop, signal.SIG_DFL)
+
+
+class WhileWaiting(CommandTest):
+    """The signal comes while standard input is silent."""
+
+    def stop(self, process: subprocess.Popen, number: signal.Signals = signal.SIGINT) -> str:
+        """Returns what it said."""
+        process.send_signal(number)
+        self.assertEqual(process.wait(60), -number)
+        return process.stderr.read().decode()
+
+    def feed(self, process: subprocess.Popen, lines: bytes) -> None:
+        process.stdin.write(lines)
+        process.stdin.flush()
+        time.sleep(0.1)
+
+    def test_a_build_leaves_no_file(self) -> None:
+        for number in STOPS:
+            for options in ["-n", 100], [], ["--scheme", "guava"]:
+                process = self.start("build", "-o", "f", *options)
+                self.feed(process, text(keys(10)))
+
+                self.stop(process, number)
+
+                self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_build_leaves_the_old_file(self) -> None:
+        self.bloomery("build", "-q", "-o", "f", stdin=b"old\n")
+        before = self.read("f")
+        process = self.start("build", "-o", "f", "-n", 100)
+        self.feed(process, b"new\n")
+
+        self.stop(process)
+
+        self.assertEqual((self.read("f"), os.listdir(self.folder)), (before, ["f"]))
+
+    def test_an_add_leaves_a_clean_file_with_the_keys_it_reports(self) -> None:
+        for number in STOPS:
+            self.bloomery("build", "-q", "-o", "f", "-n", 10_000)
+            process = self.start("add", "--json", "f")
+            self.feed(process, text(keys(5000)) + b"a line without its en")
+
+            self.stop(process, number)
+
+            report = process.stdout.read()
+            self.assertIn(b'"keys":5000', report)
+            self.assertIn(b'"complete":false', report)
+            self.assert_has_all("f", keys(5000))
+            self.assertEqual(self.count("f", [b"a line without its en"]), 0)
+            self.assertTrue(self.info("f")["clean"])
+            self.bloomery("info", "--check", "f")
+
+    def test_a_writer_that_waits_for_another_gives_up(self) -> None:
+        self.bloomery("build", "-q", "-o", "f", "-n", 10)
+        first = self.start("add", "f")
+        while self.info("f")["clean"]:
+            pass
+        second = self.start("add", "f")
+        second.stderr.readline()
+
+        self.stop(second)
+        first.communicate(b"key\n", timeout=60)
+
+        self.assertEqual(first.returncode, 0)
+        self.assertTrue(self.info("f")["clean"])
+
+    def test_check_and_dedup_have_shown_what_they_knew(self) -> None:
+        self.bloomery("build", "-q", "-o", "f", stdin=text(keys(10)))
+        for command in ["check", "f"], ["dedup", "-n", 100], ["dedup", "-n", 100, "--state", "state"]:
+            process = self.start(*command)
+            self.feed(process, text(keys(10)) + b"key")
+
+            said = self.stop(process)
+
+            self.assertEqual(cut(process.stdout.read()), keys(10), command)
+            if command[0] == "dedup":
+                self.assertIn("interrupted: 10 lines in", said)
+        self.assertEqual(self.info("state")["inserted"], 10)
+
+    def test_an_exact_dedup_says_nothing_half(self) -> None:
+        os.mkdir(self.path("temporary"))
+        process = self.start("dedup", "-q", "--exact", env=dict(os.environ, TMPDIR=self.path("temporary")))
+        self.feed(process, text(keys(10)))
+
+        self.stop(process)
+
+        self.assertEqual((process.stdout.read(), os.listdir(self.path("temporary"))), (b"", []))
+
+    def test_signals_that_are_ignored_by_inheritance_stay_so(self) -> None:
+        def ignore() -> None:
+            for number in STOPS:
+                signal.signal(number, signal.SIG_IGN)
+
+        process = self.start("dedup", "-q", "-n", 10, preexec_fn=ignore)
+        self.feed(process, b"one\n")
+        for number in STOPS:
+            process.send_signal(number)
+
+        out, err = process.communicate(b"two\n", timeout=60)
+
+        self.assertEqual((process.returncode, out, err), (0, b"one\ntwo\n", b""))
+
+
+class AtWork(MidwayTest):
+    """The signal comes while a large file is read."""
+
+    def moments(self) -> list[float]:
+        return [(number + self.chance.random()) / ROUNDS for number in range(ROUNDS)]
+
+    def test_a_build_leaves_no_file_or_the_whole_one(self) -> None:
+        self.bloomery("build", "-q", *self.SLOW, "-o", "whole", "lines")
+
+        def start() -> subprocess.Popen:
+            self.remove("f")
+            return self.start_slow("build", *self.SLOW, "-o", "f")
+
+        for moment in self.moments():
+            self.end_midway(moment, signal.SIGINT, start)
+
+            left = sorted(os.listdir(self.folder))
+            self.assertIn(left, (["lines", "whole"], ["f", "lines", "whole"]))
+            if "f" in left:  # it was published before the signal came
+                self.assertTrue(self.read("f") == self.read("whole"))
+
+    def test_an_add_leaves_a_clean_file(self) -> None:
+        self.bloomery("build", "-q", "-o", "f", *self.SLOW, stdin=b"old\n")
+
+        for moment in self.moments():
+            self.end_midway(moment, signal.SIGINT, lambda: self.start_slow("add", "f"))
+
+            self.bloomery("info", "--check", "f")
+            self.assert_has_all("f", [b"old"])
+
+    def test_a_dedup_and_its_rerun_together_have_every_line_once(self) -> None:
+        def start() -> subprocess.Popen:
+            self.remove("state")
+            return self.start_slow("dedup", "--state", "state", *self.SLOW)
+
+        for moment in self.moments():
+            first = cut(self.end_midway(moment, signal.SIGINT, start))
+
+            self.assertTrue(self.info("state")["clean"])
+            second = self.bloomery("dedup", "-q", "--state", "state", "lines").lines
+            self.assertTrue(first + second == self.lines, f"{len(first)} and {len(second)} lines")
+
+
+if __name__ == "__main__":
+    unittest.main()

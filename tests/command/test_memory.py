@@ -1,0 +1,75 @@
+"""Memory at its peak: the filter and 64 MiB; for --exact the filter and 256 MiB, whatever the share of duplicates."""
+
+import subprocess
+import unittest
+from collections.abc import Iterator
+
+from support import LONG, CommandTest, peak_memory
+
+COUNT = 20_000_000 if LONG else 3_000_000
+MIB = 1 << 20
+
+
+def urls(count: int, distinct: int) -> Iterator[bytes]:
+    for first in range(0, count, 50_000):
+        yield b"".join(b"https://example.org/%020d\n" % (i * 48271 % distinct) for i in range(first, min(first + 50_000, count)))
+
+
+class Memory(CommandTest):
+    def peak(self, *arguments: object, **options) -> int:
+        return peak_memory([*arguments, "-q"], cwd=self.folder, **({"stdout": subprocess.DEVNULL} | options))
+
+    def write_urls(self, distinct: int) -> str:
+        with open(self.path("urls"), "wb") as file:
+            file.writelines(urls(COUNT, distinct))
+        return "urls"
+
+    def filter_bytes(self, rate: float) -> int:
+        return self.bloomery("plan", "--json", "-n", COUNT, "-p", rate).json["layouts"][0]["bytes"]
+
+    def test_dedup_and_build_and_check_need_the_filter_and_64_mib(self) -> None:
+        name = self.write_urls(COUNT)
+        dedup = self.filter_bytes(1e-4) + 64 * MIB
+        build = self.filter_bytes(0.01) + 64 * MIB
+
+        for threads in 1, 4:
+            self.assertLess(self.peak("dedup", "-j", threads, name), dedup)
+            self.assertLess(self.peak("dedup", "--state", f"state{threads}", "-j", threads, name), dedup)
+            self.assertLess(self.peak("build", "-o", "f", "-j", threads, name), build)
+            self.assertLess(self.peak("check", "f", "-j", threads, name), build)
+            self.assertLess(self.peak("add", "f", "-j", threads, name), build)
+
+    def test_the_measure_sees_the_filter(self) -> None:
+        self.assertGreater(self.peak("dedup", self.write_urls(COUNT)), self.filter_bytes(1e-4) * 0.9)
+
+    def test_exact_needs_the_filter_and_256_mib_whatever_the_share_of_duplicates(self) -> None:
+        allowed = self.filter_bytes(1e-4) + 256 * MIB
+        for distinct in COUNT, COUNT // 2, COUNT // 100, 1:
+            with self.subTest(distinct=distinct):
+                self.assertLess(self.peak("dedup", "--exact", self.write_urls(distinct)), allowed)
+
+    def test_exact_needs_no_more_when_the_filter_is_far_too_small(self) -> None:
+        self.assertLess(self.peak("dedup", "--exact", "-n", 1000, self.write_urls(COUNT)), 256 * MIB)
+
+    def test_exact_needs_no_more_for_many_very_short_lines(self) -> None:
+        alphabet = [bytes([i]) for i in range(40, 240)]
+        with open(self.path("short"), "wb") as file:
+            for a in alphabet[: 200 if LONG else 104]:
+                file.write(b"".join(a + b + c + b"\n" for b in alphabet for c in alphabet))
+
+        self.assertLess(self.peak("dedup", "--exact", "-n", 1000, "short"), 256 * MIB)
+
+    def test_a_pipe_is_counted_in_256_mib(self) -> None:
+        with open(self.path(self.write_urls(COUNT)), "rb") as file:
+            cat = subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE)
+
+        peak = self.peak("build", "-o", "f", stdin=cat.stdout)
+
+        cat.stdout.close()
+        self.assertEqual(cat.wait(), 0)
+        self.assertLess(peak, self.filter_bytes(0.01) + (256 + 64) * MIB)
+        self.assertEqual(self.info("f")["capacity"], COUNT)
+
+
+if __name__ == "__main__":
+    unittest.main()

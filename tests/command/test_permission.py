@@ -1,0 +1,71 @@
+"""Files without permission are named, and left alone. Root may do anything, so the command runs as nobody then."""
+
+import os
+import shutil
+import subprocess
+import unittest
+
+from support import COMMAND, CommandTest, keys, text
+
+
+def can_change_user() -> bool:
+    if os.geteuid() != 0:
+        return True  # need not
+    try:
+        return subprocess.run(["/bin/true"], user="nobody", check=False).returncode == 0
+    except (OSError, LookupError, subprocess.SubprocessError):
+        return False
+
+
+@unittest.skipUnless(can_change_user(), "root here can read everything and cannot become somebody else")
+class Permission(CommandTest):
+    def setUp(self) -> None:
+        super().setUp()
+        os.chmod(self.folder, 0o777)
+        self.copy = self.path("bloomery")  # the build folder may be closed to others
+        shutil.copy(COMMAND, self.copy)
+        os.chmod(self.copy, 0o755)
+        self.bloomery("build", "-q", "-o", "f", "-n", 100, stdin=text(keys(10)))
+        self.write("lines", keys(10))
+
+    def refused_as_nobody(self, *arguments: object, says: str) -> None:
+        user = {"user": "nobody"} if os.geteuid() == 0 else {}
+        self.refused(*arguments, says=says, stdin=b"key\n", executable=self.copy, **user)
+
+    def test_a_filter_that_may_not_be_read_is_named(self) -> None:
+        os.chmod(self.path("f"), 0o000)
+
+        for command in "check", "add", "info":
+            self.refused_as_nobody(command, "f", says="f: cannot open: Permission denied")
+        self.refused_as_nobody("dedup", "-q", "--state", "f", says="f: cannot open: Permission denied")
+
+    def test_a_filter_that_may_only_be_read_is_not_written(self) -> None:
+        os.chmod(self.path("f"), 0o444)
+        before = self.read("f")
+
+        self.refused_as_nobody("add", "f", says="f: cannot open: Permission denied")
+        self.refused_as_nobody("build", "-q", "-o", "f", says="f: .*Permission denied")
+
+        self.assertEqual(self.read("f"), before)
+
+    def test_inputs_that_may_not_be_read_are_named_before_anything_is_done(self) -> None:
+        os.chmod(self.path("lines"), 0o000)
+        os.chmod(self.path("f"), 0o666)
+        before = self.read("f")
+
+        for command in ["check", "f"], ["add", "f"], ["build", "-q", "-o", "g"], ["dedup", "-q", "-n", 5], ["dedup", "-q", "--exact"]:
+            self.refused_as_nobody(*command, "lines", says="lines: cannot (read|open): Permission denied")
+
+        self.assertFalse(os.path.exists(self.path("g")))
+        self.assertEqual(self.read("f")[4096:], before[4096:])
+
+    def test_a_folder_that_may_not_be_written_is_named(self) -> None:
+        os.mkdir(self.path("closed"), 0o555)
+
+        self.refused_as_nobody("build", "-q", "-o", "closed/f", says="closed.*Permission denied")
+        self.refused_as_nobody("dedup", "-q", "-n", 5, "--state", "closed/f", says="closed.*Permission denied")
+        self.refused_as_nobody("dedup", "-q", "-n", 5, "--suspects", "closed/f", says="closed/f: cannot create: Permission denied")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,140 @@
+"""bloomery plan: any two of keys, error rate and size give the third, and the third is right."""
+
+import unittest
+
+from support import CommandTest, classic_rate, split_block_rate
+
+COLUMNS = ["layout", "bits", "bytes", "bits_a_key", "probes", "capacity", "rate"]
+SLACK = 1.002  # classic_rate() is Bloom's formula, not the exact one
+
+
+def rate_of(row: dict, keys: int, bits: int | None = None) -> float:
+    bits = bits or row["bits"]
+    return split_block_rate(bits, keys) if row["layout"] == "split_block" else classic_rate(bits, row["probes"], keys)
+
+
+class Plan(CommandTest):
+    def plan(self, *arguments: object) -> list[dict]:
+        return self.bloomery("plan", "--json", *arguments).json["layouts"]
+
+    def test_keys_and_rate_give_the_smallest_size_that_keeps_the_rate(self) -> None:
+        for n, p in (1000, 0.01), (100_000, 0.05), (100_000, 0.01), (1_000_000, 1e-3), (1_000_000, 1e-4), (1_000_000, 1e-6):
+            for row in self.plan("-n", n, "-p", p):
+                with self.subTest(n=n, p=p, layout=row["layout"]):
+                    self.assertLessEqual(row["rate"], p)
+                    self.assertLessEqual(rate_of(row, n), p * SLACK)
+                    self.assertGreater(rate_of(row, n, int(row["bits"] * 0.99) - 256), p)
+
+    def test_keys_and_size_give_the_rate(self) -> None:
+        for bits in 8_000_000, 10_000_000, 20_000_000:
+            for row in self.plan("-n", "1M", "-m", bits):
+                with self.subTest(bits=bits, layout=row["layout"]):
+                    self.assertLessEqual(row["bits"], bits)
+                    self.assertGreater(row["bits"], bits - 256)
+                    self.assertAlmostEqual(row["rate"] / rate_of(row, 1_000_000), 1, delta=SLACK - 1)
+
+    def test_size_and_rate_give_the_most_keys_that_keep_the_rate(self) -> None:
+        for p in 0.02, 1e-3, 1e-5:
+            for row in self.plan("-m", "1MiB", "-p", p):
+                with self.subTest(p=p, layout=row["layout"]):
+                    self.assertEqual(row["bytes"], 1 << 20)
+                    self.assertLessEqual(rate_of(row, row["capacity"]), p * SLACK)
+                    self.assertGreater(rate_of(row, int(row["capacity"] * 1.01)), p)
+
+    def test_the_best_number_of_probes_is_chosen_unless_it_is_given(self) -> None:
+        best, worse = (self.plan("-n", "1M", "-p", "1%", *more)[1] for more in ([], ["-k", 4]))
+
+        self.assertEqual((best["probes"], worse["probes"]), (7, 4))
+        self.assertLess(best["bits"], worse["bits"])
+        self.assertLessEqual(rate_of(worse, 1_000_000), 0.01 * SLACK)
+
+    def test_a_given_number_of_probes_is_kept_with_size_and_rate_and_with_size_and_keys(self) -> None:
+        by_rate = self.plan("-m", "1MiB", "-p", "1e-4", "-k", 5)[1]
+        by_keys = self.plan("-m", "1MiB", "-n", "300k", "-k", 5)[1]
+
+        self.assertEqual((by_rate["probes"], by_keys["probes"]), (5, 5))
+        self.assertLessEqual(rate_of(by_rate, by_rate["capacity"]), 1e-4 * SLACK)
+        self.assertAlmostEqual(by_keys["rate"] / rate_of(by_keys, 300_000), 1, delta=SLACK - 1)
+
+    def test_split_block_has_no_other_number_of_probes_than_eight(self) -> None:
+        self.assertIn("problem", self.plan("-n", 1000, "-p", "1%", "-k", 5)[0])
+        self.assertEqual(self.plan("-n", 1000, "-p", "1%", "-k", 8)[0]["probes"], 8)
+
+    def test_json_has_both_layouts_with_the_same_columns_and_advice(self) -> None:
+        plan = self.bloomery("plan", "-n", "1M", "-p", "1%", "--json").json
+
+        self.assertEqual(list(plan), ["layouts", "advice"])
+        self.assertEqual([row["layout"] for row in plan["layouts"]], ["split_block", "classic"])
+        for row in plan["layouts"]:
+            self.assertEqual(list(row), COLUMNS)
+            self.assertEqual(row["bytes"], (row["bits"] + 7) // 8)
+            self.assertAlmostEqual(row["bits_a_key"], row["bits"] / row["capacity"])
+
+    def test_the_text_says_what_json_says(self) -> None:
+        printed = self.bloomery("plan", "-n", "1M", "-p", "1%").out.decode().splitlines()
+
+        rows = self.plan("-n", "1M", "-p", "1%")
+        self.assertEqual(len(printed), 4)
+        for line, row in zip(printed[1:], rows):
+            name, bits_a_key, *_ = line.split()
+            self.assertEqual((name, bits_a_key), (row["layout"], f"{row['bits_a_key']:.2f}"))
+        self.assertIn("Take split_block", printed[3])
+
+    def test_advice_changes_sides_when_the_rate_is_low(self) -> None:
+        advice = [self.bloomery("plan", "--json", "-n", "1M", "-p", p).json["advice"] for p in ("1%", "1e-6")]
+
+        self.assertIn("Take split_block", advice[0])
+        self.assertIn("Take classic", advice[1])
+
+    def test_numbers_can_be_written_as_people_write_them(self) -> None:
+        def rows(n: str, p: str) -> list[dict]:
+            return self.plan("-n", n, "-p", p)
+
+        usual = rows("1000000", "0.01")
+        for n in "1M", "1e6", "1_000_000", "1000k", "0.001G", "1m":
+            self.assertEqual(rows(n, "0.01"), usual, n)
+        for p in "1%", "1 %", "1e-2", "1 in 100", "1/100", ".01":
+            self.assertEqual(rows("1M", p), usual, p)
+
+    def test_sizes_are_bits_or_bytes_by_their_unit(self) -> None:
+        for size, bits in ("64KiB", 64 * 1024 * 8), ("64kB", 512_000), ("8Mbit", 8_000_000), ("512000", 512_000), ("1MB", 8_000_000):
+            self.assertEqual(self.plan("-n", 1000, "-m", size)[1]["bits"], bits, size)
+
+    def test_the_table_has_the_right_figures(self) -> None:
+        printed = [line.split() for line in self.bloomery("plan", "--table").out.decode().splitlines()[1:]]
+
+        # Perl's own table is wrong; these follow from its formula (spec/systems.md 3).
+        self.assertEqual(
+            [" ".join(words) for words in printed],
+            [
+                "1 % 1,000 1.17 KiB 1.20",
+                "0.1 % 1,000 1.76 KiB 1.80",
+                "0.01 % 1,000 2.34 KiB 2.40",
+                "0.01 % 10,000 23.4 KiB 2.40",
+                "0.01 % 100,000 234 KiB 2.40",
+                "0.01 % 1,000,000 2.40 MB 2.40",
+                "0.001 % 1,000,000 3.00 MB 3.00",
+                "0.0001 % 1,000,000 3.59 MB 3.59",
+            ],
+        )
+
+    def test_the_table_as_json_has_the_same_rows(self) -> None:
+        table = self.bloomery("plan", "--table", "--json").json["table"]
+
+        self.assertEqual([(row["rate"], row["keys"]) for row in table][:2], [(0.01, 1000), (0.001, 1000)])
+        self.assertEqual(len(table), 8)
+        for row in table:
+            self.assertAlmostEqual(row["bytes_a_key"], row["bits"] / 8 / row["keys"])
+
+    def test_one_or_three_or_none_of_the_three_are_refused(self) -> None:
+        for given in [], ["-n", 10], ["-p", 0.1], ["-m", 80], ["-k", 3], ["-n", 10, "-k", 3], ["-n", 10, "-p", 0.1, "-m", 80]:
+            self.refused("plan", *given, says="two of -n, -p, -m")
+
+    def test_what_no_layout_can_keep_is_refused(self) -> None:
+        self.refused("plan", "-n", "1e18", "-p", "1%", says="no layout does this")
+        self.refused("plan", "-n", 10, "-p", "1e-300", says="no layout does this")
+        self.refused("plan", "-m", 8, "-p", "1e-9", says="no layout does this")
+
+
+if __name__ == "__main__":
+    unittest.main()

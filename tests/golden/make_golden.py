@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""Writes the golden filter files of this folder, without bloomery: an independent reading of docs/format.md.
+
+    tests/golden/make_golden.py           write them
+    tests/golden/make_golden.py --check   compare them with what would be written; exit status 1 if one differs
+
+tests/file_test.cpp makes the same filters with bloomery and compares them byte for byte. These files must never change
+within a version of the format: who must change one makes a new version.
+
+Everything is spelled out here in plain Python, also XXH3 and MurmurHash3, after their specifications.
+"""
+import hashlib
+import pathlib
+import struct
+import sys
+
+M64 = 2**64 - 1
+M32 = 2**32 - 1
+
+
+def u64(data, at=0):
+    return int.from_bytes(data[at:at + 8], 'little')
+
+
+def u32(data, at=0):
+    return int.from_bytes(data[at:at + 4], 'little')
+
+
+def rotl(x, r, width):
+    return (x << r | x >> (width - r)) & (2**width - 1)
+
+
+# ---- XXH3 (github.com/Cyan4973/xxHash, doc/xxhash_spec.md) ----------------------------------------------------------
+
+SECRET = bytes.fromhex('''
+    b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578825ad07dccff7221
+    b8084674f743248ee03590e6813a264c3c2852bb91c300cb88d0658b1b532ea371644897a20df94e3819ef46a9deacd8
+    a8fa763fe39c343ff9dcbbc7c70b4f1d8a51e04bcdb45931c89f7ec9d9787364eac5ac8334d3ebc3c581a0fffa1363eb
+    170ddd51b7f0da49d316552629d4689e2b16be587d47a1fc8ff8b8d17ad031ce45cb3a8f95160428afd7fbcabb4b407e''')
+P32_1, P32_2, P32_3 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D
+P64_1, P64_2, P64_3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
+P64_4, P64_5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
+
+
+def xxh64_avalanche(h):
+    h = (h ^ h >> 33) * P64_2 & M64
+    h = (h ^ h >> 29) * P64_3 & M64
+    return h ^ h >> 32
+
+
+def avalanche(h):
+    h = (h ^ h >> 37) * 0x165667919E3779F9 & M64
+    return h ^ h >> 32
+
+
+def folded(x, y):
+    product = x * y
+    return product & M64 ^ product >> 64
+
+
+def mix16(data, at, secret, seed):
+    return folded(u64(data, at) ^ u64(SECRET, secret) + seed & M64, u64(data, at + 8) ^ u64(SECRET, secret + 8) - seed & M64)
+
+
+def xxh3_64(data):
+    n = len(data)
+    if n == 0:
+        return xxh64_avalanche(u64(SECRET, 56) ^ u64(SECRET, 64))
+    if 17 <= n <= 128:
+        acc = n * P64_1
+        for i in reversed(range((n - 1) // 32 + 1)):
+            acc += mix16(data, 16 * i, 32 * i, 0) + mix16(data, n - 16 * (i + 1), 32 * i + 16, 0)
+        return avalanche(acc & M64)
+    assert n > 240, 'no golden file needs the other lengths'
+    acc = [P32_3, P64_1, P64_2, P64_3, P64_4, P32_2, P64_5, P32_1]
+
+    def stripe(at, secret):
+        for i in range(8):
+            value = u64(data, at + 8 * i)
+            key = value ^ u64(SECRET, secret + 8 * i)
+            acc[i ^ 1] = acc[i ^ 1] + value & M64
+            acc[i] = acc[i] + (key & M32) * (key >> 32) & M64
+
+    for number in range((n - 1) // 64):
+        stripe(64 * number, 8 * (number % 16))
+        if number % 16 == 15:
+            for i in range(8):
+                acc[i] = (acc[i] ^ acc[i] >> 47 ^ u64(SECRET, 128 + 8 * i)) * P32_1 & M64
+    stripe(n - 64, 121)
+    result = n * P64_1
+    for i in range(4):
+        result += folded(acc[2 * i] ^ u64(SECRET, 11 + 16 * i), acc[2 * i + 1] ^ u64(SECRET, 19 + 16 * i))
+    return avalanche(result & M64)
+
+
+def xxh3_128(data, seed):
+    """The low and the high half."""
+    n = len(data)
+    if n == 0:
+        return (xxh64_avalanche(seed ^ u64(SECRET, 64) ^ u64(SECRET, 72)),
+                xxh64_avalanche(seed ^ u64(SECRET, 80) ^ u64(SECRET, 88)))
+    if n <= 3:
+        low = data[0] << 16 | data[n >> 1] << 24 | data[n - 1] | n << 8
+        high = rotl(int.from_bytes(low.to_bytes(4, 'little'), 'big'), 13, 32)
+        return (xxh64_avalanche(low ^ (u32(SECRET, 0) ^ u32(SECRET, 4)) + seed & M64),
+                xxh64_avalanche(high ^ (u32(SECRET, 8) ^ u32(SECRET, 12)) - seed & M64))
+    if n <= 8:
+        seed ^= int.from_bytes((seed & M32).to_bytes(4, 'little'), 'big') << 32
+        keyed = (u32(data) | u32(data, n - 4) << 32) ^ (u64(SECRET, 16) ^ u64(SECRET, 24)) + seed & M64
+        product = keyed * (P64_1 + 4 * n)
+        low, high = product & M64, product >> 64
+        high = high + (low << 1) & M64
+        low ^= high >> 3
+        low = (low ^ low >> 35) * 0x9FB21C651E98DF25 & M64
+        return low ^ low >> 28, avalanche(high)
+    if n <= 16:
+        first, last = u64(data), u64(data, n - 8)
+        product = (first ^ last ^ (u64(SECRET, 32) ^ u64(SECRET, 40)) - seed & M64) * P64_1
+        low, high = product & M64, product >> 64
+        low = low + (n - 1 << 54) & M64
+        last ^= (u64(SECRET, 48) ^ u64(SECRET, 56)) + seed & M64
+        high = high + last + (last & M32) * (P32_2 - 1) & M64
+        low ^= int.from_bytes(high.to_bytes(8, 'little'), 'big')
+        product = low * P64_2
+        return avalanche(product & M64), avalanche((product >> 64) + high * P64_2 & M64)
+    assert n <= 128, 'no golden file has longer keys'
+    low, high = n * P64_1 & M64, 0
+    for i in reversed(range((n - 1) // 32 + 1)):
+        front, back = 16 * i, n - 16 * (i + 1)
+        low = low + mix16(data, front, 32 * i, seed) & M64 ^ u64(data, back) + u64(data, back + 8) & M64
+        high = high + mix16(data, back, 32 * i + 16, seed) & M64 ^ u64(data, front) + u64(data, front + 8) & M64
+    mixed = low * P64_1 + high * P64_4 + (n - seed) * P64_2 & M64
+    return avalanche(low + high & M64), -avalanche(mixed) & M64
+
+
+# ---- the other hashes -----------------------------------------------------------------------------------------------
+
+def murmur3_128(data, seed):
+    c1, c2 = 0x87C37B91114253D5, 0x4CF5AD432745937F
+
+    def finish(h):
+        h = (h ^ h >> 33) * 0xFF51AFD7ED558CCD & M64
+        h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53 & M64
+        return h ^ h >> 33
+
+    def k1_mixed(k):
+        return rotl(k * c1 & M64, 31, 64) * c2 & M64
+
+    def k2_mixed(k):
+        return rotl(k * c2 & M64, 33, 64) * c1 & M64
+
+    h1 = h2 = seed
+    whole = len(data) // 16 * 16
+    for at in range(0, whole, 16):
+        h1 = (rotl(h1 ^ k1_mixed(u64(data, at)), 27, 64) + h2) * 5 + 0x52DCE729 & M64
+        h2 = (rotl(h2 ^ k2_mixed(u64(data, at + 8)), 31, 64) + h1) * 5 + 0x38495AB5 & M64
+    h2 ^= k2_mixed(u64(data[whole + 8:]))
+    h1 ^= k1_mixed(u64(data[whole:whole + 8]))
+    h1 ^= len(data)
+    h2 ^= len(data)
+    h1 = h1 + h2 & M64
+    h2 = h2 + h1 & M64
+    h1, h2 = finish(h1), finish(h2)
+    h1 = h1 + h2 & M64
+    return h1, h2 + h1 & M64
+
+
+def murmur3_32(data, seed):
+    def mixed(k):
+        return rotl(k * 0xCC9E2D51 & M32, 15, 32) * 0x1B873593 & M32
+
+    h = seed
+    whole = len(data) // 4 * 4
+    for at in range(0, whole, 4):
+        h = rotl(h ^ mixed(u32(data, at)), 13, 32) * 5 + 0xE6546B64 & M32
+    h ^= mixed(u32(data[whole:])) ^ len(data)
+    h = (h ^ h >> 16) * 0x85EBCA6B & M32
+    h = (h ^ h >> 13) * 0xC2B2AE35 & M32
+    return h ^ h >> 16
+
+
+def mix64(x):
+    x = (x ^ x >> 27) * 0x3C79AC492BA7B653 & M64
+    x = (x ^ x >> 33) * 0x1C69B3F74AC4AE35 & M64
+    return x ^ x >> 27
+
+
+def mix(data, seed):
+    low = mix64(u64(data) ^ mix64(seed))
+    return low, mix64(low + 0x9E3779B97F4A7C15 & M64)
+
+
+HASHES = {'xxh3': xxh3_128, 'murmur3': murmur3_128, 'mix': mix}
+
+# ---- from a key to bits; bit x is byte x >> 3, mask 1 << (x & 7) -----------------------------------------------------
+
+
+def split_block(low, high, bits, probes):
+    salts = (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31)
+    block = (low >> 32) * (bits // 256) >> 32
+    return [256 * block + 32 * j + ((low & M32) * salt & M32) // 2**27 for j, salt in enumerate(salts)]
+
+
+def classic(low, high, bits, probes):
+    cells = []
+    for _ in range(probes):
+        cells.append(low * bits >> 64)
+        low = low * 0xD1342543DE82EF95 + high & M64
+    return cells
+
+
+LAYOUTS = {'split_block': split_block, 'classic': classic}
+
+
+def guava(key, bits, probes):
+    h1, h2 = murmur3_128(key, 0)
+    return [(h1 + i * h2 & 2**63 - 1) % bits for i in range(probes)]
+
+
+def pharo(key, bits, probes):
+    h = murmur3_32(key, 0)
+    return [((h & 0xFFFF) + i * (h >> 16)) % bits ^ 7 for i in range(1, probes + 1)]
+
+
+def python(key, bits, probes):
+    signed = [struct.unpack('<i', struct.pack('<I', murmur3_32(key, i)))[0] for i in range(probes)]
+    return [h % bits ^ 7 for h in signed]
+
+
+def perl(key, bits, probes):
+    cells = []
+    for i in range(probes):
+        a, b, c, d, e = struct.unpack('>5I', hashlib.sha1(key + str(i).encode()).digest())
+        cells.append((a ^ b ^ c ^ d ^ e) % bits)
+    return cells
+
+
+SCHEMES = {'guava': guava, 'pharo': pharo, 'python': python, 'perl': perl}
+
+# ---- keys, the same as in file_test.cpp -----------------------------------------------------------------------------
+
+
+def text_keys():
+    keys = [b'', b'\0', 'Bücher'.encode()]
+    keys += [b'x' * length for length in (1, 2, 3, 4, 8, 9, 16, 17, 32, 33, 64, 65, 96, 97, 128)]
+    return keys + [b'key-%d' % i for i in range(100)]
+
+
+def integer_keys():
+    numbers = list(range(10)) + [M64] + [i * 0x9E3779B97F4A7C15 & M64 for i in range(10, 100)]
+    return [number.to_bytes(8, 'little') for number in numbers]
+
+
+# ---- the file -------------------------------------------------------------------------------------------------------
+
+PAGE = 4096
+CAPACITY = 150
+TARGET_RATE = 0.01
+
+
+def filter_file(layout='', scheme='', hash='', integers=False, seed=0, bits=0, probes=0, metadata=b''):
+    payload = bytearray((bits + 7) // 8)
+    inserted = 0
+    for key in integer_keys() if integers else text_keys():
+        if scheme:
+            cells = SCHEMES[scheme](key, bits, probes)
+        else:
+            low, high = HASHES[hash](key, seed)
+            cells = LAYOUTS[layout](low, high, bits, probes)
+        inserted += any(payload[x >> 3] >> (x & 7) & 1 == 0 for x in cells)
+        for x in cells:
+            payload[x >> 3] |= 1 << (x & 7)
+
+    payload += bytes(-len(payload) % PAGE)
+    zeros = xxh3_64(bytes(PAGE))
+    pages = [bytes(payload[at:at + PAGE]) for at in range(0, len(payload), PAGE)]
+    checksums = b''.join(struct.pack('<Q', xxh3_64(page) ^ zeros) for page in pages)
+
+    header = bytearray(PAGE)
+    header[0:8] = b'\x89BLMR\r\n\x1a'
+    struct.pack_into('<II', header, 8, 1, PAGE)
+    struct.pack_into('<32s32s32s', header, 16, layout.encode(), scheme.encode(), hash.encode())
+    struct.pack_into('<II', header, 112, 1 if integers else 0, 1)
+    struct.pack_into('<QQI', header, 120, seed, bits, probes)
+    struct.pack_into('<Qd', header, 144, CAPACITY, TARGET_RATE)
+    struct.pack_into('<QQ', header, 160, len(metadata), xxh3_64(metadata))
+    struct.pack_into('<Q', header, 176, PAGE + len(payload) + len(checksums) + len(metadata))
+    struct.pack_into('<Q', header, 504, xxh3_64(bytes(header[:504])))
+    slot = struct.pack('<QQI36x', 1, inserted, 1)
+    slot += struct.pack('<Q', xxh3_64(slot))
+    header[512:576] = slot
+    header[1024:1088] = slot
+    return bytes(header + payload + checksums + metadata)
+
+
+FILES = {
+    'split_block-bytes-xxh3': dict(layout='split_block', hash='xxh3', bits=2048, probes=8),
+    'split_block-bytes-murmur3': dict(layout='split_block', hash='murmur3', bits=2048, probes=8, seed=7),
+    'split_block-u64-mix': dict(layout='split_block', hash='mix', integers=True, bits=2048, probes=8, seed=42),
+    'split_block-u64-xxh3': dict(layout='split_block', hash='xxh3', integers=True, bits=2048, probes=8),
+    'split_block-u64-murmur3': dict(layout='split_block', hash='murmur3', integers=True, bits=2048, probes=8),
+    'classic-bytes-xxh3': dict(layout='classic', hash='xxh3', bits=40_003, probes=7, seed=2**64 - 1,
+                               metadata=b'{"source": "tests/golden/make_golden.py"}'),
+    'classic-bytes-murmur3': dict(layout='classic', hash='murmur3', bits=1447, probes=7),
+    'classic-u64-mix': dict(layout='classic', hash='mix', integers=True, bits=1447, probes=7),
+    'classic-u64-xxh3': dict(layout='classic', hash='xxh3', integers=True, bits=1447, probes=20, seed=3),
+    'classic-u64-murmur3': dict(layout='classic', hash='murmur3', integers=True, bits=1447, probes=1),
+    'guava': dict(scheme='guava', bits=1472, probes=7),
+    'pharo': dict(scheme='pharo', bits=1438, probes=7),
+    'python': dict(scheme='python', bits=1447, probes=7),
+    'perl': dict(scheme='perl', bits=1440, probes=7),
+}
+
+
+def main():
+    folder = pathlib.Path(__file__).parent
+    differ = []
+    for name, description in FILES.items():
+        path = folder / f'{name}.bloom'
+        content = filter_file(**description)
+        if '--check' not in sys.argv[1:]:
+            path.write_bytes(content)
+        elif not path.exists() or path.read_bytes() != content:
+            differ.append(path.name)
+    if differ:
+        sys.exit('these files differ: ' + ', '.join(differ))
+
+
+if __name__ == '__main__':
+    main()

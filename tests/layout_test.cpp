@@ -1,0 +1,366 @@
+// Layouts against their definitions written out, and their batch kernels against one key at a time, bit for bit.
+#include <bloomery/bits.hpp>
+#include <bloomery/layout.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/split_block.hpp>
+
+#include "kernels/split_block.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+using bytes = std::vector<std::uint8_t>;
+
+std::vector<key_hash> random_hashes(std::size_t count, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<key_hash> hashes(count);
+  for (key_hash& hash : hashes) {
+    hash.lo = random();
+    hash.hi = random();
+  }
+  return hashes;
+}
+
+// Corners of the arithmetic.
+const std::vector<key_hash> extreme_hashes = {{0, 0},
+                                              {0, ~0ull},
+                                              {~0ull, 0},
+                                              {~0ull, ~0ull},
+                                              {1, 1},
+                                              {0xFFFFFFFF, 0},
+                                              {0xFFFFFFFF00000000, 0},
+                                              {1ull << 63, 1ull << 63}};
+
+template <class Layout>
+std::vector<std::uint64_t> cells_of(const geometry& g, key_hash hash) {
+  typename Layout::cells cells(g, hash);
+  std::vector<std::uint64_t> all;
+  for (std::uint32_t i = 0; i < cells.count(); ++i) all.push_back(cells.next());
+  return all;
+}
+
+// ---- split_block ----------------------------------------------------------------------------------------------------
+
+// Parquet's specification, in its own words of 32 bits. [BloomFilter.md of apache/parquet-format]
+void parquet_insert(std::vector<std::uint32_t>& words, std::uint64_t hash) {
+  const std::uint32_t salt[8] = {0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
+                                 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31};
+  const std::uint64_t z = words.size() / 8;
+  const std::uint64_t i = ((hash >> 32) * z) >> 32;
+  const auto x = static_cast<std::uint32_t>(hash);
+  for (std::size_t j = 0; j < 8; ++j) words[i * 8 + j] |= 1u << ((x * salt[j]) >> 27);
+}
+
+bytes little_endian(const std::vector<std::uint32_t>& words) {
+  bytes result;
+  for (const std::uint32_t word : words) {
+    for (int shift = 0; shift < 32; shift += 8) result.push_back(static_cast<std::uint8_t>(word >> shift));
+  }
+  return result;
+}
+
+TEST(SplitBlock, SetsTheBitsOfParquetsSpecification) {
+  for (const std::uint64_t blocks : {1u, 2u, 3u, 64u, 1000u}) {
+    const geometry g{256 * blocks, 8};
+    auto hashes = random_hashes(300, blocks);
+    hashes.insert(hashes.end(), extreme_hashes.begin(), extreme_hashes.end());
+    std::vector<std::uint32_t> expected(8 * blocks);
+    bytes actual(bytes_for(g.bits));
+
+    for (const key_hash hash : hashes) {
+      parquet_insert(expected, hash.lo);
+      insert_cells<split_block>(actual.data(), g, hash);
+    }
+
+    EXPECT_EQ(actual, little_endian(expected)) << blocks << " blocks";
+  }
+}
+
+// The hash of the specification's own "hello": XXH64 26c7827d889f6da3, in the 64 blocks of 2048 bytes.
+TEST(SplitBlock, PutsHelloWhereParquetDoes) {
+  const std::uint64_t hello = 0x26c7827d889f6da3;
+  const geometry g{64 * 256, 8};
+
+  const auto cells = cells_of<split_block>(g, {hello, 0});
+
+  ASSERT_EQ(cells.size(), 8u);
+  for (std::size_t j = 0; j < 8; ++j) {
+    EXPECT_EQ(cells[j] / 256, 9u);  // 0x26c7827d / 2^32 * 64 = 9.69
+    EXPECT_EQ(cells[j] % 256 / 32, j);
+  }
+  EXPECT_EQ(cells[0] % 32, ((0x889f6da3ull * 0x47b6137b) & 0xFFFFFFFF) >> 27);
+  EXPECT_EQ(cells[7] % 32, ((0x889f6da3ull * 0x5c6bfb31) & 0xFFFFFFFF) >> 27);
+}
+
+TEST(SplitBlock, ReachesTheFirstAndTheLastOfAllBlocks) {
+  EXPECT_EQ(split_block::block_of(0, split_block::max_blocks), 0u);
+  EXPECT_EQ(split_block::block_of(~std::uint64_t{0}, split_block::max_blocks), split_block::max_blocks - 1);
+  EXPECT_EQ(split_block::block_of(std::uint64_t{5} << 32, split_block::max_blocks), 5u);
+  EXPECT_EQ(split_block::block_of(~std::uint64_t{0}, 1), 0u);
+  const auto cells = cells_of<split_block>({std::uint64_t{1} << 40, 8}, {~std::uint64_t{0}, 0});
+  EXPECT_TRUE(std::all_of(cells.begin(), cells.end(), [](auto cell) { return cell >> 8 == 0xFFFFFFFF; }));
+}
+
+TEST(SplitBlock, ReadsTheLowHalfOfTheHashOnly) {
+  const geometry g{25'600, 8};
+
+  EXPECT_EQ(cells_of<split_block>(g, {42, 1}), cells_of<split_block>(g, {42, 2}));
+}
+
+// ---- classic --------------------------------------------------------------------------------------------------------
+
+// The definition in layouts/classic.hpp, with the product's upper half put together from four 32-bit products.
+std::uint64_t upper_half(std::uint64_t x, std::uint64_t y) {
+  const std::uint64_t x0 = x & 0xFFFFFFFF, x1 = x >> 32, y0 = y & 0xFFFFFFFF, y1 = y >> 32;
+  const std::uint64_t middle = x1 * y0 + (x0 * y0 >> 32);
+  const std::uint64_t other = x0 * y1 + (middle & 0xFFFFFFFF);
+  return x1 * y1 + (middle >> 32) + (other >> 32);
+}
+
+TEST(Classic, FollowsItsDefinition) {
+  for (const geometry& g :
+       {geometry{1, 3}, {2, 1}, {1021, 14}, {std::uint64_t{1} << 36, 255}, {(1ull << 63) - 1, 64}}) {
+    auto hashes = random_hashes(100, g.bits);
+    hashes.insert(hashes.end(), extreme_hashes.begin(), extreme_hashes.end());
+    for (const key_hash hash : hashes) {
+      std::vector<std::uint64_t> expected;
+      std::uint64_t x = hash.lo;
+      for (std::uint32_t i = 0; i < g.probes; ++i) {
+        expected.push_back(upper_half(x, g.bits));
+        x = x * 0xD1342543DE82EF95 + hash.hi;
+      }
+
+      const auto actual = cells_of<classic>(g, hash);
+
+      ASSERT_EQ(actual, expected) << g.bits << " bits";
+      ASSERT_TRUE(std::all_of(actual.begin(), actual.end(), [&](auto cell) { return cell < g.bits; }));
+    }
+  }
+}
+
+// Double hashing would give every pair of keys with equal first two cells the same cells.
+TEST(Classic, MixesBothHalvesIntoEveryProbeButTheFirst) {
+  const geometry g{1'000'003, 8};
+  const auto base = cells_of<classic>(g, {0x123456789ABCDEF0, 0x0FEDCBA987654321});
+
+  const auto other = cells_of<classic>(g, {0x123456789ABCDEF0, 0x0FEDCBA987654321 ^ 1ull << 60});
+
+  EXPECT_EQ(other[0], base[0]);
+  for (std::size_t i = 1; i < 8; ++i) EXPECT_NE(other[i], base[i]) << i;
+  std::set<std::uint64_t> steps;
+  for (std::size_t i = 1; i < 8; ++i) steps.insert((base[i] + g.bits - base[i - 1]) % g.bits);
+  EXPECT_EQ(steps.size(), 7u);
+}
+
+// ---- batches --------------------------------------------------------------------------------------------------------
+
+// classic without kernels: served by the loops of layout.hpp, as a user's own layout is.
+struct plain_classic {
+  static constexpr std::string_view name = "plain_classic";
+  using cells = classic::cells;
+  static geometry geometry_for(std::uint64_t n, double p) { return classic::geometry_for(n, p); }
+  static void check(const geometry& g) { classic::check(g); }
+  static double false_positive_rate(const geometry& g, std::uint64_t n) { return classic::false_positive_rate(g, n); }
+  static double keys_from_zeros(const geometry& g, std::uint64_t zeros) { return classic::keys_from_zeros(g, zeros); }
+};
+static_assert(layout<plain_classic> && !layout_with_kernels<plain_classic>);
+static_assert(layout_with_kernels<classic> && layout_with_kernels<split_block>);
+
+template <class Layout>
+std::vector<geometry> geometries() {
+  if constexpr (std::is_same_v<Layout, split_block>) {
+    return {{256, 8}, {512, 8}, {768, 8}, {64 * 256, 8}, {1000 * 256, 8}};
+  } else {
+    return {{1, 1}, {7, 3}, {63, 2}, {64, 1}, {96, 7}, {1021, 14}, {65'537, 255}, {1 << 20, 20}};
+  }
+}
+
+constexpr std::size_t counts[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 997};
+
+template <class Layout>
+class LayoutBatch : public testing::Test {};
+
+struct layout_names {
+  template <class Layout>
+  static std::string GetName(int) {
+    return std::string(Layout::name);
+  }
+};
+
+using all_layouts = testing::Types<split_block, classic, plain_classic>;
+TYPED_TEST_SUITE(LayoutBatch, all_layouts, layout_names);
+
+TYPED_TEST(LayoutBatch, InsertsTheSameBitsAndTellsTheSameKeysNewAsOneByOne) {
+  for (const geometry& g : geometries<TypeParam>()) {
+    for (const std::size_t count : counts) {
+      SCOPED_TRACE(std::to_string(g.bits) + " bits, " + std::to_string(count) + " keys");
+      auto hashes = random_hashes(count, g.bits + count);
+      for (std::size_t i = 5; i < count; i += 7) hashes[i] = hashes[i - 3];  // a key that is not new
+      bytes expected(bytes_for(g.bits)), actual(expected), silent(expected);
+      std::vector<std::uint8_t> expected_new(count), actual_new(count, 0xAA);
+
+      for (std::size_t i = 0; i < count; ++i) expected_new[i] = insert_cells<TypeParam>(expected.data(), g, hashes[i]);
+      insert_batch<TypeParam>(actual.data(), g, hashes, actual_new.data());
+      insert_batch<TypeParam>(silent.data(), g, hashes, nullptr);
+
+      ASSERT_EQ(actual, expected);
+      ASSERT_EQ(silent, expected);
+      ASSERT_EQ(actual_new, expected_new);
+    }
+  }
+}
+
+TYPED_TEST(LayoutBatch, AddsToWhatIsThere) {
+  for (const geometry& g : geometries<TypeParam>()) {
+    const auto earlier = random_hashes(g.bits / 20, 1);
+    const auto later = random_hashes(g.bits / 20 + 1, 2);
+    bytes expected(bytes_for(g.bits)), actual(expected);
+
+    for (const auto& hashes : {earlier, later}) {
+      for (const key_hash hash : hashes) insert_cells<TypeParam>(expected.data(), g, hash);
+      insert_batch<TypeParam>(actual.data(), g, hashes, nullptr);
+    }
+
+    ASSERT_EQ(actual, expected) << g.bits;
+  }
+}
+
+TYPED_TEST(LayoutBatch, AnswersAsOneByOneAndLeavesUnusedBitsOfTheBitmapZero) {
+  for (const geometry& g : geometries<TypeParam>()) {
+    bytes filter(bytes_for(g.bits));
+    const auto present = random_hashes(g.bits / (2 * g.probes) + 1, g.bits);
+    insert_batch<TypeParam>(filter.data(), g, present, nullptr);
+    for (const std::size_t count : counts) {
+      SCOPED_TRACE(std::to_string(g.bits) + " bits, " + std::to_string(count) + " keys");
+      auto hashes = random_hashes(count, 77 + count);
+      for (std::size_t i = 0; i < count; i += 3) hashes[i] = present[i % present.size()];
+      const std::uint64_t untouched = 0xAAAAAAAAAAAAAAAA;
+      std::vector<std::uint64_t> expected((count + 63) / 64 + 1), actual(expected.size(), untouched);
+
+      for (std::size_t i = 0; i < count; ++i) {
+        expected[i / 64] |= std::uint64_t{has_cells<TypeParam>(filter.data(), g, hashes[i])} << i % 64;
+      }
+      expected.back() = untouched;
+      has_batch<TypeParam>(filter.data(), g, hashes, actual.data());
+
+      ASSERT_EQ(actual, expected);
+    }
+  }
+}
+
+TYPED_TEST(LayoutBatch, FindsEveryKeyItInserted) {
+  for (const geometry& g : geometries<TypeParam>()) {
+    const auto hashes = random_hashes(640, 3);
+    bytes filter(bytes_for(g.bits));
+    std::vector<std::uint64_t> found(10);
+
+    insert_batch<TypeParam>(filter.data(), g, hashes, nullptr);
+    has_batch<TypeParam>(filter.data(), g, hashes, found.data());
+
+    EXPECT_EQ(found, std::vector<std::uint64_t>(10, ~std::uint64_t{0})) << g.bits;
+  }
+}
+
+TYPED_TEST(LayoutBatch, LeavesTheLastBytesUnusedBitsZero) {
+  for (const geometry& g : geometries<TypeParam>()) {
+    bytes filter(bytes_for(g.bits));
+
+    insert_batch<TypeParam>(filter.data(), g, random_hashes(2000, 4), nullptr);
+    insert_batch<TypeParam>(filter.data(), g, extreme_hashes, nullptr);
+
+    for (std::uint64_t bit = g.bits; bit < 8 * filter.size(); ++bit) EXPECT_FALSE(test_bit(filter.data(), bit)) << bit;
+  }
+}
+
+// ---- kernels --------------------------------------------------------------------------------------------------------
+
+// Runs once for each kernel this CPU supports: SplitBlockKernel.WritesTheSameBitsAsScalar/avx2
+class SplitBlockKernel : public testing::TestWithParam<const kernels::split_block_kernel*> {
+ protected:
+  void SetUp() override {
+    if (!GetParam()->supported()) GTEST_SKIP() << "SKIP: this CPU has no " << GetParam()->name;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Each, SplitBlockKernel, testing::ValuesIn(kernels::split_block_kernels),
+                         [](const auto& each) { return std::string(each.param->name); });
+
+std::vector<std::uint64_t> pairs_of(const std::vector<key_hash>& hashes) {
+  std::vector<std::uint64_t> pairs;
+  for (const key_hash hash : hashes) pairs.insert(pairs.end(), {hash.lo, hash.hi});
+  return pairs;
+}
+
+TEST_P(SplitBlockKernel, WritesTheSameBitsAndAnswersTheSameAsTheDefinition) {
+  for (const std::uint64_t blocks : {1u, 2u, 3u, 1000u}) {
+    for (const std::size_t count : counts) {
+      SCOPED_TRACE(std::to_string(blocks) + " blocks, " + std::to_string(count) + " keys");
+      const geometry g{256 * blocks, 8};
+      auto hashes = random_hashes(count, blocks + count);
+      for (std::size_t i = 5; i < count; i += 7) hashes[i] = hashes[i - 3];
+      for (std::size_t i = 0; i < std::min(count, extreme_hashes.size()); ++i) hashes[i] = extreme_hashes[i];
+      auto asked = random_hashes(count, blocks + count + 1);
+      for (std::size_t i = 0; i < count; i += 2) asked[i] = hashes[i / 2];
+      // One byte in: kernels may not suppose more alignment than a byte's.
+      bytes expected(1 + 32 * blocks), actual(expected), silent(expected);
+      std::vector<std::uint8_t> expected_new(count), actual_new(count, 0xAA);
+      std::vector<std::uint64_t> expected_answers((count + 63) / 64), actual_answers(expected_answers.size(), 0xAA);
+
+      for (std::size_t i = 0; i < count; ++i) {
+        expected_new[i] = insert_cells<split_block>(expected.data() + 1, g, hashes[i]);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t answer = has_cells<split_block>(expected.data() + 1, g, asked[i]) ? 1 : 0;
+        expected_answers[i / 64] |= answer << i % 64;
+      }
+      const auto inserted_pairs = pairs_of(hashes), asked_pairs = pairs_of(asked);
+      GetParam()->insert(actual.data() + 1, blocks, inserted_pairs.data(), count, actual_new.data());
+      GetParam()->insert(silent.data() + 1, blocks, inserted_pairs.data(), count, nullptr);
+      GetParam()->has(actual.data() + 1, blocks, asked_pairs.data(), count, actual_answers.data());
+
+      ASSERT_EQ(actual, expected);
+      ASSERT_EQ(silent, expected);
+      ASSERT_EQ(actual_new, expected_new);
+      ASSERT_EQ(actual_answers, expected_answers);
+    }
+  }
+}
+
+// ---- bits -----------------------------------------------------------------------------------------------------------
+
+TEST(Bits, AreCountedAtEveryLength) {
+  std::mt19937_64 random(1);
+  bytes all(100);
+  for (auto& byte : all) byte = static_cast<std::uint8_t>(random());
+  for (std::size_t length = 0; length <= all.size(); ++length) {
+    std::uint64_t expected = 0;
+    for (std::uint64_t bit = 0; bit < 8 * length; ++bit) expected += (all[bit / 8] & 1 << bit % 8) != 0;
+
+    EXPECT_EQ(count_ones(std::span(all).first(length)), expected) << length;
+  }
+}
+
+TEST(Bits, AreSetOnceAndLeaveTheirNeighboursAlone) {
+  bytes filter(3);
+
+  EXPECT_TRUE(set_bit(filter.data(), 10));
+  EXPECT_FALSE(set_bit(filter.data(), 10));
+
+  EXPECT_EQ(filter, (bytes{0, 4, 0}));
+  EXPECT_TRUE(test_bit(filter.data(), 10));
+  EXPECT_FALSE(test_bit(filter.data(), 9));
+}
+
+}  // namespace
+}  // namespace bloomery
