@@ -3,15 +3,16 @@
 //   $ printf 'bob\n' | bloomery add users.bloom
 //   bloomery: users.bloom: 1 key read, 1 new, 3 in all, error now 0.0002 %
 //
-// The file is mapped and locked; a second writer waits. Killed at any moment it opens again with every key added before.
+// The file is mapped and locked; a second writer waits. Killed at any moment it opens again with every key added
+// before.
 #include "commands.hpp"
 #include "key_batch.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -34,9 +35,10 @@ exit_status add(const add_options& options) {
         fresh += static_cast<std::uint64_t>(std::count(batch.is_new.begin(), batch.is_new.end(), std::uint8_t{1}));
         if (!warned && filter.size() > filter.capacity()) {
           warned = true;
-          say(fmt::format("{}: warning: more keys than the {} it was made for; error now {} instead of {}; build a larger one",
-                          options.filter, count_text(filter.capacity()), rate_text(rate_now(filter)),
-                          rate_text(parameters.target_rate)));
+          say(fmt::format(
+              "{}: warning: more keys than the {} it was made for; error now {} instead of {}; build a larger one",
+              options.filter, count_text(filter.capacity()), rate_text(rate_now(filter)),
+              rate_text(parameters.target_rate)));
         }
         return true;
       });
@@ -44,8 +46,9 @@ exit_status add(const add_options& options) {
   const double rate = rate_now(filter);
   filter.close();  // throws if the disk will not have it: nothing is reported that is not there
   if (options.common.json) {
-    const nlohmann::ordered_json result = {{"filter", options.filter}, {"keys", keys},  {"new", fresh},
-                                           {"size", all},              {"rate", rate}, {"complete", finished}};
+    const nlohmann::ordered_json result = {
+        {"filter", options.filter}, {"keys", keys}, {"new", fresh}, {"size", all}, {"rate", rate},
+        {"complete", finished}};
     output out(STDOUT_FILENO, "standard output");
     out.write(result.dump() + "\n");
     out.flush();

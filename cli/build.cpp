@@ -16,9 +16,9 @@
 #include <bloomery/error.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>

@@ -9,8 +9,8 @@
 #include "output.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 namespace bloomery::cli {
 
@@ -39,9 +39,8 @@ exit_status check(const check_options& options) {
         return !(options.common.quiet && selected > 0);
       });
   if (options.common.json && !options.common.quiet) {
-    const nlohmann::ordered_json result = {{"filter", options.filter},
-                                           {"keys", keys},
-                                           {options.invert ? "absent" : "maybe_present", selected}};
+    const nlohmann::ordered_json result = {
+        {"filter", options.filter}, {"keys", keys}, {options.invert ? "absent" : "maybe_present", selected}};
     out.write(result.dump() + "\n");
   } else if (options.count && !options.common.quiet) {
     out.write(fmt::format("{}\n", selected));

@@ -1,4 +1,5 @@
-// The commands: what each needs, and the function that does it. main.cpp fills the options in; the deeds are one file each.
+// The commands: what each needs, and the function that does it. main.cpp fills the options in; the deeds are one file
+// each.
 #pragma once
 
 #include "input.hpp"
@@ -122,7 +123,8 @@ temporary_file spool_text(const input_options& inputs);
 /// Refuses to write over an input, which would be lost. @throws error invalid_argument
 void check_not_an_input(const std::string& path, const std::string& option, const input_options& inputs);
 
-/// Distinct keys that left `counted` certainly new ones behind: the count leaves out those that came as false positives.
+/// Distinct keys that left `counted` certainly new ones behind: the count leaves out those that came as false
+/// positives.
 std::uint64_t distinct_keys(const params& p, std::uint64_t counted);
 
 /// The error rate at the keys that a filter really holds, not only those it counted.

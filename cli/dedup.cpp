@@ -4,8 +4,8 @@
 //   bloomery: 100,000,000 keys at 0.01 %: 314 MiB (split_block, 26.34 bits a key); expects to drop 1,610 distinct lines wrongly ...
 //   bloomery: 100,000,000 lines in, 70,003,738 out, 29,996,262 dropped; expected wrongly dropped: 178 lines (0.000254 % of ...
 //
-// With --state the filter is a file and remembers from run to run. It never runs ahead of the output: a line's bits are set
-// only after the line is written (and on disk, if the output is a regular file), so a killed run repeats lines but
+// With --state the filter is a file and remembers from run to run. It never runs ahead of the output: a line's bits are
+// set only after the line is written (and on disk, if the output is a regular file), so a killed run repeats lines but
 // loses none.
 #include "dedup.hpp"
 
@@ -15,11 +15,11 @@
 
 #include <bloomery/error.hpp>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -31,15 +31,17 @@ namespace {
 
 constexpr double default_rate = 1e-4;
 
-// Lines written but not yet in the state file: bounded in number for memory, in bytes so that a killed run repeats little.
+// Lines written but not yet in the state file: bounded in number for memory, in bytes so that a killed run repeats
+// little.
 constexpr std::size_t most_pending = std::size_t{512} << 10;
 constexpr std::uint64_t most_pending_bytes = std::uint64_t{64} << 20;
 
 std::uint64_t lines_to_expect(const dedup_options& options) {
   if (options.wanted.capacity) return *options.wanted.capacity;
   if (!can_reread(options.inputs)) {
-    throw error(errc::invalid_argument, {"a pipe cannot be counted beforehand", "-n", "the number of distinct lines to expect",
-                                         "none", "say -n 100M, or more to be safe, or name a file"});
+    throw error(errc::invalid_argument,
+                {"a pipe cannot be counted beforehand", "-n", "the number of distinct lines to expect", "none",
+                 "say -n 100M, or more to be safe, or name a file"});
   }
   return std::max<std::uint64_t>(count_lines(options.inputs), 1);
 }
@@ -70,7 +72,8 @@ params params_of(const dedup_options& options, std::uint64_t n) {
   return params_for(options.wanted, n, rate_for_losses(options, n, *options.max_loss));
 }
 
-// Output by appending (>>) after a run that was killed inside a line: without an end the next line would be glued to it.
+// Output by appending (>>) after a run that was killed inside a line: without an end the next line would be glued to
+// it.
 void end_torn_line(output& out, char line_end) {
   struct stat status {};
   if (!out.regular_file() || ::fstat(out.fd(), &status) != 0 || status.st_size == 0) return;
@@ -97,8 +100,10 @@ class memory_dedup {
   void take(key_batch& batch, Keep keep, Drop drop) {
     insert(filter_, batch);
     for (std::size_t i = 0; i < batch.lines.size(); ++i) {
-      if (batch.is_new[i] != 0) keep(batch.lines[i]);
-      else drop(batch.lines[i]);
+      if (batch.is_new[i] != 0)
+        keep(batch.lines[i]);
+      else
+        drop(batch.lines[i]);
     }
   }
 
@@ -168,8 +173,8 @@ bool run(const dedup_options& options, Dedup& dedup, output& out, output* suspec
   const char line_end = options.inputs.line_end();
   bool warned = capacity == 0;
   line_writer kept(out, line_end);
-  const pass_options pass{options.common.threads,
-                          options.common.progress && !options.common.quiet && !out.watched(), "dedup"};
+  const pass_options pass{options.common.threads, options.common.progress && !options.common.quiet && !out.watched(),
+                          "dedup"};
   const bool finished = for_each_batch(
       dedup.filter(), options.inputs, pass, [](key_batch&) {},
       [&](key_batch& batch) {
@@ -190,8 +195,9 @@ bool run(const dedup_options& options, Dedup& dedup, output& out, output* suspec
         dedup.commit(out);
         if (!warned && dedup.lines_held() > capacity) {
           warned = true;
-          say(fmt::format("warning: more distinct lines than the {} the filter was made for; error now {}; give a larger -n",
-                          count_text(capacity), rate_text(dedup.filter().false_positive_rate(dedup.lines_held()))));
+          say(fmt::format(
+              "warning: more distinct lines than the {} the filter was made for; error now {}; give a larger -n",
+              count_text(capacity), rate_text(dedup.filter().false_positive_rate(dedup.lines_held()))));
         }
         return true;
       });
@@ -241,11 +247,10 @@ void say_before(const dedup_options& options, const params& p, std::uint64_t alr
 void say_after(const dedup_options& options, const dedup_result& r) {
   const std::uint64_t dropped = r.lines_in - r.lines_out;
   if (options.common.json) {
-    const nlohmann::ordered_json result = {{"lines_in", r.lines_in},       {"lines_out", r.lines_out},
-                                           {"dropped", dropped},           {"expected_wrongly_dropped", r.expected_losses},
-                                           {"rate", r.rate},               {"rescued", r.rescued},
-                                           {"exact", options.exact},
-                                           {"complete", r.finished}};
+    const nlohmann::ordered_json result = {{"lines_in", r.lines_in}, {"lines_out", r.lines_out},
+                                           {"dropped", dropped},     {"expected_wrongly_dropped", r.expected_losses},
+                                           {"rate", r.rate},         {"rescued", r.rescued},
+                                           {"exact", options.exact}, {"complete", r.finished}};
     std::fputs((result.dump() + "\n").c_str(), stderr);
     return;
   }
@@ -253,12 +258,14 @@ void say_after(const dedup_options& options, const dedup_result& r) {
   // Past half, hardly any line is certainly new, and what their number says of the others is a lower bound.
   const char* bound = r.rate > 0.5 ? "at least " : "";
   const std::string share =
-      r.lines_out == 0 ? ""
-                       : fmt::format(" ({} of the distinct)", share_text(r.expected_losses, static_cast<double>(r.lines_out) +
-                                                                                                r.expected_losses));
+      r.lines_out == 0
+          ? ""
+          : fmt::format(" ({} of the distinct)",
+                        share_text(r.expected_losses, static_cast<double>(r.lines_out) + r.expected_losses));
   const std::string lost =
-      options.exact ? fmt::format("none wrongly; {} of the filter kept", counted(r.rescued, "false alarm"))
-                    : fmt::format("expected wrongly dropped: {}{} lines{}", bound, losses_text(r.expected_losses), share);
+      options.exact
+          ? fmt::format("none wrongly; {} of the filter kept", counted(r.rescued, "false alarm"))
+          : fmt::format("expected wrongly dropped: {}{} lines{}", bound, losses_text(r.expected_losses), share);
   say(fmt::format("{}{} in, {} out, {} dropped; {}", r.finished ? "" : "interrupted: ", counted(r.lines_in, "line"),
                   count_text(r.lines_out), count_text(dropped), lost));
 }
@@ -298,13 +305,14 @@ dedup_result dedup_with_state(const dedup_options& options, output& out, output*
 
 dedup_result dedup_with_second_look(const dedup_options& options, output& out, output* suspects) {
   if (!options.state.empty()) {
-    throw error(errc::invalid_argument, {"lines can be compared only with lines, and a state file has none of earlier runs",
-                                         "--exact", "", "", "leave out --state or --exact"});
+    throw error(errc::invalid_argument,
+                {"lines can be compared only with lines, and a state file has none of earlier runs", "--exact", "", "",
+                 "leave out --state or --exact"});
   }
   input_options inputs = options.inputs;
   std::optional<temporary_file> text;
-  const std::string room = fmt::format("in {}, where {} are free", temporary_file::folder(),
-                                       bytes_text(temporary_file::room()));
+  const std::string room =
+      fmt::format("in {}, where {} are free", temporary_file::folder(), bytes_text(temporary_file::room()));
   if (!name_standard_input(inputs)) {
     if (!options.common.quiet) say("--exact reads its input three times: a copy of the pipe is kept " + room);
     text.emplace(spool_text(inputs));
@@ -329,13 +337,14 @@ exit_status dedup(const dedup_options& options) {
   check_not_an_input(options.suspects, "--suspects", options.inputs);
   check_not_an_input(options.state, "--state", options.inputs);
   if (!options.suspects.empty() && options.suspects == options.state) {
-    throw error(errc::invalid_argument, {"the state would be overwritten", "--suspects", "", "", "choose another name"});
+    throw error(errc::invalid_argument,
+                {"the state would be overwritten", "--suspects", "", "", "choose another name"});
   }
   output out(STDOUT_FILENO, "standard output");
   std::unique_ptr<output_file> suspects;
   if (!options.suspects.empty()) suspects = std::make_unique<output_file>(options.suspects);
   output* const to = suspects ? &suspects->lines() : nullptr;
-  const dedup_result result = options.exact            ? dedup_with_second_look(options, out, to)
+  const dedup_result result = options.exact           ? dedup_with_second_look(options, out, to)
                               : options.state.empty() ? dedup_in_memory(options, out, to)
                                                       : dedup_with_state(options, out, to);
   say_after(options, result);

@@ -18,10 +18,10 @@ namespace bloomery::cli {
 struct dedup_result {
   std::uint64_t lines_in = 0;
   std::uint64_t lines_out = 0;
-  std::uint64_t rescued = 0;     ///< exact only: suspects that turned out to be first occurrences
-  double rate = 0;               ///< the filter's error rate at the end
-  double expected_losses = 0;    ///< distinct lines dropped wrongly, by the exact formula; 0 if exact
-  bool finished = true;          ///< false: a signal ended it early
+  std::uint64_t rescued = 0;   ///< exact only: suspects that turned out to be first occurrences
+  double rate = 0;             ///< the filter's error rate at the end
+  double expected_losses = 0;  ///< distinct lines dropped wrongly, by the exact formula; 0 if exact
+  bool finished = true;        ///< false: a signal ended it early
 };
 
 /// Joins neighbouring lines of a chunk, ends included, so that long runs are written as one piece.
@@ -60,7 +60,7 @@ class line_writer {
 inline constexpr std::uint64_t exact_bytes_a_line = 16;
 
 /// Loses nothing, keeps the order. @throws error, interrupted
-dedup_result dedup_exactly(const dedup_options& options, const params& p, const input_options& inputs, std::uint64_t lines,
-                           output& out, output* suspects);
+dedup_result dedup_exactly(const dedup_options& options, const params& p, const input_options& inputs,
+                           std::uint64_t lines, output& out, output* suspects);
 
 }  // namespace bloomery::cli

@@ -6,8 +6,8 @@
 //      the hash space. A share at a time, an exact set settles which candidates have come before: those are dropped.
 //   3. The lines that are not dropped go out.
 //
-// All copies of a key are candidates of one share, in order, so the set sees them as the input has them. It holds each key
-// once: lines that are repeated a million times cost no memory.
+// All copies of a key are candidates of one share, in order, so the set sees them as the input has them. It holds each
+// key once: lines that are repeated a million times cost no memory.
 #include "dedup.hpp"
 
 #include "numbers.hpp"
@@ -20,7 +20,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory_resource>
 #include <unordered_set>
 
@@ -28,8 +27,8 @@ namespace bloomery::cli {
 namespace {
 
 constexpr std::uint64_t share_memory = std::uint64_t{64} << 20;  // of the set of a share, if all its keys are distinct
-constexpr std::uint64_t memory_a_key = 72;                      // beside the key's bytes: node, buckets old and new
-constexpr std::uint64_t most_shares = 4000;                     // each is an open file
+constexpr std::uint64_t memory_a_key = 72;                       // beside the key's bytes: node, buckets old and new
+constexpr std::uint64_t most_shares = 4000;                      // each is an open file
 constexpr double suspects_rate = 0.01;
 constexpr std::uint64_t most_suspects_bits = std::uint64_t{64} << 23;  // 64 MiB
 
@@ -39,10 +38,11 @@ struct record_head {
   std::uint64_t key_bytes = 0;
 };
 
-// A filter for as many suspects as there are lines, but never over 64 MiB: if it is too small, more lines than necessary
-// become candidates, which costs disk and no correctness.
+// A filter for as many suspects as there are lines, but never over 64 MiB: if it is too small, more lines than
+// necessary become candidates, which costs disk and no correctness.
 params suspects_params(const params& p, std::uint64_t lines) {
-  params s = complete({.layout = "split_block", .hash = p.hash, .seed = p.seed, .capacity = lines, .target_rate = suspects_rate});
+  params s = complete(
+      {.layout = "split_block", .hash = p.hash, .seed = p.seed, .capacity = lines, .target_rate = suspects_rate});
   s.geometry.bits = std::min(s.geometry.bits, most_suspects_bits);
   return s;
 }
@@ -62,7 +62,11 @@ std::uint64_t shares_for(std::uint64_t bytes, std::uint64_t lines) {
 class exact_dedup {
  public:
   exact_dedup(const dedup_options& options, const params& p, const input_options& inputs, std::uint64_t lines)
-      : options_(options), inputs_(inputs), filter_(p), suspected_(suspects_params(p, lines)), dropped_(lines / 64 + 1) {}
+      : options_(options),
+        inputs_(inputs),
+        filter_(p),
+        suspected_(suspects_params(p, lines)),
+        dropped_(lines / 64 + 1) {}
 
   dedup_result run(output& out, output* suspects) {
     find_suspects(suspects);
@@ -122,8 +126,8 @@ class exact_dedup {
         });
     if (!whole) throw interrupted();
     if (line != lines_) {
-      throw error(errc::io, {"the input changed while it was read", "input", count_text(lines_) + " lines", count_text(line),
-                             "run again when nobody writes to it"});
+      throw error(errc::io, {"the input changed while it was read", "input", count_text(lines_) + " lines",
+                             count_text(line), "run again when nobody writes to it"});
     }
   }
 
@@ -141,8 +145,8 @@ class exact_dedup {
         ++dropped_lines_;
         continue;
       }
-      char* kept = static_cast<char*>(arena.allocate(key.size() + 1, 1));
-      std::memcpy(kept, key.data(), key.size());
+      auto* const kept = static_cast<char*>(arena.allocate(key.size() + 1, 1));  // an empty key has an address, too
+      std::copy(key.begin(), key.end(), kept);
       seen.emplace(kept, key.size());
     }
     share.discard();
@@ -188,8 +192,8 @@ class exact_dedup {
 
 }  // namespace
 
-dedup_result dedup_exactly(const dedup_options& options, const params& p, const input_options& inputs, std::uint64_t lines,
-                           output& out, output* suspects) {
+dedup_result dedup_exactly(const dedup_options& options, const params& p, const input_options& inputs,
+                           std::uint64_t lines, output& out, output* suspects) {
   return exact_dedup(options, p, inputs, lines).run(out, suspects);
 }
 

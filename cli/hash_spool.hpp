@@ -1,4 +1,5 @@
-// Hashes kept on disk until their number is known: for a filter that is to be sized by keys which can be read only once.
+// Hashes kept on disk until their number is known: for a filter that is to be sized by keys which can be read only
+// once.
 #pragma once
 
 #include "temporary_file.hpp"

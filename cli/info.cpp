@@ -6,8 +6,8 @@
 #include <bloomery/any_filter.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -66,7 +66,9 @@ exit_status info(const info_options& options) {
     // Notes are anyone's bytes: what is no UTF-8 is shown as such.
     out.write(result.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
-    const auto line = [&](const char* name, const std::string& value) { out.write(fmt::format("{:<14}{}\n", name, value)); };
+    const auto line = [&](const char* name, const std::string& value) {
+      out.write(fmt::format("{:<14}{}\n", name, value));
+    };
     line("filter", options.filter);
     line("kind", p.scheme.empty() ? fmt::format("{}, hash {}, keys {}", p.layout, p.hash, name_of(p.keys))
                                   : "scheme " + p.scheme);
@@ -77,16 +79,19 @@ exit_status info(const info_options& options) {
                                      : fmt::format("{} keys at {}", count_text(p.capacity), rate_text(p.target_rate)));
     line("inserted", fmt::format("{} keys, as counted", count_text(file.inserted)));
     line("estimated", std::isfinite(estimate)
-                          ? fmt::format("{} distinct keys, from the bits", count_text(static_cast<std::uint64_t>(
-                                                                              std::llround(estimate))))
+                          ? fmt::format("{} distinct keys, from the bits",
+                                        count_text(static_cast<std::uint64_t>(std::llround(estimate))))
                           : "no longer possible: all bits are set");
     line("fill", fmt::format("{:.1f} % of the bits", fill * 100));
     line("error now", rate_text(rate_now));
     line("keys left", p.target_rate == 0 ? "unknown"
-                      : left > 0         ? fmt::format("{} until the error passes {}", count_text(left), rate_text(p.target_rate))
-                      : rate_now <= p.target_rate * 1.01 ? "none: it is full, and keeps its promise so far"
-                                         : fmt::format("none: the promise of {} is broken", rate_text(p.target_rate)));
-    line("state", file.clean ? "clean" : "not closed cleanly: a writer is at work, or was killed; the count is out of date");
+                      : left > 0
+                          ? fmt::format("{} until the error passes {}", count_text(left), rate_text(p.target_rate))
+                      : rate_now <= p.target_rate * 1.01
+                          ? "none: it is full, and keeps its promise so far"
+                          : fmt::format("none: the promise of {} is broken", rate_text(p.target_rate)));
+    line("state",
+         file.clean ? "clean" : "not closed cleanly: a writer is at work, or was killed; the count is out of date");
     if (!file.metadata.empty()) line("note", printable(file.metadata));
     if (options.check_pages) {
       line("pages", pages.problems.empty() ? "all match their checksums" : "");

@@ -66,8 +66,8 @@ class plain_source final : public byte_source {
     }
   }
 
-  // Whether the input starts with `magic`. Reads no further than the first byte that differs, so that somebody who types
-  // lines is not kept waiting.
+  // Whether the input starts with `magic`. Reads no further than the first byte that differs, so that somebody who
+  // types lines is not kept waiting.
   bool starts_with(std::string_view magic) {
     while (peeked_.size() < magic.size() && magic.starts_with(peeked_)) {
       std::array<char, 4096> bytes;
@@ -110,7 +110,8 @@ class plain_source final : public byte_source {
 
 class gzip_source final : public byte_source {
  public:
-  gzip_source(std::string name, std::unique_ptr<byte_source> packed) : name_(std::move(name)), packed_(std::move(packed)) {
+  gzip_source(std::string name, std::unique_ptr<byte_source> packed)
+      : name_(std::move(name)), packed_(std::move(packed)) {
     constexpr int gzip_only = 16;
     if (inflateInit2(&stream_, MAX_WBITS + gzip_only) != Z_OK) broken_data(name_, "no memory");
   }
@@ -135,8 +136,10 @@ class gzip_source final : public byte_source {
       // Files made by appending one gzip file to another have several members.
       if (std::exchange(between_members_, false)) inflateReset(&stream_);
       const int result = inflate(&stream_, Z_NO_FLUSH);
-      if (result == Z_STREAM_END) between_members_ = true;
-      else if (result != Z_OK && result != Z_BUF_ERROR) broken_data(name_, stream_.msg == nullptr ? "gzip" : stream_.msg);
+      if (result == Z_STREAM_END)
+        between_members_ = true;
+      else if (result != Z_OK && result != Z_BUF_ERROR)
+        broken_data(name_, stream_.msg == nullptr ? "gzip" : stream_.msg);
     }
     return room - stream_.avail_out;
   }
@@ -183,7 +186,8 @@ class zstd_source final : public byte_source {
   std::vector<char> buffer_ = std::vector<char>(packed_bytes);
 };
 
-std::unique_ptr<byte_source> open_source(const std::string& name, std::atomic<std::uint64_t>& bytes_read, int cancelled) {
+std::unique_ptr<byte_source> open_source(const std::string& name, std::atomic<std::uint64_t>& bytes_read,
+                                         int cancelled) {
   auto plain = std::make_unique<plain_source>(name, bytes_read, cancelled);
   if (plain->starts_with("\x1F\x8B")) return std::make_unique<gzip_source>(name, std::move(plain));
   if (plain->starts_with("\x28\xB5\x2F\xFD")) return std::make_unique<zstd_source>(name, std::move(plain));
@@ -219,12 +223,12 @@ std::uint64_t count_of(std::string_view text, char wanted) {
 
 void check(const input_options& options) {
   if (options.delimiter.size() > 1) {
-    throw error(errc::invalid_argument, {"cannot separate fields by this", "-d", "one character",
-                                         "'" + options.delimiter + "'", ""});
+    throw error(errc::invalid_argument,
+                {"cannot separate fields by this", "-d", "one character", "'" + options.delimiter + "'", ""});
   }
   if (!options.delimiter.empty() && options.field == 0) {
-    throw error(errc::invalid_argument, {"a separator of fields says nothing by itself", "-d", "", "",
-                                         "name the field: -f 1"});
+    throw error(errc::invalid_argument,
+                {"a separator of fields says nothing by itself", "-d", "", "", "name the field: -f 1"});
   }
   if (options.crlf && options.nul_separated) {
     throw error(errc::invalid_argument, {"lines end with CR LF or with NUL", "--crlf", "", "", "drop --crlf or -0"});

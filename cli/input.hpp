@@ -1,6 +1,8 @@
-// Keys out of files and pipes: inputs are read in chunks that end at line ends, chunks are cut into lines, lines into keys.
+// Keys out of files and pipes: inputs are read in chunks that end at line ends, chunks are cut into lines, lines into
+// keys.
 //
-// Reading is one thread's work at a time; cutting may be done by several. gzip and zstd are recognised by their first bytes.
+// Reading is one thread's work at a time; cutting may be done by several. gzip and zstd are recognised by their first
+// bytes.
 #pragma once
 
 #include <atomic>
@@ -72,8 +74,8 @@ class reader {
   std::vector<std::string> names_;
   std::size_t opened_ = 0;
   std::unique_ptr<byte_source> source_;
-  int cancel_[2] = {-1, -1};  // a pipe: readable once cancelled
-  std::string carry_;  // the beginning of a line whose end is in the next chunk
+  int cancel_[2] = {-1, -1};                  // a pipe: readable once cancelled
+  std::string carry_;                         // the beginning of a line whose end is in the next chunk
   std::atomic<std::uint64_t> bytes_read_{0};  // the progress bar looks from another thread
   std::uint64_t bytes_total_ = 0;
 };
@@ -91,8 +93,8 @@ inline bool keys_are_lines(const input_options& options) { return options.field 
 /// Whether all inputs can be read again from the start: regular files, standard input too if it is one.
 bool can_reread(const input_options& options);
 
-/// Lets a regular file that is standard input be opened by name, so that it can be read more than once, and again from its
-/// start. False if some input can only be read once.
+/// Lets a regular file that is standard input be opened by name, so that it can be read more than once, and again from
+/// its start. False if some input can only be read once.
 bool name_standard_input(input_options& options);
 
 /// What all inputs hold, uncompressed.

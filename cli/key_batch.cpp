@@ -55,14 +55,18 @@ double expected_fill(const any_filter& filter) {
 
 void insert(any_filter& filter, key_batch& batch) {
   batch.is_new.resize(batch.keys.size());
-  if (filter.uses_hashes()) filter.insert_hashes(batch.hashes, batch.is_new);
-  else filter.insert(batch.keys, batch.is_new);
+  if (filter.uses_hashes())
+    filter.insert_hashes(batch.hashes, batch.is_new);
+  else
+    filter.insert(batch.keys, batch.is_new);
 }
 
 void look_up(const any_filter& filter, key_batch& batch) {
   batch.maybe.resize((batch.keys.size() + 63) / 64);
-  if (filter.uses_hashes()) filter.may_contain_hashes(batch.hashes, batch.maybe);
-  else filter.may_contain(batch.keys, batch.maybe);
+  if (filter.uses_hashes())
+    filter.may_contain_hashes(batch.hashes, batch.maybe);
+  else
+    filter.may_contain(batch.keys, batch.maybe);
 }
 
 bool for_each_batch(const any_filter& filter, const input_options& inputs, const pass_options& options,
@@ -80,7 +84,8 @@ bool for_each_batch(const any_filter& filter, const input_options& inputs, const
         const bool go_on = finish(batch);
         keys += batch.keys.size();
         if (bar.due()) {
-          bar.show({keys, source.bytes_read(), source.bytes_total(), expected_fill(filter), filter.false_positive_rate()});
+          bar.show(
+              {keys, source.bytes_read(), source.bytes_total(), expected_fill(filter), filter.false_positive_rate()});
         }
         return go_on;
       },

@@ -17,12 +17,12 @@ namespace bloomery::cli {
 struct key_batch {
   chunk text;
   std::vector<std::string_view> lines;
-  std::vector<std::string_view> cut;          // keys, where they are not the lines
-  std::span<const std::string_view> keys;     // one a line
-  std::vector<std::uint64_t> integers;        // the keys of a filter of integers
-  std::vector<key_hash> hashes;               // unless a scheme reads the keys themselves
-  std::vector<std::uint8_t> is_new;           // room for insert()'s answers
-  std::vector<std::uint64_t> maybe;           // room for look_up()'s answers, a bit a key
+  std::vector<std::string_view> cut;       // keys, where they are not the lines
+  std::span<const std::string_view> keys;  // one a line
+  std::vector<std::uint64_t> integers;     // the keys of a filter of integers
+  std::vector<key_hash> hashes;            // unless a scheme reads the keys themselves
+  std::vector<std::uint8_t> is_new;        // room for insert()'s answers
+  std::vector<std::uint64_t> maybe;        // room for look_up()'s answers, a bit a key
 
   bool may_contain(std::size_t i) const { return (maybe[i / 64] >> (i % 64) & 1) != 0; }
 };

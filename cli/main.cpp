@@ -29,8 +29,8 @@ namespace {
 template <class Value, class Parse>
 void parsed(CLI::App& app, const std::string& flags, Value& value, Parse parse, const std::string& help) {
   const std::string name = flags.substr(0, flags.find(','));
-  app.add_option_function<std::string>(flags, [&value, parse, name](const std::string& text) { value = parse(text, name); },
-                                       help);
+  app.add_option_function<std::string>(
+      flags, [&value, parse, name](const std::string& text) { value = parse(text, name); }, help);
 }
 
 void add_size(CLI::App& app, making_options& o, bool bits) {
@@ -42,13 +42,15 @@ void add_size(CLI::App& app, making_options& o, bool bits) {
 }
 
 void add_kind(CLI::App& app, making_options& o) {
-  app.add_option("--layout", o.layout, "split_block (quick) or classic (small); by default the one that suits the rate");
+  app.add_option("--layout", o.layout,
+                 "split_block (quick) or classic (small); by default the one that suits the rate");
   app.add_option("--hash", o.hash, "xxh3, murmur3, or mix for integers");
   app.add_option("--seed", o.seed, "another family of hashes; not a secret");
 }
 
 void add_inputs(CLI::App& app, input_options& o) {
-  app.add_option("INPUT", o.files, "files of keys, one a line; gzip and zstd are recognised; '-' or none: standard input");
+  app.add_option("INPUT", o.files,
+                 "files of keys, one a line; gzip and zstd are recognised; '-' or none: standard input");
   app.add_flag("-0,--null", o.nul_separated, "lines end with NUL");
   app.add_flag("--crlf", o.crlf, "lines end with CR LF: the CR is not part of the key");
   app.add_option("-d,--delimiter", o.delimiter, "character between fields, with -f; TAB if not given");
@@ -59,7 +61,8 @@ void add_inputs(CLI::App& app, input_options& o) {
 void add_common(CLI::App& app, common_options& o, const std::string& quiet) {
   app.add_option("-j,--threads", o.threads, "threads")->check(CLI::Range(1, 256))->capture_default_str();
   app.add_flag("-q,--quiet", o.quiet, quiet);
-  app.add_flag_callback("--no-progress", [&o] { o.progress = false; }, "no progress bar (there is none anyway if stderr is no terminal)");
+  app.add_flag_callback(
+      "--no-progress", [&o] { o.progress = false; }, "no progress bar (there is none anyway if stderr is no terminal)");
   app.add_flag("--json", o.json, "the result as one JSON object");
 }
 
@@ -89,16 +92,19 @@ void add_plan(CLI::App& app, plan_options& o, deed& chosen) {
 
 void add_build(CLI::App& app, build_options& o, deed& chosen) {
   auto& c = *app.add_subcommand("build", "make a filter from keys");
-  c.add_option("-o,--output", o.filter, "the filter's file; an old one is replaced when the new one is whole")->required();
+  c.add_option("-o,--output", o.filter, "the filter's file; an old one is replaced when the new one is whole")
+      ->required();
   add_size(c, o.wanted, true);
   add_kind(c, o.wanted);
   c.add_option("--scheme", o.wanted.scheme, "bits as another system sets them: guava, pharo, python, perl");
-  c.add_flag_callback("--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal");
+  c.add_flag_callback(
+      "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal");
   c.add_option("--note", o.note, "a remark kept in the file");
   add_inputs(c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
-  c.footer("Without -n the keys are counted first. The rate is 1 % if neither -p nor -m is given.\n"
-           "Example: bloomery build -o users.bloom -p 0.1% users.txt");
+  c.footer(
+      "Without -n the keys are counted first. The rate is 1 % if neither -p nor -m is given.\n"
+      "Example: bloomery build -o users.bloom -p 0.1% users.txt");
   c.callback([&] { chosen = [&] { return build(o); }; });
 }
 
@@ -118,22 +124,25 @@ void add_check(CLI::App& app, check_options& o, deed& chosen) {
   c.add_flag("-c,--count", o.count, "print their number only");
   add_inputs(c, o.inputs);
   add_common(c, o.common, "print nothing; stop at the first");
-  c.footer("Exit status: 0 some were selected, 1 none, 2 an error.\nExample: bloomery check -v users.bloom requests.txt");
+  c.footer(
+      "Exit status: 0 some were selected, 1 none, 2 an error.\nExample: bloomery check -v users.bloom requests.txt");
   c.callback([&] { chosen = [&] { return check(o); }; });
 }
 
 void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
   auto& c = *app.add_subcommand("dedup", "print the first occurrence of each line, in order");
   add_size(c, o.wanted, false);
-  parsed(c, "--max-loss", o.max_loss, parse_rate, "instead of -p: share of the distinct lines that may be dropped wrongly");
+  parsed(c, "--max-loss", o.max_loss, parse_rate,
+         "instead of -p: share of the distinct lines that may be dropped wrongly");
   c.add_option("--state", o.state, "a filter file that remembers: made if missing, else gone on with");
   c.add_option("--suspects", o.suspects, "write the lines that the filter seemed to have seen to this file");
   c.add_flag("--exact", o.exact, "lose nothing: look at every suspect again, with temporary files");
   add_kind(c, o.wanted);
   add_inputs(c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
-  c.footer("Without -n a file's lines are counted; a pipe needs -n. The rate is 1e-4 unless -p or --max-loss is given.\n"
-           "Example: bloomery dedup --state seen.bloom today.txt > new.txt");
+  c.footer(
+      "Without -n a file's lines are counted; a pipe needs -n. The rate is 1e-4 unless -p or --max-loss is given.\n"
+      "Example: bloomery dedup --state seen.bloom today.txt > new.txt");
   c.callback([&] { chosen = [&] { return dedup(o); }; });
 }
 
@@ -157,16 +166,18 @@ void check_verb(const CLI::App& app, const std::string& word) {
   }
   if (word.starts_with('-') || std::find(verbs.begin(), verbs.end(), word) != verbs.end()) return;
   const std::string meant = nearest(word, verbs);
-  throw error(errc::invalid_argument, {"no such command", "", "one of " + all, "'" + word + "'",
-                                       meant.empty() ? "see bloomery --help" : "did you mean 'bloomery " + meant + "'?"});
+  throw error(errc::invalid_argument,
+              {"no such command", "", "one of " + all, "'" + word + "'",
+               meant.empty() ? "see bloomery --help" : "did you mean 'bloomery " + meant + "'?"});
 }
 
 exit_status run(int argc, char** argv) {
   CLI::App app("Have I seen this key before? In about ten bits a key, never wrongly no.", "bloomery");
   app.set_version_flag("--version", "bloomery " BLOOMERY_VERSION);
   app.require_subcommand(1);
-  app.footer("Each command explains itself: bloomery COMMAND --help\n"
-             "Numbers: 100M, 64MiB, 1%, 1e-4, '1 in 1000'. Exit status: 0 done or found, 1 nothing found, 2 error.");
+  app.footer(
+      "Each command explains itself: bloomery COMMAND --help\n"
+      "Numbers: 100M, 64MiB, 1%, 1e-4, '1 in 1000'. Exit status: 0 done or found, 1 nothing found, 2 error.");
   all_options o;
   o.build.common.threads = o.add.common.threads = o.check.common.threads = o.dedup.common.threads = default_threads();
   deed chosen;

@@ -53,7 +53,8 @@ long double without_rounding_error(long double value) {
   return std::abs(value - nearest) <= nearest * 1e-16L ? nearest : value;
 }
 
-std::uint64_t whole(long double value, const std::string& text, const std::string& option, const std::string& expected) {
+std::uint64_t whole(long double value, const std::string& text, const std::string& option,
+                    const std::string& expected) {
   if (!(value >= 0 && value <= 0x1p63L) || value != std::floor(value)) refuse(option, expected, text);
   return static_cast<std::uint64_t>(value);
 }
@@ -132,8 +133,6 @@ std::string rate_text(double rate) {
   return fmt::format("{:.3g} %", rate * 100);
 }
 
-std::string share_text(double part, double of) {
-  return of == 0 ? "-" : fmt::format("{:.3g} %", part / of * 100);
-}
+std::string share_text(double part, double of) { return of == 0 ? "-" : fmt::format("{:.3g} %", part / of * 100); }
 
 }  // namespace bloomery::cli

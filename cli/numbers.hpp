@@ -11,8 +11,8 @@ namespace bloomery::cli {
 /// @throws error invalid_argument: not a whole number from 0 to 2^63; `option` names the culprit
 std::uint64_t parse_count(const std::string& text, const std::string& option);
 
-/// A size in bits: "8Mbit" and a bare number are bits; "64MiB", "64MB", "500kB", "10B" are bytes, in powers of 1024 with an
-/// i and of 1000 without.
+/// A size in bits: "8Mbit" and a bare number are bits; "64MiB", "64MB", "500kB", "10B" are bytes, in powers of 1024
+/// with an i and of 1000 without.
 /// @throws error invalid_argument
 std::uint64_t parse_bits(const std::string& text, const std::string& option);
 
@@ -20,10 +20,10 @@ std::uint64_t parse_bits(const std::string& text, const std::string& option);
 /// @throws error invalid_argument: not above 0 and below 1
 double parse_rate(const std::string& text, const std::string& option);
 
-std::string count_text(std::uint64_t count);            ///< 1,234,567
+std::string count_text(std::uint64_t count);                        ///< 1,234,567
 std::string counted(std::uint64_t count, const std::string& noun);  ///< "1 line", "2 lines"
-std::string bytes_text(std::uint64_t bytes);            ///< 114 MiB, three digits
-std::string rate_text(double rate);                     ///< 1.05 %, 0.0128 %, 9.99e-06
-std::string share_text(double part, double whole);      ///< "12.3 %"; "-" when whole is 0
+std::string bytes_text(std::uint64_t bytes);                        ///< 114 MiB, three digits
+std::string rate_text(double rate);                                 ///< 1.05 %, 0.0128 %, 9.99e-06
+std::string share_text(double part, double whole);                  ///< "12.3 %"; "-" when whole is 0
 
 }  // namespace bloomery::cli

@@ -20,10 +20,11 @@ namespace bloomery::cli {
 /// Runs read(batch) -> bool until it says false; prepare(batch) on each; finish(batch) -> bool on each in the order of
 /// reading, until it says false.
 ///
-/// read and finish are never called by two workers at once, but a read may overlap a finish. The first exception of any stage
-/// stops all and is thrown here.
+/// read and finish are never called by two workers at once, but a read may overlap a finish. The first exception of any
+/// stage stops all and is thrown here.
 ///
-/// @param unblock  called when finish says false or a stage throws: ends a read that waits for input which may never come
+/// @param unblock  called when finish says false or a stage throws: ends a read that waits for input which may never
+/// come
 /// @tparam Batch  default constructible; one a worker, reused
 template <class Batch, class Read, class Prepare, class Finish, class Unblock>
 void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, Unblock unblock) {
@@ -47,7 +48,7 @@ void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, U
     const std::lock_guard lock(finishing);
     return stopped;
   };
-  const auto stop = [&](std::exception_ptr why) {
+  const auto stop = [&](const std::exception_ptr& why) {
     const std::lock_guard lock(finishing);
     stopped = true;
     if (why && !failure) failure = why;

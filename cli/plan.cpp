@@ -14,8 +14,8 @@
 #include <bloomery/layouts/split_block.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -81,17 +81,26 @@ params solve(const making_options& wanted, const std::string& layout) {
   }
   if (w.capacity) return params_for(w, *w.capacity, 0);
   // Size and rate: how many keys?
-  params p = params_for({.capacity = {}, .rate = {}, .bits = w.bits, .probes = blocked ? std::nullopt : std::optional<std::uint64_t>(w.probes.value_or(1)),
-                         .layout = layout, .scheme = {}, .hash = {}, .keys = key_kind::bytes, .seed = 0},
+  params p = params_for({.capacity = {},
+                         .rate = {},
+                         .bits = w.bits,
+                         .probes = blocked ? std::nullopt : std::optional<std::uint64_t>(w.probes.value_or(1)),
+                         .layout = layout,
+                         .scheme = {},
+                         .hash = {},
+                         .keys = key_kind::bytes,
+                         .seed = 0},
                         1, 0);
   p.target_rate = *w.rate;
-  if (blocked) p.capacity = keys_within(p, *w.rate);
+  if (blocked)
+    p.capacity = keys_within(p, *w.rate);
   else {
     p.geometry.probes = 0;
     p.capacity = 0;
     p = roomiest(p, *w.rate, w.probes);
   }
-  if (p.capacity == 0) throw error(errc::invalid_argument, {"too small for a single key at this rate", "-m", "", "", ""});
+  if (p.capacity == 0)
+    throw error(errc::invalid_argument, {"too small for a single key at this rate", "-m", "", "", ""});
   return p;
 }
 
@@ -101,14 +110,16 @@ std::string advice(const std::vector<row>& rows) {
   if (!least.problem.empty()) return "No layout does this.";
   if (!block.problem.empty()) return "Take classic: split_block cannot do this.";
   if (block.rate() > 1.5 * least.rate() || least.p.capacity > block.p.capacity * 3 / 2) {
-    return "Take classic: in this size split_block is wrong more often; it touches one cache line a key, classic several.";
+    return "Take classic: in this size split_block is wrong more often; it touches one cache line a key, classic "
+           "several.";
   }
   const double more = block.bits_a_key() / least.bits_a_key() - 1;
   if (more > 0.4) {
-    return fmt::format("Take classic: split_block would need {:.0f} % more memory; it pays only where time matters more.",
-                       more * 100);
+    return fmt::format(
+        "Take classic: split_block would need {:.0f} % more memory; it pays only where time matters more.", more * 100);
   }
-  return fmt::format("Take split_block: one cache line a key, for {:.0f} % more memory than classic.", std::max(0.0, more * 100));
+  return fmt::format("Take split_block: one cache line a key, for {:.0f} % more memory than classic.",
+                     std::max(0.0, more * 100));
 }
 
 // A table cell padded to the right.
@@ -153,7 +164,7 @@ struct table_line {
   std::uint64_t keys;
 };
 
-constexpr table_line table_lines[] = {{1e-2, 1'000},    {1e-3, 1'000},     {1e-4, 1'000},     {1e-4, 10'000},
+constexpr table_line table_lines[] = {{1e-2, 1'000},   {1e-3, 1'000},     {1e-4, 1'000},     {1e-4, 10'000},
                                       {1e-4, 100'000}, {1e-4, 1'000'000}, {1e-5, 1'000'000}, {1e-6, 1'000'000}};
 
 // Thousands of bytes in KiB, millions in MB, as the table has been printed elsewhere.
@@ -170,10 +181,12 @@ void print_table(bool json, output& out) {
     const std::uint64_t bytes = bytes_for(bits);
     const double bytes_a_key = static_cast<double>(bits) / 8 / static_cast<double>(l.keys);
     if (json) {
-      lines.push_back({{"rate", l.rate}, {"keys", l.keys}, {"bits", bits}, {"bytes", bytes}, {"bytes_a_key", bytes_a_key}});
+      lines.push_back(
+          {{"rate", l.rate}, {"keys", l.keys}, {"bits", bits}, {"bytes", bytes}, {"bytes_a_key", bytes_a_key}});
     } else {
-      out.write(fmt::format("{} {} {} {}\n", cell(fmt::format("{:g} %", l.rate * 100), 10), cell(count_text(l.keys), 11),
-                            cell(table_size(bytes), 11), cell(fmt::format("{:.2f}", bytes_a_key), 12)));
+      out.write(fmt::format("{} {} {} {}\n", cell(fmt::format("{:g} %", l.rate * 100), 10),
+                            cell(count_text(l.keys), 11), cell(table_size(bytes), 11),
+                            cell(fmt::format("{:.2f}", bytes_a_key), 12)));
     }
   }
   if (json) out.write(nlohmann::ordered_json{{"table", lines}}.dump() + "\n");
@@ -191,8 +204,8 @@ exit_status plan(const plan_options& options) {
   const making_options& w = options.wanted;
   check_promise(w);
   if (w.capacity.has_value() + w.rate.has_value() + w.bits.has_value() != 2) {
-    throw error(errc::invalid_argument, {"a plan follows from two of keys, error rate and size", "plan", "two of -n, -p, -m",
-                                         "", "for example: bloomery plan -n 100M -p 1%"});
+    throw error(errc::invalid_argument, {"a plan follows from two of keys, error rate and size", "plan",
+                                         "two of -n, -p, -m", "", "for example: bloomery plan -n 100M -p 1%"});
   }
   std::vector<row> rows;
   for (const std::string_view layout : {split_block::name, classic::name}) {
@@ -208,8 +221,10 @@ exit_status plan(const plan_options& options) {
   if (std::all_of(rows.begin(), rows.end(), [](const row& r) { return !r.problem.empty(); })) {
     throw error(errc::invalid_argument, {"no layout does this: " + rows.back().problem, "plan", "", "", ""});
   }
-  if (options.json) out.write(as_json(rows).dump() + "\n");
-  else print_rows(rows, out);
+  if (options.json)
+    out.write(as_json(rows).dump() + "\n");
+  else
+    print_rows(rows, out);
   out.flush();
   return exit_status::found;
 }

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace bloomery::cli {
@@ -23,8 +24,10 @@ std::string printable(const std::string& text) {
   std::string shown;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) shown += fmt::format("\\x{:02X}", byte);
-    else shown += c;
+    if (byte < 0x20 || byte == 0x7F)
+      shown += fmt::format("\\x{:02X}", byte);
+    else
+      shown += c;
   }
   return shown;
 }
@@ -33,13 +36,15 @@ void say(const std::string& text) { std::fputs(("bloomery: " + printable(text) +
 
 void say_if_dirty(const std::string& path, const file_info& info) {
   if (info.clean) return;
-  say(path + ": note: not closed cleanly (a writer is at work, or was killed); its keys are all there, its count of keys "
-             "is estimated");
+  say(path +
+      ": note: not closed cleanly (a writer is at work, or was killed); its keys are all there, its count of keys "
+      "is estimated");
 }
 
 void wait_for_writer(const std::string& path) {
   if (stop_signal() != 0) throw interrupted();
-  say(path + ": waiting for another process that is writing it");
+  static bool said = false;
+  if (!std::exchange(said, true)) say(path + ": waiting for another process that is writing it");
 }
 
 std::string kind_text(const params& p) { return p.scheme.empty() ? p.layout : "scheme " + p.scheme; }
@@ -59,19 +64,20 @@ params params_for(const making_options& wanted, std::uint64_t capacity, double d
   p.seed = wanted.seed;
   p.capacity = capacity;
   if (!p.scheme.empty() && p.seed != 0) {
-    throw error(errc::invalid_argument, {"a scheme has hashes of its own", "--seed", "", "", "leave out --seed or --scheme"});
+    throw error(errc::invalid_argument,
+                {"a scheme has hashes of its own", "--seed", "", "", "leave out --seed or --scheme"});
   }
   if (!wanted.bits) {
     if (wanted.probes) {
-      throw error(errc::invalid_argument, {"a number of probes needs a number of bits here", "-k", "", "",
-                                           "add -m, or leave -k out"});
+      throw error(errc::invalid_argument,
+                  {"a number of probes needs a number of bits here", "-k", "", "", "add -m, or leave -k out"});
     }
     p.target_rate = wanted.rate.value_or(default_rate);
     return complete(p);
   }
   if (wanted.rate) {
-    throw error(errc::invalid_argument, {"size and error rate cannot both be chosen", "-m", "", "",
-                                         "give -m or -p; the other follows"});
+    throw error(errc::invalid_argument,
+                {"size and error rate cannot both be chosen", "-m", "", "", "give -m or -p; the other follows"});
   }
   if (p.layout.empty() && p.scheme.empty()) p.layout = "classic";
   p.geometry.bits = *wanted.bits;
@@ -98,8 +104,7 @@ void check_promise(const making_options& wanted) {
     throw error(errc::invalid_argument, {"a filter has at least one bit", "-m", "1 or more", "0", ""});
   }
   if (wanted.probes && (*wanted.probes == 0 || *wanted.probes > max_probes)) {
-    throw error(errc::invalid_argument,
-                {"probes of a filter", "-k", "1 to 255", std::to_string(*wanted.probes), ""});
+    throw error(errc::invalid_argument, {"probes of a filter", "-k", "1 to 255", std::to_string(*wanted.probes), ""});
   }
 }
 
@@ -109,7 +114,8 @@ void check_not_an_input(const std::string& path, const std::string& option, cons
   const std::vector<std::string> names = inputs.files.empty() ? std::vector<std::string>{"-"} : inputs.files;
   for (const std::string& name : names) {
     if (!std::filesystem::equivalent(path, name == "-" ? "/proc/self/fd/0" : name, none)) continue;
-    throw error(errc::invalid_argument, {"the output would replace the input " + path, option, "", "", "choose another name"});
+    throw error(errc::invalid_argument,
+                {"the output would replace the input " + path, option, "", "", "choose another name"});
   }
 }
 
@@ -131,9 +137,9 @@ double losses_between(const params& p, std::uint64_t from, std::uint64_t to) {
 }
 
 std::uint64_t distinct_keys(const params& p, std::uint64_t counted) {
-  // Of the keys that come when n are in, 1 - rate(n) are counted: walk up n until as many have been. Steps grow where few
-  // are counted, so that a filter which is nearly full takes a few hundred rates at most; rates of very many probes are
-  // slow, so there are fewer.
+  // Of the keys that come when n are in, 1 - rate(n) are counted: walk up n until as many have been. Steps grow where
+  // few are counted, so that a filter which is nearly full takes a few hundred rates at most; rates of very many probes
+  // are slow, so there are fewer.
   const int steps = p.geometry.probes > 64 ? 8 : 64;
   double keys = 0;
   double reached = 0;

@@ -20,7 +20,8 @@ void on_stop(int signal) {
 }
 
 void on_bus_error(int) {
-  static constexpr char text[] = "bloomery: a mapped filter file became shorter or unreadable; nothing more can be read\n";
+  static constexpr char text[] =
+      "bloomery: a mapped filter file became shorter or unreadable; nothing more can be read\n";
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, sizeof text - 1);
   _exit(2);
 }

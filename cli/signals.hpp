@@ -5,8 +5,9 @@
 
 namespace bloomery::cli {
 
-/// Takes over SIGINT, SIGTERM and SIGHUP; a second one ends the process at once. SIGPIPE and SIGXFSZ are ignored, so that
-/// writing fails with an error instead. A filter file that shrinks under its mapping ends the process with a message.
+/// Takes over SIGINT, SIGTERM and SIGHUP; a second one ends the process at once. SIGPIPE and SIGXFSZ are ignored, so
+/// that writing fails with an error instead. A filter file that shrinks under its mapping ends the process with a
+/// message.
 void install_signal_handlers();
 
 /// The signal that asked us to stop, or 0.
@@ -15,7 +16,8 @@ int stop_signal() noexcept;
 /// A descriptor that becomes readable when a signal asks us to stop, for poll().
 int stop_descriptor() noexcept;
 
-/// Ends the process by this signal, as the shell expects. Returns only if the signal is blocked or ignored by inheritance.
+/// Ends the process by this signal, as the shell expects. Returns only if the signal is blocked or ignored by
+/// inheritance.
 void die_of(int signal);
 
 /// Thrown where work that must be whole (a build) was asked to stop.

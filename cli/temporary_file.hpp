@@ -45,8 +45,8 @@ class temporary_file {
   int fd_ = -1;
   std::uint64_t size_ = 0;
   bool reading_ = false;
-  std::string gathered_;       // writing: bytes not yet written; reading: bytes read ahead
-  std::size_t taken_ = 0;      // reading: bytes of gathered_ given out
+  std::string gathered_;   // writing: bytes not yet written; reading: bytes read ahead
+  std::size_t taken_ = 0;  // reading: bytes of gathered_ given out
 };
 
 }  // namespace bloomery::cli

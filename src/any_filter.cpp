@@ -58,15 +58,15 @@ struct any_filter::body {
 
   void want(key_kind kind) const {
     if (parameters.keys == kind) return;
-    throw error(errc::incompatible, {"keys of another kind than the filter's", "", name_of(parameters.keys),
-                                     name_of(kind), ""});
+    throw error(errc::incompatible,
+                {"keys of another kind than the filter's", "", name_of(parameters.keys), name_of(kind), ""});
   }
 
   void want_writable() const {
     const auto* mapped = std::get_if<mapped_storage>(&storage);
     if (mapped == nullptr || mapped->writable()) return;
-    throw error(errc::not_permitted, {"the filter was opened for reading only", "", "", "",
-                                      "open it with access::read_write"});
+    throw error(errc::not_permitted,
+                {"the filter was opened for reading only", "", "", "", "open it with access::read_write"});
   }
 
   // Pages to be checksummed at close: those with a cell of a key that changed one.
@@ -183,7 +183,8 @@ void check_known(const params& p, const std::string& path) {
   try {
     complete(without_capacity);
   } catch (const error& e) {
-    throw error(errc::damaged, {"the header contradicts itself", path, e.text().expected, e.text().found, e.text().what});
+    throw error(errc::damaged,
+                {"the header contradicts itself", path, e.text().expected, e.text().found, e.text().what});
   }
 }
 

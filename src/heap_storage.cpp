@@ -71,8 +71,10 @@ heap_storage& heap_storage::operator=(heap_storage other) noexcept {
 
 heap_storage::~heap_storage() {
   if (data_ == nullptr) return;
-  if (size_ < huge_page) ::operator delete(data_, cache_line);
-  else munmap(data_, size_);
+  if (size_ < huge_page)
+    ::operator delete(data_, cache_line);
+  else
+    munmap(data_, size_);
 }
 
 }  // namespace bloomery

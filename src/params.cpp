@@ -50,8 +50,8 @@ void check_hash(const params& p) {
     throw error(errc::invalid_argument, {"this hash is for integer keys", p.hash, "", "", "use xxh3 for bytes"});
   }
   if (p.seed > row->most_seed) {
-    throw error(errc::invalid_argument, {"seed of " + p.hash, "seed", "at most " + std::to_string(row->most_seed),
-                                         std::to_string(p.seed), ""});
+    throw error(errc::invalid_argument,
+                {"seed of " + p.hash, "seed", "at most " + std::to_string(row->most_seed), std::to_string(p.seed), ""});
   }
 }
 

@@ -80,8 +80,10 @@ std::uint64_t smallest(std::uint64_t guess, std::uint64_t limit, Predicate holds
     while (above == 0) {
       if (below == limit) return limit + 1;
       const std::uint64_t next = limit - below > step ? below + step : limit;
-      if (holds(next)) above = next;
-      else below = next;
+      if (holds(next))
+        above = next;
+      else
+        below = next;
       step *= 2;
     }
   }

@@ -18,7 +18,7 @@ void cells_of(const geometry& g, key_hash hash, std::uint64_t* out) {
 
 template <layout L>
 constexpr layout_row row_of_layout() {
-  return {L::name,     L::geometry_for, L::check,          L::false_positive_rate, L::keys_from_zeros,
+  return {L::name,     L::geometry_for, L::check,    L::false_positive_rate, L::keys_from_zeros,
           cells_of<L>, insert_batch<L>, has_batch<L>};
 }
 

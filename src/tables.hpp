@@ -1,4 +1,5 @@
-// The tables from which any_filter chooses at run time: a row a layout, a row a hash. Schemes have theirs in scheme.hpp.
+// The tables from which any_filter chooses at run time: a row a layout, a row a hash. Schemes have theirs in
+// scheme.hpp.
 #pragma once
 
 #include <bloomery/geometry.hpp>

@@ -194,7 +194,7 @@ class LayoutBatch : public testing::Test {};
 
 struct layout_names {
   template <class Layout>
-  static std::string GetName(int) {
+  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
     return std::string(Layout::name);
   }
 };

@@ -134,7 +134,7 @@ using combinations =
 
 struct combination_names {
   template <class C>
-  static std::string GetName(int) {
+  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
     return std::string(std::is_same_v<typename C::key, std::uint64_t> ? "u64_" : "bytes_") +
            std::string(C::layout::name) + "_" + std::string(C::hash::name);
   }

@@ -1,4 +1,5 @@
-// any_filter: the same filter as filter<>, with layout or scheme, hash and keys chosen at run time, from params or a file.
+// any_filter: the same filter as filter<>, with layout or scheme, hash and keys chosen at run time, from params or a
+// file.
 //
 // Batches cost one indirect call. The same params give the same bytes as filter<>.
 #pragma once

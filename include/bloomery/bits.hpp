@@ -7,7 +7,9 @@
 namespace bloomery {
 
 /// Whether bit `x` is set.
-inline bool test_bit(const std::uint8_t* bytes, std::uint64_t x) noexcept { return (bytes[x >> 3] >> (x & 7) & 1) != 0; }
+inline bool test_bit(const std::uint8_t* bytes, std::uint64_t x) noexcept {
+  return (bytes[x >> 3] >> (x & 7) & 1) != 0;
+}
 
 /// Sets bit `x`; true if it was 0 before.
 inline bool set_bit(std::uint8_t* bytes, std::uint64_t x) noexcept {

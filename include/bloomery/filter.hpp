@@ -1,6 +1,8 @@
-// filter<>: a Bloom filter whose key, layout, hash and storage are known to the compiler. Calls on single keys are inlined.
+// filter<>: a Bloom filter whose key, layout, hash and storage are known to the compiler. Calls on single keys are
+// inlined.
 //
-// Where they are known at run time only (a command line, a file of unknown making), use any_filter: same bits, same file.
+// Where they are known at run time only (a command line, a file of unknown making), use any_filter: same bits, same
+// file.
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -25,8 +27,8 @@
 
 namespace bloomery {
 
-/// A set of keys that forgets which they were: may_contain() never wrongly says no, and wrongly says yes with a probability
-/// that false_positive_rate() knows exactly.
+/// A set of keys that forgets which they were: may_contain() never wrongly says no, and wrongly says yes with a
+/// probability that false_positive_rate() knows exactly.
 ///
 /// @tparam Key      std::string_view (any bytes) or std::uint64_t
 /// @tparam Layout   split_block (one cache line a key) or classic (least memory), or a type of your own
@@ -49,15 +51,17 @@ class filter {
   using key_type = Key;
 
   /// An empty filter that keeps `false_positive_rate` up to `capacity` keys.
-  /// @throws error  invalid_argument: capacity is 0, the rate is outside (0, 1); too_large: more than this machine's memory
-  filter(std::uint64_t capacity, double false_positive_rate, Hash hash = {})
-    requires std::same_as<Storage, heap_storage>
-      : filter(describe(Layout::geometry_for(capacity, false_positive_rate), capacity, false_positive_rate, hash), hash) {}
+  /// @throws error  invalid_argument: capacity is 0, the rate is outside (0, 1); too_large: more than this machine's
+  /// memory
+  filter(std::uint64_t capacity, double false_positive_rate,
+         Hash hash = {}) requires std::same_as<Storage, heap_storage>
+      : filter(describe(Layout::geometry_for(capacity, false_positive_rate), capacity, false_positive_rate, hash),
+               hash) {}
 
   /// An empty filter of a given geometry on the heap.
   /// @throws error  invalid_argument: not a geometry of this layout; too_large
-  explicit filter(const geometry& g, std::uint64_t capacity = 0, Hash hash = {})
-    requires std::same_as<Storage, heap_storage>
+  explicit filter(const geometry& g, std::uint64_t capacity = 0,
+                  Hash hash = {}) requires std::same_as<Storage, heap_storage>
       : filter(checked(describe(g, capacity, 0, hash)), hash) {}
 
   /// A filter in the given storage, whose bytes are taken as they are.
@@ -65,13 +69,11 @@ class filter {
   filter(const geometry& g, Storage bytes, std::uint64_t capacity = 0, Hash hash = {})
       : filter(checked(describe(g, capacity, 0, hash)), std::move(bytes), hash) {}
 
-  /// Opens a filter file in place. @throws error as mapped_storage::open; incompatible: the file has another layout, hash,
-  /// kind of keys or seed than this type
-  static filter open(const std::string& path, access mode = access::read_only, check what = check::header, Hash hash = {})
-    requires std::same_as<Storage, mapped_storage>
-  {
-    mapped_storage bytes =
-        mapped_storage::open(path, mode, what, {}, [&](const params& p) { matched(p, hash, path); });
+  /// Opens a filter file in place. @throws error as mapped_storage::open; incompatible: the file has another layout,
+  /// hash, kind of keys or seed than this type
+  static filter open(const std::string& path, access mode = access::read_only, check what = check::header,
+                     Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
+    mapped_storage bytes = mapped_storage::open(path, mode, what, {}, [&](const params& p) { matched(p, hash, path); });
     const file_info info = bytes.info();
     filter result(matched(info.parameters, hash, path), std::move(bytes), hash);
     if (!info.clean && mode == access::read_write) result.estimate_count();
@@ -80,17 +82,13 @@ class filter {
 
   /// Makes an empty filter file and opens it for writing. @throws error as mapped_storage::create
   static filter create(const std::string& path, const geometry& g, std::uint64_t capacity, Hash hash = {},
-                       bool reserve = true)
-    requires std::same_as<Storage, mapped_storage>
-  {
+                       bool reserve = true) requires std::same_as<Storage, mapped_storage> {
     const params p = checked(describe(g, capacity, 0, hash));
     return filter(p, mapped_storage::create(path, p, {}, reserve), hash);
   }
 
   /// Reads a filter file into the heap, every page checked. @throws error as load_file; incompatible as open()
-  static filter load(const std::string& path, Hash hash = {})
-    requires std::same_as<Storage, heap_storage>
-  {
+  static filter load(const std::string& path, Hash hash = {}) requires std::same_as<Storage, heap_storage> {
     loaded_file file = load_file(path);
     filter result(matched(file.info.parameters, hash, path), std::move(file.bytes), hash);
     if (!file.info.clean) result.estimate_count();
@@ -170,22 +168,18 @@ class filter {
   const params& parameters() const noexcept { return params_; }
   std::span<const std::uint8_t> bytes() const noexcept { return {storage_.data(), storage_.size()}; }
 
-  std::uint64_t capacity() const noexcept { return params_.capacity; }        ///< keys it was made for
-  std::uint64_t bit_size() const noexcept { return params_.geometry.bits; }   ///< bits
-  std::uint64_t byte_size() const noexcept { return storage_.size(); }        ///< bytes
+  std::uint64_t capacity() const noexcept { return params_.capacity; }       ///< keys it was made for
+  std::uint64_t bit_size() const noexcept { return params_.geometry.bits; }  ///< bits
+  std::uint64_t byte_size() const noexcept { return storage_.size(); }       ///< bytes
 
   /// Keys that were certainly new when they came; below the true number by the few that were not noticed.
   std::uint64_t size() const noexcept { return storage_.inserted(); }
 
   /// Share of bits set, 0 to 1. Reads all bits.
-  double fill_ratio() const noexcept {
-    return static_cast<double>(ones()) / static_cast<double>(bit_size());
-  }
+  double fill_ratio() const noexcept { return static_cast<double>(ones()) / static_cast<double>(bit_size()); }
 
   /// Distinct keys, estimated from the bits. Reads all bits. Infinity if all are set.
-  double approximate_size() const noexcept {
-    return Layout::keys_from_zeros(params_.geometry, bit_size() - ones());
-  }
+  double approximate_size() const noexcept { return Layout::keys_from_zeros(params_.geometry, bit_size() - ones()); }
 
   /// Exact rate once `keys` distinct keys are in.
   double false_positive_rate(std::uint64_t keys) const { return Layout::false_positive_rate(params_.geometry, keys); }
@@ -195,11 +189,7 @@ class filter {
 
   /// For mapped storage: writes checksums, count and clean mark, and unmaps; the filter is then as moved from.
   /// @throws error io
-  void close()
-    requires std::same_as<Storage, mapped_storage>
-  {
-    storage_.close();
-  }
+  void close() requires std::same_as<Storage, mapped_storage> { storage_.close(); }
 
  private:
   static constexpr std::size_t batch = 256;  // a multiple of 64: a batch fills whole words of the answer
@@ -228,7 +218,8 @@ class filter {
     params own = describe(file.geometry, file.capacity, file.target_rate, hash);
     const std::string reason = difference(file, own);
     if (!reason.empty()) {
-      throw error(errc::incompatible, {"the file is a filter of another kind than this program's", path, "", reason, ""});
+      throw error(errc::incompatible,
+                  {"the file is a filter of another kind than this program's", path, "", reason, ""});
     }
     Layout::check(own.geometry);
     return own;
@@ -237,9 +228,9 @@ class filter {
   filter(params p, Hash hash) : filter(p, Storage(bytes_for(p.geometry.bits)), hash) {}
   filter(params p, Storage bytes, Hash hash) : params_(std::move(p)), hash_(hash), storage_(std::move(bytes)) {
     if (storage_.size() != bytes_for(params_.geometry.bits)) {
-      throw error(errc::invalid_argument, {"bytes given to a filter", "storage",
-                                           std::to_string(bytes_for(params_.geometry.bits)) + " bytes",
-                                           std::to_string(storage_.size()), ""});
+      throw error(errc::invalid_argument,
+                  {"bytes given to a filter", "storage", std::to_string(bytes_for(params_.geometry.bits)) + " bytes",
+                   std::to_string(storage_.size()), ""});
     }
   }
 

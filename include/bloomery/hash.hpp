@@ -11,8 +11,8 @@ namespace bloomery {
 
 /// A hash of keys of type Key: a copyable function object with a name of 1 to 31 characters.
 ///
-/// A hash of your own is such a type, at namespace scope since a local class can have no static member. Give it a name that
-/// no one else has, and another name whenever its results change: a file made with it opens only with that name.
+/// A hash of your own is such a type, at namespace scope since a local class can have no static member. Give it a name
+/// that no one else has, and another name whenever its results change: a file made with it opens only with that name.
 ///
 ///     struct one_at_a_time {
 ///       static constexpr std::string_view name = "example.one-at-a-time/1";
@@ -48,8 +48,8 @@ constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
   return x ^ (x >> 27);
 }
 
-/// Hash of 64-bit integer keys, the default for them. Distinct keys never share a hash: lo = mix64(key ^ mix64(seed)) is a
-/// bijection, hi = mix64(lo + 2^64/phi) a second one. A seed is no secret.
+/// Hash of 64-bit integer keys, the default for them. Distinct keys never share a hash: lo = mix64(key ^ mix64(seed))
+/// is a bijection, hi = mix64(lo + 2^64/phi) a second one. A seed is no secret.
 struct mix {
   static constexpr std::string_view name = "mix";
   std::uint64_t seed = 0;

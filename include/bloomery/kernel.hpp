@@ -5,10 +5,11 @@
 
 namespace bloomery {
 
-/// The name of the kernels chosen for this CPU: "avx2" or "scalar". The environment variable BLOOMERY_KERNEL, read once, overrides
-/// the choice.
+/// The name of the kernels chosen for this CPU: "avx2" or "scalar". The environment variable BLOOMERY_KERNEL, read
+/// once, overrides the choice.
 ///
-/// @throws error invalid_argument: BLOOMERY_KERNEL names a kernel that this build or this CPU does not have. Programs that
+/// @throws error invalid_argument: BLOOMERY_KERNEL names a kernel that this build or this CPU does not have. Programs
+/// that
 ///         honour the variable call this at their start; a batch call that meets a wrong name ends the program.
 ///
 /// Example:

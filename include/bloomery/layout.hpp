@@ -1,7 +1,7 @@
 // What a layout is: the rule that gives a key its cells, and the exact mathematics that follow from the rule.
 //
-// A layout is one type. Its `cells` is the definition: everything else (batches, SIMD, Redis) is another spelling of it.
-// Read layouts/split_block.hpp first, then layouts/classic.hpp.
+// A layout is one type. Its `cells` is the definition: everything else (batches, SIMD, Redis) is another spelling of
+// it. Read layouts/split_block.hpp first, then layouts/classic.hpp.
 #pragma once
 
 #include <bloomery/bits.hpp>
@@ -57,12 +57,12 @@ bool has_cells(const std::uint8_t* bytes, const geometry& g, key_hash hash) noex
 
 /// A layout with batch kernels of its own; the others are served by the loops below.
 template <class L>
-concept layout_with_kernels =
-    layout<L> && requires(std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
-                          std::uint8_t* is_new, std::uint64_t* bitmap) {
-      L::insert_batch(bytes, g, hashes, is_new);
-      L::has_batch(bytes, g, hashes, bitmap);
-    };
+concept layout_with_kernels = layout<L> &&
+    requires(std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes, std::uint8_t* is_new,
+             std::uint64_t* bitmap) {
+  L::insert_batch(bytes, g, hashes, is_new);
+  L::has_batch(bytes, g, hashes, bitmap);
+};
 
 /// Inserts hashes one after another. is_new is null or takes a 1 (certainly new) or 0 for each.
 template <layout L>

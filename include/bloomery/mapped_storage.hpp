@@ -24,10 +24,10 @@ enum class check : std::uint8_t { header, payload };
 /// What a file's header says.
 struct file_info {
   params parameters;
-  std::uint64_t inserted = 0;   ///< keys that were certainly new when they came, as of the last clean close
-  bool clean = true;            ///< false: a writer has it open, or ended without closing it
-  bool slot_damaged = false;    ///< one of the two state slots is unreadable; the other one serves
-  std::string metadata;         ///< the user's own bytes
+  std::uint64_t inserted = 0;  ///< keys that were certainly new when they came, as of the last clean close
+  bool clean = true;           ///< false: a writer has it open, or ended without closing it
+  bool slot_damaged = false;   ///< one of the two state slots is unreadable; the other one serves
+  std::string metadata;        ///< the user's own bytes
   std::uint64_t file_bytes = 0;
 };
 
@@ -38,15 +38,15 @@ struct inspection {
   std::vector<std::string> problems;  ///< in words; also for a usable file: dirty, damaged pages
 };
 
-/// Looks at a file without trusting it. Never throws; problems are told in the result. With check::payload every page is
-/// read; the pages of a dirty file have no valid checksums and are not judged.
+/// Looks at a file without trusting it. Never throws; problems are told in the result. With check::payload every page
+/// is read; the pages of a dirty file have no valid checksums and are not judged.
 inspection inspect(const std::string& path, check what = check::header) noexcept;
 
 class mapped_storage {
  public:
   static constexpr bool tracks_changes = true;
 
-  /// Called when another process holds the write lock, before waiting for it; throw to give up.
+  /// Called many times a second while another process holds the write lock; throw to give up.
   using on_wait = std::function<void(const std::string& path)>;
 
   /// Called with what the header says, before anything is changed or marked; throw to refuse the file.
@@ -56,12 +56,12 @@ class mapped_storage {
   ///
   /// @param waiting  for read_write: what to do when another writer has the file; if empty, errc::locked is thrown
   /// @throws error  not_found, not_permitted, not_a_filter, wrong_version, damaged, locked, io
-  static mapped_storage open(const std::string& path, access mode, check what = check::header, const on_wait& waiting = {},
-                             const on_header& suits = {});
+  static mapped_storage open(const std::string& path, access mode, check what = check::header,
+                             const on_wait& waiting = {}, const on_header& suits = {});
 
-  /// Makes a new empty filter file, in place of any old one, and maps it for writing. The name appears only when the file
-  /// is whole. With `reserve`, disk space for all of it is taken at once; without, the file is sparse and a full disk
-  /// shows as SIGBUS.
+  /// Makes a new empty filter file, in place of any old one, and maps it for writing. The name appears only when the
+  /// file is whole. With `reserve`, disk space for all of it is taken at once; without, the file is sparse and a full
+  /// disk shows as SIGBUS.
   ///
   /// @throws error  invalid_argument, not_permitted, locked, io (disk full)
   static mapped_storage create(const std::string& path, const params& parameters, const std::string& metadata = {},
@@ -93,7 +93,8 @@ class mapped_storage {
   /// The same for all pages.
   void changed_all() noexcept;
 
-  /// Writes checksums, count and clean mark, syncs, unlocks and unmaps. Nothing for a read-only mapping but the unmapping.
+  /// Writes checksums, count and clean mark, syncs, unlocks and unmaps. Nothing for a read-only mapping but the
+  /// unmapping.
   ///
   /// @throws error io
   void close();
@@ -109,8 +110,8 @@ class mapped_storage {
   std::uint64_t* changed_pages_ = nullptr;
 };
 
-/// Writes a filter's bytes as a file: to a temporary beside it, synced, then renamed, so that `path` is always the old file
-/// or the new one. A file that another process is writing is not replaced.
+/// Writes a filter's bytes as a file: to a temporary beside it, synced, then renamed, so that `path` is always the old
+/// file or the new one. A file that another process is writing is not replaced.
 ///
 /// @throws error  invalid_argument (a name or metadata too long), not_permitted, locked, io
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,

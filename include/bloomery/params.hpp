@@ -10,31 +10,31 @@ namespace bloomery {
 
 /// What a key is. A filter of integers refuses strings and the other way round.
 enum class key_kind : std::uint32_t {
-  bytes = 0,   ///< any bytes, also none
-  u64le = 1,   ///< a 64-bit integer; as bytes, little-endian
+  bytes = 0,  ///< any bytes, also none
+  u64le = 1,  ///< a 64-bit integer; as bytes, little-endian
 };
 
 /// "bytes" or "u64".
 const char* name_of(key_kind kind) noexcept;
 
-/// The parameters of a filter. Two filters with equal layout or scheme, hash, keys, seed and geometry set the same bits for
-/// the same key, in memory, in a file and in every process.
+/// The parameters of a filter. Two filters with equal layout or scheme, hash, keys, seed and geometry set the same bits
+/// for the same key, in memory, in a file and in every process.
 struct params {
-  std::string layout = {};                     ///< "split_block" or "classic"; empty if a scheme is named
-  std::string scheme = {};                     ///< "guava", "pharo", "python" or "perl"; empty if a layout is named
-  std::string hash = {};                       ///< "xxh3", "mix", "murmur3" or the name of your own; empty with a scheme
+  std::string layout = {};  ///< "split_block" or "classic"; empty if a scheme is named
+  std::string scheme = {};  ///< "guava", "pharo", "python" or "perl"; empty if a layout is named
+  std::string hash = {};    ///< "xxh3", "mix", "murmur3" or the name of your own; empty with a scheme
   key_kind keys = key_kind::bytes;
-  std::uint64_t seed = 0;                 ///< of the hash; not a secret
-  bloomery::geometry geometry = {};            ///< bits and probes
-  std::uint64_t capacity = 0;             ///< n, the keys it was made for
-  double target_rate = 0;                 ///< p, promised at capacity
+  std::uint64_t seed = 0;            ///< of the hash; not a secret
+  bloomery::geometry geometry = {};  ///< bits and probes
+  std::uint64_t capacity = 0;        ///< n, the keys it was made for
+  double target_rate = 0;            ///< p, promised at capacity
 
   friend bool operator==(const params&, const params&) = default;
 };
 
-/// Fills in what was left empty: the layout (split_block for a rate of 1e-4 and above, else classic), the hash (xxh3 for
-/// bytes, mix for integers), the geometry (the smallest that keeps target_rate at capacity, exactly). With a geometry
-/// but no rate, target_rate becomes the exact rate at capacity.
+/// Fills in what was left empty: the layout (split_block for a rate of 1e-4 and above, else classic), the hash (xxh3
+/// for bytes, mix for integers), the geometry (the smallest that keeps target_rate at capacity, exactly). With a
+/// geometry but no rate, target_rate becomes the exact rate at capacity.
 ///
 /// @throws error  invalid_argument: a name that no table knows, a rate or capacity out of range, integer keys for a
 ///                scheme, a layout and a scheme at once; too_large: no geometry keeps the promise

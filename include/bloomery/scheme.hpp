@@ -1,7 +1,7 @@
 // Schemes: other systems' own ways from a key to bits, so that bloomery's bits equal theirs.
 //
-// They do not split into a hash and a layout: each is one function from the key's bytes to cells, with its own sizing rule.
-// They are here to be compatible; for a filter of your own choose a layout.
+// They do not split into a hash and a layout: each is one function from the key's bytes to cells, with its own sizing
+// rule. They are here to be compatible; for a filter of your own choose a layout.
 #pragma once
 
 #include <bloomery/geometry.hpp>
@@ -12,8 +12,9 @@
 
 namespace bloomery {
 
-/// One system's rule. Cells are numbered as everywhere in bloomery (byte x>>3, mask 1<<(x&7)); where the other system counts
-/// bits from the top of a byte or from 1, positions() has converted already, so the bytes in memory equal its bytes.
+/// One system's rule. Cells are numbered as everywhere in bloomery (byte x>>3, mask 1<<(x&7)); where the other system
+/// counts bits from the top of a byte or from 1, positions() has converted already, so the bytes in memory equal its
+/// bytes.
 struct scheme {
   std::string_view name;
   std::string_view origin;  ///< whose rule, in words

@@ -1,7 +1,7 @@
 // How large must a filter be? The rules that textbooks and other systems use, each under its own name.
 //
-// n keys, p the false-positive rate, m bits, k probes. A layout's own geometry_for() is exact and is what bloomery uses;
-// these are here to reproduce what others do.
+// n keys, p the false-positive rate, m bits, k probes. A layout's own geometry_for() is exact and is what bloomery
+// uses; these are here to reproduce what others do.
 #pragma once
 
 #include <bloomery/geometry.hpp>
@@ -50,8 +50,8 @@ geometry floor_round_geometry(std::uint64_t capacity, double false_positive_rate
 ///     assert((searched_geometry(1000, 0.01) == geometry{9593, 7}));
 geometry searched_geometry(std::uint64_t capacity, double false_positive_rate);
 
-/// Keys wrongly taken for present while `keys` distinct ones go in one after another: the rate integrated over the fill,
-/// sum of rate(i) for i = 0 .. keys - 1. This is what deduplication loses, far below keys * rate(keys).
+/// Keys wrongly taken for present while `keys` distinct ones go in one after another: the rate integrated over the
+/// fill, sum of rate(i) for i = 0 .. keys - 1. This is what deduplication loses, far below keys * rate(keys).
 ///
 /// @param rate  the layout's exact rate at a number of keys, non-decreasing
 ///

@@ -58,8 +58,8 @@ void put_name(std::span<std::uint8_t> bytes, std::size_t at, const std::string& 
   const bool readable =
       std::all_of(name.begin(), name.end(), [](char c) { return is_name_character(static_cast<std::uint8_t>(c)); });
   if (name.size() >= name_bytes || !readable) {
-    throw error(errc::invalid_argument,
-                {"a name in the header", "header", "at most 31 printable ASCII characters, none of them blank", name, ""});
+    throw error(errc::invalid_argument, {"a name in the header", "header",
+                                         "at most 31 printable ASCII characters, none of them blank", name, ""});
   }
   std::copy(name.begin(), name.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
 }
@@ -156,8 +156,7 @@ page encode(const params& parameters, const slot& s, const std::string& metadata
   put(bytes, at_capacity, parameters.capacity);
   put(bytes, at_target_rate, parameters.target_rate);
   put(bytes, at_metadata_bytes, static_cast<std::uint64_t>(metadata.size()));
-  put(bytes, at_metadata_checksum,
-      checksum({reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()}));
+  put(bytes, at_metadata_checksum, checksum({reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()}));
   put(bytes, at_file_bytes, extents_for(parameters.geometry.bits, metadata.size()).file_bytes);
   put(bytes, at_checksum, checksum(std::span(bytes).first(at_checksum)));
   const auto slot_image = encode(s);
@@ -170,8 +169,9 @@ page encode(const params& parameters, const slot& s, const std::string& metadata
 decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, const std::string& path) {
   const std::size_t seen = std::min(header.size(), magic.size());
   if (seen == 0 || !std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(seen), header.begin())) {
-    throw error(errc::not_a_filter, {"not a bloomery filter", path, "a file that starts with 89 'BLMR'",
-                                     file_bytes == 0 ? "an empty file" : "other bytes", "make one with 'bloomery build'"});
+    throw error(errc::not_a_filter,
+                {"not a bloomery filter", path, "a file that starts with 89 'BLMR'",
+                 file_bytes == 0 ? "an empty file" : "other bytes", "make one with 'bloomery build'"});
   }
   if (header.size() < header_bytes) {
     damaged(path, "file is cut short within its header", "4096 bytes of header", std::to_string(header.size()));
@@ -200,7 +200,8 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   d.metadata_checksum = get<std::uint64_t>(header, at_metadata_checksum);
   const auto metadata_bytes = get<std::uint64_t>(header, at_metadata_bytes);
 
-  if (get<std::uint32_t>(header, at_header_bytes) != header_bytes) damaged(path, "length of the header", "4096", "another");
+  if (get<std::uint32_t>(header, at_header_bytes) != header_bytes)
+    damaged(path, "length of the header", "4096", "another");
   if (p.layout.empty() == p.scheme.empty()) damaged(path, "header names", "a layout or a scheme", "both or none");
   if (p.scheme.empty() == p.hash.empty()) damaged(path, "header names", "a hash, unless there is a scheme", "other");
   if (kind > 1) damaged(path, "kind of keys", "0 or 1", std::to_string(kind));

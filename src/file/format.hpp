@@ -21,9 +21,9 @@ using page = std::array<std::uint8_t, page_bytes>;
 
 /// Where the parts of the file lie; all in bytes from its start.
 struct extents {
-  std::uint64_t payload_bytes = 0;   ///< bytes of the filter
-  std::uint64_t pages = 0;           ///< pages of the payload, the last one padded with zeros
-  std::uint64_t checksums_at = 0;    ///< one 8-byte XXH3-64 a page
+  std::uint64_t payload_bytes = 0;  ///< bytes of the filter
+  std::uint64_t pages = 0;          ///< pages of the payload, the last one padded with zeros
+  std::uint64_t checksums_at = 0;   ///< one 8-byte XXH3-64 a page
   std::uint64_t metadata_at = 0;
   std::uint64_t metadata_bytes = 0;
   std::uint64_t file_bytes = 0;
@@ -49,7 +49,7 @@ std::array<std::uint8_t, slot_bytes> encode(const slot& s);
 page encode(const params& parameters, const slot& s, const std::string& metadata);
 
 struct decoded {
-  file_info info;        ///< metadata is still to be read
+  file_info info;  ///< metadata is still to be read
   extents parts;
   slot current;
   std::size_t current_slot = 0;
@@ -63,8 +63,8 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
 /// XXH3-64 of some bytes: the checksum of header, slots and metadata.
 std::uint64_t checksum(std::span<const std::uint8_t> bytes) noexcept;
 
-/// Checksum of a page of the payload: its XXH3-64, xor that of a page of zeros. The table of an empty filter is then all
-/// zeros too, and both are holes in a sparse file.
+/// Checksum of a page of the payload: its XXH3-64, xor that of a page of zeros. The table of an empty filter is then
+/// all zeros too, and both are holes in a sparse file.
 std::uint64_t page_checksum(std::span<const std::uint8_t, page_bytes> bytes) noexcept;
 
 }  // namespace bloomery::format

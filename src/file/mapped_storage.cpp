@@ -5,14 +5,16 @@
 #include "file/format.hpp"
 #include "file/posix.hpp"
 
+#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <fcntl.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace bloomery {
@@ -64,8 +66,8 @@ posix::opened open_locked(const std::string& path, const mapped_storage::on_wait
         throw error(errc::locked, {"another process is writing this filter", path, "", "", "wait until it is done"});
       }
       waiting(path);
-      if (::flock(opened.file.get(), LOCK_EX) == 0) break;
-      if (errno != EINTR) posix::fail("lock", path);
+      // Not a flock that blocks: a signal just before it would be slept over.
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     if (!same_file(opened.file.get(), path)) continue;
     struct stat status {};
@@ -271,9 +273,9 @@ inspection inspect(const std::string& path, check what) noexcept {
     const header head = read_header(path, posix::open_regular(path, false));
     result.info = head.fields.info;
     result.usable = true;
-    if (result.info.slot_damaged) result.problems.push_back("one of the two state slots is unreadable");
+    if (result.info.slot_damaged) result.problems.emplace_back("one of the two state slots is unreadable");
     if (!result.info.clean) {
-      result.problems.push_back("not closed cleanly: the count of keys is out of date and pages cannot be checked");
+      result.problems.emplace_back("not closed cleanly: the count of keys is out of date and pages cannot be checked");
     } else if (what == check::payload) {
       const mapping map(head.file.get(), format::header_bytes + head.fields.parts.pages * page_bytes, false, path);
       const damage found = damaged_pages(head, map.at + format::header_bytes, path);

@@ -43,8 +43,8 @@ opened open_regular(const std::string& path, bool writable) {
   if (file && ::fstat(file.get(), &status) != 0) fail("look at", path);
   if (!file || !S_ISREG(status.st_mode)) {
     const bool directory = !file || S_ISDIR(status.st_mode);
-    throw error(errc::not_a_filter, {"not a bloomery filter", path, "a regular file",
-                                     directory ? "a directory" : "a device or pipe", ""});
+    throw error(errc::not_a_filter,
+                {"not a bloomery filter", path, "a regular file", directory ? "a directory" : "a device or pipe", ""});
   }
   return {std::move(file), static_cast<std::uint64_t>(status.st_size)};
 }

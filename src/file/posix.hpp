@@ -55,8 +55,8 @@ class replacement {
 
   int fd() const noexcept { return file_.get(); }
 
-  /// Syncs the file, gives it its name in place of the old one's, syncs the folder. The descriptor stays open and is given
-  /// to the caller.
+  /// Syncs the file, gives it its name in place of the old one's, syncs the folder. The descriptor stays open and is
+  /// given to the caller.
   descriptor publish();
 
  private:

@@ -1,7 +1,8 @@
 // What every split-block kernel offers, and the choice among them. Same contract and same bits for all.
 //
-// A block is eight little-endian 32-bit words; a key's block and its bit in each word follow from the 64-bit `lo` of its hash
-// (include/bloomery/layouts/split_block.hpp). Hashes come as pairs of 64-bit halves: lo of key i is hashes[2 * i].
+// A block is eight little-endian 32-bit words; a key's block and its bit in each word follow from the 64-bit `lo` of
+// its hash (include/bloomery/layouts/split_block.hpp). Hashes come as pairs of 64-bit halves: lo of key i is hashes[2 *
+// i].
 #pragma once
 
 #include <cstddef>

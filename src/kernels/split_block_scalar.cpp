@@ -39,7 +39,9 @@ bool has_one(const std::uint8_t* block, std::uint64_t lo) {
 
 void insert(std::uint8_t* bytes, std::uint64_t blocks, const std::uint64_t* hashes, std::size_t count,
             std::uint8_t* is_new) {
-  const auto fetch = [&](std::size_t i) { __builtin_prefetch(bytes + split_block_offset(hashes[2 * i], blocks), 1, 2); };
+  const auto fetch = [&](std::size_t i) {
+    __builtin_prefetch(bytes + split_block_offset(hashes[2 * i], blocks), 1, 2);
+  };
   for (std::size_t i = 0; i < split_block_in_flight && i < count; ++i) fetch(i);
   for (std::size_t i = 0; i < count; ++i) {
     if (i + split_block_in_flight < count) fetch(i + split_block_in_flight);
@@ -50,7 +52,9 @@ void insert(std::uint8_t* bytes, std::uint64_t blocks, const std::uint64_t* hash
 
 void has(const std::uint8_t* bytes, std::uint64_t blocks, const std::uint64_t* hashes, std::size_t count,
          std::uint64_t* bitmap) {
-  const auto fetch = [&](std::size_t i) { __builtin_prefetch(bytes + split_block_offset(hashes[2 * i], blocks), 0, 2); };
+  const auto fetch = [&](std::size_t i) {
+    __builtin_prefetch(bytes + split_block_offset(hashes[2 * i], blocks), 0, 2);
+  };
   for (std::size_t i = 0; i < split_block_in_flight && i < count; ++i) fetch(i);
   std::uint64_t answers = 0;
   for (std::size_t i = 0; i < count; ++i) {

@@ -34,8 +34,8 @@ std::uint32_t clamp_probes(double k, std::uint32_t most) {
 }  // namespace
 
 std::uint32_t classic::best_probes(std::uint64_t bits, std::uint64_t capacity) {
-  const double ideal = static_cast<double>(bits) / static_cast<double>(std::max<std::uint64_t>(capacity, 1)) *
-                       std::log(2.0);
+  const double ideal =
+      static_cast<double>(bits) / static_cast<double>(std::max<std::uint64_t>(capacity, 1)) * std::log(2.0);
   // In tiny filters the exact optimum lies below the textbook's m/n ln 2.
   std::uint32_t best = clamp_probes(std::floor(ideal) + 1, most_chosen_probes);
   long double lowest = rates::classic(bits, best, capacity);
@@ -62,8 +62,10 @@ geometry classic::geometry_for(std::uint64_t capacity, double false_positive_rat
     const std::uint64_t bits = rates::smallest(static_cast<std::uint64_t>(guess) + 1, most_bits,
                                                [&](std::uint64_t m) { return rate(m, k, capacity) <= p; });
     if (bits > most_bits) continue;
-    if (bits <= best.bits) best = {bits, k};
-    else if (k < ideal) break;
+    if (bits <= best.bits)
+      best = {bits, k};
+    else if (k < ideal)
+      break;
   }
   if (best.probes == 0) {
     throw error(errc::too_large, {"no classic filter keeps this promise", "rate",

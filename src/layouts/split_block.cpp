@@ -49,25 +49,25 @@ geometry split_block::geometry_for(std::uint64_t capacity, double false_positive
   const std::uint64_t blocks = rates::smallest(static_cast<std::uint64_t>(guess), max_blocks,
                                                [&](std::uint64_t b) { return rate(b, capacity) <= p; });
   if (blocks > max_blocks) {
-    throw error(errc::too_large, {"a split_block filter cannot keep this promise", "layout",
-                                  "at most 2^32 blocks of 256 bits", std::to_string(capacity) + " keys at " +
-                                  std::to_string(p), "use the classic layout"});
+    throw error(errc::too_large,
+                {"a split_block filter cannot keep this promise", "layout", "at most 2^32 blocks of 256 bits",
+                 std::to_string(capacity) + " keys at " + std::to_string(p), "use the classic layout"});
   }
   return {blocks * block_bits, lanes};
 }
 
 void split_block::check(const geometry& g) {
   if (g.bits == 0 || g.bits % block_bits != 0) {
-    throw error(errc::invalid_argument, {"bits of a split_block filter", "geometry", "a multiple of 256, not 0",
-                                         std::to_string(g.bits), ""});
+    throw error(errc::invalid_argument,
+                {"bits of a split_block filter", "geometry", "a multiple of 256, not 0", std::to_string(g.bits), ""});
   }
   if (g.bits / block_bits > max_blocks) {
     throw error(errc::too_large, {"bits of a split_block filter", "geometry", "at most 2^40", std::to_string(g.bits),
                                   "use the classic layout"});
   }
   if (g.probes != lanes) {
-    throw error(errc::invalid_argument, {"probes of a split_block filter", "geometry", "8", std::to_string(g.probes),
-                                         ""});
+    throw error(errc::invalid_argument,
+                {"probes of a split_block filter", "geometry", "8", std::to_string(g.probes), ""});
   }
 }
 
@@ -78,7 +78,8 @@ double split_block::false_positive_rate(const geometry& g, std::uint64_t keys) {
 double split_block::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
   if (zeros == 0) return std::numeric_limits<double>::infinity();
   const auto m = static_cast<long double>(g.bits);
-  return static_cast<double>(std::log(static_cast<long double>(zeros) / m) / std::log1p(-static_cast<long double>(lanes) / m));
+  return static_cast<double>(std::log(static_cast<long double>(zeros) / m) /
+                             std::log1p(-static_cast<long double>(lanes) / m));
 }
 
 void split_block::insert_batch(std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,

@@ -53,7 +53,8 @@ class BadNumbers(CommandTest):
 
 class BadWords(CommandTest):
     def test_a_mistyped_command_suggests_the_right_one(self) -> None:
-        for typed, meant in ("chekc", "check"), ("biuld", "build"), ("dedupe", "dedup"), ("ad", "add"), ("inof", "info"), ("paln", "plan"):
+        mistyped = {"chekc": "check", "biuld": "build", "dedupe": "dedup", "ad": "add", "inof": "info", "paln": "plan"}
+        for typed, meant in mistyped.items():
             self.refused(typed, "x", says=f"did you mean 'bloomery {meant}'")
 
     def test_a_word_that_is_like_no_command_gets_the_list(self) -> None:
@@ -62,7 +63,7 @@ class BadWords(CommandTest):
 
     def test_unknown_options_point_to_the_help_of_the_command(self) -> None:
         for command in COMMANDS:
-            self.refused(command, "--frobnicate", says=f"--frobnicate.*bloomery {command} --help|required.*bloomery {command} --help")
+            self.refused(command, "--frobnicate", says=f"(--frobnicate|required).*bloomery {command} --help")
         self.refused("--frobnicate", says="bloomery --help")
 
     def test_help_and_version_go_to_standard_output(self) -> None:
@@ -130,7 +131,7 @@ class BadFiles(CommandTest):
 
     def test_a_file_cut_short_anywhere_is_refused_and_left_alone(self) -> None:
         size = len(self.whole)
-        for length in {1, 7, 8, 100, 503, 511, 575, 4095, 4096, 4097, PAYLOAD_AT + 4096, size - 5, size - 1, *range(0, size, 501)}:
+        for length in {1, 7, 8, 503, 511, 575, 4095, 4096, 4097, PAYLOAD_AT + 4096, size - 1, *range(0, size, 501)}:
             self.write("cut", self.whole[:length])
             for command in ["info"], ["check"], ["add"], ["dedup", "-q", "--state"]:
                 self.refused(*command, "cut", stdin=b"key-1\n")

@@ -97,7 +97,8 @@ class Plan(CommandTest):
             self.assertEqual(rows("1M", p), usual, p)
 
     def test_sizes_are_bits_or_bytes_by_their_unit(self) -> None:
-        for size, bits in ("64KiB", 64 * 1024 * 8), ("64kB", 512_000), ("8Mbit", 8_000_000), ("512000", 512_000), ("1MB", 8_000_000):
+        sizes = {"64KiB": 64 * 1024 * 8, "64kB": 512_000, "8Mbit": 8_000_000, "512000": 512_000, "1MB": 8_000_000}
+        for size, bits in sizes.items():
             self.assertEqual(self.plan("-n", 1000, "-m", size)[1]["bits"], bits, size)
 
     def test_the_table_has_the_right_figures(self) -> None:

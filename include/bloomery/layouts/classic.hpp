@@ -3,9 +3,9 @@
 //   x = lo
 //   k times:  cell = hi64(x * m);  x = x * 0xD1342543DE82EF95 + hi  (mod 2^64)
 //
-// The cell is x scaled to 0 .. m-1. Each probe is a fresh remix of all 128 bits: stepping by a constant (double hashing)
-// keeps a floor of about 6n/m^2 under the rate, five times the promise at m = 1021 and k = 14.
-// [Multiplier: Steele & Vigna, "Computationally easy, spectrally good multipliers", 2021]
+// The cell is x scaled to 0 .. m-1. Each probe is a fresh remix of all 128 bits: stepping by a constant (double
+// hashing) keeps a floor of about 6n/m^2 under the rate, five times the promise at m = 1021 and k = 14. [Multiplier:
+// Steele & Vigna, "Computationally easy, spectrally good multipliers", 2021]
 #pragma once
 
 #include <bloomery/layout.hpp>
