@@ -19,7 +19,8 @@
 namespace bloomery::cli {
 
 exit_status add(const add_options& options) {
-  any_filter filter = any_filter::open(options.filter, access::read_write, check::header, wait_for_writer);
+  check_not_an_input(options.filter, "add", options.inputs);
+  any_filter filter = any_filter::open(options.filter, access::read_write, check::payload, wait_for_writer);
   const params parameters = filter.parameters();
   const bool quiet = options.common.quiet;
   if (!quiet) say_if_dirty(options.filter, *filter.opened_from());
@@ -37,20 +38,20 @@ exit_status add(const add_options& options) {
           warned = true;
           say(fmt::format(
               "{}: warning: more keys than the {} it was made for; error now {} instead of {}; build a larger one",
-              options.filter, count_text(filter.capacity()), rate_text(rate_now(filter)),
+              options.filter, count_text(filter.capacity()), rate_text(filter.false_positive_rate()),
               rate_text(parameters.target_rate)));
         }
         return true;
       });
   const std::uint64_t all = filter.size();
-  const double rate = rate_now(filter);
+  const double rate = filter.false_positive_rate();
   filter.close();  // throws if the disk will not have it: nothing is reported that is not there
   if (options.common.json) {
     const nlohmann::ordered_json result = {
         {"filter", options.filter}, {"keys", keys}, {"new", fresh}, {"size", all}, {"rate", rate},
         {"complete", finished}};
     output out(STDOUT_FILENO, "standard output");
-    out.write(result.dump() + "\n");
+    out.write(json_line(result));
     out.flush();
   } else if (!quiet) {
     say(fmt::format("{}: {}{} read, {} new, {} in all, error now {}", options.filter, finished ? "" : "interrupted: ",

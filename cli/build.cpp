@@ -30,6 +30,8 @@ constexpr double default_rate = 0.01;
 
 // Better now than after an hour of reading.
 void check_room(const std::string& path, std::uint64_t bytes) {
+  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
+    return;  // a pipe has no room to run out of
   const std::string parent = std::filesystem::path(path).parent_path().string();
   struct statvfs status {};
   if (::statvfs(parent.empty() ? "." : parent.c_str(), &status) != 0) return;  // saving will say what is wrong
@@ -110,7 +112,7 @@ exit_status build(const build_options& options) {
   built b = build_from(options);
   b.filter.save(options.filter, options.note);
   const params& p = b.filter.parameters();
-  const double rate = rate_now(b.filter);
+  const double rate = b.filter.false_positive_rate();
   if (b.filter.size() > p.capacity) {
     say(fmt::format("{}: warning: more keys than the {} it was made for; error now {} instead of {}; give a larger -n",
                     options.filter, count_text(p.capacity), rate_text(rate), rate_text(p.target_rate)));
@@ -124,7 +126,7 @@ exit_status build(const build_options& options) {
                                            {"target_rate", p.target_rate},
                                            {"rate", rate}};
     output out(STDOUT_FILENO, "standard output");
-    out.write(result.dump() + "\n");
+    out.write(json_line(result));
     out.flush();
   } else if (!options.common.quiet) {
     say(fmt::format("{}: {}, {}; made for {}", options.filter, counted(b.keys, "line"), counted(b.filter.size(), "key"),

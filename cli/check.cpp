@@ -15,6 +15,7 @@
 namespace bloomery::cli {
 
 exit_status check(const check_options& options) {
+  check_output(options.inputs, options.filter);
   const any_filter filter = any_filter::open(options.filter);
   if (!options.common.quiet) say_if_dirty(options.filter, *filter.opened_from());
   output out(STDOUT_FILENO, "standard output");
@@ -41,7 +42,7 @@ exit_status check(const check_options& options) {
   if (options.common.json && !options.common.quiet) {
     const nlohmann::ordered_json result = {
         {"filter", options.filter}, {"keys", keys}, {options.invert ? "absent" : "maybe_present", selected}};
-    out.write(result.dump() + "\n");
+    out.write(json_line(result));
   } else if (options.count && !options.common.quiet) {
     out.write(fmt::format("{}\n", selected));
   }

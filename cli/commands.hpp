@@ -9,6 +9,8 @@
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -98,6 +100,9 @@ std::string printable(const std::string& text);
 /// A line on stderr, printable: "bloomery: ...".
 void say(const std::string& text);
 
+/// A JSON object as one line. Names are anyone's bytes: what is no UTF-8 is shown as U+FFFD.
+std::string json_line(const nlohmann::ordered_json& object);
+
 /// Complains on stderr if the file was not closed cleanly.
 void say_if_dirty(const std::string& path, const file_info& info);
 
@@ -123,12 +128,12 @@ temporary_file spool_text(const input_options& inputs);
 /// Refuses to write over an input, which would be lost. @throws error invalid_argument
 void check_not_an_input(const std::string& path, const std::string& option, const input_options& inputs);
 
-/// Distinct keys that left `counted` certainly new ones behind: the count leaves out those that came as false
-/// positives.
-std::uint64_t distinct_keys(const params& p, std::uint64_t counted);
+/// Refuses standard output that is an input or the filter's own file: it would be read back, or destroyed.
+/// @throws error invalid_argument
+void check_output(const input_options& inputs, const std::string& filter);
 
-/// The error rate at the keys that a filter really holds, not only those it counted.
-double rate_now(const any_filter& filter);
+/// bloomery::distinct_keys for a filter of these params.
+std::uint64_t distinct_keys(const params& p, std::uint64_t counted);
 
 /// Keys wrongly taken for seen while a filter goes from `from` to `to` distinct keys.
 double losses_between(const params& p, std::uint64_t from, std::uint64_t to);

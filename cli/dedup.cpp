@@ -213,12 +213,22 @@ bool asks_for_another(const dedup_options& options, const params& p) {
          (w.seed != 0 && w.seed != p.seed);
 }
 
-any_filter open_state(const dedup_options& options) {
-  if (!std::filesystem::exists(options.state)) {
-    const params p = params_of(options, lines_to_expect(options));
-    return any_filter::create(options.state, p);
+// Makes the state file, unless another process was quicker: then that one is gone on with.
+any_filter make_or_open_state(const dedup_options& options) {
+  for (std::error_code unknown; !std::filesystem::exists(options.state, unknown) && !unknown;) {
+    try {
+      const params p = params_of(options, lines_to_expect(options));
+      return any_filter::create(options.state, p, "", {.reserve = true, .replace = false});
+    } catch (const error& e) {
+      if (e.code() != errc::already_exists) throw;
+    }
   }
-  any_filter filter = any_filter::open(options.state, access::read_write, check::header, wait_for_writer);
+  return any_filter::open(options.state, access::read_write, check::payload, wait_for_writer);
+}
+
+any_filter open_state(const dedup_options& options) {
+  any_filter filter = make_or_open_state(options);
+  if (filter.opened_from() == nullptr) return filter;
   if (!options.common.quiet) say_if_dirty(options.state, *filter.opened_from());
   if (asks_for_another(options, filter.parameters()) && !options.common.quiet) {
     say(fmt::format("{}: note: it stays as it was made, for {}; remove it to start another", options.state,
@@ -236,36 +246,51 @@ std::string losses_text(double lines) {
 }
 
 void say_before(const dedup_options& options, const params& p, std::uint64_t already, double expected) {
-  if (options.common.quiet) return;
+  if (options.common.quiet || options.common.json) return;
   const std::string so_far = already == 0 ? "" : fmt::format(", {} of them taken", count_text(already));
   say(fmt::format("{}{}; {}", size_text(p), so_far,
                   options.exact ? "suspects are looked at again, nothing is lost"
                                 : fmt::format("expects to drop {} distinct lines wrongly while it fills up",
                                               losses_text(expected))));
+  if (already < p.capacity || already == 0) return;
+  say(fmt::format(
+      "warning: it is full, error now {}: new lines will be dropped wrongly at this rate and more; start another, "
+      "with a larger -n",
+      rate_text(false_positive_rate(p, distinct_keys(p, already)))));
 }
 
 void say_after(const dedup_options& options, const dedup_result& r) {
   const std::uint64_t dropped = r.lines_in - r.lines_out;
+  // Past half, hardly any line is certainly new, and the few that are tell nothing of the others.
+  const bool known = options.exact || r.rate <= 0.5;
+  const double losses = std::min(r.expected_losses, static_cast<double>(dropped));
   if (options.common.json) {
-    const nlohmann::ordered_json result = {{"lines_in", r.lines_in}, {"lines_out", r.lines_out},
-                                           {"dropped", dropped},     {"expected_wrongly_dropped", r.expected_losses},
-                                           {"rate", r.rate},         {"rescued", r.rescued},
-                                           {"exact", options.exact}, {"complete", r.finished}};
-    std::fputs((result.dump() + "\n").c_str(), stderr);
+    const nlohmann::ordered_json expected = known ? nlohmann::ordered_json(losses) : nlohmann::ordered_json(nullptr);
+    std::fputs(json_line({{"lines_in", r.lines_in},
+                          {"lines_out", r.lines_out},
+                          {"dropped", dropped},
+                          {"expected_wrongly_dropped", expected},
+                          {"rate", r.rate},
+                          {"rescued", r.rescued},
+                          {"exact", options.exact},
+                          {"complete", r.finished}})
+                   .c_str(),
+               stderr);
     return;
   }
   if (options.common.quiet) return;
-  // Past half, hardly any line is certainly new, and what their number says of the others is a lower bound.
-  const char* bound = r.rate > 0.5 ? "at least " : "";
-  const std::string share =
-      r.lines_out == 0
-          ? ""
-          : fmt::format(" ({} of the distinct)",
-                        share_text(r.expected_losses, static_cast<double>(r.lines_out) + r.expected_losses));
-  const std::string lost =
-      options.exact
-          ? fmt::format("none wrongly; {} of the filter kept", counted(r.rescued, "false alarm"))
-          : fmt::format("expected wrongly dropped: {}{} lines{}", bound, losses_text(r.expected_losses), share);
+  std::string lost;
+  if (options.exact) {
+    lost = fmt::format("none wrongly; {} of the filter kept", counted(r.rescued, "false alarm"));
+  } else if (known) {
+    const double distinct = static_cast<double>(r.lines_out) + losses;
+    const std::string share =
+        r.lines_out == 0 ? "" : fmt::format(" ({} of the distinct)", share_text(losses, distinct));
+    lost = fmt::format("expected wrongly dropped: {} lines{}", losses_text(losses), share);
+  } else {
+    lost = fmt::format("how many wrongly is unknown: the filter is far too small, error now {}; give a larger -n",
+                       rate_text(r.rate));
+  }
   say(fmt::format("{}{} in, {} out, {} dropped; {}", r.finished ? "" : "interrupted: ", counted(r.lines_in, "line"),
                   count_text(r.lines_out), count_text(dropped), lost));
 }
@@ -336,10 +361,12 @@ exit_status dedup(const dedup_options& options) {
   { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
   check_not_an_input(options.suspects, "--suspects", options.inputs);
   check_not_an_input(options.state, "--state", options.inputs);
-  if (!options.suspects.empty() && options.suspects == options.state) {
+  const auto named = [](const std::string& path) { return std::filesystem::weakly_canonical(path); };
+  if (!options.suspects.empty() && !options.state.empty() && named(options.suspects) == named(options.state)) {
     throw error(errc::invalid_argument,
                 {"the state would be overwritten", "--suspects", "", "", "choose another name"});
   }
+  check_output(options.inputs, options.state);
   output out(STDOUT_FILENO, "standard output");
   std::unique_ptr<output_file> suspects;
   if (!options.suspects.empty()) suspects = std::make_unique<output_file>(options.suspects);

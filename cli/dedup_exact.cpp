@@ -12,12 +12,12 @@
 
 #include "numbers.hpp"
 #include "signals.hpp"
+#include "system_error.hpp"
 #include "temporary_file.hpp"
 
 #include <bloomery/error.hpp>
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <memory_resource>
@@ -48,14 +48,9 @@ params suspects_params(const params& p, std::uint64_t lines) {
 }
 
 std::uint64_t shares_for(std::uint64_t bytes, std::uint64_t lines) {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &files);
-    ::getrlimit(RLIMIT_NOFILE, &files);
-  }
+  const std::uint64_t files = allow_many_files();
   constexpr std::uint64_t others = 64;  // standard streams, inputs, the process's own
-  const std::uint64_t allowed = files.rlim_cur > 2 * others ? files.rlim_cur - others : others;
+  const std::uint64_t allowed = files > 2 * others ? files - others : others;
   return std::min({(bytes + lines * memory_a_key) / share_memory + 1, most_shares, allowed});
 }
 
@@ -81,6 +76,12 @@ class exact_dedup {
   pass_options pass(const char* verb, const output* watched = nullptr) const {
     const bool visible = watched != nullptr && watched->watched();
     return {options_.common.threads, options_.common.progress && !options_.common.quiet && !visible, verb};
+  }
+
+  error changed_input(std::uint64_t lines) const {
+    return {errc::io,
+            {"the input changed while it was read", "input", counted(lines_, "line"),
+             counted(lines, "line") + " or more", "run again when nobody writes to it"}};
   }
 
   void find_suspects(output* suspects) {
@@ -125,10 +126,7 @@ class exact_dedup {
           return true;
         });
     if (!whole) throw interrupted();
-    if (line != lines_) {
-      throw error(errc::io, {"the input changed while it was read", "input", count_text(lines_) + " lines",
-                             count_text(line), "run again when nobody writes to it"});
-    }
+    if (line != lines_) throw changed_input(line);
   }
 
   void settle(temporary_file& share) {
@@ -161,8 +159,8 @@ class exact_dedup {
     for (chunk piece; source.next(piece);) {
       cut_lines(piece.text(), inputs_.line_end(), lines);
       for (const std::string_view line : lines) {
+        if (result.lines_in == lines_) throw changed_input(lines_ + 1);
         const std::uint64_t number = result.lines_in++;
-        if (number >= lines_) break;  // lines that were appended since
         if ((dropped_[number / 64] >> (number % 64) & 1) != 0) continue;
         kept.add(line);
         ++result.lines_out;
@@ -171,9 +169,10 @@ class exact_dedup {
       if (bar.due()) bar.show({result.lines_in, source.bytes_read(), source.bytes_total()});
     }
     out.flush();
-    result.rescued = suspects_ - dropped_lines_;
-    result.rate = rate_now(filter_);
     result.finished = stop_signal() == 0;
+    if (result.finished && result.lines_in < lines_) throw changed_input(result.lines_in);
+    result.rescued = suspects_ - dropped_lines_;
+    result.rate = filter_.false_positive_rate();
     return result;
   }
 

@@ -2,6 +2,7 @@
 
 #include "hash_set.hpp"
 #include "signals.hpp"
+#include "system_error.hpp"
 
 namespace bloomery::cli {
 namespace {
@@ -10,7 +11,10 @@ constexpr std::uint64_t share_count = 256;
 
 }  // namespace
 
-hash_spool::hash_spool() : shares_(share_count) {}
+hash_spool::hash_spool() {
+  allow_many_files();
+  for (std::uint64_t i = 0; i < share_count; ++i) shares_.emplace_back();
+}
 
 void hash_spool::append(std::span<const key_hash> hashes) {
   for (const key_hash& hash : hashes) {

@@ -35,8 +35,9 @@ exit_status info(const info_options& options) {
   const double fill = filter.fill_ratio();
   const double estimate = filter.approximate_size();
   std::uint64_t keys = distinct_keys(p, file.inserted);
-  // The count of a writer that was killed is out of date; the bits are not.
-  if (!file.clean) keys = std::max(keys, static_cast<std::uint64_t>(std::llround(std::min(estimate, 0x1p62))));
+  // The count of a writer that was killed is out of date, and far past capacity hardly a key is counted; the bits know more.
+  if (!file.clean || fill > 0.75)
+    keys = std::max(keys, static_cast<std::uint64_t>(std::llround(std::min(estimate, 0x1p62))));
   const double rate_now = filter.false_positive_rate(keys);
   const std::uint64_t limit = keys_within(p, p.target_rate);
   const std::uint64_t left = limit > keys ? limit - keys : 0;
@@ -63,8 +64,7 @@ exit_status info(const info_options& options) {
                                      {"clean", file.clean},
                                      {"note", file.metadata}};
     if (options.check_pages) result["problems"] = pages.problems;
-    // Notes are anyone's bytes: what is no UTF-8 is shown as such.
-    out.write(result.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    out.write(json_line(result));
   } else {
     const auto line = [&](const char* name, const std::string& value) {
       out.write(fmt::format("{:<14}{}\n", name, value));

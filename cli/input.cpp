@@ -1,6 +1,7 @@
 #include "input.hpp"
 
 #include "signals.hpp"
+#include "system_error.hpp"
 
 #include <bloomery/error.hpp>
 
@@ -27,18 +28,13 @@ const std::string standard_input = "-";
 
 std::string shown(const std::string& name) { return name == standard_input ? "standard input" : name; }
 
-[[noreturn]] void fail(const std::string& verb, const std::string& name) {
-  const errc code = errno == ENOENT ? errc::not_found : errno == EACCES ? errc::not_permitted : errc::io;
-  throw error(code, {"cannot " + verb + ": " + std::strerror(errno), shown(name), "", "", ""});
-}
-
 // The bytes of a descriptor as they are.
 class plain_source final : public byte_source {
  public:
   plain_source(const std::string& name, std::atomic<std::uint64_t>& bytes_read, int cancelled)
       : name_(name), bytes_read_(bytes_read), cancelled_(cancelled), owned_(name != standard_input) {
-    fd_ = owned_ ? ::open(name.c_str(), O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
-    if (fd_ < 0) fail("open", name);
+    fd_ = owned_ ? ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK) : STDIN_FILENO;
+    if (fd_ < 0) fail("open", shown(name));
     struct stat status {};
     regular_ = ::fstat(fd_, &status) == 0 && S_ISREG(status.st_mode);
     if (regular_) ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -60,7 +56,7 @@ class plain_source final : public byte_source {
       if (!wait()) return 0;
       const ssize_t got = ::read(fd_, to.data(), to.size());
       if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (got < 0) fail("read", name_);
+      if (got < 0) fail("read", shown(name_));
       bytes_read_.fetch_add(static_cast<std::uint64_t>(got), std::memory_order_relaxed);
       return static_cast<std::size_t>(got);
     }
@@ -191,6 +187,16 @@ std::unique_ptr<byte_source> open_source(const std::string& name, std::atomic<st
   auto plain = std::make_unique<plain_source>(name, bytes_read, cancelled);
   if (plain->starts_with("\x1F\x8B")) return std::make_unique<gzip_source>(name, std::move(plain));
   if (plain->starts_with("\x28\xB5\x2F\xFD")) return std::make_unique<zstd_source>(name, std::move(plain));
+  for (const auto& [magic, tool] : {std::pair{std::string_view("\xFD"
+                                                               "7zXZ\0",
+                                                               6),
+                                              "xzcat"},
+                                    std::pair{std::string_view("BZh91AY&SY"), "bzcat"}}) {
+    if (!plain->starts_with(magic)) continue;
+    throw error(errc::invalid_argument,
+                {"this kind of compression is not read", shown(name), "plain text, gzip or zstd", "",
+                 std::string("unpack it: ") + tool + " FILE | bloomery ..."});
+  }
   return plain;
 }
 
@@ -223,8 +229,8 @@ std::uint64_t count_of(std::string_view text, char wanted) {
 
 void check(const input_options& options) {
   if (options.delimiter.size() > 1) {
-    throw error(errc::invalid_argument,
-                {"cannot separate fields by this", "-d", "one character", "'" + options.delimiter + "'", ""});
+    throw error(errc::invalid_argument, {"cannot separate fields by this", "-d", "one character",
+                                         "'" + options.delimiter + "'", "for a TAB leave -d out"});
   }
   if (!options.delimiter.empty() && options.field == 0) {
     throw error(errc::invalid_argument,
@@ -238,16 +244,16 @@ void check(const input_options& options) {
 reader::reader(const input_options& options) : options_(options), names_(names_of(options)) {
   bool all_regular = true;
   for (const std::string& name : names_) {
-    if (name != standard_input && ::access(name.c_str(), R_OK) != 0) fail("read", name);
+    if (name != standard_input && ::access(name.c_str(), R_OK) != 0) fail("read", shown(name));
     struct stat status {};
     if (name != standard_input && ::stat(name.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
       errno = EISDIR;
-      fail("read", name);
+      fail("read", shown(name));
     }
     all_regular &= is_regular(name, &bytes_total_);
   }
   if (!all_regular) bytes_total_ = 0;
-  if (::pipe2(cancel_, O_CLOEXEC | O_NONBLOCK) != 0) fail("watch", names_.front());
+  if (::pipe2(cancel_, O_CLOEXEC | O_NONBLOCK) != 0) fail("watch", shown(names_.front()));
 }
 
 reader::~reader() {

@@ -84,8 +84,8 @@ bool for_each_batch(const any_filter& filter, const input_options& inputs, const
         const bool go_on = finish(batch);
         keys += batch.keys.size();
         if (bar.due()) {
-          bar.show(
-              {keys, source.bytes_read(), source.bytes_total(), expected_fill(filter), filter.false_positive_rate()});
+          bar.show({keys, source.bytes_read(), source.bytes_total(), expected_fill(filter),
+                    filter.false_positive_rate(filter.size())});
         }
         return go_on;
       },

@@ -10,9 +10,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <new>
@@ -32,6 +35,9 @@ void parsed(CLI::App& app, const std::string& flags, Value& value, Parse parse, 
   app.add_option_function<std::string>(
       flags, [&value, parse, name](const std::string& text) { value = parse(text, name); }, help);
 }
+
+// An empty name is an unset variable of a script.
+std::string check_name(const std::string& name) { return name.empty() ? "the name is empty" : ""; }
 
 void add_size(CLI::App& app, making_options& o, bool bits) {
   parsed(app, "-n,--capacity", o.capacity, parse_count, "distinct keys to expect: 1000, 100M, 1e9");
@@ -110,7 +116,7 @@ void add_build(CLI::App& app, build_options& o, deed& chosen) {
 
 void add_add(CLI::App& app, add_options& o, deed& chosen) {
   auto& c = *app.add_subcommand("add", "put more keys into a filter, in place");
-  c.add_option("FILTER", o.filter, "the filter's file")->required();
+  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
   add_inputs(c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   c.footer("Example: bloomery add users.bloom new-users.txt");
@@ -119,7 +125,7 @@ void add_add(CLI::App& app, add_options& o, deed& chosen) {
 
 void add_check(CLI::App& app, check_options& o, deed& chosen) {
   auto& c = *app.add_subcommand("check", "print the lines whose key may be in the filter");
-  c.add_option("FILTER", o.filter, "the filter's file")->required();
+  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
   c.add_flag("-v,--invert", o.invert, "print those that are certainly absent instead");
   c.add_flag("-c,--count", o.count, "print their number only");
   add_inputs(c, o.inputs);
@@ -134,8 +140,10 @@ void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
   add_size(c, o.wanted, false);
   parsed(c, "--max-loss", o.max_loss, parse_rate,
          "instead of -p: share of the distinct lines that may be dropped wrongly");
-  c.add_option("--state", o.state, "a filter file that remembers: made if missing, else gone on with");
-  c.add_option("--suspects", o.suspects, "write the lines that the filter seemed to have seen to this file");
+  c.add_option("--state", o.state, "a filter file that remembers: made if missing, else gone on with")
+      ->check(check_name);
+  c.add_option("--suspects", o.suspects, "write the lines that the filter seemed to have seen to this file")
+      ->check(check_name);
   c.add_flag("--exact", o.exact, "lose nothing: look at every suspect again, with temporary files");
   add_kind(c, o.wanted);
   add_inputs(c, o.inputs);
@@ -148,7 +156,7 @@ void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
 
 void add_info(CLI::App& app, info_options& o, deed& chosen) {
   auto& c = *app.add_subcommand("info", "what a filter knows, and what follows from it");
-  c.add_option("FILTER", o.filter, "the filter's file")->required();
+  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
   c.add_flag("--check", o.check_pages, "compare every page with its checksum; exit status 1 if some differ");
   c.add_flag("--json", o.json, "the result as one JSON object");
   c.callback([&] { chosen = [&] { return info(o); }; });
@@ -233,4 +241,20 @@ int guarded(int argc, char** argv) {
 }  // namespace
 }  // namespace bloomery::cli
 
-int main(int argc, char** argv) { return bloomery::cli::guarded(argc, argv); }
+namespace {
+
+// Who closed a standard stream (<&-) must not find a filter's file in its place, written over by messages. Opened the wrong
+// way round, so that using it is an error.
+void fill_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    const int wrong_way = fd == 0 ? O_WRONLY : O_RDONLY;
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", wrong_way) != fd) std::abort();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  fill_standard_streams();
+  return bloomery::cli::guarded(argc, argv);
+}

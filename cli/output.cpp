@@ -1,23 +1,17 @@
 #include "output.hpp"
 
-#include <bloomery/error.hpp>
+#include "system_error.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace bloomery::cli {
 namespace {
-
-[[noreturn]] void fail(const std::string& verb, const std::string& name) {
-  const errc code = errno == ENOENT ? errc::not_found : errno == EACCES ? errc::not_permitted : errc::io;
-  const std::string way_out = errno == ENOSPC ? "free some space or write elsewhere" : "";
-  throw error(code, {"cannot " + verb + ": " + std::strerror(errno), name, "", "", way_out});
-}
 
 int create(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -38,7 +32,12 @@ void output::write_now(std::string_view bytes) const {
     const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EPIPE) throw reader_gone{};
-    if (written < 0) fail("write", name_);
+    if (written < 0 && errno == EAGAIN) {  // somebody made it non-blocking
+      pollfd room{fd_, POLLOUT, 0};
+      ::poll(&room, 1, -1);
+      continue;
+    }
+    if (written < 0) fail("write", name_, "free some space or write elsewhere");
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
 }

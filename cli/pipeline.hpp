@@ -44,39 +44,58 @@ void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, U
   bool stopped = false;       // guarded by finishing
   std::exception_ptr failure;
 
-  const auto is_stopped = [&] {
-    const std::lock_guard lock(finishing);
-    return stopped;
-  };
+  // What fails after the stop is a consequence of it.
   const auto stop = [&](const std::exception_ptr& why) {
     const std::lock_guard lock(finishing);
+    if (!stopped) failure = why;
     stopped = true;
-    if (why && !failure) failure = why;
     turn.notify_all();
     unblock();
   };
 
+  // A batch that failed has its turn, too: those before it are finished, whatever the number of workers.
+  const auto carry = [&](Batch& batch) {
+    std::exception_ptr failed;
+    std::uint64_t ticket = 0;
+    {
+      const std::lock_guard lock(reading);
+      try {
+        if (!read(batch)) return false;
+      } catch (...) {
+        failed = std::current_exception();
+      }
+      ticket = tickets++;
+    }
+    try {
+      if (!failed) prepare(batch);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    bool go_on = false;
+    {
+      std::unique_lock lock(finishing);
+      turn.wait(lock, [&] { return stopped || next == ticket; });
+      if (stopped) return false;
+      try {
+        if (!failed) go_on = finish(batch);
+      } catch (...) {
+        failed = std::current_exception();
+      }
+      if (go_on) ++next;  // else the turn stays here until stop() ends all
+    }
+    if (go_on)
+      turn.notify_all();
+    else
+      stop(failed);
+    return go_on;
+  };
+
   const auto work = [&] {
     try {
-      for (Batch batch; !is_stopped();) {
-        std::uint64_t ticket = 0;
-        {
-          const std::lock_guard lock(reading);
-          if (!read(batch)) return;
-          ticket = tickets++;
-        }
-        prepare(batch);
-        std::unique_lock lock(finishing);
-        turn.wait(lock, [&] { return stopped || next == ticket; });
-        if (stopped) return;
-        const bool go_on = finish(batch);
-        stopped |= !go_on;
-        ++next;
-        turn.notify_all();
-        lock.unlock();
-        if (!go_on) return stop(nullptr);
+      Batch batch;
+      while (carry(batch)) {
       }
-    } catch (...) {
+    } catch (...) {  // no memory for a batch
       stop(std::current_exception());
     }
   };

@@ -189,7 +189,7 @@ void print_table(bool json, output& out) {
                             cell(fmt::format("{:.2f}", bytes_a_key), 12)));
     }
   }
-  if (json) out.write(nlohmann::ordered_json{{"table", lines}}.dump() + "\n");
+  if (json) out.write(json_line({{"table", lines}}));
 }
 
 }  // namespace
@@ -222,7 +222,7 @@ exit_status plan(const plan_options& options) {
     throw error(errc::invalid_argument, {"no layout does this: " + rows.back().problem, "plan", "", "", ""});
   }
   if (options.json)
-    out.write(as_json(rows).dump() + "\n");
+    out.write(json_line(as_json(rows)));
   else
     print_rows(rows, out);
   out.flush();

@@ -34,6 +34,10 @@ std::string printable(const std::string& text) {
 
 void say(const std::string& text) { std::fputs(("bloomery: " + printable(text) + "\n").c_str(), stderr); }
 
+std::string json_line(const nlohmann::ordered_json& object) {
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 void say_if_dirty(const std::string& path, const file_info& info) {
   if (info.clean) return;
   say(path +
@@ -108,15 +112,33 @@ void check_promise(const making_options& wanted) {
   }
 }
 
-void check_not_an_input(const std::string& path, const std::string& option, const input_options& inputs) {
+namespace {
+
+bool is_an_input(const std::string& path, const input_options& inputs) {
   std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none)) return;
+  if (!std::filesystem::is_regular_file(path, none)) return false;
   const std::vector<std::string> names = inputs.files.empty() ? std::vector<std::string>{"-"} : inputs.files;
-  for (const std::string& name : names) {
-    if (!std::filesystem::equivalent(path, name == "-" ? "/proc/self/fd/0" : name, none)) continue;
-    throw error(errc::invalid_argument,
-                {"the output would replace the input " + path, option, "", "", "choose another name"});
-  }
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::filesystem::equivalent(path, name == "-" ? "/proc/self/fd/0" : name, none);
+  });
+}
+
+}  // namespace
+
+void check_not_an_input(const std::string& path, const std::string& option, const input_options& inputs) {
+  if (!is_an_input(path, inputs)) return;
+  throw error(errc::invalid_argument,
+              {"the output would replace the input " + path, option, "", "", "choose another name"});
+}
+
+void check_output(const input_options& inputs, const std::string& filter) {
+  const std::string standard_output = "/proc/self/fd/1";
+  std::error_code none;
+  const bool is_filter = !filter.empty() && std::filesystem::equivalent(standard_output, filter, none);
+  if (!is_filter && !is_an_input(standard_output, inputs)) return;
+  throw error(errc::invalid_argument,
+              {is_filter ? "the output is the filter's own file" : "an input is also the output", "standard output", "",
+               "", "send it to another file"});
 }
 
 temporary_file spool_text(const input_options& inputs) {
@@ -137,30 +159,8 @@ double losses_between(const params& p, std::uint64_t from, std::uint64_t to) {
 }
 
 std::uint64_t distinct_keys(const params& p, std::uint64_t counted) {
-  // Of the keys that come when n are in, 1 - rate(n) are counted: walk up n until as many have been. Steps grow where
-  // few are counted, so that a filter which is nearly full takes a few hundred rates at most; rates of very many probes
-  // are slow, so there are fewer.
-  const int steps = p.geometry.probes > 64 ? 8 : 64;
-  double keys = 0;
-  double reached = 0;
-  double rate = 0;
-  double step = std::max(static_cast<double>(counted) / steps, 1.0);
-  for (int i = 0; i < 6 * steps && rate < 1; ++i) {
-    const double next_rate = false_positive_rate(p, static_cast<std::uint64_t>(keys + step));
-    const double counted_share = 1 - (rate + next_rate) / 2;
-    if (reached + step * counted_share >= static_cast<double>(counted)) {
-      return static_cast<std::uint64_t>(std::llround(keys + (static_cast<double>(counted) - reached) / counted_share));
-    }
-    reached += step * counted_share;
-    keys += step;
-    rate = next_rate;
-    if (counted_share < 0.5) step *= 1.25;
-  }
-  return std::max(counted, static_cast<std::uint64_t>(keys));
-}
-
-double rate_now(const any_filter& filter) {
-  return filter.false_positive_rate(distinct_keys(filter.parameters(), filter.size()));
+  if (p.geometry.probes > classic::most_chosen_probes) return counted;  // such rates take a second each
+  return bloomery::distinct_keys(counted, [&](std::uint64_t keys) { return false_positive_rate(p, keys); });
 }
 
 std::uint64_t keys_within(const params& p, double rate) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 
@@ -15,13 +16,14 @@ int wake[2] = {-1, -1};
 
 void on_stop(int signal) {
   if (received.exchange(signal) != 0) _exit(128 + signal);
+  const int before = errno;
   const char byte = 0;
   [[maybe_unused]] const ssize_t ignored = ::write(wake[1], &byte, 1);
+  errno = before;
 }
 
 void on_bus_error(int) {
-  static constexpr char text[] =
-      "bloomery: a mapped filter file became shorter or unreadable; nothing more can be read\n";
+  static constexpr char text[] = "bloomery: a mapped filter file became shorter or unreadable, or its disk is full\n";
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, sizeof text - 1);
   _exit(2);
 }

@@ -1,6 +1,6 @@
 #include "temporary_file.hpp"
 
-#include <bloomery/error.hpp>
+#include "system_error.hpp"
 
 #include <fcntl.h>
 #include <sys/statvfs.h>
@@ -17,10 +17,9 @@ namespace {
 
 constexpr std::size_t most_gathered = std::size_t{32} << 10;  // a partition has a file, and there are hundreds
 
-[[noreturn]] void fail(const std::string& verb) {
-  const errc code = errno == ENOENT ? errc::not_found : errno == EACCES ? errc::not_permitted : errc::io;
-  throw error(code, {"cannot " + verb + " a temporary file: " + std::strerror(errno), temporary_file::folder(), "", "",
-                     "set TMPDIR to a folder with room"});
+[[noreturn]] void fail_to(const std::string& verb) {
+  const std::string way_out = "set TMPDIR to a folder with room";
+  fail(verb + " a temporary file", temporary_file::folder(), way_out, way_out);
 }
 
 }  // namespace
@@ -32,7 +31,7 @@ std::string temporary_file::folder() {
 
 std::uint64_t temporary_file::room() {
   struct statvfs status {};
-  if (::statvfs(folder().c_str(), &status) != 0) fail("make");
+  if (::statvfs(folder().c_str(), &status) != 0) fail_to("make");
   return std::uint64_t{status.f_bavail} * status.f_frsize;
 }
 
@@ -41,7 +40,7 @@ temporary_file::temporary_file() {
   if (fd_ >= 0) return;
   std::string name = folder() + "/bloomery.XXXXXX";
   fd_ = ::mkostemp(name.data(), O_CLOEXEC);
-  if (fd_ < 0) fail("make");
+  if (fd_ < 0) fail_to("make");
   ::unlink(name.c_str());
 }
 
@@ -66,7 +65,7 @@ void temporary_file::write_out() {
   for (std::size_t done = 0; done < gathered_.size();) {
     const ssize_t written = ::write(fd_, gathered_.data() + done, gathered_.size() - done);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("write");
+    if (written < 0) fail_to("write");
     done += static_cast<std::size_t>(written);
   }
   gathered_.clear();
@@ -77,7 +76,7 @@ void temporary_file::rewind() {
   reading_ = true;
   gathered_.clear();
   taken_ = 0;
-  if (::lseek(fd_, 0, SEEK_SET) != 0) fail("read");
+  if (::lseek(fd_, 0, SEEK_SET) != 0) fail_to("read");
 }
 
 std::size_t temporary_file::read(std::span<char> to) {
@@ -98,7 +97,7 @@ bool temporary_file::read_ahead() {
   for (;;) {
     const ssize_t got = ::read(fd_, gathered_.data(), gathered_.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("read");
+    if (got < 0) fail_to("read");
     gathered_.resize(static_cast<std::size_t>(got));
     return got > 0;
   }

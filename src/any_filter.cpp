@@ -4,6 +4,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/scheme.hpp>
+#include <bloomery/sizing.hpp>
 
 #include "tables.hpp"
 
@@ -151,15 +152,17 @@ struct any_filter::body {
   std::uint64_t ones() const { return std::min(count_ones({data, bytes}), parameters.geometry.bits); }
   std::uint64_t zeros() const { return parameters.geometry.bits - ones(); }
 
-  double approximate_size() const {
-    return layout != nullptr ? layout->keys_from_zeros(parameters.geometry, zeros())
-                             : classic::keys_from_zeros(parameters.geometry, zeros());
+  double keys_from_zeros(std::uint64_t clear) const {
+    return layout != nullptr ? layout->keys_from_zeros(parameters.geometry, clear)
+                             : classic::keys_from_zeros(parameters.geometry, clear);
   }
 
-  // After a merge, or after a writer that was killed, the bits know more than the count.
+  double approximate_size() const { return keys_from_zeros(zeros()); }
+
+  // After a merge, or after a writer that was killed, the bits know more than the count. With all bits set there are at
+  // least as many keys as leave one clear.
   void estimate_count() {
-    const double estimate = approximate_size();
-    if (!(estimate < 0x1p63)) return;
+    const double estimate = keys_from_zeros(std::max<std::uint64_t>(zeros(), 1));
     inserted() = std::max(inserted(), static_cast<std::uint64_t>(std::llround(estimate)));
   }
 };
@@ -211,9 +214,9 @@ any_filter any_filter::open(const std::string& path, access mode, check what, co
   return any_filter(std::move(b));
 }
 
-any_filter any_filter::create(const std::string& path, params p, const std::string& metadata, bool reserve) {
+any_filter any_filter::create(const std::string& path, params p, const std::string& metadata, creation how) {
   p = complete(std::move(p));
-  mapped_storage bytes = mapped_storage::create(path, p, metadata, reserve);
+  mapped_storage bytes = mapped_storage::create(path, p, metadata, how);
   return any_filter(std::make_unique<body>(std::move(p), std::move(bytes)));
 }
 
@@ -356,7 +359,12 @@ double any_filter::false_positive_rate(std::uint64_t keys) const {
   return bloomery::false_positive_rate(parameters(), keys);
 }
 
-double any_filter::false_positive_rate() const { return false_positive_rate(size()); }
+double any_filter::false_positive_rate() const {
+  // Rates of very many probes take a second each.
+  if (parameters().geometry.probes > classic::most_chosen_probes) return false_positive_rate(size());
+  const auto rate = [this](std::uint64_t keys) { return false_positive_rate(keys); };
+  return rate(distinct_keys(size(), rate));
+}
 
 const file_info* any_filter::opened_from() const noexcept {
   return body_->opened_from ? &*body_->opened_from : nullptr;

@@ -60,6 +60,10 @@ template <class Row>
 void complete_size(params& p, const Row& row) {
   if (p.geometry == geometry{}) p.geometry = row.geometry_for(p.capacity, p.target_rate);
   row.check(p.geometry);
+  if (!(p.target_rate >= 0 && p.target_rate <= 1)) {
+    throw error(errc::invalid_argument, {"the false-positive rate is a probability", "rate",
+                                         "at most 1, or 0 for unknown", std::to_string(p.target_rate), ""});
+  }
   if (p.target_rate == 0 && p.capacity > 0) p.target_rate = row.false_positive_rate(p.geometry, p.capacity);
 }
 

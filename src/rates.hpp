@@ -21,15 +21,15 @@ inline long double collision(long double space, std::uint64_t n) {
 /// Two independent ways to be wrong.
 inline long double either(long double a, long double b) { return a + b - a * b; }
 
-/// Mean of hit(i) over the number i of n keys that fall into one of B equally likely blocks:
+/// Mean of hit(i) over the number i of n keys that fall into a block which each meets with probability 1/B:
 /// sum over i of Binomial(i; n, 1/B) * hit(i). hit rises from 0 to 1.
 template <class Hit>
-long double blocked(std::uint64_t n, std::uint64_t B, Hit hit) {
+long double blocked(std::uint64_t n, long double B, Hit hit) {
   if (n == 0) return 0;
   if (B == 1) return hit(static_cast<long double>(n));
   const long double keys = static_cast<long double>(n);
-  const long double odds = 1 / (static_cast<long double>(B) - 1);
-  const long double mode = std::floor((keys + 1) / static_cast<long double>(B));
+  const long double odds = 1 / (B - 1);
+  const long double mode = std::floor((keys + 1) / B);
   // A block of so many keys is full in every layout; and the walk below would take sqrt(mode) steps.
   if (mode > 1e6L) return hit(mode);
   // Weights relative to the mode's, walked outwards by the ratio of neighbours, normalised at the end.

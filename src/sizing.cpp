@@ -112,4 +112,27 @@ double expected_losses(std::uint64_t keys, const std::function<double(std::uint6
   return refined_sum(all, 1e-5 * all.sum(), rate);
 }
 
+std::uint64_t distinct_keys(std::uint64_t counted, const std::function<double(std::uint64_t)>& rate) {
+  constexpr double steps = 64;
+  constexpr int most_steps = 400;
+  const auto wanted = static_cast<double>(counted);
+  double keys = 0;
+  double reached = 0;
+  double rate_here = 0;
+  // Steps grow where few keys are new, so that a filter which is nearly full is done in some hundred.
+  double step = std::max(wanted / steps, 1.0);
+  for (int i = 0; i < most_steps && rate_here < 1; ++i) {
+    const double rate_there = rate(static_cast<std::uint64_t>(keys + step));
+    const double new_share = 1 - (rate_here + rate_there) / 2;
+    if (reached + step * new_share >= wanted) {
+      return static_cast<std::uint64_t>(std::llround(keys + (wanted - reached) / new_share));
+    }
+    reached += step * new_share;
+    keys += step;
+    rate_here = rate_there;
+    if (new_share < 0.5) step *= 1.25;
+  }
+  return std::max(counted, static_cast<std::uint64_t>(std::min(keys, 0x1p62)));
+}
+
 }  // namespace bloomery

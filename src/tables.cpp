@@ -39,7 +39,7 @@ constexpr hash_row row_of_hash(std::uint64_t most_seed = std::numeric_limits<std
 }
 
 constexpr layout_row layouts[] = {row_of_layout<split_block>(), row_of_layout<classic>()};
-constexpr hash_row hashes[] = {row_of_hash<xxh3>(), row_of_hash<mix>(), row_of_hash<murmur3>(0xFFFFFFFF)};
+constexpr hash_row hashes[] = {row_of_hash<xxh3>(), row_of_hash<mix>(), row_of_hash<murmur3>(murmur3::most_seed)};
 
 template <class Row>
 const Row* find(std::span<const Row> rows, std::string_view name) noexcept {

@@ -1042,7 +1042,7 @@ void expect_huge_filter_works(const params& p, const std::string& path) {
   const auto texts = sample_texts(300);
   std::optional<any_filter> created;
   try {
-    created.emplace(any_filter::create(path, p, {}, /*reserve=*/false));
+    created.emplace(any_filter::create(path, p, {}, {.reserve = false}));
   } catch (const error& e) {
     GTEST_SKIP() << "SKIP: this file system takes no sparse file of 8 GiB: " << e.what();
   }
@@ -1086,7 +1086,7 @@ TEST(HugeFile, SetsBitsInItsUpperHalf) {
   const std::uint64_t cell = classic::cells(g, mix{}(key)).next();
   std::optional<numbers> filter;
   try {
-    filter.emplace(numbers::create(folder / "f", g, 1000, {}, /*reserve=*/false));
+    filter.emplace(numbers::create(folder / "f", g, 1000, {}, {.reserve = false}));
   } catch (const error& e) {
     GTEST_SKIP() << "SKIP: this file system takes no sparse file of 8 GiB: " << e.what();
   }
@@ -1107,7 +1107,7 @@ TEST(HugeFile, BeyondMemoryIsMappedButNotLoaded) {
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const params p = complete({.layout = "classic", .geometry = {2 * 8 * memory, 7}});
   try {
-    any_filter::create(folder / "f", p, {}, /*reserve=*/false).close();
+    any_filter::create(folder / "f", p, {}, {.reserve = false}).close();
   } catch (const error& e) {
     GTEST_SKIP() << "SKIP: this file system takes no such sparse file: " << e.what();
   }

@@ -239,6 +239,35 @@ TEST(SplitBlockRate, RisesWithKeysAndFallsWithBlocks) {
 
 // With almost no keys a false positive is a key with the same 32 bits in the same block: 256 times as likely as one with
 // other bits of which all eight fall together.
+// 2^32 upper halves among B blocks: some blocks answer for one more than others. Poisson stands in for the binomial, from
+// which it differs by one in 10^9 here.
+TEST(SplitBlockRate, KnowsThatManyBlocksDoNotShareTheHashEvenly) {
+  for (const std::uint64_t blocks :
+       {std::uint64_t{1'747'000'000}, std::uint64_t{3'000'000'000}, std::uint64_t{1} << 32}) {
+    SCOPED_TRACE(blocks);
+    const std::uint64_t keys = 17'000'000'000;
+    double expected = 0;
+    for (std::uint64_t extra = 0; extra <= 1; ++extra) {
+      const double uppers = static_cast<double>((std::uint64_t{1} << 32) / blocks + extra);
+      const auto larger = static_cast<double>((std::uint64_t{1} << 32) % blocks);
+      const double count = extra == 1 ? larger : static_cast<double>(blocks) - larger;
+      const double mean = static_cast<double>(keys) * uppers / 0x1p32;
+      double weight = std::exp(-mean);
+      double hit = 0;
+      for (int i = 0; i < 400; ++i) {
+        hit += weight * std::pow(1 - std::pow(31.0 / 32, i), 8);
+        weight *= mean / (i + 1);
+      }
+      const double twin = mean / 0x1p32;
+      expected += count * uppers / 0x1p32 * (hit + twin - hit * twin);
+    }
+
+    const double rate = split_block::false_positive_rate({blocks * 256, 8}, keys);
+
+    EXPECT_NEAR(rate / expected, 1, 1e-6);
+  }
+}
+
 TEST(SplitBlockRate, CountsKeysThatShareTheirWholeHash) {
   const double blocks = 1000;
 

@@ -31,13 +31,14 @@ class any_filter {
   /// @throws error  invalid_argument, too_large
   explicit any_filter(params p);
 
-  /// A filter file in place; see mapped_storage::open.
+  /// A filter file in place; see mapped_storage::open. After an unclean end, size() is estimated from the bits for
+  /// read_write, and out of date for read_only.
   /// @throws error  as mapped_storage::open; incompatible: a layout, scheme or hash that this library does not have
   static any_filter open(const std::string& path, access mode = access::read_only, check what = check::header,
                          const mapped_storage::on_wait& waiting = {});
 
   /// A new empty filter file, mapped for writing; see mapped_storage::create.
-  static any_filter create(const std::string& path, params p, const std::string& metadata = {}, bool reserve = true);
+  static any_filter create(const std::string& path, params p, const std::string& metadata = {}, creation how = {});
 
   /// A filter file read into the heap, every page checked. @throws error as open(); damaged
   static any_filter load(const std::string& path);
@@ -98,7 +99,7 @@ class any_filter {
   double approximate_size() const noexcept;  ///< distinct keys, estimated from the bits; reads all bits
 
   double false_positive_rate(std::uint64_t keys) const;  ///< once `keys` distinct keys are in
-  double false_positive_rate() const;                    ///< now, at size() keys
+  double false_positive_rate() const;  ///< now, at the distinct keys that leave size() new ones: distinct_keys()
 
   /// What the header said when the filter was opened or loaded; null for one that was made in memory.
   const file_info* opened_from() const noexcept;

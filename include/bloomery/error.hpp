@@ -18,6 +18,7 @@ enum class errc : std::uint8_t {
   wrong_version,     ///< a bloomery file of a format this library does not know
   damaged,           ///< a bloomery file whose bytes contradict each other
   incompatible,      ///< two filters, or a filter and a type, whose parameters differ
+  already_exists,    ///< a file that was to be new
   locked,            ///< another process is writing
   io,                ///< reading or writing failed: full disk, broken device
 };

@@ -12,6 +12,7 @@
 #include <bloomery/layouts/split_block.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
+#include <bloomery/sizing.hpp>
 #include <bloomery/storage.hpp>
 
 #include <algorithm>
@@ -69,7 +70,8 @@ class filter {
   filter(const geometry& g, Storage bytes, std::uint64_t capacity = 0, Hash hash = {})
       : filter(checked(describe(g, capacity, 0, hash)), std::move(bytes), hash) {}
 
-  /// Opens a filter file in place. @throws error as mapped_storage::open; incompatible: the file has another layout,
+  /// Opens a filter file in place; to insert, open it with access::read_write. After an unclean end, size() is estimated
+  /// from the bits for read_write, and out of date for read_only. @throws error as mapped_storage::open; incompatible: the file has another layout,
   /// hash, kind of keys or seed than this type
   static filter open(const std::string& path, access mode = access::read_only, check what = check::header,
                      Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
@@ -82,9 +84,9 @@ class filter {
 
   /// Makes an empty filter file and opens it for writing. @throws error as mapped_storage::create
   static filter create(const std::string& path, const geometry& g, std::uint64_t capacity, Hash hash = {},
-                       bool reserve = true) requires std::same_as<Storage, mapped_storage> {
+                       creation how = {}) requires std::same_as<Storage, mapped_storage> {
     const params p = checked(describe(g, capacity, 0, hash));
-    return filter(p, mapped_storage::create(path, p, {}, reserve), hash);
+    return filter(p, mapped_storage::create(path, p, {}, how), hash);
   }
 
   /// Reads a filter file into the heap, every page checked. @throws error as load_file; incompatible as open()
@@ -102,6 +104,7 @@ class filter {
 
   /// Adds a key. True: it is certainly new. False: it, or keys that share its cells, came before.
   bool insert(const Key& key) noexcept {
+    assert(writable());
     const key_hash hash = hash_(key);
     const bool is_new = insert_cells<Layout>(storage_.data(), params_.geometry, hash);
     if (is_new) took_new(hash);
@@ -110,6 +113,7 @@ class filter {
 
   /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each.
   void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) noexcept {
+    assert(writable());
     assert(is_new.empty() || is_new.size() == keys.size());
     std::array<key_hash, batch> hashes;
     std::array<std::uint8_t, batch> fresh;
@@ -147,6 +151,7 @@ class filter {
   void merge(const filter<Key, Layout, Hash, OtherStorage>& other) {
     const std::string reason = difference(params_, other.parameters());
     if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
+    assert(writable());
     for (std::uint64_t i = 0; i < storage_.size(); ++i) storage_.data()[i] |= other.bytes()[i];
     changed_everywhere();
     estimate_count();
@@ -160,6 +165,7 @@ class filter {
 
   /// Forgets all keys.
   void clear() noexcept {
+    assert(writable());
     std::fill_n(storage_.data(), storage_.size(), std::uint8_t{0});
     storage_.inserted() = 0;
     changed_everywhere();
@@ -172,7 +178,8 @@ class filter {
   std::uint64_t bit_size() const noexcept { return params_.geometry.bits; }  ///< bits
   std::uint64_t byte_size() const noexcept { return storage_.size(); }       ///< bytes
 
-  /// Keys that were certainly new when they came; below the true number by the few that were not noticed.
+  /// Keys that were certainly new when they came. Those that came as false positives are not among them: few up to
+  /// capacity(), most of them far beyond.
   std::uint64_t size() const noexcept { return storage_.inserted(); }
 
   /// Share of bits set, 0 to 1. Reads all bits.
@@ -184,8 +191,11 @@ class filter {
   /// Exact rate once `keys` distinct keys are in.
   double false_positive_rate(std::uint64_t keys) const { return Layout::false_positive_rate(params_.geometry, keys); }
 
-  /// Exact rate at size() keys: the rate now.
-  double false_positive_rate() const { return false_positive_rate(size()); }
+  /// The rate now: at the number of distinct keys that leaves size() certainly new ones. See distinct_keys().
+  double false_positive_rate() const {
+    const auto rate = [this](std::uint64_t keys) { return false_positive_rate(keys); };
+    return rate(distinct_keys(size(), rate));
+  }
 
   /// For mapped storage: writes checksums, count and clean mark, and unmaps; the filter is then as moved from.
   /// @throws error io
@@ -200,6 +210,12 @@ class filter {
     p.hash = Hash::name;
     p.keys = std::same_as<Key, std::uint64_t> ? key_kind::u64le : key_kind::bytes;
     if constexpr (requires { hash.seed; }) p.seed = hash.seed;
+    if constexpr (requires { Hash::most_seed; }) {
+      if (p.seed > Hash::most_seed) {
+        throw error(errc::invalid_argument, {"seed of " + p.hash, "seed", "at most " + std::to_string(Hash::most_seed),
+                                             std::to_string(p.seed), ""});
+      }
+    }
     p.geometry = g;
     p.capacity = capacity;
     p.target_rate = rate;
@@ -245,14 +261,21 @@ class filter {
     }
   }
 
+  // A file opened for reading only cannot take keys: the processor would refuse.
+  bool writable() const noexcept {
+    if constexpr (requires { storage_.writable(); }) return storage_.writable();
+    return true;
+  }
+
   void changed_everywhere() noexcept {
     if constexpr (Storage::tracks_changes) storage_.changed_all();
   }
 
   void estimate_count() noexcept {
-    const double estimate = approximate_size();
-    if (!(estimate < 0x1p63)) return;
-    storage_.inserted() = std::max(storage_.inserted(), static_cast<std::uint64_t>(std::llround(estimate)));
+    // With all bits set there are at least as many keys as leave one clear.
+    const std::uint64_t zeros = std::max<std::uint64_t>(bit_size() - ones(), 1);
+    const auto estimate = static_cast<std::uint64_t>(std::llround(Layout::keys_from_zeros(params_.geometry, zeros)));
+    storage_.inserted() = std::max(storage_.inserted(), estimate);
   }
 
   params params_;

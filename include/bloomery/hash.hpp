@@ -82,6 +82,7 @@ struct xxh3 {
 ///     assert(murmur3{}("hello").lo == 0xCBD8A7B341BD9B02);
 struct murmur3 {
   static constexpr std::string_view name = "murmur3";
+  static constexpr std::uint64_t most_seed = 0xFFFFFFFF;
   std::uint64_t seed = 0;
 
   key_hash operator()(std::string_view key) const noexcept;

@@ -18,6 +18,12 @@ namespace bloomery {
 
 enum class access : std::uint8_t { read_only, read_write };
 
+/// How create() makes a file.
+struct creation {
+  bool reserve = true;  ///< take disk space for all of it at once; else it is sparse, and a full disk shows as SIGBUS
+  bool replace = true;  ///< put it in place of an old file; else throw already_exists if there is one
+};
+
 /// How much open() looks at: the header alone, or every page against its checksum.
 enum class check : std::uint8_t { header, payload };
 
@@ -52,20 +58,19 @@ class mapped_storage {
   /// Called with what the header says, before anything is changed or marked; throw to refuse the file.
   using on_header = std::function<void(const params& parameters)>;
 
-  /// Maps an existing filter. Only the header's page is read, unless `what` is check::payload.
+  /// Maps an existing filter. Only the header's page is read, unless `what` is check::payload. Without that, a damaged
+  /// page that takes a key gets a valid checksum at the end: writers who cannot trust the disk check first.
   ///
   /// @param waiting  for read_write: what to do when another writer has the file; if empty, errc::locked is thrown
   /// @throws error  not_found, not_permitted, not_a_filter, wrong_version, damaged, locked, io
   static mapped_storage open(const std::string& path, access mode, check what = check::header,
                              const on_wait& waiting = {}, const on_header& suits = {});
 
-  /// Makes a new empty filter file, in place of any old one, and maps it for writing. The name appears only when the
-  /// file is whole. With `reserve`, disk space for all of it is taken at once; without, the file is sparse and a full
-  /// disk shows as SIGBUS.
+  /// Makes a new empty filter file and maps it for writing. The name appears only when the file is whole.
   ///
-  /// @throws error  invalid_argument, not_permitted, locked, io (disk full)
+  /// @throws error  invalid_argument, not_permitted, locked, already_exists, io (disk full)
   static mapped_storage create(const std::string& path, const params& parameters, const std::string& metadata = {},
-                               bool reserve = true);
+                               creation how = {});
 
   mapped_storage(mapped_storage&&) noexcept;
   mapped_storage& operator=(mapped_storage&&) noexcept;

@@ -61,4 +61,17 @@ geometry searched_geometry(std::uint64_t capacity, double false_positive_rate);
 ///     assert(lost > 960 && lost < 968);
 double expected_losses(std::uint64_t keys, const std::function<double(std::uint64_t)>& rate);
 
+/// Distinct keys that leave `counted` certainly new ones behind: a key that comes when n are in is new with probability
+/// 1 - rate(n), so this is the n at which the sum of 1 - rate reaches the count. Far beyond capacity hardly any key is new,
+/// and the result is a rough one.
+///
+/// @param counted  keys that insert() called new
+/// @param rate     as for expected_losses; asked 64 times, some hundred times for a filter far beyond its capacity
+///
+/// Example:
+///     const geometry g = classic::geometry_for(1'000'000, 0.01);
+///     const std::uint64_t keys = distinct_keys(998'000, [&](std::uint64_t n) { return classic::false_positive_rate(g, n); });
+///     assert(keys > 999'000 && keys < 1'001'000);
+std::uint64_t distinct_keys(std::uint64_t counted, const std::function<double(std::uint64_t)>& rate);
+
 }  // namespace bloomery

@@ -98,6 +98,7 @@ bool decode_slot(std::span<const std::uint8_t> bytes, slot& s) {
   if (get<std::uint64_t>(bytes, 56) != checksum(bytes.first(56))) return false;
   const auto state = get<std::uint32_t>(bytes, 16);
   if (state != state_clean && state != state_dirty) return false;
+  if (get<std::uint64_t>(bytes, 0) >= std::uint64_t{1} << 63) return false;  // the next ones must stay larger
   s = {get<std::uint64_t>(bytes, 0), get<std::uint64_t>(bytes, 8), state == state_clean};
   return all_zero(bytes.subspan(20, 36));
 }

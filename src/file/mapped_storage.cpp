@@ -49,13 +49,6 @@ header read_header(const std::string& path, posix::opened opened) {
   return h;
 }
 
-bool same_file(int fd, const std::string& path) {
-  struct stat held {};
-  struct stat named {};
-  return ::fstat(fd, &held) == 0 && ::stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
-         held.st_dev == named.st_dev;
-}
-
 // Opens the file for writing with its lock held. The name may have moved on to a new file while we waited.
 posix::opened open_locked(const std::string& path, const mapped_storage::on_wait& waiting) {
   for (;;) {
@@ -69,7 +62,7 @@ posix::opened open_locked(const std::string& path, const mapped_storage::on_wait
       // Not a flock that blocks: a signal just before it would be slept over.
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    if (!same_file(opened.file.get(), path)) continue;
+    if (!posix::same_file(opened.file.get(), path)) continue;
     struct stat status {};
     if (::fstat(opened.file.get(), &status) != 0) posix::fail("look at", path);
     opened.bytes = static_cast<std::uint64_t>(status.st_size);
@@ -137,6 +130,15 @@ damage damaged_pages(const header& h, const std::uint8_t* payload, const std::st
   return found;
 }
 
+// Whether a writer has been at the file since its header was read: then pages and checksums are from different moments, and
+// say nothing about damage.
+bool changed_since(const header& h, const std::string& path) {
+  format::page bytes{};
+  const std::size_t got = posix::read_at(h.file.get(), bytes, 0, path);
+  const format::decoded now = format::decode(std::span(bytes).first(got), h.fields.info.file_bytes, path);
+  return now.current.sequence != h.fields.current.sequence;
+}
+
 }  // namespace
 
 struct mapped_storage::state {
@@ -180,7 +182,8 @@ mapped_storage mapped_storage::open(const std::string& path, access mode, check 
   const std::uint64_t length = format::header_bytes + head.fields.parts.pages * page_bytes;
   mapping map(head.file.get(), length, writable, path);
   if (what == check::payload && head.fields.info.clean) {
-    damaged_pages(head, map.at + format::header_bytes, path).throw_if_any(path);
+    const damage found = damaged_pages(head, map.at + format::header_bytes, path);
+    if (found.pages > 0 && !changed_since(head, path)) found.throw_if_any(path);
   }
   auto s = std::make_unique<state>(state{path, std::move(head), std::move(map), {}});
   if (writable) {
@@ -193,13 +196,13 @@ mapped_storage mapped_storage::open(const std::string& path, access mode, check 
 }
 
 mapped_storage mapped_storage::create(const std::string& path, const params& parameters, const std::string& metadata,
-                                      bool reserve) {
+                                      creation how) {
   const format::page first = format::encode(parameters, {1, 0, false}, metadata);
   const format::extents parts = format::extents_for(parameters.geometry.bits, metadata.size());
-  posix::replacement file(path);
+  posix::replacement file(path, how.replace);
   // Payload and checksums of an empty filter are zeros: holes, or reserved space.
   if (::ftruncate(file.fd(), static_cast<off_t>(parts.file_bytes)) != 0) posix::fail("make room in", path);
-  if (reserve) {
+  if (how.reserve) {
     const int failure = ::posix_fallocate(file.fd(), 0, static_cast<off_t>(parts.file_bytes));
     if (failure != 0) {
       errno = failure;
@@ -244,7 +247,7 @@ mapped_storage& mapped_storage::operator=(mapped_storage&& other) noexcept {
 mapped_storage::~mapped_storage() {
   try {
     close();
-  } catch (const error&) {
+  } catch (...) {
     // The file stays marked dirty: the next one to open it will know.
   }
 }
@@ -279,7 +282,8 @@ inspection inspect(const std::string& path, check what) noexcept {
     } else if (what == check::payload) {
       const mapping map(head.file.get(), format::header_bytes + head.fields.parts.pages * page_bytes, false, path);
       const damage found = damaged_pages(head, map.at + format::header_bytes, path);
-      if (found.pages > 0) result.problems.push_back("pages do not match their checksums: " + found.in_words());
+      if (found.pages > 0 && !changed_since(head, path))
+        result.problems.push_back("pages do not match their checksums: " + found.in_words());
     }
   } catch (const std::exception& e) {
     result.usable = false;
@@ -296,7 +300,11 @@ void save_file(const std::string& path, const params& parameters, std::span<cons
                std::uint64_t inserted, const std::string& metadata) {
   const format::page first = format::encode(parameters, {1, inserted, true}, metadata);
   const format::extents parts = format::extents_for(parameters.geometry.bits, metadata.size());
-  posix::replacement file(path);
+  if (payload.size() != parts.payload_bytes) {
+    throw error(errc::invalid_argument, {"bytes of a filter", "payload", std::to_string(parts.payload_bytes) + " bytes",
+                                         std::to_string(payload.size()), ""});
+  }
+  posix::replacement file(path, true);
   posix::write_all(file.fd(), first, path);
   posix::write_all(file.fd(), payload.first(parts.payload_bytes), path);
   const std::uint64_t whole = parts.payload_bytes / page_bytes;
@@ -339,7 +347,10 @@ loaded_file load_file(const std::string& path) {
       if (format::page_checksum(last) != stored) found.add(page);
     }
   });
-  found.throw_if_any(path);
+  if (found.pages > 0) {
+    if (!changed_since(head, path)) found.throw_if_any(path);
+    loaded.info.clean = false;
+  }
   return loaded;
 }
 

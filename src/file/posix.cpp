@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <utility>
 
 namespace bloomery::posix {
@@ -85,6 +86,13 @@ void sync(int fd, const std::string& path) {
   if (::fdatasync(fd) != 0 && errno != EINVAL && errno != EROFS) fail("sync", path);
 }
 
+bool same_file(int fd, const std::string& path) {
+  struct stat held {};
+  struct stat named {};
+  return ::fstat(fd, &held) == 0 && ::stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
+         held.st_dev == named.st_dev;
+}
+
 namespace {
 
 std::string folder_of(const std::string& path) {
@@ -99,13 +107,25 @@ std::string behind_links(const std::string& path) {
   return missing ? path : real.string();
 }
 
-void keep_mode(int fd, mode_t mode, const std::string& path) {
-  if (::fchmod(fd, mode & 0777) != 0) fail("set the mode of", path);
+// The owner only as far as we may: root can, others need not.
+void keep_owner_and_mode(int fd, const struct stat& old, const std::string& path) {
+  [[maybe_unused]] const int ignored = ::fchown(fd, old.st_uid, old.st_gid);
+  if (::fchmod(fd, old.st_mode & 0777) != 0) fail("set the mode of", path);
+}
+
+// A name beside `path` that nobody else chooses, in this process or another.
+std::string unused_name(const std::string& path) {
+  std::random_device random;
+  return path + "." + std::to_string(random()) + ".new";
+}
+
+error exists(const std::string& path) {
+  return {errc::already_exists, {"there is a file already", path, "", "", "choose another name"}};
 }
 
 }  // namespace
 
-replacement::replacement(const std::string& path) : path_(behind_links(path)) {
+replacement::replacement(const std::string& path, bool replace) : path_(behind_links(path)) {
   struct stat status {};
   if (::stat(path_.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) {
@@ -117,30 +137,31 @@ replacement::replacement(const std::string& path) : path_(behind_links(path)) {
       if (!file_) fail("open", path_);
       return;
     }
+    if (!replace) throw exists(path_);
     old_ = descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
     if (!old_) fail("open", path_);
     if (::access(path_.c_str(), W_OK) != 0) fail("replace", path_);
     if (::flock(old_.get(), LOCK_EX | LOCK_NB) != 0) {
-      throw error(errc::locked, {"another process is writing this filter", path_, "", "",
-                                 "wait until it is done or choose another name"});
+      throw error(errc::locked,
+                  {"this filter is open for writing", path_, "", "", "wait until it is closed or choose another name"});
     }
   }
   // A file without a name vanishes by itself if we are killed; not every file system has them.
   const std::string folder = folder_of(path_);
   file_ = descriptor(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
   if (file_) {
-    if (old_) keep_mode(file_.get(), status.st_mode, path_);
+    if (old_) keep_owner_and_mode(file_.get(), status, path_);
     return;
   }
-  temporary_ = path_ + ".XXXXXX";
-  file_ = descriptor(::mkostemp(temporary_.data(), O_CLOEXEC));
+  do {
+    temporary_ = unused_name(path_);
+    file_ = descriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  } while (!file_ && errno == EEXIST);
   if (!file_) {
     temporary_.clear();
     fail("create", path_);
   }
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  keep_mode(file_.get(), old_ ? status.st_mode : 0666 & ~mask, temporary_);
+  if (old_) keep_owner_and_mode(file_.get(), status, path_);
 }
 
 replacement::~replacement() {
@@ -151,15 +172,30 @@ descriptor replacement::publish() {
   sync(file_.get(), path_);
   if (in_place_) return std::move(file_);
   if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) fail("lock", path_);
-  if (temporary_.empty()) {
-    // linkat cannot replace; so a name of its own first, then the rename.
-    const std::string name = path_ + "." + std::to_string(::getpid()) + ".new";
-    const std::string self = "/proc/self/fd/" + std::to_string(file_.get());
-    ::unlink(name.c_str());
-    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) fail("name", name);
-    temporary_ = name;
+  const std::string self = temporary_.empty() ? "/proc/self/fd/" + std::to_string(file_.get()) : temporary_;
+  const auto name_it = [&](const std::string& name) {
+    return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  };
+  if (!old_) {
+    // Nothing to replace: whoever made a file of this name since must not lose it.
+    if (!name_it(path_)) {
+      if (errno == EEXIST) throw exists(path_);
+      fail("name", path_);
+    }
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  } else {
+    // linkat cannot replace: a name of its own first, then the rename.
+    if (temporary_.empty()) {
+      std::string name = unused_name(path_);
+      while (!name_it(name)) {
+        if (errno != EEXIST) fail("name", name);
+        name = unused_name(path_);
+      }
+      temporary_ = name;
+    }
+    if (!same_file(old_.get(), path_)) throw exists(path_);
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a new file to", path_);
   }
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a new file to", path_);
   temporary_.clear();
   const descriptor folder(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder && ::fsync(folder.get()) != 0 && errno != EINVAL) fail("sync the folder of", path_);

@@ -45,11 +45,16 @@ std::size_t read_at(int fd, std::span<std::uint8_t> bytes, std::uint64_t offset,
 
 void sync(int fd, const std::string& path);
 
+/// Whether `path` still names the open file.
+bool same_file(int fd, const std::string& path);
+
 /// A file being made that takes its name only when it is whole. Without publish() nothing of it stays.
 class replacement {
  public:
-  /// @throws error  not_permitted, not_found (no such folder), locked (another process is writing the old file)
-  explicit replacement(const std::string& path);
+  /// @param replace  false: there must be no old file
+  /// @throws error  not_permitted, not_found (no such folder), locked (another process is writing the old file),
+  ///                already_exists
+  replacement(const std::string& path, bool replace);
   replacement(replacement&&) = delete;
   ~replacement();
 
@@ -57,6 +62,7 @@ class replacement {
 
   /// Syncs the file, gives it its name in place of the old one's, syncs the folder. The descriptor stays open and is
   /// given to the caller.
+  /// @throws error  io; already_exists: another process made a file of this name meanwhile
   descriptor publish();
 
  private:

@@ -22,9 +22,21 @@ long double block_hit(long double i) {
   return std::pow(lane_hit, static_cast<long double>(split_block::lanes));
 }
 
+// The rate among the keys of one block that `uppers` of the 2^32 values of lo's upper half lead to.
+long double rate_of_block(std::uint64_t uppers, std::uint64_t keys) {
+  return rates::either(rates::blocked(keys, 0x1p32L / static_cast<long double>(uppers), block_hit),
+                       rates::collision(0x1p64L / static_cast<long double>(uppers), keys));
+}
+
+// 2^32 values do not divide evenly among B blocks: 2^32 mod B blocks get one more than the others, and so more keys to
+// hold and more to answer for. It matters from some 2^28 blocks on.
 double rate(std::uint64_t blocks, std::uint64_t keys) {
-  const long double twins = static_cast<long double>(blocks) * 0x1p32L;
-  return static_cast<double>(rates::either(rates::blocked(keys, blocks, block_hit), rates::collision(twins, keys)));
+  const std::uint64_t fewer = split_block::max_blocks / blocks;
+  const std::uint64_t larger_blocks = split_block::max_blocks % blocks;
+  const long double share = static_cast<long double>(larger_blocks * (fewer + 1)) / 0x1p32L;
+  long double mean = share > 0 ? share * rate_of_block(fewer + 1, keys) : 0;
+  if (share < 1) mean += (1 - share) * rate_of_block(fewer, keys);
+  return static_cast<double>(mean);
 }
 
 // Kernels take hashes as pairs of halves, lo first.

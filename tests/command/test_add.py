@@ -140,7 +140,7 @@ class Add(CommandTest):
         writer = self.start("add", "f")
         self.wait_until_dirty()
 
-        self.refused("build", "-q", "-o", "f", stdin=b"other\n", says="another process is writing")
+        self.refused("build", "-q", "-o", "f", stdin=b"other\n", says="open for writing")
         writer.communicate(b"key\n", timeout=60)
 
         self.assertEqual(writer.returncode, 0)

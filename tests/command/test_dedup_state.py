@@ -4,11 +4,12 @@ import fcntl
 import itertools
 import os
 import struct
+import subprocess
 import termios
 import time
 import unittest
 
-from support import CommandTest, keys, text
+from support import COMMAND, CommandTest, keys, text
 
 
 def in_pipe(descriptor: int) -> int:
@@ -74,11 +75,76 @@ class DedupState(CommandTest):
 
     def test_it_says_what_is_taken_and_counts_only_this_run(self) -> None:
         self.dedup("-n", 10_000, stdin=text(keys(4000)))
+        self.write("copy", self.read("state"))
 
-        run = self.bloomery("dedup", "--state", "state", "--json", stdin=text(keys(5000)))
+        json = self.bloomery("dedup", "--state", "copy", "--json", stdin=text(keys(5000)))
+        run = self.bloomery("dedup", "--state", "state", stdin=text(keys(5000)))
 
         self.assertIn("4,000 of them taken", run.err)
+        self.assertIn("5,000 lines in, 1,000 out, 4,000 dropped", run.err)
+        self.assertEqual(json.err.count("\n"), 1)  # the report and nothing else
+        run = json
         self.assertEqual((run.report["lines_in"], run.report["lines_out"], run.report["dropped"]), (5000, 1000, 4000))
+
+    def test_first_runs_at_once_make_one_state(self) -> None:
+        lists = [keys(20_000, f"list{i}") for i in range(3)]
+        for _ in range(4):
+            self.remove_state()
+            runs = [
+                self.start("dedup", "-q", "--state", "state", self.write(f"in{i}", text(lines)), stdout=subprocess.DEVNULL)
+                for i, lines in enumerate(lists)
+            ]
+            self.assertEqual([run.wait() for run in runs], [0, 0, 0])
+
+            for i in range(3):
+                self.assertEqual(self.bloomery("dedup", "-q", "--state", "state", f"in{i}").out, b"")
+
+    def remove_state(self) -> None:
+        if os.path.exists(self.path("state")):
+            os.unlink(self.path("state"))
+
+    def test_a_state_that_is_full_says_so_before_and_does_not_pretend_to_know_after(self) -> None:
+        self.bloomery("dedup", "-p", "20%", "--state", "state", "-n", 1000, stdin=text(keys(50_000)))
+
+        run = self.bloomery("dedup", "--state", "state", stdin=text(keys(5000, "other")))
+
+        self.assertIn("it is full", run.err)
+        self.assertIn("unknown", run.err)
+        again = self.bloomery("dedup", "--state", "state", "--json", stdin=text(keys(5000, "third")))
+        self.assertIsNone(again.report["expected_wrongly_dropped"])
+
+    def test_the_state_is_neither_the_output_nor_the_suspects(self) -> None:
+        self.dedup("-n", 100, stdin=b"line\n")
+        before = self.read("state")
+
+        self.refused("dedup", "-q", "--state", "state", "--suspects", "./state", stdin=b"a\n", says="overwritten")
+        with open(self.path("state"), "ab") as appended:
+            process = self.start("dedup", "-q", "--state", "state", self.write("in", b"a\n"), stdout=appended)
+            self.assertEqual(process.wait(), 2)
+
+        self.assertEqual(self.read("state"), before)
+
+    def test_damage_is_not_written_over(self) -> None:
+        self.dedup("-n", 100_000, stdin=text(keys(50_000)))
+        whole = bytearray(self.read("state"))
+        whole[20_000] ^= 1
+        self.write("state", bytes(whole))
+
+        self.refused("dedup", "-q", "--state", "state", stdin=text(keys(10, "new")), says="checksum")
+        self.refused("add", "-q", "state", stdin=text(keys(10, "new")), says="checksum")
+
+    def test_a_closed_standard_stream_is_not_replaced_by_the_state(self) -> None:
+        self.dedup("-n", 1000, stdin=b"line\n")
+        self.write("in", text(keys(2000)))
+
+        for closed in ("<&- >&- 2>&-", "<&- >&-", ">&-", "<&-"):
+            code = subprocess.run(
+                ["sh", "-c", f'"{COMMAND}" dedup --state state in {closed}'], cwd=self.folder, capture_output=True, timeout=60
+            ).returncode
+
+            self.assertEqual(code, 2 if ">&-" in closed.replace("2>&-", "") else 0, closed)
+            self.assertEqual(self.bloomery("info", "state").status, 0)
+        self.assertEqual(self.info("state")["capacity"], 1000)
 
     def test_passing_the_capacity_warns(self) -> None:
         self.dedup("-n", 1000, stdin=text(keys(900)))

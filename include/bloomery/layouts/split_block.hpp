@@ -75,7 +75,9 @@ class split_block {
   ///
   ///   f = sum over i of Binomial(i; n, 1/B) * (1 - (31/32)^i)^8,    result 1 - (1 - f) * (1 - c)^n
   ///
-  /// where c = 1 / (B * 2^32) is the chance that another key has the same block and the same x.
+  /// where c = 1 / (B * 2^32) is the chance that another key has the same block and the same x. Since 2^32 upper halves
+  /// do not divide evenly among B blocks, 1/B is really q/2^32 or (q+1)/2^32 with q = floor(2^32 / B): the result is the
+  /// mean over both kinds of block, weighted by how many keys ask them.
   static double false_positive_rate(const geometry& g, std::uint64_t keys);
 
   /// n = ln(z / m) / ln(1 - 8 / m) for z zeros of m bits; infinity for z = 0.
