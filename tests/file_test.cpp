@@ -1044,6 +1044,7 @@ void expect_huge_filter_works(const params& p, const std::string& path) {
   try {
     created.emplace(any_filter::create(path, p, {}, {.reserve = false}));
   } catch (const error& e) {
+    if (e.code() != errc::io) throw;  // only what the file system itself refuses
     GTEST_SKIP() << "SKIP: this file system takes no sparse file of 8 GiB: " << e.what();
   }
   for (const std::string& text : texts) EXPECT_TRUE(created->insert(text));
@@ -1088,6 +1089,7 @@ TEST(HugeFile, SetsBitsInItsUpperHalf) {
   try {
     filter.emplace(numbers::create(folder / "f", g, 1000, {}, {.reserve = false}));
   } catch (const error& e) {
+    if (e.code() != errc::io) throw;  // only what the file system itself refuses
     GTEST_SKIP() << "SKIP: this file system takes no sparse file of 8 GiB: " << e.what();
   }
 
@@ -1109,6 +1111,7 @@ TEST(HugeFile, BeyondMemoryIsMappedButNotLoaded) {
   try {
     any_filter::create(folder / "f", p, {}, {.reserve = false}).close();
   } catch (const error& e) {
+    if (e.code() != errc::io) throw;  // only what the file system itself refuses
     GTEST_SKIP() << "SKIP: this file system takes no such sparse file: " << e.what();
   }
 

@@ -47,7 +47,8 @@ class any_filter {
   any_filter& operator=(any_filter&&) noexcept;
   ~any_filter();
 
-  /// Writes the filter as a file, whole or not at all. @throws error as save_file
+  /// Writes the filter as a file, whole or not at all. The metadata of the file it came from is not kept unless given
+  /// again. @throws error as save_file
   void save(const std::string& path, const std::string& metadata = {}) const;
 
   /// For a file mapped for writing: checksums, count, clean mark, sync; the filter is then as moved from.

@@ -2,7 +2,8 @@
 //
 // While mapped for writing the file is marked dirty, and its lock keeps other writers out. close() (or the destructor)
 // writes the checksums of the changed pages, the count of keys, and the clean mark, in this order. A process killed in
-// between leaves a dirty file: it opens, with all the bits that were set, and its count is estimated from them.
+// between leaves a dirty file: it opens, with all the bits that were set; filter<> and any_filter estimate its count from
+// them when they open it for writing.
 #pragma once
 
 #include <bloomery/params.hpp>
@@ -44,7 +45,8 @@ struct inspection {
   std::vector<std::string> problems;  ///< in words; also for a usable file: dirty, damaged pages
 };
 
-/// Looks at a file without trusting it. Never throws; problems are told in the result. With check::payload every page
+/// Looks at a file without trusting it. Never throws; problems are told in the result. (A file that somebody cuts short
+/// while its pages are read ends the process with SIGBUS, as with every mapped file.) With check::payload every page
 /// is read; the pages of a dirty file have no valid checksums and are not judged.
 inspection inspect(const std::string& path, check what = check::header) noexcept;
 

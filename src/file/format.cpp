@@ -117,9 +117,6 @@ extents extents_for(std::uint64_t bits, std::uint64_t metadata_bytes) {
   extents e;
   e.payload_bytes = bytes_for(bits);
   e.pages = e.payload_bytes / page_bytes + (e.payload_bytes % page_bytes != 0);
-  if (e.pages > (std::uint64_t{1} << 62) / page_bytes) {
-    throw error(errc::too_large, {"a filter file of this size", "bits", "at most 2^65", std::to_string(bits), ""});
-  }
   e.checksums_at = header_bytes + e.pages * page_bytes;
   e.metadata_at = e.checksums_at + e.pages * checksum_bytes;
   e.metadata_bytes = metadata_bytes;

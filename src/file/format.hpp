@@ -29,7 +29,7 @@ struct extents {
   std::uint64_t file_bytes = 0;
 };
 
-/// @throws error too_large: the file would not fit in 2^63 bytes
+/// A file of 2^64 - 1 bits has less than 2^62 bytes: nothing overflows.
 extents extents_for(std::uint64_t bits, std::uint64_t metadata_bytes);
 
 /// The part that changes in place, in two alternating slots.
