@@ -220,7 +220,8 @@ any_filter make_or_open_state(const dedup_options& options) {
       const params p = params_of(options, lines_to_expect(options));
       return any_filter::create(options.state, p, "", {.reserve = true, .replace = false});
     } catch (const error& e) {
-      if (e.code() != errc::already_exists) throw;
+      // A link to nowhere is there and yet does not exist: trying again would go on for ever.
+      if (e.code() != errc::already_exists || std::filesystem::is_symlink(options.state)) throw;
     }
   }
   return any_filter::open(options.state, access::read_write, check::payload, wait_for_writer);

@@ -3,6 +3,7 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/filter.hpp>
 
+#include "support/combinations.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
 
@@ -65,28 +66,8 @@ std::vector<std::uint64_t> answers_of(const Filter& f, std::span<const typename 
   return bitmap;
 }
 
-template <class Key, class Layout, class Hash>
-struct combination {
-  using key = Key;
-  using layout = Layout;
-  using hash = Hash;
-};
-
-using combinations =
-    testing::Types<combination<std::string_view, split_block, xxh3>,
-                   combination<std::string_view, split_block, murmur3>, combination<std::string_view, classic, xxh3>,
-                   combination<std::string_view, classic, murmur3>, combination<std::uint64_t, split_block, mix>,
-                   combination<std::uint64_t, split_block, xxh3>, combination<std::uint64_t, split_block, murmur3>,
-                   combination<std::uint64_t, classic, mix>, combination<std::uint64_t, classic, xxh3>,
-                   combination<std::uint64_t, classic, murmur3>>;
-
-struct combination_names {
-  template <class C>
-  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
-    return std::string(std::is_same_v<typename C::key, std::uint64_t> ? "u64_" : "bytes_") +
-           std::string(C::layout::name) + "_" + std::string(C::hash::name);
-  }
-};
+using bloomery_tests::combination_names;
+using bloomery_tests::combinations;
 
 template <class C>
 class EveryFilter : public testing::Test {

@@ -2,6 +2,8 @@
 //
 // n keys, m bits, k probes, B blocks. Expected are n_fp = queries * rate; the variance counts the luck of the queries
 // (binomial) and the luck of the filter's fill (given with each layout below).
+#include "support/combinations.hpp"
+
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/scheme.hpp>
@@ -117,28 +119,8 @@ void expect_within(double measured, double queries, double rate, double relative
 
 // ---- every layout with every hash -----------------------------------------------------------------------------------
 
-template <class Key, class Layout, class Hash>
-struct combination {
-  using key = Key;
-  using layout = Layout;
-  using hash = Hash;
-};
-
-using combinations =
-    testing::Types<combination<std::string_view, split_block, xxh3>,
-                   combination<std::string_view, split_block, murmur3>, combination<std::string_view, classic, xxh3>,
-                   combination<std::string_view, classic, murmur3>, combination<std::uint64_t, split_block, mix>,
-                   combination<std::uint64_t, split_block, xxh3>, combination<std::uint64_t, split_block, murmur3>,
-                   combination<std::uint64_t, classic, mix>, combination<std::uint64_t, classic, xxh3>,
-                   combination<std::uint64_t, classic, murmur3>>;
-
-struct combination_names {
-  template <class C>
-  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
-    return std::string(std::is_same_v<typename C::key, std::uint64_t> ? "u64_" : "bytes_") +
-           std::string(C::layout::name) + "_" + std::string(C::hash::name);
-  }
-};
+using bloomery_tests::combination_names;
+using bloomery_tests::combinations;
 
 template <class C>
 class StatisticOfFilter : public testing::Test {};

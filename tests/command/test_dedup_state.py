@@ -124,6 +124,11 @@ class DedupState(CommandTest):
 
         self.assertEqual(self.read("state"), before)
 
+    def test_a_link_to_nowhere_is_refused(self) -> None:
+        os.symlink("nowhere", self.path("state"))
+
+        self.refused("dedup", "-q", "-n", 10, "--state", "state", stdin=b"line\n", says="already")
+
     def test_damage_is_not_written_over(self) -> None:
         self.dedup("-n", 100_000, stdin=text(keys(50_000)))
         whole = bytearray(self.read("state"))

@@ -1,0 +1,46 @@
+// Every layout with every hash and kind of key, for tests that run once for each: TYPED_TEST_SUITE(X, combinations, ...).
+#pragma once
+
+#include <bloomery/hash.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/split_block.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace bloomery_tests {
+
+using bloomery::classic;
+using bloomery::mix;
+using bloomery::murmur3;
+using bloomery::split_block;
+using bloomery::xxh3;
+
+template <class Key, class Layout, class Hash>
+struct combination {
+  using key = Key;
+  using layout = Layout;
+  using hash = Hash;
+};
+
+using combinations =
+    testing::Types<combination<std::string_view, split_block, xxh3>,
+                   combination<std::string_view, split_block, murmur3>, combination<std::string_view, classic, xxh3>,
+                   combination<std::string_view, classic, murmur3>, combination<std::uint64_t, split_block, mix>,
+                   combination<std::uint64_t, split_block, xxh3>, combination<std::uint64_t, split_block, murmur3>,
+                   combination<std::uint64_t, classic, mix>, combination<std::uint64_t, classic, xxh3>,
+                   combination<std::uint64_t, classic, murmur3>>;
+
+struct combination_names {
+  template <class C>
+  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
+    return std::string(std::is_same_v<typename C::key, std::uint64_t> ? "u64_" : "bytes_") +
+           std::string(C::layout::name) + "_" + std::string(C::hash::name);
+  }
+};
+
+}  // namespace bloomery_tests
