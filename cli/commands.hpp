@@ -39,6 +39,7 @@ struct making_options {
   std::string hash;
   key_kind keys = key_kind::bytes;
   std::uint64_t seed = 0;
+  std::optional<preference> prefer;  ///< --prefer; speed if absent
 };
 
 struct plan_options {
@@ -80,8 +81,9 @@ struct dedup_options {
 };
 
 struct info_options {
-  std::string filter;
+  std::string filter;  ///< empty with `build`
   bool check_pages = false;
+  bool build = false;  ///< the program itself, instead of a filter
   bool json = false;
 };
 
@@ -91,8 +93,10 @@ exit_status add(const add_options& options);
 exit_status check(const check_options& options);
 exit_status dedup(const dedup_options& options);
 exit_status info(const info_options& options);
+exit_status info_of_build(bool json);
 
-// ---- what commands say alike -------------------------------------------------------------------------------------------
+// ---- what commands say alike
+// -------------------------------------------------------------------------------------------
 
 /// Somebody else's words, on one line and harmless to a terminal: control characters are shown as \x0A.
 std::string printable(const std::string& text);
@@ -116,10 +120,10 @@ std::string kind_text(const params& p);
 std::string size_text(const params& p);
 
 /// The params asked for, with the capacity that was given or counted.
-/// @throws error invalid_argument: contradictory options
+/// @throws error invalid_argument: contradictory options; too_large: no filter can be so large
 params params_for(const making_options& wanted, std::uint64_t capacity, double default_rate);
 
-/// Refuses numbers that no filter can have, before anything is read. @throws error invalid_argument
+/// Refuses numbers that no filter can have, and contradictions, before anything is read. @throws error invalid_argument
 void check_promise(const making_options& wanted);
 
 /// Copies all inputs, uncompressed, to a temporary file whose every line has its end. @throws interrupted, error

@@ -1,8 +1,10 @@
 // dedup --exact: no line is lost, order kept, in little memory, by three passes over the input.
 //
-//   1. Every key goes into the filter. A line that is certainly new is a first occurrence. The others are suspects: nearly
+// 1. Every key goes into the filter. A line that is certainly new is a first occurrence. The others are suspects:
+// nearly
 //      all are repetitions, a few are false alarms. A second, small filter remembers the suspects' keys.
-//   2. Candidates, the lines whose key may be a suspect's, go with their number into temporary files, one for each share of
+// 2. Candidates, the lines whose key may be a suspect's, go with their number into temporary files, one for each share
+// of
 //      the hash space. A share at a time, an exact set settles which candidates have come before: those are dropped.
 //   3. The lines that are not dropped go out.
 //

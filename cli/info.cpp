@@ -1,9 +1,10 @@
-// bloomery info FILTER: all that the file knows, and what follows from it.
+// bloomery info FILTER: all that the file knows, and what follows from it. bloomery info --build is in info_build.cpp.
 #include "commands.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/error.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -24,9 +25,7 @@ nlohmann::ordered_json name_or_null(const std::string& name) {
   return name.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(name);
 }
 
-}  // namespace
-
-exit_status info(const info_options& options) {
+exit_status info_of_filter(const info_options& options) {
   const any_filter filter = any_filter::open(options.filter);
   const file_info& file = *filter.opened_from();
   const params& p = filter.parameters();
@@ -35,7 +34,8 @@ exit_status info(const info_options& options) {
   const double fill = filter.fill_ratio();
   const double estimate = filter.approximate_size();
   std::uint64_t keys = distinct_keys(p, file.inserted);
-  // The count of a writer that was killed is out of date, and far past capacity hardly a key is counted; the bits know more.
+  // The count of a writer that was killed is out of date, and far past capacity hardly a key is counted; the bits know
+  // more.
   if (!file.clean || fill > 0.75)
     keys = std::max(keys, static_cast<std::uint64_t>(std::llround(std::min(estimate, 0x1p62))));
   const double rate_now = filter.false_positive_rate(keys);
@@ -100,6 +100,25 @@ exit_status info(const info_options& options) {
   }
   out.flush();
   return pages.problems.empty() ? exit_status::found : exit_status::nothing;
+}
+
+}  // namespace
+
+exit_status info(const info_options& options) {
+  if (options.build && !options.filter.empty()) {
+    throw error(errc::invalid_argument, {"this is about the program and not about a filter", "--build", "no FILTER",
+                                         "'" + options.filter + "'", "leave out one of the two"});
+  }
+  if (options.build && options.check_pages) {
+    throw error(errc::invalid_argument,
+                {"there are no pages to check in a program", "--build", "", "--check", "leave out one of the two"});
+  }
+  if (options.build) return info_of_build(options.json);
+  if (options.filter.empty()) {
+    throw error(errc::invalid_argument,
+                {"what about?", "info", "the name of a FILTER, or --build", "neither", "see bloomery info --help"});
+  }
+  return info_of_filter(options);
 }
 
 }  // namespace bloomery::cli

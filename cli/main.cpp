@@ -7,6 +7,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/kernel.hpp>
+#include <bloomery/params.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -26,7 +27,8 @@
 namespace bloomery::cli {
 namespace {
 
-// ---- options that several commands share -------------------------------------------------------------------------------
+// ---- options that several commands share
+// -------------------------------------------------------------------------------
 
 // An option whose text is turned into a value by `parse`, which names the option when it refuses.
 template <class Value, class Parse>
@@ -34,6 +36,13 @@ void parsed(CLI::App& app, const std::string& flags, Value& value, Parse parse, 
   const std::string name = flags.substr(0, flags.find(','));
   app.add_option_function<std::string>(
       flags, [&value, parse, name](const std::string& text) { value = parse(text, name); }, help);
+}
+
+preference parse_preference(const std::string& text, const std::string& option) {
+  for (const preference prefer : {preference::speed, preference::memory}) {
+    if (text == name_of(prefer)) return prefer;
+  }
+  throw error(errc::invalid_argument, {"no such preference", option, "speed or memory", "'" + text + "'", ""});
 }
 
 // An empty name is an unset variable of a script.
@@ -47,9 +56,14 @@ void add_size(CLI::App& app, making_options& o, bool bits) {
   parsed(app, "-k,--probes", o.probes, parse_count, "bits set by a key, 1 to 255");
 }
 
+void add_preference(CLI::App& app, making_options& o) {
+  parsed(app, "--prefer", o.prefer, parse_preference,
+         "what to choose the layout by: speed (the default; up to 25 % more memory than the least) or memory (3 %)");
+}
+
 void add_kind(CLI::App& app, making_options& o) {
-  app.add_option("--layout", o.layout,
-                 "split_block (quick) or classic (small); by default the one that suits the rate");
+  app.add_option("--layout", o.layout, layout_names() + ": the quickest first, the smallest last; see plan");
+  add_preference(app, o);
   app.add_option("--hash", o.hash, "xxh3, murmur3, or mix for integers");
   app.add_option("--seed", o.seed, "another family of hashes; not a secret");
 }
@@ -74,7 +88,8 @@ void add_common(CLI::App& app, common_options& o, const std::string& quiet) {
 
 unsigned default_threads() { return std::min(4u, std::max(1u, std::thread::hardware_concurrency())); }
 
-// ---- the grammar -------------------------------------------------------------------------------------------------------
+// ---- the grammar
+// -------------------------------------------------------------------------------------------------------
 
 struct all_options {
   plan_options plan;
@@ -90,7 +105,8 @@ using deed = std::function<exit_status()>;
 void add_plan(CLI::App& app, plan_options& o, deed& chosen) {
   auto& c = *app.add_subcommand("plan", "what size, what error rate? give two of -n, -p, -m, get the rest");
   add_size(c, o.wanted, true);
-  c.add_flag("--table", o.table, "a table of usual sizes");
+  add_preference(c, o.wanted);
+  c.add_flag("--table", o.table, "a table of usual sizes; with --prefer, of the layouts that are chosen");
   c.add_flag("--json", o.json, "the result as one JSON object");
   c.footer("Example: bloomery plan -n 100M -p 1%");
   c.callback([&] { chosen = [&] { return plan(o); }; });
@@ -155,14 +171,17 @@ void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
 }
 
 void add_info(CLI::App& app, info_options& o, deed& chosen) {
-  auto& c = *app.add_subcommand("info", "what a filter knows, and what follows from it");
-  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
+  auto& c =
+      *app.add_subcommand("info", "what a filter knows, and what follows from it; or what this program is made of");
+  c.add_option("FILTER", o.filter, "the filter's file")->check(check_name);
+  c.add_flag("--build", o.build, "of this program, not of a filter: version, kernels, layouts, hashes, schemes");
   c.add_flag("--check", o.check_pages, "compare every page with its checksum; exit status 1 if some differ");
   c.add_flag("--json", o.json, "the result as one JSON object");
   c.callback([&] { chosen = [&] { return info(o); }; });
 }
 
-// ---- running -----------------------------------------------------------------------------------------------------------
+// ---- running
+// -----------------------------------------------------------------------------------------------------------
 
 // A mistyped verb, which CLI11 would only call an unexpected argument.
 void check_verb(const CLI::App& app, const std::string& word) {
@@ -243,8 +262,8 @@ int guarded(int argc, char** argv) {
 
 namespace {
 
-// Who closed a standard stream (<&-) must not find a filter's file in its place, written over by messages. Opened the wrong
-// way round, so that using it is an error.
+// Who closed a standard stream (<&-) must not find a filter's file in its place, written over by messages. Opened the
+// wrong way round, so that using it is an error.
 void fill_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd) {
     const int wrong_way = fd == 0 ? O_WRONLY : O_RDONLY;

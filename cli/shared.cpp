@@ -1,11 +1,11 @@
 // What commands say alike; declared in commands.hpp.
 #include "commands.hpp"
+#include "layout_choice.hpp"
 #include "numbers.hpp"
 #include "signals.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/layouts/split_block.hpp>
 #include <bloomery/sizing.hpp>
 
 #include <fmt/format.h>
@@ -77,26 +77,23 @@ params params_for(const making_options& wanted, std::uint64_t capacity, double d
                   {"a number of probes needs a number of bits here", "-k", "", "", "add -m, or leave -k out"});
     }
     p.target_rate = wanted.rate.value_or(default_rate);
-    return complete(p);
+    return complete(p, wanted.prefer.value_or(preference::speed));
   }
   if (wanted.rate) {
     throw error(errc::invalid_argument,
                 {"size and error rate cannot both be chosen", "-m", "", "", "give -m or -p; the other follows"});
   }
-  if (p.layout.empty() && p.scheme.empty()) p.layout = "classic";
-  p.geometry.bits = *wanted.bits;
-  if (p.layout == split_block::name) {
-    if (*wanted.bits < split_block::block_bits) {
-      throw error(errc::invalid_argument, {"a split_block filter is made of blocks of 256 bits", "-m", "256 or more",
-                                           std::to_string(*wanted.bits), "choose a larger size or --layout classic"});
-    }
-    p.geometry = {*wanted.bits / split_block::block_bits * split_block::block_bits, split_block::lanes};
+  if (!p.scheme.empty()) {
+    p.geometry = {*wanted.bits, wanted.probes ? static_cast<std::uint32_t>(*wanted.probes)
+                                              : classic::best_probes(*wanted.bits, capacity)};
+    return complete(p);
   }
-  if (wanted.probes) {
-    p.geometry.probes = static_cast<std::uint32_t>(*wanted.probes);
-  } else if (p.layout != split_block::name) {
-    p.geometry.probes = classic::best_probes(*wanted.bits, capacity);
+  if (p.layout.empty()) {
+    making_options sized = wanted;
+    sized.capacity = capacity;
+    p.layout = chosen_of(plan_layouts(sized)).p.layout;
   }
+  p.geometry = geometry_within(p.layout, *wanted.bits, wanted.probes, capacity);
   return complete(p);
 }
 
@@ -109,6 +106,13 @@ void check_promise(const making_options& wanted) {
   }
   if (wanted.probes && (*wanted.probes == 0 || *wanted.probes > max_probes)) {
     throw error(errc::invalid_argument, {"probes of a filter", "-k", "1 to 255", std::to_string(*wanted.probes), ""});
+  }
+  if (wanted.prefer && !(wanted.layout.empty() && wanted.scheme.empty())) {
+    const char* named = wanted.layout.empty() ? "--scheme" : "--layout";
+    throw error(errc::invalid_argument,
+                {"a preference is for choosing a layout, and one is named", "--prefer", "",
+                 std::string(named) + " " + (wanted.layout.empty() ? wanted.scheme : wanted.layout),
+                 std::string("leave out --prefer or ") + named});
   }
 }
 

@@ -1,6 +1,7 @@
 #include <bloomery/any_filter.hpp>
 
 #include <bloomery/bits.hpp>
+#include <bloomery/bulk_insert.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/scheme.hpp>
@@ -36,35 +37,47 @@ struct any_filter::body {
   const bloomery::scheme* scheme = nullptr;
   std::variant<heap_storage, mapped_storage> storage;
   std::optional<file_info> opened_from;
+  const single_key_calls* single = nullptr;
+  mix seed;
+
+  // The storage, looked into once: it does not move any more.
   std::uint8_t* data = nullptr;
   std::uint64_t bytes = 0;
+  std::uint64_t* inserted_count = nullptr;
+  mapped_storage* mapped = nullptr;
 
   body(params p, std::variant<heap_storage, mapped_storage> s)
       : parameters(std::move(p)),
         layout(find_layout(parameters.layout)),
         hash(find_hash(parameters.hash)),
         scheme(find_scheme(parameters.scheme)),
-        storage(std::move(s)) {
+        storage(std::move(s)),
+        seed(parameters.seed) {
     std::visit(
         [this](auto& held) {
           data = held.data();
           bytes = held.size();
+          inserted_count = &held.inserted();
         },
         storage);
+    mapped = std::get_if<mapped_storage>(&storage);
+    if (layout != nullptr && hash != nullptr) single = &single_key_calls_of(*layout, *hash);
   }
 
-  std::uint64_t& inserted() {
-    return std::visit([](auto& s) -> std::uint64_t& { return s.inserted(); }, storage);
-  }
+  std::uint64_t& inserted() { return *inserted_count; }
 
   void want(key_kind kind) const {
-    if (parameters.keys == kind) return;
+    if (parameters.keys != kind) [[unlikely]]
+      refuse(kind);
+  }
+
+  // Apart, so that a call on one key saves no registers for it.
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse(key_kind kind) const {
     throw error(errc::incompatible,
                 {"keys of another kind than the filter's", "", name_of(parameters.keys), name_of(kind), ""});
   }
 
   void want_writable() const {
-    const auto* mapped = std::get_if<mapped_storage>(&storage);
     if (mapped == nullptr || mapped->writable()) return;
     throw error(errc::not_permitted,
                 {"the filter was opened for reading only", "", "", "", "open it with access::read_write"});
@@ -72,35 +85,57 @@ struct any_filter::body {
 
   // Pages to be checksummed at close: those with a cell of a key that changed one.
   void changed(std::span<const std::uint64_t> cells) {
-    auto* mapped = std::get_if<mapped_storage>(&storage);
     if (mapped == nullptr) return;
     for (const std::uint64_t cell : cells) mapped->changed(cell >> 3);
   }
 
   void changed_everywhere() {
-    if (auto* mapped = std::get_if<mapped_storage>(&storage)) mapped->changed_all();
+    if (mapped != nullptr) mapped->changed_all();
   }
 
-  void took_new(std::span<const key_hash> hashes, const std::uint8_t* is_new) {
-    const auto fresh = static_cast<std::uint64_t>(std::count(is_new, is_new + hashes.size(), std::uint8_t{1}));
-    inserted() += fresh;
-    if (fresh == 0 || !std::holds_alternative<mapped_storage>(storage)) return;
+  // Marks the pages of new keys, in a mapped file.
+  void took_new(const key_source& keys, const std::uint8_t* is_new) {
     std::array<std::uint64_t, max_probes> cells;
-    for (std::size_t i = 0; i < hashes.size(); ++i) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
       if (is_new[i] == 0) continue;
-      layout->cells(parameters.geometry, hashes[i], cells.data());
+      layout->cells(parameters.geometry, keys.hash(i), cells.data());
       changed(std::span(cells).first(parameters.geometry.probes));
     }
   }
 
-  void insert_hashes(std::span<const key_hash> hashes, std::uint8_t* is_new) {
+  void insert_source(const key_source& keys, std::uint8_t* is_new) {
+    if (mapped == nullptr) {
+      inserted() += layout->insert(data, parameters.geometry, keys, is_new);
+      return;
+    }
     std::array<std::uint8_t, batch> fresh;
-    in_batches(hashes.size(), [&](std::size_t first, std::size_t count) {
-      const auto some = hashes.subspan(first, count);
-      layout->insert(data, parameters.geometry, some, fresh.data());
-      took_new(some, fresh.data());
+    in_batches(keys.size(), [&](std::size_t first, std::size_t count) {
+      const key_source some = keys.part(first, count);
+      const std::uint64_t all_new = layout->insert(data, parameters.geometry, some, fresh.data());
+      inserted() += all_new;
+      if (all_new > 0) took_new(some, fresh.data());
       if (is_new != nullptr) std::copy_n(fresh.data(), count, is_new + first);
     });
+  }
+
+  // After the insertion of one key: `hash_it` tells its hash, if somebody wants to know.
+  template <class HashIt>
+  bool counted(bool is_new, HashIt hash_it) {
+    if (!is_new) return false;
+    ++inserted();
+    if (mapped != nullptr) {
+      const key_hash key = hash_it();
+      const std::uint8_t fresh = 1;
+      took_new(key_source::hashes({&key, 1}), &fresh);
+    }
+    return true;
+  }
+
+  template <class Key>
+  key_hash hash_one(Key key) const {
+    key_hash result;
+    hash_keys(std::span<const Key>(&key, 1), &result);
+    return result;
   }
 
   bool insert_by_scheme(std::string_view key) {
@@ -130,22 +165,50 @@ struct any_filter::body {
     hash->of_integers(parameters.seed, keys, out);
   }
 
-  template <class Key>
-  void insert_keys(std::span<const Key> keys, std::uint8_t* is_new) {
+  // Calls work(source, first) for keys from `first` on: integers as they are if the kernels hash them, others hashed
+  // batch by batch.
+  template <class Key, class Work>
+  void each_source(std::span<const Key> keys, Work work) const {
+    if constexpr (std::same_as<Key, std::uint64_t>) {
+      if (hash->in_kernels) return work(key_source::mixed(keys, seed), std::size_t{0});
+    }
     std::array<key_hash, batch> hashes;
     in_batches(keys.size(), [&](std::size_t first, std::size_t count) {
       hash_keys(keys.subspan(first, count), hashes.data());
-      insert_hashes({hashes.data(), count}, is_new == nullptr ? nullptr : is_new + first);
+      work(key_source::hashes({hashes.data(), count}), first);
+    });
+  }
+
+  template <class Key>
+  void insert_keys(std::span<const Key> keys, std::uint8_t* is_new) {
+    each_source(keys, [&](const key_source& some, std::size_t first) {
+      insert_source(some, is_new == nullptr ? nullptr : is_new + first);
     });
   }
 
   template <class Key>
   void look_up_keys(std::span<const Key> keys, std::uint64_t* bitmap) const {
-    std::array<key_hash, batch> hashes;
-    in_batches(keys.size(), [&](std::size_t first, std::size_t count) {
-      hash_keys(keys.subspan(first, count), hashes.data());
-      layout->may_contain(data, parameters.geometry, {hashes.data(), count}, bitmap + first / 64);
+    each_source(keys, [&](const key_source& some, std::size_t first) {
+      layout->may_contain(data, parameters.geometry, some, bitmap + first / 64);
     });
+  }
+
+  // Writes lo of keys to los, for bulk insertion.
+  template <class Key>
+  void halves(std::span<const Key> keys, std::uint64_t* los) const {
+    each_source(keys, [&](const key_source& some, std::size_t first) { halves_of(some, los + first); });
+  }
+
+  // Whether sorting keys by block may pay: a file that gets few keys would have all its pages marked as changed.
+  bool takes_in_bulk(std::size_t count) const {
+    return layout != nullptr && layout->bulk != nullptr && (mapped == nullptr || count >= bytes / 4096);
+  }
+
+  std::uint64_t insert_all(std::size_t count, const halves_of_keys& fill, unsigned threads) {
+    changed_everywhere();
+    const std::uint64_t all_new = bulk_insert(layout->bulk(data, parameters.geometry), count, fill, threads);
+    inserted() += all_new;
+    return all_new;
   }
 
   // In a stranger's file the last byte's unused bits may be set: never more than all.
@@ -240,15 +303,19 @@ void any_filter::close() {
 }
 
 bool any_filter::insert(std::string_view key) {
-  std::uint8_t is_new = 0;
-  insert(std::span(&key, 1), std::span(&is_new, 1));
-  return is_new != 0;
+  body_->want(key_kind::bytes);
+  body_->want_writable();
+  if (!uses_hashes()) return body_->insert_by_scheme(key);
+  body& b = *body_;
+  return b.counted(b.single->insert_bytes(b.data, b.parameters.geometry, b.seed, key), [&] { return b.hash_one(key); });
 }
 
 bool any_filter::insert(std::uint64_t key) {
-  std::uint8_t is_new = 0;
-  insert(std::span(&key, 1), std::span(&is_new, 1));
-  return is_new != 0;
+  body_->want(key_kind::u64le);
+  body_->want_writable();
+  body& b = *body_;
+  return b.counted(b.single->insert_integer(b.data, b.parameters.geometry, b.seed, key),
+                   [&] { return b.hash_one(key); });
 }
 
 void any_filter::insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new) {
@@ -270,15 +337,16 @@ void any_filter::insert(std::span<const std::uint64_t> keys, std::span<std::uint
 }
 
 bool any_filter::may_contain(std::string_view key) const {
-  std::uint64_t answer = 0;
-  may_contain(std::span(&key, 1), std::span(&answer, 1));
-  return answer != 0;
+  const body& b = *body_;
+  b.want(key_kind::bytes);
+  if (!uses_hashes()) return b.has_by_scheme(key);
+  return b.single->has_bytes(b.data, b.parameters.geometry, b.seed, key);
 }
 
 bool any_filter::may_contain(std::uint64_t key) const {
-  std::uint64_t answer = 0;
-  may_contain(std::span(&key, 1), std::span(&answer, 1));
-  return answer != 0;
+  const body& b = *body_;
+  b.want(key_kind::u64le);
+  return b.single->has_integer(b.data, b.parameters.geometry, b.seed, key);
 }
 
 void any_filter::may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) const {
@@ -295,6 +363,44 @@ void any_filter::may_contain(std::span<const std::uint64_t> keys, std::span<std:
   assert(bitmap.size() >= (keys.size() + 63) / 64);
   body_->want(key_kind::u64le);
   body_->look_up_keys(keys, bitmap.data());
+}
+
+std::uint64_t any_filter::insert_all(std::span<const std::string_view> keys, unsigned threads) {
+  body_->want(key_kind::bytes);
+  return insert_all_of(keys, threads);
+}
+
+std::uint64_t any_filter::insert_all(std::span<const std::uint64_t> keys, unsigned threads) {
+  body_->want(key_kind::u64le);
+  return insert_all_of(keys, threads);
+}
+
+template <class Key>
+std::uint64_t any_filter::insert_all_of(std::span<const Key> keys, unsigned threads) {
+  body_->want_writable();
+  if (!body_->takes_in_bulk(keys.size())) {
+    const std::uint64_t before = size();
+    insert(keys);
+    return size() - before;
+  }
+  const auto fill = [&](std::size_t first, std::size_t count, std::uint64_t* los) {
+    body_->halves(keys.subspan(first, count), los);
+  };
+  return body_->insert_all(keys.size(), fill, threads);
+}
+
+std::uint64_t any_filter::insert_all_hashes(std::span<const key_hash> hashes, unsigned threads) {
+  assert(uses_hashes());
+  body_->want_writable();
+  if (!body_->takes_in_bulk(hashes.size())) {
+    const std::uint64_t before = size();
+    insert_hashes(hashes);
+    return size() - before;
+  }
+  const auto fill = [&](std::size_t first, std::size_t count, std::uint64_t* los) {
+    halves_of(key_source::hashes(hashes.subspan(first, count)), los);
+  };
+  return body_->insert_all(hashes.size(), fill, threads);
 }
 
 bool any_filter::uses_hashes() const noexcept { return body_->layout != nullptr; }
@@ -314,12 +420,12 @@ void any_filter::hash(std::span<const std::uint64_t> keys, std::span<key_hash> h
 void any_filter::insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new) {
   assert(uses_hashes() && (is_new.empty() || is_new.size() == hashes.size()));
   body_->want_writable();
-  body_->insert_hashes(hashes, is_new.empty() ? nullptr : is_new.data());
+  body_->insert_source(key_source::hashes(hashes), is_new.empty() ? nullptr : is_new.data());
 }
 
 void any_filter::may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const {
   assert(uses_hashes() && bitmap.size() >= (hashes.size() + 63) / 64);
-  body_->layout->may_contain(body_->data, body_->parameters.geometry, hashes, bitmap.data());
+  body_->layout->may_contain(body_->data, body_->parameters.geometry, key_source::hashes(hashes), bitmap.data());
 }
 
 void any_filter::merge(const any_filter& other) {

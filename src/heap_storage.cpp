@@ -31,7 +31,8 @@ std::uint64_t physical_memory() {
 std::uint8_t* take(std::uint64_t bytes) {
   if (bytes > physical_memory()) refuse(bytes);
   if (bytes < huge_page) {
-    void* at = ::operator new(bytes, cache_line);
+    void* at = ::operator new(bytes, cache_line, std::nothrow);
+    if (at == nullptr) refuse(bytes);
     std::memset(at, 0, bytes);
     return static_cast<std::uint8_t*>(at);
   }

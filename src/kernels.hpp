@@ -1,11 +1,16 @@
-// The choice among kernels, made once.
+// The choice among the kernel sets, made once.
 #pragma once
 
-#include "kernels/split_block.hpp"
+#include "kernels/kernels.hpp"
+
+#include <bloomery/key_source.hpp>
 
 namespace bloomery {
 
-/// The best kernel that this CPU supports, or the one that BLOOMERY_KERNEL names. @throws error invalid_argument
-const kernels::split_block_kernel& chosen_split_block_kernel();
+/// The best set that this processor supports, or the one that BLOOMERY_KERNEL names. @throws error invalid_argument
+const kernels::kernel_set& chosen_kernels();
+
+/// A kernel's view of keys.
+kernels::keys kernel_keys(const key_source& keys) noexcept;
 
 }  // namespace bloomery

@@ -1,24 +1,16 @@
 #include <bloomery/params.hpp>
 
 #include <bloomery/error.hpp>
-#include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/classic.hpp>
 #include <bloomery/scheme.hpp>
 
+#include "choice.hpp"
 #include "tables.hpp"
 
 #include <utility>
 
 namespace bloomery {
 namespace {
-
-// Split blocks are quickest; below this rate they cost more than a third above the classic layout's memory.
-constexpr double lowest_split_block_rate = 1e-4;
-
-// More keys than 2^32 blocks can take leave only classic.
-const char* default_layout(const params& p) {
-  const bool addressable = p.capacity < split_block::max_blocks * 4;
-  return p.target_rate >= lowest_split_block_rate && addressable ? "split_block" : "classic";
-}
 
 [[noreturn]] void unknown(const char* table, const std::string& name, const std::string& names) {
   throw error(errc::invalid_argument, {std::string("no such ") + table, "", "one of " + names, "'" + name + "'", ""});
@@ -67,17 +59,28 @@ void complete_size(params& p, const Row& row) {
   if (p.target_rate == 0 && p.capacity > 0) p.target_rate = row.false_positive_rate(p.geometry, p.capacity);
 }
 
+// A size to the bit is what classic alone takes.
+void choose(params& p, preference prefer) {
+  if (p.geometry != geometry{}) {
+    p.layout = classic::name;
+    return;
+  }
+  const choice chosen = choose_layout(p.capacity, p.target_rate, prefer);
+  p.layout = chosen.layout;
+  p.geometry = chosen.geometry;
+}
+
 }  // namespace
 
 const char* name_of(key_kind kind) noexcept { return kind == key_kind::bytes ? "bytes" : "u64"; }
 
-params complete(params wanted) {
+params complete(params wanted, preference prefer) {
   params p = std::move(wanted);
   if (!p.scheme.empty()) {
     complete_size(p, scheme_of(p));
     return p;
   }
-  if (p.layout.empty()) p.layout = default_layout(p);
+  if (p.layout.empty()) choose(p, prefer);
   if (p.hash.empty()) p.hash = p.keys == key_kind::bytes ? "xxh3" : "mix";
   check_hash(p);
   complete_size(p, layout_of(p));

@@ -2,6 +2,10 @@
 
 #include <bloomery/error.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -50,6 +54,26 @@ class triangle {
   std::vector<long double> rows_;
 };
 
+// distinct[d]: probability that k probes into m bits fall on d different ones.
+std::vector<long double> distinct_bits(std::uint64_t m, std::uint32_t k) {
+  const long double bits = static_cast<long double>(m);
+  std::vector<long double> distinct(k + 1, 0);
+  distinct[0] = 1;
+  for (std::uint32_t probe = 0; probe < k; ++probe) {
+    for (std::uint32_t d = probe + 1; d > 0; --d) {
+      const long double old_bit = static_cast<long double>(d) / bits;
+      const long double new_bit = d > m ? 0 : (bits - static_cast<long double>(d) + 1) / bits;
+      distinct[d] = distinct[d] * old_bit + distinct[d - 1] * new_bit;
+    }
+    distinct[0] = 0;
+  }
+  return distinct;
+}
+
+// One of k asked bits is clear after i keys with probability k (1 - 1/m)^(ki) at most: below the last bit of long
+// double once there were this many probes for each bit.
+constexpr long double probes_that_fill_a_bit = 48;
+
 }  // namespace
 
 long double classic(std::uint64_t m, std::uint32_t k, std::uint64_t n) {
@@ -69,20 +93,61 @@ long double classic(std::uint64_t m, std::uint32_t k, std::uint64_t n) {
     if (probes > 0) power = power.squared();
   }
 
-  // distinct[d]: probability that the k probes of the absent key fall on d different bits.
-  std::vector<long double> distinct(k + 1, 0);
-  distinct[0] = 1;
-  for (std::uint32_t probe = 0; probe < k; ++probe) {
-    for (std::uint32_t d = probe + 1; d > 0; --d) {
-      const long double old_bit = static_cast<long double>(d) / bits;
-      const long double new_bit = d > m ? 0 : (bits - static_cast<long double>(d) + 1) / bits;
-      distinct[d] = distinct[d] * old_bit + distinct[d - 1] * new_bit;
-    }
-    distinct[0] = 0;
-  }
+  const std::vector<long double> distinct = distinct_bits(m, k);
   long double rate = 0;
   for (std::uint32_t d = 1; d <= k; ++d) rate += distinct[d] * all_set[d];
   return rate < 1 ? rate : 1;
+}
+
+block_rates::block_rates(std::uint64_t m, std::uint32_t k)
+    : m_(m), k_(k), distinct_(distinct_bits(m, k)), all_set_(k + 1, 0), rates_{0} {
+  all_set_[0] = 1;
+}
+
+long double block_rates::operator()(long double i) {
+  const long double bits = static_cast<long double>(m_);
+  if (i * k_ > probes_that_fill_a_bit * bits) return 1;
+  const auto wanted = static_cast<std::size_t>(i);
+  while (rates_.size() <= wanted) {
+    for (std::uint32_t probe = 0; probe < k_; ++probe) {
+      for (std::uint32_t d = k_; d > 0; --d) {
+        const long double hit = d >= m_ ? 1 : static_cast<long double>(d) / bits;
+        all_set_[d] += hit * (all_set_[d - 1] - all_set_[d]);
+      }
+    }
+    long double rate = 0;
+    for (std::uint32_t d = 1; d <= k_; ++d) rate += distinct_[d] * all_set_[d];
+    rates_.push_back(rate < 1 ? rate : 1);
+  }
+  return rates_[wanted];
+}
+
+double keys_from_zeros(std::uint64_t m, long double q, std::uint64_t B, std::uint64_t z) {
+  if (z == 0) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(std::log(static_cast<long double>(z) / static_cast<long double>(m)) /
+                             std::log1p(-q / static_cast<long double>(B)));
+}
+
+void check_blocks(const char* name, std::uint64_t bits, std::uint32_t block_bits, std::uint64_t max_blocks) {
+  const std::string what = std::string("bits of a ") + name + " filter";
+  if (bits == 0 || bits % block_bits != 0) {
+    throw error(errc::invalid_argument, {what, "geometry", "a multiple of " + std::to_string(block_bits) + ", not 0",
+                                         std::to_string(bits), ""});
+  }
+  if (bits / block_bits > max_blocks) {
+    throw error(errc::too_large,
+                {what, "geometry", "at most " + std::to_string(max_blocks) + " blocks of " + std::to_string(block_bits),
+                 std::to_string(bits), "use the classic layout"});
+  }
+}
+
+void refuse_promise(const char* name, std::uint64_t n, double p) {
+  char rate[32];
+  std::snprintf(rate, sizeof rate, "%.3g", p);
+  throw error(errc::too_large, {std::string("no ") + name + " filter keeps this promise", "rate",
+                                "fewer blocks than the layout can number, and a rate above its hash's own collisions",
+                                std::to_string(n) + " keys at " + rate,
+                                "ask for fewer keys or a higher rate, or use the classic layout"});
 }
 
 void check_promise(std::uint64_t n, double p) {

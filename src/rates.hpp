@@ -7,11 +7,29 @@
 
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 namespace bloomery::rates {
 
 /// Probability that k independent uniform probes into m bits all meet bits set by n*k earlier ones.
 long double classic(std::uint64_t m, std::uint32_t k, std::uint64_t n);
+
+/// classic(m, k, i) for i = 0, 1, 2, ... keys, computed once and kept: what a block of m bits answers. Each further key
+/// costs k^2 steps, up to the 48 m / k keys that fill a block for certain.
+class block_rates {
+ public:
+  block_rates(std::uint64_t m, std::uint32_t k);
+
+  /// i is a whole number. Not for several threads at once.
+  long double operator()(long double i);
+
+ private:
+  std::uint64_t m_;
+  std::uint32_t k_;
+  std::vector<long double> distinct_;  // distinct_[d]: an absent key's probes fall on d different bits
+  std::vector<long double> all_set_;   // all_set_[d]: d given bits are all set after the keys so far
+  std::vector<long double> rates_;
+};
 
 /// Probability that one of n others has the same hash of `space` equally likely ones: 1 - (1 - 1/space)^n.
 inline long double collision(long double space, std::uint64_t n) {
@@ -93,6 +111,16 @@ std::uint64_t smallest(std::uint64_t guess, std::uint64_t limit, Predicate holds
   }
   return above;
 }
+
+/// ln(z / m) / ln(1 - q / B): the number of keys that leave z of m bits clear, when each of them clears a given bit of
+/// a given block with probability 1 - q. Infinity for z = 0.
+double keys_from_zeros(std::uint64_t m, long double q, std::uint64_t B, std::uint64_t z);
+
+/// Throws unless bits are a multiple of block_bits, not 0, in at most max_blocks blocks; `name` is the layout's.
+void check_blocks(const char* name, std::uint64_t bits, std::uint32_t block_bits, std::uint64_t max_blocks);
+
+/// Says that no size of layout `name` keeps rate p at n keys. @throws error too_large, always
+[[noreturn]] void refuse_promise(const char* name, std::uint64_t n, double p);
 
 /// @throws error invalid_argument unless n >= 1 and 0 < p < 1
 void check_promise(std::uint64_t n, double p);

@@ -2,6 +2,9 @@
 
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
 
 #include <algorithm>
@@ -16,30 +19,77 @@ void cells_of(const geometry& g, key_hash hash, std::uint64_t* out) {
   for (std::uint32_t i = 0; i < cells.count(); ++i) out[i] = cells.next();
 }
 
-template <layout L>
-constexpr layout_row row_of_layout() {
-  return {L::name,     L::geometry_for, L::check,    L::false_positive_rate, L::keys_from_zeros,
-          cells_of<L>, insert_batch<L>, has_batch<L>};
+template <class Hash>
+Hash with_seed(const mix& seed) {
+  if constexpr (std::same_as<Hash, mix>)
+    return seed;
+  else
+    return Hash{seed.seed()};
+}
+
+template <layout L, class Hash, class Key>
+bool insert_key(std::uint8_t* bytes, const geometry& g, const mix& seed, Key key) {
+  return insert_one<L>(bytes, g, with_seed<Hash>(seed)(key));
+}
+
+template <layout L, class Hash, class Key>
+bool has_key(const std::uint8_t* bytes, const geometry& g, const mix& seed, Key key) {
+  return has_one<L>(bytes, g, with_seed<Hash>(seed)(key));
+}
+
+template <layout L, class Hash>
+constexpr single_key_calls single_calls() {
+  single_key_calls calls{nullptr, nullptr, insert_key<L, Hash, std::uint64_t>, has_key<L, Hash, std::uint64_t>};
+  if constexpr (hash_of<Hash, std::string_view>) {
+    calls.insert_bytes = insert_key<L, Hash, std::string_view>;
+    calls.has_bytes = has_key<L, Hash, std::string_view>;
+  }
+  return calls;
 }
 
 template <class Hash, class Key>
-void hash_each(std::uint64_t seed, std::span<const Key> keys, key_hash* out) {
-  const Hash hash{seed};
-  for (const Key& key : keys) *out++ = hash(key);
+void hash_with(std::uint64_t seed, std::span<const Key> keys, key_hash* out) {
+  bloomery::hash_each(Hash{seed}, keys, out);
 }
 
 template <class Hash>
-constexpr hash_row row_of_hash(std::uint64_t most_seed = std::numeric_limits<std::uint64_t>::max()) {
-  hash_row row{Hash::name, most_seed, false, nullptr, hash_each<Hash, std::uint64_t>};
+constexpr hash_row row_of_hash() {
+  hash_row row{Hash::name,
+               std::numeric_limits<std::uint64_t>::max(),
+               false,
+               nullptr,
+               hash_with<Hash, std::uint64_t>,
+               std::same_as<Hash, mix>};
+  if constexpr (requires { Hash::most_seed; }) row.most_seed = Hash::most_seed;
   if constexpr (hash_of<Hash, std::string_view>) {
     row.takes_bytes = true;
-    row.of_bytes = hash_each<Hash, std::string_view>;
+    row.of_bytes = hash_with<Hash, std::string_view>;
   }
   return row;
 }
 
-constexpr layout_row layouts[] = {row_of_layout<split_block>(), row_of_layout<classic>()};
-constexpr hash_row hashes[] = {row_of_hash<xxh3>(), row_of_hash<mix>(), row_of_hash<murmur3>(murmur3::most_seed)};
+template <class... Hashes>
+struct hash_list {
+  static constexpr hash_row rows[] = {row_of_hash<Hashes>()...};
+
+  template <layout L>
+  static constexpr single_key_calls single[] = {single_calls<L, Hashes>()...};
+};
+
+// The table of hashes.
+using hashes = hash_list<xxh3, mix, murmur3>;
+
+template <layout L>
+constexpr layout_row row_of_layout() {
+  layout_row row{L::name,     L::geometry_for, L::check,     L::false_positive_rate, L::keys_from_zeros,
+                 cells_of<L>, insert_batch<L>, has_batch<L>, hashes::single<L>,      nullptr};
+  if constexpr (layout_by_halves<L>) row.bulk = bulk_target_of<L>;
+  return row;
+}
+
+// The table of layouts.
+constexpr layout_row layouts[] = {row_of_layout<split_block>(), row_of_layout<line>(), row_of_layout<line_free>(),
+                                  row_of_layout<page>(), row_of_layout<classic>()};
 
 template <class Row>
 const Row* find(std::span<const Row> rows, std::string_view name) noexcept {
@@ -50,7 +100,11 @@ const Row* find(std::span<const Row> rows, std::string_view name) noexcept {
 }  // namespace
 
 std::span<const layout_row> layout_rows() noexcept { return layouts; }
-std::span<const hash_row> hash_rows() noexcept { return hashes; }
+std::span<const hash_row> hash_rows() noexcept { return hashes::rows; }
+const single_key_calls& single_key_calls_of(const layout_row& layout, const hash_row& hash) noexcept {
+  return layout.single[&hash - hashes::rows];
+}
+
 const layout_row* find_layout(std::string_view name) noexcept { return find(layout_rows(), name); }
 const hash_row* find_hash(std::string_view name) noexcept { return find(hash_rows(), name); }
 

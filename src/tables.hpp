@@ -2,8 +2,10 @@
 // scheme.hpp.
 #pragma once
 
+#include <bloomery/bulk_insert.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/key_hash.hpp>
+#include <bloomery/key_source.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
@@ -13,6 +15,15 @@
 
 namespace bloomery {
 
+/// The calls for one key, a layout and a hash in one, so that a key costs a single indirect call. The seed comes as a
+/// `mix`, which has prepared what that hash wants of it.
+struct single_key_calls {
+  bool (*insert_bytes)(std::uint8_t* bytes, const geometry& g, const mix& seed, std::string_view key);
+  bool (*has_bytes)(const std::uint8_t* bytes, const geometry& g, const mix& seed, std::string_view key);
+  bool (*insert_integer)(std::uint8_t* bytes, const geometry& g, const mix& seed, std::uint64_t key);
+  bool (*has_integer)(const std::uint8_t* bytes, const geometry& g, const mix& seed, std::uint64_t key);
+};
+
 struct layout_row {
   std::string_view name;
   geometry (*geometry_for)(std::uint64_t capacity, double rate);
@@ -20,9 +31,10 @@ struct layout_row {
   double (*false_positive_rate)(const geometry& g, std::uint64_t keys);
   double (*keys_from_zeros)(const geometry& g, std::uint64_t zeros);
   void (*cells)(const geometry& g, key_hash hash, std::uint64_t* out);
-  void (*insert)(std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes, std::uint8_t* is_new);
-  void (*may_contain)(const std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
-                      std::uint64_t* bitmap);
+  std::uint64_t (*insert)(std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint8_t* is_new);
+  void (*may_contain)(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint64_t* bitmap);
+  const single_key_calls* single;                               ///< one for each hash, in the order of hash_rows()
+  bulk_target (*bulk)(std::uint8_t* bytes, const geometry& g);  ///< null: keys cannot be sorted by block
 };
 
 struct hash_row {
@@ -31,10 +43,14 @@ struct hash_row {
   bool takes_bytes;         ///< false: integer keys only
   void (*of_bytes)(std::uint64_t seed, std::span<const std::string_view> keys, key_hash* out);
   void (*of_integers)(std::uint64_t seed, std::span<const std::uint64_t> keys, key_hash* out);
+  bool in_kernels;  ///< layouts take integers as they are: key_source::mixed
 };
 
 std::span<const layout_row> layout_rows() noexcept;
 std::span<const hash_row> hash_rows() noexcept;
+
+/// The single-key calls of a layout and a hash of these tables.
+const single_key_calls& single_key_calls_of(const layout_row& layout, const hash_row& hash) noexcept;
 
 /// The row of this name, or null.
 const layout_row* find_layout(std::string_view name) noexcept;

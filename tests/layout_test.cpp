@@ -1,10 +1,13 @@
-// Layouts against their definitions written out, and their batch kernels against one key at a time, bit for bit.
+// Layouts against their definitions written out, and their batches against one key at a time, bit for bit. The kernels
+// behind the batches have tests of their own: kernels_test.cpp.
 #include <bloomery/bits.hpp>
+#include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
-
-#include "kernels/split_block.hpp"
 
 #include <gtest/gtest.h>
 
@@ -42,6 +45,14 @@ const std::vector<key_hash> extreme_hashes = {{0, 0},
                                               {0xFFFFFFFF, 0},
                                               {0xFFFFFFFF00000000, 0},
                                               {1ull << 63, 1ull << 63}};
+
+// The upper half of a product, put together from four 32-bit products.
+std::uint64_t upper_half(std::uint64_t x, std::uint64_t y) {
+  const std::uint64_t x0 = x & 0xFFFFFFFF, x1 = x >> 32, y0 = y & 0xFFFFFFFF, y1 = y >> 32;
+  const std::uint64_t middle = x1 * y0 + (x0 * y0 >> 32);
+  const std::uint64_t other = x0 * y1 + (middle & 0xFFFFFFFF);
+  return x1 * y1 + (middle >> 32) + (other >> 32);
+}
 
 template <class Layout>
 std::vector<std::uint64_t> cells_of(const geometry& g, key_hash hash) {
@@ -119,15 +130,60 @@ TEST(SplitBlock, ReadsTheLowHalfOfTheHashOnly) {
   EXPECT_EQ(cells_of<split_block>(g, {42, 1}), cells_of<split_block>(g, {42, 2}));
 }
 
-// ---- classic --------------------------------------------------------------------------------------------------------
+// ---- line, line_free, page ------------------------------------------------------------------------------------------
 
-// The definition in layouts/classic.hpp, with the product's upper half put together from four 32-bit products.
-std::uint64_t upper_half(std::uint64_t x, std::uint64_t y) {
-  const std::uint64_t x0 = x & 0xFFFFFFFF, x1 = x >> 32, y0 = y & 0xFFFFFFFF, y1 = y >> 32;
-  const std::uint64_t middle = x1 * y0 + (x0 * y0 >> 32);
-  const std::uint64_t other = x0 * y1 + (middle & 0xFFFFFFFF);
-  return x1 * y1 + (middle >> 32) + (other >> 32);
+std::vector<key_hash> random_and_extreme_hashes(std::uint64_t seed) {
+  auto hashes = random_hashes(100, seed);
+  hashes.insert(hashes.end(), extreme_hashes.begin(), extreme_hashes.end());
+  return hashes;
 }
+
+TEST(Line, FollowsItsDefinition) {
+  for (const std::uint64_t lines : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{1000},
+                                    (std::uint64_t{1} << 32) + 3, line::max_blocks}) {
+    for (const key_hash hash : random_and_extreme_hashes(lines)) {
+      std::vector<std::uint64_t> expected;
+      const std::uint64_t p = hash.lo * 0x9E3779B97F4A7C15;
+      for (std::uint64_t j = 0; j < 8; ++j) {
+        expected.push_back(upper_half(hash.lo, lines) * 512 + 64 * j + ((p >> (16 + 6 * j)) & 63));
+      }
+
+      ASSERT_EQ(cells_of<line>({512 * lines, 8}, hash), expected) << lines << " lines";
+    }
+  }
+}
+
+// `bit_shift`: 64 less log2 of a block's bits.
+template <class Layout>
+void expect_probes_anywhere_in_a_block(std::uint64_t block_bits, unsigned bit_shift) {
+  for (const std::uint64_t blocks : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{1000},
+                                     (std::uint64_t{1} << 32) + 3, Layout::max_blocks}) {
+    for (const std::uint32_t probes : {1u, 7u, 8u, 9u, 16u, 17u, 40u, 255u}) {
+      for (const key_hash hash : random_and_extreme_hashes(blocks + probes)) {
+        std::vector<std::uint64_t> expected;
+        std::uint64_t x = hash.lo * 0x9E3779B97F4A7C15;
+        for (std::uint32_t i = 0; i < probes; ++i, x *= 0xD1342543DE82EF95) {
+          expected.push_back(upper_half(hash.lo, blocks) * block_bits + (x >> bit_shift));
+        }
+
+        ASSERT_EQ(cells_of<Layout>({block_bits * blocks, probes}, hash), expected)
+            << blocks << " blocks, " << probes << " probes";
+      }
+    }
+  }
+}
+
+TEST(LineFree, FollowsItsDefinition) { expect_probes_anywhere_in_a_block<line_free>(512, 55); }
+
+TEST(Page, FollowsItsDefinition) { expect_probes_anywhere_in_a_block<page>(32'768, 49); }
+
+TEST(LayoutsOfBlocks, ReadTheLowHalfOfTheHashOnly) {
+  EXPECT_EQ(cells_of<line>({51'200, 8}, {42, 1}), cells_of<line>({51'200, 8}, {42, 2}));
+  EXPECT_EQ(cells_of<line_free>({51'200, 9}, {42, 1}), cells_of<line_free>({51'200, 9}, {42, 2}));
+  EXPECT_EQ(cells_of<page>({65'536, 9}, {42, 1}), cells_of<page>({65'536, 9}, {42, 2}));
+}
+
+// ---- classic --------------------------------------------------------------------------------------------------------
 
 TEST(Classic, FollowsItsDefinition) {
   for (const geometry& g :
@@ -166,24 +222,28 @@ TEST(Classic, MixesBothHalvesIntoEveryProbeButTheFirst) {
 
 // ---- batches --------------------------------------------------------------------------------------------------------
 
-// classic without kernels: served by the loops of layout.hpp, as a user's own layout is.
-struct plain_classic {
-  static constexpr std::string_view name = "plain_classic";
-  using cells = classic::cells;
-  static geometry geometry_for(std::uint64_t n, double p) { return classic::geometry_for(n, p); }
-  static void check(const geometry& g) { classic::check(g); }
-  static double false_positive_rate(const geometry& g, std::uint64_t n) { return classic::false_positive_rate(g, n); }
-  static double keys_from_zeros(const geometry& g, std::uint64_t zeros) { return classic::keys_from_zeros(g, zeros); }
-};
-static_assert(layout<plain_classic> && !layout_with_kernels<plain_classic>);
-static_assert(layout_with_kernels<classic> && layout_with_kernels<split_block>);
+// The others are served by the loops of layout.hpp, as a user's own layout is.
+static_assert(layout_with_kernels<split_block> && layout_with_kernels<line> && layout_with_kernels<line_free>);
+static_assert(layout<classic> && !layout_with_kernels<classic> && layout<page> && !layout_with_kernels<page>);
 
 template <class Layout>
 std::vector<geometry> geometries() {
-  if constexpr (std::is_same_v<Layout, split_block>) {
+  if constexpr (std::is_same_v<Layout, classic>) {
+    return {
+        {1, 1}, {7, 3}, {63, 2}, {64, 1}, {96, 7}, {1021, 14}, {65'537, 255}, {1 << 20, 20}, {2 * near_bits + 3, 7}};
+  } else if constexpr (std::is_same_v<Layout, split_block>) {
     return {{256, 8}, {512, 8}, {768, 8}, {64 * 256, 8}, {1000 * 256, 8}};
+  } else if constexpr (std::is_same_v<Layout, line>) {
+    return {{512, 8}, {1024, 8}, {1536, 8}, {64 * 512, 8}, {1000 * 512, 8}};
   } else {
-    return {{1, 1}, {7, 3}, {63, 2}, {64, 1}, {96, 7}, {1021, 14}, {65'537, 255}, {1 << 20, 20}};
+    std::vector<geometry> all;
+    for (const std::uint32_t probes : {1u, 7u, 8u, 9u, 16u, 17u, 40u}) {
+      for (const std::uint64_t blocks : {1u, 2u, 3u, 100u}) {
+        if (std::is_same_v<Layout, line_free> || blocks < 100) all.push_back({Layout::block_bits * blocks, probes});
+      }
+    }
+    if (std::is_same_v<Layout, page>) all.push_back({2 * near_bits, 9});
+    return all;
   }
 }
 
@@ -192,6 +252,10 @@ constexpr std::size_t counts[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 1
 template <class Layout>
 class LayoutBatch : public testing::Test {};
 
+std::string trace_of(const geometry& g, std::size_t count) {
+  return std::to_string(g.bits) + " bits, " + std::to_string(g.probes) + " probes, " + std::to_string(count) + " keys";
+}
+
 struct layout_names {
   template <class Layout>
   static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
@@ -199,25 +263,27 @@ struct layout_names {
   }
 };
 
-using all_layouts = testing::Types<split_block, classic, plain_classic>;
+using all_layouts = testing::Types<split_block, line, line_free, page, classic>;
 TYPED_TEST_SUITE(LayoutBatch, all_layouts, layout_names);
 
 TYPED_TEST(LayoutBatch, InsertsTheSameBitsAndTellsTheSameKeysNewAsOneByOne) {
   for (const geometry& g : geometries<TypeParam>()) {
     for (const std::size_t count : counts) {
-      SCOPED_TRACE(std::to_string(g.bits) + " bits, " + std::to_string(count) + " keys");
+      SCOPED_TRACE(trace_of(g, count));
       auto hashes = random_hashes(count, g.bits + count);
       for (std::size_t i = 5; i < count; i += 7) hashes[i] = hashes[i - 3];  // a key that is not new
       bytes expected(bytes_for(g.bits)), actual(expected), silent(expected);
       std::vector<std::uint8_t> expected_new(count), actual_new(count, 0xAA);
 
       for (std::size_t i = 0; i < count; ++i) expected_new[i] = insert_cells<TypeParam>(expected.data(), g, hashes[i]);
-      insert_batch<TypeParam>(actual.data(), g, hashes, actual_new.data());
-      insert_batch<TypeParam>(silent.data(), g, hashes, nullptr);
+      const auto all_new = insert_batch<TypeParam>(actual.data(), g, key_source::hashes(hashes), actual_new.data());
+      const auto silently_new = insert_batch<TypeParam>(silent.data(), g, key_source::hashes(hashes), nullptr);
 
       ASSERT_EQ(actual, expected);
       ASSERT_EQ(silent, expected);
       ASSERT_EQ(actual_new, expected_new);
+      ASSERT_EQ(all_new, static_cast<std::uint64_t>(std::count(expected_new.begin(), expected_new.end(), 1)));
+      ASSERT_EQ(silently_new, all_new);
     }
   }
 }
@@ -230,7 +296,7 @@ TYPED_TEST(LayoutBatch, AddsToWhatIsThere) {
 
     for (const auto& hashes : {earlier, later}) {
       for (const key_hash hash : hashes) insert_cells<TypeParam>(expected.data(), g, hash);
-      insert_batch<TypeParam>(actual.data(), g, hashes, nullptr);
+      insert_batch<TypeParam>(actual.data(), g, key_source::hashes(hashes), nullptr);
     }
 
     ASSERT_EQ(actual, expected) << g.bits;
@@ -241,9 +307,9 @@ TYPED_TEST(LayoutBatch, AnswersAsOneByOneAndLeavesUnusedBitsOfTheBitmapZero) {
   for (const geometry& g : geometries<TypeParam>()) {
     bytes filter(bytes_for(g.bits));
     const auto present = random_hashes(g.bits / (2 * g.probes) + 1, g.bits);
-    insert_batch<TypeParam>(filter.data(), g, present, nullptr);
+    insert_batch<TypeParam>(filter.data(), g, key_source::hashes(present), nullptr);
     for (const std::size_t count : counts) {
-      SCOPED_TRACE(std::to_string(g.bits) + " bits, " + std::to_string(count) + " keys");
+      SCOPED_TRACE(trace_of(g, count));
       auto hashes = random_hashes(count, 77 + count);
       for (std::size_t i = 0; i < count; i += 3) hashes[i] = present[i % present.size()];
       const std::uint64_t untouched = 0xAAAAAAAAAAAAAAAA;
@@ -253,7 +319,7 @@ TYPED_TEST(LayoutBatch, AnswersAsOneByOneAndLeavesUnusedBitsOfTheBitmapZero) {
         expected[i / 64] |= std::uint64_t{has_cells<TypeParam>(filter.data(), g, hashes[i])} << i % 64;
       }
       expected.back() = untouched;
-      has_batch<TypeParam>(filter.data(), g, hashes, actual.data());
+      has_batch<TypeParam>(filter.data(), g, key_source::hashes(hashes), actual.data());
 
       ASSERT_EQ(actual, expected);
     }
@@ -266,10 +332,59 @@ TYPED_TEST(LayoutBatch, FindsEveryKeyItInserted) {
     bytes filter(bytes_for(g.bits));
     std::vector<std::uint64_t> found(10);
 
-    insert_batch<TypeParam>(filter.data(), g, hashes, nullptr);
-    has_batch<TypeParam>(filter.data(), g, hashes, found.data());
+    insert_batch<TypeParam>(filter.data(), g, key_source::hashes(hashes), nullptr);
+    has_batch<TypeParam>(filter.data(), g, key_source::hashes(hashes), found.data());
 
     EXPECT_EQ(found, std::vector<std::uint64_t>(10, ~std::uint64_t{0})) << g.bits;
+  }
+}
+
+// Integers that a batch hashes itself, and the first halves of hashes, which all layouts but classic are content with.
+TYPED_TEST(LayoutBatch, TakesKeysInEveryForm) {
+  const mix hash(7);
+  for (const geometry& g : geometries<TypeParam>()) {
+    for (const std::size_t count : {1u, 16u, 65u, 300u}) {
+      SCOPED_TRACE(trace_of(g, count));
+      std::vector<std::uint64_t> keys, los;
+      std::vector<key_hash> hashes;
+      std::mt19937_64 random(g.bits + count);
+      for (std::size_t i = 0; i < count; ++i) {
+        keys.push_back(random());
+        hashes.push_back(hash(keys.back()));
+        los.push_back(hashes.back().lo);
+      }
+      bytes expected(bytes_for(g.bits)), actual(expected);
+      std::vector<std::uint64_t> found((count + 63) / 64), found_in_halves(found);
+
+      for (const key_hash each : hashes) insert_cells<TypeParam>(expected.data(), g, each);
+      insert_batch<TypeParam>(actual.data(), g, key_source::mixed(keys, hash), nullptr);
+      has_batch<TypeParam>(actual.data(), g, key_source::mixed(keys, hash), found.data());
+
+      ASSERT_EQ(actual, expected);
+      for (std::size_t i = 0; i < count; ++i) ASSERT_TRUE(test_bit(reinterpret_cast<std::uint8_t*>(found.data()), i));
+      if constexpr (!std::is_same_v<TypeParam, classic>) {
+        bytes from_halves(expected.size());
+        insert_batch<TypeParam>(from_halves.data(), g, key_source::halves(los), nullptr);
+        has_batch<TypeParam>(actual.data(), g, key_source::halves(los), found_in_halves.data());
+        ASSERT_EQ(from_halves, expected);
+        ASSERT_EQ(found_in_halves, found);
+      }
+    }
+  }
+}
+
+TYPED_TEST(LayoutBatch, DoesToOneKeyWhatItsCellsSay) {
+  for (const geometry& g : geometries<TypeParam>()) {
+    auto hashes = random_and_extreme_hashes(g.bits);
+    bytes expected(bytes_for(g.bits)), actual(expected);
+    for (const key_hash hash : hashes) {
+      SCOPED_TRACE(trace_of(g, 1));
+      ASSERT_EQ(has_one<TypeParam>(actual.data(), g, hash), has_cells<TypeParam>(expected.data(), g, hash));
+      ASSERT_EQ(insert_one<TypeParam>(actual.data(), g, hash), insert_cells<TypeParam>(expected.data(), g, hash));
+      ASSERT_TRUE(has_one<TypeParam>(actual.data(), g, hash));
+    }
+
+    ASSERT_EQ(actual, expected) << g.bits;
   }
 }
 
@@ -277,63 +392,10 @@ TYPED_TEST(LayoutBatch, LeavesTheLastBytesUnusedBitsZero) {
   for (const geometry& g : geometries<TypeParam>()) {
     bytes filter(bytes_for(g.bits));
 
-    insert_batch<TypeParam>(filter.data(), g, random_hashes(2000, 4), nullptr);
-    insert_batch<TypeParam>(filter.data(), g, extreme_hashes, nullptr);
+    insert_batch<TypeParam>(filter.data(), g, key_source::hashes(random_hashes(2000, 4)), nullptr);
+    insert_batch<TypeParam>(filter.data(), g, key_source::hashes(extreme_hashes), nullptr);
 
     for (std::uint64_t bit = g.bits; bit < 8 * filter.size(); ++bit) EXPECT_FALSE(test_bit(filter.data(), bit)) << bit;
-  }
-}
-
-// ---- kernels --------------------------------------------------------------------------------------------------------
-
-// Runs once for each kernel this CPU supports: SplitBlockKernel.WritesTheSameBitsAsScalar/avx2
-class SplitBlockKernel : public testing::TestWithParam<const kernels::split_block_kernel*> {
- protected:
-  void SetUp() override {
-    if (!GetParam()->supported()) GTEST_SKIP() << "SKIP: this CPU has no " << GetParam()->name;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Each, SplitBlockKernel, testing::ValuesIn(kernels::split_block_kernels),
-                         [](const auto& each) { return std::string(each.param->name); });
-
-std::vector<std::uint64_t> pairs_of(const std::vector<key_hash>& hashes) {
-  std::vector<std::uint64_t> pairs;
-  for (const key_hash hash : hashes) pairs.insert(pairs.end(), {hash.lo, hash.hi});
-  return pairs;
-}
-
-TEST_P(SplitBlockKernel, WritesTheSameBitsAndAnswersTheSameAsTheDefinition) {
-  for (const std::uint64_t blocks : {1u, 2u, 3u, 1000u}) {
-    for (const std::size_t count : counts) {
-      SCOPED_TRACE(std::to_string(blocks) + " blocks, " + std::to_string(count) + " keys");
-      const geometry g{256 * blocks, 8};
-      auto hashes = random_hashes(count, blocks + count);
-      for (std::size_t i = 5; i < count; i += 7) hashes[i] = hashes[i - 3];
-      for (std::size_t i = 0; i < std::min(count, extreme_hashes.size()); ++i) hashes[i] = extreme_hashes[i];
-      auto asked = random_hashes(count, blocks + count + 1);
-      for (std::size_t i = 0; i < count; i += 2) asked[i] = hashes[i / 2];
-      // One byte in: kernels may not suppose more alignment than a byte's.
-      bytes expected(1 + 32 * blocks), actual(expected), silent(expected);
-      std::vector<std::uint8_t> expected_new(count), actual_new(count, 0xAA);
-      std::vector<std::uint64_t> expected_answers((count + 63) / 64), actual_answers(expected_answers.size(), 0xAA);
-
-      for (std::size_t i = 0; i < count; ++i) {
-        expected_new[i] = insert_cells<split_block>(expected.data() + 1, g, hashes[i]);
-      }
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t answer = has_cells<split_block>(expected.data() + 1, g, asked[i]) ? 1 : 0;
-        expected_answers[i / 64] |= answer << i % 64;
-      }
-      const auto inserted_pairs = pairs_of(hashes), asked_pairs = pairs_of(asked);
-      GetParam()->insert(actual.data() + 1, blocks, inserted_pairs.data(), count, actual_new.data());
-      GetParam()->insert(silent.data() + 1, blocks, inserted_pairs.data(), count, nullptr);
-      GetParam()->has(actual.data() + 1, blocks, asked_pairs.data(), count, actual_answers.data());
-
-      ASSERT_EQ(actual, expected);
-      ASSERT_EQ(silent, expected);
-      ASSERT_EQ(actual_new, expected_new);
-      ASSERT_EQ(actual_answers, expected_answers);
-    }
   }
 }
 

@@ -5,14 +5,18 @@
 #include "support/combinations.hpp"
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/bits.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/scheme.hpp>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <span>
 #include <string>
@@ -90,25 +94,34 @@ double fill_variance(const geometry& g, double n) {
   return g.probes * g.probes * relative;
 }
 
-// The same for split_block: blocks have their rate each, by the number of keys that fell into it (Poisson).
-double block_variance(const geometry& g, double n) {
-  const auto B = static_cast<double>(g.bits) / 256;
-  double weight = std::exp(-n / B);
+// The same for blocks: they have their rate each, hit(i), by the number i of keys that fell into it (Poisson).
+template <class Hit>
+double block_variance(double blocks, double n, Hit hit) {
+  const double load = n / blocks;
+  const double reach = 12 * std::sqrt(load) + 40;
   double mean = 0, square = 0;
-  for (int i = 0; i < 1000; weight *= n / B / ++i) {
-    const double hit = std::pow(1 - std::pow(31.0 / 32, i), 8);
-    mean += weight * hit;
-    square += weight * hit * hit;
+  for (double i = std::max(0.0, std::floor(load - reach)); i < load + reach; ++i) {
+    const double weight = std::exp(i * std::log(load) - load - std::lgamma(i + 1));
+    mean += weight * hit(i);
+    square += weight * hit(i) * hit(i);
   }
-  return (square / (mean * mean) - 1) / B;
+  return (square / (mean * mean) - 1) / blocks;
 }
 
 template <class Layout>
 double variance_of_rate(const geometry& g, double n) {
-  if constexpr (std::is_same_v<Layout, split_block>)
-    return block_variance(g, n);
-  else
+  if constexpr (std::is_same_v<Layout, classic>) {
     return fill_variance(g, n);
+  } else {
+    const double b = Layout::block_bits;
+    const double k = g.probes;
+    const auto hit = [&](double i) {
+      if constexpr (requires { Layout::lane_bits; }) return std::pow(1 - std::pow(1 - 1.0 / Layout::lane_bits, i), k);
+      return std::pow(1 - std::pow(1 - 1 / b, k * i), k);
+    };
+    // Blocks with equally many keys still differ, as classic filters do.
+    return block_variance(static_cast<double>(g.bits) / b, n, hit) + fill_variance(g, n);
+  }
 }
 
 void expect_within(double measured, double queries, double rate, double relative_variance, const std::string& what) {
@@ -119,12 +132,29 @@ void expect_within(double measured, double queries, double rate, double relative
 
 // ---- every layout with every hash -----------------------------------------------------------------------------------
 
+using bloomery_tests::combination;
 using bloomery_tests::combination_names;
-using bloomery_tests::combinations;
+
+// A layout with each kind of key and each hash for it.
+template <class... Layouts>
+struct with_all_hashes;
+template <class Layout>
+struct with_all_hashes<Layout> {
+  using types = testing::Types<combination<std::string_view, Layout, xxh3>,
+                               combination<std::string_view, Layout, murmur3>, combination<std::uint64_t, Layout, mix>,
+                               combination<std::uint64_t, Layout, xxh3>, combination<std::uint64_t, Layout, murmur3>>;
+};
+template <class... A, class... B>
+testing::Types<A..., B...> joined(testing::Types<A...>, testing::Types<B...>);
+template <class First, class... Rest>
+struct with_all_hashes<First, Rest...> {
+  using types = decltype(joined(typename with_all_hashes<First>::types{}, typename with_all_hashes<Rest...>::types{}));
+};
+using all_combinations = with_all_hashes<split_block, line, line_free, page, classic>::types;
 
 template <class C>
 class StatisticOfFilter : public testing::Test {};
-TYPED_TEST_SUITE(StatisticOfFilter, combinations, combination_names);
+TYPED_TEST_SUITE(StatisticOfFilter, all_combinations, combination_names);
 
 TYPED_TEST(StatisticOfFilter, NeverMissesAKeyAndErrsAsOftenAsTheFormulaSays) {
   using Key = typename TypeParam::key;
@@ -276,6 +306,270 @@ TEST(StatisticOfSmallSplitBlockFilters, IsThatOfTheFormula) {
   }
 }
 
+// ---- one to a million blocks, to the last percent -------------------------------------------------------------------
+
+using block_layouts = testing::Types<split_block, line, line_free, page>;
+struct layout_names {
+  template <class Layout>
+  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
+    return std::string(Layout::name);
+  }
+};
+template <class Layout>
+class StatisticOfBlocks : public testing::Test {};
+TYPED_TEST_SUITE(StatisticOfBlocks, block_layouts, layout_names);
+
+// Ten times as many queries: a third of the error.
+std::uint64_t longer() { return std::getenv("BLOOMERY_LONG") != nullptr ? 10 : 1; }
+
+// Keys for a rate near 1e-3, and k for line_free and page.
+template <class Layout>
+std::uint64_t keys_for(std::uint64_t blocks) {
+  const std::uint64_t bits = Layout::block_bits * blocks;
+  return std::is_same_v<Layout, page> ? bits * 10 / 144 : bits / 16;
+}
+template <class Layout>
+std::uint32_t probes_of() {
+  return std::is_same_v<Layout, page> ? 10 : 8;
+}
+
+// Many filters, each with a seed of its own: what they say varies by queries and by fill, and so the mean of all is as
+// sure as their spread says.
+TYPED_TEST(StatisticOfBlocks, HoldsWhereBlocksAreFew) {
+  using Layout = TypeParam;
+  for (const std::uint64_t blocks : {1u, 2u, 5u, 64u}) {
+    SCOPED_TRACE(blocks);
+    const geometry g{Layout::block_bits * blocks, probes_of<Layout>()};
+    const std::uint64_t n = keys_for<Layout>(blocks);
+    const std::uint64_t queries = std::max<std::uint64_t>(2048, 4 * n);
+    const std::uint64_t filters = longer() * 20'000'000 / queries;
+    const integer_keys keys(pattern::sequential, 0, n + queries);
+    std::vector<std::uint64_t> answers((queries + 63) / 64);
+    double sum = 0, squares = 0;
+    for (std::uint64_t seed = 1; seed <= filters; ++seed) {
+      filter<std::uint64_t, Layout, mix> seen(g, n, mix{seed});
+
+      seen.insert(keys.views().first(n));
+      seen.may_contain(keys.views().subspan(n), answers);
+
+      double wrong = 0;
+      for (const std::uint64_t word : answers) wrong += std::popcount(word);
+      sum += wrong;
+      squares += wrong * wrong;
+    }
+    const auto count = static_cast<double>(filters);
+    const double mean = sum / count;
+    const double deviation = std::sqrt((squares / count - mean * mean) / count);
+    const double expected = static_cast<double>(queries) * Layout::false_positive_rate(g, n);
+    ASSERT_LT(deviation, 0.02 * expected) << "too few to say anything";
+    EXPECT_NEAR(mean, expected, sigmas * deviation);
+  }
+}
+
+TYPED_TEST(StatisticOfBlocks, HoldsWhereBlocksAreMany) {
+  using Layout = TypeParam;
+  const std::uint64_t blocks = std::is_same_v<Layout, page> ? 3001 : (std::uint64_t{1} << 20) + 1;
+  const geometry g{Layout::block_bits * blocks, probes_of<Layout>()};
+  const std::uint64_t n = keys_for<Layout>(blocks);
+  const std::uint64_t queries = longer() * 40'000'000;
+  constexpr std::uint64_t some = 1 << 20;
+  std::vector<std::uint64_t> answers(some / 64);
+  for (const pattern kind : {pattern::sequential, pattern::texts}) {
+    SCOPED_TRACE(pattern_names[static_cast<int>(kind)]);
+    filter<std::uint64_t, Layout, mix> seen(g, n);
+    double wrong = 0;
+    double asked = 0;
+
+    for (std::uint64_t i = 0; i < n; i += some) seen.insert(integer_keys(kind, i, std::min(some, n - i)).views());
+    for (std::uint64_t i = n; asked < static_cast<double>(queries); i += some, asked += some) {
+      seen.may_contain(integer_keys(kind, i, some).views(), answers);
+      for (const std::uint64_t word : answers) wrong += std::popcount(word);
+    }
+
+    const double rate = Layout::false_positive_rate(g, n);
+    expect_within(wrong, asked, rate, variance_of_rate<Layout>(g, static_cast<double>(n)), "");
+    EXPECT_NEAR(wrong / asked / rate, 1, 0.04);  // what the bound above comes to
+  }
+}
+
+// A filter of 2^40 blocks, of which 2^16 (or 512 pages) are watched: all keys of one have their upper 40 bits in common.
+TYPED_TEST(StatisticOfBlocks, HoldsWhereOnlyALargeMachineHasThem) {
+  using Layout = TypeParam;
+  if (Layout::max_blocks < std::uint64_t{1} << 40) GTEST_SKIP() << "split_block has 2^32 at most";
+  const std::uint64_t watched = std::is_same_v<Layout, page> ? 512 : std::uint64_t{1} << 16;
+  for (const std::uint64_t blocks : {std::uint64_t{1} << 40, std::uint64_t{999'999'999'989}}) {
+    SCOPED_TRACE(blocks);
+    const geometry g{Layout::block_bits * blocks, probes_of<Layout>()};
+    const std::uint64_t first = blocks / 3;
+    const std::uint64_t n = keys_for<Layout>(watched);
+    std::vector<std::uint8_t> bytes(Layout::block_bits / 8 * watched);
+    std::mt19937_64 random(blocks);
+    // The cells of a random key of the watched blocks.
+    const auto next_key = [&] {
+      for (;;) {
+        __extension__ using wide = unsigned __int128;
+        const auto begin = static_cast<std::uint64_t>((static_cast<wide>(first) << 64) / blocks);
+        const auto width = static_cast<std::uint64_t>((static_cast<wide>(watched) << 64) / blocks);
+        const std::uint64_t lo = begin + multiply_high(random(), width);
+        if (Layout::block_of(lo, blocks) - first < watched) return typename Layout::cells(g, {lo, 0});
+      }
+    };
+    const std::uint64_t origin = first * Layout::block_bits;
+    const std::uint64_t queries = longer() * 10'000'000;
+    double wrong = 0;
+
+    for (std::uint64_t i = 0; i < n; ++i) {
+      auto cells = next_key();
+      for (std::uint32_t c = 0; c < cells.count(); ++c) set_bit(bytes.data(), cells.next() - origin);
+    }
+    for (std::uint64_t i = 0; i < queries; ++i) {
+      auto cells = next_key();
+      bool all = true;
+      for (std::uint32_t c = 0; all && c < cells.count(); ++c) all = test_bit(bytes.data(), cells.next() - origin);
+      wrong += all ? 1 : 0;
+    }
+
+    const double n_of_all = static_cast<double>(n) / static_cast<double>(watched) * static_cast<double>(blocks);
+    const double rate = Layout::false_positive_rate(g, static_cast<std::uint64_t>(n_of_all));
+    const geometry part{Layout::block_bits * watched, g.probes};
+    expect_within(wrong, static_cast<double>(queries), rate, variance_of_rate<Layout>(part, static_cast<double>(n)),
+                  "");
+  }
+}
+
+// Bits of a block, or of its words if each takes one bit.
+template <class Layout>
+constexpr std::uint64_t bits_to_choose_from() {
+  if constexpr (requires { Layout::lane_bits; }) return Layout::lane_bits;
+  return Layout::block_bits;
+}
+
+// Chi-square of 64 parts of the filter, and of 64 residues of the block's number, against 32 parts of a block.
+TYPED_TEST(StatisticOfBlocks, IsThatOfBitsWhichDoNotKnowTheirBlock) {
+  using Layout = TypeParam;
+  constexpr std::uint64_t groups = 64, parts = 32, probes = 8;
+  constexpr std::uint64_t keys = 2'000'000;
+  constexpr std::uint64_t bits = bits_to_choose_from<Layout>();
+  for (const std::uint64_t blocks : {std::uint64_t{64}, std::uint64_t{6400}, Layout::max_blocks}) {
+    const geometry g{Layout::block_bits * blocks, probes};
+    std::vector<double> by_group(probes * groups * parts), by_residue(probes * groups * parts);
+    std::mt19937_64 random(blocks);
+    for (std::uint64_t i = 0; i < keys; ++i) {
+      const std::uint64_t lo = random();
+      const std::uint64_t block = Layout::block_of(lo, blocks);
+      typename Layout::cells cells(g, {lo, 0});
+      for (std::uint64_t probe = 0; probe < probes; ++probe) {
+        const std::uint64_t part = cells.next() % bits / (bits / parts);
+        ++by_group[(probe * groups + block / (blocks / groups)) * parts + part];
+        ++by_residue[(probe * groups + block % groups) * parts + part];
+      }
+    }
+    for (std::size_t probe = 0; probe < probes; ++probe) {
+      for (const auto& table : {by_group, by_residue}) {
+        double chi_square = 0;
+        constexpr double expected = static_cast<double>(keys) / (groups * parts);
+        for (std::size_t i = probe * groups * parts; i < (probe + 1) * groups * parts; ++i) {
+          chi_square += (table[i] - expected) * (table[i] - expected) / expected;
+        }
+        constexpr double freedom = groups * parts - 1;
+        EXPECT_NEAR(chi_square, freedom, sigmas * std::sqrt(2 * freedom)) << blocks << " blocks, probe " << probe;
+      }
+    }
+  }
+}
+
+// ---- keys and hashes that tempt a hash to fail ----------------------------------------------------------------------
+
+// All integers with at most four bits set, in random order.
+std::vector<std::uint64_t> sparse_integers() {
+  std::vector<std::uint64_t> keys{0};
+  for (int bits = 0; bits < 4; ++bits) {
+    const std::vector<std::uint64_t> fewer = keys;
+    for (const std::uint64_t key : fewer) {
+      if (std::popcount(key) != bits) continue;
+      for (int bit = 64 - std::countl_zero(key); bit < 64; ++bit) keys.push_back(key | std::uint64_t{1} << bit);
+    }
+  }
+  std::shuffle(keys.begin(), keys.end(), std::mt19937_64(4));
+  return keys;
+}
+
+template <class Layout, class Hash>
+void expect_the_rate_of(std::span<const std::uint64_t> keys) {
+  SCOPED_TRACE(testing::Message() << Layout::name << ", " << Hash::name);
+  constexpr std::uint64_t n = 100'000;
+  filter<std::uint64_t, Layout, Hash> seen(n, 0.01);
+  const std::span<const std::uint64_t> absent = keys.subspan(n);
+  std::vector<std::uint64_t> answers((absent.size() + 63) / 64);
+
+  seen.insert(keys.first(n));
+  seen.may_contain(absent, answers);
+
+  double wrong = 0;
+  for (const std::uint64_t word : answers) wrong += std::popcount(word);
+  expect_within(wrong, static_cast<double>(absent.size()), seen.false_positive_rate(n),
+                variance_of_rate<Layout>(seen.parameters().geometry, n), "");
+}
+
+TEST(StatisticOfSparseIntegers, IsThatOfAllOthers) {
+  const std::vector<std::uint64_t> keys = sparse_integers();
+  ASSERT_EQ(keys.size(), 1u + 64 + 2016 + 41'664 + 635'376);  // C(64, 0) + ... + C(64, 4)
+  const auto with_layouts = [&]<class Hash>(Hash) {
+    expect_the_rate_of<split_block, Hash>(keys);
+    expect_the_rate_of<line, Hash>(keys);
+    expect_the_rate_of<line_free, Hash>(keys);
+    expect_the_rate_of<page, Hash>(keys);
+    expect_the_rate_of<classic, Hash>(keys);
+  };
+
+  with_layouts(mix{});
+  with_layouts(xxh3{});
+  with_layouts(murmur3{});
+}
+
+// Pairs of equal values among n random ones of 2^32: n (n-1) / 2^33, as in the birthday paradox; a Poisson variable.
+template <class Hash, class Keys>
+void expect_the_collisions_of_chance(const Keys& keys) {
+  std::vector<std::uint64_t> los;
+  std::vector<std::uint32_t> words[4];
+  for (const auto& key : keys.views()) {
+    const key_hash hash = Hash{}(key);
+    los.push_back(hash.lo);
+    words[0].push_back(static_cast<std::uint32_t>(hash.lo));
+    words[1].push_back(static_cast<std::uint32_t>(hash.lo >> 32));
+    words[2].push_back(static_cast<std::uint32_t>(hash.hi));
+    words[3].push_back(static_cast<std::uint32_t>(hash.hi >> 32));
+  }
+  const auto n = static_cast<double>(los.size());
+  std::sort(los.begin(), los.end());
+  EXPECT_EQ(std::adjacent_find(los.begin(), los.end()), los.end()) << "two keys share lo";
+  const double expected = n * (n - 1) * 0x1p-33;
+  for (auto& word : words) {
+    std::sort(word.begin(), word.end());
+    double pairs = 0;
+    for (std::size_t i = 1, same = 0; i < word.size(); ++i) {
+      same = word[i] == word[i - 1] ? same + 1 : 0;
+      pairs += static_cast<double>(same);
+    }
+    EXPECT_NEAR(pairs, expected, sigmas * std::sqrt(expected)) << "word " << &word - words;
+  }
+}
+
+TEST(StatisticOfHashes, IsThatOfChanceInEachOfFourWords) {
+  constexpr std::uint64_t n = std::uint64_t{1} << 19;
+  for (const pattern kind : all_patterns) {
+    SCOPED_TRACE(pattern_names[static_cast<int>(kind)]);
+    const integer_keys integers(kind, 0, n);
+    const text_keys texts(kind, 0, n);
+
+    expect_the_collisions_of_chance<mix>(integers);
+    expect_the_collisions_of_chance<xxh3>(integers);
+    expect_the_collisions_of_chance<murmur3>(integers);
+    expect_the_collisions_of_chance<xxh3>(texts);
+    expect_the_collisions_of_chance<murmur3>(texts);
+  }
+}
+
 // ---- schemes --------------------------------------------------------------------------------------------------------
 
 // Guava's, Python's and Perl's own hashing keeps the rate at 10^5 keys; pharo has its defect shown in schemes_test.cpp.
@@ -338,6 +632,9 @@ void expect_estimates(double wider) {
 
 TEST(StatisticOfEstimates, IsLinearCountingsForClassic) { expect_estimates<classic>(1); }
 TEST(StatisticOfEstimates, IsAFewPercentWiderForSplitBlock) { expect_estimates<split_block>(1.15); }
+TEST(StatisticOfEstimates, IsAFewPercentWiderForLine) { expect_estimates<line>(1.1); }
+TEST(StatisticOfEstimates, IsAFewPercentWiderForLineFree) { expect_estimates<line_free>(1.1); }
+TEST(StatisticOfEstimates, IsLinearCountingsForPage) { expect_estimates<page>(1); }
 
 }  // namespace
 }  // namespace bloomery

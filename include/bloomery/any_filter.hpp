@@ -64,6 +64,11 @@ class any_filter {
   void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
   void insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new = {});
 
+  /// Adds keys in whatever order is quickest, with up to `threads` threads (0: one a processor); returns how many were
+  /// certainly new. See filter::insert_all(); classic and schemes insert in order. @throws error as above
+  std::uint64_t insert_all(std::span<const std::string_view> keys, unsigned threads = 0);
+  std::uint64_t insert_all(std::span<const std::uint64_t> keys, unsigned threads = 0);
+
   /// False: certainly never inserted. @throws error incompatible
   bool may_contain(std::string_view key) const;
   bool may_contain(std::uint64_t key) const;
@@ -79,6 +84,7 @@ class any_filter {
   void hash(std::span<const std::string_view> keys, std::span<key_hash> hashes) const;
   void hash(std::span<const std::uint64_t> keys, std::span<key_hash> hashes) const;
   void insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new = {});
+  std::uint64_t insert_all_hashes(std::span<const key_hash> hashes, unsigned threads = 0);
   void may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const;
 
   /// Makes this filter the union of both; the count becomes an estimate.
@@ -108,6 +114,8 @@ class any_filter {
  private:
   struct body;
   explicit any_filter(std::unique_ptr<body> b) noexcept;
+  template <class Key>
+  std::uint64_t insert_all_of(std::span<const Key> keys, unsigned threads);
   std::unique_ptr<body> body_;
 };
 

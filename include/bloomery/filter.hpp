@@ -5,10 +5,16 @@
 // file.
 #pragma once
 
+#include <bloomery/bulk_insert.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/filter_kind.hpp>
 #include <bloomery/hash.hpp>
+#include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
@@ -32,7 +38,7 @@ namespace bloomery {
 /// probability that false_positive_rate() knows exactly.
 ///
 /// @tparam Key      std::string_view (any bytes) or std::uint64_t
-/// @tparam Layout   split_block (one cache line a key) or classic (least memory), or a type of your own
+/// @tparam Layout   split_block or line (quickest), line_free, page, classic (least memory), or a type of your own
 /// @tparam Hash     xxh3, mix, murmur3, or a type of your own: hash_of<Hash, Key>
 /// @tparam Storage  heap_storage, span_storage or mapped_storage
 ///
@@ -56,23 +62,22 @@ class filter {
   /// memory
   filter(std::uint64_t capacity, double false_positive_rate,
          Hash hash = {}) requires std::same_as<Storage, heap_storage>
-      : filter(describe(Layout::geometry_for(capacity, false_positive_rate), capacity, false_positive_rate, hash),
-               hash) {}
+      : filter(kind::promised(capacity, false_positive_rate, hash), hash) {}
 
   /// An empty filter of a given geometry on the heap.
   /// @throws error  invalid_argument: not a geometry of this layout; too_large
   explicit filter(const geometry& g, std::uint64_t capacity = 0,
                   Hash hash = {}) requires std::same_as<Storage, heap_storage>
-      : filter(checked(describe(g, capacity, 0, hash)), hash) {}
+      : filter(kind::checked(kind::describe(g, capacity, 0, hash)), hash) {}
 
   /// A filter in the given storage, whose bytes are taken as they are.
   /// @throws error  invalid_argument: not a geometry of this layout, or the storage is not bytes_for(g.bits) long
   filter(const geometry& g, Storage bytes, std::uint64_t capacity = 0, Hash hash = {})
-      : filter(checked(describe(g, capacity, 0, hash)), std::move(bytes), hash) {}
+      : filter(kind::checked(kind::describe(g, capacity, 0, hash)), std::move(bytes), hash) {}
 
-  /// Opens a filter file in place; to insert, open it with access::read_write. After an unclean end, size() is estimated
-  /// from the bits for read_write, and out of date for read_only. @throws error as mapped_storage::open; incompatible: the file has another layout,
-  /// hash, kind of keys or seed than this type
+  /// Opens a filter file in place; to insert, open it with access::read_write. After an unclean end, size() is
+  /// estimated from the bits for read_write, and out of date for read_only. @throws error as mapped_storage::open;
+  /// incompatible: the file has another layout, hash, kind of keys or seed than this type
   static filter open(const std::string& path, access mode = access::read_only, check what = check::header,
                      Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
     mapped_storage bytes = mapped_storage::open(path, mode, what, {}, [&](const params& p) { matched(p, hash, path); });
@@ -85,7 +90,7 @@ class filter {
   /// Makes an empty filter file and opens it for writing. @throws error as mapped_storage::create
   static filter create(const std::string& path, const geometry& g, std::uint64_t capacity, Hash hash = {},
                        creation how = {}) requires std::same_as<Storage, mapped_storage> {
-    const params p = checked(describe(g, capacity, 0, hash));
+    const params p = kind::checked(kind::describe(g, capacity, 0, hash));
     return filter(p, mapped_storage::create(path, p, {}, how), hash);
   }
 
@@ -106,7 +111,7 @@ class filter {
   bool insert(const Key& key) noexcept {
     assert(writable());
     const key_hash hash = hash_(key);
-    const bool is_new = insert_cells<Layout>(storage_.data(), params_.geometry, hash);
+    const bool is_new = insert_one<Layout>(storage_.data(), params_.geometry, hash);
     if (is_new) took_new(hash);
     return is_new;
   }
@@ -115,34 +120,52 @@ class filter {
   void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) noexcept {
     assert(writable());
     assert(is_new.empty() || is_new.size() == keys.size());
-    std::array<key_hash, batch> hashes;
-    std::array<std::uint8_t, batch> fresh;
-    for (std::size_t first = 0; first < keys.size(); first += batch) {
-      const std::size_t count = std::min(batch, keys.size() - first);
-      for (std::size_t i = 0; i < count; ++i) hashes[i] = hash_(keys[first + i]);
-      insert_batch<Layout>(storage_.data(), params_.geometry, {hashes.data(), count}, fresh.data());
-      for (std::size_t i = 0; i < count; ++i) {
-        if (fresh[i] != 0) took_new(hashes[i]);
-      }
-      if (!is_new.empty()) std::copy_n(fresh.begin(), count, is_new.begin() + static_cast<std::ptrdiff_t>(first));
+    std::uint8_t* const out = is_new.empty() ? nullptr : is_new.data();
+    kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
+      insert_source(some, out == nullptr ? nullptr : out + first);
+    });
+  }
+
+  /// Adds keys in whatever order is quickest, with up to `threads` threads (0: one a processor); returns how many were
+  /// certainly new. The bits are the same as after insert(keys). It pays for filters larger than the caches and some
+  /// hundred thousand keys; up to twice the filter's memory is taken meanwhile. Layout classic, which has no blocks,
+  /// inserts in order; so does a file that gets fewer keys than it has pages.
+  ///
+  /// Example:
+  ///     filter<std::uint64_t> seen(1000, 0.01);
+  ///     const std::vector<std::uint64_t> keys{1, 2, 3};
+  ///     assert(seen.insert_all(keys) == 3);
+  ///     assert(seen.may_contain(2));
+  std::uint64_t insert_all(std::span<const Key> keys, unsigned threads = 0) {
+    assert(writable());
+    if constexpr (layout_by_halves<Layout>) {
+      if (Storage::tracks_changes && keys.size() < storage_.size() / 4096) return insert_counting(keys);
+      changed_everywhere();
+      const auto halves = [&](std::size_t begin, std::size_t count, std::uint64_t* los) {
+        kind::each_source(hash_, keys.subspan(begin, count),
+                          [&](const key_source& some, std::size_t first) { halves_of(some, los + first); });
+      };
+      const std::uint64_t all_new =
+          bulk_insert(bulk_target_of<Layout>(storage_.data(), params_.geometry), keys.size(), halves, threads);
+      storage_.inserted() += all_new;
+      return all_new;
+    } else {
+      return insert_counting(keys);
     }
   }
 
   /// False: the key was certainly never inserted. True: it probably was.
   bool may_contain(const Key& key) const noexcept {
-    return has_cells<Layout>(storage_.data(), params_.geometry, hash_(key));
+    return has_one<Layout>(storage_.data(), params_.geometry, hash_(key));
   }
 
   /// Looks keys up: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
   /// `bitmap` has at least ceil(keys.size() / 64) words.
   void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const noexcept {
     assert(bitmap.size() >= (keys.size() + 63) / 64);
-    std::array<key_hash, batch> hashes;
-    for (std::size_t first = 0; first < keys.size(); first += batch) {
-      const std::size_t count = std::min(batch, keys.size() - first);
-      for (std::size_t i = 0; i < count; ++i) hashes[i] = hash_(keys[first + i]);
-      has_batch<Layout>(storage_.data(), params_.geometry, {hashes.data(), count}, bitmap.data() + first / 64);
-    }
+    kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
+      has_batch<Layout>(storage_.data(), params_.geometry, some, bitmap.data() + first / 64);
+    });
   }
 
   /// Makes this filter the union: it then answers yes for every key of either. The count becomes an estimate.
@@ -202,36 +225,37 @@ class filter {
   void close() requires std::same_as<Storage, mapped_storage> { storage_.close(); }
 
  private:
-  static constexpr std::size_t batch = 256;  // a multiple of 64: a batch fills whole words of the answer
+  template <class K, layout L, class H>
+    requires hash_of<H, K>
+  friend class concurrent_filter;  // passes a filter's bytes on
 
-  static params describe(const geometry& g, std::uint64_t capacity, double rate, const Hash& hash) {
-    params p;
-    p.layout = Layout::name;
-    p.hash = Hash::name;
-    p.keys = std::same_as<Key, std::uint64_t> ? key_kind::u64le : key_kind::bytes;
-    if constexpr (requires { hash.seed; }) p.seed = hash.seed;
-    if constexpr (requires { Hash::most_seed; }) {
-      if (p.seed > Hash::most_seed) {
-        throw error(errc::invalid_argument, {"seed of " + p.hash, "seed", "at most " + std::to_string(Hash::most_seed),
-                                             std::to_string(p.seed), ""});
-      }
-    }
-    p.geometry = g;
-    p.capacity = capacity;
-    p.target_rate = rate;
-    return p;
+  using kind = filter_kind<Key, Layout, Hash>;
+  static constexpr std::size_t batch = kind::batch;
+
+  std::uint64_t insert_counting(std::span<const Key> keys) noexcept {
+    const std::uint64_t before = size();
+    insert(keys);
+    return size() - before;
   }
 
-  static params checked(params p) {
-    Layout::check(p.geometry);
-    if (p.target_rate == 0 && p.capacity > 0) {
-      p.target_rate = Layout::false_positive_rate(p.geometry, p.capacity);
+  void insert_source(const key_source& keys, std::uint8_t* is_new) noexcept {
+    if constexpr (!Storage::tracks_changes) {
+      storage_.inserted() += insert_batch<Layout>(storage_.data(), params_.geometry, keys, is_new);
+    } else {
+      std::array<std::uint8_t, batch> fresh;
+      for (std::size_t first = 0; first < keys.size(); first += batch) {
+        const key_source some = keys.part(first, std::min(batch, keys.size() - first));
+        insert_batch<Layout>(storage_.data(), params_.geometry, some, fresh.data());
+        for (std::size_t i = 0; i < some.size(); ++i) {
+          if (fresh[i] != 0) took_new(some.hash(i));
+        }
+        if (is_new != nullptr) std::copy_n(fresh.begin(), some.size(), is_new + first);
+      }
     }
-    return p;
   }
 
   static params matched(const params& file, const Hash& hash, const std::string& path) {
-    params own = describe(file.geometry, file.capacity, file.target_rate, hash);
+    params own = kind::describe(file.geometry, file.capacity, file.target_rate, hash);
     const std::string reason = difference(file, own);
     if (!reason.empty()) {
       throw error(errc::incompatible,

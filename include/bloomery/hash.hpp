@@ -5,11 +5,13 @@
 
 #include <concepts>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace bloomery {
 
-/// A hash of keys of type Key: a copyable function object with a name of 1 to 31 characters.
+/// A hash of keys of type Key: a copyable function object with a name of 1 to 31 characters. It throws nothing, and one
+/// object serves several threads at once.
 ///
 /// A hash of your own is such a type, at namespace scope since a local class can have no static member. Give it a name
 /// that no one else has, and another name whenever its results change: a file made with it opens only with that name.
@@ -50,14 +52,24 @@ constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
 
 /// Hash of 64-bit integer keys, the default for them. Distinct keys never share a hash: lo = mix64(key ^ mix64(seed))
 /// is a bijection, hi = mix64(lo + 2^64/phi) a second one. A seed is no secret.
-struct mix {
+class mix {
+ public:
   static constexpr std::string_view name = "mix";
-  std::uint64_t seed = 0;
 
-  constexpr key_hash operator()(std::uint64_t key) const noexcept {
-    const std::uint64_t lo = mix64(key ^ mix64(seed));
-    return {lo, mix64(lo + 0x9E3779B97F4A7C15u)};
-  }
+  constexpr mix() noexcept : mix(0) {}
+  constexpr explicit mix(std::uint64_t seed) noexcept : seed_(seed), whitening_(mix64(seed)) {}
+
+  constexpr key_hash operator()(std::uint64_t key) const noexcept { return of_lo(mix64(key ^ whitening_)); }
+
+  /// The hash whose first half is lo. Layouts that read lo alone leave the other half uncomputed.
+  static constexpr key_hash of_lo(std::uint64_t lo) noexcept { return {lo, mix64(lo + 0x9E3779B97F4A7C15u)}; }
+
+  constexpr std::uint64_t seed() const noexcept { return seed_; }
+  constexpr std::uint64_t whitening() const noexcept { return whitening_; }  ///< mix64(seed), which every key needs
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t whitening_;
 };
 
 /// XXH3, 128 bits: the default for bytes. lo and hi are XXH128_hash_t's low64 and high64. An integer key is hashed as
@@ -71,6 +83,9 @@ struct xxh3 {
 
   key_hash operator()(std::string_view key) const noexcept;
   key_hash operator()(std::uint64_t key) const noexcept;
+
+  /// The hashes of many keys, in one call.
+  void each(std::span<const std::string_view> keys, key_hash* out) const noexcept;
 };
 
 /// MurmurHash3_x64_128: what Guava and many others use; slower than xxh3. lo and hi are its first and second eight
@@ -100,5 +115,21 @@ template <>
 struct default_hash<std::uint64_t> {
   using type = mix;
 };
+
+/// out[i] = hash(keys[i]), by the hash's own `each` if it has one.
+///
+/// Example:
+///     const std::uint64_t keys[] = {1, 2};
+///     key_hash hashes[2];
+///     hash_each(mix{}, std::span<const std::uint64_t>(keys), hashes);
+///     assert(hashes[1] == mix{}(2));
+template <class Key, hash_of<Key> Hash>
+void hash_each(const Hash& hash, std::span<const Key> keys, key_hash* out) noexcept {
+  if constexpr (requires { hash.each(keys, out); }) {
+    hash.each(keys, out);
+  } else {
+    for (const Key& key : keys) *out++ = hash(key);
+  }
+}
 
 }  // namespace bloomery

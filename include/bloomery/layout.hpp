@@ -7,11 +7,13 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/key_hash.hpp>
+#include <bloomery/key_source.hpp>
 
+#include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace bloomery {
@@ -55,40 +57,126 @@ bool has_cells(const std::uint8_t* bytes, const geometry& g, key_hash hash) noex
   return true;
 }
 
-/// A layout with batch kernels of its own; the others are served by the loops below.
-template <class L>
-concept layout_with_kernels = layout<L> &&
-    requires(std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes, std::uint8_t* is_new,
-             std::uint64_t* bitmap) {
-  L::insert_batch(bytes, g, hashes, is_new);
-  L::has_batch(bytes, g, hashes, bitmap);
+/// How a layout numbers the block of a key.
+enum class block_rule {
+  upper_half,     ///< ((lo >> 32) * blocks) >> 32, as Apache Parquet does
+  multiply_high,  ///< hi64(lo * blocks)
 };
 
-/// Inserts hashes one after another. is_new is null or takes a 1 (certainly new) or 0 for each.
+/// A layout that says `static constexpr block_rule blocks_by`: it reads nothing but lo, and a key's cells are all in
+/// the block of block_bits, whole bytes, that the rule names. Keys can then be sorted by block before they are
+/// inserted.
+template <class L>
+concept layout_by_halves = layout<L> && requires {
+  { L::blocks_by } -> std::convertible_to<block_rule>;
+  { L::block_bits } -> std::convertible_to<std::uint32_t>;
+};
+
+/// A layout with kernels of its own; the others are served by the loops below.
+template <class L>
+concept layout_with_kernels = layout<L> &&
+    requires(std::uint8_t* bytes, const geometry& g, key_hash hash, const key_source& keys, std::uint8_t* is_new,
+             std::uint64_t* bitmap) {
+  { L::insert_one(bytes, g, hash) } -> std::same_as<bool>;
+  { L::has_one(bytes, g, hash) } -> std::same_as<bool>;
+  { L::insert_batch(bytes, g, keys, is_new) } -> std::same_as<std::uint64_t>;
+  L::has_batch(bytes, g, keys, bitmap);
+};
+
+/// Inserts one key; true: certainly new.
 template <layout L>
-void insert_batch(std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
-                  std::uint8_t* is_new) noexcept {
-  if constexpr (layout_with_kernels<L>) {
-    L::insert_batch(bytes, g, hashes, is_new);
-  } else {
-    for (std::size_t i = 0; i < hashes.size(); ++i) {
-      const bool fresh = insert_cells<L>(bytes, g, hashes[i]);
-      if (is_new != nullptr) is_new[i] = fresh ? 1 : 0;
+bool insert_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
+  if constexpr (layout_with_kernels<L>) return L::insert_one(bytes, g, hash);
+  return insert_cells<L>(bytes, g, hash);
+}
+
+/// Looks one key up; false is certain absence.
+template <layout L>
+bool has_one(const std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
+  if constexpr (layout_with_kernels<L>) return L::has_one(bytes, g, hash);
+  return has_cells<L>(bytes, g, hash);
+}
+
+/// Keys whose cells the loops below have on their way from memory while as many others are worked on.
+inline constexpr std::size_t fetched_together = 16;
+
+/// Cells of a key that a lookup fetches ahead: at half fill an absent key is refused after two on average, so that
+/// fetching all would be for nothing.
+inline constexpr std::uint32_t cells_looked_ahead = 3;
+
+/// Filters up to this size are in a core's own cache on all but the smallest processors: nothing is fetched ahead.
+inline constexpr std::uint64_t near_bits = std::uint64_t{8} << 19;
+
+/// Keys of a batch with their first cells asked for.
+template <layout L>
+class fetched_group {
+ public:
+  fetched_group() = default;
+
+  /// Takes up to fetched_together keys from `first` on and asks for at most `most_cells` cells of each.
+  fetched_group(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::size_t first,
+                std::uint32_t most_cells) noexcept
+      : size_(std::min(fetched_together, keys.size() - first)) {
+    for (std::size_t i = 0; i < size_; ++i) {
+      hashes_[i] = keys.hash(first + i);
+      typename L::cells cells(g, hashes_[i]);
+      const std::uint32_t ahead = std::min<std::uint32_t>(most_cells, cells.count());
+      for (std::uint32_t c = 0; c < ahead; ++c) __builtin_prefetch(bytes + (cells.next() >> 3), 0, 2);
     }
+  }
+
+  /// Calls work(i, hash) for each key i, group by group, the next group's cells on their way.
+  template <class Work>
+  static void each(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint32_t most_cells,
+                   Work work) noexcept {
+    if (g.bits <= near_bits) {
+      for (std::size_t i = 0; i < keys.size(); ++i) work(i, keys.hash(i));
+      return;
+    }
+    if (keys.size() == 0) return;
+    fetched_group here(bytes, g, keys, 0, most_cells);
+    for (std::size_t first = 0; first < keys.size(); first += fetched_together) {
+      fetched_group next;
+      if (first + fetched_together < keys.size()) {
+        next = fetched_group(bytes, g, keys, first + fetched_together, most_cells);
+      }
+      for (std::size_t i = 0; i < here.size_; ++i) work(first + i, here.hashes_[i]);
+      here = next;
+    }
+  }
+
+ private:
+  std::array<key_hash, fetched_together> hashes_{};
+  std::size_t size_ = 0;
+};
+
+/// Inserts keys one after another. is_new is null or takes a 1 (certainly new) or 0 for each. Returns how many are new.
+template <layout L>
+std::uint64_t insert_batch(std::uint8_t* bytes, const geometry& g, const key_source& keys,
+                           std::uint8_t* is_new) noexcept {
+  if constexpr (layout_with_kernels<L>) {
+    return L::insert_batch(bytes, g, keys, is_new);
+  } else {
+    std::uint64_t all_new = 0;
+    fetched_group<L>::each(bytes, g, keys, max_probes, [&](std::size_t i, key_hash hash) {
+      const bool fresh = insert_cells<L>(bytes, g, hash);
+      if (is_new != nullptr) is_new[i] = fresh ? 1 : 0;
+      all_new += fresh ? 1 : 0;
+    });
+    return all_new;
   }
 }
 
-/// Looks hashes up; bit i%64 of bitmap[i/64] is the answer for hash i, unused bits of the last word are 0.
+/// Looks keys up; bit i%64 of bitmap[i/64] is the answer for key i, unused bits of the last word are 0.
 template <layout L>
-void has_batch(const std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
-               std::uint64_t* bitmap) noexcept {
+void has_batch(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint64_t* bitmap) noexcept {
   if constexpr (layout_with_kernels<L>) {
-    L::has_batch(bytes, g, hashes, bitmap);
+    L::has_batch(bytes, g, keys, bitmap);
   } else {
-    for (std::size_t i = 0; i < hashes.size(); ++i) {
+    fetched_group<L>::each(bytes, g, keys, cells_looked_ahead, [&](std::size_t i, key_hash hash) {
       if (i % 64 == 0) bitmap[i / 64] = 0;
-      bitmap[i / 64] |= std::uint64_t{has_cells<L>(bytes, g, hashes[i])} << (i % 64);
-    }
+      bitmap[i / 64] |= std::uint64_t{has_cells<L>(bytes, g, hash)} << (i % 64);
+    });
   }
 }
 

@@ -2,8 +2,8 @@
 //
 // While mapped for writing the file is marked dirty, and its lock keeps other writers out. close() (or the destructor)
 // writes the checksums of the changed pages, the count of keys, and the clean mark, in this order. A process killed in
-// between leaves a dirty file: it opens, with all the bits that were set; filter<> and any_filter estimate its count from
-// them when they open it for writing.
+// between leaves a dirty file: it opens, with all the bits that were set; filter<> and any_filter estimate its count
+// from them when they open it for writing.
 #pragma once
 
 #include <bloomery/params.hpp>

@@ -20,7 +20,7 @@ const char* name_of(key_kind kind) noexcept;
 /// The parameters of a filter. Two filters with equal layout or scheme, hash, keys, seed and geometry set the same bits
 /// for the same key, in memory, in a file and in every process.
 struct params {
-  std::string layout = {};  ///< "split_block" or "classic"; empty if a scheme is named
+  std::string layout = {};  ///< a name of layout_names(); empty if a scheme is named
   std::string scheme = {};  ///< "guava", "pharo", "python" or "perl"; empty if a layout is named
   std::string hash = {};    ///< "xxh3", "mix", "murmur3" or the name of your own; empty with a scheme
   key_kind keys = key_kind::bytes;
@@ -32,17 +32,29 @@ struct params {
   friend bool operator==(const params&, const params&) = default;
 };
 
-/// Fills in what was left empty: the layout (split_block for a rate of 1e-4 and above, else classic), the hash (xxh3
-/// for bytes, mix for integers), the geometry (the smallest that keeps target_rate at capacity, exactly). With a
-/// geometry but no rate, target_rate becomes the exact rate at capacity.
+/// What matters more in the choice of a layout; the rule is in choice.hpp.
+enum class preference {
+  speed,   ///< the quickest layout that needs at most 25 % more memory than the best
+  memory,  ///< the quickest layout that needs at most 3 % more
+};
+
+/// "speed" or "memory".
+const char* name_of(preference prefer) noexcept;
+
+/// Fills in what was left empty: the layout (by the rule of choice.hpp; with a geometry classic, which takes any), the
+/// hash (xxh3 for bytes, mix for integers), the geometry (the smallest that keeps target_rate at capacity, exactly).
+/// With a geometry but no rate, target_rate becomes the exact rate at capacity. A choice takes some milliseconds, some
+/// tens of them for rates below 1e-5.
 ///
 /// @throws error  invalid_argument: a name that no table knows, a rate or capacity out of range, integer keys for a
 ///                scheme, a layout and a scheme at once; too_large: no geometry keeps the promise
 ///
 /// Example:
-///     const params p = complete({.capacity = 1'000'000, .target_rate = 1e-6});
-///     assert(p.layout == "classic" && p.hash == "xxh3" && p.geometry.probes == 20);
-params complete(params wanted);
+///     const params quick = complete({.capacity = 1'000'000, .target_rate = 0.01});
+///     assert(quick.layout == "split_block" && quick.hash == "xxh3" && quick.geometry.probes == 8);
+///     const params small = complete({.capacity = 1'000'000, .target_rate = 0.01}, preference::memory);
+///     assert(small.layout == "page" && small.geometry.bits < quick.geometry.bits);
+params complete(params wanted, preference prefer = preference::speed);
 
 /// Why filters of a and b cannot be merged or compared bit for bit: "hash: xxh3 and murmur3"; empty if they can.
 ///
@@ -62,7 +74,7 @@ std::string difference(const params& a, const params& b);
 ///     assert(false_positive_rate(p, 1000) <= 0.01);
 double false_positive_rate(const params& p, std::uint64_t keys);
 
-/// The names that params may have, for messages: "split_block, classic".
+/// The names that params may have, for messages: "split_block, line, line_free, page, classic".
 std::string layout_names();
 std::string hash_names();
 std::string scheme_names();

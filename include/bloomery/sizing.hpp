@@ -62,8 +62,8 @@ geometry searched_geometry(std::uint64_t capacity, double false_positive_rate);
 double expected_losses(std::uint64_t keys, const std::function<double(std::uint64_t)>& rate);
 
 /// Distinct keys that leave `counted` certainly new ones behind: a key that comes when n are in is new with probability
-/// 1 - rate(n), so this is the n at which the sum of 1 - rate reaches the count. Far beyond capacity hardly any key is new,
-/// and the result is a rough one.
+/// 1 - rate(n), so this is the n at which the sum of 1 - rate reaches the count. Far beyond capacity hardly any key is
+/// new, and the result is a rough one.
 ///
 /// @param counted  keys that insert() called new
 /// @param rate     as for expected_losses; asked 64 times, some hundred times for a filter far beyond its capacity

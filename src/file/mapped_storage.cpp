@@ -122,7 +122,30 @@ struct mapping {
   }
 };
 
+// While it lives, the system reads ahead in the bytes: for a pass through all of them.
+class reading_through {
+ public:
+  reading_through(int file, const std::uint8_t* payload, std::uint64_t bytes)
+      : file_(file), at_(const_cast<std::uint8_t*>(payload)), bytes_(bytes) {
+    ::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL);
+    ::madvise(at_, bytes_, MADV_SEQUENTIAL);
+  }
+  reading_through(const reading_through&) = delete;
+  reading_through& operator=(const reading_through&) = delete;
+  ~reading_through() {
+    ::madvise(at_, bytes_, MADV_RANDOM);
+    ::posix_fadvise(file_, 0, 0, POSIX_FADV_RANDOM);
+  }
+
+ private:
+  int file_;
+  std::uint8_t* at_;  // where a mapping starts: the system advises by its own pages, which may be larger than a file's
+  std::uint64_t bytes_;
+};
+
 damage damaged_pages(const header& h, const std::uint8_t* payload, const std::string& path) {
+  const reading_through ahead(h.file.get(), payload - format::header_bytes,
+                              format::header_bytes + bytes_for(h.fields.info.parameters.geometry.bits));
   damage found;
   each_checksum(h, path, [&](std::uint64_t page, std::uint64_t stored) {
     if (format::page_checksum(page_of(payload, page)) != stored) found.add(page);
@@ -130,8 +153,8 @@ damage damaged_pages(const header& h, const std::uint8_t* payload, const std::st
   return found;
 }
 
-// Whether a writer has been at the file since its header was read: then pages and checksums are from different moments, and
-// say nothing about damage.
+// Whether a writer has been at the file since its header was read: then pages and checksums are from different moments,
+// and say nothing about damage.
 bool changed_since(const header& h, const std::string& path) {
   format::page bytes{};
   const std::size_t got = posix::read_at(h.file.get(), bytes, 0, path);

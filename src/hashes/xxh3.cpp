@@ -6,9 +6,19 @@
 
 namespace bloomery {
 
-key_hash xxh3::operator()(std::string_view key) const noexcept {
+namespace {
+
+inline key_hash hash_of_bytes(std::string_view key, std::uint64_t seed) {
   const XXH128_hash_t hash = XXH3_128bits_withSeed(key.data(), key.size(), seed);
   return {hash.low64, hash.high64};
+}
+
+}  // namespace
+
+key_hash xxh3::operator()(std::string_view key) const noexcept { return hash_of_bytes(key, seed); }
+
+void xxh3::each(std::span<const std::string_view> keys, key_hash* out) const noexcept {
+  for (const std::string_view key : keys) *out++ = hash_of_bytes(key, seed);
 }
 
 key_hash xxh3::operator()(std::uint64_t key) const noexcept {

@@ -5,9 +5,7 @@
 #include "rates.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <string>
 
@@ -15,12 +13,6 @@ namespace bloomery {
 namespace {
 
 constexpr std::uint64_t most_bits = std::uint64_t{1} << 63;
-
-// Keys whose lines are on their way from memory together.
-constexpr std::size_t group = 16;
-
-// At half fill an absent key is refused after two probes on average: fetching all k lines would waste most of them.
-constexpr std::uint32_t looked_ahead = 3;
 
 long double rate(std::uint64_t bits, std::uint32_t probes, std::uint64_t keys) {
   return rates::either(rates::classic(bits, probes, keys), rates::collision(0x1p128L, keys));
@@ -95,45 +87,6 @@ double classic::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
   const auto m = static_cast<long double>(g.bits);
   if (g.bits == 1) return 0;
   return static_cast<double>(std::log(static_cast<long double>(zeros) / m) / (g.probes * std::log1p(-1 / m)));
-}
-
-void classic::insert_batch(std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
-                           std::uint8_t* is_new) noexcept {
-  std::array<std::uint64_t, group * max_probes> positions;
-  for (std::size_t first = 0; first < hashes.size(); first += group) {
-    const std::size_t keys = std::min(group, hashes.size() - first);
-    std::size_t filled = 0;
-    for (std::size_t i = 0; i < keys; ++i) {
-      cells probes(g, hashes[first + i]);
-      for (std::uint32_t probe = 0; probe < g.probes; ++probe) {
-        const std::uint64_t cell = probes.next();
-        positions[filled++] = cell;
-        __builtin_prefetch(bytes + (cell >> 3), 1, 2);
-      }
-    }
-    const std::uint64_t* cell = positions.data();
-    for (std::size_t i = 0; i < keys; ++i) {
-      bool fresh = false;
-      for (std::uint32_t probe = 0; probe < g.probes; ++probe) fresh |= set_bit(bytes, *cell++);
-      if (is_new != nullptr) is_new[first + i] = fresh ? 1 : 0;
-    }
-  }
-}
-
-void classic::has_batch(const std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
-                        std::uint64_t* bitmap) noexcept {
-  const std::uint32_t ahead = std::min(looked_ahead, g.probes);
-  for (std::size_t first = 0; first < hashes.size(); first += group) {
-    const std::size_t keys = std::min(group, hashes.size() - first);
-    for (std::size_t i = 0; i < keys; ++i) {
-      cells probes(g, hashes[first + i]);
-      for (std::uint32_t probe = 0; probe < ahead; ++probe) __builtin_prefetch(bytes + (probes.next() >> 3), 0, 2);
-    }
-    for (std::size_t i = first; i < first + keys; ++i) {
-      if (i % 64 == 0) bitmap[i / 64] = 0;
-      bitmap[i / 64] |= std::uint64_t{has_cells<classic>(bytes, g, hashes[i])} << (i % 64);
-    }
-  }
 }
 
 }  // namespace bloomery

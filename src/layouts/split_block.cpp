@@ -2,15 +2,9 @@
 
 #include <bloomery/error.hpp>
 
-#include "kernels.hpp"
 #include "rates.hpp"
 
-#include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstddef>
-#include <iterator>
-#include <limits>
 #include <string>
 
 namespace bloomery {
@@ -39,18 +33,6 @@ double rate(std::uint64_t blocks, std::uint64_t keys) {
   return static_cast<double>(mean);
 }
 
-// Kernels take hashes as pairs of halves, lo first.
-const std::uint64_t* pairs(std::span<const key_hash> hashes) {
-  static_assert(sizeof(key_hash) == 16 && offsetof(key_hash, lo) == 0);
-  return reinterpret_cast<const std::uint64_t*>(hashes.data());
-}
-
-// The kernels include nothing of ours, so they have the salts once more.
-static_assert(std::equal(std::begin(split_block::salt), std::end(split_block::salt),
-                         std::begin(kernels::split_block_salt)));
-
-static_assert(std::endian::native == std::endian::little, "the kernels load little-endian words as they are");
-
 }  // namespace
 
 geometry split_block::geometry_for(std::uint64_t capacity, double false_positive_rate) {
@@ -61,22 +43,13 @@ geometry split_block::geometry_for(std::uint64_t capacity, double false_positive
   const std::uint64_t blocks = rates::smallest(static_cast<std::uint64_t>(guess), max_blocks,
                                                [&](std::uint64_t b) { return rate(b, capacity) <= p; });
   if (blocks > max_blocks) {
-    throw error(errc::too_large,
-                {"a split_block filter cannot keep this promise", "layout", "at most 2^32 blocks of 256 bits",
-                 std::to_string(capacity) + " keys at " + std::to_string(p), "use the classic layout"});
+    rates::refuse_promise("split_block", capacity, p);
   }
   return {blocks * block_bits, lanes};
 }
 
 void split_block::check(const geometry& g) {
-  if (g.bits == 0 || g.bits % block_bits != 0) {
-    throw error(errc::invalid_argument,
-                {"bits of a split_block filter", "geometry", "a multiple of 256, not 0", std::to_string(g.bits), ""});
-  }
-  if (g.bits / block_bits > max_blocks) {
-    throw error(errc::too_large, {"bits of a split_block filter", "geometry", "at most 2^40", std::to_string(g.bits),
-                                  "use the classic layout"});
-  }
+  rates::check_blocks("split_block", g.bits, block_bits, max_blocks);
   if (g.probes != lanes) {
     throw error(errc::invalid_argument,
                 {"probes of a split_block filter", "geometry", "8", std::to_string(g.probes), ""});
@@ -88,20 +61,7 @@ double split_block::false_positive_rate(const geometry& g, std::uint64_t keys) {
 }
 
 double split_block::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
-  if (zeros == 0) return std::numeric_limits<double>::infinity();
-  const auto m = static_cast<long double>(g.bits);
-  return static_cast<double>(std::log(static_cast<long double>(zeros) / m) /
-                             std::log1p(-static_cast<long double>(lanes) / m));
-}
-
-void split_block::insert_batch(std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
-                               std::uint8_t* is_new) noexcept {
-  chosen_split_block_kernel().insert(bytes, g.bits / block_bits, pairs(hashes), hashes.size(), is_new);
-}
-
-void split_block::has_batch(const std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
-                            std::uint64_t* bitmap) noexcept {
-  chosen_split_block_kernel().has(bytes, g.bits / block_bits, pairs(hashes), hashes.size(), bitmap);
+  return rates::keys_from_zeros(g.bits, 1.0L / lane_bits, g.bits / block_bits, zeros);
 }
 
 }  // namespace bloomery

@@ -33,7 +33,10 @@ class BadNumbers(CommandTest):
         self.refused(*build, "-m", 1000, "-k", 256, says="-k.*1 to 255")
         self.refused(*build, "-k", 3, says="add -m")
         self.refused(*build, "-m", 1000, "-p", "1%", says="-m or -p")
-        self.refused(*build, "-m", 255, "--layout", "split_block", says="256")
+        for layout, least in ("split_block", 256), ("line", 512), ("line_free", 512), ("page", 32_768):
+            self.refused(*build, "-m", least - 1, "--layout", layout, says=f"{least} or more, found {least - 1}; .*classic")
+        for layout in "split_block", "line":
+            self.refused(*build, "-m", "8KiB", "-k", 5, "--layout", layout, says=f"-k: {layout} always has 8 probes.*; .+")
         self.refused(*build, "-m", "1e30", says="-m")
 
     def test_sizes_beyond_memory_or_disk_are_refused_before_anything_is_read(self) -> None:
@@ -48,7 +51,8 @@ class BadNumbers(CommandTest):
                 self.assertRegex(said, r"\Abloomery: .*(memory|room|bits).*; .+\n\Z")
 
     def test_sizes_beyond_a_layout_name_another_layout(self) -> None:
-        self.refused("build", "-o", "f", "-n", "1e18", "--layout", "split_block", says="use the classic layout")
+        for layout in "split_block", "line", "line_free", "page":
+            self.refused("build", "-o", "f", "-n", "1e18", "--layout", layout, says="use the classic layout")
 
 
 class BadWords(CommandTest):
@@ -74,7 +78,8 @@ class BadWords(CommandTest):
 
     def test_names_of_layouts_hashes_and_schemes_are_listed(self) -> None:
         build = ["build", "-o", "f", "-n", 10]
-        self.refused(*build, "--layout", "x", says="split_block, classic")
+        self.refused(*build, "--layout", "x", says="split_block, line, line_free, page, classic")
+        self.refused(*build, "-m", 1000, "--layout", "x", says="split_block, line, line_free, page, classic")
         self.refused(*build, "--hash", "x", says="xxh3.*murmur3")
         self.refused(*build, "--scheme", "x", says="guava, pharo, python, perl")
         self.refused(*build, "--hash", "mix", says="integer")
@@ -95,6 +100,7 @@ class BadWords(CommandTest):
         self.refused("build", says="--output")
         for command in "add", "check", "info":
             self.refused(command, says="FILTER")
+        self.refused("info", says="FILTER, or --build")
 
     def test_an_error_is_one_line_whatever_it_quotes(self) -> None:
         self.refused("check", "two\nlines\x1b[2J", says=r"two\\x0Alines\\x1B")
@@ -191,6 +197,8 @@ class FullDisks(CommandTest):
             ["plan", "--table"],
             ["info", "f"],
             ["info", "--json", "f"],
+            ["info", "--build"],
+            ["plan", "--table", "--prefer", "memory"],
             ["check", "f", "lines"],
             ["check", "-c", "f", "lines"],
             ["check", "--json", "f", "lines"],

@@ -3,7 +3,7 @@
 import os
 import unittest
 
-from support import CommandTest, classic_rate, cut, keys, packed, split_block_rate, text, zstd
+from support import BLOCK_BITS, LAYOUTS, CommandTest, classic_rate, cut, keys, packed, rate_of, split_block_rate, text, zstd
 
 
 class Build(CommandTest):
@@ -15,13 +15,13 @@ class Build(CommandTest):
     def test_every_layout_and_hash_finds_all_keys_and_errs_as_often_as_the_formula_says(self) -> None:
         n, p = 100_000, 0.01
         present, absent = text(keys(n)), keys(n, "absent")
-        for layout in "split_block", "classic":
+        for layout in LAYOUTS:
             for hash_name in "xxh3", "murmur3":
                 with self.subTest(layout=layout, hash=hash_name):
                     self.build("f", "-n", n, "-p", p, "--layout", layout, "--hash", hash_name, stdin=present)
 
                     facts = self.info("f")
-                    exact = split_block_rate(facts["bits"], n) if layout == "split_block" else classic_rate(facts["bits"], 7, n)
+                    exact = rate_of(layout, facts["bits"], facts["probes"], n)
                     self.assertEqual((facts["layout"], facts["hash"]), (layout, hash_name))
                     self.assert_has_all("f", cut(present))
                     self.assert_chance(self.count("f", absent), n, exact)
@@ -46,11 +46,13 @@ class Build(CommandTest):
 
     def test_the_layout_follows_the_rate_unless_it_is_named(self) -> None:
         layouts = []
-        for p in "1%", "1e-4", "9e-5":
-            self.build("f", "-n", 1000, "-p", p)
+        for p in "20%", "1%", "1e-4", "1e-5", "1e-6":
+            self.build("f", "-n", 1_000_000, "-p", p)
             layouts.append(self.info("f")["layout"])
+        self.build("f", "-n", 1_000_000, "-p", "1e-6", "--layout", "line")
 
-        self.assertEqual(layouts, ["split_block", "split_block", "classic"])
+        self.assertEqual(layouts, ["line_free", "split_block", "line", "line_free", "page"])
+        self.assertEqual(self.info("f")["layout"], "line")
 
     def test_the_rate_is_one_percent_by_default(self) -> None:
         self.build("f", "-n", 1000)
@@ -58,13 +60,19 @@ class Build(CommandTest):
         self.assertEqual(self.info("f")["target_rate"], 0.01)
 
     def test_size_and_probes_can_be_chosen_instead_of_the_rate(self) -> None:
-        self.build("f", "-n", 10_000, "-m", "100_000", "-k", 3, stdin=text(keys(10_000)))
-        self.build("g", "-n", 10_000, "-m", "100_000", stdin=text(keys(10_000)))
+        size = ["-n", 10_000, "-m", "100_000"]
+        self.build("f", *size, "--layout", "classic", "-k", 3, stdin=text(keys(10_000)))
+        self.build("g", *size, "--layout", "classic", stdin=text(keys(10_000)))
 
         f, g = self.info("f"), self.info("g")
         self.assertEqual((f["bits"], f["probes"], f["layout"]), (100_000, 3, "classic"))
         self.assertAlmostEqual(f["target_rate"] / classic_rate(100_000, 3, 10_000), 1, delta=1e-3)
         self.assertEqual(g["probes"], 7)
+        for layout in LAYOUTS:
+            self.build("h", *size, "--layout", layout, stdin=text(keys(10_000)))
+            h = self.info("h")
+            self.assertEqual(h["bits"], 100_000 // BLOCK_BITS[layout] * BLOCK_BITS[layout])
+            self.assertAlmostEqual(h["target_rate"] / rate_of(layout, h["bits"], h["probes"], 10_000), 1, delta=1e-3)
 
     def test_a_seed_gives_other_bits_and_the_same_keys(self) -> None:
         for name, seed in ("f", 0), ("g", 1), ("h", 2**32):
@@ -175,7 +183,8 @@ class Build(CommandTest):
 
     def test_any_number_of_threads_gives_the_same_file(self) -> None:
         self.write("keys", keys(300_000))
-        for options in [], ["--layout", "classic", "-p", "1e-6"], ["--scheme", "guava"]:
+        layouts = [["--layout", layout] for layout in LAYOUTS]
+        for options in [], *layouts, ["--layout", "classic", "-p", "1e-6"], ["--scheme", "guava"]:
             for name, threads in ("one", 1), ("four", 4), ("many", 64):
                 self.build(name, *options, "-j", threads, "keys")
 

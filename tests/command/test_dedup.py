@@ -5,7 +5,7 @@ import re
 import subprocess
 import unittest
 
-from support import CommandTest, classic_rate, first_occurrences, integral, keys, packed, split_block_rate, text, zstd
+from support import LAYOUTS, CommandTest, classic_rate, first_occurrences, integral, keys, packed, split_block_rate, text, zstd
 
 
 def said(err: str, pattern: str) -> float:
@@ -30,7 +30,7 @@ class Dedup(CommandTest):
     def test_few_distinct_lines_are_dropped_and_the_expectation_tells_how_many(self) -> None:
         n = 200_000
         self.write("lines", keys(n))
-        for layout in "split_block", "classic":
+        for layout in LAYOUTS:
             with self.subTest(layout=layout):
                 run = self.bloomery("dedup", "-q", "--json", "-p", "1%", "-n", n, "--layout", layout, "lines")
 
@@ -139,6 +139,20 @@ class Dedup(CommandTest):
                 losses = said(run.err, r"expects to drop ([\d,.]+) distinct")
                 self.assertLessEqual(losses, share * 1e6 * 1.001)
                 self.assertGreater(losses, share * 1e6 * 0.98)
+
+    def test_max_loss_takes_the_highest_rate_that_keeps_it(self) -> None:
+        # With another number of probes the losses jump, so that they may stay below the share by some percent.
+        for choice in *(["--layout", layout] for layout in LAYOUTS), ["--prefer", "speed"], ["--prefer", "memory"]:
+            for share in 1e-2, 1e-3, 1e-4, 1e-5:
+                with self.subTest(choice=choice, share=share):
+                    run = self.bloomery("dedup", "--max-loss", share, "-n", "1M", *choice, stdin=b"x\n")
+                    kept = re.search(r"at ([\d.e-]+)( %|): .* \((\w+), .*expects to drop ([\d,.]+) ", run.err)
+                    rate = float(kept[1]) / (100 if kept[2] == " %" else 1)
+
+                    higher = self.bloomery("dedup", "-p", rate * 1.02, "-n", "1M", "--layout", kept[3], stdin=b"x\n")
+
+                    self.assertLessEqual(float(kept[4].replace(",", "")), share * 1e6 * 1.001)
+                    self.assertGreater(said(higher.err, r"expects to drop ([\d,.]+) "), share * 1e6)
 
     def test_max_loss_is_kept(self) -> None:
         self.write("lines", keys(200_000))

@@ -1,8 +1,11 @@
 """Ctrl-C and its kin: no partial result, a clean file, and the shell sees which signal it was."""
 
+import fcntl
 import os
 import signal
+import struct
 import subprocess
+import termios
 import time
 import unittest
 
@@ -28,8 +31,12 @@ class WhileWaiting(CommandTest):
         return process.stderr.read().decode()
 
     def feed(self, process: subprocess.Popen, lines: bytes) -> None:
+        """Writes lines, and waits until they are read and, probably, worked on."""
         process.stdin.write(lines)
         process.stdin.flush()
+        until = time.monotonic() + 10
+        while struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)))[0] and time.monotonic() < until:
+            time.sleep(0.01)
         time.sleep(0.1)
 
     def test_a_build_leaves_no_file(self) -> None:

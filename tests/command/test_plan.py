@@ -1,16 +1,26 @@
 """bloomery plan: any two of keys, error rate and size give the third, and the third is right."""
 
+import math
 import unittest
 
-from support import CommandTest, classic_rate, split_block_rate
+from support import BLOCK_BITS, LAYOUTS, CommandTest, rate_of
 
-COLUMNS = ["layout", "bits", "bytes", "bits_a_key", "probes", "capacity", "rate"]
-SLACK = 1.002  # classic_rate() is Bloom's formula, not the exact one
+COLUMNS = ["layout", "bits", "bytes", "bits_a_key", "probes", "capacity", "rate", "ok", "within", "reason"]
+SLACK = 1.002  # classic's and page's are Bloom's formula, not the exact one
 
 
-def rate_of(row: dict, keys: int, bits: int | None = None) -> float:
-    bits = bits or row["bits"]
-    return split_block_rate(bits, keys) if row["layout"] == "split_block" else classic_rate(bits, row["probes"], keys)
+def rate(row: dict, keys: int, bits: int | None = None) -> float:
+    return rate_of(row["layout"], bits or row["bits"], row["probes"], keys)
+
+
+def least_bits(layout: str, n: int, p: float, probes: int) -> int:
+    """The fewest bits in whole blocks with which the formula keeps p."""
+    block = BLOCK_BITS[layout]
+    few, many = 0, math.ceil(n * 80 / block)
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if rate_of(layout, middle * block, probes, n) <= p else (middle, many)
+    return many * block
 
 
 class Plan(CommandTest):
@@ -19,72 +29,93 @@ class Plan(CommandTest):
 
     def test_keys_and_rate_give_the_smallest_size_that_keeps_the_rate(self) -> None:
         for n, p in (1000, 0.01), (100_000, 0.05), (100_000, 0.01), (1_000_000, 1e-3), (1_000_000, 1e-4), (1_000_000, 1e-6):
-            for row in self.plan("-n", n, "-p", p):
+            rows = self.plan("-n", n, "-p", p)
+            self.assertEqual([row["layout"] for row in rows], LAYOUTS)
+            for row in rows:
                 with self.subTest(n=n, p=p, layout=row["layout"]):
+                    block = BLOCK_BITS[row["layout"]]
+                    self.assertEqual(row["bits"] % block, 0)
                     self.assertLessEqual(row["rate"], p)
-                    self.assertLessEqual(rate_of(row, n), p * SLACK)
-                    self.assertGreater(rate_of(row, n, int(row["bits"] * 0.99) - 256), p)
+                    self.assertLessEqual(rate(row, n), p * SLACK)
+                    smaller = int(row["bits"] * 0.99) // block * block
+                    if smaller:
+                        self.assertGreater(rate(row, n, smaller), p)
 
     def test_keys_and_size_give_the_rate(self) -> None:
         for bits in 8_000_000, 10_000_000, 20_000_000:
             for row in self.plan("-n", "1M", "-m", bits):
                 with self.subTest(bits=bits, layout=row["layout"]):
                     self.assertLessEqual(row["bits"], bits)
-                    self.assertGreater(row["bits"], bits - 256)
-                    self.assertAlmostEqual(row["rate"] / rate_of(row, 1_000_000), 1, delta=SLACK - 1)
+                    self.assertGreater(row["bits"], bits - BLOCK_BITS[row["layout"]])
+                    self.assertAlmostEqual(row["rate"] / rate(row, 1_000_000), 1, delta=SLACK - 1)
+                    if row["probes"] != 8:
+                        for other in row["probes"] - 1, row["probes"] + 1:
+                            self.assertGreaterEqual(rate_of(row["layout"], row["bits"], other, 1_000_000) * SLACK, row["rate"])
 
     def test_size_and_rate_give_the_most_keys_that_keep_the_rate(self) -> None:
         for p in 0.02, 1e-3, 1e-5:
             for row in self.plan("-m", "1MiB", "-p", p):
                 with self.subTest(p=p, layout=row["layout"]):
                     self.assertEqual(row["bytes"], 1 << 20)
-                    self.assertLessEqual(rate_of(row, row["capacity"]), p * SLACK)
-                    self.assertGreater(rate_of(row, int(row["capacity"] * 1.01)), p)
+                    self.assertLessEqual(rate(row, row["capacity"]), p * SLACK)
+                    for probes in {row["probes"]} | ({row["probes"] + 1} if row["layout"] not in LAYOUTS[:2] else set()):
+                        more = int(row["capacity"] * 1.01)
+                        self.assertGreater(rate_of(row["layout"], row["bits"], probes, more), p)
 
     def test_the_best_number_of_probes_is_chosen_unless_it_is_given(self) -> None:
-        best, worse = (self.plan("-n", "1M", "-p", "1%", *more)[1] for more in ([], ["-k", 4]))
+        best, worse = (self.plan("-n", "1M", "-p", "1%", *more) for more in ([], ["-k", 4]))
 
-        self.assertEqual((best["probes"], worse["probes"]), (7, 4))
-        self.assertLess(best["bits"], worse["bits"])
-        self.assertLessEqual(rate_of(worse, 1_000_000), 0.01 * SLACK)
+        self.assertEqual([row["probes"] for row in best], [8, 8, 6, 7, 7])
+        for row, other in zip(worse[2:], best[2:]):
+            self.assertEqual(row["probes"], 4)
+            self.assertLess(other["bits"], row["bits"])
+            self.assertLessEqual(rate(row, 1_000_000), 0.01 * SLACK)
+            exact = least_bits(row["layout"], 1_000_000, 0.01, 4)
+            self.assertAlmostEqual(row["bits"] / exact, 1, delta=1e-3 if row["layout"] != "page" else 4e-3)
 
     def test_a_given_number_of_probes_is_kept_with_size_and_rate_and_with_size_and_keys(self) -> None:
-        by_rate = self.plan("-m", "1MiB", "-p", "1e-4", "-k", 5)[1]
-        by_keys = self.plan("-m", "1MiB", "-n", "300k", "-k", 5)[1]
+        by_rate = self.plan("-m", "1MiB", "-p", "1e-4", "-k", 5)[2:]
+        by_keys = self.plan("-m", "1MiB", "-n", "300k", "-k", 5)[2:]
 
-        self.assertEqual((by_rate["probes"], by_keys["probes"]), (5, 5))
-        self.assertLessEqual(rate_of(by_rate, by_rate["capacity"]), 1e-4 * SLACK)
-        self.assertAlmostEqual(by_keys["rate"] / rate_of(by_keys, 300_000), 1, delta=SLACK - 1)
+        for row in by_rate:
+            self.assertEqual(row["probes"], 5)
+            self.assertLessEqual(rate(row, row["capacity"]), 1e-4 * SLACK)
+            self.assertGreater(rate(row, int(row["capacity"] * 1.01)), 1e-4)
+        for row in by_keys:
+            self.assertEqual(row["probes"], 5)
+            self.assertAlmostEqual(row["rate"] / rate(row, 300_000), 1, delta=SLACK - 1)
 
-    def test_split_block_has_no_other_number_of_probes_than_eight(self) -> None:
-        self.assertIn("problem", self.plan("-n", 1000, "-p", "1%", "-k", 5)[0])
-        self.assertEqual(self.plan("-n", 1000, "-p", "1%", "-k", 8)[0]["probes"], 8)
+    def test_split_block_and_line_have_no_other_number_of_probes_than_eight(self) -> None:
+        for given in ["-n", 1000, "-p", "1%"], ["-n", 1000, "-m", "4KiB"], ["-m", "4KiB", "-p", "1%"]:
+            for row in self.plan(*given, "-k", 5)[:2]:
+                self.assertEqual((row["ok"], row["within"]), (False, False))
+                self.assertIn("always has 8 probes", row["problem"])
+            for row in self.plan(*given, "-k", 8):
+                self.assertEqual(row["probes"], 8)
 
-    def test_json_has_both_layouts_with_the_same_columns_and_advice(self) -> None:
+    def test_json_has_all_layouts_with_the_same_columns_and_the_choice(self) -> None:
         plan = self.bloomery("plan", "-n", "1M", "-p", "1%", "--json").json
 
-        self.assertEqual(list(plan), ["layouts", "advice"])
-        self.assertEqual([row["layout"] for row in plan["layouts"]], ["split_block", "classic"])
+        self.assertEqual(list(plan), ["layouts", "advice", "prefer", "chosen", "reason"])
+        self.assertEqual([row["layout"] for row in plan["layouts"]], LAYOUTS)
         for row in plan["layouts"]:
             self.assertEqual(list(row), COLUMNS)
             self.assertEqual(row["bytes"], (row["bits"] + 7) // 8)
             self.assertAlmostEqual(row["bits_a_key"], row["bits"] / row["capacity"])
+        self.assertEqual((plan["prefer"], plan["chosen"]), ("speed", "split_block"))
+        self.assertEqual(plan["reason"], plan["layouts"][0]["reason"])
+        self.assertEqual(plan["advice"], f"Take split_block: {plan['reason']}.")
 
     def test_the_text_says_what_json_says(self) -> None:
-        printed = self.bloomery("plan", "-n", "1M", "-p", "1%").out.decode().splitlines()
+        printed = self.bloomery("plan", "-n", "1M", "-p", "1e-4").out.decode().splitlines()
 
-        rows = self.plan("-n", "1M", "-p", "1%")
-        self.assertEqual(len(printed), 4)
-        for line, row in zip(printed[1:], rows):
+        plan = self.bloomery("plan", "--json", "-n", "1M", "-p", "1e-4").json
+        self.assertEqual(len(printed), 7)
+        for line, row in zip(printed[1:], plan["layouts"]):
             name, bits_a_key, *_ = line.split()
             self.assertEqual((name, bits_a_key), (row["layout"], f"{row['bits_a_key']:.2f}"))
-        self.assertIn("Take split_block", printed[3])
-
-    def test_advice_changes_sides_when_the_rate_is_low(self) -> None:
-        advice = [self.bloomery("plan", "--json", "-n", "1M", "-p", p).json["advice"] for p in ("1%", "1e-6")]
-
-        self.assertIn("Take split_block", advice[0])
-        self.assertIn("Take classic", advice[1])
+            self.assertTrue(line.endswith("  taken" if name == plan["chosen"] else f"  {row['reason']}"), line)
+        self.assertEqual(printed[6], plan["advice"])
 
     def test_numbers_can_be_written_as_people_write_them(self) -> None:
         def rows(n: str, p: str) -> list[dict]:
@@ -99,7 +130,7 @@ class Plan(CommandTest):
     def test_sizes_are_bits_or_bytes_by_their_unit(self) -> None:
         sizes = {"64KiB": 64 * 1024 * 8, "64kB": 512_000, "8Mbit": 8_000_000, "512000": 512_000, "1MB": 8_000_000}
         for size, bits in sizes.items():
-            self.assertEqual(self.plan("-n", 1000, "-m", size)[1]["bits"], bits, size)
+            self.assertEqual(self.plan("-n", 1000, "-m", size)[-1]["bits"], bits, size)
 
     def test_the_table_has_the_right_figures(self) -> None:
         printed = [line.split() for line in self.bloomery("plan", "--table").out.decode().splitlines()[1:]]

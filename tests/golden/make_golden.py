@@ -209,7 +209,31 @@ def classic(low, high, bits, probes):
     return cells
 
 
-LAYOUTS = {'split_block': split_block, 'classic': classic}
+def line(low, high, bits, probes):
+    choice = low * 0x9E3779B97F4A7C15 & M64
+    first = 512 * (low * (bits // 512) >> 64)
+    return [first + 64 * j + (choice >> 16 + 6 * j) % 64 for j in range(8)]
+
+
+def anywhere_in_a_block(low, bits, probes, block_bits):
+    first = block_bits * (low * (bits // block_bits) >> 64)
+    x = low * 0x9E3779B97F4A7C15 & M64
+    cells = []
+    for _ in range(probes):
+        cells.append(first + x * block_bits // 2**64)  # the upper bits of x: 9 in a line, 15 in a page
+        x = x * 0xD1342543DE82EF95 & M64
+    return cells
+
+
+def line_free(low, high, bits, probes):
+    return anywhere_in_a_block(low, bits, probes, 512)
+
+
+def page(low, high, bits, probes):
+    return anywhere_in_a_block(low, bits, probes, 8 * 4096)
+
+
+LAYOUTS = {'split_block': split_block, 'line': line, 'line_free': line_free, 'page': page, 'classic': classic}
 
 
 def guava(key, bits, probes):
@@ -299,6 +323,15 @@ FILES = {
     'split_block-u64-mix': dict(layout='split_block', hash='mix', integers=True, bits=2048, probes=8, seed=42),
     'split_block-u64-xxh3': dict(layout='split_block', hash='xxh3', integers=True, bits=2048, probes=8),
     'split_block-u64-murmur3': dict(layout='split_block', hash='murmur3', integers=True, bits=2048, probes=8),
+    'line-bytes-xxh3': dict(layout='line', hash='xxh3', bits=2048, probes=8),
+    'line-bytes-murmur3': dict(layout='line', hash='murmur3', bits=2048, probes=8, seed=7),
+    'line-u64-mix': dict(layout='line', hash='mix', integers=True, bits=2048, probes=8, seed=42),
+    'line_free-bytes-xxh3': dict(layout='line_free', hash='xxh3', bits=2560, probes=6),
+    'line_free-u64-mix': dict(layout='line_free', hash='mix', integers=True, bits=1536, probes=9, seed=2**64 - 1),
+    'line_free-u64-murmur3': dict(layout='line_free', hash='murmur3', integers=True, bits=1536, probes=1),
+    'page-bytes-xxh3': dict(layout='page', hash='xxh3', bits=3 * 32_768, probes=7, seed=11),
+    'page-u64-mix': dict(layout='page', hash='mix', integers=True, bits=2 * 32_768, probes=17),
+    'page-u64-xxh3': dict(layout='page', hash='xxh3', integers=True, bits=32_768, probes=40),
     'classic-bytes-xxh3': dict(layout='classic', hash='xxh3', bits=40_003, probes=7, seed=2**64 - 1,
                                metadata=b'{"source": "tests/golden/make_golden.py"}'),
     'classic-bytes-murmur3': dict(layout='classic', hash='murmur3', bits=1447, probes=7),

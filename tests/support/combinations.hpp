@@ -1,8 +1,11 @@
-// Every layout with every hash and kind of key, for tests that run once for each: TYPED_TEST_SUITE(X, combinations, ...).
+// Every layout, kind of key and hash, for tests that run once for each: TYPED_TEST_SUITE(X, combinations, ...).
 #pragma once
 
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
 
 #include <gtest/gtest.h>
@@ -15,8 +18,11 @@
 namespace bloomery_tests {
 
 using bloomery::classic;
+using bloomery::line;
+using bloomery::line_free;
 using bloomery::mix;
 using bloomery::murmur3;
+using bloomery::page;
 using bloomery::split_block;
 using bloomery::xxh3;
 
@@ -27,11 +33,15 @@ struct combination {
   using hash = Hash;
 };
 
+// line, line_free and page meet one hash a kind of key: they read of it what split_block does.
 using combinations =
     testing::Types<combination<std::string_view, split_block, xxh3>,
-                   combination<std::string_view, split_block, murmur3>, combination<std::string_view, classic, xxh3>,
-                   combination<std::string_view, classic, murmur3>, combination<std::uint64_t, split_block, mix>,
-                   combination<std::uint64_t, split_block, xxh3>, combination<std::uint64_t, split_block, murmur3>,
+                   combination<std::string_view, split_block, murmur3>, combination<std::string_view, line, xxh3>,
+                   combination<std::string_view, line_free, xxh3>, combination<std::string_view, page, xxh3>,
+                   combination<std::string_view, classic, xxh3>, combination<std::string_view, classic, murmur3>,
+                   combination<std::uint64_t, split_block, mix>, combination<std::uint64_t, split_block, xxh3>,
+                   combination<std::uint64_t, split_block, murmur3>, combination<std::uint64_t, line, mix>,
+                   combination<std::uint64_t, line_free, mix>, combination<std::uint64_t, page, mix>,
                    combination<std::uint64_t, classic, mix>, combination<std::uint64_t, classic, xxh3>,
                    combination<std::uint64_t, classic, murmur3>>;
 

@@ -11,7 +11,6 @@
 #include <bloomery/layout.hpp>
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace bloomery {
@@ -79,11 +78,6 @@ class classic {
 
   /// n = ln(z / m) / (k ln(1 - 1/m)) for z zeros of m bits; infinity for z = 0.  [Swamidass & Baldi 2007]
   static double keys_from_zeros(const geometry& g, std::uint64_t zeros);
-
-  static void insert_batch(std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
-                           std::uint8_t* is_new) noexcept;
-  static void has_batch(const std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
-                        std::uint64_t* bitmap) noexcept;
 };
 
 }  // namespace bloomery

@@ -9,19 +9,26 @@
 #pragma once
 
 #include <bloomery/layout.hpp>
+#include <bloomery/layouts/kernel_calls.hpp>
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace bloomery {
 
-class split_block {
+class split_block;
+template <>
+bool kernel_calls<split_block>::insert_into(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
+template <>
+bool kernel_calls<split_block>::has_in(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
+
+class split_block : public kernel_calls<split_block> {
  public:
   static constexpr std::string_view name = "split_block";
   static constexpr std::uint32_t block_bits = 256;
   static constexpr std::uint32_t lanes = 8;
   static constexpr std::uint32_t lane_bits = 32;
+  static constexpr block_rule blocks_by = block_rule::upper_half;
   static constexpr std::uint64_t max_blocks = std::uint64_t{1} << 32;
   static constexpr std::uint32_t salt[lanes] = {0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D,
                                                 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31};
@@ -76,17 +83,12 @@ class split_block {
   ///   f = sum over i of Binomial(i; n, 1/B) * (1 - (31/32)^i)^8,    result 1 - (1 - f) * (1 - c)^n
   ///
   /// where c = 1 / (B * 2^32) is the chance that another key has the same block and the same x. Since 2^32 upper halves
-  /// do not divide evenly among B blocks, 1/B is really q/2^32 or (q+1)/2^32 with q = floor(2^32 / B): the result is the
-  /// mean over both kinds of block, weighted by how many keys ask them.
+  /// do not divide evenly among B blocks, 1/B is really q/2^32 or (q+1)/2^32 with q = floor(2^32 / B): the result is
+  /// the mean over both kinds of block, weighted by how many keys ask them.
   static double false_positive_rate(const geometry& g, std::uint64_t keys);
 
   /// n = ln(z / m) / ln(1 - 8 / m) for z zeros of m bits; infinity for z = 0.
   static double keys_from_zeros(const geometry& g, std::uint64_t zeros);
-
-  static void insert_batch(std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
-                           std::uint8_t* is_new) noexcept;
-  static void has_batch(const std::uint8_t* bytes, const geometry& g, std::span<const key_hash> hashes,
-                        std::uint64_t* bitmap) noexcept;
 };
 
 }  // namespace bloomery

@@ -1,0 +1,82 @@
+// What all filters of one type share, wherever their bytes live: their parameters, and how keys come to a batch.
+#pragma once
+
+#include <bloomery/error.hpp>
+#include <bloomery/hash.hpp>
+#include <bloomery/key_source.hpp>
+#include <bloomery/layout.hpp>
+#include <bloomery/params.hpp>
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace bloomery {
+
+/// The type of key, layout and hash that filter<> and concurrent_filter<> are made for.
+template <class Key, layout Layout, class Hash>
+  requires hash_of<Hash, Key>
+struct filter_kind {
+  /// Keys that are hashed together: a multiple of 64, so that they fill whole words of an answer.
+  static constexpr std::size_t batch = 256;
+
+  /// The parameters of such a filter. @throws error invalid_argument: the hash knows no such seed
+  static params describe(const geometry& g, std::uint64_t capacity, double rate, const Hash& hash) {
+    params p;
+    p.layout = Layout::name;
+    p.hash = Hash::name;
+    p.keys = std::same_as<Key, std::uint64_t> ? key_kind::u64le : key_kind::bytes;
+    if constexpr (requires { hash.seed(); }) {
+      p.seed = hash.seed();
+    } else if constexpr (requires { hash.seed; }) {
+      p.seed = hash.seed;
+    }
+    if constexpr (requires { Hash::most_seed; }) {
+      if (p.seed > Hash::most_seed) {
+        throw error(errc::invalid_argument, {"seed of " + p.hash, "seed", "at most " + std::to_string(Hash::most_seed),
+                                             std::to_string(p.seed), ""});
+      }
+    }
+    p.geometry = g;
+    p.capacity = capacity;
+    p.target_rate = rate;
+    return p;
+  }
+
+  /// The same once the layout accepts their geometry; a rate that was not given is the exact one at capacity.
+  /// @throws error invalid_argument or too_large: not a geometry of this layout
+  static params checked(params p) {
+    Layout::check(p.geometry);
+    if (p.target_rate == 0 && p.capacity > 0) {
+      p.target_rate = Layout::false_positive_rate(p.geometry, p.capacity);
+    }
+    return p;
+  }
+
+  /// The parameters of a filter made for n keys at rate p. @throws error as Layout::geometry_for
+  static params promised(std::uint64_t capacity, double rate, const Hash& hash) {
+    return describe(Layout::geometry_for(capacity, rate), capacity, rate, hash);
+  }
+
+  /// Calls work(source, first) for keys from `first` on, a multiple of `batch`: integers as they are if the kernels
+  /// hash them, others hashed batch by batch.
+  template <class Work>
+  static void each_source(const Hash& hash, std::span<const Key> keys, Work work) {
+    if constexpr (std::same_as<Key, std::uint64_t> && std::same_as<Hash, mix>) {
+      work(key_source::mixed(keys, hash), std::size_t{0});
+    } else {
+      std::array<key_hash, batch> hashes;
+      for (std::size_t first = 0; first < keys.size(); first += batch) {
+        const std::size_t count = std::min(batch, keys.size() - first);
+        bloomery::hash_each(hash, keys.subspan(first, count), hashes.data());
+        work(key_source::hashes({hashes.data(), count}), first);
+      }
+    }
+  }
+};
+
+}  // namespace bloomery

@@ -1,0 +1,21 @@
+// The choice of a layout as complete() makes it: without what cannot change it.
+#pragma once
+
+#include <bloomery/geometry.hpp>
+#include <bloomery/params.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace bloomery {
+
+struct choice {
+  std::string_view layout;
+  bloomery::geometry geometry;
+};
+
+/// The layout that layout_candidates() would call chosen, and its size.
+/// @throws error  invalid_argument: n is 0, p is outside (0, 1) or NaN; too_large: no layout keeps the promise
+choice choose_layout(std::uint64_t capacity, double false_positive_rate, preference prefer);
+
+}  // namespace bloomery

@@ -1,0 +1,132 @@
+// Kernels for AVX2: one 256-bit register is a block of split_block, two are a line.
+//
+//   split_block   choice --copy x8--> * salt --> >> 27 --> 1 << --> mask: one bit in each 32-bit word
+//   line          choice --copy x8--> >> 16 + 6 j --> & 63 --> 1 << --> mask: one bit in each 64-bit word
+//
+// Hashes and block numbers stay scalar, as there is no 64-bit product of vectors; so does line_free.
+#include "kernels/kernels.hpp"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+// The target stands on each function: nothing that others could link to is compiled for AVX2.
+#define BLOOMERY_TARGET [[gnu::target("avx2,bmi,bmi2,popcnt")]]
+
+namespace bloomery::kernels {
+namespace {
+
+#include "kernels/plain.inc.hpp"
+
+BLOOMERY_TARGET inline __m256i load256(const std::uint8_t* at) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+}
+
+BLOOMERY_TARGET inline void store256(std::uint8_t* at, __m256i words) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), words);
+}
+
+struct split_block_ops : plain_split_block {
+  BLOOMERY_TARGET static __m256i mask_of(std::uint64_t choice) {
+    const __m256i salt = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(split_block_salt));
+    const __m256i bit = _mm256_srli_epi32(_mm256_mullo_epi32(_mm256_set1_epi32(static_cast<int>(choice)), salt), 27);
+    return _mm256_sllv_epi32(_mm256_set1_epi32(1), bit);
+  }
+
+  BLOOMERY_TARGET static bool one_insert(std::uint8_t* block, std::uint64_t choice, std::uint32_t) {
+    const __m256i words = load256(block);
+    const __m256i mask = mask_of(choice);
+    store256(block, _mm256_or_si256(words, mask));
+    return _mm256_testc_si256(words, mask) == 0;  // testc: 1 iff (~words & mask) == 0
+  }
+
+  BLOOMERY_TARGET static bool one_has(const std::uint8_t* block, std::uint64_t choice, std::uint32_t) {
+    return _mm256_testc_si256(load256(block), mask_of(choice)) != 0;
+  }
+};
+
+struct line_ops : plain_line {
+  // Masks of the first and the last four words.
+  BLOOMERY_TARGET static __m256i mask_of(std::uint64_t choice, __m256i shifts) {
+    const __m256i shifted = _mm256_srlv_epi64(_mm256_set1_epi64x(static_cast<long long>(choice)), shifts);
+    return _mm256_sllv_epi64(_mm256_set1_epi64x(1), _mm256_and_si256(shifted, _mm256_set1_epi64x(63)));
+  }
+  BLOOMERY_TARGET static __m256i first_mask(std::uint64_t choice) {
+    return mask_of(choice, _mm256_setr_epi64x(16, 22, 28, 34));
+  }
+  BLOOMERY_TARGET static __m256i last_mask(std::uint64_t choice) {
+    return mask_of(choice, _mm256_setr_epi64x(40, 46, 52, 58));
+  }
+
+  BLOOMERY_TARGET static bool one_insert(std::uint8_t* block, std::uint64_t choice, std::uint32_t) {
+    const __m256i first = load256(block);
+    const __m256i last = load256(block + 32);
+    const __m256i first_bits = first_mask(choice);
+    const __m256i last_bits = last_mask(choice);
+    store256(block, _mm256_or_si256(first, first_bits));
+    store256(block + 32, _mm256_or_si256(last, last_bits));
+    const __m256i missing =
+        _mm256_or_si256(_mm256_andnot_si256(first, first_bits), _mm256_andnot_si256(last, last_bits));
+    return _mm256_testz_si256(missing, missing) == 0;
+  }
+
+  BLOOMERY_TARGET static bool one_has(const std::uint8_t* block, std::uint64_t choice, std::uint32_t) {
+    const __m256i missing = _mm256_or_si256(_mm256_andnot_si256(load256(block), first_mask(choice)),
+                                            _mm256_andnot_si256(load256(block + 32), last_mask(choice)));
+    return _mm256_testz_si256(missing, missing) != 0;
+  }
+};
+
+template <class Layout>
+using addresses_ops = addresses<Layout>;
+
+struct ops {
+  using split_block = split_block_ops;
+  using line = line_ops;
+  using line_free = plain_line_free;
+
+  template <class Layout, form Form>
+  BLOOMERY_TARGET static void stage(const std::uint64_t* words, std::size_t count, std::uint64_t whitening,
+                                    std::uint64_t blocks, std::uint64_t* choices, std::uint64_t* offsets) {
+    plain_stage<Layout, Form>(words, count, whitening, blocks, choices, offsets);
+  }
+
+  template <class Layout, fetch Fetch>
+  BLOOMERY_TARGET static std::uint64_t group_has(const std::uint8_t* bytes, const staged& g, const staged& ahead,
+                                                 std::size_t count, std::uint32_t probes) {
+    return plain_group_has<Layout, Fetch>(bytes, g, ahead, count, probes);
+  }
+
+  template <class Layout, fetch Fetch>
+  BLOOMERY_TARGET static std::uint64_t group_insert(std::uint8_t* bytes, const staged& g, const staged& ahead,
+                                                    std::size_t count, std::uint32_t probes) {
+    return plain_group_insert<Layout, Fetch>(bytes, g, ahead, count, probes);
+  }
+
+  BLOOMERY_TARGET static void stream(std::uint64_t* to, const std::uint64_t* buffer) {
+    for (std::size_t word = 0; word < scatter_buffer; word += 4) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + word),
+                          _mm256_load_si256(reinterpret_cast<const __m256i*>(buffer + word)));
+    }
+  }
+  static void fence() { _mm_sfence(); }
+};
+
+#include "kernels/batch.inc.hpp"
+
+constexpr const char* name_of_set = "avx2";
+constexpr const char* needs_of_set = "avx2 bmi1 bmi2 popcnt";
+bool supported() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("popcnt");
+}
+
+}  // namespace
+
+#define BLOOMERY_SET avx2
+#define BLOOMERY_NAMESPACE on_avx2
+#include "kernels/set.inc.hpp"
+
+}  // namespace bloomery::kernels
+
+#endif

@@ -1,0 +1,313 @@
+// Kernels for AVX-512 (F, DQ, BW, VL): one 512-bit register is a line, or two blocks of split_block.
+//
+//   stage         eight keys at a time: hash, choice and block number in vectors
+//   line          choice --copy x8--> >> 16 + 6 j --> 1 rotated by that (modulo 64) --> mask; one test against the line
+//   split_block   two keys at a time
+//   line_free     eight probes at a time: choice * powers of step, words picked from the line by permutation
+//
+// A test leaves a byte that is 0 iff the key is there; 64 such bytes become a word of answers in one comparison.
+#include "kernels/kernels.hpp"
+
+#if defined(__x86_64__)
+
+#if !defined(__clang__)
+// GCC 12 takes the undefined registers of its own intrinsics for a mistake of ours (GCC bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+
+// The target stands on each function: nothing that others could link to is compiled for AVX-512.
+#define BLOOMERY_TARGET [[gnu::target("avx512f,avx512dq,avx512bw,avx512vl,avx2,bmi,bmi2,popcnt")]]
+
+namespace bloomery::kernels {
+namespace {
+
+#include "kernels/plain.inc.hpp"
+
+BLOOMERY_TARGET inline __m512i load512(const void* at) { return _mm512_loadu_si512(at); }
+
+BLOOMERY_TARGET inline __m512i copies(std::uint64_t word) { return _mm512_set1_epi64(static_cast<long long>(word)); }
+
+BLOOMERY_TARGET inline __m512i mix8(__m512i x) {
+  x = _mm512_xor_si512(x, _mm512_srli_epi64(x, 27));
+  x = _mm512_mullo_epi64(x, copies(mix_first));
+  x = _mm512_xor_si512(x, _mm512_srli_epi64(x, 33));
+  x = _mm512_mullo_epi64(x, copies(mix_second));
+  return _mm512_xor_si512(x, _mm512_srli_epi64(x, 27));
+}
+
+struct split_block_ops : plain_split_block {
+  BLOOMERY_TARGET static __m512i choices8(__m512i los) { return los; }
+
+  // ((lo >> 32) * blocks) >> 32, times 32; the product of 32 and 33 bits fits.
+  BLOOMERY_TARGET static __m512i offsets8(__m512i los, std::uint64_t blocks) {
+    const __m512i block = _mm512_srli_epi64(_mm512_mullo_epi64(_mm512_srli_epi64(los, 32), copies(blocks)), 32);
+    return _mm512_slli_epi64(block, 5);
+  }
+
+  BLOOMERY_TARGET static __m256i mask_of(std::uint64_t choice) {
+    const __m256i salt = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(split_block_salt));
+    const __m256i bit = _mm256_srli_epi32(_mm256_mullo_epi32(_mm256_set1_epi32(static_cast<int>(choice)), salt), 27);
+    return _mm256_sllv_epi32(_mm256_set1_epi32(1), bit);
+  }
+
+  // Bit j: the key's bit in word j is clear.
+  BLOOMERY_TARGET static __mmask8 missing(const std::uint8_t* block, std::uint64_t choice, std::uint32_t) {
+    return _mm256_testn_epi32_mask(mask_of(choice), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block)));
+  }
+
+  BLOOMERY_TARGET static __mmask8 insert_missing(std::uint8_t* block, std::uint64_t choice, std::uint32_t) {
+    auto* const at = reinterpret_cast<__m256i*>(block);
+    const __m256i words = _mm256_loadu_si256(at);
+    const __m256i mask = mask_of(choice);
+    _mm256_storeu_si256(at, _mm256_or_si256(words, mask));
+    return _mm256_testn_epi32_mask(mask, words);
+  }
+
+  // The same for two keys, whose choices stand side by side: bits 0 .. 7 and 8 .. 15.
+  BLOOMERY_TARGET static __mmask16 missing2(const std::uint8_t* first, const std::uint8_t* second,
+                                            const std::uint64_t* choices) {
+    const __m512i pick = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
+    const __m512i salt = _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(split_block_salt)));
+    const __m512i pair = _mm512_castsi128_si512(_mm_loadu_si128(reinterpret_cast<const __m128i*>(choices)));
+    const __m512i copied = _mm512_permutexvar_epi32(pick, pair);
+    const __m512i bit = _mm512_srli_epi32(_mm512_mullo_epi32(copied, salt), 27);
+    const __m512i words =
+        _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(first))),
+                           _mm256_loadu_si256(reinterpret_cast<const __m256i*>(second)), 1);
+    return _mm512_testn_epi32_mask(_mm512_sllv_epi32(_mm512_set1_epi32(1), bit), words);
+  }
+
+  BLOOMERY_TARGET static bool one_has(const std::uint8_t* block, std::uint64_t choice, std::uint32_t probes) {
+    return missing(block, choice, probes) == 0;
+  }
+  BLOOMERY_TARGET static bool one_insert(std::uint8_t* block, std::uint64_t choice, std::uint32_t probes) {
+    return insert_missing(block, choice, probes) != 0;
+  }
+};
+
+// What line and line_free share.
+struct line_numbers {
+  BLOOMERY_TARGET static __m512i choices8(__m512i los) { return _mm512_mullo_epi64(los, copies(line_multiplier)); }
+
+  // hi64(lo * blocks) * 64 by two products of 32 bits, for fewer than 2^32 lines.
+  BLOOMERY_TARGET static __m512i offsets8(__m512i los, std::uint64_t blocks) {
+    const __m512i n = copies(blocks);
+    const __m512i low = _mm512_srli_epi64(_mm512_mul_epu32(los, n), 32);
+    const __m512i high = _mm512_add_epi64(_mm512_mul_epu32(_mm512_srli_epi64(los, 32), n), low);
+    return _mm512_slli_epi64(_mm512_srli_epi64(high, 32), 6);
+  }
+};
+
+struct line_ops : plain_line, line_numbers {
+  BLOOMERY_TARGET static __m512i mask_of(std::uint64_t choice) {
+    const __m512i shifts = _mm512_setr_epi64(16, 22, 28, 34, 40, 46, 52, 58);
+    return _mm512_rolv_epi64(_mm512_set1_epi64(1), _mm512_srlv_epi64(copies(choice), shifts));
+  }
+
+  BLOOMERY_TARGET static __mmask8 missing(const std::uint8_t* block, std::uint64_t choice, std::uint32_t) {
+    return _mm512_testn_epi64_mask(mask_of(choice), load512(block));
+  }
+
+  BLOOMERY_TARGET static __mmask8 insert_missing(std::uint8_t* block, std::uint64_t choice, std::uint32_t) {
+    const __m512i words = load512(block);
+    const __m512i mask = mask_of(choice);
+    _mm512_storeu_si512(block, _mm512_or_si512(words, mask));
+    return _mm512_testn_epi64_mask(mask, words);
+  }
+
+  BLOOMERY_TARGET static bool one_has(const std::uint8_t* block, std::uint64_t choice, std::uint32_t probes) {
+    return missing(block, choice, probes) == 0;
+  }
+  BLOOMERY_TARGET static bool one_insert(std::uint8_t* block, std::uint64_t choice, std::uint32_t probes) {
+    return insert_missing(block, choice, probes) != 0;
+  }
+};
+
+constexpr std::uint64_t power_of_step(unsigned exponent) {
+  std::uint64_t power = 1;
+  for (unsigned i = 0; i < exponent; ++i) power *= line_free_step;
+  return power;
+}
+
+struct line_free_ops : plain_line_free, line_numbers {
+  // x of the first eight probes; those of the next eight follow by next_eight().
+  BLOOMERY_TARGET static __m512i first_eight(std::uint64_t choice) {
+    alignas(64) static constexpr std::uint64_t powers[8] = {power_of_step(0), power_of_step(1), power_of_step(2),
+                                                            power_of_step(3), power_of_step(4), power_of_step(5),
+                                                            power_of_step(6), power_of_step(7)};
+    return _mm512_mullo_epi64(copies(choice), _mm512_load_si512(powers));
+  }
+  BLOOMERY_TARGET static __m512i next_eight(__m512i x) { return _mm512_mullo_epi64(x, copies(power_of_step(8))); }
+
+  BLOOMERY_TARGET static __m512i words_of(__m512i x) { return _mm512_srli_epi64(x, 61); }
+  BLOOMERY_TARGET static __m512i bits_of(__m512i x) {
+    return _mm512_rolv_epi64(_mm512_set1_epi64(1), _mm512_srli_epi64(x, 55));  // rotated by x >> 55 modulo 64
+  }
+
+  BLOOMERY_TARGET static __mmask8 missing(const std::uint8_t* block, std::uint64_t choice, std::uint32_t probes) {
+    const __m512i words = load512(block);
+    __m512i x = first_eight(choice);
+    unsigned clear = 0;
+    for (std::uint32_t left = probes;; left -= 8) {
+      const unsigned here = _mm512_testn_epi64_mask(bits_of(x), _mm512_permutexvar_epi64(words_of(x), words));
+      if (left <= 8) return static_cast<__mmask8>(clear | (here & ((1u << left) - 1)));
+      clear |= here;
+      x = next_eight(x);
+    }
+  }
+
+  // Adds to each lane of the mask the bit of probe lane + Turn (modulo 8), if that probe's word is this lane's.
+  template <int Turn>
+  BLOOMERY_TARGET static __m512i gathered(__m512i mask, __m512i words, __m512i bits) {
+    const __m512i lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+    const __mmask8 mine = _mm512_cmpeq_epi64_mask(_mm512_alignr_epi64(words, words, Turn), lanes);
+    return _mm512_mask_or_epi64(mask, mine, mask, _mm512_alignr_epi64(bits, bits, Turn));
+  }
+
+  // Several probes may meet in a word: each lane asks each of eight probes in turn.
+  BLOOMERY_TARGET static __m512i mask_of(std::uint64_t choice, std::uint32_t probes) {
+    __m512i odd = _mm512_setzero_si512();
+    __m512i even = _mm512_setzero_si512();
+    __m512i x = first_eight(choice);
+    for (std::uint32_t left = probes;; left -= 8) {
+      const __mmask8 asked = left < 8 ? static_cast<__mmask8>((1u << left) - 1) : 0xFF;
+      const __m512i words = words_of(x);
+      const __m512i bits = _mm512_maskz_mov_epi64(asked, bits_of(x));
+      even = gathered<0>(even, words, bits);
+      odd = gathered<1>(odd, words, bits);
+      even = gathered<2>(even, words, bits);
+      odd = gathered<3>(odd, words, bits);
+      even = gathered<4>(even, words, bits);
+      odd = gathered<5>(odd, words, bits);
+      even = gathered<6>(even, words, bits);
+      odd = gathered<7>(odd, words, bits);
+      if (left <= 8) return _mm512_or_si512(odd, even);
+      x = next_eight(x);
+    }
+  }
+
+  BLOOMERY_TARGET static __mmask8 insert_missing(std::uint8_t* block, std::uint64_t choice, std::uint32_t probes) {
+    const __m512i words = load512(block);
+    const __m512i mask = mask_of(choice, probes);
+    _mm512_storeu_si512(block, _mm512_or_si512(words, mask));
+    const __m512i missing_bits = _mm512_andnot_si512(words, mask);
+    return _mm512_test_epi64_mask(missing_bits, missing_bits);
+  }
+
+  BLOOMERY_TARGET static bool one_has(const std::uint8_t* block, std::uint64_t choice, std::uint32_t probes) {
+    return missing(block, choice, probes) == 0;
+  }
+  BLOOMERY_TARGET static bool one_insert(std::uint8_t* block, std::uint64_t choice, std::uint32_t probes) {
+    return insert_missing(block, choice, probes) != 0;
+  }
+};
+
+// A layout of which only addresses are asked.
+template <class Layout>
+struct addresses_ops : addresses<Layout> {
+  BLOOMERY_TARGET static __m512i choices8(__m512i los) { return los; }
+};
+
+struct ops {
+  using split_block = split_block_ops;
+  using line = line_ops;
+  using line_free = line_free_ops;
+
+  // Up to eight keys, those of `mask`.
+  template <class Layout, form Form>
+  BLOOMERY_TARGET static void stage8(const std::uint64_t* words, __mmask8 mask, std::uint64_t whitening,
+                                     std::uint64_t blocks, std::uint64_t* choices, std::uint64_t* offsets) {
+    __m512i los;
+    if constexpr (Form == form::hashes) {
+      const unsigned pairs = _pdep_u32(mask, 0x5555);  // lo of each pair
+      const __m512i first = _mm512_maskz_loadu_epi64(static_cast<__mmask8>(pairs), words);
+      const __m512i last = _mm512_maskz_loadu_epi64(static_cast<__mmask8>(pairs >> 8), words + 8);
+      los = _mm512_permutex2var_epi64(first, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), last);
+    } else {
+      los = _mm512_maskz_loadu_epi64(mask, words);
+      if constexpr (Form == form::mixed) los = mix8(_mm512_xor_si512(los, copies(whitening)));
+    }
+    _mm512_mask_storeu_epi64(choices, mask, Layout::choices8(los));
+    _mm512_mask_storeu_epi64(offsets, mask, Layout::offsets8(los, blocks));
+  }
+
+  template <class Layout, form Form>
+  BLOOMERY_TARGET static void stage(const std::uint64_t* words, std::size_t count, std::uint64_t whitening,
+                                    std::uint64_t blocks, std::uint64_t* choices, std::uint64_t* offsets) {
+    if (blocks >> 32 != 0) return plain_stage<Layout, Form>(words, count, whitening, blocks, choices, offsets);
+    constexpr std::size_t step = Form == form::hashes ? 2 : 1;
+    std::size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+      stage8<Layout, Form>(words + step * i, 0xFF, whitening, blocks, choices + i, offsets + i);
+    }
+    if (i < count) {
+      const auto rest = static_cast<__mmask8>((1u << (count - i)) - 1);
+      stage8<Layout, Form>(words + step * i, rest, whitening, blocks, choices + i, offsets + i);
+    }
+  }
+
+  // Bit i: byte i is 0, for the first `count` of 64.
+  BLOOMERY_TARGET static std::uint64_t zeros(const std::uint8_t* bytes, std::size_t count) {
+    return _mm512_cmpeq_epi8_mask(load512(bytes), _mm512_setzero_si512()) & (~std::uint64_t{0} >> (64 - count));
+  }
+
+  template <class Layout, fetch Fetch>
+  BLOOMERY_TARGET static std::uint64_t group_has(const std::uint8_t* bytes, const staged& g, const staged& ahead,
+                                                 std::size_t count, std::uint32_t probes) {
+    alignas(64) std::uint8_t missing[64];
+    std::size_t i = 0;
+    if constexpr (Layout::block_bytes == 32) {
+      for (; i + 2 <= count; i += 2) {
+        ask_for<Fetch>(bytes + ahead.offsets[i]);
+        ask_for<Fetch>(bytes + ahead.offsets[i + 1]);
+        const __mmask16 two = Layout::missing2(bytes + g.offsets[i], bytes + g.offsets[i + 1], g.choices + i);
+        _store_mask16(reinterpret_cast<__mmask16*>(missing + i), two);
+      }
+    }
+    for (; i < count; ++i) {
+      ask_for<Fetch>(bytes + ahead.offsets[i]);
+      missing[i] = Layout::missing(bytes + g.offsets[i], g.choices[i], probes);
+    }
+    return zeros(missing, count);
+  }
+
+  template <class Layout, fetch Fetch>
+  BLOOMERY_TARGET static std::uint64_t group_insert(std::uint8_t* bytes, const staged& g, const staged& ahead,
+                                                    std::size_t count, std::uint32_t probes) {
+    alignas(64) std::uint8_t missing[64];
+    for (std::size_t i = 0; i < count; ++i) {
+      ask_for<Fetch>(bytes + ahead.offsets[i]);
+      missing[i] = Layout::insert_missing(bytes + g.offsets[i], g.choices[i], probes);
+    }
+    return ~zeros(missing, count) & (~std::uint64_t{0} >> (64 - count));
+  }
+
+  BLOOMERY_TARGET static void stream(std::uint64_t* to, const std::uint64_t* buffer) {
+    for (std::size_t word = 0; word < scatter_buffer; word += 8) {
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(to + word), _mm512_load_si512(buffer + word));
+    }
+  }
+  static void fence() { _mm_sfence(); }
+};
+
+#include "kernels/batch.inc.hpp"
+
+constexpr const char* name_of_set = "avx512";
+constexpr const char* needs_of_set = "avx512f avx512dq avx512bw avx512vl avx2 bmi1 bmi2 popcnt";
+bool supported() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx2") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+}
+
+}  // namespace
+
+#define BLOOMERY_SET avx512
+#define BLOOMERY_NAMESPACE on_avx512
+#include "kernels/set.inc.hpp"
+
+}  // namespace bloomery::kernels
+
+#endif

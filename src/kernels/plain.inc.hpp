@@ -1,0 +1,173 @@
+// The plain C++ spelling of every operation. kernels/scalar.cpp is made of it, and the other sets take from it what
+// they do not spell in vectors. Included, like batch.inc.hpp, within a set's own unnamed namespace.
+
+constexpr std::size_t group = 64;     // keys worked on together
+constexpr std::size_t in_flight = 2;  // groups whose blocks are on their way
+
+struct staged {
+  alignas(64) std::uint64_t choices[group];
+  alignas(64) std::uint64_t offsets[group];
+};
+
+BLOOMERY_TARGET inline std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
+  __extension__ using wide = unsigned __int128;
+  return static_cast<std::uint64_t>((static_cast<wide>(a) * b) >> 64);
+}
+
+BLOOMERY_TARGET inline std::uint64_t mix64(std::uint64_t x) {
+  x ^= x >> 27;
+  x *= mix_first;
+  x ^= x >> 33;
+  x *= mix_second;
+  return x ^ (x >> 27);
+}
+
+template <class Word>
+BLOOMERY_TARGET inline Word load(const std::uint8_t* at) {
+  Word word;
+  __builtin_memcpy(&word, at, sizeof word);
+  return word;
+}
+
+template <class Word>
+BLOOMERY_TARGET inline void store(std::uint8_t* at, Word word) {
+  __builtin_memcpy(at, &word, sizeof word);
+}
+
+struct plain_split_block {
+  static constexpr std::uint64_t block_bytes = 32;
+
+  BLOOMERY_TARGET static std::uint64_t offset(std::uint64_t lo, std::uint64_t blocks) {
+    return (((lo >> 32) * blocks) >> 32) * block_bytes;
+  }
+
+  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return lo; }
+
+  BLOOMERY_TARGET static std::uint32_t bit(std::uint64_t choice, std::size_t word) {
+    return static_cast<std::uint32_t>(choice) * split_block_salt[word] >> 27;
+  }
+
+  BLOOMERY_TARGET static bool one_insert(std::uint8_t* block, std::uint64_t choice, std::uint32_t) {
+    std::uint32_t missing = 0;
+    for (std::size_t word = 0; word < 8; ++word) {
+      const std::uint32_t old = load<std::uint32_t>(block + 4 * word);
+      const std::uint32_t mask = 1u << bit(choice, word);
+      missing |= mask & ~old;
+      store(block + 4 * word, old | mask);
+    }
+    return missing != 0;
+  }
+
+  BLOOMERY_TARGET static bool one_has(const std::uint8_t* block, std::uint64_t choice, std::uint32_t) {
+    std::uint32_t all = 1;
+    for (std::size_t word = 0; word < 8; ++word) all &= load<std::uint32_t>(block + 4 * word) >> bit(choice, word);
+    return (all & 1) != 0;
+  }
+};
+
+struct plain_line {
+  static constexpr std::uint64_t block_bytes = 64;
+
+  BLOOMERY_TARGET static std::uint64_t offset(std::uint64_t lo, std::uint64_t blocks) {
+    return high_product(lo, blocks) * block_bytes;
+  }
+
+  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return lo * line_multiplier; }
+
+  BLOOMERY_TARGET static std::uint64_t bit(std::uint64_t choice, std::size_t word) {
+    return choice >> (16 + 6 * word) & 63;
+  }
+
+  BLOOMERY_TARGET static bool one_insert(std::uint8_t* block, std::uint64_t choice, std::uint32_t) {
+    std::uint64_t missing = 0;
+    for (std::size_t word = 0; word < 8; ++word) {
+      const std::uint64_t old = load<std::uint64_t>(block + 8 * word);
+      const std::uint64_t mask = std::uint64_t{1} << bit(choice, word);
+      missing |= mask & ~old;
+      store(block + 8 * word, old | mask);
+    }
+    return missing != 0;
+  }
+
+  BLOOMERY_TARGET static bool one_has(const std::uint8_t* block, std::uint64_t choice, std::uint32_t) {
+    std::uint64_t all = 1;
+    for (std::size_t word = 0; word < 8; ++word) all &= load<std::uint64_t>(block + 8 * word) >> bit(choice, word);
+    return (all & 1) != 0;
+  }
+};
+
+struct plain_line_free {
+  static constexpr std::uint64_t block_bytes = 64;
+
+  BLOOMERY_TARGET static std::uint64_t offset(std::uint64_t lo, std::uint64_t blocks) {
+    return high_product(lo, blocks) * block_bytes;
+  }
+
+  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return lo * line_multiplier; }
+
+  BLOOMERY_TARGET static bool one_insert(std::uint8_t* block, std::uint64_t x, std::uint32_t probes) {
+    std::uint64_t missing = 0;
+    for (std::uint32_t probe = 0; probe < probes; ++probe, x *= line_free_step) {
+      std::uint8_t* const word = block + (x >> 61) * 8;
+      const std::uint64_t old = load<std::uint64_t>(word);
+      const std::uint64_t mask = std::uint64_t{1} << (x >> 55 & 63);
+      missing |= mask & ~old;
+      store(word, old | mask);
+    }
+    return missing != 0;
+  }
+
+  BLOOMERY_TARGET static bool one_has(const std::uint8_t* block, std::uint64_t x, std::uint32_t probes) {
+    std::uint64_t all = 1;
+    for (std::uint32_t probe = 0; probe < probes; ++probe, x *= line_free_step) {
+      all &= load<std::uint64_t>(block + (x >> 61) * 8) >> (x >> 55 & 63);
+    }
+    return (all & 1) != 0;
+  }
+};
+
+// No layout's bits are asked of it: its choice is lo, for those who want addresses alone.
+template <class Layout>
+struct addresses : Layout {
+  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return lo; }
+};
+
+template <class Layout, form Form>
+BLOOMERY_TARGET inline void plain_stage(const std::uint64_t* words, std::size_t count, std::uint64_t whitening,
+                                        std::uint64_t blocks, std::uint64_t* choices, std::uint64_t* offsets) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t word = words[Form == form::hashes ? 2 * i : i];
+    const std::uint64_t lo = Form == form::mixed ? mix64(word ^ whitening) : word;
+    choices[i] = Layout::choice(lo);
+    offsets[i] = Layout::offset(lo, blocks);
+  }
+}
+
+// Inlined by all means: GCC takes a function that only fetches for one without effect, and drops calls to it.
+template <fetch Fetch>
+BLOOMERY_TARGET [[gnu::always_inline]] inline void ask_for(const std::uint8_t* block) {
+  if constexpr (Fetch == fetch::first_level) __builtin_prefetch(block, 0, 3);
+  if constexpr (Fetch == fetch::second_level) __builtin_prefetch(block, 0, 2);
+}
+
+template <class Layout, fetch Fetch>
+BLOOMERY_TARGET inline std::uint64_t plain_group_has(const std::uint8_t* bytes, const staged& g, const staged& ahead,
+                                                     std::size_t count, std::uint32_t probes) {
+  std::uint64_t answers = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    ask_for<Fetch>(bytes + ahead.offsets[i]);
+    answers |= std::uint64_t{Layout::one_has(bytes + g.offsets[i], g.choices[i], probes)} << i;
+  }
+  return answers;
+}
+
+template <class Layout, fetch Fetch>
+BLOOMERY_TARGET inline std::uint64_t plain_group_insert(std::uint8_t* bytes, const staged& g, const staged& ahead,
+                                                        std::size_t count, std::uint32_t probes) {
+  std::uint64_t fresh = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    ask_for<Fetch>(bytes + ahead.offsets[i]);
+    fresh |= std::uint64_t{Layout::one_insert(bytes + g.offsets[i], g.choices[i], probes)} << i;
+  }
+  return fresh;
+}

@@ -1,0 +1,23 @@
+// What line_free and page share: blocks of b bits in which a key has k independent bits. Only b differs.
+#pragma once
+
+#include <bloomery/geometry.hpp>
+
+#include <cstdint>
+
+namespace bloomery::free_probes {
+
+/// What a layout of this family is.
+struct family {
+  const char* name;
+  std::uint32_t block_bits;
+  std::uint64_t max_blocks;
+  std::uint32_t most_chosen_probes;
+};
+
+geometry geometry_for(const family& f, std::uint64_t capacity, double false_positive_rate);
+void check(const family& f, const geometry& g);
+double false_positive_rate(const family& f, const geometry& g, std::uint64_t keys);
+double keys_from_zeros(const family& f, const geometry& g, std::uint64_t zeros);
+
+}  // namespace bloomery::free_probes

@@ -1,0 +1,54 @@
+#include <bloomery/layouts/line.hpp>
+
+#include <bloomery/error.hpp>
+
+#include "rates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace bloomery {
+namespace {
+
+// (1 - (63/64)^i)^8: all eight words of a line that took i keys have the asked bit.
+long double line_hit(long double i) {
+  const long double lane_hit = -std::expm1(i * std::log1p(-1.0L / line::lane_bits));
+  return std::pow(lane_hit, static_cast<long double>(line::lanes));
+}
+
+double rate(std::uint64_t lines, std::uint64_t keys) {
+  return static_cast<double>(
+      rates::either(rates::blocked(keys, static_cast<long double>(lines), line_hit), rates::collision(0x1p64L, keys)));
+}
+
+}  // namespace
+
+geometry line::geometry_for(std::uint64_t capacity, double false_positive_rate) {
+  rates::check_promise(capacity, false_positive_rate);
+  const double p = false_positive_rate;
+  // As if all lines filled alike: each lane is hit with probability p^(1/8).
+  const double even_bits = -8 * static_cast<double>(capacity) / std::log1p(-std::pow(p, 1.0 / 8));
+  const double guess = std::fmin(even_bits / block_bits + 1, static_cast<double>(max_blocks));
+  const std::uint64_t lines = rates::smallest(static_cast<std::uint64_t>(guess), max_blocks,
+                                              [&](std::uint64_t b) { return rate(b, capacity) <= p; });
+  if (lines > max_blocks) {
+    rates::refuse_promise("line", capacity, p);
+  }
+  return {lines * block_bits, lanes};
+}
+
+void line::check(const geometry& g) {
+  rates::check_blocks("line", g.bits, block_bits, max_blocks);
+  if (g.probes != lanes) {
+    throw error(errc::invalid_argument, {"probes of a line filter", "geometry", "8", std::to_string(g.probes), ""});
+  }
+}
+
+double line::false_positive_rate(const geometry& g, std::uint64_t keys) { return rate(g.bits / block_bits, keys); }
+
+double line::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
+  return rates::keys_from_zeros(g.bits, 1.0L / lane_bits, g.bits / block_bits, zeros);
+}
+
+}  // namespace bloomery

@@ -1,0 +1,178 @@
+// The choice of a layout: the rule, recomputed here from the layouts' own sizes, and that the short cut of complete()
+// comes to the same.
+#include <bloomery/choice.hpp>
+
+#include <bloomery/error.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/layouts/page.hpp>
+#include <bloomery/layouts/split_block.hpp>
+#include <bloomery/sizing.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const std::vector<std::uint64_t> capacities = {1, 1000, 20'000, 1'000'000, 1'000'000'000'000};
+const std::vector<double> rates = {0.5, 0.2, 0.1, 0.01, 5e-4, 1e-4, 1e-5, 1e-6};
+
+struct size {
+  std::string layout;
+  geometry g;  // none: it cannot
+};
+
+template <class Layout>
+size size_of(std::uint64_t n, double p) {
+  try {
+    return {std::string(Layout::name), Layout::geometry_for(n, p)};
+  } catch (const error&) {
+    return {std::string(Layout::name), {}};
+  }
+}
+
+// In the order of time, as measured.
+std::vector<size> sizes(std::uint64_t n, double p) {
+  return {size_of<split_block>(n, p), size_of<line>(n, p), size_of<line_free>(n, p), size_of<page>(n, p),
+          size_of<classic>(n, p)};
+}
+
+// The rule in plain words and floating point.
+std::string by_the_rule(const std::vector<size>& all, double share) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const size& s : all) {
+    if (s.g.bits != 0) best = std::min(best, static_cast<double>(s.g.bits));
+  }
+  for (const size& s : all) {
+    const auto bits = static_cast<double>(s.g.bits);
+    if (s.g.bits != 0 && (bits <= best * (1 + share) || bits <= best + 4096 * 8)) return s.layout;
+  }
+  return "";
+}
+
+TEST(Choice, IsTheQuickestLayoutWithinTheAllowanceForEveryPromise) {
+  for (const std::uint64_t n : capacities) {
+    for (const double p : rates) {
+      SCOPED_TRACE(std::to_string(n) + " keys at " + std::to_string(p));
+      const std::vector<size> all = sizes(n, p);
+
+      for (const auto& [prefer, share] :
+           std::map<preference, double>{{preference::speed, 0.25}, {preference::memory, 0.03}}) {
+        const params chosen = complete({.capacity = n, .target_rate = p}, prefer);
+        const std::vector<candidate> candidates = layout_candidates(n, p, prefer);
+
+        EXPECT_EQ(chosen.layout, by_the_rule(all, share)) << name_of(prefer);
+        EXPECT_EQ(complete(chosen), chosen);
+        ASSERT_EQ(candidates.size(), all.size());
+        for (std::size_t i = 0; i < all.size(); ++i) {
+          EXPECT_EQ(candidates[i].layout, all[i].layout);
+          EXPECT_EQ(candidates[i].geometry, all[i].g);
+          EXPECT_EQ(candidates[i].chosen, all[i].layout == chosen.layout);
+          EXPECT_NE(candidates[i].reason, "");
+          EXPECT_LE(candidates[i].rate, p);
+          if (candidates[i].chosen) {
+            EXPECT_EQ(candidates[i].geometry, chosen.geometry);
+          }
+        }
+      }
+    }
+  }
+}
+
+// What the short cut rests on.
+TEST(Choice, NoLayoutNeedsLessThanTheTextbook) {
+  for (const std::uint64_t n : {1ull, 2ull, 3ull, 10ull, 333ull, 20'000ull, 10'000'000ull}) {
+    for (double p = 0.99; p > 1e-7; p *= 0.6) {
+      for (const size& s : sizes(n, p)) {
+        if (s.g.bits == 0) continue;
+        EXPECT_GE(static_cast<double>(s.g.bits), 0.999 * (static_cast<double>(textbook_bits(n, p)) - 1))
+            << s.layout << ' ' << n << ' ' << p;
+      }
+    }
+  }
+}
+
+TEST(Choice, AllowsAShareOrAPageWhicheverIsMore) {
+  for (const std::uint64_t fewest : {1ull, 100ull, 131'071ull, 131'072ull, 1'000'000ull, 1'092'267ull, 1ull << 40}) {
+    const auto exact = static_cast<double>(fewest);
+    EXPECT_NEAR(static_cast<double>(most_bits(fewest, preference::speed)), exact + std::max(exact / 4, 32768.0), 1);
+    EXPECT_NEAR(static_cast<double>(most_bits(fewest, preference::memory)), exact + std::max(exact * 0.03, 32768.0), 1);
+  }
+  EXPECT_EQ(most_bits(std::numeric_limits<std::uint64_t>::max(), preference::memory),
+            std::numeric_limits<std::uint64_t>::max());
+}
+
+TEST(Choice, SaysWhyOfEveryLayout) {
+  const std::vector<candidate> all = layout_candidates(1'000'000, 1e-3);
+
+  EXPECT_EQ(all[0].reason, "the quickest of 5 within 25 % of the least memory (classic, 14.38 bits a key)");
+  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_EQ(all[i].reason, "slower than split_block");
+  const std::vector<candidate> small = layout_candidates(1'000'000, 1e-6, preference::memory);
+  EXPECT_EQ(small[0].reason, "needs 125 % more memory than classic");
+  EXPECT_EQ(small[3].reason, "the quickest of 2 within 3 % of the least memory (classic, 28.76 bits a key)");
+  EXPECT_EQ(small[4].reason, "slower than page");
+  EXPECT_THAT(layout_candidates(10, 0.01)[0].reason, HasSubstr("the quickest of 5 within 4096 bytes of the least"));
+}
+
+TEST(Choice, LeavesOutWhatCannotKeepThePromise) {
+  const std::vector<candidate> all = layout_candidates(1'000'000'000'000, 1e-9);
+
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_FALSE(all[i].possible() || all[i].within || all[i].chosen) << all[i].layout;
+    EXPECT_THAT(all[i].reason, HasSubstr(all[i].layout));
+  }
+  EXPECT_TRUE(all[4].chosen);
+  EXPECT_THAT(all[4].reason, StartsWith("the only one within 25 % of the least memory (its own)"));
+  EXPECT_EQ(complete({.capacity = 1'000'000'000'000, .target_rate = 1e-9}).layout, "classic");
+}
+
+TEST(Choice, OfNothingOrOfNoLayoutIsRefused) {
+  const auto code = [](std::uint64_t n, double p) {
+    try {
+      complete({.capacity = n, .target_rate = p});
+    } catch (const error& e) {
+      return e.code();
+    }
+    return errc::io;
+  };
+  EXPECT_EQ(code(0, 0.1), errc::invalid_argument);
+  EXPECT_EQ(code(10, 0), errc::invalid_argument);
+  EXPECT_EQ(code(10, 1), errc::invalid_argument);
+  EXPECT_EQ(code(10, std::numeric_limits<double>::quiet_NaN()), errc::invalid_argument);
+  EXPECT_EQ(code(1'000'000'000'000'000'000, 0.01), errc::too_large);
+  EXPECT_THROW(layout_candidates(0, 0.1), error);
+  for (const candidate& c : layout_candidates(1'000'000'000'000'000'000, 0.01)) {
+    EXPECT_FALSE(c.chosen || c.possible()) << c.layout;
+  }
+}
+
+TEST(Choice, OfAGeometryWithoutALayoutIsClassic) {
+  const params p = complete({.geometry = {1001, 3}, .capacity = 100}, preference::speed);
+
+  EXPECT_EQ(p.layout, "classic");
+  EXPECT_EQ(p.geometry, (geometry{1001, 3}));
+}
+
+TEST(Choice, TakesWellUnderASecond) {
+  const auto before = std::chrono::steady_clock::now();
+
+  complete({.capacity = 1'000'000'000, .target_rate = 1e-6});
+
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(1));
+}
+
+}  // namespace
+}  // namespace bloomery
