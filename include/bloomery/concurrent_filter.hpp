@@ -1,0 +1,319 @@
+// concurrent_filter<>: a filter into which many threads insert, and in which they look up, at the same time and with no
+// lock. Same bits as filter<>, which is quicker where threads take turns or only look up.
+#pragma once
+
+#include <bloomery/filter.hpp>
+#include <bloomery/filter_kind.hpp>
+#include <bloomery/hash.hpp>
+#include <bloomery/layout.hpp>
+#include <bloomery/params.hpp>
+#include <bloomery/sizing.hpp>
+#include <bloomery/storage.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace bloomery {
+
+/// A counter that threads add to without getting in each other's way.
+class sharded_counter {
+ public:
+  explicit sharded_counter(std::uint64_t start) noexcept { shards_[0].count.store(start, std::memory_order_relaxed); }
+
+  void add(std::uint64_t count) noexcept { shards_[own_shard()].count.fetch_add(count, std::memory_order_relaxed); }
+
+  /// All that was added before, and perhaps some of what is being added.
+  std::uint64_t sum() const noexcept {
+    std::uint64_t all = 0;
+    for (const shard& some : shards_) all += some.count.load(std::memory_order_relaxed);
+    return all;
+  }
+
+ private:
+  static constexpr std::size_t shards = 32;
+
+  struct alignas(64) shard {  // a cache line each
+    std::atomic<std::uint64_t> count{0};
+  };
+
+  // Threads are dealt out in turn; beyond 32 of them some share.
+  static std::size_t own_shard() noexcept {
+    static std::atomic<std::size_t> threads{0};
+    thread_local const std::size_t own = threads.fetch_add(1, std::memory_order_relaxed) % shards;
+    return own;
+  }
+
+  std::array<shard, shards> shards_;
+};
+
+/// filter<> for threads: any number of them may call any member at the same time, but for freeze().
+///
+/// **What is inserted is found.** If insert(key) happens before may_contain(key), the answer is yes. In one thread
+/// calls happen before those that follow. Between threads it takes what it takes for all data: the one that inserted is
+/// joined, or unlocks a mutex which the other then locks, or stores a flag (release) which the other reads (acquire).
+/// Without it, a lookup on another processor may miss an insert that has just returned, for as long as the write takes
+/// to arrive; it is never lost.
+///
+/// Proof: bits are read and written as 64-bit atomics and never cleared, and insert() returns only after it has read or
+/// left all of the key's bits set. A read never sees an older state of a word than what happened before it saw
+/// (coherence), which relaxed order guarantees too.
+///
+/// **What is new is told at least once.** Of racing inserts of one new key at least one returns true, unless other keys
+/// cover all of its bits meanwhile; several may. Proof: one of its bits, clear before, is set by one of these inserts;
+/// the fetch_or that sets it sees it clear. Whoever else sets another of its bits first is told so too. False means, as
+/// in filter<>, that the key, or keys that share its cells, came before or at the same time.
+///
+/// @tparam Key     std::string_view (any bytes) or std::uint64_t
+/// @tparam Layout  any layout: line and split_block touch one cache line a key; classic the least memory
+/// @tparam Hash    as for filter<>
+///
+/// It can be neither copied nor moved: threads hold on to it.
+///
+/// Example:
+///     #include <thread>
+///     concurrent_filter<std::uint64_t> seen(1'000'000, 0.01);
+///     std::thread other([&] { for (std::uint64_t i = 0; i < 1000; ++i) seen.insert(i); });
+///     for (std::uint64_t i = 1000; i < 2000; ++i) seen.insert(i);
+///     other.join();  // from here on its keys are seen
+///     assert(seen.may_contain(7) && seen.may_contain(1007));
+template <class Key = std::string_view, layout Layout = split_block, class Hash = typename default_hash<Key>::type>
+  requires hash_of<Hash, Key>
+class concurrent_filter {
+ public:
+  using key_type = Key;
+  using plain_filter = filter<Key, Layout, Hash>;
+
+  /// An empty filter that keeps `false_positive_rate` up to `capacity` keys.
+  /// @throws error  invalid_argument: capacity is 0, the rate is outside (0, 1); too_large: more than this machine's
+  /// memory
+  concurrent_filter(std::uint64_t capacity, double false_positive_rate, Hash hash = {})
+      : concurrent_filter(kind::promised(capacity, false_positive_rate, hash), hash) {}
+
+  /// An empty filter of a given geometry.
+  /// @throws error  invalid_argument: not a geometry of this layout; too_large
+  explicit concurrent_filter(const geometry& g, std::uint64_t capacity = 0, Hash hash = {})
+      : concurrent_filter(kind::checked(kind::describe(g, capacity, 0, hash)), hash) {}
+
+  /// Goes on with the keys of a filter on the heap, and takes its memory.
+  ///
+  /// Example:
+  ///     filter<std::uint64_t, line> loaded(1000, 0.01);
+  ///     loaded.insert(42);
+  ///     concurrent_filter<std::uint64_t, line> seen(std::move(loaded));
+  ///     assert(seen.may_contain(42) && seen.size() == 1);
+  explicit concurrent_filter(plain_filter&& other)
+      : params_(std::move(other.params_)),
+        hash_(other.hash_),
+        new_keys_(other.size()),
+        storage_(resized(std::move(other.storage_), whole_words(params_.geometry.bits))) {}
+
+  concurrent_filter(const concurrent_filter&) = delete;
+  concurrent_filter& operator=(const concurrent_filter&) = delete;
+
+  /// Adds a key. True: it is certainly new. False: it, or keys that share its cells, came before or at the same time.
+  bool insert(const Key& key) noexcept {
+    const bool is_new = set(hash_(key));
+    if (is_new) new_keys_.add(1);
+    return is_new;
+  }
+
+  /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each. The quickest way for large filters:
+  /// the memory of keys to come is fetched ahead.
+  void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) noexcept {
+    assert(is_new.empty() || is_new.size() == keys.size());
+    std::uint64_t all_new = 0;
+    each_hash(keys, all_cells, [&](std::size_t i, key_hash hash) {
+      const bool fresh = set(hash);
+      all_new += fresh ? 1 : 0;
+      if (!is_new.empty()) is_new[i] = fresh ? 1 : 0;
+    });
+    new_keys_.add(all_new);
+  }
+
+  /// False: no insert of the key happened before. True: one probably did.
+  bool may_contain(const Key& key) const noexcept { return has(hash_(key)); }
+
+  /// Looks keys up: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
+  /// `bitmap` has at least ceil(keys.size() / 64) words, and is the caller's own.
+  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const noexcept {
+    assert(bitmap.size() >= (keys.size() + 63) / 64);
+    each_hash(keys, cells_looked_ahead, [&](std::size_t i, key_hash hash) {
+      if (i % 64 == 0) bitmap[i / 64] = 0;
+      bitmap[i / 64] |= std::uint64_t{has(hash)} << (i % 64);
+    });
+  }
+
+  /// A filter<> of the keys whose inserts happened before, and perhaps of some that are being inserted: to save it, to
+  /// merge it, or to look up more quickly.
+  ///
+  /// Example:
+  ///     concurrent_filter<> seen(1000, 0.01);
+  ///     seen.insert("alice");
+  ///     const filter<> copy = seen.snapshot();
+  ///     assert(copy.may_contain("alice") && copy.size() == 1);
+  /// @throws error too_large: there is no memory for a second one
+  plain_filter snapshot() const {
+    heap_storage copy(bytes_for(params_.geometry.bits));
+    for (std::uint64_t first = 0; first < copy.size(); first += sizeof(std::uint64_t)) {
+      const std::uint64_t word = word_at(first / sizeof(std::uint64_t)).load(std::memory_order_relaxed);
+      std::memcpy(copy.data() + first, &word, std::min<std::uint64_t>(sizeof word, copy.size() - first));
+    }
+    copy.inserted() = size();
+    return plain_filter(params_, std::move(copy), hash_);
+  }
+
+  /// The filter<> itself once all threads are done with this one; it gives up its memory and may only be destroyed.
+  ///
+  /// Example:
+  ///     concurrent_filter<std::uint64_t, line> seen(1000, 0.01);
+  ///     seen.insert(42);
+  ///     const filter<std::uint64_t, line> all = std::move(seen).freeze();
+  ///     assert(all.may_contain(42));
+  /// @throws error too_large, for a layout whose bits are no multiple of 64 and copied therefore
+  plain_filter freeze() && {
+    const std::uint64_t counted = size();
+    heap_storage bytes = resized(std::move(storage_), bytes_for(params_.geometry.bits));
+    bytes.inserted() = counted;
+    return plain_filter(std::move(params_), std::move(bytes), hash_);
+  }
+
+  const params& parameters() const noexcept { return params_; }
+
+  std::uint64_t capacity() const noexcept { return params_.capacity; }                   ///< keys it was made for
+  std::uint64_t bit_size() const noexcept { return params_.geometry.bits; }              ///< bits
+  std::uint64_t byte_size() const noexcept { return bytes_for(params_.geometry.bits); }  ///< bytes
+
+  /// Inserts that returned true. A key that several threads inserted at once may be counted several times; keys that
+  /// came as false positives are not counted.
+  std::uint64_t size() const noexcept { return new_keys_.sum(); }
+
+  /// Share of bits set, 0 to 1. Reads all bits.
+  double fill_ratio() const noexcept { return static_cast<double>(ones()) / static_cast<double>(bit_size()); }
+
+  /// Distinct keys, estimated from the bits. Reads all bits. Infinity if all are set.
+  double approximate_size() const noexcept { return Layout::keys_from_zeros(params_.geometry, bit_size() - ones()); }
+
+  /// Exact rate once `keys` distinct keys are in.
+  double false_positive_rate(std::uint64_t keys) const { return Layout::false_positive_rate(params_.geometry, keys); }
+
+  /// The rate now: at the number of distinct keys that leaves size() certainly new ones. See distinct_keys().
+  double false_positive_rate() const {
+    const auto rate = [this](std::uint64_t keys) { return false_positive_rate(keys); };
+    return rate(distinct_keys(size(), rate));
+  }
+
+ private:
+  using kind = filter_kind<Key, Layout, Hash>;
+
+  static constexpr std::size_t fetched_ahead = 32;  // keys
+  static constexpr std::uint32_t all_cells = max_probes;
+
+  static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
+
+  concurrent_filter(params p, Hash hash)
+      : params_(std::move(p)), hash_(hash), new_keys_(0), storage_(whole_words(params_.geometry.bits)) {}
+
+  static std::uint64_t whole_words(std::uint64_t bits) noexcept { return (bytes_for(bits) + 7) / 8 * 8; }
+
+  // The same bytes in a storage of another size.
+  static heap_storage resized(heap_storage from, std::uint64_t bytes) {
+    if (from.size() == bytes) return from;
+    heap_storage to(bytes);
+    std::memcpy(to.data(), from.data(), std::min(bytes, from.size()));
+    return to;
+  }
+
+  // The cell's bit in its word, which is little-endian as the bytes are: cell x is bit x & 7 of byte x >> 3.
+  static constexpr std::uint64_t bit_of(std::uint64_t cell) noexcept { return std::uint64_t{1} << (cell & 63); }
+
+  std::atomic_ref<std::uint64_t> word_at(std::uint64_t index) const noexcept {
+    auto* words = reinterpret_cast<std::uint64_t*>(const_cast<std::uint8_t*>(storage_.data()));
+    return std::atomic_ref<std::uint64_t>(words[index]);
+  }
+
+  // Calls visit(word, bits) for the key's words until one says false; cells that follow each other in a word are one
+  // call.
+  template <class Visit>
+  bool each_word(key_hash hash, Visit visit) const noexcept {
+    typename Layout::cells cells(params_.geometry, hash);
+    std::uint64_t cell = cells.next();
+    std::uint64_t bits = bit_of(cell);
+    for (std::uint32_t i = 1; i < cells.count(); ++i) {
+      const std::uint64_t next = cells.next();
+      if (next / 64 != cell / 64) {
+        if (!visit(word_at(cell / 64), bits)) return false;
+        bits = 0;
+      }
+      bits |= bit_of(next);
+      cell = next;
+    }
+    return visit(word_at(cell / 64), bits);
+  }
+
+  // Sets the key's bits; whether this call set one of them. Words that have them are not written: a line that many
+  // threads only read stays in all their caches.
+  bool set(key_hash hash) noexcept {
+    bool is_new = false;
+    each_word(hash, [&](std::atomic_ref<std::uint64_t> word, std::uint64_t bits) {
+      if ((word.load(std::memory_order_relaxed) & bits) != bits) {
+        is_new |= (word.fetch_or(bits, std::memory_order_relaxed) & bits) != bits;
+      }
+      return true;
+    });
+    return is_new;
+  }
+
+  bool has(key_hash hash) const noexcept {
+    return each_word(hash, [](std::atomic_ref<std::uint64_t> word, std::uint64_t bits) {
+      return (word.load(std::memory_order_relaxed) & bits) == bits;
+    });
+  }
+
+  // Calls work(i, hash) for each key, with the first `cells_ahead` of its cells on their way from memory.
+  template <class Work>
+  void each_hash(std::span<const Key> keys, std::uint32_t cells_ahead, Work work) const noexcept {
+    kind::each_source(hash_, keys, [&](const key_source& source, std::size_t base) {
+      std::array<key_hash, fetched_ahead> hashes;
+      for (std::size_t first = 0; first < source.size(); first += fetched_ahead) {
+        const std::size_t count = std::min(fetched_ahead, source.size() - first);
+        for (std::size_t i = 0; i < count; ++i) {
+          hashes[i] = source.hash(first + i);
+          // Here and not in a function of its own, which gcc takes for one that does nothing and drops.
+          typename Layout::cells cells(params_.geometry, hashes[i]);
+          const std::uint32_t ahead = std::min<std::uint32_t>(cells.count(), cells_ahead);
+          std::uint64_t line = ~std::uint64_t{0};
+          for (std::uint32_t c = 0; c < ahead; ++c) {
+            const std::uint64_t cell = cells.next();
+            if (cell / 512 != line) __builtin_prefetch(storage_.data() + cell / 8);
+            line = cell / 512;
+          }
+        }
+        for (std::size_t i = 0; i < count; ++i) work(base + first + i, hashes[i]);
+      }
+    });
+  }
+
+  // In a stranger's file the last byte's unused bits may be set: never more than all.
+  std::uint64_t ones() const noexcept {
+    std::uint64_t all = 0;
+    for (std::uint64_t i = 0; i < storage_.size() / sizeof(std::uint64_t); ++i) {
+      all += static_cast<std::uint64_t>(std::popcount(word_at(i).load(std::memory_order_relaxed)));
+    }
+    return std::min(all, bit_size());
+  }
+
+  params params_;
+  Hash hash_;
+  sharded_counter new_keys_;
+  heap_storage storage_;
+};
+
+}  // namespace bloomery
