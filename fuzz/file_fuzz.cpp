@@ -33,7 +33,7 @@ namespace {
 using namespace bloomery;
 
 // Offsets of docs/format.md.
-constexpr std::size_t page = format::page_bytes;
+constexpr std::size_t page_bytes = format::page_bytes;
 constexpr std::size_t at_bits = 128;
 constexpr std::size_t at_metadata_bytes = 160;
 constexpr std::size_t at_metadata_checksum = 168;
@@ -151,7 +151,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
                                                unsigned seed) {
   std::minstd_rand random(seed);
   const auto often = [&](unsigned percent) { return random() % 100 < percent; };
-  if (size >= page && often(50)) {
+  if (size >= page_bytes && often(50)) {
     // A field of the header: plain mutation hits its 180 bytes among thousands too rarely.
     const std::size_t at = 4 * (random() % 47);
     std::array<std::uint8_t, 8> field;
@@ -161,7 +161,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   } else {
     size = LLVMFuzzerMutate(data, size, max_size);
   }
-  if (size < page || often(10)) return size;
+  if (size < page_bytes || often(10)) return size;
 
   std::memcpy(data,
               "\x89"
@@ -180,7 +180,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
     size = parts.file_bytes;
     put(data + at_metadata_checksum, format::checksum({data + parts.metadata_at, metadata_bytes}));
     for (std::uint64_t number = 0; number < parts.pages && often(98); ++number) {
-      const std::span<const std::uint8_t, page> content(data + page * (number + 1), page);
+      const std::span<const std::uint8_t, page_bytes> content(data + page_bytes * (number + 1), page_bytes);
       put(data + parts.checksums_at + 8 * number, format::page_checksum(content));
     }
   }
