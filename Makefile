@@ -2,9 +2,12 @@
 #
 #   make demo           deduplicate and screen a real list: of this Debian's package index, or FILE=...
 #   make build          the command, at build/release/bloomery
-#   make test           everything: all tests, both compilers, sanitizers, a minute of fuzzing
+#   make test           everything: all tests, both compilers, sanitizers, a minute of fuzzing, AArch64 in an emulator
 #   make test-long      the same with the tests' longer forms
-#   make bench          measure; results in build/bench/
+#   make bench          measure, in about 15 minutes; results in build/bench/
+#   make bench-quick    the library alone, in two minutes
+#   make bench-all      everything: 100 million lines, a thousand million keys; an hour, 9 GB of disk, 16 GB of memory
+#   make bench-publish  the results into docs/performance.md
 #   make fuzz           fuzz for FUZZ_SECONDS=600
 #   make format lint    clang-format the sources; clang-tidy them
 #   make install        cmake --install, to PREFIX=/usr/local
@@ -18,7 +21,7 @@ JOBS ?= $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
 
-.PHONY: build demo test test-long bench fuzz format lint install clean install-dependencies
+.PHONY: build demo test test-long bench bench-quick bench-all bench-build bench-publish fuzz format lint install clean install-dependencies
 .NOTPARALLEL:
 .DEFAULT_GOAL := build
 
@@ -35,15 +38,27 @@ test: build install-dependencies
 	cmake --workflow --preset asan
 	cmake --workflow --preset tsan
 	cmake --workflow --preset fuzz
+	tools/test-aarch64
 	cmake --workflow --preset dev
 
 test-long: export BLOOMERY_LONG = 1
 test-long: test
 
-bench:
+bench-build:
 	tools/install-dependencies build bench
 	cmake --workflow --preset bench
+
+bench: bench-build
 	tools/bench
+
+bench-quick: bench-build
+	tools/bench --plan quick library
+
+bench-all: bench-build
+	tools/bench --plan all --lines 100M
+
+bench-publish:
+	tools/bench publish
 
 fuzz:
 	tools/install-dependencies build test

@@ -1,0 +1,26 @@
+# The tests of a build for another processor, which an emulator runs: test_sources, and GoogleTest for that processor.
+#
+# What depends on the processor is here: kernels, the order of bytes in hashes, layouts and files. tests/golden/ was
+# written by another program on another machine.
+set(test_sources "")
+foreach(name IN ITEMS bulk_insert file hashes kernels layout)
+  list(APPEND test_sources "${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.cpp")
+endforeach()
+
+# Distributions have GoogleTest's library for their own processor only, but its sources for all.
+set(BLOOMERY_GOOGLETEST_SOURCE /usr/src/googletest CACHE PATH "For cross builds: has googletest/ and googlemock/")
+set(gtest "${BLOOMERY_GOOGLETEST_SOURCE}/googletest")
+set(gmock "${BLOOMERY_GOOGLETEST_SOURCE}/googlemock")
+if(NOT EXISTS "${gmock}/src/gmock-all.cc")
+  message(FATAL_ERROR "GoogleTest's sources are missing: apt-get install googletest, or set BLOOMERY_GOOGLETEST_SOURCE")
+endif()
+add_library(
+  cross_built_gtest STATIC
+  "${gtest}/src/gtest-all.cc" "${gtest}/src/gtest_main.cc" "${gmock}/src/gmock-all.cc")
+target_include_directories(
+  cross_built_gtest SYSTEM
+  PUBLIC "${gtest}/include" "${gmock}/include"
+  PRIVATE "${gtest}" "${gmock}")
+target_link_libraries(cross_built_gtest PUBLIC Threads::Threads)
+add_library(GTest::gmock ALIAS cross_built_gtest)
+add_library(GTest::gtest_main ALIAS cross_built_gtest)
