@@ -1,0 +1,69 @@
+// What the machine itself takes for a key: reading one random cache line, and hashing. A filter of one line a key cannot
+// undercut the first for long, and no filter the second.
+#pragma once
+
+#include "pages.hpp"
+
+#include <bloomery/hash.hpp>
+#include <bloomery/key_hash.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace bench {
+
+/// Memory as large as a filter, every page of it touched.
+class lines {
+ public:
+  lines(std::uint64_t bytes, bool huge) : count_(bytes / 64), at_(take_pages(bytes, huge)), size_(bytes) {
+    std::memset(at_, 1, bytes);
+  }
+  lines(const lines&) = delete;
+  lines& operator=(const lines&) = delete;
+  ~lines() { munmap(at_, size_); }
+
+  /// One word of a line for each key, which is random enough to be its own hash.
+  std::uint64_t read(std::span<const std::uint64_t> keys) const {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t key : keys) sum += word_of(key);
+    return sum;
+  }
+
+  /// The same, lines asked for 64 keys ahead, to a level of the cache.
+  template <int Level>
+  std::uint64_t read_ahead(std::span<const std::uint64_t> keys) const {
+    constexpr std::size_t ahead = 64;
+    std::uint64_t sum = 0;
+    std::size_t i = 0;
+    for (; i + ahead < keys.size(); ++i) {
+      __builtin_prefetch(line_of(keys[i + ahead]), 0, 4 - Level);
+      sum += word_of(keys[i]);
+    }
+    for (; i < keys.size(); ++i) sum += word_of(keys[i]);
+    return sum;
+  }
+
+ private:
+  const std::uint8_t* line_of(std::uint64_t key) const { return at_ + bloomery::multiply_high(key, count_) * 64; }
+  std::uint64_t word_of(std::uint64_t key) const {
+    std::uint64_t word;
+    std::memcpy(&word, line_of(key), sizeof word);
+    return word;
+  }
+
+  std::uint64_t count_;
+  std::uint8_t* at_;
+  std::uint64_t size_;
+};
+
+/// One key after another: lo of its hash.
+template <class Hash, class Key>
+std::uint64_t hash_each(std::span<const Key> keys) {
+  std::uint64_t sum = 0;
+  for (const Key& key : keys) sum += Hash{}(key).lo;
+  return sum;
+}
+
+}  // namespace bench

@@ -1,0 +1,70 @@
+// The machine and the build, as a benchmark's results have to name them.
+#pragma once
+
+#include <bloomery/kernel.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <sys/utsname.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <string>
+#include <thread>
+
+namespace bench {
+
+inline std::string first_line_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+inline std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+inline nlohmann::ordered_json caches() {
+  nlohmann::ordered_json all;
+  for (int i = 0; i < 8; ++i) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";
+    const std::string type = first_line_of(folder + "type");
+    if (type.empty() || type == "Instruction") continue;
+    all["L" + first_line_of(folder + "level")] = first_line_of(folder + "size");
+  }
+  return all;
+}
+
+inline double load_average() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
+inline nlohmann::ordered_json machine_facts() {
+  utsname system{};
+  uname(&system);
+  const std::string release = system.release;  // the first two of its numbers are enough
+  char date[32];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+  return {
+    {"cpu", cpu_model()}, {"cores", std::thread::hardware_concurrency()}, {"caches", caches()},
+        {"system", std::string(system.sysname) + " " + release.substr(0, release.find('.', release.find('.') + 1))},
+        {"huge_pages", first_line_of("/sys/kernel/mm/transparent_hugepage/enabled")},
+        {"kernels", bloomery::kernel_name()},
+#if defined(__clang__)
+        {"compiler", "clang++ " __clang_version__},
+#else
+        {"compiler", "g++ " __VERSION__},
+#endif
+        {"date", date}, {"load_at_begin", load_average()},
+  };
+}
+
+}  // namespace bench

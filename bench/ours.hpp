@@ -1,0 +1,197 @@
+// bloomery's filters as contestants: types known to the compiler, chosen at run time, and each set of kernels.
+#pragma once
+
+#include "peers/peer.hpp"
+
+#include <bloomery/any_filter.hpp>
+#include <bloomery/filter.hpp>
+
+#include "kernels/kernels.hpp"
+#include "machine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+using bloomery::geometry;
+
+/// bits_a_key bits a key, in whole blocks, with the number of probes that errs least.
+template <class Layout>
+geometry geometry_of(std::uint64_t n, unsigned bits_a_key) {
+  const std::uint64_t bits = n * bits_a_key;
+  if constexpr (std::same_as<Layout, bloomery::classic>) {
+    return {bits, bloomery::classic::best_probes(bits, n)};
+  } else {
+    const std::uint64_t blocks = std::max<std::uint64_t>(bits / Layout::block_bits, 1);
+    std::uint32_t probes = 8;
+    if constexpr (requires { Layout::most_chosen_probes; }) {
+      constexpr std::uint64_t sample = 1024;  // blocks: the rate hardly depends on their number
+      const auto rate = [&](std::uint32_t k) {
+        return Layout::false_positive_rate({sample * Layout::block_bits, k}, sample * Layout::block_bits / bits_a_key);
+      };
+      probes = 1;
+      while (rate(probes + 1) < rate(probes)) ++probes;
+    }
+    return {blocks * Layout::block_bits, probes};
+  }
+}
+
+#if defined(__x86_64__)
+[[gnu::target("popcnt")]]
+#endif
+inline std::uint64_t
+ones_in(std::span<const std::uint64_t> words) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t word : words) sum += static_cast<std::uint64_t>(__builtin_popcountll(word));
+  return sum;
+}
+
+/// Calls has(keys, bitmap) for pieces whose bitmap stays in the first cache, and counts.
+template <class Key, class Has>
+std::uint64_t count_in_pieces(std::span<const Key> keys, Has has) {
+  std::array<std::uint64_t, 512> bitmap;
+  constexpr std::size_t piece = 64 * 512;
+  std::uint64_t hits = 0;
+  for (std::size_t first = 0; first < keys.size(); first += piece) {
+    const std::size_t count = std::min(piece, keys.size() - first);
+    has(keys.subspan(first, count), std::span(bitmap));
+    hits += ones_in(std::span(bitmap).first((count + 63) / 64));
+  }
+  return hits;
+}
+
+/// The calls that filter<> and any_filter have alike.
+template <class Filter, class Key>
+class our_calls {
+ public:
+  explicit our_calls(Filter filter) : filter_(std::move(filter)) {}
+  void clear() { filter_.clear(); }
+  std::uint64_t bytes() const { return filter_.byte_size(); }
+  void insert(const Key& key) { filter_.insert(key); }
+  void insert_bulk(std::span<const Key> keys) { filter_.insert(keys); }
+  void build(std::span<const Key> keys, unsigned threads) { filter_.insert_all(keys, threads); }
+  bool has(const Key& key) const { return filter_.may_contain(key); }
+  std::uint64_t count_bulk(std::span<const Key> keys) const {
+    return count_in_pieces(keys, [this](auto some, auto bitmap) { filter_.may_contain(some, bitmap); });
+  }
+
+ private:
+  Filter filter_;
+};
+
+template <class Layout, class Key>
+struct typed : our_calls<bloomery::filter<Key, Layout>, Key> {
+  typed(std::uint64_t n, unsigned bits_a_key)
+      : our_calls<bloomery::filter<Key, Layout>, Key>(
+            bloomery::filter<Key, Layout>(geometry_of<Layout>(n, bits_a_key))) {}
+};
+
+template <class Layout, class Key>
+struct untyped : our_calls<bloomery::any_filter, Key> {
+  untyped(std::uint64_t n, unsigned bits_a_key)
+      : our_calls<bloomery::any_filter, Key>(bloomery::any_filter(
+            {.layout = std::string(Layout::name),
+             .keys = std::same_as<Key, std::uint64_t> ? bloomery::key_kind::u64le : bloomery::key_kind::bytes,
+             .geometry = geometry_of<Layout>(n, bits_a_key),
+             .capacity = n})) {}
+};
+
+/// Kernel set number `Set`, whatever the library chose. Integers only.
+template <class Layout, std::size_t Set>
+class by_kernel {
+ public:
+  using keys = std::span<const std::uint64_t>;
+
+  by_kernel(std::uint64_t n, unsigned bits_a_key)
+      : geometry_(geometry_of<Layout>(n, bits_a_key)),
+        storage_(geometry_.bits / 8),
+        fetch_(fetch_for(storage_.size())) {}
+  void clear() { std::fill_n(storage_.data(), storage_.size(), std::uint8_t{0}); }
+  std::uint64_t bytes() const { return storage_.size(); }
+  void insert_bulk(keys some) { kernel().insert(blocks(), source(some), nullptr); }
+  bool has(std::uint64_t key) const {
+    const std::uint64_t lo = hash_(key).lo;
+    return kernel().has_one(block_of(lo), lo, geometry_.probes);
+  }
+  std::uint64_t count_bulk(keys all) const {
+    return count_in_pieces(all,
+                           [this](keys some, auto bitmap) { kernel().has(blocks(), source(some), bitmap.data()); });
+  }
+
+ private:
+  // As the library does.
+  static bloomery::kernels::fetch fetch_for(std::uint64_t bytes) {
+    using bloomery::kernels::fetch;
+    if (bytes <= bloomery::own_cache_size()) return fetch::none;
+    return bloomery::is_amd() ? fetch::first_level : fetch::second_level;
+  }
+  static const bloomery::kernels::layout_kernel& kernel() {
+    const bloomery::kernels::kernel_set& set = *bloomery::kernels::kernel_sets[Set];
+    return std::same_as<Layout, bloomery::line> ? set.line : set.split_block;
+  }
+  bloomery::kernels::blocks blocks() const {
+    return {const_cast<std::uint8_t*>(storage_.data()), geometry_.bits / Layout::block_bits, geometry_.probes, fetch_};
+  }
+  bloomery::kernels::keys source(keys some) const {
+    return {some.data(), some.size(), hash_.whitening, bloomery::kernels::form::mixed};
+  }
+  const std::uint8_t* block_of(std::uint64_t lo) const {
+    return storage_.data() + Layout::block_of(lo, geometry_.bits / Layout::block_bits) * (Layout::block_bits / 8);
+  }
+
+  geometry geometry_;
+  bloomery::mix hash_;
+  bloomery::heap_storage storage_;
+  bloomery::kernels::fetch fetch_;
+};
+
+namespace detail {
+
+// Tables hold names by pointer; these live as long as the program.
+inline const char* kept(std::string name) {
+  static std::deque<std::string> names;
+  return names.emplace_back(std::move(name)).c_str();
+}
+
+template <template <class, class> class Subject, class Layout, class Key>
+void add(std::vector<contestant<Key>>& to, const std::string& kind) {
+  to.push_back(contestant_of<Subject<Layout, Key>, Key>(kept(kind + std::string(Layout::name))));
+}
+
+template <class Layout, std::size_t Set>
+void add_kernel(std::vector<contestant<std::uint64_t>>& to) {
+  const bloomery::kernels::kernel_set& set = *bloomery::kernels::kernel_sets[Set];
+  if (!set.supported()) return;
+  const std::string name = "kernels " + std::string(set.name) + " " + std::string(Layout::name);
+  to.push_back(contestant_of<by_kernel<Layout, Set>, std::uint64_t>(kept(name)));
+}
+
+}  // namespace detail
+
+template <class Key>
+void add_ours(std::vector<contestant<Key>>& to) {
+  using namespace bloomery;
+  detail::add<typed, split_block>(to, "bloomery ");
+  detail::add<typed, line>(to, "bloomery ");
+  detail::add<typed, line_free>(to, "bloomery ");
+  detail::add<typed, page>(to, "bloomery ");
+  detail::add<typed, classic>(to, "bloomery ");
+  detail::add<untyped, split_block>(to, "any_filter ");
+  detail::add<untyped, line>(to, "any_filter ");
+  if constexpr (std::same_as<Key, std::uint64_t>) {
+    [&]<std::size_t... Sets>(std::index_sequence<Sets...>) {
+      (detail::add_kernel<split_block, Sets>(to), ...);
+      (detail::add_kernel<line, Sets>(to), ...);
+    }
+    (std::make_index_sequence<std::size(kernels::kernel_sets)>());
+  }
+}
+
+}  // namespace bench

@@ -1,0 +1,99 @@
+// Measuring so that contestants can be compared on a machine that is not quiet: all take turns, round after round, each
+// round in another order, and ratios are taken within a round.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+/// Makes the compiler believe that a result is used.
+inline void consume(std::uint64_t result) { asm volatile("" : : "r"(result) : "memory"); }
+
+inline double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+inline double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+/// Seconds a pass, of passes repeated for `least` seconds; prepare() before each is not timed. By the wall clock; if the
+/// work is all this thread's, less the share of time in which the system gave its core to others.
+template <class Prepare, class Pass>
+double seconds_a_pass(double least, bool this_thread, Prepare prepare, Pass pass) {
+  const double wall_begin = wall_seconds();
+  const double thread_begin = thread_seconds();
+  double timed = 0;
+  std::uint64_t passes = 0;
+  do {
+    prepare();
+    const double begin = wall_seconds();
+    pass();
+    timed += wall_seconds() - begin;
+    ++passes;
+  } while (timed < least);
+  const double thread = thread_seconds() - thread_begin;
+  const double wall = wall_seconds() - wall_begin;
+  const double had_the_core = this_thread && thread < wall ? thread / wall : 1;
+  return timed * had_the_core / static_cast<double>(passes);
+}
+
+struct entry {
+  std::string name;
+  std::string operation;
+  std::string way;
+  unsigned threads;
+  std::function<double()> measure;   ///< nanoseconds a key
+  std::vector<double> samples = {};  ///< one a round
+};
+
+/// Measures all entries in turn after one round of warming up. Those of which one measurement takes longer than
+/// `patience` seconds have the warming up alone, as their only sample.
+inline void race(
+    std::vector<entry>& entries, unsigned rounds, double patience, const std::function<void()>& before_round = [] {}) {
+  std::mt19937_64 dice(1);
+  std::vector<std::size_t> order(entries.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<bool> slow(entries.size());
+  for (unsigned round = 0; round <= rounds; ++round) {
+    before_round();
+    std::shuffle(order.begin(), order.end(), dice);
+    for (const std::size_t i : order) {
+      if (slow[i]) continue;
+      const double begin = wall_seconds();
+      const double sample = entries[i].measure();
+      slow[i] = round == 0 && wall_seconds() - begin > patience;
+      if (round > 0 || slow[i]) entries[i].samples.push_back(sample);
+    }
+  }
+}
+
+struct summary {
+  double least;
+  double first_quartile;
+  double median;
+  double third_quartile;
+};
+
+inline summary summarize(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const auto at = [&](double share) {
+    const double place = share * static_cast<double>(samples.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, samples.size() - 1);
+    return samples[below] + (samples[above] - samples[below]) * (place - static_cast<double>(below));
+  };
+  return {samples.front(), at(0.25), at(0.5), at(0.75)};
+}
+
+}  // namespace bench
