@@ -172,7 +172,7 @@ struct line_free_ops : plain_line_free, line_numbers {
     __m512i even = _mm512_setzero_si512();
     __m512i x = first_eight(choice);
     for (std::uint32_t left = probes;; left -= 8) {
-      const __mmask8 asked = left < 8 ? static_cast<__mmask8>((1u << left) - 1) : 0xFF;
+      const auto asked = static_cast<__mmask8>(left < 8 ? (1u << left) - 1 : 0xFFu);
       const __m512i words = words_of(x);
       const __m512i bits = _mm512_maskz_mov_epi64(asked, bits_of(x));
       even = gathered<0>(even, words, bits);
