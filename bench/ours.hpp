@@ -6,8 +6,7 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter.hpp>
 
-#include "kernels/kernels.hpp"
-#include "machine.hpp"
+#include "kernels.hpp"
 
 #include <algorithm>
 #include <array>
@@ -112,7 +111,7 @@ class by_kernel {
   by_kernel(std::uint64_t n, unsigned bits_a_key)
       : geometry_(geometry_of<Layout>(n, bits_a_key)),
         storage_(geometry_.bits / 8),
-        fetch_(fetch_for(storage_.size())) {}
+        fetch_(bloomery::fetch_for(storage_.size())) {}
   void clear() { std::fill_n(storage_.data(), storage_.size(), std::uint8_t{0}); }
   std::uint64_t bytes() const { return storage_.size(); }
   void insert_bulk(keys some) { kernel().insert(blocks(), source(some), nullptr); }
@@ -126,12 +125,6 @@ class by_kernel {
   }
 
  private:
-  // As the library does.
-  static bloomery::kernels::fetch fetch_for(std::uint64_t bytes) {
-    using bloomery::kernels::fetch;
-    if (bytes <= bloomery::own_cache_size()) return fetch::none;
-    return bloomery::is_amd() ? fetch::first_level : fetch::second_level;
-  }
   static const bloomery::kernels::layout_kernel& kernel() {
     const bloomery::kernels::kernel_set& set = *bloomery::kernels::kernel_sets[Set];
     return std::same_as<Layout, bloomery::line> ? set.line : set.split_block;
@@ -140,7 +133,7 @@ class by_kernel {
     return {const_cast<std::uint8_t*>(storage_.data()), geometry_.bits / Layout::block_bits, geometry_.probes, fetch_};
   }
   bloomery::kernels::keys source(keys some) const {
-    return {some.data(), some.size(), hash_.whitening, bloomery::kernels::form::mixed};
+    return {some.data(), some.size(), hash_.whitening(), bloomery::kernels::form::mixed};
   }
   const std::uint8_t* block_of(std::uint64_t lo) const {
     return storage_.data() + Layout::block_of(lo, geometry_.bits / Layout::block_bits) * (Layout::block_bits / 8);

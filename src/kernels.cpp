@@ -85,14 +85,6 @@ kernels::form form_of(key_source::kind kind) noexcept {
   return kernels::form::mixed;
 }
 
-// Where blocks of a filter of this size are fetched to.
-kernels::fetch fetch_for(std::uint64_t bytes) {
-  static const std::uint64_t near = own_cache_size();
-  static const bool to_first_level = is_amd();
-  if (bytes <= near) return kernels::fetch::none;
-  return to_first_level ? kernels::fetch::first_level : kernels::fetch::second_level;
-}
-
 // Kernels take the bytes of a lookup as they take those of an insert; they do not write them then.
 template <class L>
 kernels::blocks blocks_of(const std::uint8_t* bytes, const geometry& g) noexcept {
@@ -100,6 +92,13 @@ kernels::blocks blocks_of(const std::uint8_t* bytes, const geometry& g) noexcept
 }
 
 }  // namespace
+
+kernels::fetch fetch_for(std::uint64_t bytes) {
+  static const std::uint64_t near = own_cache_size();
+  static const bool to_first_level = is_amd();
+  if (bytes <= near) return kernels::fetch::none;
+  return to_first_level ? kernels::fetch::first_level : kernels::fetch::second_level;
+}
 
 kernels::keys kernel_keys(const key_source& keys) noexcept {
   return {keys.words(), keys.size(), keys.whitening(), form_of(keys.form())};
