@@ -200,8 +200,9 @@ struct any_filter::body {
   }
 
   // Whether sorting keys by block may pay: a file that gets few keys would have all its pages marked as changed.
-  bool takes_in_bulk(std::size_t count) const {
-    return layout != nullptr && layout->bulk != nullptr && (mapped == nullptr || count >= bytes / 4096);
+  bool takes_in_bulk(std::size_t count, unsigned threads) const {
+    return layout != nullptr && layout->bulk != nullptr && (mapped == nullptr || count >= bytes / 4096) &&
+           bulk_insert_pays(layout->bulk(data, parameters.geometry), count, threads);
   }
 
   std::uint64_t insert_all(std::size_t count, const halves_of_keys& fill, unsigned threads) {
@@ -378,7 +379,7 @@ std::uint64_t any_filter::insert_all(std::span<const std::uint64_t> keys, unsign
 template <class Key>
 std::uint64_t any_filter::insert_all_of(std::span<const Key> keys, unsigned threads) {
   body_->want_writable();
-  if (!body_->takes_in_bulk(keys.size())) {
+  if (!body_->takes_in_bulk(keys.size(), threads)) {
     const std::uint64_t before = size();
     insert(keys);
     return size() - before;
@@ -392,7 +393,7 @@ std::uint64_t any_filter::insert_all_of(std::span<const Key> keys, unsigned thre
 std::uint64_t any_filter::insert_all_hashes(std::span<const key_hash> hashes, unsigned threads) {
   assert(uses_hashes());
   body_->want_writable();
-  if (!body_->takes_in_bulk(hashes.size())) {
+  if (!body_->takes_in_bulk(hashes.size(), threads)) {
     const std::uint64_t before = size();
     insert_hashes(hashes);
     return size() - before;

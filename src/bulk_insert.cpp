@@ -208,13 +208,21 @@ std::uint64_t insert_by_partition(const bulk_target& target, const halves_of_key
   return all_new;
 }
 
+constexpr unsigned most_threads = 256;
+
+unsigned threads_for(unsigned wanted) {
+  return std::min(wanted == 0 ? std::max(1u, std::thread::hardware_concurrency()) : wanted, most_threads);
+}
+
 }  // namespace
+
+bool bulk_insert_pays(const bulk_target& target, std::size_t count, unsigned threads) {
+  return plan_for(target, count, threads_for(threads)).has_value();
+}
 
 std::uint64_t bulk_insert(const bulk_target& target, std::size_t count, const halves_of_keys& halves,
                           unsigned threads) {
-  constexpr unsigned most_threads = 256;
-  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
-  const std::optional<plan> p = plan_for(target, count, std::min(threads, most_threads));
+  const std::optional<plan> p = plan_for(target, count, threads_for(threads));
   if (p) {
     std::optional<tools> taken;
     try {

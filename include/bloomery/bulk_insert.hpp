@@ -34,6 +34,9 @@ struct bulk_target {
 /// it may differ by a few false positives.
 std::uint64_t bulk_insert(const bulk_target& target, std::size_t count, const halves_of_keys& halves, unsigned threads);
 
+/// Whether bulk_insert() would deal out so many keys. If not, insertion in order does without a copy of their hashes.
+bool bulk_insert_pays(const bulk_target& target, std::size_t count, unsigned threads);
+
 /// The target of layout L.
 template <layout_by_halves L>
 bulk_target bulk_target_of(std::uint8_t* bytes, const geometry& g) {

@@ -139,14 +139,15 @@ class filter {
   std::uint64_t insert_all(std::span<const Key> keys, unsigned threads = 0) {
     assert(writable());
     if constexpr (layout_by_halves<Layout>) {
+      const bulk_target target = bulk_target_of<Layout>(storage_.data(), params_.geometry);
       if (Storage::tracks_changes && keys.size() < storage_.size() / 4096) return insert_counting(keys);
+      if (!bulk_insert_pays(target, keys.size(), threads)) return insert_counting(keys);
       changed_everywhere();
       const auto halves = [&](std::size_t begin, std::size_t count, std::uint64_t* los) {
         kind::each_source(hash_, keys.subspan(begin, count),
                           [&](const key_source& some, std::size_t first) { halves_of(some, los + first); });
       };
-      const std::uint64_t all_new =
-          bulk_insert(bulk_target_of<Layout>(storage_.data(), params_.geometry), keys.size(), halves, threads);
+      const std::uint64_t all_new = bulk_insert(target, keys.size(), halves, threads);
       storage_.inserted() += all_new;
       return all_new;
     } else {
