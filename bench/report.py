@@ -224,7 +224,7 @@ def load(path: str) -> dict:
 
 def publish(folder: str) -> None:
     """The library's figures come from the plan that was run last."""
-    plans = [os.path.join(folder, f"compare-{plan}.json") for plan in ("all", "axes", "quick")]
+    plans = [os.path.join(folder, f"compare-{plan}.json") for plan in ("all", "axes", "quick", "goals")]
     if measured := list(filter(os.path.exists, plans)):
         results = load(max(measured, key=os.path.getmtime))
         place("ratios", goals(results))
