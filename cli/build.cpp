@@ -124,7 +124,11 @@ exit_status build(const build_options& options) {
                                            {"capacity", p.capacity},
                                            {"bytes", b.filter.byte_size()},
                                            {"target_rate", p.target_rate},
-                                           {"rate", rate}};
+                                           {"rate", rate},
+                                           {"layout", p.layout},
+                                           {"scheme", p.scheme},
+                                           {"bits", p.geometry.bits},
+                                           {"probes", p.geometry.probes}};
     output out(STDOUT_FILENO, "standard output");
     out.write(json_line(result));
     out.flush();

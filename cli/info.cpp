@@ -39,7 +39,8 @@ exit_status info_of_filter(const info_options& options) {
   if (!file.clean || fill > 0.75)
     keys = std::max(keys, static_cast<std::uint64_t>(std::llround(std::min(estimate, 0x1p62))));
   const double rate_now = filter.false_positive_rate(keys);
-  const std::uint64_t limit = keys_within(p, p.target_rate);
+  // A promise of 100 % cannot be broken, and says nothing.
+  const std::uint64_t limit = p.target_rate < 1 ? keys_within(p, p.target_rate) : 0;
   const std::uint64_t left = limit > keys ? limit - keys : 0;
 
   output out(STDOUT_FILENO, "standard output");
@@ -87,6 +88,7 @@ exit_status info_of_filter(const info_options& options) {
     line("keys left", p.target_rate == 0 ? "unknown"
                       : left > 0
                           ? fmt::format("{} until the error passes {}", count_text(left), rate_text(p.target_rate))
+                      : p.target_rate >= 1 ? "none: it is far too small, and says yes to nearly everything"
                       : rate_now <= p.target_rate * 1.01
                           ? "none: it is full, and keeps its promise so far"
                           : fmt::format("none: the promise of {} is broken", rate_text(p.target_rate)));

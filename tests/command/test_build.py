@@ -199,7 +199,11 @@ class Build(CommandTest):
     def test_json_has_the_counts_and_the_rate(self) -> None:
         built = self.build("f", "-n", 1000, "-p", "2%", stdin=text(keys(500) + keys(500)))
 
-        self.assertEqual(list(built), ["filter", "keys", "new", "capacity", "bytes", "target_rate", "rate"])
+        self.assertEqual(list(built), ["filter", "keys", "new", "capacity", "bytes", "target_rate", "rate", "layout", "scheme",
+                                       "bits", "probes"])
+        known = self.info("f")
+        self.assertEqual([built[name] for name in ("layout", "bits", "probes")],
+                         [known[name] for name in ("layout", "bits", "probes")])
         self.assertEqual((built["filter"], built["keys"], built["capacity"], built["target_rate"]), ("f", 1000, 1000, 0.02))
         self.assert_chance(built["new"], 500, 1)
         self.assertAlmostEqual(built["rate"] / split_block_rate(built["bytes"] * 8, 500), 1, delta=0.05)
