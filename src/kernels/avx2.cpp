@@ -80,28 +80,10 @@ struct line_ops : plain_line {
 template <class Layout>
 using addresses_ops = addresses<Layout>;
 
-struct ops {
+struct ops : plain_ops {
   using split_block = split_block_ops;
   using line = line_ops;
   using line_free = plain_line_free;
-
-  template <class Layout, form Form>
-  BLOOMERY_TARGET static void stage(const std::uint64_t* words, std::size_t count, std::uint64_t whitening,
-                                    std::uint64_t blocks, std::uint64_t* choices, std::uint64_t* offsets) {
-    plain_stage<Layout, Form>(words, count, whitening, blocks, choices, offsets);
-  }
-
-  template <class Layout, fetch Fetch>
-  BLOOMERY_TARGET static std::uint64_t group_has(const std::uint8_t* bytes, const staged& g, const staged& ahead,
-                                                 std::size_t count, std::uint32_t probes) {
-    return plain_group_has<Layout, Fetch>(bytes, g, ahead, count, probes);
-  }
-
-  template <class Layout, fetch Fetch>
-  BLOOMERY_TARGET static std::uint64_t group_insert(std::uint8_t* bytes, const staged& g, const staged& ahead,
-                                                    std::size_t count, std::uint32_t probes) {
-    return plain_group_insert<Layout, Fetch>(bytes, g, ahead, count, probes);
-  }
 
   BLOOMERY_TARGET static void stream(std::uint64_t* to, const std::uint64_t* buffer) {
     for (std::size_t word = 0; word < scatter_buffer; word += 4) {

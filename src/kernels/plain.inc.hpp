@@ -171,3 +171,29 @@ BLOOMERY_TARGET inline std::uint64_t plain_group_insert(std::uint8_t* bytes, con
   }
   return fresh;
 }
+
+// The operations of a set that has no better ones; its `ops` derives from this and names its layouts.
+struct plain_ops {
+  template <class Layout, form Form>
+  BLOOMERY_TARGET static void stage(const std::uint64_t* words, std::size_t count, std::uint64_t whitening,
+                                    std::uint64_t blocks, std::uint64_t* choices, std::uint64_t* offsets) {
+    plain_stage<Layout, Form>(words, count, whitening, blocks, choices, offsets);
+  }
+
+  template <class Layout, fetch Fetch>
+  BLOOMERY_TARGET static std::uint64_t group_has(const std::uint8_t* bytes, const staged& g, const staged& ahead,
+                                                 std::size_t count, std::uint32_t probes) {
+    return plain_group_has<Layout, Fetch>(bytes, g, ahead, count, probes);
+  }
+
+  template <class Layout, fetch Fetch>
+  BLOOMERY_TARGET static std::uint64_t group_insert(std::uint8_t* bytes, const staged& g, const staged& ahead,
+                                                    std::size_t count, std::uint32_t probes) {
+    return plain_group_insert<Layout, Fetch>(bytes, g, ahead, count, probes);
+  }
+
+  BLOOMERY_TARGET static void stream(std::uint64_t* to, const std::uint64_t* buffer) {
+    __builtin_memcpy(to, buffer, scatter_buffer * sizeof *to);
+  }
+  static void fence() {}
+};

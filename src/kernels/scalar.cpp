@@ -11,33 +11,10 @@ namespace {
 template <class Layout>
 using addresses_ops = addresses<Layout>;
 
-struct ops {
+struct ops : plain_ops {
   using split_block = plain_split_block;
   using line = plain_line;
   using line_free = plain_line_free;
-
-  template <class Layout, form Form>
-  static void stage(const std::uint64_t* words, std::size_t count, std::uint64_t whitening, std::uint64_t blocks,
-                    std::uint64_t* choices, std::uint64_t* offsets) {
-    plain_stage<Layout, Form>(words, count, whitening, blocks, choices, offsets);
-  }
-
-  template <class Layout, fetch Fetch>
-  static std::uint64_t group_has(const std::uint8_t* bytes, const staged& g, const staged& ahead, std::size_t count,
-                                 std::uint32_t probes) {
-    return plain_group_has<Layout, Fetch>(bytes, g, ahead, count, probes);
-  }
-
-  template <class Layout, fetch Fetch>
-  static std::uint64_t group_insert(std::uint8_t* bytes, const staged& g, const staged& ahead, std::size_t count,
-                                    std::uint32_t probes) {
-    return plain_group_insert<Layout, Fetch>(bytes, g, ahead, count, probes);
-  }
-
-  static void stream(std::uint64_t* to, const std::uint64_t* buffer) {
-    __builtin_memcpy(to, buffer, scatter_buffer * sizeof *to);
-  }
-  static void fence() {}
 };
 
 #include "kernels/batch.inc.hpp"
