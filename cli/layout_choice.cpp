@@ -232,7 +232,8 @@ void judge_merits(std::vector<layout_plan>& plans, const making_options& w, pref
   std::size_t within = 0;
   layout_plan* chosen = nullptr;
   for (layout_plan& plan : plans) {
-    plan.within = plan.possible() && (any_will_do || !m.less(plan, *enough));
+    // The best is always within: a search that ends at a local best may find a better one in the smaller size.
+    plan.within = plan.possible() && (any_will_do || !m.less(plan, *enough) || !m.less(plan, best));
     plan.chosen = plan.within && chosen == nullptr;
     if (plan.chosen) chosen = &plan;
     within += plan.within ? 1 : 0;
