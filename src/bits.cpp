@@ -1,21 +1,36 @@
 #include <bloomery/bits.hpp>
 
-#include <bit>
+#include <bloomery/error.hpp>
+
+#include "kernels.hpp"
+
 #include <cstddef>
-#include <cstring>
 
 namespace bloomery {
 
-std::uint64_t count_ones(std::span<const std::uint8_t> bytes) noexcept {
-  std::uint64_t ones = 0;
-  std::size_t i = 0;
-  for (; i + 8 <= bytes.size(); i += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + i, 8);
-    ones += static_cast<std::uint64_t>(std::popcount(word));
+namespace {
+
+// A wrong BLOOMERY_KERNEL is an error where kernels are chosen; here, where nothing may be thrown, the plain ones do.
+const kernels::census_kernel& counting() noexcept {
+  try {
+    return chosen_kernels().census;
+  } catch (const error&) {
+    return kernels::scalar.census;
   }
-  for (; i < bytes.size(); ++i) ones += static_cast<std::uint64_t>(std::popcount(bytes[i]));
-  return ones;
+}
+
+}  // namespace
+
+std::uint64_t count_ones(std::span<const std::uint8_t> bytes) noexcept {
+  return counting().ones(bytes.data(), bytes.size());
+}
+
+void unite_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept {
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] = static_cast<std::uint8_t>(into[i] | from[i]);
+}
+
+void intersect_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept {
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] = static_cast<std::uint8_t>(into[i] & from[i]);
 }
 
 }  // namespace bloomery

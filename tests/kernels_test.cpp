@@ -2,11 +2,14 @@
 //
 // KernelBatch runs once for each set and layout: KernelBatch.WritesTheBitsOfTheDefinition/avx2_line. KernelSet runs once
 // for each set. Sets that this processor cannot run are skipped.
+#include <bloomery/bits.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/filter.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/kernel.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
+#include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/line.hpp>
 #include <bloomery/layouts/line_free.hpp>
 #include <bloomery/layouts/split_block.hpp>
@@ -580,6 +583,127 @@ TEST_P(KernelSet, ScattersUntilARegionIsFullAndLosesNothing) {
   }
 }
 
+// ---- census ---------------------------------------------------------------------------------------------------------
+
+// Fills of memory: none, all, and random ones of several densities.
+constexpr double densities[] = {0, 1, 0.5, 0.02, 0.98};
+
+void fill_with_bits(std::span<std::uint8_t> bytes, double density, std::mt19937_64& random) {
+  std::bernoulli_distribution one(density);
+  for (std::uint8_t& byte : bytes) {
+    byte = 0;
+    for (unsigned bit = 0; bit < 8; ++bit) byte = static_cast<std::uint8_t>(byte | (one(random) ? 1u : 0u) << bit);
+  }
+}
+
+// Bit by bit.
+std::uint64_t ones_one_by_one(std::span<const std::uint8_t> bytes) {
+  std::uint64_t ones = 0;
+  for (std::uint64_t bit = 0; bit < 8 * bytes.size(); ++bit) ones += test_bit(bytes.data(), bit) ? 1 : 0;
+  return ones;
+}
+
+TEST_P(KernelSet, CountsOnesOfAnyLengthAnywhere) {
+  std::mt19937_64 random(1);
+  for (const double density : densities) {
+    for (std::size_t count = 0; count <= 300; ++count) {
+      for (const fence side : {fence::before, fence::behind}) {  // behind: at every alignment
+        const fenced<std::uint8_t> bytes(count, side);
+        fill_with_bits(bytes.all(), density, random);
+
+        const std::uint64_t ones = GetParam()->census.ones(bytes.data(), count);
+
+        ASSERT_EQ(ones, ones_one_by_one(bytes.all())) << count << " bytes, density " << density;
+      }
+    }
+  }
+}
+
+TEST_P(KernelSet, CountsTheOnesThatTwoHaveInCommon) {
+  std::mt19937_64 random(2);
+  for (const double density : densities) {
+    for (std::size_t count = 0; count <= 300; ++count) {
+      const fenced<std::uint8_t> a(count, fence::behind), b(count, fence::before);  // aligned differently
+      fill_with_bits(a.all(), density, random);
+      fill_with_bits(b.all(), density == 0 ? 1 : 0.5, random);
+
+      const std::uint64_t common = GetParam()->census.common_ones(a.data(), b.data(), count);
+
+      std::uint64_t expected = 0;
+      for (std::uint64_t bit = 0; bit < 8 * count; ++bit)
+        expected += test_bit(a.data(), bit) && test_bit(b.data(), bit) ? 1 : 0;
+      ASSERT_EQ(common, expected) << count << " bytes, density " << density;
+      ASSERT_EQ(GetParam()->census.common_ones(a.data(), a.data(), count), ones_one_by_one(a.all()));
+    }
+  }
+}
+
+struct block_census {
+  const char* name;
+  std::uint64_t (*kernels::census_kernel::*count)(const std::uint8_t*, std::size_t, std::uint64_t*);
+  std::size_t block_bytes;
+  std::size_t word_bytes;  // 0: the result is the block's ones, else the product of those of its words
+};
+constexpr block_census block_censuses[] = {{"split_block", &kernels::census_kernel::split_block, 32, 4},
+                                           {"line", &kernels::census_kernel::line, 64, 8},
+                                           {"line_free", &kernels::census_kernel::line_free, 64, 0}};
+
+std::uint64_t result_one_by_one(const block_census& c, std::span<const std::uint8_t> block) {
+  if (c.word_bytes == 0) return ones_one_by_one(block);
+  std::uint64_t product = 1;
+  for (std::size_t word = 0; word < 8; ++word)
+    product *= ones_one_by_one(block.subspan(word * c.word_bytes, c.word_bytes));
+  return product;
+}
+
+TEST_P(KernelSet, CountsBlocksByTheirWords) {
+  std::mt19937_64 random(3);
+  for (const block_census& c : block_censuses) {
+    for (const double density : densities) {
+      for (std::size_t count = 0; count <= 70; ++count) {
+        for (const std::size_t shift : {std::size_t{0}, std::size_t{1 + count % 31}}) {
+          SCOPED_TRACE(testing::Message() << c.name << ", " << count << " blocks, density " << density);
+          const fenced<std::uint8_t> memory(count * c.block_bytes + shift, fence::behind);
+          const std::span<std::uint8_t> bytes = memory.all().first(count * c.block_bytes);  // with a shift: unaligned
+          const fenced<std::uint64_t> results(count, fence::behind);
+          fill_with_bits(memory.all(), density, random);
+
+          const std::uint64_t ones = (GetParam()->census.*c.count)(bytes.data(), count, results.data());
+
+          ASSERT_EQ(ones, ones_one_by_one(bytes));
+          for (std::size_t block = 0; block < count; ++block) {
+            ASSERT_EQ(results[block], result_one_by_one(c, bytes.subspan(block * c.block_bytes, c.block_bytes)))
+                << block;
+          }
+        }
+      }
+    }
+  }
+}
+
+// A product of eight words is at most 32^8 = 2^40 and 64^8 = 2^48, and none if one word is empty.
+TEST_P(KernelSet, MultipliesTheFullestWordsAndTheEmptyOne) {
+  for (const block_census& c : block_censuses) {
+    constexpr std::size_t count = 3;
+    const fenced<std::uint8_t> bytes(count * c.block_bytes);
+    std::uint64_t results[count];
+
+    std::fill(bytes.all().begin(), bytes.all().end(), std::uint8_t{0xFF});
+    const std::uint64_t ones = (GetParam()->census.*c.count)(bytes.data(), count, results);
+
+    EXPECT_EQ(ones, 8 * count * c.block_bytes);
+    for (const std::uint64_t result : results)
+      EXPECT_EQ(result, c.word_bytes == 4 ? std::uint64_t{1} << 40 : c.word_bytes == 8 ? std::uint64_t{1} << 48 : 512u);
+    for (std::size_t word = 0; c.word_bytes != 0 && word < 8 * count; ++word) {
+      const std::span<std::uint8_t> of_word = bytes.all().subspan(word * c.word_bytes, c.word_bytes);
+      std::fill(of_word.begin(), of_word.end(), std::uint8_t{0});
+      (GetParam()->census.*c.count)(bytes.data(), count, results);
+      for (std::size_t block = 0; block < count; ++block) EXPECT_EQ(results[block] == 0, block == word / 8) << word;
+      std::fill(of_word.begin(), of_word.end(), std::uint8_t{0xFF});
+    }
+  }
+}
+
 // ---- the choice -----------------------------------------------------------------------------------------------------
 
 // The choice is made once in a process: each of these runs in a fresh one. It ends with 0 if the kernels named `expected`
@@ -651,6 +775,18 @@ TEST_F(KernelChoice, OfAnUnknownNameEndsACallOnKeys) {
   };
 
   EXPECT_DEATH(look_up(), "nonesuch");
+}
+
+// Counting can do without the choice, and is asked for by calls that promise to throw nothing.
+TEST_F(KernelChoice, OfAnUnknownNameDoesNotEndACountOfBits) {
+  const auto count = [] {
+    ::setenv("BLOOMERY_KERNEL", "nonesuch", 1);
+    const std::vector<std::uint8_t> bits(1001, 0x11);
+    const filter<std::uint64_t, classic> empty(geometry{1000, 7}, 100);
+    std::_Exit(count_ones(bits) == 2002 && empty.fill_ratio() == 0 && empty.approximate_size() == 0 ? 0 : 1);
+  };
+
+  EXPECT_EXIT(count(), testing::ExitedWithCode(0), "");
 }
 
 // Calls on single keys know the sets by their places.

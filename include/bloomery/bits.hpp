@@ -27,4 +27,10 @@ inline bool set_bit(std::uint8_t* bytes, std::uint64_t x) noexcept {
 ///     assert(count_ones(bytes) == 3);
 std::uint64_t count_ones(std::span<const std::uint8_t> bytes) noexcept;
 
+/// Sets in `into` what is set in `from`: of two compatible filters' bytes, the union. Equally many bytes.
+void unite_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept;
+
+/// Clears in `into` what is clear in `from`: a filter that has all keys which both had, and some that neither had.
+void intersect_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept;
+
 }  // namespace bloomery

@@ -96,6 +96,83 @@ struct ops : plain_ops {
 
 #include "kernels/batch.inc.hpp"
 
+// Bits are counted by looking up both halves of every byte in a table of 16.
+struct census_ops : plain_census {
+  BLOOMERY_TARGET static __m256i ones_of_bytes(__m256i bytes) {
+    const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,  //
+                                           0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
+    const __m256i half = _mm256_set1_epi8(15);
+    const __m256i low = _mm256_and_si256(bytes, half);
+    const __m256i high = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), half);
+    return _mm256_add_epi8(_mm256_shuffle_epi8(table, low), _mm256_shuffle_epi8(table, high));
+  }
+
+  BLOOMERY_TARGET static __m256i ones_of_words(__m256i words) {
+    return _mm256_sad_epu8(ones_of_bytes(words), _mm256_setzero_si256());
+  }
+
+  BLOOMERY_TARGET static std::uint64_t sum_of(__m256i words) {
+    const __m128i two = _mm_add_epi64(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    return static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_add_epi64(two, _mm_unpackhi_epi64(two, two))));
+  }
+
+  // Of four words below 2^16, so that two of them fit 32 bits.
+  BLOOMERY_TARGET static std::uint64_t product_of(__m256i words) {
+    const __m128i two = _mm_mul_epu32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    return static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_mul_epu32(two, _mm_unpackhi_epi64(two, two))));
+  }
+
+  BLOOMERY_TARGET static std::uint64_t ones(const std::uint8_t* bytes, std::size_t count) {
+    __m256i sum = _mm256_setzero_si256();
+    std::size_t i = 0;
+    for (; i + 32 <= count; i += 32) sum = _mm256_add_epi64(sum, ones_of_words(load256(bytes + i)));
+    return sum_of(sum) + plain_census::ones(bytes + i, count - i);
+  }
+
+  BLOOMERY_TARGET static std::uint64_t common_ones(const std::uint8_t* a, const std::uint8_t* b, std::size_t count) {
+    __m256i sum = _mm256_setzero_si256();
+    std::size_t i = 0;
+    for (; i + 32 <= count; i += 32) {
+      sum = _mm256_add_epi64(sum, ones_of_words(_mm256_and_si256(load256(a + i), load256(b + i))));
+    }
+    return sum_of(sum) + plain_census::common_ones(a + i, b + i, count - i);
+  }
+
+  BLOOMERY_TARGET static std::uint64_t split_block(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+    __m256i sum = _mm256_setzero_si256();
+    for (std::size_t block = 0; block < count; ++block) {
+      const __m256i of_bytes = ones_of_bytes(load256(bytes + 32 * block));
+      sum = _mm256_add_epi64(sum, _mm256_sad_epu8(of_bytes, _mm256_setzero_si256()));
+      const __m256i of_pairs = _mm256_maddubs_epi16(of_bytes, _mm256_set1_epi8(1));
+      const __m256i of_words = _mm256_madd_epi16(of_pairs, _mm256_set1_epi16(1));
+      out[block] = product_of(_mm256_mul_epu32(of_words, _mm256_srli_epi64(of_words, 32)));
+    }
+    return sum_of(sum);
+  }
+
+  BLOOMERY_TARGET static std::uint64_t line(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+    __m256i sum = _mm256_setzero_si256();
+    for (std::size_t block = 0; block < count; ++block) {
+      const __m256i first = ones_of_words(load256(bytes + 64 * block));
+      const __m256i last = ones_of_words(load256(bytes + 64 * block + 32));
+      sum = _mm256_add_epi64(sum, _mm256_add_epi64(first, last));
+      out[block] = product_of(_mm256_mul_epu32(first, last));
+    }
+    return sum_of(sum);
+  }
+
+  BLOOMERY_TARGET static std::uint64_t line_free(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+    std::uint64_t sum = 0;
+    for (std::size_t block = 0; block < count; ++block) {
+      const __m256i of_bytes =
+          _mm256_add_epi8(ones_of_bytes(load256(bytes + 64 * block)), ones_of_bytes(load256(bytes + 64 * block + 32)));
+      out[block] = sum_of(_mm256_sad_epu8(of_bytes, _mm256_setzero_si256()));
+      sum += out[block];
+    }
+    return sum;
+  }
+};
+
 constexpr const char* name_of_set = "avx2";
 constexpr const char* needs_of_set = "avx2 bmi1 bmi2 popcnt";
 bool supported() {

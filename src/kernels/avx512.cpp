@@ -294,6 +294,101 @@ struct ops {
 
 #include "kernels/batch.inc.hpp"
 
+// Bits are counted as in avx2.cpp, a line at a time. (VPOPCNTDQ would do it in one step; memory is the limit anyway.)
+struct census_ops : plain_census {
+  BLOOMERY_TARGET static __m512i ones_of_bytes(__m512i bytes) {
+    const __m512i table = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m512i half = _mm512_set1_epi8(15);
+    const __m512i low = _mm512_and_si512(bytes, half);
+    const __m512i high = _mm512_and_si512(_mm512_srli_epi16(bytes, 4), half);
+    return _mm512_add_epi8(_mm512_shuffle_epi8(table, low), _mm512_shuffle_epi8(table, high));
+  }
+
+  BLOOMERY_TARGET static __m512i ones_of_words(__m512i words) {
+    return _mm512_sad_epu8(ones_of_bytes(words), _mm512_setzero_si512());
+  }
+
+  BLOOMERY_TARGET static std::uint64_t sum_of(__m512i words) {
+    return static_cast<std::uint64_t>(_mm512_reduce_add_epi64(words));
+  }
+
+  // Of each half's four words, below 2^16 so that two of them fit 32 bits: in words 0 and 4.
+  BLOOMERY_TARGET static __m512i products_of_halves(__m512i words) {
+    const __m512i two = _mm512_mul_epu32(words, _mm512_permutex_epi64(words, 0b01'00'11'10));
+    return _mm512_mul_epu32(two, _mm512_permutex_epi64(two, 0b10'11'00'01));
+  }
+
+  BLOOMERY_TARGET static std::uint64_t ones(const std::uint8_t* bytes, std::size_t count) {
+    __m512i sum = _mm512_setzero_si512();
+    std::size_t i = 0;
+    for (; i + 64 <= count; i += 64) sum = _mm512_add_epi64(sum, ones_of_words(load512(bytes + i)));
+    return sum_of(sum) + plain_census::ones(bytes + i, count - i);
+  }
+
+  BLOOMERY_TARGET static std::uint64_t common_ones(const std::uint8_t* a, const std::uint8_t* b, std::size_t count) {
+    __m512i sum = _mm512_setzero_si512();
+    std::size_t i = 0;
+    for (; i + 64 <= count; i += 64) {
+      sum = _mm512_add_epi64(sum, ones_of_words(_mm512_and_si512(load512(a + i), load512(b + i))));
+    }
+    return sum_of(sum) + plain_census::common_ones(a + i, b + i, count - i);
+  }
+
+  BLOOMERY_TARGET static std::uint64_t split_block(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+    __m512i sum = _mm512_setzero_si512();
+    std::size_t block = 0;
+    for (; block + 2 <= count; block += 2) {
+      const __m512i of_bytes = ones_of_bytes(load512(bytes + 32 * block));
+      sum = _mm512_add_epi64(sum, _mm512_sad_epu8(of_bytes, _mm512_setzero_si512()));
+      const __m512i of_pairs = _mm512_maddubs_epi16(of_bytes, _mm512_set1_epi8(1));
+      const __m512i of_words = _mm512_madd_epi16(of_pairs, _mm512_set1_epi16(1));
+      const __m512i products = products_of_halves(_mm512_mul_epu32(of_words, _mm512_srli_epi64(of_words, 32)));
+      const __m128i second = _mm512_extracti64x2_epi64(products, 2);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + block),
+                       _mm_unpacklo_epi64(_mm512_castsi512_si128(products), second));
+    }
+    return sum_of(sum) + plain_census::split_block(bytes + 32 * block, count - block, out + block);
+  }
+
+  BLOOMERY_TARGET static std::uint64_t line(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+    __m512i sum = _mm512_setzero_si512();
+    for (std::size_t block = 0; block < count; ++block) {
+      const __m512i words = ones_of_words(load512(bytes + 64 * block));
+      sum = _mm512_add_epi64(sum, words);
+      const __m512i four = _mm512_mul_epu32(words, _mm512_shuffle_i64x2(words, words, 0b01'00'11'10));
+      const __m512i product = products_of_halves(four);
+      out[block] = static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm512_castsi512_si128(product)));
+    }
+    return sum_of(sum);
+  }
+
+  // Words i of the result: the sums of pairs of neighbouring words of a, and of b.
+  BLOOMERY_TARGET static __m512i sums_of_pairs(__m512i a, __m512i b) {
+    return _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+  }
+
+  // Eight lines at once: three rounds in which each pair of vectors becomes one.
+  BLOOMERY_TARGET static std::uint64_t line_free(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+    __m512i sum = _mm512_setzero_si512();
+    std::size_t block = 0;
+    for (; block + 8 <= count; block += 8) {
+      __m512i v[8];
+      for (std::size_t i = 0; i < 8; ++i) v[i] = ones_of_words(load512(bytes + 64 * (block + i)));
+      for (std::size_t i = 0; i < 4; ++i) v[i] = sums_of_pairs(v[2 * i], v[2 * i + 1]);
+      // Each quarter of v[i] now has a part of lines 2i and 2i + 1.
+      for (std::size_t i = 0; i < 2; ++i) {
+        v[i] = _mm512_add_epi64(_mm512_shuffle_i64x2(v[2 * i], v[2 * i + 1], 0b10'00'10'00),
+                                _mm512_shuffle_i64x2(v[2 * i], v[2 * i + 1], 0b11'01'11'01));
+      }
+      const __m512i all = _mm512_add_epi64(_mm512_shuffle_i64x2(v[0], v[1], 0b10'00'10'00),
+                                           _mm512_shuffle_i64x2(v[0], v[1], 0b11'01'11'01));
+      _mm512_storeu_si512(out + block, all);
+      sum = _mm512_add_epi64(sum, all);
+    }
+    return sum_of(sum) + plain_census::line_free(bytes + 64 * block, count - block, out + block);
+  }
+};
+
 constexpr const char* name_of_set = "avx512";
 constexpr const char* needs_of_set = "avx512f avx512dq avx512bw avx512vl avx2 bmi1 bmi2 popcnt";
 bool supported() {

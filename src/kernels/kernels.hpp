@@ -75,6 +75,18 @@ struct partitions {
   std::size_t region_size;    ///< a multiple of scatter_buffer
 };
 
+/// Counting bits. Ones are bits that are set.
+struct census_kernel {
+  std::uint64_t (*ones)(const std::uint8_t* bytes, std::size_t count);
+  std::uint64_t (*common_ones)(const std::uint8_t* a, const std::uint8_t* b, std::size_t count);
+
+  // Each returns the ones of `count` blocks, and writes to `out` for each block what its error rate follows from: for
+  // the first two the product of the ones of its eight words, for line_free its ones.
+  std::uint64_t (*split_block)(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out);
+  std::uint64_t (*line)(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out);
+  std::uint64_t (*line_free)(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out);
+};
+
 struct kernel_set {
   const char* name;
   const char* needs;    ///< the processor features, as in /proc/cpuinfo
@@ -89,6 +101,8 @@ struct kernel_set {
   /// Appends keys to the regions of their partitions, passing full buffers on past the caches. Stops where a region is
   /// full; returns how many keys it took.
   std::size_t (*scatter)(const partitions& into, const std::uint64_t* los, std::size_t count);
+
+  census_kernel census;
 };
 
 extern const kernel_set scalar;

@@ -85,6 +85,26 @@ struct ops : plain_ops {
 
 #include "kernels/batch.inc.hpp"
 
+struct census_ops : plain_census {
+  static uint64x2_t ones_of_words(uint8x16_t bytes) { return vpaddlq_u32(vpaddlq_u16(vpaddlq_u8(vcntq_u8(bytes)))); }
+
+  static std::uint64_t ones(const std::uint8_t* bytes, std::size_t count) {
+    uint64x2_t sum = vdupq_n_u64(0);
+    std::size_t i = 0;
+    for (; i + 16 <= count; i += 16) sum = vaddq_u64(sum, ones_of_words(vld1q_u8(bytes + i)));
+    return vaddvq_u64(sum) + plain_census::ones(bytes + i, count - i);
+  }
+
+  static std::uint64_t common_ones(const std::uint8_t* a, const std::uint8_t* b, std::size_t count) {
+    uint64x2_t sum = vdupq_n_u64(0);
+    std::size_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+      sum = vaddq_u64(sum, ones_of_words(vandq_u8(vld1q_u8(a + i), vld1q_u8(b + i))));
+    }
+    return vaddvq_u64(sum) + plain_census::common_ones(a + i, b + i, count - i);
+  }
+};
+
 constexpr const char* name_of_set = "neon";
 constexpr const char* needs_of_set = "asimd";
 bool supported() { return true; }

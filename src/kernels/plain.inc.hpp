@@ -197,3 +197,59 @@ struct plain_ops {
   }
   static void fence() {}
 };
+
+// Counting bits, in plain C++: what the `census_ops` of the sets replace.
+struct plain_census {
+  BLOOMERY_TARGET static std::uint64_t ones_of(std::uint64_t word) {
+    return static_cast<std::uint64_t>(__builtin_popcountll(word));
+  }
+
+  BLOOMERY_TARGET static std::uint64_t ones(const std::uint8_t* bytes, std::size_t count) {
+    std::uint64_t sum = 0;
+    std::size_t i = 0;
+    for (; i + 8 <= count; i += 8) sum += ones_of(load<std::uint64_t>(bytes + i));
+    for (; i < count; ++i) sum += ones_of(bytes[i]);
+    return sum;
+  }
+
+  BLOOMERY_TARGET static std::uint64_t common_ones(const std::uint8_t* a, const std::uint8_t* b, std::size_t count) {
+    std::uint64_t sum = 0;
+    std::size_t i = 0;
+    for (; i + 8 <= count; i += 8) sum += ones_of(load<std::uint64_t>(a + i) & load<std::uint64_t>(b + i));
+    for (; i < count; ++i) sum += ones_of(static_cast<std::uint64_t>(a[i] & b[i]));
+    return sum;
+  }
+
+  // The eight words of a block, each of which has a bit of every key.
+  template <class Word>
+  BLOOMERY_TARGET static std::uint64_t products(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+    std::uint64_t sum = 0;
+    for (std::size_t block = 0; block < count; ++block) {
+      std::uint64_t product = 1;
+      for (std::size_t word = 0; word < 8; ++word) {
+        const std::uint64_t here = ones_of(load<Word>(bytes + (8 * block + word) * sizeof(Word)));
+        sum += here;
+        product *= here;
+      }
+      out[block] = product;
+    }
+    return sum;
+  }
+
+  BLOOMERY_TARGET static std::uint64_t split_block(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+    return products<std::uint32_t>(bytes, count, out);
+  }
+
+  BLOOMERY_TARGET static std::uint64_t line(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+    return products<std::uint64_t>(bytes, count, out);
+  }
+
+  BLOOMERY_TARGET static std::uint64_t line_free(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+    std::uint64_t sum = 0;
+    for (std::size_t block = 0; block < count; ++block) {
+      out[block] = plain_census::ones(bytes + 64 * block, 64);
+      sum += out[block];
+    }
+    return sum;
+  }
+};

@@ -19,6 +19,8 @@ struct ops : plain_ops {
 
 #include "kernels/batch.inc.hpp"
 
+using census_ops = plain_census;
+
 constexpr const char* name_of_set = "scalar";
 constexpr const char* needs_of_set = "nothing";
 bool supported() { return true; }

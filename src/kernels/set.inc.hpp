@@ -1,5 +1,5 @@
 // The end of a set's file: its single-key calls under their names, and its row. The file defines BLOOMERY_SET, the name
-// of the set, and BLOOMERY_NAMESPACE, on_ and that name; it includes this in bloomery::kernels, after batch.inc.hpp.
+// of the set, and BLOOMERY_NAMESPACE, on_ and that name; it includes this in bloomery::kernels, after batch.inc.hpp and with a census_ops.
 
 namespace BLOOMERY_NAMESPACE {
 BLOOMERY_TARGET bool split_block_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept {
@@ -33,4 +33,5 @@ const kernel_set BLOOMERY_SET = {
      BLOOMERY_NAMESPACE::line_free_has},
     halves,
     scatter,
+    {census_ops::ones, census_ops::common_ones, census_ops::split_block, census_ops::line, census_ops::line_free},
 };
