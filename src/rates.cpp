@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bloomery::rates {
-namespace {
 
 // Let a(d, t) be the probability that d given bits are all set after t uniform probes. The next probe hits one of the d
 // with probability d/m:
@@ -31,11 +31,10 @@ class triangle {
   triangle squared() const {
     triangle result(size_);
     for (std::uint32_t row = 0; row < size_; ++row) {
-      for (std::uint32_t middle = 0; middle <= row; ++middle) {
-        const long double factor = at(row, middle);
-        for (std::uint32_t column = 0; column <= middle; ++column) {
-          result.at(row, column) += factor * at(middle, column);
-        }
+      for (std::uint32_t column = 0; column <= row; ++column) {
+        long double sum = 0;
+        for (std::uint32_t middle = column; middle <= row; ++middle) sum += at(row, middle) * at(middle, column);
+        result.at(row, column) = sum;
       }
     }
     return result;
@@ -53,6 +52,8 @@ class triangle {
   std::uint32_t size_;
   std::vector<long double> rows_;
 };
+
+namespace {
 
 // distinct[d]: probability that k probes into m bits fall on d different ones.
 std::vector<long double> distinct_bits(std::uint64_t m, std::uint32_t k) {
@@ -78,6 +79,7 @@ constexpr long double probes_that_fill_a_bit = 48;
 
 long double classic(std::uint64_t m, std::uint32_t k, std::uint64_t n) {
   const long double bits = static_cast<long double>(m);
+  if (static_cast<long double>(n) * k > probes_that_fill_a_bit * bits) return 1;
   triangle power(k + 1);
   for (std::uint32_t d = 0; d <= k; ++d) {
     const long double hit = d >= m ? 1 : static_cast<long double>(d) / bits;
@@ -99,25 +101,81 @@ long double classic(std::uint64_t m, std::uint32_t k, std::uint64_t n) {
   return rate < 1 ? rate : 1;
 }
 
+// A key is k probes: all_set_ goes from one number of keys to the next by P = M^k, of whose entries none needs more
+// digits than double has, since no more than a few thousand of them are multiplied. Where many keys lie between what is
+// known and what is asked, it goes there by powers of P, squared in long double.
 block_rates::block_rates(std::uint64_t m, std::uint32_t k)
-    : m_(m), k_(k), distinct_(distinct_bits(m, k)), all_set_(k + 1, 0), rates_{0} {
+    : m_(m), k_(k), distinct_(k + 1), key_(std::size_t{k + 1} * (k + 1)), all_set_(k + 1), next_(k + 1) {
+  const std::vector<long double> distinct = distinct_bits(m, k);
+  std::copy(distinct.begin(), distinct.end(), distinct_.begin());
+  triangle power(k + 1);
+  std::vector<long double> v(k + 1);
+  for (std::uint32_t column = 0; column <= k; ++column) {
+    std::fill(v.begin(), v.end(), 0);
+    v[column] = 1;
+    for (std::uint32_t probe = 0; probe < k; ++probe) {
+      for (std::uint32_t d = std::min(column + probe + 1, k); d > column; --d) v[d] += hit(d) * (v[d - 1] - v[d]);
+      v[column] *= 1 - hit(column);
+    }
+    for (std::uint32_t d = column; d <= k; ++d) {
+      key_[std::size_t{column} * (k + 1) + d] = static_cast<double>(v[d]);
+      power.at(d, column) = v[d];
+    }
+  }
+  powers_.push_back(std::move(power));
+  restart();
+}
+
+block_rates::~block_rates() = default;
+block_rates::block_rates(block_rates&&) noexcept = default;
+
+long double block_rates::hit(std::uint32_t d) const {
+  return d >= m_ ? 1 : static_cast<long double>(d) / static_cast<long double>(m_);
+}
+
+void block_rates::restart() {
+  std::fill(all_set_.begin(), all_set_.end(), 0);
   all_set_[0] = 1;
+  keys_ = 0;
+}
+
+void block_rates::jump(std::size_t keys) {
+  std::vector<long double> v(k_ + 1, 0);
+  v[0] = 1;
+  for (std::size_t i = 0; keys >> i != 0; ++i) {
+    if (powers_.size() <= i) powers_.push_back(powers_.back().squared());
+    if ((keys >> i & 1) != 0) powers_[i].apply_to(v);
+  }
+  std::copy(v.begin(), v.end(), all_set_.begin());
+  keys_ = keys;
+}
+
+void block_rates::step() {
+  std::fill(next_.begin(), next_.end(), 0);
+  for (std::uint32_t column = 0; column <= k_; ++column) {
+    const double factor = all_set_[column];
+    const double* const of_key = &key_[std::size_t{column} * (k_ + 1)];
+    for (std::uint32_t d = column; d <= k_; ++d) next_[d] += of_key[d] * factor;
+  }
+  all_set_.swap(next_);
+  ++keys_;
 }
 
 long double block_rates::operator()(long double i) {
-  const long double bits = static_cast<long double>(m_);
-  if (i * k_ > probes_that_fill_a_bit * bits) return 1;
+  if (i * k_ > probes_that_fill_a_bit * static_cast<long double>(m_)) return 1;
   const auto wanted = static_cast<std::size_t>(i);
-  while (rates_.size() <= wanted) {
-    for (std::uint32_t probe = 0; probe < k_; ++probe) {
-      for (std::uint32_t d = k_; d > 0; --d) {
-        const long double hit = d >= m_ ? 1 : static_cast<long double>(d) / bits;
-        all_set_[d] += hit * (all_set_[d - 1] - all_set_[d]);
-      }
-    }
-    long double rate = 0;
+  if (wanted < rates_.size() && rates_[wanted] >= 0) return rates_[wanted];
+
+  constexpr std::size_t chunk = 64;
+  const std::size_t begin = wanted / chunk * chunk;
+  const std::size_t worth_a_jump = chunk + 16 * std::size_t{k_};  // steps that cost as much
+  if (keys_ > begin) restart();
+  if (begin - keys_ > worth_a_jump) jump(begin);
+  if (rates_.size() < begin + chunk) rates_.resize(begin + chunk, unknown);
+  for (; keys_ < begin + chunk; step()) {
+    double rate = 0;
     for (std::uint32_t d = 1; d <= k_; ++d) rate += distinct_[d] * all_set_[d];
-    rates_.push_back(rate < 1 ? rate : 1);
+    rates_[keys_] = std::min(rate, 1.0);
   }
   return rates_[wanted];
 }

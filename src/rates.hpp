@@ -6,6 +6,7 @@
 #include <bloomery/geometry.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -14,21 +15,37 @@ namespace bloomery::rates {
 /// Probability that k independent uniform probes into m bits all meet bits set by n*k earlier ones.
 long double classic(std::uint64_t m, std::uint32_t k, std::uint64_t n);
 
+class triangle;
+
 /// classic(m, k, i) for i = 0, 1, 2, ... keys, computed once and kept: what a block of m bits answers. Each further key
-/// costs k^2 steps, up to the 48 m / k keys that fill a block for certain.
+/// costs k^2 / 2 steps, up to the 48 m / k keys that fill a block for certain; keys far from those known before cost
+/// k^3 / 6 steps for each power of 2.
 class block_rates {
  public:
   block_rates(std::uint64_t m, std::uint32_t k);
+  ~block_rates();
+  block_rates(block_rates&&) noexcept;
 
-  /// i is a whole number. Not for several threads at once.
+  /// i is a whole number. Right to 12 digits. Not for several threads at once.
   long double operator()(long double i);
 
  private:
+  static constexpr double unknown = -1;
+
+  long double hit(std::uint32_t d) const;
+  void restart();
+  void jump(std::size_t keys);
+  void step();
+
   std::uint64_t m_;
   std::uint32_t k_;
-  std::vector<long double> distinct_;  // distinct_[d]: an absent key's probes fall on d different bits
-  std::vector<long double> all_set_;   // all_set_[d]: d given bits are all set after the keys so far
-  std::vector<long double> rates_;
+  std::vector<double> distinct_;  // distinct_[d]: an absent key's probes fall on d different bits
+  std::vector<double> key_;       // what a key does to all_set_: a square matrix, column by column
+  std::vector<triangle> powers_;  // the same for 2^i keys
+  std::vector<double> all_set_;   // all_set_[d]: d given bits are all set after keys_ keys
+  std::vector<double> next_;
+  std::size_t keys_ = 0;
+  std::vector<double> rates_;  // or unknown
 };
 
 /// Probability that one of n others has the same hash of `space` equally likely ones: 1 - (1 - 1/space)^n.

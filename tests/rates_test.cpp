@@ -390,6 +390,41 @@ TEST(BlockRates, AreThoseOfAClassicFilterAsLargeAsTheBlock) {
   }
 }
 
+// Of few keys and many, near and far, in any order: what was asked before does not matter.
+TEST(BlockRates, DoNotDependOnWhatWasAskedBefore) {
+  for (const std::uint32_t k : {1u, 7u, 26u}) {
+    rates::block_rates asked(32'768, k);
+    for (const std::uint64_t keys :
+         {3000u, 2999u, 3001u, 63u, 64u, 65u, 127u, 128u, 5000u, 1u, 0u, 700u, 2000u, 3063u}) {
+      const long double expected = rates::classic(32'768, k, keys);
+
+      const long double actual = asked(static_cast<long double>(keys));
+      rates::block_rates fresh(32'768, k);
+
+      EXPECT_NEAR(static_cast<double>(actual), static_cast<double>(expected), 1e-12 * static_cast<double>(expected))
+          << "k " << k << ", keys " << keys;
+      EXPECT_NEAR(static_cast<double>(fresh(static_cast<long double>(keys))), static_cast<double>(expected),
+                  1e-12 * static_cast<double>(expected))
+          << "k " << k << ", keys " << keys;
+    }
+  }
+}
+
+// Of the most probes a filter may have, blocks smaller than the probes, and results that no double holds.
+TEST(BlockRates, AreRightForAnyNumberOfProbes) {
+  for (const std::uint64_t b : {1u, 3u, 64u, 512u}) {
+    for (const std::uint32_t k : {33u, 64u, 255u}) {
+      rates::block_rates in_block(b, k);
+      for (const std::uint64_t keys : {0u, 1u, 2u, 5u, 40u, 90u}) {
+        const auto expected = static_cast<double>(rates::classic(b, k, keys));
+
+        EXPECT_NEAR(static_cast<double>(in_block(static_cast<long double>(keys))), expected, 1e-12 * expected)
+            << "b " << b << ", k " << k << ", keys " << keys;
+      }
+    }
+  }
+}
+
 TEST(BlockRates, OfAFullBlockAreOneAndTakeNoTime) {
   for (const std::uint32_t k : {1u, 7u, 20u}) {
     rates::block_rates in_block(32'768, k);
@@ -453,6 +488,28 @@ TEST(PageRate, EqualsTheAlternatingSum) {
             << "n " << n << ", B " << B << ", k " << k;
       }
     }
+  }
+}
+
+// Blocks of b bits with k independent bits of a key in them, c bits a key.
+TEST(FreeBitsRate, IsThePublishedOneForTenMillionKeys) {
+  struct {
+    std::uint64_t b;
+    std::uint32_t k;
+    std::uint64_t c;
+    double rate, half_a_digit;
+  } const cases[] = {{64, 4, 8, 0.033541, 5e-7},
+                     {64, 6, 16, 0.0040523, 5e-8},
+                     {512, 6, 10, 0.009665, 5e-7},
+                     {512, 11, 20, 1.978e-4, 5e-8}};
+  constexpr std::uint64_t n = 10'000'000;
+  for (const auto& each : cases) {
+    rates::block_rates in_block(each.b, each.k);
+
+    const long double rate =
+        rates::blocked(n, static_cast<long double>(n * each.c / each.b), [&](long double i) { return in_block(i); });
+
+    EXPECT_NEAR(static_cast<double>(rate), each.rate, each.half_a_digit) << "b " << each.b << ", k " << each.k;
   }
 }
 

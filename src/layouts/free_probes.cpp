@@ -59,7 +59,7 @@ void check(const family& f, const geometry& g) {
 
 double false_positive_rate(const family& f, const geometry& g, std::uint64_t keys) {
   // Whoever asks for the rate while a filter fills (distinct_keys, expected_losses) asks a hundred times for one family
-  // and k; a page's rates take milliseconds.
+  // and k, and a page's rates take a tenth of a millisecond.
   struct known {
     std::uint32_t block_bits, probes;
     rates::block_rates in_block;
