@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -119,21 +120,29 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const inspection seen = inspect(file.path(), check::payload);
   require(seen.usable || !seen.problems.empty(), "an unusable file has a problem");
 
-  bool opens = works([&] { ask(any_filter::open(file.path())); });
-  const bool is_whole = works([&] { ask(any_filter::open(file.path(), access::read_only, check::payload)); });
-  const bool loads = works([&] { ask(any_filter::load(file.path())); });
+  // Keyed files come from the golden ones, with their key.
+  const secret_key golden{0x0706050403020100, 0x0F0E0D0C0B0A0908};
+  std::optional<secret_key> secret;
+  if (seen.info.parameters.key_check != 0) secret = golden;
+  const auto open = [&](bloomery::access mode, check what) {
+    return any_filter::open(file.path(), mode, what, {}, secret);
+  };
+
+  bool opens = works([&] { ask(open(access::read_only, check::header)); });
+  const bool is_whole = works([&] { ask(open(access::read_only, check::payload)); });
+  const bool loads = works([&] { ask(any_filter::load(file.path(), secret)); });
   works([&] { filter<std::string_view, classic>::load(file.path()); });
   works([&] { filter<std::uint64_t, split_block, mix, mapped_storage>::open(file.path()); });
   require(!opens || seen.usable, "what opens is usable");
   require(!is_whole || opens, "what opens with a check opens without");
   require(is_whole == loads, "load and open agree on the payload");
   if (loads) {
-    any_filter filter = any_filter::load(file.path());
+    any_filter filter = any_filter::load(file.path(), secret);
     add(filter);
   }
 
   const bool adds = works([&] {
-    any_filter filter = any_filter::open(file.path(), access::read_write);
+    any_filter filter = open(access::read_write, check::header);
     add(filter);
     filter.close();
   });

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cmath>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -38,12 +37,13 @@ struct any_filter::body {
   std::variant<heap_storage, mapped_storage> storage;
   std::optional<file_info> opened_from;
   const single_key_calls* single = nullptr;
-  mix seed;
+  hash_seed seed;
 
   // The storage, looked into once: it does not move any more.
   std::uint8_t* data = nullptr;
   std::uint64_t bytes = 0;
   std::uint64_t* inserted_count = nullptr;
+  bool* count_is_estimate = nullptr;
   mapped_storage* mapped = nullptr;
 
   body(params p, std::variant<heap_storage, mapped_storage> s)
@@ -52,12 +52,13 @@ struct any_filter::body {
         hash(find_hash(parameters.hash)),
         scheme(find_scheme(parameters.scheme)),
         storage(std::move(s)),
-        seed(parameters.seed) {
+        seed{mix(parameters.seed), parameters.secret.value_or(secret_key{})} {
     std::visit(
         [this](auto& held) {
           data = held.data();
           bytes = held.size();
           inserted_count = &held.inserted();
+          count_is_estimate = &held.count_is_estimate();
         },
         storage);
     mapped = std::get_if<mapped_storage>(&storage);
@@ -158,19 +159,15 @@ struct any_filter::body {
     return std::all_of(used.begin(), used.end(), [&](std::uint64_t cell) { return test_bit(data, cell); });
   }
 
-  void hash_keys(std::span<const std::string_view> keys, key_hash* out) const {
-    hash->of_bytes(parameters.seed, keys, out);
-  }
-  void hash_keys(std::span<const std::uint64_t> keys, key_hash* out) const {
-    hash->of_integers(parameters.seed, keys, out);
-  }
+  void hash_keys(std::span<const std::string_view> keys, key_hash* out) const { hash->of_bytes(seed, keys, out); }
+  void hash_keys(std::span<const std::uint64_t> keys, key_hash* out) const { hash->of_integers(seed, keys, out); }
 
   // Calls work(source, first) for keys from `first` on: integers as they are if the kernels hash them, others hashed
   // batch by batch.
   template <class Key, class Work>
   void each_source(std::span<const Key> keys, Work work) const {
     if constexpr (std::same_as<Key, std::uint64_t>) {
-      if (hash->in_kernels) return work(key_source::mixed(keys, seed), std::size_t{0});
+      if (hash->in_kernels) return work(key_source::mixed(keys, seed.seed), std::size_t{0});
     }
     std::array<key_hash, batch> hashes;
     in_batches(keys.size(), [&](std::size_t first, std::size_t count) {
@@ -216,22 +213,22 @@ struct any_filter::body {
   std::uint64_t ones() const { return std::min(count_ones({data, bytes}), parameters.geometry.bits); }
   std::uint64_t zeros() const { return parameters.geometry.bits - ones(); }
 
-  double keys_from_zeros(std::uint64_t clear) const {
-    return layout != nullptr ? layout->keys_from_zeros(parameters.geometry, clear)
-                             : classic::keys_from_zeros(parameters.geometry, clear);
-  }
+  double approximate_size() const { return keys_from_zeros(parameters, zeros()); }
 
-  double approximate_size() const { return keys_from_zeros(zeros()); }
+  // Rates of very many probes take a second each: what needs many of them does without.
+  bool has_slow_rates() const { return parameters.geometry.probes > classic::most_chosen_probes; }
 
   // After a merge, or after a writer that was killed, the bits know more than the count. With all bits set there are at
   // least as many keys as leave one clear.
   void estimate_count() {
-    const double estimate = keys_from_zeros(std::max<std::uint64_t>(zeros(), 1));
-    inserted() = std::max(inserted(), static_cast<std::uint64_t>(std::llround(estimate)));
+    const double keys = keys_from_zeros(parameters, std::max<std::uint64_t>(zeros(), 1));
+    const auto rate = [this](std::uint64_t n) {
+      return has_slow_rates() ? 0 : bloomery::false_positive_rate(parameters, n);
+    };
+    inserted() = std::max(inserted(), certainly_new_keys(keys, rate));
+    *count_is_estimate = true;
   }
 };
-
-namespace {
 
 // A file may name what only a later version, or another program's own hash, knows.
 void check_known(const params& p, const std::string& path) {
@@ -247,12 +244,39 @@ void check_known(const params& p, const std::string& path) {
   }
   params without_capacity = p;
   without_capacity.capacity = 0;  // so that no rate is computed, which may take a second for absurd numbers
+  if (p.key_check != 0) {
+    without_capacity.secret = secret_key{};  // any will do: whether it is the right one is not the header's affair
+    without_capacity.key_check = 0;
+  }
   try {
     complete(without_capacity);
   } catch (const error& e) {
     throw error(errc::damaged,
                 {"the header contradicts itself", path, e.text().expected, e.text().found, e.text().what});
   }
+}
+
+namespace {
+
+// A file's params, with the secret that the caller has for them.
+params unlocked(params p, const std::optional<secret_key>& secret, const std::string& path) {
+  check_known(p, path);
+  if (p.key_check != 0 && !secret) {
+    throw error(errc::incompatible,
+                {"the filter is keyed with a secret", path, "the key with check value " + key_check_text(p.key_check),
+                 "", "give its key: --secret KEYFILE"});
+  }
+  if (p.key_check == 0 && secret) {
+    throw error(errc::incompatible,
+                {"the filter is not keyed: it has no secret", path, "", "", "leave out the secret"});
+  }
+  if (secret && key_check(*secret) != p.key_check) {
+    throw error(errc::incompatible, {"the filter is keyed with another secret", path,
+                                     "the key with check value " + key_check_text(p.key_check),
+                                     key_check_text(key_check(*secret)), "give the filter's own key"});
+  }
+  p.secret = secret;
+  return p;
 }
 
 }  // namespace
@@ -268,11 +292,13 @@ any_filter::any_filter(params p) {
   body_ = std::make_unique<body>(std::move(p), std::move(bytes));
 }
 
-any_filter any_filter::open(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting) {
+any_filter any_filter::open(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting,
+                            const std::optional<secret_key>& secret) {
+  params p;
   mapped_storage bytes =
-      mapped_storage::open(path, mode, what, waiting, [&](const params& p) { check_known(p, path); });
+      mapped_storage::open(path, mode, what, waiting, [&](const params& found) { p = unlocked(found, secret, path); });
   const file_info info = bytes.info();
-  auto b = std::make_unique<body>(info.parameters, std::move(bytes));
+  auto b = std::make_unique<body>(std::move(p), std::move(bytes));
   if (!info.clean && mode == access::read_write) b->estimate_count();
   b->opened_from = info;
   return any_filter(std::move(b));
@@ -284,17 +310,16 @@ any_filter any_filter::create(const std::string& path, params p, const std::stri
   return any_filter(std::make_unique<body>(std::move(p), std::move(bytes)));
 }
 
-any_filter any_filter::load(const std::string& path) {
+any_filter any_filter::load(const std::string& path, const std::optional<secret_key>& secret) {
   loaded_file file = load_file(path);
-  check_known(file.info.parameters, path);
-  auto b = std::make_unique<body>(file.info.parameters, std::move(file.bytes));
+  auto b = std::make_unique<body>(unlocked(file.info.parameters, secret, path), std::move(file.bytes));
   if (!file.info.clean) b->estimate_count();
   b->opened_from = std::move(file.info);
   return any_filter(std::move(b));
 }
 
 void any_filter::save(const std::string& path, const std::string& metadata) const {
-  save_file(path, parameters(), bytes(), size(), metadata);
+  save_file(path, parameters(), bytes(), size(), metadata, count_is_estimate());
 }
 
 void any_filter::close() {
@@ -446,6 +471,7 @@ void any_filter::clear() {
   body_->want_writable();
   std::fill_n(body_->data, body_->bytes, std::uint8_t{0});
   body_->inserted() = 0;
+  *body_->count_is_estimate = false;
   body_->changed_everywhere();
 }
 
@@ -455,6 +481,7 @@ std::uint64_t any_filter::capacity() const noexcept { return parameters().capaci
 std::uint64_t any_filter::bit_size() const noexcept { return parameters().geometry.bits; }
 std::uint64_t any_filter::byte_size() const noexcept { return body_->bytes; }
 std::uint64_t any_filter::size() const noexcept { return body_->inserted(); }
+bool any_filter::count_is_estimate() const noexcept { return *body_->count_is_estimate; }
 
 double any_filter::fill_ratio() const noexcept {
   return static_cast<double>(body_->ones()) / static_cast<double>(bit_size());
@@ -467,8 +494,7 @@ double any_filter::false_positive_rate(std::uint64_t keys) const {
 }
 
 double any_filter::false_positive_rate() const {
-  // Rates of very many probes take a second each.
-  if (parameters().geometry.probes > classic::most_chosen_probes) return false_positive_rate(size());
+  if (body_->has_slow_rates()) return false_positive_rate(size());
   const auto rate = [this](std::uint64_t keys) { return false_positive_rate(keys); };
   return rate(distinct_keys(size(), rate));
 }

@@ -23,6 +23,10 @@ const scheme& scheme_of(const params& p) {
     throw error(errc::invalid_argument, {"a scheme has a layout and a hash of its own", "scheme", "", "",
                                          "name either a scheme, or a layout and a hash"});
   }
+  if (p.secret) {
+    throw error(errc::invalid_argument, {"a scheme has hashes of its own, which take no secret", "secret", "",
+                                         "scheme " + p.scheme, "use a layout"});
+  }
   if (p.keys != key_kind::bytes) {
     throw error(errc::invalid_argument, {"schemes take keys as bytes", "scheme", "", "integer keys", "use a layout"});
   }
@@ -35,7 +39,8 @@ const layout_row& layout_of(const params& p) {
   return *row;
 }
 
-void check_hash(const params& p) {
+void complete_hash(params& p) {
+  if (p.hash.empty()) p.hash = p.secret ? "siphash" : p.keys == key_kind::bytes ? "xxh3" : "mix";
   const hash_row* row = find_hash(p.hash);
   if (row == nullptr) unknown("hash", p.hash, names_of(hash_rows()));
   if (p.keys == key_kind::bytes && !row->takes_bytes) {
@@ -45,6 +50,21 @@ void check_hash(const params& p) {
     throw error(errc::invalid_argument,
                 {"seed of " + p.hash, "seed", "at most " + std::to_string(row->most_seed), std::to_string(p.seed), ""});
   }
+  if (row->keyed && !p.secret) {
+    throw error(errc::invalid_argument,
+                {"this hash needs a secret key", p.hash, "", "", "give it one: --secret KEYFILE, or params::secret"});
+  }
+  if (!row->keyed && p.secret) {
+    throw error(errc::invalid_argument,
+                {"this hash takes no secret", p.hash, "hash siphash", "", "leave out the secret or the hash"});
+  }
+  const std::uint64_t check = p.secret ? key_check(*p.secret) : 0;
+  if (p.key_check != 0 && p.key_check != check) {
+    throw error(errc::incompatible, {"this is not the filter's secret key", "secret",
+                                     "the key with check value " + key_check_text(p.key_check), key_check_text(check),
+                                     "give the filter's own key"});
+  }
+  p.key_check = check;
 }
 
 // The part that layouts and schemes share: both are a row with a size, a check and a rate.
@@ -81,8 +101,7 @@ params complete(params wanted, preference prefer) {
     return p;
   }
   if (p.layout.empty()) choose(p, prefer);
-  if (p.hash.empty()) p.hash = p.keys == key_kind::bytes ? "xxh3" : "mix";
-  check_hash(p);
+  complete_hash(p);
   complete_size(p, layout_of(p));
   return p;
 }
@@ -96,6 +115,11 @@ double false_positive_rate(const params& p, std::uint64_t keys) {
                           : scheme_of(p).false_positive_rate(p.geometry, keys);
 }
 
+double keys_from_zeros(const params& p, std::uint64_t zeros) {
+  return p.scheme.empty() ? layout_of(p).keys_from_zeros(p.geometry, zeros)
+                          : classic::keys_from_zeros(p.geometry, zeros);
+}
+
 std::string difference(const params& a, const params& b) {
   const auto differ = [](const char* field, const std::string& x, const std::string& y) {
     return std::string(field) + ": " + (x.empty() ? "none" : x) + " and " + (y.empty() ? "none" : y);
@@ -105,6 +129,7 @@ std::string difference(const params& a, const params& b) {
   if (a.hash != b.hash) return differ("hash", a.hash, b.hash);
   if (a.keys != b.keys) return differ("keys", name_of(a.keys), name_of(b.keys));
   if (a.seed != b.seed) return differ("seed", std::to_string(a.seed), std::to_string(b.seed));
+  if (a.key_check != b.key_check) return differ("secret", key_check_text(a.key_check), key_check_text(b.key_check));
   if (a.geometry.bits != b.geometry.bits) {
     return differ("bits", std::to_string(a.geometry.bits), std::to_string(b.geometry.bits));
   }

@@ -135,4 +135,10 @@ std::uint64_t distinct_keys(std::uint64_t counted, const std::function<double(st
   return std::max(counted, static_cast<std::uint64_t>(std::min(keys, 0x1p62)));
 }
 
+std::uint64_t certainly_new_keys(double distinct, const std::function<double(std::uint64_t)>& rate) {
+  const auto keys = static_cast<std::uint64_t>(std::llround(std::min(distinct, 0x1p62)));
+  const double lost = expected_losses(keys, rate);
+  return keys - std::min(keys, static_cast<std::uint64_t>(std::llround(lost)));
+}
+
 }  // namespace bloomery

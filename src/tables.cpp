@@ -20,20 +20,22 @@ void cells_of(const geometry& g, key_hash hash, std::uint64_t* out) {
 }
 
 template <class Hash>
-Hash with_seed(const mix& seed) {
+Hash with_seed(const hash_seed& seed) {
   if constexpr (std::same_as<Hash, mix>)
-    return seed;
+    return seed.seed;
+  else if constexpr (std::same_as<Hash, siphash>)
+    return siphash(seed.secret);
   else
-    return Hash{seed.seed()};
+    return Hash{seed.seed.seed()};
 }
 
 template <layout L, class Hash, class Key>
-bool insert_key(std::uint8_t* bytes, const geometry& g, const mix& seed, Key key) {
+bool insert_key(std::uint8_t* bytes, const geometry& g, const hash_seed& seed, Key key) {
   return insert_one<L>(bytes, g, with_seed<Hash>(seed)(key));
 }
 
 template <layout L, class Hash, class Key>
-bool has_key(const std::uint8_t* bytes, const geometry& g, const mix& seed, Key key) {
+bool has_key(const std::uint8_t* bytes, const geometry& g, const hash_seed& seed, Key key) {
   return has_one<L>(bytes, g, with_seed<Hash>(seed)(key));
 }
 
@@ -48,8 +50,8 @@ constexpr single_key_calls single_calls() {
 }
 
 template <class Hash, class Key>
-void hash_with(std::uint64_t seed, std::span<const Key> keys, key_hash* out) {
-  bloomery::hash_each(Hash{seed}, keys, out);
+void hash_with(const hash_seed& seed, std::span<const Key> keys, key_hash* out) {
+  bloomery::hash_each(with_seed<Hash>(seed), keys, out);
 }
 
 template <class Hash>
@@ -59,6 +61,7 @@ constexpr hash_row row_of_hash() {
                false,
                nullptr,
                hash_with<Hash, std::uint64_t>,
+               std::same_as<Hash, siphash>,
                std::same_as<Hash, mix>};
   if constexpr (requires { Hash::most_seed; }) row.most_seed = Hash::most_seed;
   if constexpr (hash_of<Hash, std::string_view>) {
@@ -77,7 +80,7 @@ struct hash_list {
 };
 
 // The table of hashes.
-using hashes = hash_list<xxh3, mix, murmur3>;
+using hashes = hash_list<xxh3, mix, murmur3, siphash>;
 
 template <layout L>
 constexpr layout_row row_of_layout() {

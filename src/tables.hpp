@@ -4,9 +4,11 @@
 
 #include <bloomery/bulk_insert.hpp>
 #include <bloomery/geometry.hpp>
+#include <bloomery/hash.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/params.hpp>
+#include <bloomery/secret.hpp>
 
 #include <cstdint>
 #include <span>
@@ -15,13 +17,19 @@
 
 namespace bloomery {
 
-/// The calls for one key, a layout and a hash in one, so that a key costs a single indirect call. The seed comes as a
-/// `mix`, which has prepared what that hash wants of it.
+/// What makes a hash of a table one function of many. Each takes of it what it knows; the seed comes as a `mix`, which
+/// has prepared what that hash wants of it.
+struct hash_seed {
+  mix seed;
+  secret_key secret;
+};
+
+/// The calls for one key, a layout and a hash in one, so that a key costs a single indirect call.
 struct single_key_calls {
-  bool (*insert_bytes)(std::uint8_t* bytes, const geometry& g, const mix& seed, std::string_view key);
-  bool (*has_bytes)(const std::uint8_t* bytes, const geometry& g, const mix& seed, std::string_view key);
-  bool (*insert_integer)(std::uint8_t* bytes, const geometry& g, const mix& seed, std::uint64_t key);
-  bool (*has_integer)(const std::uint8_t* bytes, const geometry& g, const mix& seed, std::uint64_t key);
+  bool (*insert_bytes)(std::uint8_t* bytes, const geometry& g, const hash_seed& seed, std::string_view key);
+  bool (*has_bytes)(const std::uint8_t* bytes, const geometry& g, const hash_seed& seed, std::string_view key);
+  bool (*insert_integer)(std::uint8_t* bytes, const geometry& g, const hash_seed& seed, std::uint64_t key);
+  bool (*has_integer)(const std::uint8_t* bytes, const geometry& g, const hash_seed& seed, std::uint64_t key);
 };
 
 struct layout_row {
@@ -41,8 +49,9 @@ struct hash_row {
   std::string_view name;
   std::uint64_t most_seed;  ///< the largest seed this hash takes
   bool takes_bytes;         ///< false: integer keys only
-  void (*of_bytes)(std::uint64_t seed, std::span<const std::string_view> keys, key_hash* out);
-  void (*of_integers)(std::uint64_t seed, std::span<const std::uint64_t> keys, key_hash* out);
+  void (*of_bytes)(const hash_seed& seed, std::span<const std::string_view> keys, key_hash* out);
+  void (*of_integers)(const hash_seed& seed, std::span<const std::uint64_t> keys, key_hash* out);
+  bool keyed;       ///< it takes the secret, and cannot do without
   bool in_kernels;  ///< layouts take integers as they are: key_source::mixed
 };
 

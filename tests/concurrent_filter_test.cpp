@@ -27,6 +27,7 @@ namespace {
 using bloomery_tests::code_of;
 using bloomery_tests::combination_names;
 using bloomery_tests::combinations;
+using bloomery_tests::seeded;
 
 using bytes = std::vector<std::uint8_t>;
 
@@ -76,8 +77,9 @@ TYPED_TEST_SUITE(ConcurrentFilter, combinations, combination_names);
 
 TYPED_TEST(ConcurrentFilter, OfOneThreadSaysWhatFilterSays) {
   const numbered_keys<typename TypeParam::key> keys(5003);
-  typename TestFixture::plain_filter plain(2000, 0.05);
-  typename TestFixture::shared_filter shared(2000, 0.05);
+  const auto hash = seeded<typename TypeParam::hash>();
+  typename TestFixture::plain_filter plain(2000, 0.05, hash);
+  typename TestFixture::shared_filter shared(2000, 0.05, hash);
   bytes plain_new(3001), shared_new(3001);
 
   plain.insert(keys.all().first(3001), plain_new);
@@ -99,7 +101,8 @@ TYPED_TEST(ConcurrentFilter, OfOneThreadSaysWhatFilterSays) {
 
 TYPED_TEST(ConcurrentFilter, LooksUpManyAsItLooksUpOne) {
   const numbered_keys<typename TypeParam::key> keys(2000);
-  typename TestFixture::shared_filter shared(500, 0.1);
+  const auto hash = seeded<typename TypeParam::hash>();
+  typename TestFixture::shared_filter shared(500, 0.1, hash);
   shared.insert(keys.all().first(1000));
   for (const std::size_t count : {0u, 1u, 31u, 32u, 33u, 64u, 255u, 256u, 257u, 2000u}) {
     std::vector<std::uint64_t> bitmap((count + 63) / 64 + 1, 0xABAB), expected((count + 63) / 64 + 1, 0);
@@ -115,9 +118,10 @@ TYPED_TEST(ConcurrentFilter, LooksUpManyAsItLooksUpOne) {
 TYPED_TEST(ConcurrentFilter, GoesOnWithAFilterAndBecomesOneAgain) {
   using ordinary = typename TestFixture::plain_filter;
   const numbered_keys<typename TypeParam::key> keys(300);
-  ordinary expected(100, 0.01);
+  const auto hash = seeded<typename TypeParam::hash>();
+  ordinary expected(100, 0.01, hash);
   expected.insert(keys.all());
-  ordinary first(100, 0.01);
+  ordinary first(100, 0.01, hash);
   first.insert(keys.all().first(200));
 
   typename TestFixture::shared_filter shared(std::move(first));
@@ -169,11 +173,12 @@ TEST(ConcurrentFilterErrors, AreThoseOfFilter) {
 TYPED_TEST(ConcurrentFilter, HasTheBytesOfFilterWhicheverThreadsInserted) {
   constexpr std::size_t n = 8000;
   const numbered_keys<typename TypeParam::key> keys(n);
-  typename TestFixture::plain_filter plain(n, 0.01);
+  const auto hash = seeded<typename TypeParam::hash>();
+  typename TestFixture::plain_filter plain(n, 0.01, hash);
   plain.insert(keys.all());
   for (const unsigned threads : {1u, 2u, 8u}) {
     SCOPED_TRACE(threads);
-    typename TestFixture::shared_filter dealt(n, 0.01), repeated(n, 0.01);
+    typename TestFixture::shared_filter dealt(n, 0.01, hash), repeated(n, 0.01, hash);
 
     in_threads(threads, [&](unsigned number) {
       const std::size_t share = n / threads;
@@ -195,7 +200,8 @@ TYPED_TEST(ConcurrentFilter, TellsAtLeastOneOfRacingThreadsThatAKeyIsNew) {
   constexpr unsigned threads = 4;
   constexpr std::size_t rounds = 150, keys_a_round = 40;
   const numbered_keys<typename TypeParam::key> keys(rounds * keys_a_round);
-  typename TestFixture::shared_filter shared(keys.size(), 1e-9);
+  const auto hash = seeded<typename TypeParam::hash>();
+  typename TestFixture::shared_filter shared(keys.size(), 1e-9, hash);
   std::vector<bytes> told(threads, bytes(keys.size(), 2));
   std::barrier start(threads);
 
@@ -228,7 +234,8 @@ TYPED_TEST(ConcurrentFilter, TellsAtLeastOneOfRacingThreadsThatAKeyIsNew) {
 TYPED_TEST(ConcurrentFilter, ShowsWhatWasInsertedBeforeAFlagWasSetToWhoSawTheFlag) {
   constexpr std::size_t n = 4000;
   const numbered_keys<typename TypeParam::key> keys(n);
-  typename TestFixture::shared_filter shared(n, 1e-4);
+  const auto hash = seeded<typename TypeParam::hash>();
+  typename TestFixture::shared_filter shared(n, 1e-4, hash);
   std::atomic<std::size_t> published{0};
   std::atomic<std::uint64_t> missed{0};
 
@@ -261,7 +268,8 @@ TYPED_TEST(ConcurrentFilter, ShowsWhatWasInsertedBeforeAFlagWasSetToWhoSawTheFla
 
 TYPED_TEST(ConcurrentFilter, ShowsWhatJoinedThreadsInserted) {
   const numbered_keys<typename TypeParam::key> keys(200);
-  typename TestFixture::shared_filter shared(200, 1e-4);
+  const auto hash = seeded<typename TypeParam::hash>();
+  typename TestFixture::shared_filter shared(200, 1e-4, hash);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     std::thread([&] { shared.insert(keys[i]); }).join();
 
@@ -272,7 +280,8 @@ TYPED_TEST(ConcurrentFilter, ShowsWhatJoinedThreadsInserted) {
 TYPED_TEST(ConcurrentFilter, NeverMissesAKnownKeyWhileOthersAreInserted) {
   constexpr std::size_t known = 1000, n = 9000;
   const numbered_keys<typename TypeParam::key> keys(n);
-  typename TestFixture::shared_filter shared(n, 0.01);
+  const auto hash = seeded<typename TypeParam::hash>();
+  typename TestFixture::shared_filter shared(n, 0.01, hash);
   shared.insert(keys.all().first(known));
   std::atomic<unsigned> writers{2};
   std::atomic<std::uint64_t> missed{0};

@@ -299,6 +299,14 @@ std::vector<golden> golden_files() {
   const auto scheme = [](const char* name, std::uint64_t bits) {
     return params{.scheme = name, .geometry = {bits, 7}, .capacity = 150, .target_rate = 0.01};
   };
+  const auto keyed = [](const char* name, key_kind keys, geometry g) {
+    return complete({.layout = name,
+                     .keys = keys,
+                     .geometry = g,
+                     .capacity = 150,
+                     .target_rate = 0.01,
+                     .secret = secret_key{0x0706050403020100, 0x0F0E0D0C0B0A0908}});
+  };
   const geometry blocks{2048, 8};
   return {
       {"split_block-bytes-xxh3", layout("split_block", "xxh3", key_kind::bytes, blocks)},
@@ -321,6 +329,8 @@ std::vector<golden> golden_files() {
       {"classic-u64-mix", layout("classic", "mix", key_kind::u64le, {1447, 7})},
       {"classic-u64-xxh3", layout("classic", "xxh3", key_kind::u64le, {1447, 20}, 3)},
       {"classic-u64-murmur3", layout("classic", "murmur3", key_kind::u64le, {1447, 1})},
+      {"split_block-bytes-siphash", keyed("split_block", key_kind::bytes, blocks)},
+      {"classic-u64-siphash", keyed("classic", key_kind::u64le, {1447, 7})},
       {"guava", scheme("guava", 1472)},
       {"pharo", scheme("pharo", 1438)},
       {"python", scheme("python", 1447)},
@@ -383,8 +393,9 @@ TEST_P(GoldenFile, IsSavedByteForByte) {
 }
 
 TEST_P(GoldenFile, OpensAndAnswers) {
-  const any_filter opened = any_filter::open(golden_path(GetParam()), access::read_only, check::payload);
-  const any_filter loaded = any_filter::load(golden_path(GetParam()));
+  const auto& secret = GetParam().parameters.secret;
+  const any_filter opened = any_filter::open(golden_path(GetParam()), access::read_only, check::payload, {}, secret);
+  const any_filter loaded = any_filter::load(golden_path(GetParam()), secret);
 
   EXPECT_EQ(opened.parameters(), GetParam().parameters);
   EXPECT_EQ(opened.opened_from()->metadata, GetParam().metadata);
@@ -653,7 +664,9 @@ TEST(ForeignFile, WithAHeaderThatLiesUnderARightChecksumIsRefused) {
       {"other metadata", number(168, std::uint64_t{1})},
       {"another length", number(176, std::uint64_t{4096})},
       {"a length of 2^64 - 1", number(176, most)},
-      {"bytes in the reserved part", [](bytes& h) { h[184] = 1; }},
+      {"a check value without a secret", [](bytes& h) { h[184] = 1; }},
+      {"a keyed hash without a check value", name(80, "siphash")},
+      {"bytes in the reserved part", [](bytes& h) { h[192] = 1; }},
       {"bytes between the slots", [](bytes& h) { h[600] = 1; }},
       {"bytes at the end", [](bytes& h) { h[4095] = 1; }},
       {"a hash for integers with bytes", name(80, "mix")},
@@ -905,6 +918,48 @@ TEST(KilledWriter, LosesNoKeyAndTheCountIsEstimated) {
   EXPECT_NEAR(static_cast<double>(clean.size()), 500, 15);
 }
 
+// The estimate is one of distinct keys, and of these a tenth of the last ones was not counted as new: the rate is right if
+// that is taken off once, neither never nor twice.
+TEST(KilledWriter, AtTenPercentOfErrorsLeavesTheRateThatTheKeysHave) {
+  const scratch_folder folder;
+  constexpr std::uint64_t n = 100'000;
+  for (const char* layout : {"split_block", "line", "line_free", "page", "classic"}) {
+    const params p = complete({.layout = layout, .keys = key_kind::u64le, .capacity = n, .target_rate = 0.1});
+    any_filter(p).save(folder / "f");
+    const pid_t child = start_child([&] {
+      any_filter writer = any_filter::open(folder / "f", access::read_write);
+      for (std::uint64_t key = 0; key < n; ++key) writer.insert(key);
+      ::kill(::getpid(), SIGKILL);
+      return 0;
+    });
+    ASSERT_EQ(wait_for(child), 128 + SIGKILL);
+    const double exact = false_positive_rate(p, n);
+
+    const any_filter loaded = any_filter::load(folder / "f");
+    any_filter mended = any_filter::open(folder / "f", access::read_write);
+    const double mended_rate = mended.false_positive_rate();
+    mended.close();
+    const any_filter reopened = any_filter::open(folder / "f");
+
+    EXPECT_NEAR(loaded.false_positive_rate(), exact, 0.02 * exact) << layout;
+    EXPECT_NEAR(mended_rate, exact, 0.02 * exact) << layout;
+    EXPECT_NEAR(reopened.false_positive_rate(), exact, 0.02 * exact) << layout;
+    EXPECT_TRUE(loaded.count_is_estimate() && reopened.count_is_estimate()) << layout;
+  }
+}
+
+TEST(KilledWriter, LeavesTheSameEstimateToAFilterOfKnownType) {
+  const scratch_folder folder;
+  any_filter(sample_params).save(folder / "f");
+  add_and_be_killed(folder / "f");
+  using known = filter<std::string_view, classic>;
+
+  const known loaded = known::load(folder / "f");
+
+  EXPECT_TRUE(loaded.count_is_estimate());
+  EXPECT_EQ(loaded.size(), any_filter::load(folder / "f").size());
+}
+
 TEST(KilledWriter, OfANewFileLeavesItUsable) {
   const scratch_folder folder;
   const message added;
@@ -1021,6 +1076,71 @@ TEST(CleanClose, WritesItsStateIntoTheOtherSlotEachTime) {
     for (const std::size_t at : slot_offsets) sequences.push_back(get<std::uint64_t>(file, at));
     EXPECT_THAT(sequences, testing::UnorderedElementsAre(2 * session, 2 * session + 1));
   }
+}
+
+TEST(Count, IsAnEstimateFromAMergeUntilItIsCleared) {
+  const scratch_folder folder;
+  any_filter merged = sample_filter();
+  EXPECT_FALSE(merged.count_is_estimate());
+  merged.merge(sample_filter());
+  merged.save(folder / "f");
+  filter<std::string_view, classic> known = filter<std::string_view, classic>::load(folder / "f");
+
+  EXPECT_TRUE(merged.count_is_estimate() && known.count_is_estimate());
+  EXPECT_TRUE(inspect(folder / "f").info.count_is_estimate);
+  EXPECT_EQ(get<std::uint32_t>(read_file(folder / "f"), 512 + 20), 1u);
+  known.clear();
+  merged.clear();
+  EXPECT_FALSE(merged.count_is_estimate() || known.count_is_estimate());
+  EXPECT_EQ(merged.size(), 0u);
+}
+
+TEST(Count, StaysAnEstimateInTheFileWhoeverOpensIt) {
+  const scratch_folder folder;
+  any_filter merged = sample_filter();
+  merged.merge(sample_filter());
+  merged.save(folder / "f");
+
+  any_filter writer = any_filter::open(folder / "f", access::read_write);
+  const bool while_open = inspect(folder / "f").info.count_is_estimate;
+  writer.insert("one more");
+  writer.close();
+
+  EXPECT_TRUE(while_open);
+  EXPECT_TRUE(any_filter::open(folder / "f").count_is_estimate());
+  any_filter cleared = any_filter::open(folder / "f", access::read_write);
+  cleared.clear();
+  cleared.close();
+  EXPECT_FALSE(any_filter::open(folder / "f").count_is_estimate());
+}
+
+TEST(Count, OfANewFileIsCounted) {
+  const scratch_folder folder;
+  any_filter writer = any_filter::create(folder / "f", sample_params);
+  writer.insert("key");
+  writer.close();
+
+  EXPECT_FALSE(any_filter::open(folder / "f").count_is_estimate());
+  EXPECT_FALSE(any_filter::load(folder / "f").count_is_estimate());
+}
+
+TEST(Count, OfAKindThatNobodyKnowsIsADamagedSlot) {
+  const scratch_folder folder;
+  save_sample(folder / "f");
+  const auto with_count = [&](std::uint32_t count) {
+    bytes file = read_file(folder / "f");
+    for (const std::size_t slot : slot_offsets) {
+      put(file, slot + 20, count);
+      put(file, slot + 56, format::checksum(std::span(file).subspan(slot, 56)));
+    }
+    write_file(folder / "g", file);
+    return code_of([&] { any_filter::open(folder / "g"); });
+  };
+
+  EXPECT_EQ(with_count(0), std::nullopt);
+  EXPECT_EQ(with_count(1), std::nullopt);
+  EXPECT_EQ(with_count(2), errc::damaged);
+  EXPECT_EQ(with_count(0x100), errc::damaged);
 }
 
 TEST(File, OpenedForReadingRefusesToBeChanged) {

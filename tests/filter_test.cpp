@@ -68,6 +68,7 @@ std::vector<std::uint64_t> answers_of(const Filter& f, std::span<const typename 
 
 using bloomery_tests::combination_names;
 using bloomery_tests::combinations;
+using bloomery_tests::seeded;
 
 template <class C>
 class EveryFilter : public testing::Test {
@@ -76,12 +77,12 @@ class EveryFilter : public testing::Test {
   using mapped_filter = filter<typename C::key, typename C::layout, typename C::hash, mapped_storage>;
 
   static params description(std::uint64_t seed = 0) {
-    return complete({.layout = std::string(C::layout::name),
-                     .hash = std::string(C::hash::name),
-                     .keys = std::is_same_v<typename C::key, std::uint64_t> ? key_kind::u64le : key_kind::bytes,
-                     .seed = seed,
-                     .capacity = 1000,
-                     .target_rate = 0.005});
+    return complete(seeded({.layout = std::string(C::layout::name),
+                            .hash = std::string(C::hash::name),
+                            .keys = std::is_same_v<typename C::key, std::uint64_t> ? key_kind::u64le : key_kind::bytes,
+                            .capacity = 1000,
+                            .target_rate = 0.005},
+                           seed));
   }
 };
 TYPED_TEST_SUITE(EveryFilter, combinations, combination_names);
@@ -93,7 +94,7 @@ TYPED_TEST(EveryFilter, HasTheSameBytesAsTemplateAnyAndFile) {
   const auto keys = keys_of_kind<Key>();
   const scratch_folder folder;
   for (const std::uint64_t seed : {0u, 42u}) {
-    const typename TypeParam::hash hash{seed};
+    const auto hash = seeded<typename TypeParam::hash>(seed);
     const params p = TestFixture::description(seed);
 
     typename TestFixture::heap_filter fixed(1000, 0.005, hash);
@@ -127,16 +128,18 @@ TYPED_TEST(EveryFilter, HasTheSameBytesAsTemplateAnyAndFile) {
     EXPECT_EQ(
         copy_of(TestFixture::mapped_filter::open(folder / "any", access::read_only, check::payload, hash).bytes()),
         expected);
-    EXPECT_EQ(copy_of(any_filter::open(folder / "saved").bytes()), expected);
-    EXPECT_EQ(copy_of(any_filter::load(folder / "saved").bytes()), expected);
-    EXPECT_EQ(any_filter::load(folder / "saved").parameters(), p);
+    EXPECT_EQ(copy_of(any_filter::open(folder / "saved", access::read_only, check::header, {}, p.secret).bytes()),
+              expected);
+    EXPECT_EQ(copy_of(any_filter::load(folder / "saved", p.secret).bytes()), expected);
+    EXPECT_EQ(any_filter::load(folder / "saved", p.secret).parameters(), p);
   }
 }
 
 TYPED_TEST(EveryFilter, TellsNewKeysInBatchesAsOneByOne) {
   using Key = typename TypeParam::key;
   const auto keys = keys_of_kind<Key>();
-  typename TestFixture::heap_filter single(1000, 0.005), batch(1000, 0.005);
+  const auto hash = seeded<typename TypeParam::hash>();
+  typename TestFixture::heap_filter single(1000, 0.005, hash), batch(1000, 0.005, hash);
   any_filter any_single(TestFixture::description()), any_batch(TestFixture::description());
   std::vector<std::uint8_t> expected, from_any, from_batch(keys.size(), 7), from_any_batch(keys.size(), 7);
 
@@ -161,7 +164,7 @@ TYPED_TEST(EveryFilter, TellsNewKeysInBatchesAsOneByOne) {
 TYPED_TEST(EveryFilter, AnswersInBatchesAsOneByOne) {
   using Key = typename TypeParam::key;
   const auto keys = keys_of_kind<Key>();
-  typename TestFixture::heap_filter seen(300, 0.05);
+  typename TestFixture::heap_filter seen(300, 0.05, seeded<typename TypeParam::hash>());
   any_filter any(seen.parameters());
   const auto some = std::span<const Key>(keys).first(400);  // above capacity: some answers are wrong, the same ones
   seen.insert(some);
@@ -197,7 +200,7 @@ TYPED_TEST(EveryFilter, TakesHashesInsteadOfKeys) {
   EXPECT_EQ(new_by_hash, new_by_key);
   EXPECT_EQ(found_by_hash, found);
   EXPECT_EQ(by_hash.size(), by_key.size());
-  EXPECT_EQ(hashes[0], typename TypeParam::hash{}(keys[0]));
+  EXPECT_EQ(hashes[0], seeded<typename TypeParam::hash>()(keys[0]));
 }
 
 TYPED_TEST(EveryFilter, DependsOnItsSeed) {

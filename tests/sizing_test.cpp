@@ -189,5 +189,27 @@ TEST(ExpectedLosses, OfNoKeysAreNone) {
   EXPECT_EQ(expected_losses(0, [](std::uint64_t) { return 0.5; }), 0);
 }
 
+// ---- certainly_new_keys ---------------------------------------------------------------------------------------------
+
+TEST(CertainlyNewKeys, AreThoseThatDistinctKeysStartsFrom) {
+  for (const double p : {0.5, 0.1, 0.01, 1e-6}) {
+    const geometry g = classic::geometry_for(50'000, p);
+    const auto rate = [&](std::uint64_t n) { return classic::false_positive_rate(g, n); };
+    for (const double distinct : {0.0, 1.0, 2.0, 100.0, 25'000.0, 50'000.0, 75'000.0}) {
+      const std::uint64_t counted = certainly_new_keys(distinct, rate);
+
+      EXPECT_LE(static_cast<double>(counted), distinct);
+      EXPECT_NEAR(static_cast<double>(distinct_keys(counted, rate)), distinct, 1 + 0.002 * distinct) << p;
+    }
+  }
+}
+
+TEST(CertainlyNewKeys, OfAFullFilterAreAsManyAsItsBitsAllow) {
+  const auto rate = [](std::uint64_t n) { return classic::false_positive_rate({1000, 7}, n); };
+
+  EXPECT_LT(certainly_new_keys(INFINITY, rate), 1000u);
+  EXPECT_EQ(certainly_new_keys(1e30, rate), certainly_new_keys(0x1p62, rate));
+}
+
 }  // namespace
 }  // namespace bloomery

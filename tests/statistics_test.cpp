@@ -134,6 +134,7 @@ void expect_within(double measured, double queries, double rate, double relative
 
 using bloomery_tests::combination;
 using bloomery_tests::combination_names;
+using bloomery_tests::seeded;
 
 // A layout with each kind of key and each hash for it.
 template <class... Layouts>
@@ -150,7 +151,11 @@ template <class First, class... Rest>
 struct with_all_hashes<First, Rest...> {
   using types = decltype(joined(typename with_all_hashes<First>::types{}, typename with_all_hashes<Rest...>::types{}));
 };
-using all_combinations = with_all_hashes<split_block, line, line_free, page, classic>::types;
+// The keyed hash, which costs the most time, meets two layouts.
+using keyed_combinations =
+    testing::Types<combination<std::string_view, split_block, siphash>, combination<std::uint64_t, classic, siphash>>;
+using all_combinations =
+    decltype(joined(with_all_hashes<split_block, line, line_free, page, classic>::types{}, keyed_combinations{}));
 
 template <class C>
 class StatisticOfFilter : public testing::Test {};
@@ -163,7 +168,7 @@ TYPED_TEST(StatisticOfFilter, NeverMissesAKeyAndErrsAsOftenAsTheFormulaSays) {
   constexpr std::uint64_t queries = 500'000;
   for (const pattern kind : all_patterns) {
     SCOPED_TRACE(pattern_names[static_cast<int>(kind)]);
-    filter<Key, Layout, typename TypeParam::hash> seen(n, 0.01);
+    filter<Key, Layout, typename TypeParam::hash> seen(n, 0.01, seeded<typename TypeParam::hash>());
     const keys_of<Key> keys(kind, 0, n);
     const keys_of<Key> asked(kind, n / 2, queries + n / 2);  // the second half of the keys, and absent ones
     const std::unordered_set<Key> truth(keys.views().begin(), keys.views().end());
@@ -197,7 +202,7 @@ TYPED_TEST(StatisticOfFilter, TakesForSeenOnlyWhatWasSeenAndTheExpectedFew) {
   using Layout = typename TypeParam::layout;
   constexpr std::uint64_t n = 100'000;
   const keys_of<Key> keys(pattern::sequential, 0, n);
-  filter<Key, Layout, typename TypeParam::hash> seen(n, 0.02);
+  filter<Key, Layout, typename TypeParam::hash> seen(n, 0.02, seeded<typename TypeParam::hash>());
   std::unordered_set<Key> truth;
   std::uint64_t lost = 0;
   double expected = 0;
@@ -255,7 +260,7 @@ small_filters measure_small_filters(const geometry& g, std::uint64_t n, std::uin
   std::vector<std::uint64_t> answers((queries + 63) / 64);
   std::uint64_t wrong = 0;
   for (std::uint64_t seed = 0; seed < filters; ++seed) {
-    filter<Key, Layout, Hash> seen(g, n, Hash{seed});
+    filter<Key, Layout, Hash> seen(g, n, seeded<Hash>(seed));
     seen.insert(keys.views().first(n));
     seen.may_contain(keys.views().subspan(n), answers);
     for (const std::uint64_t word : answers) wrong += static_cast<std::uint64_t>(std::popcount(word));
@@ -274,6 +279,8 @@ TEST(StatisticOfSmallClassicFilters, IsThatOfIndependentProbes) {
   expect_independent(measure_small_filters<std::uint64_t, classic, xxh3>(g, 51, 300, pattern::random), "xxh3, u64");
   expect_independent(measure_small_filters<std::string_view, classic, xxh3>(g, 51, 300, pattern::texts), "xxh3");
   expect_independent(measure_small_filters<std::string_view, classic, murmur3>(g, 51, 300, pattern::texts), "murmur3");
+  expect_independent(measure_small_filters<std::uint64_t, classic, siphash>(g, 51, 300, pattern::sequential),
+                     "siphash");
 }
 
 TEST(StatisticOfSmallClassicFilters, WouldNoticeDoubleHashing) {
@@ -498,7 +505,7 @@ template <class Layout, class Hash>
 void expect_the_rate_of(std::span<const std::uint64_t> keys) {
   SCOPED_TRACE(testing::Message() << Layout::name << ", " << Hash::name);
   constexpr std::uint64_t n = 100'000;
-  filter<std::uint64_t, Layout, Hash> seen(n, 0.01);
+  filter<std::uint64_t, Layout, Hash> seen(n, 0.01, seeded<Hash>());
   const std::span<const std::uint64_t> absent = keys.subspan(n);
   std::vector<std::uint64_t> answers((absent.size() + 63) / 64);
 
@@ -525,6 +532,7 @@ TEST(StatisticOfSparseIntegers, IsThatOfAllOthers) {
   with_layouts(mix{});
   with_layouts(xxh3{});
   with_layouts(murmur3{});
+  expect_the_rate_of<line, siphash>(keys);
 }
 
 // Pairs of equal values among n random ones of 2^32: n (n-1) / 2^33, as in the birthday paradox; a Poisson variable.
@@ -533,7 +541,7 @@ void expect_the_collisions_of_chance(const Keys& keys) {
   std::vector<std::uint64_t> los;
   std::vector<std::uint32_t> words[4];
   for (const auto& key : keys.views()) {
-    const key_hash hash = Hash{}(key);
+    const key_hash hash = seeded<Hash>()(key);
     los.push_back(hash.lo);
     words[0].push_back(static_cast<std::uint32_t>(hash.lo));
     words[1].push_back(static_cast<std::uint32_t>(hash.lo >> 32));
@@ -567,6 +575,8 @@ TEST(StatisticOfHashes, IsThatOfChanceInEachOfFourWords) {
     expect_the_collisions_of_chance<murmur3>(integers);
     expect_the_collisions_of_chance<xxh3>(texts);
     expect_the_collisions_of_chance<murmur3>(texts);
+    expect_the_collisions_of_chance<siphash>(integers);
+    expect_the_collisions_of_chance<siphash>(texts);
   }
 }
 

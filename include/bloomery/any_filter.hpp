@@ -7,9 +7,11 @@
 #include <bloomery/key_hash.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
+#include <bloomery/secret.hpp>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,15 +35,25 @@ class any_filter {
 
   /// A filter file in place; see mapped_storage::open. After an unclean end, size() is estimated from the bits for
   /// read_write, and out of date for read_only.
-  /// @throws error  as mapped_storage::open; incompatible: a layout, scheme or hash that this library does not have
+  ///
+  /// @param secret  the key of a filter that is keyed with one, and nothing for all others
+  /// @throws error  as mapped_storage::open; incompatible: a layout, scheme or hash that this library does not have, or
+  ///                the secret is missing, another one, or not asked for
+  ///
+  /// Example:
+  ///     const secret_key key = random_secret();
+  ///     any_filter keyed(complete({.capacity = 1000, .target_rate = 0.01, .secret = key}));
+  ///     keyed.insert("Madrid");
+  ///     keyed.save("keyed.bloom");
+  ///     assert(any_filter::open("keyed.bloom", access::read_only, check::header, {}, key).may_contain("Madrid"));
   static any_filter open(const std::string& path, access mode = access::read_only, check what = check::header,
-                         const mapped_storage::on_wait& waiting = {});
+                         const mapped_storage::on_wait& waiting = {}, const std::optional<secret_key>& secret = {});
 
   /// A new empty filter file, mapped for writing; see mapped_storage::create.
   static any_filter create(const std::string& path, params p, const std::string& metadata = {}, creation how = {});
 
   /// A filter file read into the heap, every page checked. @throws error as open(); damaged
-  static any_filter load(const std::string& path);
+  static any_filter load(const std::string& path, const std::optional<secret_key>& secret = {});
 
   any_filter(any_filter&&) noexcept;
   any_filter& operator=(any_filter&&) noexcept;
@@ -102,13 +114,15 @@ class any_filter {
   std::uint64_t bit_size() const noexcept;   ///< bits
   std::uint64_t byte_size() const noexcept;  ///< bytes
   std::uint64_t size() const noexcept;       ///< keys that were certainly new when they came
+  bool count_is_estimate() const noexcept;   ///< size() was once estimated from the bits: merge(), a killed writer
   double fill_ratio() const noexcept;        ///< share of bits set; reads all bits
   double approximate_size() const noexcept;  ///< distinct keys, estimated from the bits; reads all bits
 
   double false_positive_rate(std::uint64_t keys) const;  ///< once `keys` distinct keys are in
   double false_positive_rate() const;  ///< now, at the distinct keys that leave size() new ones: distinct_keys()
 
-  /// What the header said when the filter was opened or loaded; null for one that was made in memory.
+  /// What the header said when the filter was opened or loaded, so without a secret; null for one that was made in
+  /// memory.
   const file_info* opened_from() const noexcept;
 
  private:
@@ -118,5 +132,13 @@ class any_filter {
   std::uint64_t insert_all_of(std::span<const Key> keys, unsigned threads);
   std::unique_ptr<body> body_;
 };
+
+/// Refuses what any_filter cannot make a filter of, whatever its secret: for who looks at a file's bits and asks for no
+/// key, which takes no secret. A hook for mapped_storage::open.
+/// @throws error  incompatible: a layout, scheme or hash that this library does not have; damaged: a contradiction
+///
+/// Example:
+///     check_known(complete({.capacity = 1000, .target_rate = 0.01}), "some.bloom");
+void check_known(const params& p, const std::string& path);
 
 }  // namespace bloomery

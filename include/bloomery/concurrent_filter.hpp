@@ -113,6 +113,7 @@ class concurrent_filter {
       : params_(std::move(other.params_)),
         hash_(other.hash_),
         new_keys_(other.size()),
+        count_is_estimate_(other.count_is_estimate()),
         storage_(resized(std::move(other.storage_), whole_words(params_.geometry.bits))) {}
 
   concurrent_filter(const concurrent_filter&) = delete;
@@ -167,6 +168,7 @@ class concurrent_filter {
       std::memcpy(copy.data() + first, &word, std::min<std::uint64_t>(sizeof word, copy.size() - first));
     }
     copy.inserted() = size();
+    copy.count_is_estimate() = count_is_estimate_;
     return plain_filter(params_, std::move(copy), hash_);
   }
 
@@ -182,6 +184,7 @@ class concurrent_filter {
     const std::uint64_t counted = size();
     heap_storage bytes = resized(std::move(storage_), bytes_for(params_.geometry.bits));
     bytes.inserted() = counted;
+    bytes.count_is_estimate() = count_is_estimate_;
     return plain_filter(std::move(params_), std::move(bytes), hash_);
   }
 
@@ -194,6 +197,9 @@ class concurrent_filter {
   /// Inserts that returned true. A key that several threads inserted at once may be counted several times; keys that
   /// came as false positives are not counted.
   std::uint64_t size() const noexcept { return new_keys_.sum(); }
+
+  /// Whether size() goes on from an estimate: that of the filter which this one took over.
+  bool count_is_estimate() const noexcept { return count_is_estimate_; }
 
   /// Share of bits set, 0 to 1. Reads all bits.
   double fill_ratio() const noexcept { return static_cast<double>(ones()) / static_cast<double>(bit_size()); }
@@ -313,6 +319,7 @@ class concurrent_filter {
   params params_;
   Hash hash_;
   sharded_counter new_keys_;
+  bool count_is_estimate_ = false;
   heap_storage storage_;
 };
 

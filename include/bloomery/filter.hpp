@@ -24,7 +24,6 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,7 +38,7 @@ namespace bloomery {
 ///
 /// @tparam Key      std::string_view (any bytes) or std::uint64_t
 /// @tparam Layout   split_block or line (quickest), line_free, page, classic (least memory), or a type of your own
-/// @tparam Hash     xxh3, mix, murmur3, or a type of your own: hash_of<Hash, Key>
+/// @tparam Hash     xxh3, mix, murmur3, siphash (for keys that others may choose), or your own: hash_of<Hash, Key>
 /// @tparam Storage  heap_storage, span_storage or mapped_storage
 ///
 /// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
@@ -104,7 +103,7 @@ class filter {
 
   /// Writes the filter as a file, whole or not at all. @throws error as save_file
   void save(const std::string& path, const std::string& metadata = {}) const {
-    save_file(path, params_, bytes(), size(), metadata);
+    save_file(path, params_, bytes(), size(), metadata, count_is_estimate());
   }
 
   /// Adds a key. True: it is certainly new. False: it, or keys that share its cells, came before.
@@ -192,6 +191,7 @@ class filter {
     assert(writable());
     std::fill_n(storage_.data(), storage_.size(), std::uint8_t{0});
     storage_.inserted() = 0;
+    storage_.count_is_estimate() = false;
     changed_everywhere();
   }
 
@@ -206,6 +206,9 @@ class filter {
   /// capacity(), most of them far beyond.
   std::uint64_t size() const noexcept { return storage_.inserted(); }
 
+  /// Whether size() was estimated from the bits at some time: after merge(), or after a writer of its file was killed.
+  bool count_is_estimate() const noexcept { return storage_.count_is_estimate(); }
+
   /// Share of bits set, 0 to 1. Reads all bits.
   double fill_ratio() const noexcept { return static_cast<double>(ones()) / static_cast<double>(bit_size()); }
 
@@ -217,6 +220,7 @@ class filter {
 
   /// The rate now: at the number of distinct keys that leaves size() certainly new ones. See distinct_keys().
   double false_positive_rate() const {
+    if (has_slow_rates()) return false_positive_rate(size());
     const auto rate = [this](std::uint64_t keys) { return false_positive_rate(keys); };
     return rate(distinct_keys(size(), rate));
   }
@@ -296,11 +300,16 @@ class filter {
     if constexpr (Storage::tracks_changes) storage_.changed_all();
   }
 
-  void estimate_count() noexcept {
+  // Rates of very many probes take a second each: what needs many of them does without.
+  bool has_slow_rates() const noexcept { return params_.geometry.probes > classic::most_chosen_probes; }
+
+  void estimate_count() {
     // With all bits set there are at least as many keys as leave one clear.
     const std::uint64_t zeros = std::max<std::uint64_t>(bit_size() - ones(), 1);
-    const auto estimate = static_cast<std::uint64_t>(std::llround(Layout::keys_from_zeros(params_.geometry, zeros)));
-    storage_.inserted() = std::max(storage_.inserted(), estimate);
+    const double keys = Layout::keys_from_zeros(params_.geometry, zeros);
+    const auto rate = [this](std::uint64_t n) { return has_slow_rates() ? 0 : false_positive_rate(n); };
+    storage_.inserted() = std::max(storage_.inserted(), certainly_new_keys(keys, rate));
+    storage_.count_is_estimate() = true;
   }
 
   params params_;

@@ -35,6 +35,10 @@ struct filter_kind {
     } else if constexpr (requires { hash.seed; }) {
       p.seed = hash.seed;
     }
+    if constexpr (std::same_as<Hash, siphash>) {
+      p.secret = hash.key;
+      p.key_check = key_check(hash.key);
+    }
     if constexpr (requires { Hash::most_seed; }) {
       if (p.seed > Hash::most_seed) {
         throw error(errc::invalid_argument, {"seed of " + p.hash, "seed", "at most " + std::to_string(Hash::most_seed),

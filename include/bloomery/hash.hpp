@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bloomery/key_hash.hpp>
+#include <bloomery/secret.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -102,6 +103,32 @@ struct murmur3 {
 
   key_hash operator()(std::string_view key) const noexcept;
   key_hash operator()(std::uint64_t key) const noexcept;
+};
+
+/// SipHash-1-3 with 128 bits of output: the hash for filters whose keys an adversary may choose. Without the secret,
+/// its results are as good as random [Aumasson & Bernstein 2012]; docs/security.md says what follows for a filter. lo
+/// and hi are its first and second eight bytes, little-endian. An integer key is hashed as its 8 little-endian bytes.
+///
+/// There is no default: each such hash is given its key.
+///
+/// Example:
+///     const siphash hash(random_secret());
+///     filter<std::string_view, split_block, siphash> seen(1000, 0.01, hash);
+///     assert(seen.insert("Madrid") && seen.may_contain("Madrid"));
+///     assert(siphash(secret_key{1, 2})("Madrid") != siphash(secret_key{1, 3})("Madrid"));
+struct siphash {
+  static constexpr std::string_view name = "siphash";
+  static constexpr std::uint64_t most_seed = 0;  ///< the key is its only parameter
+  secret_key key;
+
+  explicit siphash(const secret_key& secret) noexcept : key(secret) {}
+
+  key_hash operator()(std::string_view bytes) const noexcept;
+  key_hash operator()(std::uint64_t number) const noexcept;
+
+  /// The hashes of many keys, in one call.
+  void each(std::span<const std::string_view> keys, key_hash* out) const noexcept;
+  void each(std::span<const std::uint64_t> keys, key_hash* out) const noexcept;
 };
 
 /// The hash that filter<Key> uses when none is named: xxh3 for bytes, mix for integers.

@@ -1,9 +1,12 @@
-// Everything about a filter but its bits: what a file's header says, and all that any_filter needs to make one.
+// Everything about a filter but its bits: what a file's header says, and all that any_filter needs to make one. The
+// secret of a keyed filter is in no file.
 #pragma once
 
 #include <bloomery/geometry.hpp>
+#include <bloomery/secret.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace bloomery {
@@ -17,17 +20,20 @@ enum class key_kind : std::uint32_t {
 /// "bytes" or "u64".
 const char* name_of(key_kind kind) noexcept;
 
-/// The parameters of a filter. Two filters with equal layout or scheme, hash, keys, seed and geometry set the same bits
-/// for the same key, in memory, in a file and in every process.
+/// The parameters of a filter. Two filters with equal layout or scheme, hash, keys, seed, secret and geometry set the
+/// same bits for the same key, in memory, in a file and in every process.
 struct params {
   std::string layout = {};  ///< a name of layout_names(); empty if a scheme is named
   std::string scheme = {};  ///< "guava", "pharo", "python" or "perl"; empty if a layout is named
-  std::string hash = {};    ///< "xxh3", "mix", "murmur3" or the name of your own; empty with a scheme
+  std::string hash = {};    ///< "xxh3", "mix", "murmur3", "siphash" or the name of your own; empty with a scheme
   key_kind keys = key_kind::bytes;
   std::uint64_t seed = 0;            ///< of the hash; not a secret
   bloomery::geometry geometry = {};  ///< bits and probes
   std::uint64_t capacity = 0;        ///< n, the keys it was made for
   double target_rate = 0;            ///< p, promised at capacity
+
+  std::optional<secret_key> secret = {};  ///< of hash siphash; never written, so absent in what a file says
+  std::uint64_t key_check = 0;            ///< bloomery::key_check of the secret; 0: the filter has none
 
   friend bool operator==(const params&, const params&) = default;
 };
@@ -42,21 +48,25 @@ enum class preference {
 const char* name_of(preference prefer) noexcept;
 
 /// Fills in what was left empty: the layout (by the rule of choice.hpp; with a geometry classic, which takes any), the
-/// hash (xxh3 for bytes, mix for integers), the geometry (the smallest that keeps target_rate at capacity, exactly).
-/// With a geometry but no rate, target_rate becomes the exact rate at capacity. A choice takes some milliseconds, some
-/// tens of them for rates below 1e-5.
+/// hash (siphash with a secret, xxh3 for bytes, mix for integers), the key's check value, the geometry (the smallest
+/// that keeps target_rate at capacity, exactly). With a geometry but no rate, target_rate becomes the exact rate at
+/// capacity. A choice takes some milliseconds, some tens of them for rates below 1e-5.
 ///
 /// @throws error  invalid_argument: a name that no table knows, a rate or capacity out of range, integer keys for a
-///                scheme, a layout and a scheme at once; too_large: no geometry keeps the promise
+///                scheme, a layout and a scheme at once, hash siphash without a secret, or a secret with anything else;
+///                incompatible: a check value that is not the secret's; too_large: no geometry keeps the promise
 ///
 /// Example:
 ///     const params quick = complete({.capacity = 1'000'000, .target_rate = 0.01});
 ///     assert(quick.layout == "split_block" && quick.hash == "xxh3" && quick.geometry.probes == 8);
 ///     const params small = complete({.capacity = 1'000'000, .target_rate = 0.01}, preference::memory);
 ///     assert(small.layout == "page" && small.geometry.bits < quick.geometry.bits);
+///     const params keyed = complete({.capacity = 1000, .target_rate = 0.01, .secret = random_secret()});
+///     assert(keyed.hash == "siphash" && keyed.key_check == key_check(*keyed.secret));
 params complete(params wanted, preference prefer = preference::speed);
 
 /// Why filters of a and b cannot be merged or compared bit for bit: "hash: xxh3 and murmur3"; empty if they can.
+/// Secrets are compared, and named, by their check values.
 ///
 /// Example:
 ///     const params a = complete({.capacity = 1000, .target_rate = 0.01});
@@ -73,6 +83,15 @@ std::string difference(const params& a, const params& b);
 ///     assert(false_positive_rate(p, 0) == 0);
 ///     assert(false_positive_rate(p, 1000) <= 0.01);
 double false_positive_rate(const params& p, std::uint64_t keys);
+
+/// Distinct keys in a filter of these params, estimated from how many of its bits are clear. Infinity for none.
+/// @throws error invalid_argument: a layout or scheme that no table knows
+///
+/// Example:
+///     const params p = complete({.layout = "classic", .capacity = 1000, .target_rate = 0.01});
+///     assert(keys_from_zeros(p, p.geometry.bits) == 0);
+///     assert(keys_from_zeros(p, p.geometry.bits / 2) > 900);
+double keys_from_zeros(const params& p, std::uint64_t zeros);
 
 /// The names that params may have, for messages: "split_block, line, line_free, page, classic".
 std::string layout_names();

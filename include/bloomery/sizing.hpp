@@ -74,4 +74,19 @@ double expected_losses(std::uint64_t keys, const std::function<double(std::uint6
 ///     assert(keys > 999'000 && keys < 1'001'000);
 std::uint64_t distinct_keys(std::uint64_t counted, const std::function<double(std::uint64_t)>& rate);
 
+/// Keys that were certainly new when `distinct` ones went in one after another: distinct - expected_losses(distinct).
+/// It is what distinct_keys() starts from, so a count that is estimated from the bits is to be stored as this, not as
+/// it is.
+///
+/// @param distinct  distinct keys, not negative; beyond 2^62, infinity too, it is taken for 2^62
+/// @param rate      as for expected_losses
+///
+/// Example:
+///     const geometry g = classic::geometry_for(1'000'000, 0.1);
+///     const auto rate = [&](std::uint64_t n) { return classic::false_positive_rate(g, n); };
+///     const std::uint64_t counted = certainly_new_keys(1'000'000, rate);
+///     assert(counted > 970'000 && counted < 980'000);
+///     assert(std::abs(static_cast<double>(distinct_keys(counted, rate)) - 1e6) < 1000);
+std::uint64_t certainly_new_keys(double distinct, const std::function<double(std::uint64_t)>& rate);
+
 }  // namespace bloomery

@@ -1,6 +1,7 @@
 // Where a filter's bytes live: on the heap, in memory of the caller's, or in a mapped file (mapped_storage.hpp).
 //
-// A storage has bytes, the number of keys inserted so far, and wants to hear which byte a new key changed.
+// A storage has bytes, the number of keys inserted so far and whether that is an estimate, and wants to hear which byte
+// a new key changed.
 #pragma once
 
 #include <concepts>
@@ -17,6 +18,8 @@ concept storage = std::movable<S> && requires(S s, const S c, std::uint64_t byte
   { c.size() } -> std::same_as<std::uint64_t>;
   { s.inserted() } -> std::same_as<std::uint64_t&>;
   { c.inserted() } -> std::convertible_to<std::uint64_t>;
+  { s.count_is_estimate() } -> std::same_as<bool&>;
+  { c.count_is_estimate() } -> std::convertible_to<bool>;
   { S::tracks_changes } -> std::convertible_to<bool>;
   s.changed(byte);
 };
@@ -40,12 +43,15 @@ class heap_storage {
   std::uint64_t size() const noexcept { return size_; }
   std::uint64_t& inserted() noexcept { return inserted_; }
   std::uint64_t inserted() const noexcept { return inserted_; }
+  bool& count_is_estimate() noexcept { return count_is_estimate_; }
+  bool count_is_estimate() const noexcept { return count_is_estimate_; }
   void changed(std::uint64_t) noexcept {}
 
  private:
   std::uint8_t* data_ = nullptr;
   std::uint64_t size_ = 0;
   std::uint64_t inserted_ = 0;
+  bool count_is_estimate_ = false;
 };
 
 /// Bytes that the caller owns and keeps alive: shared memory, an arena, a page of another system's file.
@@ -66,11 +72,14 @@ class span_storage {
   std::uint64_t size() const noexcept { return bytes_.size(); }
   std::uint64_t& inserted() noexcept { return inserted_; }
   std::uint64_t inserted() const noexcept { return inserted_; }
+  bool& count_is_estimate() noexcept { return count_is_estimate_; }
+  bool count_is_estimate() const noexcept { return count_is_estimate_; }
   void changed(std::uint64_t) noexcept {}
 
  private:
   std::span<std::uint8_t> bytes_;
   std::uint64_t inserted_ = 0;
+  bool count_is_estimate_ = false;
 };
 
 }  // namespace bloomery

@@ -1,6 +1,7 @@
 #include "file/format.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/hash.hpp>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -32,11 +33,14 @@ constexpr std::size_t at_target_rate = 152;
 constexpr std::size_t at_metadata_bytes = 160;
 constexpr std::size_t at_metadata_checksum = 168;
 constexpr std::size_t at_file_bytes = 176;
+constexpr std::size_t at_key_check = 184;
 constexpr std::size_t at_checksum = 504;
 
 constexpr std::uint32_t one_bit_cells = 1;
 constexpr std::uint32_t state_clean = 1;
 constexpr std::uint32_t state_dirty = 2;
+constexpr std::uint32_t keys_counted = 0;
+constexpr std::uint32_t keys_estimated = 1;
 
 static_assert(std::endian::native == std::endian::little, "fields are written as they lie in memory");
 
@@ -74,6 +78,7 @@ void check_writable(const params& p) {
   if (p.geometry.bits == 0) refuse("bits in the header", "1 or more");
   if (p.geometry.probes == 0 || p.geometry.probes > max_probes) refuse("probes in the header", "1 to 255");
   if (!(p.target_rate >= 0 && p.target_rate <= 1)) refuse("target rate in the header", "a probability");
+  if ((p.hash == siphash::name) != (p.key_check != 0)) refuse("check value of the secret", "one for siphash alone");
 }
 
 [[noreturn]] void damaged(const std::string& path, std::string what, std::string expected, std::string found) {
@@ -98,9 +103,11 @@ bool decode_slot(std::span<const std::uint8_t> bytes, slot& s) {
   if (get<std::uint64_t>(bytes, 56) != checksum(bytes.first(56))) return false;
   const auto state = get<std::uint32_t>(bytes, 16);
   if (state != state_clean && state != state_dirty) return false;
+  const auto count = get<std::uint32_t>(bytes, 20);
+  if (count != keys_counted && count != keys_estimated) return false;
   if (get<std::uint64_t>(bytes, 0) >= std::uint64_t{1} << 63) return false;  // the next ones must stay larger
-  s = {get<std::uint64_t>(bytes, 0), get<std::uint64_t>(bytes, 8), state == state_clean};
-  return all_zero(bytes.subspan(20, 36));
+  s = {get<std::uint64_t>(bytes, 0), get<std::uint64_t>(bytes, 8), state == state_clean, count == keys_estimated};
+  return all_zero(bytes.subspan(24, 32));
 }
 
 }  // namespace
@@ -129,6 +136,7 @@ std::array<std::uint8_t, slot_bytes> encode(const slot& s) {
   put(bytes, 0, s.sequence);
   put(bytes, 8, s.inserted);
   put(bytes, 16, s.clean ? state_clean : state_dirty);
+  put(bytes, 20, s.count_is_estimate ? keys_estimated : keys_counted);
   put(bytes, 56, checksum(std::span(bytes).first(56)));
   return bytes;
 }
@@ -156,6 +164,7 @@ page encode(const params& parameters, const slot& s, const std::string& metadata
   put(bytes, at_metadata_bytes, static_cast<std::uint64_t>(metadata.size()));
   put(bytes, at_metadata_checksum, checksum({reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()}));
   put(bytes, at_file_bytes, extents_for(parameters.geometry.bits, metadata.size()).file_bytes);
+  put(bytes, at_key_check, parameters.key_check);
   put(bytes, at_checksum, checksum(std::span(bytes).first(at_checksum)));
   const auto slot_image = encode(s);
   for (const std::size_t at : slot_at) {
@@ -195,6 +204,7 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   p.geometry = {get<std::uint64_t>(header, at_bits), get<std::uint32_t>(header, at_probes)};
   p.capacity = get<std::uint64_t>(header, at_capacity);
   p.target_rate = get<double>(header, at_target_rate);
+  p.key_check = get<std::uint64_t>(header, at_key_check);
   d.metadata_checksum = get<std::uint64_t>(header, at_metadata_checksum);
   const auto metadata_bytes = get<std::uint64_t>(header, at_metadata_bytes);
 
@@ -209,9 +219,12 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
     damaged(path, "probes", "1 to 255", std::to_string(p.geometry.probes));
   }
   if (!(p.target_rate >= 0 && p.target_rate <= 1)) damaged(path, "target rate", "a probability", "another number");
+  if ((p.hash == siphash::name) != (p.key_check != 0)) {
+    damaged(path, "check value of the secret", "one for hash siphash, else 0", p.key_check == 0 ? "0" : "another");
+  }
   if (metadata_bytes > most_metadata) damaged(path, "metadata", "at most 1 MiB", std::to_string(metadata_bytes));
   const bool rest_is_zero = all_zero(header.subspan(140, 4)) &&
-                            all_zero(header.subspan(at_file_bytes + 8, at_checksum - at_file_bytes - 8)) &&
+                            all_zero(header.subspan(at_key_check + 8, at_checksum - at_key_check - 8)) &&
                             all_zero(header.subspan(slot_at[0] + slot_bytes, slot_at[1] - slot_at[0] - slot_bytes)) &&
                             all_zero(header.subspan(slot_at[1] + slot_bytes));
   if (!rest_is_zero) damaged(path, "reserved bytes of the header", "zeros", "other bytes");
@@ -235,6 +248,7 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   d.info.slot_damaged = !valid[0] || !valid[1];
   d.info.clean = d.current.clean && !d.info.slot_damaged;
   d.info.inserted = d.current.inserted;
+  d.info.count_is_estimate = d.current.count_is_estimate;
   d.info.file_bytes = file_bytes;
   return d;
 }

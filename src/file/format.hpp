@@ -37,6 +37,7 @@ struct slot {
   std::uint64_t sequence = 0;
   std::uint64_t inserted = 0;
   bool clean = true;
+  bool count_is_estimate = false;
 };
 
 inline constexpr std::size_t slot_at[2] = {512, 1024};

@@ -173,10 +173,10 @@ struct mapped_storage::state {
   std::uint8_t* payload() const { return map.at + format::header_bytes; }
   bool writable() const { return !changed_pages.empty(); }
 
-  void mark(bool clean, std::uint64_t inserted) {
+  void mark(bool clean, std::uint64_t inserted, bool count_is_estimate) {
     format::decoded& f = head.fields;
     f.current_slot = 1 - f.current_slot;
-    f.current = {f.current.sequence + 1, inserted, clean};
+    f.current = {f.current.sequence + 1, inserted, clean, count_is_estimate};
     posix::write_at(head.file.get(), format::encode(f.current), format::slot_at[f.current_slot], path);
     posix::sync(head.file.get(), path);
   }
@@ -213,7 +213,7 @@ mapped_storage mapped_storage::open(const std::string& path, access mode, check 
     s->changed_pages.assign(s->head.fields.parts.pages / 64 + 1, 0);
     // Nobody knows which pages a writer that was killed had changed.
     if (!s->head.fields.info.clean) std::fill(s->changed_pages.begin(), s->changed_pages.end(), ~std::uint64_t{0});
-    s->mark(false, s->head.fields.current.inserted);
+    s->mark(false, s->head.fields.current.inserted, s->head.fields.current.count_is_estimate);
   }
   return mapped_storage(std::move(s));
 }
@@ -249,6 +249,7 @@ mapped_storage::mapped_storage(std::unique_ptr<state> s) noexcept
       data_(state_->payload()),
       size_(state_->head.fields.parts.payload_bytes),
       inserted_(state_->head.fields.info.inserted),
+      count_is_estimate_(state_->head.fields.info.count_is_estimate),
       changed_pages_(state_->writable() ? state_->changed_pages.data() : nullptr) {}
 
 mapped_storage::mapped_storage(mapped_storage&& other) noexcept
@@ -256,6 +257,7 @@ mapped_storage::mapped_storage(mapped_storage&& other) noexcept
       data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
       inserted_(other.inserted_),
+      count_is_estimate_(other.count_is_estimate_),
       changed_pages_(std::exchange(other.changed_pages_, nullptr)) {}
 
 mapped_storage& mapped_storage::operator=(mapped_storage&& other) noexcept {
@@ -263,6 +265,7 @@ mapped_storage& mapped_storage::operator=(mapped_storage&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   std::swap(inserted_, other.inserted_);
+  std::swap(count_is_estimate_, other.count_is_estimate_);
   std::swap(changed_pages_, other.changed_pages_);
   return *this;
 }
@@ -290,7 +293,7 @@ void mapped_storage::close() {
   s->write_checksums();
   if (::msync(s->map.at, s->map.bytes, MS_SYNC) != 0) posix::fail("sync", s->path);
   posix::sync(s->head.file.get(), s->path);
-  s->mark(true, inserted_);
+  s->mark(true, inserted_, count_is_estimate_);
 }
 
 inspection inspect(const std::string& path, check what) noexcept {
@@ -320,8 +323,8 @@ inspection inspect(const std::string& path, check what) noexcept {
 }
 
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
-               std::uint64_t inserted, const std::string& metadata) {
-  const format::page first = format::encode(parameters, {1, inserted, true}, metadata);
+               std::uint64_t inserted, const std::string& metadata, bool count_is_estimate) {
+  const format::page first = format::encode(parameters, {1, inserted, true, count_is_estimate}, metadata);
   const format::extents parts = format::extents_for(parameters.geometry.bits, metadata.size());
   if (payload.size() != parts.payload_bytes) {
     throw error(errc::invalid_argument, {"bytes of a filter", "payload", std::to_string(parts.payload_bytes) + " bytes",
@@ -353,6 +356,7 @@ loaded_file load_file(const std::string& path) {
   const format::extents& parts = head.fields.parts;
   loaded_file loaded{head.fields.info, heap_storage(parts.payload_bytes)};
   loaded.bytes.inserted() = head.fields.info.inserted;
+  loaded.bytes.count_is_estimate() = head.fields.info.count_is_estimate;
   const std::span payload(loaded.bytes.data(), parts.payload_bytes);
   ::posix_fadvise(head.file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   if (posix::read_at(head.file.get(), payload, format::header_bytes, path) != payload.size()) {

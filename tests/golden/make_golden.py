@@ -7,7 +7,7 @@
 tests/file_test.cpp makes the same filters with bloomery and compares them byte for byte. These files must never change
 within a version of the format: who must change one makes a new version.
 
-Everything is spelled out here in plain Python, also XXH3 and MurmurHash3, after their specifications.
+Everything is spelled out here in plain Python, also XXH3, MurmurHash3 and SipHash, after their specifications.
 """
 import hashlib
 import pathlib
@@ -190,7 +190,37 @@ def mix(data, seed):
     return low, mix64(low + 0x9E3779B97F4A7C15 & M64)
 
 
-HASHES = {'xxh3': xxh3_128, 'murmur3': murmur3_128, 'mix': mix}
+def siphash_128(data, key, c, d):
+    def rounds(v, count):
+        for _ in range(count):
+            v[0] = v[0] + v[1] & M64
+            v[2] = v[2] + v[3] & M64
+            v[1] = rotl(v[1], 13, 64) ^ v[0]
+            v[3] = rotl(v[3], 16, 64) ^ v[2]
+            v[0] = rotl(v[0], 32, 64)
+            v[2] = v[2] + v[1] & M64
+            v[0] = v[0] + v[3] & M64
+            v[1] = rotl(v[1], 17, 64) ^ v[2]
+            v[3] = rotl(v[3], 21, 64) ^ v[0]
+            v[2] = rotl(v[2], 32, 64)
+
+    k0, k1 = u64(key), u64(key, 8)
+    v = [k0 ^ u64(b'uespemos'), k1 ^ u64(b'modnarod') ^ 0xEE, k0 ^ u64(b'arenegyl'), k1 ^ u64(b'setybdet')]
+    padded = data + bytes(7 - len(data) % 8) + bytes([len(data) % 256])
+    for at in range(0, len(padded), 8):
+        v[3] ^= u64(padded, at)
+        rounds(v, c)
+        v[0] ^= u64(padded, at)
+    v[2] ^= 0xEE
+    rounds(v, d)
+    low = v[0] ^ v[1] ^ v[2] ^ v[3]
+    v[1] ^= 0xDD
+    rounds(v, d)
+    return low, v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+HASHES = {'xxh3': xxh3_128, 'murmur3': murmur3_128, 'mix': mix,
+          'siphash': lambda data, key: siphash_128(data, key, 1, 3)}
 
 # ---- from a key to bits; bit x is byte x >> 3, mask 1 << (x & 7) -----------------------------------------------------
 
@@ -282,14 +312,14 @@ CAPACITY = 150
 TARGET_RATE = 0.01
 
 
-def filter_file(layout='', scheme='', hash='', integers=False, seed=0, bits=0, probes=0, metadata=b''):
+def filter_file(layout='', scheme='', hash='', integers=False, seed=0, secret=None, bits=0, probes=0, metadata=b''):
     payload = bytearray((bits + 7) // 8)
     inserted = 0
     for key in integer_keys() if integers else text_keys():
         if scheme:
             cells = SCHEMES[scheme](key, bits, probes)
         else:
-            low, high = HASHES[hash](key, seed)
+            low, high = HASHES[hash](key, secret or seed)
             cells = LAYOUTS[layout](low, high, bits, probes)
         inserted += any(payload[x >> 3] >> (x & 7) & 1 == 0 for x in cells)
         for x in cells:
@@ -309,6 +339,8 @@ def filter_file(layout='', scheme='', hash='', integers=False, seed=0, bits=0, p
     struct.pack_into('<Qd', header, 144, CAPACITY, TARGET_RATE)
     struct.pack_into('<QQ', header, 160, len(metadata), xxh3_64(metadata))
     struct.pack_into('<Q', header, 176, PAGE + len(payload) + len(checksums) + len(metadata))
+    if secret:
+        struct.pack_into('<Q', header, 184, siphash_128(b'bloomery key check', secret, 2, 4)[0] or 1)
     struct.pack_into('<Q', header, 504, xxh3_64(bytes(header[:504])))
     slot = struct.pack('<QQI36x', 1, inserted, 1)
     slot += struct.pack('<Q', xxh3_64(slot))
@@ -338,6 +370,8 @@ FILES = {
     'classic-u64-mix': dict(layout='classic', hash='mix', integers=True, bits=1447, probes=7),
     'classic-u64-xxh3': dict(layout='classic', hash='xxh3', integers=True, bits=1447, probes=20, seed=3),
     'classic-u64-murmur3': dict(layout='classic', hash='murmur3', integers=True, bits=1447, probes=1),
+    'split_block-bytes-siphash': dict(layout='split_block', hash='siphash', secret=bytes(range(16)), bits=2048, probes=8),
+    'classic-u64-siphash': dict(layout='classic', hash='siphash', integers=True, secret=bytes(range(16)), bits=1447, probes=7),
     'guava': dict(scheme='guava', bits=1472, probes=7),
     'pharo': dict(scheme='pharo', bits=1438, probes=7),
     'python': dict(scheme='python', bits=1447, probes=7),

@@ -7,6 +7,8 @@
 #include <bloomery/layouts/line_free.hpp>
 #include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/params.hpp>
+#include <bloomery/secret.hpp>
 
 #include <gtest/gtest.h>
 
@@ -14,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace bloomery_tests {
 
@@ -23,6 +26,7 @@ using bloomery::line_free;
 using bloomery::mix;
 using bloomery::murmur3;
 using bloomery::page;
+using bloomery::siphash;
 using bloomery::split_block;
 using bloomery::xxh3;
 
@@ -33,7 +37,8 @@ struct combination {
   using hash = Hash;
 };
 
-// line, line_free and page meet one hash a kind of key: they read of it what split_block does.
+// line, line_free and page meet one hash a kind of key: they read of it what split_block does. The keyed hash meets three
+// of all.
 using combinations =
     testing::Types<combination<std::string_view, split_block, xxh3>,
                    combination<std::string_view, split_block, murmur3>, combination<std::string_view, line, xxh3>,
@@ -43,7 +48,26 @@ using combinations =
                    combination<std::uint64_t, split_block, murmur3>, combination<std::uint64_t, line, mix>,
                    combination<std::uint64_t, line_free, mix>, combination<std::uint64_t, page, mix>,
                    combination<std::uint64_t, classic, mix>, combination<std::uint64_t, classic, xxh3>,
-                   combination<std::uint64_t, classic, murmur3>>;
+                   combination<std::uint64_t, classic, murmur3>, combination<std::string_view, split_block, siphash>,
+                   combination<std::string_view, classic, siphash>, combination<std::uint64_t, line, siphash>>;
+
+/// A hash of this type: another one for each seed, which for siphash makes the key.
+template <class Hash>
+Hash seeded(std::uint64_t seed = 0) {
+  if constexpr (std::is_same_v<Hash, siphash>)
+    return siphash({seed, ~seed});
+  else
+    return Hash{seed};
+}
+
+/// Params to be completed, with what makes their hash the seeded one.
+inline bloomery::params seeded(bloomery::params p, std::uint64_t seed = 0) {
+  if (p.hash == siphash::name)
+    p.secret = seeded<siphash>(seed).key;
+  else
+    p.seed = seed;
+  return p;
+}
 
 struct combination_names {
   template <class C>
