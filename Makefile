@@ -1,17 +1,18 @@
 # The front door. Each target is a few presets of CMakePresets.json or a file of tools/; what they do is said there.
 #
-#   make demo           deduplicate and screen a real list: of this Debian's package index, or FILE=...
-#   make build          the command, at build/release/bloomery
-#   make test           everything: all tests, both compilers, sanitizers, a minute of fuzzing, AArch64 in an emulator
-#   make test-long      the same with the tests' longer forms
-#   make bench          measure, in about 15 minutes; results in build/bench/
-#   make bench-quick    the library alone, in two minutes
-#   make bench-all      everything: 100 million lines, a thousand million keys; an hour, 9 GB of disk, 16 GB of memory
-#   make bench-publish  the results into docs/performance.md
-#   make fuzz           fuzz for FUZZ_SECONDS=600
-#   make format lint    clang-format the sources; clang-tidy them
-#   make install        cmake --install, to PREFIX=/usr/local
-#   make clean          forget build/
+#   make demo             deduplicate and screen a real list: of this Debian's package index, or FILE=...
+#   make build            the command, at build/release/bloomery
+#   make test             everything: all tests, both compilers, sanitizers, a minute of fuzzing, AArch64 in an emulator
+#   make test-long        the same with the tests' longer forms
+#   make test-statistics  predicted, certified and measured rates, the longer form alone: a quarter of an hour
+#   make bench            measure, in about 15 minutes; results in build/bench/
+#   make bench-quick      the library alone, in two minutes
+#   make bench-all        everything: 100 million lines, a thousand million keys; an hour, 9 GB of disk, 16 GB of memory
+#   make bench-publish    the results into docs/performance.md
+#   make fuzz             fuzz for FUZZ_SECONDS=600
+#   make format lint      clang-format the sources; clang-tidy them
+#   make install          cmake --install, to PREFIX=/usr/local
+#   make clean            forget build/
 
 FILE ?=
 FUZZ_SECONDS ?= 600
@@ -21,7 +22,7 @@ JOBS ?= $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
 
-.PHONY: build demo test test-long bench bench-quick bench-all bench-build bench-publish fuzz format lint install clean install-dependencies
+.PHONY: build demo test test-long test-statistics bench bench-quick bench-all bench-build bench-publish fuzz format lint install clean install-dependencies
 .NOTPARALLEL:
 .DEFAULT_GOAL := build
 
@@ -43,6 +44,12 @@ test: build install-dependencies
 
 test-long: export BLOOMERY_LONG = 1
 test-long: test
+
+test-statistics: export BLOOMERY_LONG = 1
+test-statistics: install-dependencies
+	cmake --preset dev
+	cmake --build --preset dev --target three_rates
+	ctest --preset dev -L statistics --verbose
 
 bench-build:
 	tools/install-dependencies build bench

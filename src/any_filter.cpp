@@ -2,6 +2,7 @@
 
 #include <bloomery/bits.hpp>
 #include <bloomery/bulk_insert.hpp>
+#include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/scheme.hpp>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -219,9 +221,15 @@ struct any_filter::body {
   bool has_slow_rates() const { return parameters.geometry.probes > classic::most_chosen_probes; }
 
   // After a merge, or after a writer that was killed, the bits know more than the count. With all bits set there are at
-  // least as many keys as leave one clear.
+  // least as many keys as leave one clear, and one.
   void estimate_count() {
-    const double keys = keys_from_zeros(parameters, std::max<std::uint64_t>(zeros(), 1));
+    const std::uint64_t clear = zeros();
+    const double keys = keys_from_zeros(parameters, std::max<std::uint64_t>(clear, 1));
+    set_estimated_count(clear == 0 ? std::max(keys, 1.0) : keys);
+  }
+
+  // At least as many as were counted.
+  void set_estimated_count(double keys) {
     const auto rate = [this](std::uint64_t n) {
       return has_slow_rates() ? 0 : bloomery::false_positive_rate(parameters, n);
     };
@@ -429,6 +437,26 @@ std::uint64_t any_filter::insert_all_hashes(std::span<const key_hash> hashes, un
   return body_->insert_all(hashes.size(), fill, threads);
 }
 
+std::vector<std::uint64_t> any_filter::cells(std::string_view key) const {
+  body_->want(key_kind::bytes);
+  if (uses_hashes()) return cells(body_->hash_one(key));
+  std::vector<std::uint64_t> result(parameters().geometry.probes);
+  body_->scheme->positions(key, parameters().geometry, parameters().seed, result.data());
+  return result;
+}
+
+std::vector<std::uint64_t> any_filter::cells(std::uint64_t key) const {
+  body_->want(key_kind::u64le);
+  return cells(body_->hash_one(key));
+}
+
+std::vector<std::uint64_t> any_filter::cells(key_hash hash) const {
+  assert(uses_hashes());
+  std::vector<std::uint64_t> result(parameters().geometry.probes);
+  body_->layout->cells(parameters().geometry, hash, result.data());
+  return result;
+}
+
 bool any_filter::uses_hashes() const noexcept { return body_->layout != nullptr; }
 
 void any_filter::hash(std::span<const std::string_view> keys, std::span<key_hash> hashes) const {
@@ -458,9 +486,23 @@ void any_filter::merge(const any_filter& other) {
   const std::string reason = difference(parameters(), other.parameters());
   if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
   body_->want_writable();
-  for (std::uint64_t i = 0; i < body_->bytes; ++i) body_->data[i] |= other.body_->data[i];
+  unite_bits({body_->data, body_->bytes}, other.bytes());
   body_->changed_everywhere();
   body_->estimate_count();
+}
+
+void any_filter::intersect(const any_filter& other) {
+  const std::string reason = difference(parameters(), other.parameters());
+  if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be intersected", "", "", reason, ""});
+  body_->want_writable();
+  const estimate keys = estimate_overlap(parameters(), count_shared(bytes(), other.bytes())).keys_both;
+  intersect_bits({body_->data, body_->bytes}, other.bytes());
+  body_->changed_everywhere();
+  body_->inserted() = 0;
+  if (std::isfinite(keys.sigma))
+    body_->set_estimated_count(keys.value);
+  else
+    body_->estimate_count();  // together they are full, which tells nothing of what they share
 }
 
 bool any_filter::compatible_with(const any_filter& other) const {
@@ -486,6 +528,10 @@ bool any_filter::count_is_estimate() const noexcept { return *body_->count_is_es
 double any_filter::fill_ratio() const noexcept {
   return static_cast<double>(body_->ones()) / static_cast<double>(bit_size());
 }
+
+estimate any_filter::estimated_keys() const { return bloomery::estimated_keys(parameters(), body_->ones()); }
+
+double any_filter::certified_rate() const { return take_census(parameters(), bytes()).certified_rate; }
 
 double any_filter::approximate_size() const noexcept { return body_->approximate_size(); }
 

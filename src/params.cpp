@@ -110,6 +110,8 @@ std::string layout_names() { return names_of(layout_rows()); }
 std::string hash_names() { return names_of(hash_rows()); }
 std::string scheme_names() { return names_of(schemes()); }
 
+std::uint64_t block_bits_of(const params& p) { return p.scheme.empty() ? layout_of(p).block_bits : 0; }
+
 double false_positive_rate(const params& p, std::uint64_t keys) {
   return p.scheme.empty() ? layout_of(p).false_positive_rate(p.geometry, keys)
                           : scheme_of(p).false_positive_rate(p.geometry, keys);

@@ -69,6 +69,13 @@ double refined_sum(const stretch& s, double tolerance, const std::function<doubl
   return refined_sum(left, tolerance / 2, rate) + refined_sum(right, tolerance / 2, rate);
 }
 
+// One step of Newton's for n - expected_losses(n) = wanted, from an n nearby.
+double refined(double n, double wanted, const std::function<double(std::uint64_t)>& rate) {
+  const auto keys = static_cast<std::uint64_t>(n);
+  const double new_keys = static_cast<double>(keys) - expected_losses(keys, rate);
+  return static_cast<double>(keys) + (wanted - new_keys) / std::max(1 - rate(keys), 1e-6);
+}
+
 }  // namespace
 
 std::uint64_t textbook_bits(std::uint64_t capacity, double false_positive_rate) {
@@ -125,7 +132,9 @@ std::uint64_t distinct_keys(std::uint64_t counted, const std::function<double(st
     const double rate_there = rate(static_cast<std::uint64_t>(keys + step));
     const double new_share = 1 - (rate_here + rate_there) / 2;
     if (reached + step * new_share >= wanted) {
-      return static_cast<std::uint64_t>(std::llround(keys + (wanted - reached) / new_share));
+      const double found = keys + (wanted - reached) / new_share;
+      // The steps are good to 1e-4 of the keys. That is nothing beside chance but for very many of them.
+      return static_cast<std::uint64_t>(std::llround(wanted < 1e7 ? found : refined(found, wanted, rate)));
     }
     reached += step * new_share;
     keys += step;

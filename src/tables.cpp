@@ -7,6 +7,8 @@
 #include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
 
+#include "census.hpp"
+
 #include <algorithm>
 #include <limits>
 
@@ -85,7 +87,9 @@ using hashes = hash_list<xxh3, mix, murmur3, siphash>;
 template <layout L>
 constexpr layout_row row_of_layout() {
   layout_row row{L::name,     L::geometry_for, L::check,     L::false_positive_rate, L::keys_from_zeros,
-                 cells_of<L>, insert_batch<L>, has_batch<L>, hashes::single<L>,      nullptr};
+                 cells_of<L>, insert_batch<L>, has_batch<L>, hashes::single<L>,      nullptr,
+                 0,           occupancy_of<L>, census_of<L>};
+  if constexpr (requires { L::block_bits; }) row.block_bits = L::block_bits;
   if constexpr (layout_by_halves<L>) row.bulk = bulk_target_of<L>;
   return row;
 }

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <bloomery/bulk_insert.hpp>
+#include <bloomery/census.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
+
+#include "occupancy.hpp"
 
 #include <cstdint>
 #include <span>
@@ -43,6 +46,9 @@ struct layout_row {
   void (*may_contain)(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint64_t* bitmap);
   const single_key_calls* single;                               ///< one for each hash, in the order of hash_rows()
   bulk_target (*bulk)(std::uint8_t* bytes, const geometry& g);  ///< null: keys cannot be sorted by block
+  std::uint32_t block_bits;                                     ///< 0: there are no blocks
+  bloomery::occupancy (*occupancy)(const geometry& g);
+  census (*take_census)(const geometry& g, std::span<const std::uint8_t> bytes);
 };
 
 struct hash_row {

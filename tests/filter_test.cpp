@@ -442,6 +442,47 @@ TEST(Filter, OfAnotherCapacityButTheSameBitsMayBeMerged) {
   EXPECT_EQ(code_of([&] { left.merge(right); }), std::nullopt);
 }
 
+TEST(Filter, IntersectedKeepsTheKeysOfBothAndEstimatesTheirNumber) {
+  filter<std::uint64_t> left(1000, 0.001), right(1000, 0.001);
+  any_filter any_left(left.parameters()), any_right(left.parameters());
+  for (std::uint64_t key = 0; key < 900; ++key) {
+    if (key < 600) left.insert(key), any_left.insert(key);
+    if (key >= 300) right.insert(key), any_right.insert(key);
+  }
+
+  left.intersect(right);
+  any_left.intersect(any_right);
+
+  EXPECT_EQ(copy_of(left.bytes()), copy_of(any_left.bytes()));
+  for (std::uint64_t key = 300; key < 600; ++key) EXPECT_TRUE(left.may_contain(key));
+  EXPECT_NEAR(static_cast<double>(left.size()), 300, 30);
+  EXPECT_EQ(any_left.size(), left.size());
+  EXPECT_TRUE(left.count_is_estimate() && any_left.count_is_estimate());
+}
+
+// What full filters share is not known, but they are not empty.
+TEST(Filter, IntersectedWhenFullHasACountThatIsNotZero) {
+  for (const std::uint64_t bits : {1u, 8u, 64u, 100u}) {
+    filter<std::uint64_t, classic> full(geometry{bits, 3}, 10);
+    filter<std::uint64_t, classic> too(geometry{bits, 3}, 10);
+    any_filter any_full(full.parameters()), any_too(full.parameters());
+    for (std::uint64_t key = 0; key < 1000; ++key) {
+      full.insert(key), any_full.insert(key);
+      too.insert(key + 1000), any_too.insert(key + 1000);
+    }
+    ASSERT_EQ(full.fill_ratio(), 1);
+    ASSERT_EQ(any_too.fill_ratio(), 1);
+
+    full.intersect(too);
+    any_full.intersect(any_too);
+
+    EXPECT_EQ(full.fill_ratio(), 1);
+    EXPECT_GT(full.size(), 0u) << bits;
+    EXPECT_EQ(any_full.size(), full.size()) << bits;
+    EXPECT_TRUE(full.count_is_estimate() && any_full.count_is_estimate());
+  }
+}
+
 // ---- kinds that do not fit ------------------------------------------------------------------------------------------
 
 TEST(AnyFilter, RefusesKeysOfTheOtherKindAndStaysAsItIs) {

@@ -3,6 +3,7 @@
 // n keys, m bits, k probes, B blocks. Expected are n_fp = queries * rate; the variance counts the luck of the queries
 // (binomial) and the luck of the filter's fill (given with each layout below).
 #include "support/combinations.hpp"
+#include "support/rate_variance.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/bits.hpp>
@@ -27,6 +28,9 @@
 
 namespace bloomery {
 namespace {
+
+using bloomery_tests::fill_variance;
+using bloomery_tests::variance_of_rate;
 
 constexpr double sigmas = 4.5;
 
@@ -84,45 +88,6 @@ template <class Key>
 using keys_of = std::conditional_t<std::is_same_v<Key, std::uint64_t>, integer_keys, text_keys>;
 
 // ---- bounds ---------------------------------------------------------------------------------------------------------
-
-// Relative variance of one classic filter's own rate: that of its set bits [linear counting], times k^2.
-double fill_variance(const geometry& g, double n) {
-  const auto m = static_cast<double>(g.bits);
-  const double load = n * g.probes / m;
-  const double fill = 1 - std::exp(-load);
-  const double relative = (std::exp(-load) - (1 + load) * std::exp(-2 * load)) / (m * fill * fill);
-  return g.probes * g.probes * relative;
-}
-
-// The same for blocks: they have their rate each, hit(i), by the number i of keys that fell into it (Poisson).
-template <class Hit>
-double block_variance(double blocks, double n, Hit hit) {
-  const double load = n / blocks;
-  const double reach = 12 * std::sqrt(load) + 40;
-  double mean = 0, square = 0;
-  for (double i = std::max(0.0, std::floor(load - reach)); i < load + reach; ++i) {
-    const double weight = std::exp(i * std::log(load) - load - std::lgamma(i + 1));
-    mean += weight * hit(i);
-    square += weight * hit(i) * hit(i);
-  }
-  return (square / (mean * mean) - 1) / blocks;
-}
-
-template <class Layout>
-double variance_of_rate(const geometry& g, double n) {
-  if constexpr (std::is_same_v<Layout, classic>) {
-    return fill_variance(g, n);
-  } else {
-    const double b = Layout::block_bits;
-    const double k = g.probes;
-    const auto hit = [&](double i) {
-      if constexpr (requires { Layout::lane_bits; }) return std::pow(1 - std::pow(1 - 1.0 / Layout::lane_bits, i), k);
-      return std::pow(1 - std::pow(1 - 1 / b, k * i), k);
-    };
-    // Blocks with equally many keys still differ, as classic filters do.
-    return block_variance(static_cast<double>(g.bits) / b, n, hit) + fill_variance(g, n);
-  }
-}
 
 void expect_within(double measured, double queries, double rate, double relative_variance, const std::string& what) {
   const double expected = queries * rate;

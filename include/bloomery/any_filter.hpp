@@ -4,6 +4,7 @@
 // Batches cost one indirect call. The same params give the same bytes as filter<>.
 #pragma once
 
+#include <bloomery/estimate.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
@@ -15,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace bloomery {
 
@@ -92,6 +94,11 @@ class any_filter {
   /// Whether keys go through a 128-bit hash, as with every layout; schemes read the key itself.
   bool uses_hashes() const noexcept;
 
+  /// The cells of a key: parameters().geometry.probes numbers of bits, which may repeat. @throws error incompatible
+  std::vector<std::uint64_t> cells(std::string_view key) const;
+  std::vector<std::uint64_t> cells(std::uint64_t key) const;
+  std::vector<std::uint64_t> cells(key_hash hash) const;  ///< Requires uses_hashes().
+
   /// The hashes of keys, to be used with the calls below, perhaps in another thread. Requires uses_hashes().
   void hash(std::span<const std::string_view> keys, std::span<key_hash> hashes) const;
   void hash(std::span<const std::uint64_t> keys, std::span<key_hash> hashes) const;
@@ -102,6 +109,10 @@ class any_filter {
   /// Makes this filter the union of both; the count becomes an estimate.
   /// @throws error incompatible: names the field that differs and both values
   void merge(const any_filter& other);
+
+  /// Makes this filter the intersection: it still answers yes for every key that was in both, and for others more often
+  /// than a filter made of those keys would (see certified_rate()). The count becomes an estimate. @throws error as merge
+  void intersect(const any_filter& other);
   bool compatible_with(const any_filter& other) const;
 
   /// Forgets all keys.
@@ -117,6 +128,8 @@ class any_filter {
   bool count_is_estimate() const noexcept;   ///< size() was once estimated from the bits: merge(), a killed writer
   double fill_ratio() const noexcept;        ///< share of bits set; reads all bits
   double approximate_size() const noexcept;  ///< distinct keys, estimated from the bits; reads all bits
+  estimate estimated_keys() const;           ///< the same with its standard deviation
+  double certified_rate() const;             ///< the rate of these very bits, take_census(); reads all bits
 
   double false_positive_rate(std::uint64_t keys) const;  ///< once `keys` distinct keys are in
   double false_positive_rate() const;  ///< now, at the distinct keys that leave size() new ones: distinct_keys()

@@ -153,7 +153,7 @@ class concurrent_filter {
   }
 
   /// A filter<> of the keys whose inserts happened before, and perhaps of some that are being inserted: to save it, to
-  /// merge it, or to look up more quickly.
+  /// merge it, or to look up more quickly. Its count_is_estimate(), since a key may have been counted several times.
   ///
   /// Example:
   ///     concurrent_filter<> seen(1000, 0.01);
@@ -168,7 +168,7 @@ class concurrent_filter {
       std::memcpy(copy.data() + first, &word, std::min<std::uint64_t>(sizeof word, copy.size() - first));
     }
     copy.inserted() = size();
-    copy.count_is_estimate() = count_is_estimate_;
+    copy.count_is_estimate() = true;
     return plain_filter(params_, std::move(copy), hash_);
   }
 
@@ -184,7 +184,7 @@ class concurrent_filter {
     const std::uint64_t counted = size();
     heap_storage bytes = resized(std::move(storage_), bytes_for(params_.geometry.bits));
     bytes.inserted() = counted;
-    bytes.count_is_estimate() = count_is_estimate_;
+    bytes.count_is_estimate() = true;
     return plain_filter(std::move(params_), std::move(bytes), hash_);
   }
 

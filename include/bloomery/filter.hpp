@@ -5,8 +5,11 @@
 // file.
 #pragma once
 
+#include <bloomery/bits.hpp>
 #include <bloomery/bulk_insert.hpp>
+#include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/estimate.hpp>
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key_source.hpp>
@@ -24,6 +27,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -175,9 +179,27 @@ class filter {
     const std::string reason = difference(params_, other.parameters());
     if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
     assert(writable());
-    for (std::uint64_t i = 0; i < storage_.size(); ++i) storage_.data()[i] |= other.bytes()[i];
+    unite_bits({storage_.data(), storage_.size()}, other.bytes());
     changed_everywhere();
     estimate_count();
+  }
+
+  /// Makes this filter the intersection: it still answers yes for every key that was in both, and for others more often
+  /// than a filter made of those keys would (see certified_rate()). The count becomes an estimate.
+  /// @throws error  incompatible, as merge(); invalid_argument: a layout of your own
+  template <class OtherStorage>
+  void intersect(const filter<Key, Layout, Hash, OtherStorage>& other) {
+    const std::string reason = difference(params_, other.parameters());
+    if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be intersected", "", "", reason, ""});
+    assert(writable());
+    const estimate keys = estimate_overlap(params_, count_shared(bytes(), other.bytes())).keys_both;
+    intersect_bits({storage_.data(), storage_.size()}, other.bytes());
+    changed_everywhere();
+    storage_.inserted() = 0;
+    if (std::isfinite(keys.sigma))
+      set_estimated_count(keys.value);
+    else
+      estimate_count();  // together they are full, which tells nothing of what they share
   }
 
   /// Whether merge() would accept `other`.
@@ -214,6 +236,13 @@ class filter {
 
   /// Distinct keys, estimated from the bits. Reads all bits. Infinity if all are set.
   double approximate_size() const noexcept { return Layout::keys_from_zeros(params_.geometry, bit_size() - ones()); }
+
+  /// The same with its standard deviation. @throws error invalid_argument: a layout of your own
+  estimate estimated_keys() const { return bloomery::estimated_keys(params_, ones()); }
+
+  /// The rate of these very bits, whatever was done to them: take_census(). Reads all bits.
+  /// @throws error invalid_argument: a layout of your own
+  double certified_rate() const { return take_census(params_, bytes()).certified_rate; }
 
   /// Exact rate once `keys` distinct keys are in.
   double false_positive_rate(std::uint64_t keys) const { return Layout::false_positive_rate(params_.geometry, keys); }
@@ -304,9 +333,14 @@ class filter {
   bool has_slow_rates() const noexcept { return params_.geometry.probes > classic::most_chosen_probes; }
 
   void estimate_count() {
-    // With all bits set there are at least as many keys as leave one clear.
-    const std::uint64_t zeros = std::max<std::uint64_t>(bit_size() - ones(), 1);
-    const double keys = Layout::keys_from_zeros(params_.geometry, zeros);
+    // With all bits set there are at least as many keys as leave one clear, and one.
+    const std::uint64_t zeros = bit_size() - ones();
+    const double keys = Layout::keys_from_zeros(params_.geometry, std::max<std::uint64_t>(zeros, 1));
+    set_estimated_count(zeros == 0 ? std::max(keys, 1.0) : keys);
+  }
+
+  // At least as many as were counted.
+  void set_estimated_count(double keys) {
     const auto rate = [this](std::uint64_t n) { return has_slow_rates() ? 0 : false_positive_rate(n); };
     storage_.inserted() = std::max(storage_.inserted(), certainly_new_keys(keys, rate));
     storage_.count_is_estimate() = true;

@@ -93,6 +93,12 @@ double false_positive_rate(const params& p, std::uint64_t keys);
 ///     assert(keys_from_zeros(p, p.geometry.bits / 2) > 900);
 double keys_from_zeros(const params& p, std::uint64_t zeros);
 
+/// Bits of the block in which all bits of a key lie; 0 if there is none: classic, and all schemes.
+///
+/// Example:
+///     assert(block_bits_of({.layout = "line"}) == 512);
+std::uint64_t block_bits_of(const params& p);
+
 /// The names that params may have, for messages: "split_block, line, line_free, page, classic".
 std::string layout_names();
 std::string hash_names();

@@ -35,6 +35,16 @@ struct scheme {
   ///   guava         with what its double hashing adds, some 6 n / m^2: true to 20 % from 1000 bits on, to half at 128
   ///   pharo         from the distribution of its 16-bit halves: true to 5 % from 500 bits on, to 10 % at 50; some 10 ms
   double (*false_positive_rate)(const geometry& g, std::uint64_t keys);
+
+  /// The same for these bytes, which are bytes_for(g.bits):
+  ///   python, perl  exact for independent probes: (share of hashes that lead to a set bit)^k
+  ///   guava         the same, and what double hashing adds at as many keys as the bits suggest
+  ///   pharo         exact for a uniform 32-bit hash: all of its 2^32 values are tried, some 0.1 s for each probe;
+  ///                 from 16 probes on, an even sample of them
+  double (*certified_rate)(const geometry& g, std::span<const std::uint8_t> bytes);
+
+  /// Whether the system counts the bits of a byte from its top: its bit x is then our cell x ^ 7.
+  bool from_top = false;
 };
 
 /// All schemes: guava, pharo, python, perl.

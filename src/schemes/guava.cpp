@@ -5,11 +5,13 @@
 //
 // Bit i is bit i % 64 of word i / 64. With little-endian words that is our own order; Guava's writeTo stores them
 // big-endian.
+#include "census.hpp"
 #include "hashes/murmur3.hpp"
 #include "rates.hpp"
 #include "schemes/schemes.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/layouts/classic.hpp>
 #include <bloomery/sizing.hpp>
 
 #include <algorithm>
@@ -68,6 +70,15 @@ double false_positive_rate(const geometry& g, std::uint64_t keys) {
   return static_cast<double>(rates::either(rates::classic(g.bits, g.probes, keys), double_hashing_excess(g, keys)));
 }
 
+double certified_rate(const geometry& g, std::span<const std::uint8_t> bytes) {
+  const std::uint64_t ones = used_ones(g.bits, bytes, false);
+  if (ones == 0) return 0;
+  const double keys = classic::keys_from_zeros(g, std::max<std::uint64_t>(g.bits - ones, 1));
+  const long double fill = static_cast<long double>(ones) / static_cast<long double>(g.bits);
+  return static_cast<double>(rates::either(std::pow(fill, static_cast<long double>(g.probes)),
+                                           double_hashing_excess(g, static_cast<std::uint64_t>(std::llround(keys)))));
+}
+
 }  // namespace
 
 constinit const scheme guava_scheme = {.name = "guava",
@@ -75,6 +86,7 @@ constinit const scheme guava_scheme = {.name = "guava",
                                        .geometry_for = geometry_for,
                                        .check = check,
                                        .positions = positions,
-                                       .false_positive_rate = false_positive_rate};
+                                       .false_positive_rate = false_positive_rate,
+                                       .certified_rate = certified_rate};
 
 }  // namespace bloomery

@@ -33,6 +33,10 @@ void positions(std::string_view key, const geometry& g, std::uint64_t seed, std:
   }
 }
 
+double certified_rate(const geometry& g, std::span<const std::uint8_t> bytes) {
+  return remainder_certified_rate(g, bytes, 0, false);
+}
+
 }  // namespace
 
 constinit const scheme perl_scheme = {.name = "perl",
@@ -40,6 +44,7 @@ constinit const scheme perl_scheme = {.name = "perl",
                                       .geometry_for = geometry_for,
                                       .check = check,
                                       .positions = positions,
-                                      .false_positive_rate = remainder_rate};
+                                      .false_positive_rate = remainder_rate,
+                                      .certified_rate = certified_rate};
 
 }  // namespace bloomery

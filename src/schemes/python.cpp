@@ -33,6 +33,11 @@ void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, 
   }
 }
 
+// Hashes are signed: the least is -2^31.
+double certified_rate(const geometry& g, std::span<const std::uint8_t> bytes) {
+  return remainder_certified_rate(g, bytes, -(std::int64_t{1} << 31), true);
+}
+
 }  // namespace
 
 constinit const scheme python_scheme = {.name = "python",
@@ -40,6 +45,8 @@ constinit const scheme python_scheme = {.name = "python",
                                         .geometry_for = geometry_for,
                                         .check = check,
                                         .positions = positions,
-                                        .false_positive_rate = remainder_rate};
+                                        .false_positive_rate = remainder_rate,
+                                        .certified_rate = certified_rate,
+                                        .from_top = true};
 
 }  // namespace bloomery

@@ -1,11 +1,14 @@
 // The table of schemes, and what its rows share.
 #include "schemes/schemes.hpp"
 
+#include <bloomery/bits.hpp>
 #include <bloomery/error.hpp>
 
+#include "census.hpp"
 #include "rates.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string>
 
@@ -47,6 +50,30 @@ double remainder_rate(const geometry& g, std::uint64_t keys) {
   const long double even = fill(hashes / bits);
   const long double skew = even > 0 ? std::pow(met / even, static_cast<long double>(g.probes)) : 1;
   return static_cast<double>(std::min(1.0L, rates::classic(g.bits, g.probes, keys) * skew));
+}
+
+double remainder_certified_rate(const geometry& g, std::span<const std::uint8_t> bytes, std::int64_t first,
+                                bool from_top, std::uint64_t hashes) {
+  const std::uint64_t flip = from_top ? 7 : 0;
+  const auto bits = static_cast<std::int64_t>(g.bits);
+  const std::uint64_t fewer = hashes / g.bits;
+  const std::uint64_t favoured = hashes % g.bits;  // bits with one hash more: those of the first hashes
+  const auto begin = static_cast<std::uint64_t>((first % bits + bits) % bits);
+  std::uint64_t ones_favoured = 0;
+  for (std::uint64_t i = 0; i < favoured; ++i) {
+    const std::uint64_t bit = begin + i < g.bits ? begin + i : begin + i - g.bits;
+    const bool whole_byte = bit % 8 == 0 && i + 8 <= favoured && bit + 8 <= g.bits;
+    if (whole_byte) {
+      ones_favoured += static_cast<std::uint64_t>(std::popcount(bytes[bit / 8]));
+      i += 7;
+    } else {
+      ones_favoured += test_bit(bytes.data(), bit ^ flip) ? 1 : 0;
+    }
+  }
+  const long double led_to =
+      static_cast<long double>(fewer) * static_cast<long double>(used_ones(g.bits, bytes, from_top)) +
+      static_cast<long double>(ones_favoured);
+  return static_cast<double>(std::pow(led_to / static_cast<long double>(hashes), static_cast<long double>(g.probes)));
 }
 
 }  // namespace bloomery

@@ -1,0 +1,41 @@
+// Do a filter's bits fit its count of keys? If they do not, somebody chose the keys, or the count or the bits are wrong.
+#pragma once
+
+#include <bloomery/estimate.hpp>
+#include <bloomery/params.hpp>
+
+#include <cstdint>
+
+namespace bloomery {
+
+/// The set bits of a filter beside those that its count lets expect.
+struct audit {
+  std::uint64_t ones = 0;   ///< bits set
+  estimate expected;        ///< by keys that came by chance, so many of which were certainly new
+  bool conclusive = false;  ///< false: so many keys were counted that it says little more than that there must be bits,
+                            ///< which there are; or it is a scheme's filter, or has more than 64 probes
+
+  /// Standard deviations between the two; above 0: more bits than the keys explain.
+  double deviation() const noexcept;
+
+  /// More than six standard deviations and seven bits between them, which chance does once in some 500 million filters:
+  /// pollution by chosen keys, a wrong count, or damaged pages.
+  bool alarming() const noexcept;
+};
+
+/// Only a count that is one tells anything: not an estimate (count_is_estimate()), not that of a file whose writer was
+/// killed, not that of threads which inserted the same keys at once.
+///
+/// @param counted  keys that were certainly new when they came: size()
+/// @param ones     bits set, as take_census() counts them
+/// @throws error   invalid_argument: a layout or scheme that no table knows
+///
+/// Example:
+///     any_filter seen(complete({.layout = "line", .capacity = 1000, .target_rate = 0.01}));
+///     for (int i = 0; i < 1000; ++i) seen.insert(std::to_string(i));
+///     const std::uint64_t ones = take_census(seen.parameters(), seen.bytes()).ones;
+///     assert(!audit_count(seen.parameters(), seen.size(), ones).alarming());
+///     assert(audit_count(seen.parameters(), seen.size() / 2, ones).alarming());
+audit audit_count(const params& p, std::uint64_t counted, std::uint64_t ones);
+
+}  // namespace bloomery

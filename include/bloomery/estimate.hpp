@@ -1,0 +1,85 @@
+// Numbers that a filter's bits only suggest, with their error bars: distinct keys, and what two filters have in common.
+//
+// Z zeros of m bits, n keys, B blocks; q is the probability that a key sets a given bit of its block.
+#pragma once
+
+#include <bloomery/params.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace bloomery {
+
+/// A value and its standard deviation, in the same unit.
+struct estimate {
+  double value = 0;
+  double sigma = 0;
+
+  /// Whether it is lost in chance: less than three standard deviations. What is noise should not be reported.
+  bool is_noise() const noexcept { return !(value >= 3 * sigma); }
+
+  /// Two standard deviations, which 95 % of all estimates keep to.
+  double margin() const noexcept { return 2 * sigma; }
+};
+
+/// Distinct keys in a filter with `ones` bits set.
+///
+///   n = ln(Z/m) / ln(1 - q/B),   sigma(n) = sigma(Z) / |dZ/dn|
+///
+/// where the variance of Z is the exact sum over all pairs of bits of their covariance; for classic that is linear
+/// counting's m (e^r - 1 - r) / k^2, r = kn/m [Swamidass & Baldi 2007; Whang et al. 1990]. Infinite if all bits are set.
+///
+/// @throws error invalid_argument: a layout or scheme that no table knows
+///
+/// Example:
+///     const params p = complete({.layout = "classic", .capacity = 1000, .target_rate = 0.01});
+///     const estimate keys = estimated_keys(p, p.geometry.bits / 2);
+///     assert(keys.value > 900 && keys.value < 1000);
+///     assert(keys.sigma > 1 && keys.sigma < 20);
+estimate estimated_keys(const params& p, std::uint64_t ones);
+
+/// Set bits expected once `keys` distinct keys are in, and their standard deviation.
+estimate expected_ones(const params& p, double keys);
+
+/// Set bits of two filters of one size.
+struct shared_ones {
+  std::uint64_t a = 0;     ///< of the first
+  std::uint64_t b = 0;     ///< of the second
+  std::uint64_t both = 0;  ///< set in both
+
+  std::uint64_t either() const noexcept { return a + b - both; }
+};
+
+/// Counts them in one pass. @throws error invalid_argument: not equally many bytes
+shared_ones count_shared(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b);
+
+/// What two filters have in common.
+struct overlap {
+  estimate keys_a;
+  estimate keys_b;
+  estimate keys_either;         ///< distinct keys of the union
+  estimate keys_both;           ///< distinct keys that are in both
+  estimate jaccard;             ///< keys_both / keys_either, 0 to 1; 0 if both are empty
+  double shared_by_chance = 0;  ///< set bits that filters of so many keys share even if they have no key in common
+};
+
+/// n(A and B) = n(A) + n(B) - n(A or B), each from its zeros. The errors of the three are not independent: with
+/// G(n) = Var(Z)/E(Z)^2 at n keys,
+///
+///   Var n(A and B) = (B/q)^2 (G(n_either) - G(n_a) - G(n_b) + 2 G(n_both))
+///
+/// If all bits of the union are set, nothing is known of what they share: 0, give or take infinity.
+///
+/// @param p  of both; they must be compatible: difference(a, b) is empty
+///
+/// Example:
+///     const params p = complete({.layout = "classic", .capacity = 10'000, .target_rate = 0.01});
+///     any_filter a(p), b(p);
+///     for (int i = 0; i < 9000; ++i) a.insert(std::to_string(i));
+///     for (int i = 6000; i < 15000; ++i) b.insert(std::to_string(i));
+///     const overlap o = estimate_overlap(p, count_shared(a.bytes(), b.bytes()));
+///     assert(o.keys_both.value > 2800 && o.keys_both.value < 3200);  // 3000
+///     assert(!o.keys_both.is_noise());
+overlap estimate_overlap(const params& p, const shared_ones& ones);
+
+}  // namespace bloomery

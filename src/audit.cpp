@@ -1,0 +1,51 @@
+#include <bloomery/audit.hpp>
+
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/sizing.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace bloomery {
+
+double audit::deviation() const noexcept {
+  const double more = static_cast<double>(ones) - expected.value;
+  if (more == 0) return 0;
+  // No spread at all: the bits of no key are known for certain.
+  return expected.sigma > 0 ? more / expected.sigma : std::copysign(std::numeric_limits<double>::infinity(), more);
+}
+
+// The bits that keys lose by meeting are a sum of many rare events. While they are few that is no bell curve: one meeting,
+// which one nearly empty filter in fifty has, may be ten deviations. The seven bits are what Bernstein's inequality adds
+// for sums of steps of one; a Poisson variable of any mean stays within six deviations and seven but once in 10^9.
+bool audit::alarming() const noexcept {
+  return conclusive && std::abs(static_cast<double>(ones) - expected.value) > 6 * expected.sigma + 7;
+}
+
+audit audit_count(const params& p, std::uint64_t counted, std::uint64_t ones) {
+  audit result{ones, {}, false};
+  // Rates of very many probes take a second each; a scheme's bits are not spread as evenly as the formula supposes.
+  const bool known = p.scheme.empty() && p.geometry.probes <= classic::most_chosen_probes;
+  const auto rate = [&](std::uint64_t n) { return false_positive_rate(p, n); };
+  const std::uint64_t keys = known ? distinct_keys(counted, rate) : counted;
+  result.expected = expected_ones(p, static_cast<double>(keys));
+  if (!known) return result;
+  if (rate(keys) > 0.5) {
+    // How many keys were not counted is anybody's guess; those that were leave their bits.
+    audit of_counted{ones, expected_ones(p, static_cast<double>(counted)), true};
+    return of_counted.alarming() && of_counted.deviation() < 0 ? of_counted : result;
+  }
+  result.conclusive = true;
+
+  // The keys that were not new were not counted, and their number is known but for its own chance. A filter with more
+  // bits than usual takes more keys for seen: its count is lower, which lets expect fewer bits still.
+  const double lost = static_cast<double>(keys - std::min(keys, counted));
+  const double bits_of_a_key =
+      expected_ones(p, static_cast<double>(keys) + 1).value - expected_ones(p, static_cast<double>(keys)).value;
+  const double feedback = lost * p.geometry.probes * bits_of_a_key / std::max(result.expected.value, 1.0);
+  result.expected.sigma = std::hypot(result.expected.sigma * (1 + feedback), bits_of_a_key * std::sqrt(lost));
+  return result;
+}
+
+}  // namespace bloomery

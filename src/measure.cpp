@@ -1,0 +1,131 @@
+#include <bloomery/measure.hpp>
+
+#include <bloomery/hash.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+constexpr std::size_t batch = 4096;  // a multiple of 64: whole words of answers
+
+// The keys of one seed: a counter, scrambled by bijections, so that none comes twice.
+struct random_keys {
+  std::uint64_t seed;
+  std::uint64_t word(std::uint64_t i) const { return mix64(mix64(i + mix64(seed)) ^ 0x9E3779B97F4A7C15u); }
+};
+
+std::uint64_t ones_of(std::span<const std::uint64_t> bitmap) {
+  std::uint64_t ones = 0;
+  for (const std::uint64_t word : bitmap) ones += static_cast<std::uint64_t>(std::popcount(word));
+  return ones;
+}
+
+// False alarms among `count` keys from number `first` on.
+class questioner {
+ public:
+  questioner(const any_filter& filter, std::uint64_t seed) : filter_(&filter), keys_{seed} {
+    answers_.resize(batch / 64);
+    if (filter.parameters().keys == key_kind::u64le) {
+      integers_.resize(batch);
+    } else {
+      words_.resize(2 * batch);
+      texts_.resize(batch);
+    }
+  }
+
+  std::uint64_t hits(std::uint64_t first, std::size_t count) {
+    const std::span<std::uint64_t> answers(answers_.data(), (count + 63) / 64);
+    if (filter_->parameters().keys == key_kind::u64le) {
+      for (std::size_t i = 0; i < count; ++i) integers_[i] = keys_.word(first + i);
+      filter_->may_contain(std::span<const std::uint64_t>(integers_.data(), count), answers);
+      return ones_of(answers);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      words_[2 * i] = keys_.word(first + i);
+      words_[2 * i + 1] = keys_.word(~(first + i));
+      texts_[i] = {reinterpret_cast<const char*>(&words_[2 * i]), 16};
+    }
+    filter_->may_contain(std::span<const std::string_view>(texts_.data(), count), answers);
+    return ones_of(answers);
+  }
+
+ private:
+  const any_filter* filter_;
+  random_keys keys_;
+  std::vector<std::uint64_t> integers_;
+  std::vector<std::uint64_t> words_;
+  std::vector<std::string_view> texts_;
+  std::vector<std::uint64_t> answers_;
+};
+
+}  // namespace
+
+interval wilson(std::uint64_t hits, std::uint64_t trials, double sigmas) {
+  if (trials == 0) return {};
+  const auto n = static_cast<double>(trials);
+  const double p = static_cast<double>(hits) / n;
+  const double z2 = sigmas * sigmas;
+  const double middle = p + z2 / (2 * n);
+  const double half = sigmas * std::sqrt(p * (1 - p) / n + z2 / (4 * n * n));
+  const double low = hits == 0 ? 0 : (middle - half) / (1 + z2 / n);
+  const double high = hits == trials ? 1 : (middle + half) / (1 + z2 / n);
+  return {std::max(low, 0.0), std::min(high, 1.0)};
+}
+
+std::uint64_t queries_to_resolve(double rate, double relative, double sigmas) {
+  const double queries = sigmas * sigmas / (relative * relative) * (1 - rate) / rate;
+  if (!(queries < 0x1p62)) return std::uint64_t{1} << 62;
+  return std::max<std::uint64_t>(static_cast<std::uint64_t>(std::llround(queries)), 1);
+}
+
+double chance_of(std::uint64_t hits, std::uint64_t trials, double rate) {
+  const auto n = static_cast<double>(trials);
+  const auto first = static_cast<double>(hits);
+  const bool upwards = first >= n * rate;
+  if (rate <= 0 || rate >= 1) return (rate <= 0 ? hits == 0 : hits == trials) ? 1 : 0;
+  // From the given number of hits on, each term from its neighbour; they only fall.
+  const double odds = rate / (1 - rate);
+  double term = std::exp(std::lgamma(n + 1) - std::lgamma(first + 1) - std::lgamma(n - first + 1) +
+                         first * std::log(rate) + (n - first) * std::log1p(-rate));
+  double sum = 0;
+  for (double x = first; term > 1e-17 * sum && x >= 0 && x <= n; x += upwards ? 1 : -1) {
+    sum += term;
+    term *= upwards ? (n - x) / (x + 1) * odds : x / (n - x + 1) / odds;
+  }
+  return std::min(sum, 1.0);
+}
+
+measured_rate measure_rate(const any_filter& filter, std::uint64_t queries, std::uint64_t seed, unsigned threads,
+                           const std::function<bool()>& go_on) {
+  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+  const std::uint64_t workers = std::min<std::uint64_t>(threads, queries / batch + 1);
+  // Made here, so that no memory is missing in a thread, where nobody would catch that.
+  std::vector<questioner> questioners(static_cast<std::size_t>(workers), questioner(filter, seed));
+  std::atomic<std::uint64_t> next{0};
+  std::atomic<std::uint64_t> asked{0};
+  std::atomic<std::uint64_t> hits{0};
+  const auto work = [&](questioner& asks) {
+    for (std::uint64_t first; (first = next.fetch_add(batch)) < queries;) {
+      if (go_on && !go_on()) return;
+      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(batch, queries - first));
+      hits += asks.hits(first, count);
+      asked += count;
+    }
+  };
+  std::vector<std::jthread> others;
+  for (std::size_t i = 1; i < questioners.size(); ++i) others.emplace_back([&, i] { work(questioners[i]); });
+  work(questioners.front());
+  others.clear();
+  return {asked, hits};
+}
+
+}  // namespace bloomery

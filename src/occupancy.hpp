@@ -1,0 +1,51 @@
+// How a layout's keys fall on its bits, and how many bits they leave clear: the mean, and the spread around it.
+//
+// n keys, m bits, B blocks of b bits; Z of the m bits are clear.
+#pragma once
+
+#include <bloomery/estimate.hpp>
+#include <bloomery/geometry.hpp>
+#include <bloomery/layout.hpp>
+
+#include <cstdint>
+
+namespace bloomery {
+
+/// A key chooses one of B blocks. There it sets a bit in each word of w bits, or else k independent bits.
+struct occupancy {
+  std::uint64_t blocks = 1;
+  std::uint64_t block_bits = 0;
+  std::uint32_t word_bits = 0;  ///< 0: anywhere in the block
+  std::uint32_t probes = 0;
+
+  /// How many equally likely values lead to blocks: if the blocks do not divide it, some are met by one value more. 0: by
+  /// so many values that all blocks are alike.
+  std::uint64_t values = 0;
+};
+
+/// That of a layout L: it says block_bits if it has blocks, and lane_bits if each word of a block has one bit of a key.
+template <class L>
+constexpr occupancy occupancy_of(const geometry& g) {
+  if constexpr (requires { L::lane_bits; }) {
+    const bool by_32_bits = L::blocks_by == block_rule::upper_half;
+    return {g.bits / L::block_bits, L::block_bits, L::lane_bits, g.probes, by_32_bits ? std::uint64_t{1} << 32 : 0};
+  } else if constexpr (requires { L::block_bits; }) {
+    return {g.bits / L::block_bits, L::block_bits, 0, g.probes};
+  } else {
+    return {1, g.bits, 0, g.probes};
+  }
+}
+
+/// ln of the probability that a key leaves a given bit clear, ln(1 - q/B).
+long double log_of_staying_clear(const occupancy& o);
+
+/// Var(Z) / E(Z)^2 after n keys, exact: the mean over all pairs of bits of P(both clear) / P(one clear)^2 - 1.
+long double relative_variance_of_zeros(const occupancy& o, long double n);
+
+/// Z zeros tell this many distinct keys, give or take; infinite for none.
+estimate keys_from_zeros(const occupancy& o, std::uint64_t zeros);
+
+/// Bits set by n keys, give or take.
+estimate ones_of_keys(const occupancy& o, double n);
+
+}  // namespace bloomery
