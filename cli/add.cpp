@@ -20,7 +20,8 @@ namespace bloomery::cli {
 
 exit_status add(const add_options& options) {
   check_not_an_input(options.filter, "add", options.inputs);
-  any_filter filter = any_filter::open(options.filter, access::read_write, check::payload, wait_for_writer);
+  any_filter filter =
+      open_filter(options.filter, options.secret, access::read_write, bloomery::check::payload, wait_for_writer);
   const params parameters = filter.parameters();
   const bool quiet = options.common.quiet;
   if (!quiet) say_if_dirty(options.filter, *filter.opened_from());

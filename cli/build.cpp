@@ -14,35 +14,22 @@
 #include "temporary_file.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/fold.hpp>
 
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <filesystem>
 
 namespace bloomery::cli {
 namespace {
 
 constexpr double default_rate = 0.01;
 
-// Better now than after an hour of reading.
-void check_room(const std::string& path, std::uint64_t bytes) {
-  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
-    return;  // a pipe has no room to run out of
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  struct statvfs status {};
-  if (::statvfs(parent.empty() ? "." : parent.c_str(), &status) != 0) return;  // saving will say what is wrong
-  const std::uint64_t room = std::uint64_t{status.f_bavail} * status.f_frsize;
-  if (bytes <= room || !std::filesystem::is_directory(parent.empty() ? "." : parent)) return;
-  throw error(errc::too_large, {"no room for this filter", path, bytes_text(bytes), bytes_text(room) + " free",
-                                "ask for fewer keys or a higher error rate, or choose another disk"});
-}
-
 any_filter make(const build_options& options, std::uint64_t capacity) {
-  const params p = params_for(options.wanted, std::max<std::uint64_t>(capacity, 1), default_rate);
+  params p = params_for(options.wanted, std::max<std::uint64_t>(capacity, 1), default_rate);
+  if (options.foldable) p.geometry = foldable_geometry(p, 64);
   check_room(options.filter, bytes_for(p.geometry.bits));
   return any_filter(p);
 }
@@ -107,8 +94,13 @@ built build_from(const build_options& options) {
 }  // namespace
 
 exit_status build(const build_options& options) {
+  if (options.foldable && options.wanted.bits) {
+    throw error(errc::invalid_argument, {"a size that is given is not rounded up", "--foldable", "", "-m too",
+                                         "give -m a multiple of 64 blocks, or leave out one of the two"});
+  }
   check_promise(options.wanted);
   check_not_an_input(options.filter, "-o", options.inputs);
+  check_not_the_key(options.filter, "-o", options.wanted.secret);
   built b = build_from(options);
   b.filter.save(options.filter, options.note);
   const params& p = b.filter.parameters();

@@ -6,14 +6,18 @@
 #include "temporary_file.hpp"
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/estimate.hpp>
 #include <bloomery/mapped_storage.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
+#include <bloomery/secret.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace bloomery::cli {
 
@@ -40,6 +44,7 @@ struct making_options {
   key_kind keys = key_kind::bytes;
   std::uint64_t seed = 0;
   std::optional<preference> prefer;  ///< --prefer; speed if absent
+  std::string secret;                ///< file of the secret key; empty: none
 };
 
 struct plan_options {
@@ -51,19 +56,22 @@ struct plan_options {
 struct build_options {
   std::string filter;
   making_options wanted;
-  std::string note;  ///< kept in the file as metadata
+  std::string note;       ///< kept in the file as metadata
+  bool foldable = false;  ///< blocks rounded up to a multiple of 64
   input_options inputs;
   common_options common;
 };
 
 struct add_options {
   std::string filter;
+  std::string secret;
   input_options inputs;
   common_options common;
 };
 
 struct check_options {
   std::string filter;
+  std::string secret;
   bool invert = false;
   bool count = false;
   input_options inputs;
@@ -82,9 +90,54 @@ struct dedup_options {
 
 struct info_options {
   std::string filter;  ///< empty with `build`
+  std::string secret;
+  std::optional<std::uint64_t> queries;  ///< to measure the error with
   bool check_pages = false;
   bool build = false;  ///< the program itself, instead of a filter
   bool json = false;
+};
+
+struct verify_options {
+  std::string filter;
+  std::string secret;
+  input_options present;  ///< its files may be none: then nothing is checked
+  input_options absent;   ///< likewise
+  std::optional<std::uint64_t> queries;
+  common_options common;
+};
+
+struct explain_options {
+  std::string filter;
+  std::string secret;
+  std::vector<std::string> keys;
+  input_options owners;  ///< files of the keys that were put in; may be none
+  bool json = false;
+};
+
+struct combine_options {
+  std::string output;
+  std::vector<std::string> filters;
+  bool quiet = false;
+  bool json = false;
+};
+
+struct overlap_options {
+  std::string a;
+  std::string b;
+  bool json = false;
+};
+
+struct fold_options {
+  std::string filter;
+  std::string output;
+  std::optional<double> rate;
+  std::optional<std::uint64_t> times;
+  bool quiet = false;
+  bool json = false;
+};
+
+struct keygen_options {
+  std::string output;
 };
 
 exit_status plan(const plan_options& options);
@@ -94,6 +147,13 @@ exit_status check(const check_options& options);
 exit_status dedup(const dedup_options& options);
 exit_status info(const info_options& options);
 exit_status info_of_build(bool json);
+exit_status verify(const verify_options& options);
+exit_status explain(const explain_options& options);
+exit_status unite(const combine_options& options);
+exit_status intersect(const combine_options& options);
+exit_status overlap_of(const overlap_options& options);
+exit_status fold_filter(const fold_options& options);
+exit_status keygen(const keygen_options& options);
 
 // ---- what commands say alike
 // -------------------------------------------------------------------------------------------
@@ -113,6 +173,14 @@ void say_if_dirty(const std::string& path, const file_info& info);
 /// Says that another process is writing and waits for it; throws if a signal ends the waiting.
 void wait_for_writer(const std::string& path);
 
+/// The key in a key file; none if there is no file's name. Says once if others can read it, too. A file is read once:
+/// it may be a pipe. @throws error as read_secret
+std::optional<secret_key> secret_of(const std::string& keyfile);
+
+/// any_filter::open, with the key in `keyfile` if that is not empty.
+any_filter open_filter(const std::string& path, const std::string& keyfile, access mode = access::read_only,
+                       bloomery::check what = bloomery::check::header, const mapped_storage::on_wait& waiting = {});
+
 /// "split_block" or "scheme guava".
 std::string kind_text(const params& p);
 
@@ -123,7 +191,8 @@ std::string size_text(const params& p);
 /// @throws error invalid_argument: contradictory options; too_large: no filter can be so large
 params params_for(const making_options& wanted, std::uint64_t capacity, double default_rate);
 
-/// Refuses numbers that no filter can have, and contradictions, before anything is read. @throws error invalid_argument
+/// Refuses numbers that no filter can have, contradictions, and a key file that has no key, before anything is read.
+/// @throws error invalid_argument; as read_secret
 void check_promise(const making_options& wanted);
 
 /// Copies all inputs, uncompressed, to a temporary file whose every line has its end. @throws interrupted, error
@@ -132,9 +201,40 @@ temporary_file spool_text(const input_options& inputs);
 /// Refuses to write over an input, which would be lost. @throws error invalid_argument
 void check_not_an_input(const std::string& path, const std::string& option, const input_options& inputs);
 
+/// Refuses to write over the file of a secret key, which would be lost. @throws error invalid_argument
+void check_not_the_key(const std::string& path, const std::string& option, const std::string& keyfile);
+
+/// Refuses to write a filter over a file that is none: a key, a list. @throws error already_exists
+void check_replaceable(const std::string& path, const std::string& option);
+
 /// Refuses standard output that is an input or the filter's own file: it would be read back, or destroyed.
 /// @throws error invalid_argument
 void check_output(const input_options& inputs, const std::string& filter);
+
+/// Maps a filter's file to look at its bits, which takes no secret. @throws error as any_filter::open
+mapped_storage open_bits(const std::string& path, bloomery::check what = bloomery::check::header);
+
+/// Refuses two filters that cannot be compared bit for bit: names the field and both values. @throws error incompatible
+void check_compatible(const std::string& path_a, const params& a, const std::string& path_b, const params& b);
+
+/// A number, or null where JSON has none: infinity.
+nlohmann::ordered_json number_or_null(double value);
+
+/// "30,035 +- 114 keys", at two standard deviations.
+std::string keys_text(const estimate& keys, const std::string& noun);
+
+/// "1 % (0.9 % to 1.1 %): 99 of 10,000 absent keys", the interval at 95 %; and the same as JSON.
+std::string rate_with_interval(const measured_rate& m);
+
+/// Throws too_large if the disk of `path` has no room for so many bytes: better now than after an hour of reading.
+void check_room(const std::string& path, std::uint64_t bytes);
+
+/// Queries of a scheme's filter, which hashes as often as it has probes: `usual` of them, or fewer if those are many.
+std::uint64_t queries_of_scheme(const params& p, std::uint64_t usual);
+nlohmann::ordered_json json_of(const measured_rate& m);
+
+/// The count to store for a filter that is estimated to have so many distinct keys: certainly_new_keys().
+std::uint64_t counted_of_estimate(const params& p, double keys);
 
 /// bloomery::distinct_keys for a filter of these params.
 std::uint64_t distinct_keys(const params& p, std::uint64_t counted);

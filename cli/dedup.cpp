@@ -240,7 +240,8 @@ any_filter make_or_open_state(const dedup_options& options) {
       if (e.code() != errc::already_exists || std::filesystem::is_symlink(options.state)) throw;
     }
   }
-  return any_filter::open(options.state, access::read_write, check::payload, wait_for_writer);
+  return open_filter(options.state, options.wanted.secret, access::read_write, bloomery::check::payload,
+                     wait_for_writer);
 }
 
 any_filter open_state(const dedup_options& options) {
@@ -378,6 +379,7 @@ exit_status dedup(const dedup_options& options) {
   { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
   check_not_an_input(options.suspects, "--suspects", options.inputs);
   check_not_an_input(options.state, "--state", options.inputs);
+  check_not_the_key(options.suspects, "--suspects", options.wanted.secret);
   const auto named = [](const std::string& path) { return std::filesystem::weakly_canonical(path); };
   if (!options.suspects.empty() && !options.state.empty() && named(options.suspects) == named(options.state)) {
     throw error(errc::invalid_argument,

@@ -43,8 +43,12 @@ struct record_head {
 // A filter for as many suspects as there are lines, but never over 64 MiB: if it is too small, more lines than
 // necessary become candidates, which costs disk and no correctness.
 params suspects_params(const params& p, std::uint64_t lines) {
-  params s = complete(
-      {.layout = "split_block", .hash = p.hash, .seed = p.seed, .capacity = lines, .target_rate = suspects_rate});
+  params s = complete({.layout = "split_block",
+                       .hash = p.hash,
+                       .seed = p.seed,
+                       .capacity = lines,
+                       .target_rate = suspects_rate,
+                       .secret = p.secret});
   s.geometry.bits = std::min(s.geometry.bits, most_suspects_bits);
   return s;
 }

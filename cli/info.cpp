@@ -1,10 +1,15 @@
-// bloomery info FILTER: all that the file knows, and what follows from it. bloomery info --build is in info_build.cpp.
+// bloomery info FILTER: all that the file knows, and what follows from it; of a keyed filter without its key, too.
+// bloomery info --build is in info_build.cpp.
 #include "commands.hpp"
+#include "error_facts.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "signals.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/fold.hpp>
+#include <bloomery/measure.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,36 +17,61 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <optional>
 
 namespace bloomery::cli {
 namespace {
-
-nlohmann::ordered_json number_or_null(double value) {
-  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
-}
 
 nlohmann::ordered_json name_or_null(const std::string& name) {
   return name.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(name);
 }
 
+// Random absent keys, as many as were asked for; none if the filter's secret is not known.
+std::optional<measured_rate> measured_by(const info_options& options, const mapped_storage& filter) {
+  constexpr std::uint64_t usual_queries = 1'000'000;                // some hundredths of a second
+  constexpr std::uint64_t large = std::uint64_t{16} << 30;          // from where it may mean a disk's seek for each
+  const bool by_scheme = !filter.info().parameters.scheme.empty();  // keys are hashed one by one, slowly
+  if (filter.info().parameters.key_check != 0 && options.secret.empty()) return std::nullopt;
+  const std::uint64_t queries =
+      options.queries.value_or(filter.size() >= large ? 0
+                               : by_scheme            ? queries_of_scheme(filter.info().parameters, usual_queries / 20)
+                                                      : usual_queries);
+  if (queries == 0) return std::nullopt;
+  const measured_rate measured =
+      measure_rate(open_filter(options.filter, options.secret), queries, 0, 0, [] { return stop_signal() == 0; });
+  if (stop_signal() != 0) throw interrupted();
+  return measured;
+}
+
+// The rate with so many hundredths more keys.
+double rate_with_more(const params& p, std::uint64_t keys, std::uint64_t percent) {
+  const double more = static_cast<double>(keys) * (1 + 0.01 * static_cast<double>(percent));
+  return false_positive_rate(p, static_cast<std::uint64_t>(std::llround(std::min(more, 0x1p62))));
+}
+
+std::string alarm_text(const audit& count) {
+  return fmt::format("{} bits set than its count of keys explains, {}: see bloomery verify",
+                     count.deviation() > 0 ? "more" : "fewer", distance_text(count));
+}
+
 exit_status info_of_filter(const info_options& options) {
-  const any_filter filter = any_filter::open(options.filter);
-  const file_info& file = *filter.opened_from();
-  const params& p = filter.parameters();
+  if (!options.secret.empty()) open_filter(options.filter, options.secret);  // is it the right key?
+  // The bits alone are looked at: that takes no key.
+  const mapped_storage bits = open_bits(options.filter);
+  const file_info& file = bits.info();
+  const params& p = file.parameters;
   const inspection pages = options.check_pages ? inspect(options.filter, check::payload) : inspection{};
 
-  const double fill = filter.fill_ratio();
-  const double estimate = filter.approximate_size();
-  std::uint64_t keys = distinct_keys(p, file.inserted);
-  // The count of a writer that was killed is out of date, and far past capacity hardly a key is counted; the bits know
-  // more.
-  if (!file.clean || fill > 0.75)
-    keys = std::max(keys, static_cast<std::uint64_t>(std::llround(std::min(estimate, 0x1p62))));
-  const double rate_now = filter.false_positive_rate(keys);
+  const error_facts now = error_facts_of(file, {bits.data(), bits.size()});
+  const std::optional<measured_rate> measured = measured_by(options, bits);
+  const double fill = static_cast<double>(now.bits.ones) / static_cast<double>(p.geometry.bits);
+  const double rate_now = now.bits.certified_rate;
   // A promise of 100 % cannot be broken, and says nothing.
   const std::uint64_t limit = p.target_rate < 1 ? keys_within(p, p.target_rate) : 0;
-  const std::uint64_t left = limit > keys ? limit - keys : 0;
+  const bool broken = p.target_rate < 1 && rate_now > p.target_rate * 1.01;
+  const std::uint64_t left = limit > now.keys && !broken ? limit - now.keys : 0;
+  const std::string check_value = p.key_check == 0 ? "" : key_check_text(p.key_check);
+  constexpr std::uint64_t more[] = {10, 50, 100};
 
   output out(STDOUT_FILENO, "standard output");
   if (options.json) {
@@ -51,19 +81,34 @@ exit_status info_of_filter(const info_options& options) {
                                      {"hash", name_or_null(p.hash)},
                                      {"keys", name_of(p.keys)},
                                      {"seed", p.seed},
+                                     {"key_check", name_or_null(check_value)},
                                      {"bits", p.geometry.bits},
-                                     {"bytes", filter.byte_size()},
+                                     {"bytes", bits.size()},
                                      {"file_bytes", file.file_bytes},
                                      {"probes", p.geometry.probes},
                                      {"capacity", p.capacity},
                                      {"target_rate", p.target_rate},
                                      {"inserted", file.inserted},
-                                     {"estimated_keys", number_or_null(estimate)},
+                                     {"count_is_estimate", file.count_is_estimate},
+                                     {"estimated_keys", number_or_null(now.keys_from_bits.value)},
+                                     {"estimated_keys_sigma", number_or_null(now.keys_from_bits.sigma)},
                                      {"fill", fill},
                                      {"rate_now", rate_now},
+                                     {"predicted_rate", now.predicted},
+                                     {"predicted_for_keys", now.keys},
+                                     {"measured_rate", nullptr},
                                      {"keys_left", left},
+                                     {"forecast", nlohmann::ordered_json::array()},
+                                     {"times_foldable", times_foldable(p)},
+                                     {"alarm", now.alarming},
+                                     {"bits_deviation", now.count.conclusive ? number_or_null(now.count.deviation())
+                                                                             : nlohmann::ordered_json(nullptr)},
                                      {"clean", file.clean},
                                      {"note", file.metadata}};
+    if (measured) result["measured_rate"] = json_of(*measured);
+    for (const std::uint64_t percent : more) {
+      result["forecast"].push_back({{"more_percent", percent}, {"rate", rate_with_more(p, now.keys, percent)}});
+    }
     if (options.check_pages) result["problems"] = pages.problems;
     out.write(json_line(result));
   } else {
@@ -74,24 +119,39 @@ exit_status info_of_filter(const info_options& options) {
     line("kind", p.scheme.empty() ? fmt::format("{}, hash {}, keys {}", p.layout, p.hash, name_of(p.keys))
                                   : "scheme " + p.scheme);
     if (p.seed != 0) line("seed", std::to_string(p.seed));
-    line("size", fmt::format("{} ({} bits, {} probes a key)", bytes_text(filter.byte_size()),
-                             count_text(p.geometry.bits), p.geometry.probes));
+    if (!check_value.empty()) line("secret", "check value " + check_value);
+    line("size", fmt::format("{} ({}, {} a key)", bytes_text(bits.size()), counted(p.geometry.bits, "bit"),
+                             counted(p.geometry.probes, "probe")));
     line("made for", p.capacity == 0 ? "an unknown number of keys"
-                                     : fmt::format("{} keys at {}", count_text(p.capacity), rate_text(p.target_rate)));
-    line("inserted", fmt::format("{} keys, as counted", count_text(file.inserted)));
-    line("estimated", std::isfinite(estimate)
-                          ? fmt::format("{} distinct keys, from the bits",
-                                        count_text(static_cast<std::uint64_t>(std::llround(estimate))))
+                                     : fmt::format("{} at {}", counted(p.capacity, "key"), rate_text(p.target_rate)));
+    line("inserted",
+         fmt::format("{}, {}", counted(file.inserted, "key"), file.count_is_estimate ? "estimated" : "as counted"));
+    line("estimated", std::isfinite(now.keys_from_bits.value)
+                          ? keys_text(now.keys_from_bits, "distinct key") + ", from the bits"
                           : "no longer possible: all bits are set");
     line("fill", fmt::format("{:.1f} % of the bits", fill * 100));
-    line("error now", rate_text(rate_now));
+    line("error now", rate_text(rate_now) + ", certified from the bits");
+    line("predicted", now.keys < beyond_counting
+                          ? fmt::format("{} for {}", rate_text(now.predicted), counted(now.keys, "key"))
+                          : rate_text(now.predicted) + " for more keys than it can tell");
+    if (measured)
+      line("measured", rate_with_interval(*measured));
+    else if (p.key_check != 0 && options.secret.empty() && options.queries.value_or(1) > 0)
+      line("measured", "not without its secret: add --secret KEYFILE");
     line("keys left", p.target_rate == 0 ? "unknown"
                       : left > 0
                           ? fmt::format("{} until the error passes {}", count_text(left), rate_text(p.target_rate))
                       : p.target_rate >= 1 ? "none: it is far too small, and says yes to nearly everything"
-                      : rate_now <= p.target_rate * 1.01
-                          ? "none: it is full, and keeps its promise so far"
-                          : fmt::format("none: the promise of {} is broken", rate_text(p.target_rate)));
+                      : broken             ? fmt::format("none: the promise of {} is broken", rate_text(p.target_rate))
+                                           : "none: it is full, and keeps its promise so far");
+    if (now.keys > 0 && rate_now < 1) {
+      line(
+          "forecast",
+          fmt::format("{} with 10 % more keys, {} with 50 %, {} with 100 %", rate_text(rate_with_more(p, now.keys, 10)),
+                      rate_text(rate_with_more(p, now.keys, 50)), rate_text(rate_with_more(p, now.keys, 100))));
+    }
+    if (times_foldable(p) > 0) line("foldable", fmt::format("can be halved {}", times_text(times_foldable(p))));
+    if (now.alarming) line("ALARM", alarm_text(now.count));
     line("state",
          file.clean ? "clean" : "not closed cleanly: a writer is at work, or was killed; the count is out of date");
     if (!file.metadata.empty()) line("note", printable(file.metadata));

@@ -10,9 +10,8 @@
 #include <string>
 
 namespace bloomery::cli {
-namespace {
 
-std::uint64_t integer_of(std::string_view key, const std::string& source) {
+std::uint64_t parse_integer_key(std::string_view key, const std::string& source) {
   std::uint64_t value = 0;
   const auto [end, problem] = std::from_chars(key.data(), key.data() + key.size(), value);
   if (problem != std::errc() || end != key.data() + key.size()) {
@@ -24,6 +23,8 @@ std::uint64_t integer_of(std::string_view key, const std::string& source) {
   return value;
 }
 
+namespace {
+
 void cut_and_hash(const any_filter& filter, const input_options& inputs, key_batch& batch) {
   cut_lines(batch.text.text(), inputs.line_end(), batch.lines);
   if (keys_are_lines(inputs)) {
@@ -34,7 +35,7 @@ void cut_and_hash(const any_filter& filter, const input_options& inputs, key_bat
   }
   if (filter.parameters().keys == key_kind::u64le) {
     batch.integers.clear();
-    for (const std::string_view key : batch.keys) batch.integers.push_back(integer_of(key, *batch.text.source));
+    for (const std::string_view key : batch.keys) batch.integers.push_back(parse_integer_key(key, *batch.text.source));
   }
   if (!filter.uses_hashes()) return;
   batch.hashes.resize(batch.keys.size());

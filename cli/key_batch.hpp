@@ -33,6 +33,10 @@ void insert(any_filter& filter, key_batch& batch);
 /// Looks the batch up; maybe has an answer for each key.
 void look_up(const any_filter& filter, key_batch& batch);
 
+/// A key of a filter of integers. @param source  where it comes from, for the message
+/// @throws error invalid_argument: no whole number from 0 to 2^64-1 in decimal
+std::uint64_t parse_integer_key(std::string_view key, const std::string& source);
+
 /// How to go through the input.
 struct pass_options {
   unsigned threads = 1;

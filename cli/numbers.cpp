@@ -115,6 +115,10 @@ std::string counted(std::uint64_t count, const std::string& noun) {
   return count_text(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
+std::string times_text(std::uint64_t times) {
+  return times == 1 ? "once" : times == 2 ? "twice" : count_text(times) + " times";
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes);

@@ -22,6 +22,7 @@ double parse_rate(const std::string& text, const std::string& option);
 
 std::string count_text(std::uint64_t count);                        ///< 1,234,567
 std::string counted(std::uint64_t count, const std::string& noun);  ///< "1 line", "2 lines"
+std::string times_text(std::uint64_t times);                        ///< once, twice, 3 times
 std::string bytes_text(std::uint64_t bytes);                        ///< 114 MiB, three digits
 std::string rate_text(double rate);                                 ///< 1.05 %, 0.0128 %, 9.99e-06
 std::string share_text(double part, double whole);                  ///< "12.3 %"; "-" when whole is 0

@@ -22,14 +22,13 @@ std::string time_text(double seconds) {
   return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
 }
 
-// NO_COLOR, when set and not empty, asks for no colour [no-color.org]; a dumb terminal knows none.
+}  // namespace
+
 bool wants_color() {
   const char* no_color = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
   return (no_color == nullptr || *no_color == '\0') && terminal != nullptr && std::string(terminal) != "dumb";
 }
-
-}  // namespace
 
 progress::progress(bool wanted, std::string verb)
     : enabled_(wanted && ::isatty(STDERR_FILENO) != 0),

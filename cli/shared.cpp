@@ -5,15 +5,19 @@
 #include "signals.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/sizing.hpp>
 
 #include <fmt/format.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -22,12 +26,14 @@ namespace bloomery::cli {
 
 std::string printable(const std::string& text) {
   std::string shown;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F)
-      shown += fmt::format("\\x{:02X}", byte);
+  const auto byte_at = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+  // U+0080 to U+009F, two bytes each in UTF-8, are control characters too.
+  const auto starts_control = [&](std::size_t i) { return byte_at(i) == 0xC2 && byte_at(i + 1) >> 5 == 0b100; };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (byte_at(i) < 0x20 || byte_at(i) == 0x7F || starts_control(i) || (i > 0 && starts_control(i - 1)))
+      shown += fmt::format("\\x{:02X}", byte_at(i));
     else
-      shown += c;
+      shown += text[i];
   }
   return shown;
 }
@@ -51,9 +57,29 @@ void wait_for_writer(const std::string& path) {
   if (!std::exchange(said, true)) say(path + ": waiting for another process that is writing it");
 }
 
+std::optional<secret_key> secret_of(const std::string& keyfile) {
+  if (keyfile.empty()) return std::nullopt;
+  static std::map<std::string, secret_key> known;
+  if (const auto found = known.find(keyfile); found != known.end()) return found->second;
+  bool readable_by_others = false;
+  const secret_key key = read_secret(keyfile, &readable_by_others);
+  if (readable_by_others) say(keyfile + ": warning: others can read this key; chmod 600 it");
+  known.emplace(keyfile, key);
+  return key;
+}
+
+any_filter open_filter(const std::string& path, const std::string& keyfile, access mode, bloomery::check what,
+                       const mapped_storage::on_wait& waiting) {
+  return any_filter::open(path, mode, what, waiting, secret_of(keyfile));
+}
+
 std::string kind_text(const params& p) { return p.scheme.empty() ? p.layout : "scheme " + p.scheme; }
 
 std::string size_text(const params& p) {
+  if (p.capacity == 0) {
+    return fmt::format("{} ({}), made for an unknown number of keys", bytes_text(bytes_for(p.geometry.bits)),
+                       kind_text(p));
+  }
   const double bits_a_key = static_cast<double>(p.geometry.bits) / static_cast<double>(p.capacity);
   return fmt::format("{} at {}: {} ({}, {:.4g} bits a key)", counted(p.capacity, "key"), rate_text(p.target_rate),
                      bytes_text(bytes_for(p.geometry.bits)), kind_text(p), bits_a_key);
@@ -67,6 +93,7 @@ params params_for(const making_options& wanted, std::uint64_t capacity, double d
   p.keys = wanted.keys;
   p.seed = wanted.seed;
   p.capacity = capacity;
+  p.secret = secret_of(wanted.secret);
   if (!p.scheme.empty() && p.seed != 0) {
     throw error(errc::invalid_argument,
                 {"a scheme has hashes of its own", "--seed", "", "", "leave out --seed or --scheme"});
@@ -97,6 +124,28 @@ params params_for(const making_options& wanted, std::uint64_t capacity, double d
   return complete(p);
 }
 
+namespace {
+
+// What a key cannot go together with.
+void check_secret(const making_options& wanted) {
+  if (wanted.secret.empty()) {
+    if (wanted.hash != siphash::name) return;
+    throw error(errc::invalid_argument,
+                {"the hash siphash needs a secret key", "--hash", "", "", "add --secret KEYFILE; keygen makes one"});
+  }
+  const auto refuse = [](const char* why, const std::string& found, const std::string& other) {
+    throw error(errc::invalid_argument, {why, "--secret", "", found, "leave out --secret or " + other});
+  };
+  if (!wanted.scheme.empty()) refuse("a scheme has hashes of its own", "--scheme " + wanted.scheme, "--scheme");
+  if (!wanted.hash.empty() && wanted.hash != siphash::name) {
+    refuse("a secret is for the hash siphash", "--hash " + wanted.hash, "--hash");
+  }
+  if (wanted.seed != 0) refuse("a key takes the seed's place", "--seed " + std::to_string(wanted.seed), "--seed");
+  secret_of(wanted.secret);
+}
+
+}  // namespace
+
 void check_promise(const making_options& wanted) {
   if (wanted.capacity && *wanted.capacity == 0) {
     throw error(errc::invalid_argument, {"a filter is made for at least one key", "-n", "1 or more", "0", ""});
@@ -114,6 +163,7 @@ void check_promise(const making_options& wanted) {
                  std::string(named) + " " + (wanted.layout.empty() ? wanted.scheme : wanted.layout),
                  std::string("leave out --prefer or ") + named});
   }
+  check_secret(wanted);
 }
 
 namespace {
@@ -133,6 +183,35 @@ void check_not_an_input(const std::string& path, const std::string& option, cons
   if (!is_an_input(path, inputs)) return;
   throw error(errc::invalid_argument,
               {"the output would replace the input " + path, option, "", "", "choose another name"});
+}
+
+void check_not_the_key(const std::string& path, const std::string& option, const std::string& keyfile) {
+  std::error_code none;
+  if (keyfile.empty() || !std::filesystem::is_regular_file(path, none)) return;
+  if (!std::filesystem::equivalent(path, keyfile, none)) return;
+  throw error(errc::invalid_argument,
+              {"the output would replace the secret key " + path, option, "", "", "choose another name"});
+}
+
+void check_replaceable(const std::string& path, const std::string& option) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none) || std::filesystem::file_size(path, none) == 0) return;
+  if (inspect(path).usable) return;
+  throw error(errc::already_exists,
+              {"a file that is no filter would be replaced: " + path, option, "a new name, or that of a filter",
+               "another file", "choose another name, or remove it"});
+}
+
+void check_room(const std::string& path, std::uint64_t bytes) {
+  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
+    return;  // a pipe has no room to run out of
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  struct statvfs status {};
+  if (::statvfs(parent.empty() ? "." : parent.c_str(), &status) != 0) return;  // saving will say what is wrong
+  const std::uint64_t room = std::uint64_t{status.f_bavail} * status.f_frsize;
+  if (bytes <= room || !std::filesystem::is_directory(parent.empty() ? "." : parent)) return;
+  throw error(errc::too_large, {"no room for so much", path, bytes_text(bytes), bytes_text(room) + " free",
+                                "ask for fewer keys or a higher error rate, or choose another disk"});
 }
 
 void check_output(const input_options& inputs, const std::string& filter) {
@@ -168,6 +247,7 @@ std::uint64_t distinct_keys(const params& p, std::uint64_t counted) {
 }
 
 std::uint64_t keys_within(const params& p, double rate) {
+  if (p.geometry.probes > classic::most_chosen_probes) return p.capacity;  // such rates take a second each
   std::uint64_t within = 0;
   std::uint64_t beyond = std::max<std::uint64_t>(p.capacity, 1);  // a good guess
   while (beyond < (std::uint64_t{1} << 62) && false_positive_rate(p, beyond) <= rate) {
@@ -179,6 +259,64 @@ std::uint64_t keys_within(const params& p, double rate) {
     (false_positive_rate(p, middle) <= rate ? within : beyond) = middle;
   }
   return within;
+}
+
+mapped_storage open_bits(const std::string& path, bloomery::check what) {
+  return mapped_storage::open(path, access::read_only, what, {},
+                              [&](const params& found) { check_known(found, path); });
+}
+
+void check_compatible(const std::string& path_a, const params& a, const std::string& path_b, const params& b) {
+  const std::string reason = difference(a, b);
+  if (reason.empty()) return;
+  // The same filter, but for its size: the larger one may be halved to the smaller.
+  params resized = a;
+  resized.geometry.bits = b.geometry.bits;
+  const std::uint64_t large = std::max(a.geometry.bits, b.geometry.bits);
+  const std::uint64_t small = std::min(a.geometry.bits, b.geometry.bits);
+  std::string way_out = "only filters of one kind, size, hash and secret can be combined";
+  if (difference(resized, b).empty() && large % small == 0 && std::has_single_bit(large / small)) {
+    way_out = fmt::format("'bloomery fold {} --times {} -o NAME' makes them equal",
+                          a.geometry.bits > b.geometry.bits ? path_a : path_b, std::countr_zero(large / small));
+  }
+  throw error(errc::incompatible,
+              {"these filters do not fit together", path_a + " and " + path_b, "", reason, way_out});
+}
+
+nlohmann::ordered_json number_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+std::string keys_text(const estimate& keys, const std::string& noun) {
+  const auto whole = [](double x) { return static_cast<std::uint64_t>(std::llround(std::min(x, 0x1p62))); };
+  const std::uint64_t margin = whole(std::ceil(keys.margin()));
+  return fmt::format("{} +- {} {}{}", count_text(whole(keys.value)), count_text(margin), noun,
+                     whole(keys.value) == 1 && margin == 0 ? "" : "s");
+}
+
+std::string rate_with_interval(const measured_rate& m) {
+  const interval i = m.within();
+  // All three in one unit, that of the largest.
+  const auto text = [&](double rate) {
+    return i.high >= 1e-4 && rate < 1e-4 ? fmt::format("{:.3g} %", rate * 100) : rate_text(rate);
+  };
+  return fmt::format("{} ({} to {}): {} of {} absent keys", text(m.rate()), text(i.low), text(i.high),
+                     count_text(m.hits), count_text(m.queries));
+}
+
+std::uint64_t queries_of_scheme(const params& p, std::uint64_t usual) {
+  constexpr std::uint32_t usual_probes = 8;
+  return std::max<std::uint64_t>(usual * usual_probes / std::max(p.geometry.probes, usual_probes), 1);
+}
+
+nlohmann::ordered_json json_of(const measured_rate& m) {
+  const interval i = m.within();
+  return {{"queries", m.queries}, {"hits", m.hits}, {"rate", m.rate()}, {"low", i.low}, {"high", i.high}};
+}
+
+std::uint64_t counted_of_estimate(const params& p, double keys) {
+  if (p.geometry.probes > classic::most_chosen_probes) return static_cast<std::uint64_t>(std::min(keys, 0x1p62));
+  return certainly_new_keys(keys, [&](std::uint64_t n) { return false_positive_rate(p, n); });
 }
 
 }  // namespace bloomery::cli

@@ -3,6 +3,8 @@
 A test's truth never comes from the command itself: it is a Python set, an exact count or a formula.
 """
 
+import ctypes
+import ctypes.util
 import gzip
 import json
 import math
@@ -143,6 +145,109 @@ def integral(rate, n: int, steps: int = 400) -> float:
     return (points[0] + points[-1] + 4 * sum(points[1:-1:2]) + 2 * sum(points[2:-1:2])) * n / steps / 3
 
 
+# ---- hashes and bits, as docs/format.md says -------------------------------------------------------------------------
+
+
+class Halves(ctypes.Structure):
+    _fields_ = [("lo", ctypes.c_uint64), ("hi", ctypes.c_uint64)]
+
+
+def xxhash() -> ctypes.CDLL:
+    """The system's own library of xxHash, which the command does not call: it has been compiled in."""
+    library = ctypes.CDLL(ctypes.util.find_library("xxhash") or "libxxhash.so.0")
+    library.XXH3_64bits.restype = ctypes.c_uint64
+    library.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    library.XXH3_128bits_withSeed.restype = Halves
+    library.XXH3_128bits_withSeed.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64]
+    return library
+
+
+XXHASH = xxhash()
+FULL = (1 << 64) - 1
+
+
+def checksum(data: bytes) -> int:
+    return XXHASH.XXH3_64bits(data, len(data))
+
+
+def xxh3(key: bytes, seed: int = 0) -> tuple[int, int]:
+    """lo and hi of a key."""
+    hash = XXHASH.XXH3_128bits_withSeed(key, len(key), seed)
+    return hash.lo, hash.hi
+
+
+def mix64(x: int) -> int:
+    x = (x ^ x >> 27) * 0x3C79AC492BA7B653 & FULL
+    x = (x ^ x >> 33) * 0x1C69B3F74AC4AE35 & FULL
+    return x ^ x >> 27
+
+
+def mix(key: int) -> tuple[int, int]:
+    """lo and hi of an integer key, seed 0."""
+    lo = mix64(key ^ mix64(0))
+    return lo, mix64(lo + 0x9E3779B97F4A7C15 & FULL)
+
+
+SALTS = [0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31]
+
+
+def cells_of(layout: str, bits: int, probes: int, lo: int, hi: int) -> list[int]:
+    """The bits of a key."""
+    if layout == "classic":
+        cells, x = [], lo
+        for _ in range(probes):
+            cells.append(x * bits >> 64)
+            x = x * 0xD1342543DE82EF95 + hi & FULL
+        return cells
+    if layout == "split_block":
+        block = (lo >> 32) * (bits // 256) >> 32
+        return [256 * block + 32 * j + ((lo & 0xFFFFFFFF) * salt & 0xFFFFFFFF) // 2**27 for j, salt in enumerate(SALTS)]
+    first = BLOCK_BITS[layout] * (lo * (bits // BLOCK_BITS[layout]) >> 64)
+    x = lo * 0x9E3779B97F4A7C15 & FULL
+    if layout == "line":
+        return [first + 64 * j + (x >> (16 + 6 * j) & 63) for j in range(8)]
+    cells = []
+    for _ in range(probes):
+        cells.append(first + (x >> (55 if layout == "line_free" else 49)))
+        x = x * 0xD1342543DE82EF95 & FULL
+    return cells
+
+
+def ones_of(data: bytes) -> int:
+    return int.from_bytes(data, "little").bit_count()
+
+
+def in_parts(data: bytes, size: int) -> Iterable[bytes]:
+    return (data[at : at + size] for at in range(0, len(data), size))
+
+
+def certified_rate(layout: str, bits: int, probes: int, payload: bytes, n: int) -> float:
+    """The probability that a random absent key finds all its bits among these; n only for the collisions of hashes."""
+    if layout == "classic":
+        hit = (ones_of(payload) / bits) ** probes
+    elif layout in ("split_block", "line"):
+        word = BLOCK_BITS[layout] // 64  # bytes
+        blocks = [math.prod(ones_of(w) / (8 * word) for w in in_parts(block, word)) for block in in_parts(payload, 8 * word)]
+        hit = math.fsum(blocks) / len(blocks)
+    else:
+        size = BLOCK_BITS[layout]
+        blocks = [(ones_of(block) / size) ** probes for block in in_parts(payload, size // 8)]
+        hit = math.fsum(blocks) / len(blocks)
+    hashes = bits // 256 * 2**32 if layout == "split_block" else 2**128 if layout == "classic" else 2**64
+    return 1 - (1 - hit) * math.exp(-n / hashes)
+
+
+def remainder_certified_rate(bits: int, probes: int, payload: bytes, first: int, flip: int) -> float:
+    """Of the 2^32 hashes from `first` on, the share whose remainder is a set bit; k of them independently."""
+    each, favoured = divmod(2**32, bits)
+    led_to = 0
+    for i in range(bits):
+        cell = (first + i) % bits ^ flip
+        if payload[cell >> 3] >> (cell & 7) & 1:
+            led_to += each + (1 if i < favoured else 0)
+    return (led_to / 2**32) ** probes
+
+
 # ---- running ---------------------------------------------------------------------------------------------------------
 
 
@@ -193,6 +298,31 @@ class CommandTest(unittest.TestCase):
 
     def payload(self, name: str, size: int) -> bytes:
         return self.read(name)[PAYLOAD_AT : PAYLOAD_AT + size]
+
+    def patch(self, name: str, payload: bytes | None = None, inserted: int | None = None) -> None:
+        """Other bits or another count in a filter's file, with right checksums."""
+        data = bytearray(self.read(name))
+        pages = (-(-int.from_bytes(data[128:136], "little") // 8) + 4095) // 4096
+        if payload is not None:
+            data[PAYLOAD_AT : PAYLOAD_AT + len(payload)] = payload
+            for page in range(pages):
+                at = PAYLOAD_AT + 4096 * page
+                sum = checksum(bytes(data[at : at + 4096])) ^ checksum(bytes(4096))
+                struct.pack_into("<Q", data, PAYLOAD_AT + 4096 * pages + 8 * page, sum)
+        for slot in 512, 1024:
+            if inserted is not None:
+                struct.pack_into("<Q", data, slot + 8, inserted)
+            struct.pack_into("<Q", data, slot + 56, checksum(bytes(data[slot : slot + 56])))
+        self.write(name, bytes(data))
+
+    def make_filter(self, name: str, lines: Iterable[bytes], *options: object) -> None:
+        """A filter of these keys, which come by a pipe."""
+        self.bloomery("build", "-q", "-o", name, *options, stdin=text(lines))
+
+    def bits_of(self, name: str) -> bytes:
+        """The filter's own bytes."""
+        file = self.read(name)
+        return file[PAYLOAD_AT:][: -(-int.from_bytes(file[128:136], "little") // 8)]
 
     def start(self, *arguments: object, **options) -> subprocess.Popen:
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": self.folder} | options

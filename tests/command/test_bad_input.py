@@ -7,7 +7,7 @@ import unittest
 
 from support import LONG, PAYLOAD_AT, CommandTest, keys, text
 
-COMMANDS = ["plan", "build", "add", "check", "dedup", "info"]
+COMMANDS = """plan build add check dedup info verify explain analyze union intersect overlap fold keygen noisy""".split()
 
 
 class BadNumbers(CommandTest):
@@ -98,8 +98,10 @@ class BadWords(CommandTest):
 
     def test_what_must_be_named_is_asked_for(self) -> None:
         self.refused("build", says="--output")
-        for command in "add", "check", "info":
-            self.refused(command, says="FILTER")
+        for command in "add", "check", "info", "verify", "explain", "fold":
+            self.refused(command, says="FILTER|--output")
+        for command in "union", "intersect", "keygen":
+            self.refused(command, says="--output")
         self.refused("info", says="FILTER, or --build")
 
     def test_an_error_is_one_line_whatever_it_quotes(self) -> None:
@@ -116,9 +118,9 @@ class BadFiles(CommandTest):
         self.whole = self.read("f")
 
     def test_missing_files_and_directories_are_named(self) -> None:
-        for command in "add", "check", "info":
-            self.refused(command, "missing", says="missing: cannot open: No such file")
-            self.refused(command, ".", says="expected a regular file, found a directory")
+        for command in ["add"], ["check"], ["info"], ["verify"], ["fold", "-o", "g"], ["overlap", "f"], ["union", "-o", "g", "f"]:
+            self.refused(*command, "missing", says="missing: cannot open: No such file")
+            self.refused(*command, ".", says="expected a regular file, found a directory")
         for command in ["add", "f"], ["check", "f"], ["build", "-o", "g"], ["dedup", "-q", "-n", 10], ["dedup", "-q", "--exact"]:
             self.refused(*command, "missing", says="missing: cannot (read|open): No such file")
             self.refused(*command, ".", says=r"\.: cannot read: Is a directory")
@@ -129,17 +131,17 @@ class BadFiles(CommandTest):
         self.write("text", keys(10))
         self.write("empty", b"")
         os.mkfifo(self.path("pipe"))
-        for command in "add", "check", "info":
-            self.refused(command, "text", says="not a bloomery filter.*bloomery build")
-            self.refused(command, "empty", says="an empty file")
-            self.refused(command, "/dev/null", says="a regular file")
-            self.refused(command, "pipe", says="a regular file")
+        for command in ["add"], ["check"], ["info"], ["verify"], ["fold", "-o", "g"], ["overlap", "f"], ["union", "-o", "g", "f"]:
+            self.refused(*command, "text", says="not a bloomery filter.*bloomery build")
+            self.refused(*command, "empty", says="an empty file")
+            self.refused(*command, "/dev/null", says="a regular file")
+            self.refused(*command, "pipe", says="a regular file")
 
     def test_a_file_cut_short_anywhere_is_refused_and_left_alone(self) -> None:
         size = len(self.whole)
         for length in {1, 7, 8, 503, 511, 575, 4095, 4096, 4097, PAYLOAD_AT + 4096, size - 1, *range(0, size, 501)}:
             self.write("cut", self.whole[:length])
-            for command in ["info"], ["check"], ["add"], ["dedup", "-q", "--state"]:
+            for command in ["info"], ["check"], ["add"], ["dedup", "-q", "--state"], ["verify"], ["fold", "-o", "g"]:
                 self.refused(*command, "cut", stdin=b"key-1\n")
             self.assertEqual(self.read("cut"), self.whole[:length])
 
@@ -202,6 +204,14 @@ class FullDisks(CommandTest):
             ["check", "f", "lines"],
             ["check", "-c", "f", "lines"],
             ["check", "--json", "f", "lines"],
+            ["verify", "f", "--queries", 10],
+            ["verify", "f", "--queries", 10, "--json"],
+            ["explain", "f", "key-1"],
+            ["explain", "--json", "f", "key-1"],
+            ["overlap", "f", "f"],
+            ["overlap", "--json", "f", "f"],
+            ["union", "-q", "--json", "-o", "u", "f", "f"],
+            ["fold", "-q", "--json", "-o", "g", "f"],
             ["build", "-o", "g", "--json", "lines"],
             ["add", "--json", "f", "lines"],
             ["dedup", "-q", "lines"],
@@ -301,6 +311,33 @@ class OddInput(CommandTest):
 
         self.assertEqual(self.bloomery("check", "the filter", stdin=b"one\ntwo\n").out, b"one\ntwo\n")
         self.assertEqual(self.bloomery("check", "other", stdin=b"one\ntwo\n").out, b"two\n")
+
+
+class NoName(CommandTest):
+    def test_an_empty_name_is_refused_as_such_everywhere(self) -> None:
+        self.bloomery("build", "-q", "-o", "f", "-n", 10)
+        for arguments in (
+            ["build", "-o", ""],
+            ["build", "-o", "g", ""],
+            ["union", "-o", "", "f", "f"],
+            ["union", "-o", "g", "f", ""],
+            ["intersect", "-o", "g", "", "f"],
+            ["overlap", "f", ""],
+            ["fold", "f", "-o", ""],
+            ["verify", "f", "--present", ""],
+            ["verify", "f", "--absent", ""],
+            ["explain", "f", "a", "--keys", ""],
+            ["noisy", "check", ""],
+            ["noisy", "check", "f", "-i", ""],
+        ):
+            self.refused(*arguments, says="the name is empty; see bloomery [a-z ]+ --help")
+
+    def test_help_that_cannot_be_written_is_an_error(self) -> None:
+        for arguments in ["--help"], ["--version"], ["verify", "--help"]:
+            with open("/dev/full", "wb") as full:
+                run = self.bloomery(*arguments, stdout=full, status=2)
+
+            self.assertIn("standard output: cannot write", run.err)
 
 
 if __name__ == "__main__":

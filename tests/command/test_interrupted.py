@@ -127,6 +127,43 @@ class WhileWaiting(CommandTest):
         self.assertEqual((process.returncode, out, err), (0, b"one\ntwo\n", b""))
 
 
+class WithoutInput(CommandTest):
+    """The signal comes while something long is worked out, of files that are there already."""
+
+    def assert_ends_soon(self, after: float, *arguments: object) -> None:
+        before = sorted(os.listdir(self.folder))
+        process = self.start(*arguments, stdin=subprocess.DEVNULL)
+        with self.assertRaises(subprocess.TimeoutExpired, msg=f"{arguments}: too quick to be interrupted"):
+            process.wait(after)
+        process.send_signal(signal.SIGTERM)
+
+        self.assertEqual(process.wait(2), -signal.SIGTERM, arguments)
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+        self.assertEqual(process.stdout.read(), b"")
+
+    def test_a_verify_of_many_queries_ends_soon(self) -> None:
+        self.make_filter("f", keys(1000), "-n", 1000, "--scheme", "perl")
+        for number in 1, 4:
+            self.assert_ends_soon(0.3, "verify", "-j", number, "--queries", "100M", "f")
+        self.assert_ends_soon(0.3, "info", "--queries", "100M", "f")
+
+    def test_a_fold_of_a_large_filter_ends_soon(self) -> None:
+        self.make_filter("f", keys(1000), "-m", "256MiB", "-n", "100M", "--layout", "classic", "-k", 7)
+
+        self.assert_ends_soon(0.1, "fold", "f", "-o", "small", "--times", 20)
+
+    def test_a_union_of_large_filters_ends_soon(self) -> None:
+        self.make_filter("f", keys(1000), "-m", "128MiB", "-n", "100M", "--layout", "classic", "-k", 7)
+
+        self.assert_ends_soon(0.1, "union", "-o", "u", *["f"] * 40)
+        self.assert_ends_soon(0.1, "intersect", "-o", "u", *["f"] * 40)
+
+    def test_a_noisy_split_ends_soon(self) -> None:
+        self.write("lines", keys(1_000_000))
+        for after in 0.05, 0.3:
+            self.assert_ends_soon(after, "noisy", "split", "--copies", 64, "-o", "m", "lines")
+
+
 class AtWork(MidwayTest):
     """The signal comes while a large file is read."""
 

@@ -1,0 +1,112 @@
+// bloomery union and intersect: one filter of several, bit by bit, without their keys.
+//
+//   $ bloomery union -o week.bloom mon.bloom tue.bloom wed.bloom
+//
+// The union answers yes for every key of any of them. The intersection answers yes for every key that is in all, and
+// more often for others than a filter made of those keys would. No secret is needed: bits are enough.
+#include "commands.hpp"
+#include "numbers.hpp"
+#include "output.hpp"
+#include "signals.hpp"
+
+#include <bloomery/bits.hpp>
+#include <bloomery/census.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/estimate.hpp>
+#include <bloomery/mapped_storage.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bloomery::cli {
+namespace {
+
+// How two filters become one.
+struct combination {
+  const char* name;
+  void (*join)(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept;
+  const char* keys;  // what its number of keys is
+};
+
+std::span<const std::uint8_t> bytes_of(const mapped_storage& filter) { return {filter.data(), filter.size()}; }
+
+exit_status combine(const combine_options& options, const combination& how) {
+  if (options.filters.size() < 2) {
+    throw error(errc::invalid_argument, {std::string("nothing to combine with for the ") + how.name, "FILTER",
+                                         "two or more filters", "one", ""});
+  }
+  check_replaceable(options.output, "-o");
+  loaded_file first = load_file(options.filters.front());
+  const params& p = first.info.parameters;
+  check_known(p, options.filters.front());
+  const std::span<std::uint8_t> bits(first.bytes.data(), first.bytes.size());
+  say_if_dirty(options.filters.front(), first.info);
+
+  // In common with the first: of three and more, at most the least of these.
+  const std::uint64_t own_ones = take_census(p, bits).ones;
+  estimate keys_in_common = estimated_keys(p, own_ones);
+  const mapped_storage first_alone = open_bits(options.filters.front());
+  for (std::size_t i = 1; i < options.filters.size(); ++i) {
+    if (stop_signal() != 0) throw interrupted();
+    const std::string& name = options.filters[i];
+    const mapped_storage other = open_bits(name, bloomery::check::payload);
+    say_if_dirty(name, other.info());
+    check_compatible(options.filters.front(), p, name, other.info().parameters);
+    if (how.join == intersect_bits) {
+      const estimate both = estimate_overlap(p, count_shared(bytes_of(first_alone), bytes_of(other))).keys_both;
+      // (Of full filters nothing is known but that the first one's keys are the most.)
+      if (std::isfinite(both.sigma) && both.value < keys_in_common.value) keys_in_common = both;
+    }
+    how.join(bits, bytes_of(other));
+  }
+
+  const census now = take_census(p, bits);
+  const estimate keys = how.join == unite_bits ? estimated_keys(p, now.ones) : keys_in_common;
+  const bool known = std::isfinite(keys.value);
+  const bool at_most = how.join == intersect_bits && options.filters.size() > 2;
+  const bool noise = how.join == intersect_bits && known && (keys.is_noise() || now.ones == 0);
+  if (stop_signal() != 0) throw interrupted();
+  save_file(options.output, p, bits,
+            counted_of_estimate(p, known ? keys.value : std::max(estimated_keys(p, p.geometry.bits - 1).value, 1.0)),
+            first.info.metadata, true);
+
+  if (options.json) {
+    output out(STDOUT_FILENO, "standard output");
+    out.write(json_line({{"filter", options.output},
+                         {"of", options.filters.size()},
+                         {"keys", number_or_null(keys.value)},
+                         {"keys_sigma", number_or_null(keys.sigma)},
+                         {"keys_at_most", at_most},
+                         {"keys_noise", noise},
+                         {"fill", static_cast<double>(now.ones) / static_cast<double>(p.geometry.bits)},
+                         {"rate", now.certified_rate},
+                         {"capacity", p.capacity},
+                         {"target_rate", p.target_rate}}));
+    out.flush();
+  }
+  if (options.quiet) return exit_status::found;
+  const std::string number = !known  ? "all bits are set"
+                             : noise ? "too few common keys to tell their number"
+                                     : (at_most ? "at most " : "") + keys_text(keys, how.keys);
+  say(fmt::format("{}: the {} of {} filters: {}; error {}", options.output, how.name, options.filters.size(), number,
+                  rate_text(now.certified_rate)));
+  if (p.target_rate > 0 && now.certified_rate > p.target_rate) {
+    say(fmt::format("{}: warning: that is above the promised {}; filters made for more keys have room for {} {}",
+                    options.output, rate_text(p.target_rate), how.join == unite_bits ? "a" : "an", how.name));
+  }
+  return exit_status::found;
+}
+
+}  // namespace
+
+exit_status unite(const combine_options& options) { return combine(options, {"union", unite_bits, "key"}); }
+
+exit_status intersect(const combine_options& options) {
+  return combine(options, {"intersection", intersect_bits, "common key"});
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,285 @@
+// The grammar of all commands. Each command is a function of its options; see commands.hpp.
+#include "grammar.hpp"
+#include "numbers.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/params.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+
+namespace bloomery::cli {
+namespace {
+
+// ---- options that several commands share
+// -------------------------------------------------------------------------------
+
+// An option whose text is turned into a value by `parse`, which names the option when it refuses.
+template <class Value, class Parse>
+void parsed(CLI::App& app, const std::string& flags, Value& value, Parse parse, const std::string& help) {
+  const std::string name = flags.substr(0, flags.find(','));
+  app.add_option_function<std::string>(
+      flags, [&value, parse, name](const std::string& text) { value = parse(text, name); }, help);
+}
+
+preference parse_preference(const std::string& text, const std::string& option) {
+  for (const preference prefer : {preference::speed, preference::memory}) {
+    if (text == name_of(prefer)) return prefer;
+  }
+  throw error(errc::invalid_argument, {"no such preference", option, "speed or memory", "'" + text + "'", ""});
+}
+
+// An empty name is an unset variable of a script.
+std::string check_name(const std::string& name) { return name.empty() ? "the name is empty" : ""; }
+
+void add_size(CLI::App& app, making_options& o, bool bits) {
+  parsed(app, "-n,--capacity", o.capacity, parse_count, "distinct keys to expect: 1000, 100M, 1e9");
+  parsed(app, "-p,--rate", o.rate, parse_rate, "false-positive rate at that number: 1%, 1e-4, '1 in 1000'");
+  if (!bits) return;
+  parsed(app, "-m,--bits", o.bits, parse_bits, "size: bits (1000000, 8Mbit) or bytes (64MiB)");
+  parsed(app, "-k,--probes", o.probes, parse_count, "bits set by a key, 1 to 255");
+}
+
+void add_preference(CLI::App& app, making_options& o) {
+  parsed(app, "--prefer", o.prefer, parse_preference,
+         "what to choose the layout by: speed (the default; up to 25 % more memory than the least) or memory (3 %)");
+}
+
+void add_kind(CLI::App& app, making_options& o) {
+  app.add_option("--layout", o.layout, layout_names() + ": the quickest first, the smallest last; see plan");
+  add_preference(app, o);
+  app.add_option("--hash", o.hash, "xxh3, murmur3, mix for integers, or siphash with --secret");
+  app.add_option("--seed", o.seed, "another family of hashes; not a secret")->check(CLI::NonNegativeNumber);
+}
+
+void add_key_shape(CLI::App& app, input_options& o) {
+  app.add_flag("-0,--null", o.nul_separated, "lines end with NUL");
+  app.add_flag("--crlf", o.crlf, "lines end with CR LF: the CR is not part of the key");
+  app.add_option("-d,--delimiter", o.delimiter, "character between fields, with -f; TAB if not given");
+  app.add_option("-f,--field", o.field, "the key is this field, from 1; a line without it has the empty key")
+      ->check(CLI::Range(1, 1'000'000));
+}
+
+void add_inputs(CLI::App& app, input_options& o) {
+  app.add_option("INPUT", o.files,
+                 "files of keys, one a line; gzip and zstd are recognised; '-' or none: standard input")
+      ->check(check_name);
+  add_key_shape(app, o);
+}
+
+void add_common(CLI::App& app, common_options& o, const std::string& quiet) {
+  app.add_option("-j,--threads", o.threads, "threads")->check(CLI::Range(1, 256))->capture_default_str();
+  app.add_flag("-q,--quiet", o.quiet, quiet);
+  app.add_flag_callback(
+      "--no-progress", [&o] { o.progress = false; }, "no progress bar (there is none anyway if stderr is no terminal)");
+  app.add_flag("--json", o.json, "the result as one JSON object");
+}
+
+void add_secret(CLI::App& app, std::string& secret) {
+  app.add_option("--secret", secret, "the file of the filter's secret key, as keygen makes it")->check(check_name);
+}
+
+unsigned default_threads() { return std::min(4u, std::max(1u, std::thread::hardware_concurrency())); }
+
+// ---- the grammar
+// -------------------------------------------------------------------------------------------------------
+
+void add_plan(CLI::App& app, plan_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("plan", "what size, what error rate? give two of -n, -p, -m, get the rest");
+  add_size(c, o.wanted, true);
+  add_preference(c, o.wanted);
+  c.add_flag("--table", o.table, "a table of usual sizes; with --prefer, of the layouts that are chosen");
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.footer("Example: bloomery plan -n 100M -p 1%");
+  c.callback([&] { chosen = [&] { return plan(o); }; });
+}
+
+void add_build(CLI::App& app, build_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("build", "make a filter from keys");
+  c.add_option("-o,--output", o.filter, "the filter's file; an old one is replaced when the new one is whole")
+      ->required()
+      ->check(check_name);
+  add_size(c, o.wanted, true);
+  add_kind(c, o.wanted);
+  c.add_option("--scheme", o.wanted.scheme, "bits as another system sets them: guava, pharo, python, perl");
+  c.add_flag_callback(
+      "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal");
+  c.add_flag("--foldable", o.foldable, "round the size up so that fold can halve it at least six times");
+  add_secret(c, o.wanted.secret);
+  c.add_option("--note", o.note, "a remark kept in the file");
+  add_inputs(c, o.inputs);
+  add_common(c, o.common, "say nothing but errors and warnings");
+  c.footer(
+      "Without -n the keys are counted first. The rate is 1 % if neither -p nor -m is given.\n"
+      "Example: bloomery build -o users.bloom -p 0.1% users.txt");
+  c.callback([&] { chosen = [&] { return build(o); }; });
+}
+
+void add_add(CLI::App& app, add_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("add", "put more keys into a filter, in place");
+  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
+  add_inputs(c, o.inputs);
+  add_common(c, o.common, "say nothing but errors and warnings");
+  add_secret(c, o.secret);
+  c.footer("Example: bloomery add users.bloom new-users.txt");
+  c.callback([&] { chosen = [&] { return add(o); }; });
+}
+
+void add_check(CLI::App& app, check_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("check", "print the lines whose key may be in the filter");
+  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
+  c.add_flag("-v,--invert", o.invert, "print those that are certainly absent instead");
+  c.add_flag("-c,--count", o.count, "print their number only");
+  add_secret(c, o.secret);
+  add_inputs(c, o.inputs);
+  add_common(c, o.common, "print nothing; stop at the first");
+  c.footer(
+      "Exit status: 0 some were selected, 1 none, 2 an error.\nExample: bloomery check -v users.bloom requests.txt");
+  c.callback([&] { chosen = [&] { return check(o); }; });
+}
+
+void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("dedup", "print the first occurrence of each line, in order");
+  add_size(c, o.wanted, false);
+  parsed(c, "--max-loss", o.max_loss, parse_rate,
+         "instead of -p: share of the distinct lines that may be dropped wrongly");
+  c.add_option("--state", o.state, "a filter file that remembers: made if missing, else gone on with")
+      ->check(check_name);
+  c.add_option("--suspects", o.suspects, "write the lines that the filter seemed to have seen to this file")
+      ->check(check_name);
+  c.add_flag("--exact", o.exact, "lose nothing: look at every suspect again, with temporary files");
+  add_kind(c, o.wanted);
+  add_secret(c, o.wanted.secret);
+  add_inputs(c, o.inputs);
+  add_common(c, o.common, "say nothing but errors and warnings");
+  c.footer(
+      "Without -n a file's lines are counted; a pipe needs -n. The rate is 1e-4 unless -p or --max-loss is given.\n"
+      "Example: bloomery dedup --state seen.bloom today.txt > new.txt");
+  c.callback([&] { chosen = [&] { return dedup(o); }; });
+}
+
+void add_info(CLI::App& app, info_options& o, deed& chosen) {
+  auto& c =
+      *app.add_subcommand("info", "what a filter knows, and what follows from it; or what this program is made of");
+  c.add_option("FILTER", o.filter, "the filter's file")->check(check_name);
+  c.add_flag("--build", o.build, "of this program, not of a filter: version, kernels, layouts, hashes, schemes");
+  parsed(c, "--queries", o.queries, parse_count, "measure the error with so many absent keys; 0: do not measure");
+  add_secret(c, o.secret);
+  c.add_flag("--check", o.check_pages, "compare every page with its checksum; exit status 1 if some differ");
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.callback([&] { chosen = [&] { return info(o); }; });
+}
+
+void add_verify(CLI::App& app, verify_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("verify", "does a filter keep its word? its three error rates, on your own keys too");
+  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
+  add_key_shape(c, o.present);
+  c.add_option("--present", o.present.files, "keys that were put in: each must be found; '-' is standard input")
+      ->allow_extra_args(false)
+      ->check(check_name);
+  c.add_option("--absent", o.absent.files, "keys that were not: how many are found is measured")
+      ->allow_extra_args(false)
+      ->check(check_name);
+  parsed(c, "--queries", o.queries, parse_count,
+         "random absent keys to ask for; as many as resolve the rate if not given");
+  add_secret(c, o.secret);
+  add_common(c, o.common, "say nothing; the exit status is the verdict");
+  c.footer(
+      "Exit status: 0 all is well, 1 a present key is missing or the filter is not what its count says, 2 an error.\n"
+      "Example: bloomery verify users.bloom --present users.txt");
+  c.callback([&] { chosen = [&] { return verify(o); }; });
+}
+
+void add_explain(CLI::App& app, explain_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("explain", "why a filter says yes or no to a key: its hash, its bits, who set them");
+  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
+  c.add_option("KEY", o.keys, "keys to explain")->required();
+  add_key_shape(c, o.owners);
+  c.add_option("--keys", o.owners.files, "files of the keys that were put in: names the owners of each bit")
+      ->allow_extra_args(false)
+      ->check(check_name);
+  add_secret(c, o.secret);
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.footer(
+      "Exit status: 0 some may be there, 1 none is.\nExample: bloomery explain cities.bloom Berlin --keys cities.txt");
+  c.callback([&] { chosen = [&] { return explain(o); }; });
+}
+
+void add_combine(CLI::App& app, const char* name, const char* help, const char* example, combine_options& o,
+                 exit_status (*act)(const combine_options&), deed& chosen) {
+  auto& c = *app.add_subcommand(name, help);
+  c.add_option("-o,--output", o.output, "the result's file; an old one is replaced when the new one is whole")
+      ->required()
+      ->check(check_name);
+  c.add_option("FILTER", o.filters, "two or more filters of one kind and size")->required()->check(check_name);
+  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.footer(example);
+  c.callback([&o, act, &chosen] { chosen = [&o, act] { return act(o); }; });
+}
+
+void add_overlap(CLI::App& app, overlap_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("overlap", "how many keys two filters have in common, with error bars");
+  c.add_option("A", o.a, "a filter's file")->required()->check(check_name);
+  c.add_option("B", o.b, "another, of the same kind and size")->required()->check(check_name);
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.footer(
+      "Exit status: 0 they have keys in common, 1 not so that one could tell.\nExample: bloomery overlap mon.bloom "
+      "tue.bloom");
+  c.callback([&] { chosen = [&] { return overlap_of(o); }; });
+}
+
+void add_fold(CLI::App& app, fold_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("fold", "make a filter smaller, without its keys");
+  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
+  c.add_option("-o,--output", o.output, "the result's file; it may be FILTER itself")->required()->check(check_name);
+  parsed(c, "-p,--rate", o.rate, parse_rate,
+         "error rate that may not be passed; the filter's own promise if not given");
+  parsed(c, "--times", o.times, parse_count, "halve it so often, whatever comes of it");
+  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.footer("Example: bloomery fold large.bloom -o small.bloom -p 1%");
+  c.callback([&] { chosen = [&] { return fold_filter(o); }; });
+}
+
+void add_keygen(CLI::App& app, keygen_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("keygen", "make a secret key for --secret");
+  c.add_option("-o,--output", o.output, "the key's file; never one that is there already")
+      ->required()
+      ->check(check_name);
+  c.footer("Example: bloomery keygen -o users.key && bloomery build --secret users.key -o users.bloom users.txt");
+  c.callback([&] { chosen = [&] { return keygen(o); }; });
+}
+
+}  // namespace
+
+void add_commands(CLI::App& app, all_options& o, deed& chosen) {
+  for (common_options* common : {&o.build.common, &o.add.common, &o.check.common, &o.dedup.common, &o.verify.common}) {
+    common->threads = default_threads();
+  }
+  add_plan(app, o.plan, chosen);
+  add_build(app, o.build, chosen);
+  add_add(app, o.add, chosen);
+  add_check(app, o.check, chosen);
+  add_dedup(app, o.dedup, chosen);
+  add_info(app, o.info, chosen);
+  add_verify(app, o.verify, chosen);
+  add_explain(app, o.explain, chosen);
+  add_combine(app, "union", "make one filter of several: all keys of any of them",
+              "Example: bloomery union -o week.bloom mon.bloom tue.bloom", o.unite, unite, chosen);
+  add_combine(app, "intersect", "make a filter of the keys that are in all of several",
+              "Example: bloomery intersect -o both.bloom mon.bloom tue.bloom", o.intersect, intersect, chosen);
+  add_overlap(app, o.overlap, chosen);
+  add_fold(app, o.fold, chosen);
+  add_keygen(app, o.keygen, chosen);
+}
+
+std::vector<const input_options*> all_inputs(const all_options& o) {
+  return {&o.build.inputs,   &o.add.inputs,    &o.check.inputs,  &o.dedup.inputs,
+          &o.verify.present, &o.verify.absent, &o.explain.owners};
+}
+
+}  // namespace bloomery::cli
