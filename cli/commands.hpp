@@ -140,6 +140,22 @@ struct keygen_options {
   std::string output;
 };
 
+struct noisy_split_options {
+  std::uint64_t copies = 5;
+  std::string prefix;
+  std::optional<std::uint64_t> capacity;
+  input_options inputs;
+  common_options common;
+};
+
+struct noisy_check_options {
+  std::vector<std::string> copies;
+  input_options inputs;
+  bool invert = false;
+  bool count = false;
+  common_options common;
+};
+
 exit_status plan(const plan_options& options);
 exit_status build(const build_options& options);
 exit_status add(const add_options& options);
@@ -154,6 +170,8 @@ exit_status intersect(const combine_options& options);
 exit_status overlap_of(const overlap_options& options);
 exit_status fold_filter(const fold_options& options);
 exit_status keygen(const keygen_options& options);
+exit_status noisy_split(const noisy_split_options& options);
+exit_status noisy_check(const noisy_check_options& options);
 
 // ---- what commands say alike
 // -------------------------------------------------------------------------------------------

@@ -254,10 +254,39 @@ void add_keygen(CLI::App& app, keygen_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return keygen(o); }; });
 }
 
+void add_noisy(CLI::App& app, noisy_split_options& split, noisy_check_options& check_them, deed& chosen) {
+  auto& c = *app.add_subcommand("noisy", "a set in several copies that each give little away");
+  c.require_subcommand(1);
+  auto& s = *c.add_subcommand("split", "make the copies: each errs every other time, and has a secret of its own");
+  parsed(s, "--copies", split.copies, parse_count, "how many; together they err 0.5^copies of the time");
+  s.add_option("-o,--output", split.prefix, "copies go to PREFIX.1.bloom, PREFIX.1.key and so on")
+      ->required()
+      ->check(check_name);
+  parsed(s, "-n,--capacity", split.capacity, parse_count, "distinct keys to expect; counted if not given");
+  add_inputs(s, split.inputs);
+  add_common(s, split.common, "say nothing but errors and warnings");
+  s.footer("Example: bloomery noisy split --copies 5 -o members members.txt");
+  s.callback([&] { chosen = [&] { return noisy_split(split); }; });
+  auto& k = *c.add_subcommand("check", "print the lines whose key may be in all of these copies");
+  k.add_option("PREFIX", check_them.copies, "all copies of a PREFIX, or PREFIX.1 PREFIX.3 for some")
+      ->required()
+      ->check(check_name);
+  k.add_option("-i,--input", check_them.inputs.files, "files of keys, one a line; standard input if none")
+      ->allow_extra_args(false)
+      ->check(check_name);
+  add_key_shape(k, check_them.inputs);
+  k.add_flag("-v,--invert", check_them.invert, "print those that are certainly absent instead");
+  k.add_flag("-c,--count", check_them.count, "print their number only");
+  add_common(k, check_them.common, "print nothing; stop at the first");
+  k.footer("Exit status: 0 some were selected, 1 none, 2 an error.\nExample: bloomery noisy check members < names.txt");
+  k.callback([&] { chosen = [&] { return noisy_check(check_them); }; });
+}
+
 }  // namespace
 
 void add_commands(CLI::App& app, all_options& o, deed& chosen) {
-  for (common_options* common : {&o.build.common, &o.add.common, &o.check.common, &o.dedup.common, &o.verify.common}) {
+  for (common_options* common : {&o.build.common, &o.add.common, &o.check.common, &o.dedup.common, &o.verify.common,
+                                 &o.noisy_split.common, &o.noisy_check.common}) {
     common->threads = default_threads();
   }
   add_plan(app, o.plan, chosen);
@@ -275,11 +304,12 @@ void add_commands(CLI::App& app, all_options& o, deed& chosen) {
   add_overlap(app, o.overlap, chosen);
   add_fold(app, o.fold, chosen);
   add_keygen(app, o.keygen, chosen);
+  add_noisy(app, o.noisy_split, o.noisy_check, chosen);
 }
 
 std::vector<const input_options*> all_inputs(const all_options& o) {
-  return {&o.build.inputs,   &o.add.inputs,    &o.check.inputs,  &o.dedup.inputs,
-          &o.verify.present, &o.verify.absent, &o.explain.owners};
+  return {&o.build.inputs,  &o.add.inputs,     &o.check.inputs,       &o.dedup.inputs,      &o.verify.present,
+          &o.verify.absent, &o.explain.owners, &o.noisy_split.inputs, &o.noisy_check.inputs};
 }
 
 }  // namespace bloomery::cli

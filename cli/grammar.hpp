@@ -25,6 +25,8 @@ struct all_options {
   overlap_options overlap;
   fold_options fold;
   keygen_options keygen;
+  noisy_split_options noisy_split;
+  noisy_check_options noisy_check;
 };
 
 using deed = std::function<exit_status()>;
