@@ -114,6 +114,15 @@ struct explain_options {
   bool json = false;
 };
 
+struct analyze_options {
+  making_options wanted;
+  std::vector<std::string> charts;  ///< files to write, .svg or .png
+  std::uint64_t runs = 10;
+  std::optional<std::uint64_t> queries;  ///< absent keys at each point of each run
+  input_options inputs;                  ///< files of keys; if none, random e-mail addresses
+  common_options common;
+};
+
 struct combine_options {
   std::string output;
   std::vector<std::string> filters;
@@ -165,6 +174,7 @@ exit_status info(const info_options& options);
 exit_status info_of_build(bool json);
 exit_status verify(const verify_options& options);
 exit_status explain(const explain_options& options);
+exit_status analyze(const analyze_options& options);
 exit_status unite(const combine_options& options);
 exit_status intersect(const combine_options& options);
 exit_status overlap_of(const overlap_options& options);

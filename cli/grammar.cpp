@@ -208,6 +208,29 @@ void add_explain(CLI::App& app, explain_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return explain(o); }; });
 }
 
+void add_analyze(CLI::App& app, analyze_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("analyze", "fill filters and measure their error as they fill, beside the theory");
+  add_size(c, o.wanted, true);
+  add_kind(c, o.wanted);
+  c.add_option("--scheme", o.wanted.scheme, "bits as another system sets them: guava, pharo, python, perl");
+  c.add_option("-o,--output", o.charts, "write the chart to a file: NAME.svg or NAME.png; may be given twice")
+      ->allow_extra_args(false);  // what follows the name is INPUT
+  parsed(c, "--runs", o.runs, parse_count, "filters to fill, each with other keys; 10 if not given");
+  parsed(c, "--queries", o.queries, parse_count, "absent keys to ask for at each point of each run");
+  add_inputs(c, o.inputs);
+  c.get_option("INPUT")->description(
+      "files of keys, one a line, instead of random e-mail addresses; '-' is standard input");
+  c.get_option("--seed")->description("other addresses, and another family of hashes; not a secret");
+  add_common(c, o.common, "no chart and no table on standard output");
+  c.footer(
+      "Without INPUT, -n is needed; with it, -n is a third of the distinct lines if not given. The rate is 1 % if "
+      "neither\n"
+      "-p nor -m is given.\n"
+      "Example: bloomery analyze -n 100 -p 3% -o chart.svg\n"
+      "         bloomery analyze -n 1M -p 1% --scheme pharo");
+  c.callback([&] { chosen = [&] { return analyze(o); }; });
+}
+
 void add_combine(CLI::App& app, const char* name, const char* help, const char* example, combine_options& o,
                  exit_status (*act)(const combine_options&), deed& chosen) {
   auto& c = *app.add_subcommand(name, help);
@@ -286,7 +309,7 @@ void add_noisy(CLI::App& app, noisy_split_options& split, noisy_check_options& c
 
 void add_commands(CLI::App& app, all_options& o, deed& chosen) {
   for (common_options* common : {&o.build.common, &o.add.common, &o.check.common, &o.dedup.common, &o.verify.common,
-                                 &o.noisy_split.common, &o.noisy_check.common}) {
+                                 &o.analyze.common, &o.noisy_split.common, &o.noisy_check.common}) {
     common->threads = default_threads();
   }
   add_plan(app, o.plan, chosen);
@@ -297,6 +320,7 @@ void add_commands(CLI::App& app, all_options& o, deed& chosen) {
   add_info(app, o.info, chosen);
   add_verify(app, o.verify, chosen);
   add_explain(app, o.explain, chosen);
+  add_analyze(app, o.analyze, chosen);
   add_combine(app, "union", "make one filter of several: all keys of any of them",
               "Example: bloomery union -o week.bloom mon.bloom tue.bloom", o.unite, unite, chosen);
   add_combine(app, "intersect", "make a filter of the keys that are in all of several",
@@ -308,8 +332,8 @@ void add_commands(CLI::App& app, all_options& o, deed& chosen) {
 }
 
 std::vector<const input_options*> all_inputs(const all_options& o) {
-  return {&o.build.inputs,  &o.add.inputs,     &o.check.inputs,       &o.dedup.inputs,      &o.verify.present,
-          &o.verify.absent, &o.explain.owners, &o.noisy_split.inputs, &o.noisy_check.inputs};
+  return {&o.build.inputs,  &o.add.inputs,     &o.check.inputs,   &o.dedup.inputs,       &o.verify.present,
+          &o.verify.absent, &o.explain.owners, &o.analyze.inputs, &o.noisy_split.inputs, &o.noisy_check.inputs};
 }
 
 }  // namespace bloomery::cli

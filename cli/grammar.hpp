@@ -20,6 +20,7 @@ struct all_options {
   info_options info;
   verify_options verify;
   explain_options explain;
+  analyze_options analyze;
   combine_options unite;
   combine_options intersect;
   overlap_options overlap;
