@@ -334,18 +334,28 @@ struct census_ops : plain_census {
     return sum_of(sum) + plain_census::common_ones(a + i, b + i, count - i);
   }
 
+  // Of two blocks: the products of neighbouring words' ones, and to `sum` all ones.
+  BLOOMERY_TARGET static __m512i products_of_pairs(const std::uint8_t* two_blocks, __m512i& sum) {
+    const __m512i of_bytes = ones_of_bytes(load512(two_blocks));
+    sum = _mm512_add_epi64(sum, _mm512_sad_epu8(of_bytes, _mm512_setzero_si512()));
+    const __m512i of_pairs = _mm512_maddubs_epi16(of_bytes, _mm512_set1_epi8(1));
+    const __m512i of_words = _mm512_madd_epi16(of_pairs, _mm512_set1_epi16(1));
+    return _mm512_mul_epu32(of_words, _mm512_srli_epi64(of_words, 32));
+  }
+
+  // Four blocks at once: a has the pairs of blocks 0 and 1, b those of 2 and 3.
   BLOOMERY_TARGET static std::uint64_t split_block(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+    const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 0, 0, 0, 0);
     __m512i sum = _mm512_setzero_si512();
     std::size_t block = 0;
-    for (; block + 2 <= count; block += 2) {
-      const __m512i of_bytes = ones_of_bytes(load512(bytes + 32 * block));
-      sum = _mm512_add_epi64(sum, _mm512_sad_epu8(of_bytes, _mm512_setzero_si512()));
-      const __m512i of_pairs = _mm512_maddubs_epi16(of_bytes, _mm512_set1_epi8(1));
-      const __m512i of_words = _mm512_madd_epi16(of_pairs, _mm512_set1_epi16(1));
-      const __m512i products = products_of_halves(_mm512_mul_epu32(of_words, _mm512_srli_epi64(of_words, 32)));
-      const __m128i second = _mm512_extracti64x2_epi64(products, 2);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + block),
-                       _mm_unpacklo_epi64(_mm512_castsi512_si128(products), second));
+    for (; block + 4 <= count; block += 4) {
+      const __m512i a = products_of_pairs(bytes + 32 * block, sum);
+      const __m512i b = products_of_pairs(bytes + 32 * block + 64, sum);
+      const __m512i fours = _mm512_mul_epu32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+      // Words 0, 1, 4, 5: the products of blocks 0, 2, 1, 3.
+      const __m512i eights = _mm512_mul_epu32(fours, _mm512_permutex_epi64(fours, 0b01'00'11'10));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + block),
+                          _mm512_castsi512_si256(_mm512_permutexvar_epi64(order, eights)));
     }
     return sum_of(sum) + plain_census::split_block(bytes + 32 * block, count - block, out + block);
   }
