@@ -215,7 +215,7 @@ struct any_filter::body {
   std::uint64_t ones() const { return std::min(count_ones({data, bytes}), parameters.geometry.bits); }
   std::uint64_t zeros() const { return parameters.geometry.bits - ones(); }
 
-  double approximate_size() const { return keys_from_zeros(parameters, zeros()); }
+  double approximate_size() const { return bloomery::estimated_keys(parameters, ones()).value; }
 
   // Rates of very many probes take a second each: what needs many of them does without.
   bool has_slow_rates() const { return parameters.geometry.probes > classic::most_chosen_probes; }
@@ -224,7 +224,7 @@ struct any_filter::body {
   // least as many keys as leave one clear, and one.
   void estimate_count() {
     const std::uint64_t clear = zeros();
-    const double keys = keys_from_zeros(parameters, std::max<std::uint64_t>(clear, 1));
+    const double keys = bloomery::estimated_keys(parameters, ones() - (clear == 0 ? 1 : 0)).value;
     set_estimated_count(clear == 0 ? std::max(keys, 1.0) : keys);
   }
 

@@ -117,11 +117,6 @@ double false_positive_rate(const params& p, std::uint64_t keys) {
                           : scheme_of(p).false_positive_rate(p.geometry, keys);
 }
 
-double keys_from_zeros(const params& p, std::uint64_t zeros) {
-  return p.scheme.empty() ? layout_of(p).keys_from_zeros(p.geometry, zeros)
-                          : classic::keys_from_zeros(p.geometry, zeros);
-}
-
 std::string difference(const params& a, const params& b) {
   const auto differ = [](const char* field, const std::string& x, const std::string& y) {
     return std::string(field) + ": " + (x.empty() ? "none" : x) + " and " + (y.empty() ? "none" : y);

@@ -180,12 +180,6 @@ long double block_rates::operator()(long double i) {
   return rates_[wanted];
 }
 
-double keys_from_zeros(std::uint64_t m, long double q, std::uint64_t B, std::uint64_t z) {
-  if (z == 0) return std::numeric_limits<double>::infinity();
-  return static_cast<double>(std::log(static_cast<long double>(z) / static_cast<long double>(m)) /
-                             std::log1p(-q / static_cast<long double>(B)));
-}
-
 void check_blocks(const char* name, std::uint64_t bits, std::uint32_t block_bits, std::uint64_t max_blocks) {
   const std::string what = std::string("bits of a ") + name + " filter";
   if (bits == 0 || bits % block_bits != 0) {

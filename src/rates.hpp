@@ -129,10 +129,6 @@ std::uint64_t smallest(std::uint64_t guess, std::uint64_t limit, Predicate holds
   return above;
 }
 
-/// ln(z / m) / ln(1 - q / B): the number of keys that leave z of m bits clear, when each of them clears a given bit of
-/// a given block with probability 1 - q. Infinity for z = 0.
-double keys_from_zeros(std::uint64_t m, long double q, std::uint64_t B, std::uint64_t z);
-
 /// Throws unless bits are a multiple of block_bits, not 0, in at most max_blocks blocks; `name` is the layout's.
 void check_blocks(const char* name, std::uint64_t bits, std::uint32_t block_bits, std::uint64_t max_blocks);
 

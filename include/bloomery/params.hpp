@@ -84,16 +84,8 @@ std::string difference(const params& a, const params& b);
 ///     assert(false_positive_rate(p, 1000) <= 0.01);
 double false_positive_rate(const params& p, std::uint64_t keys);
 
-/// Distinct keys in a filter of these params, estimated from how many of its bits are clear. Infinity for none.
-/// @throws error invalid_argument: a layout or scheme that no table knows
-///
-/// Example:
-///     const params p = complete({.layout = "classic", .capacity = 1000, .target_rate = 0.01});
-///     assert(keys_from_zeros(p, p.geometry.bits) == 0);
-///     assert(keys_from_zeros(p, p.geometry.bits / 2) > 900);
-double keys_from_zeros(const params& p, std::uint64_t zeros);
-
 /// Bits of the block in which all bits of a key lie; 0 if there is none: classic, and all schemes.
+/// @throws error invalid_argument: a layout that no table knows
 ///
 /// Example:
 ///     assert(block_bits_of({.layout = "line"}) == 512);

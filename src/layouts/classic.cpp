@@ -2,11 +2,11 @@
 
 #include <bloomery/error.hpp>
 
+#include "occupancy.hpp"
 #include "rates.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
 namespace bloomery {
@@ -83,10 +83,7 @@ double classic::false_positive_rate(const geometry& g, std::uint64_t keys) {
 }
 
 double classic::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
-  if (zeros == 0) return std::numeric_limits<double>::infinity();
-  const auto m = static_cast<long double>(g.bits);
-  if (g.bits == 1) return 0;
-  return static_cast<double>(std::log(static_cast<long double>(zeros) / m) / (g.probes * std::log1p(-1 / m)));
+  return bloomery::keys_from_zeros(occupancy_of<classic>(g), zeros).value;
 }
 
 }  // namespace bloomery

@@ -2,6 +2,7 @@
 
 #include <bloomery/error.hpp>
 
+#include "occupancy.hpp"
 #include "rates.hpp"
 
 #include <algorithm>
@@ -72,8 +73,7 @@ double false_positive_rate(const family& f, const geometry& g, std::uint64_t key
 }
 
 double keys_from_zeros(const family& f, const geometry& g, std::uint64_t zeros) {
-  const long double missed_by_one = std::log1p(-1.0L / f.block_bits);
-  return rates::keys_from_zeros(g.bits, -std::expm1(g.probes * missed_by_one), g.bits / f.block_bits, zeros);
+  return bloomery::keys_from_zeros(occupancy{g.bits / f.block_bits, f.block_bits, 0, g.probes}, zeros).value;
 }
 
 }  // namespace bloomery::free_probes

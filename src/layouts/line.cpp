@@ -2,6 +2,7 @@
 
 #include <bloomery/error.hpp>
 
+#include "occupancy.hpp"
 #include "rates.hpp"
 
 #include <algorithm>
@@ -48,7 +49,7 @@ void line::check(const geometry& g) {
 double line::false_positive_rate(const geometry& g, std::uint64_t keys) { return rate(g.bits / block_bits, keys); }
 
 double line::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
-  return rates::keys_from_zeros(g.bits, 1.0L / lane_bits, g.bits / block_bits, zeros);
+  return bloomery::keys_from_zeros(occupancy_of<line>(g), zeros).value;
 }
 
 }  // namespace bloomery

@@ -2,6 +2,7 @@
 
 #include <bloomery/error.hpp>
 
+#include "occupancy.hpp"
 #include "rates.hpp"
 
 #include <cmath>
@@ -61,7 +62,7 @@ double split_block::false_positive_rate(const geometry& g, std::uint64_t keys) {
 }
 
 double split_block::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
-  return rates::keys_from_zeros(g.bits, 1.0L / lane_bits, g.bits / block_bits, zeros);
+  return bloomery::keys_from_zeros(occupancy_of<split_block>(g), zeros).value;
 }
 
 }  // namespace bloomery
