@@ -1,4 +1,4 @@
-// Do a filter's bits fit its count of keys? If they do not, somebody chose the keys, or the count or the bits are wrong.
+// Do a filter's bits fit its count of keys? If not, somebody chose the keys, or the count or the bits are wrong.
 #pragma once
 
 #include <bloomery/estimate.hpp>
@@ -12,8 +12,8 @@ namespace bloomery {
 struct audit {
   std::uint64_t ones = 0;   ///< bits set
   estimate expected;        ///< by keys that came by chance, so many of which were certainly new
-  bool conclusive = false;  ///< false: so many keys were counted that it says little more than that there must be bits,
-                            ///< which there are; or it is a scheme's filter, or has more than 64 probes
+  bool conclusive = false;  ///< false: the count says too little (most keys of so full a filter are not counted), or it
+                            ///< is of a scheme, or of more than 64 probes
 
   /// Standard deviations between the two; above 0: more bits than the keys explain.
   double deviation() const noexcept;

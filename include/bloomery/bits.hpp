@@ -28,9 +28,22 @@ inline bool set_bit(std::uint8_t* bytes, std::uint64_t x) noexcept {
 std::uint64_t count_ones(std::span<const std::uint8_t> bytes) noexcept;
 
 /// Sets in `into` what is set in `from`: of two compatible filters' bytes, the union. Equally many bytes.
+///
+/// Example:
+///     std::uint8_t bytes[] = {0x0F};
+///     const std::uint8_t others[] = {0x3C};
+///     unite_bits(bytes, others);
+///     assert(bytes[0] == 0x3F);
 void unite_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept;
 
 /// Clears in `into` what is clear in `from`: a filter that has all keys which both had, and some that neither had.
+/// Equally many bytes.
+///
+/// Example:
+///     std::uint8_t bytes[] = {0x0F};
+///     const std::uint8_t others[] = {0x3C};
+///     intersect_bits(bytes, others);
+///     assert(bytes[0] == 0x0C);
 void intersect_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept;
 
 }  // namespace bloomery

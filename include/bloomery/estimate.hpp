@@ -38,7 +38,13 @@ struct estimate {
 ///     assert(keys.sigma > 1 && keys.sigma < 20);
 estimate estimated_keys(const params& p, std::uint64_t ones);
 
-/// Set bits expected once `keys` distinct keys are in, and their standard deviation.
+/// Set bits expected once `keys` distinct keys are in: m (1 - (1 - q/B)^n), and their standard deviation.
+/// @throws error invalid_argument: a layout or scheme that no table knows
+///
+/// Example:
+///     const params p = complete({.layout = "classic", .geometry = {1000, 1}, .capacity = 100});
+///     const estimate ones = expected_ones(p, 100);
+///     assert(ones.value > 95.2 && ones.value < 95.3 && ones.sigma > 2 && ones.sigma < 2.2);
 estimate expected_ones(const params& p, double keys);
 
 /// Set bits of two filters of one size.
@@ -51,6 +57,11 @@ struct shared_ones {
 };
 
 /// Counts them in one pass. @throws error invalid_argument: not equally many bytes
+///
+/// Example:
+///     const std::uint8_t a[] = {0x0F}, b[] = {0x3C};
+///     const shared_ones ones = count_shared(a, b);
+///     assert(ones.a == 4 && ones.b == 4 && ones.both == 2 && ones.either() == 6);
 shared_ones count_shared(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b);
 
 /// What two filters have in common.

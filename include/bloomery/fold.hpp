@@ -20,10 +20,16 @@ unsigned times_foldable(const params& p);
 /// least log2(multiple) times.
 /// @param multiple  a power of 2
 /// @throws error  invalid_argument: a scheme, an unknown layout, no power of 2; too_large: more than 2^64 bits
+///
+/// Example:
+///     assert((foldable_geometry({.layout = "line", .geometry = {65 * 512, 8}}, 64) == geometry{128 * 512, 8}));
 geometry foldable_geometry(const params& p, std::uint64_t multiple);
 
 /// The params after halving `times` times: the same but for the bits. Capacity and target rate are left as they are.
 /// @throws error invalid_argument: not so often
+///
+/// Example:
+///     assert(folded({.layout = "classic", .geometry = {1000, 7}}, 3).geometry.bits == 125);
 params folded(const params& p, unsigned times);
 
 /// Halves the filter: each pair of neighbouring blocks (of bits, for classic) becomes one, their bits joined by or. Because

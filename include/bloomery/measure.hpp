@@ -30,6 +30,10 @@ interval wilson(std::uint64_t hits, std::uint64_t trials, double sigmas = 1.96);
 /// How likely it is that a probability of `rate` comes true so often, or still further from what is expected on the same
 /// side: the exact binomial tail. It tells chance from difference where wilson() is too coarse, at a few hits.
 ///
+/// @param hits    at most trials
+/// @param trials  up to 10^12; beyond, digits are lost
+/// @param rate    a probability, 0 and 1 included
+///
 /// Example:
 ///     assert(chance_of(1, 1000, 1e-5) > 0.0099 && chance_of(1, 1000, 1e-5) < 0.01);
 ///     assert(chance_of(500, 1000, 0.5) > 0.5);
