@@ -46,17 +46,17 @@ exit_status combine(const combine_options& options, const combination& how) {
   const std::span<std::uint8_t> bits(first.bytes.data(), first.bytes.size());
   say_if_dirty(options.filters.front(), first.info);
 
-  // In common with the first: of three and more, at most the least of these.
-  const std::uint64_t own_ones = take_census(p, bits).ones;
-  estimate keys_in_common = estimated_keys(p, own_ones);
+  const bool intersects = how.join == intersect_bits;
   const mapped_storage first_alone = open_bits(options.filters.front());
+  // In common with the first: of three and more, at most the least of these.
+  estimate keys_in_common = intersects ? estimated_keys(p, count_ones(bits)) : estimate{};
   for (std::size_t i = 1; i < options.filters.size(); ++i) {
     if (stop_signal() != 0) throw interrupted();
     const std::string& name = options.filters[i];
     const mapped_storage other = open_bits(name, bloomery::check::payload);
     say_if_dirty(name, other.info());
     check_compatible(options.filters.front(), p, name, other.info().parameters);
-    if (how.join == intersect_bits) {
+    if (intersects) {
       const estimate both = estimate_overlap(p, count_shared(bytes_of(first_alone), bytes_of(other))).keys_both;
       // (Of full filters nothing is known but that the first one's keys are the most.)
       if (std::isfinite(both.sigma) && both.value < keys_in_common.value) keys_in_common = both;
@@ -65,10 +65,10 @@ exit_status combine(const combine_options& options, const combination& how) {
   }
 
   const census now = take_census(p, bits);
-  const estimate keys = how.join == unite_bits ? estimated_keys(p, now.ones) : keys_in_common;
+  const estimate keys = intersects ? keys_in_common : estimated_keys(p, now.ones);
   const bool known = std::isfinite(keys.value);
-  const bool at_most = how.join == intersect_bits && options.filters.size() > 2;
-  const bool noise = how.join == intersect_bits && known && (keys.is_noise() || now.ones == 0);
+  const bool at_most = intersects && options.filters.size() > 2;
+  const bool noise = intersects && known && (keys.is_noise() || now.ones == 0);
   if (stop_signal() != 0) throw interrupted();
   save_file(options.output, p, bits,
             counted_of_estimate(p, known ? keys.value : std::max(estimated_keys(p, p.geometry.bits - 1).value, 1.0)),
@@ -96,7 +96,7 @@ exit_status combine(const combine_options& options, const combination& how) {
                   rate_text(now.certified_rate)));
   if (p.target_rate > 0 && now.certified_rate > p.target_rate) {
     say(fmt::format("{}: warning: that is above the promised {}; filters made for more keys have room for {} {}",
-                    options.output, rate_text(p.target_rate), how.join == unite_bits ? "a" : "an", how.name));
+                    options.output, rate_text(p.target_rate), intersects ? "an" : "a", how.name));
   }
   return exit_status::found;
 }

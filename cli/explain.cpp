@@ -47,10 +47,6 @@ struct explanation {
 
 using owners_of_cells = std::unordered_map<std::uint64_t, owners>;
 
-std::vector<std::uint64_t> cells_of(const any_filter& filter, std::string_view key) {
-  return filter.parameters().keys == key_kind::u64le ? filter.cells(parse_integer_key(key, "KEY")) : filter.cells(key);
-}
-
 key_hash identity_of(const any_filter& filter, std::string_view key) {
   return filter.parameters().keys == key_kind::u64le ? xxh3{}(parse_integer_key(key, "KEY")) : xxh3{}(key);
 }
@@ -59,20 +55,21 @@ std::string shortened(std::string_view key) {
   return std::string(key.substr(0, most_letters)) + (key.size() > most_letters ? "..." : "");
 }
 
+// Of a key as the filter takes it: bytes, or a number.
+template <class Key>
+void note_bits(const any_filter& filter, const Key& key, explanation& e) {
+  e.cells = filter.cells(key);
+  if (filter.uses_hashes()) filter.hash(std::span(&key, 1), std::span(&e.hash, 1));
+}
+
 explanation explain_key(const any_filter& filter, const std::string& key) {
   explanation e;
   e.key = key;
   e.identity = identity_of(filter, key);
-  e.cells = cells_of(filter, key);
-  if (filter.uses_hashes()) {
-    if (filter.parameters().keys == key_kind::u64le) {
-      const std::uint64_t number = parse_integer_key(key, "KEY");
-      filter.hash(std::span(&number, 1), std::span(&e.hash, 1));
-    } else {
-      const std::string_view text = key;
-      filter.hash(std::span(&text, 1), std::span(&e.hash, 1));
-    }
-  }
+  if (filter.parameters().keys == key_kind::u64le)
+    note_bits(filter, parse_integer_key(key, "KEY"), e);
+  else
+    note_bits(filter, std::string_view(key), e);
   e.maybe_there = std::all_of(e.cells.begin(), e.cells.end(),
                               [&](std::uint64_t cell) { return test_bit(filter.bytes().data(), cell); });
   return e;
