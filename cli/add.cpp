@@ -6,6 +6,7 @@
 // The file is mapped and locked; a second writer waits. Killed at any moment it opens again with every key added
 // before.
 #include "commands.hpp"
+#include "counting.hpp"
 #include "key_batch.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
@@ -20,6 +21,7 @@ namespace bloomery::cli {
 
 exit_status add(const add_options& options) {
   check_not_an_input(options.filter, "add", options.inputs);
+  if (is_counting(options.filter)) return add_to_counting(options);
   any_filter filter =
       open_filter(options.filter, options.secret, access::read_write, bloomery::check::payload, wait_for_writer);
   const params parameters = filter.parameters();

@@ -21,6 +21,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 namespace bloomery::cli {
 namespace {
@@ -40,7 +43,12 @@ pass_options pass(const build_options& options, const char* verb) {
 
 struct built {
   any_filter filter;
-  std::uint64_t keys = 0;  // lines read
+  std::uint64_t keys = 0;      // lines read
+  std::uint64_t new_keys = 0;  // of them; a counting filter's size has all copies
+
+  void count_new(std::span<const std::uint8_t> is_new) {
+    new_keys += static_cast<std::uint64_t>(std::count(is_new.begin(), is_new.end(), std::uint8_t{1}));
+  }
 };
 
 built build_directly(const build_options& options, std::uint64_t capacity) {
@@ -50,6 +58,7 @@ built build_directly(const build_options& options, std::uint64_t capacity) {
       [&](key_batch& batch) {
         insert(b.filter, batch);
         b.keys += batch.keys.size();
+        b.count_new(batch.is_new);
         return true;
       });
   if (!whole) throw interrupted();
@@ -73,7 +82,12 @@ built build_by_way_of_hashes(const build_options& options) {
       });
   if (!whole) throw interrupted();
   built b{make(options, spool.count_distinct()), keys};
-  spool.each([&](std::span<const key_hash> hashes) { b.filter.insert_hashes(hashes); });
+  std::vector<std::uint8_t> is_new;
+  spool.each([&](std::span<const key_hash> hashes) {
+    is_new.resize(hashes.size());
+    b.filter.insert_hashes(hashes, is_new);
+    b.count_new(is_new);
+  });
   return b;
 }
 
@@ -98,6 +112,10 @@ exit_status build(const build_options& options) {
     throw error(errc::invalid_argument, {"a size that is given is not rounded up", "--foldable", "", "-m too",
                                          "give -m a multiple of 64 blocks, or leave out one of the two"});
   }
+  if (options.foldable && options.wanted.counting) {
+    throw error(errc::invalid_argument,
+                {"counters are not folded", "--foldable", "", "--counting too", "leave out one of the two"});
+  }
   check_promise(options.wanted);
   check_not_an_input(options.filter, "-o", options.inputs);
   check_not_the_key(options.filter, "-o", options.wanted.secret);
@@ -105,14 +123,14 @@ exit_status build(const build_options& options) {
   b.filter.save(options.filter, options.note);
   const params& p = b.filter.parameters();
   const double rate = b.filter.false_positive_rate();
-  if (b.filter.size() > p.capacity) {
+  if (b.new_keys > p.capacity) {
     say(fmt::format("{}: warning: more keys than the {} it was made for; error now {} instead of {}; give a larger -n",
                     options.filter, count_text(p.capacity), rate_text(rate), rate_text(p.target_rate)));
   }
   if (options.common.json) {
     const nlohmann::ordered_json result = {{"filter", options.filter},
                                            {"keys", b.keys},
-                                           {"new", b.filter.size()},
+                                           {"new", b.new_keys},
                                            {"capacity", p.capacity},
                                            {"bytes", b.filter.byte_size()},
                                            {"target_rate", p.target_rate},
@@ -125,7 +143,7 @@ exit_status build(const build_options& options) {
     out.write(json_line(result));
     out.flush();
   } else if (!options.common.quiet) {
-    say(fmt::format("{}: {}, {}; made for {}", options.filter, counted(b.keys, "line"), counted(b.filter.size(), "key"),
+    say(fmt::format("{}: {}, {}; made for {}", options.filter, counted(b.keys, "line"), counted(b.new_keys, "key"),
                     size_text(p)));
   }
   return exit_status::found;

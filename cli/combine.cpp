@@ -5,6 +5,7 @@
 // The union answers yes for every key of any of them. The intersection answers yes for every key that is in all, and
 // more often for others than a filter made of those keys would. No secret is needed: bits are enough.
 #include "commands.hpp"
+#include "counting.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
 #include "signals.hpp"
@@ -13,6 +14,7 @@
 #include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/layouts/counting.hpp>
 #include <bloomery/mapped_storage.hpp>
 
 #include <fmt/format.h>
@@ -34,6 +36,15 @@ struct combination {
 
 std::span<const std::uint8_t> bytes_of(const mapped_storage& filter) { return {filter.data(), filter.size()}; }
 
+// Copies are counted, and estimated only where a writer was killed.
+key_counts counts_of_copies(const file_info& file, std::span<const std::uint8_t> bytes) {
+  if (file.clean) return file.counts;
+  key_counts counts = file.counts;
+  counts.inserted = static_cast<std::uint64_t>(std::llround(counting::copies_in(file.parameters.geometry, bytes)));
+  counts.is_estimate = true;
+  return counts;
+}
+
 exit_status combine(const combine_options& options, const combination& how) {
   if (options.filters.size() < 2) {
     throw error(errc::invalid_argument, {std::string("nothing to combine with for the ") + how.name, "FILTER",
@@ -47,6 +58,12 @@ exit_status combine(const combine_options& options, const combination& how) {
   say_if_dirty(options.filters.front(), first.info);
 
   const bool intersects = how.join == intersect_bits;
+  if (intersects) {
+    refuse_counting(options.filters.front(), p, "counting filters have no intersection",
+                    "intersect filters of bits made of their keys");
+  }
+  const bool copies = family_of(p) == family::counting;
+  key_counts counts = copies ? counts_of_copies(first.info, bits) : key_counts{};
   const mapped_storage first_alone = open_bits(options.filters.front());
   // In common with the first: of three and more, at most the least of these.
   estimate keys_in_common = intersects ? estimated_keys(p, count_ones(bits)) : estimate{};
@@ -61,7 +78,8 @@ exit_status combine(const combine_options& options, const combination& how) {
       // (Of full filters nothing is known but that the first one's keys are the most.)
       if (std::isfinite(both.sigma) && both.value < keys_in_common.value) keys_in_common = both;
     }
-    how.join(bits, bytes_of(other));
+    if (copies) counts = sum_of_counts(counts, counts_of_copies(other.info(), bytes_of(other)));
+    (copies ? counting::merge_bytes : how.join)(bits, bytes_of(other));
   }
 
   const census now = take_census(p, bits);
@@ -70,22 +88,23 @@ exit_status combine(const combine_options& options, const combination& how) {
   const bool at_most = intersects && options.filters.size() > 2;
   const bool noise = intersects && known && (keys.is_noise() || now.ones == 0);
   if (stop_signal() != 0) throw interrupted();
-  save_file(options.output, p, bits,
-            counted_of_estimate(p, known ? keys.value : std::max(estimated_keys(p, p.geometry.bits - 1).value, 1.0)),
-            first.info.metadata, true);
+  const double certain = known ? keys.value : std::max(estimated_keys(p, p.geometry.bits - 1).value, 1.0);
+  if (!copies) counts = {.inserted = counted_of_estimate(p, certain), .is_estimate = true};
+  save_file(options.output, p, bits, counts, first.info.metadata);
 
   if (options.json) {
     output out(STDOUT_FILENO, "standard output");
-    out.write(json_line({{"filter", options.output},
-                         {"of", options.filters.size()},
-                         {"keys", number_or_null(keys.value)},
-                         {"keys_sigma", number_or_null(keys.sigma)},
-                         {"keys_at_most", at_most},
-                         {"keys_noise", noise},
-                         {"fill", static_cast<double>(now.ones) / static_cast<double>(p.geometry.bits)},
-                         {"rate", now.certified_rate},
-                         {"capacity", p.capacity},
-                         {"target_rate", p.target_rate}}));
+    out.write(
+        json_line({{"filter", options.output},
+                   {"of", options.filters.size()},
+                   {"keys", number_or_null(keys.value)},
+                   {"keys_sigma", number_or_null(keys.sigma)},
+                   {"keys_at_most", at_most},
+                   {"keys_noise", noise},
+                   {"fill", static_cast<double>(now.ones) / static_cast<double>(p.geometry.bits / cell_bits_of(p))},
+                   {"rate", now.certified_rate},
+                   {"capacity", p.capacity},
+                   {"target_rate", p.target_rate}}));
     out.flush();
   }
   if (options.quiet) return exit_status::found;

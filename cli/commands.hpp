@@ -32,6 +32,13 @@ struct common_options {
   bool json = false;
 };
 
+/// What a windowed filter remembers, and the time it is now. None of both lengths: the filter is not windowed.
+struct window_options {
+  std::optional<std::uint64_t> milliseconds;  ///< --window
+  std::optional<std::uint64_t> keys;          ///< --window-keys
+  std::optional<std::uint64_t> now;           ///< --now, milliseconds since 1970; the system's clock if absent
+};
+
 /// Parameters of a filter to be made; what is absent is derived.
 struct making_options {
   std::optional<std::uint64_t> capacity;  ///< -n
@@ -45,6 +52,9 @@ struct making_options {
   std::uint64_t seed = 0;
   std::optional<preference> prefer;  ///< --prefer; speed if absent
   std::string secret;                ///< file of the secret key; empty: none
+  bool counting = false;             ///< --counting: keys can be removed
+  bool growing = false;              ///< --grow: with a log, so that it can be made larger
+  window_options window;             ///< --window, --window-keys: forgets what is long ago
 };
 
 struct plan_options {
@@ -65,6 +75,7 @@ struct build_options {
 struct add_options {
   std::string filter;
   std::string secret;
+  std::optional<std::uint64_t> now;  ///< as in window_options
   input_options inputs;
   common_options common;
 };
@@ -72,6 +83,7 @@ struct add_options {
 struct check_options {
   std::string filter;
   std::string secret;
+  std::optional<std::uint64_t> now;  ///< as in window_options
   bool invert = false;
   bool count = false;
   input_options inputs;
@@ -165,6 +177,32 @@ struct noisy_check_options {
   common_options common;
 };
 
+struct remove_options {
+  std::string filter;
+  std::string secret;
+  input_options inputs;
+  common_options common;
+};
+
+struct rebuild_options {
+  std::string filter;  ///< with a log
+  std::string secret;
+  std::optional<double> rate;             ///< -p; the filter's own if absent
+  std::optional<std::uint64_t> capacity;  ///< -n; a quarter more than its keys if absent
+  std::string layout;                     ///< another layout; the filter's own if empty
+  bool salvage = false;                   ///< go on without what is lost of a damaged log
+  common_options common;
+};
+
+struct seal_options {
+  std::string output;
+  std::uint64_t width = 8;  ///< bits of a fingerprint: 8, 16 or 32
+  making_options wanted;    ///< hash, seed, kind of keys, secret; nothing else
+  std::string note;
+  input_options inputs;  ///< files of keys; or one filter that has a log
+  common_options common;
+};
+
 exit_status plan(const plan_options& options);
 exit_status build(const build_options& options);
 exit_status add(const add_options& options);
@@ -180,6 +218,9 @@ exit_status intersect(const combine_options& options);
 exit_status overlap_of(const overlap_options& options);
 exit_status fold_filter(const fold_options& options);
 exit_status keygen(const keygen_options& options);
+exit_status remove_keys(const remove_options& options);
+exit_status rebuild(const rebuild_options& options);
+exit_status seal(const seal_options& options);
 exit_status noisy_split(const noisy_split_options& options);
 exit_status noisy_check(const noisy_check_options& options);
 

@@ -10,6 +10,7 @@
 // loses none.
 #include "dedup.hpp"
 
+#include "counting.hpp"
 #include "hash_set.hpp"
 #include "numbers.hpp"
 #include "signals.hpp"
@@ -231,6 +232,10 @@ bool asks_for_another(const dedup_options& options, const params& p) {
 
 // Makes the state file, unless another process was quicker: then that one is gone on with.
 any_filter make_or_open_state(const dedup_options& options) {
+  if (is_counting(options.state)) {
+    throw error(errc::incompatible, {"a counting filter is no state for dedup, which removes nothing", options.state,
+                                     "a filter of bits", "a counting filter", "choose another name"});
+  }
   for (std::error_code unknown; !std::filesystem::exists(options.state, unknown) && !unknown;) {
     try {
       const params p = params_of(options, lines_to_expect(options));

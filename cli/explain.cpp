@@ -4,6 +4,7 @@
 //
 // Exit status: 0 some of the keys may be there, 1 none is, 2 an error.
 #include "commands.hpp"
+#include "counting.hpp"
 #include "key_batch.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
@@ -12,6 +13,7 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
+#include <bloomery/layouts/counting.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -70,8 +72,9 @@ explanation explain_key(const any_filter& filter, const std::string& key) {
     note_bits(filter, parse_integer_key(key, "KEY"), e);
   else
     note_bits(filter, std::string_view(key), e);
-  e.maybe_there = std::all_of(e.cells.begin(), e.cells.end(),
-                              [&](std::uint64_t cell) { return test_bit(filter.bytes().data(), cell); });
+  e.maybe_there = std::all_of(e.cells.begin(), e.cells.end(), [&](std::uint64_t cell) {
+    return value_of_cell(filter.parameters(), filter.bytes(), cell) != 0;
+  });
   return e;
 }
 
@@ -123,6 +126,13 @@ std::string owners_text(const owners& o) {
   return text;
 }
 
+// "set", or what the counter says: "2 copies, set".
+std::string set_text(const params& p, std::uint32_t value) {
+  if (family_of(p) != family::counting) return "set";
+  if (value == counting::full) return "full, 15 copies or more once, set";
+  return value == 1 ? "1 copy, set" : fmt::format("{} copies, set", value);
+}
+
 }  // namespace
 
 exit_status explain(const explain_options& options) {
@@ -138,23 +148,27 @@ exit_status explain(const explain_options& options) {
 
   output out(STDOUT_FILENO, "standard output");
   nlohmann::ordered_json keys = nlohmann::ordered_json::array();
-  const std::uint64_t block_bits = block_bits_of(p);
+  const std::uint64_t block_bits = block_bits_of(p) / cell_bits_of(p);
+  const bool counts = family_of(p) == family::counting;
   for (const explanation& e : explained) {
     nlohmann::ordered_json bits = nlohmann::ordered_json::array();
     std::string lines;
     bool proved = false;
     for (std::size_t i = 0; i < e.cells.size(); ++i) {
       const std::uint64_t cell = e.cells[i];
-      const bool set = test_bit(filter.bytes().data(), cell);
+      const std::uint32_t value = value_of_cell(p, filter.bytes(), cell);
+      const bool set = value != 0;
       const bool met_before = std::find(e.cells.begin(), e.cells.begin() + static_cast<std::ptrdiff_t>(i), cell) !=
                               e.cells.begin() + static_cast<std::ptrdiff_t>(i);
       std::string what = !set           ? (proved ? "clear" : "clear: this proves that it was never put in")
-                         : met_before   ? "the same bit again"
-                         : owners_known ? "set " + owners_text(found.at(cell))
-                                        : "set";
+                         : met_before   ? fmt::format("the same {} again", name_of_cell(p))
+                         : owners_known ? set_text(p, value) + " " + owners_text(found.at(cell))
+                                        : set_text(p, value);
       proved |= !set;
-      lines += fmt::format("  bit {:<14} {}\n", count_text(cell), what);
+      lines += counts ? fmt::format("  counter {:<10} {}\n", count_text(cell), what)
+                      : fmt::format("  bit {:<14} {}\n", count_text(cell), what);
       nlohmann::ordered_json bit = {{"bit", cell}, {"set", set}};
+      if (counts) bit["counter"] = value;
       if (owners_known) {
         bit["owners"] = found.at(cell).named;
         bit["owner_count"] = found.at(cell).all.size();
@@ -176,9 +190,9 @@ exit_status explain(const explain_options& options) {
     if (!hash.empty()) out.write(fmt::format("  {:<18} {}\n", p.hash, hash));
     if (block_bits != 0) {
       const std::uint64_t block = e.cells.front() / block_bits;
-      out.write(fmt::format("  block {:<12} of {}: bits {} to {}\n", count_text(block),
-                            count_text(p.geometry.bits / block_bits), count_text(block * block_bits),
-                            count_text(block * block_bits + block_bits - 1)));
+      out.write(fmt::format("  block {:<12} of {}: {}s {} to {}\n", count_text(block),
+                            count_text(p.geometry.bits / block_bits_of(p)), name_of_cell(p),
+                            count_text(block * block_bits), count_text(block * block_bits + block_bits - 1)));
     }
     out.write(lines);
   }

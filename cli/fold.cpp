@@ -5,6 +5,7 @@
 // Each halving joins neighbouring blocks; the result is bit for bit what building small would have given. How far it
 // may go is decided by the certified rate of the halved bits themselves.
 #include "commands.hpp"
+#include "counting.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
 #include "signals.hpp"
@@ -40,6 +41,7 @@ exit_status fold_filter(const fold_options& options) {
   say_if_dirty(options.filter, file.info);
   params p = file.info.parameters;
   check_known(p, options.filter);
+  refuse_counting(options.filter, p, "counters are not folded", "build it anew of its size");
   const std::uint64_t bytes_before = file.bytes.size();
   const double rate = options.rate.value_or(p.target_rate);
   if (!options.times && rate == 0) {
@@ -78,12 +80,15 @@ exit_status fold_filter(const fold_options& options) {
   }
   // Of as many keys fewer would have been new in a smaller filter.
   // The count of a file that was not closed is out of date.
-  const double keys = file.info.clean ? static_cast<double>(distinct_keys(file.info.parameters, file.info.inserted))
-                                      : estimated_keys(p, now.ones).value;
-  const std::uint64_t inserted = times == 0 && file.info.clean ? file.info.inserted : counted_of_estimate(p, keys);
+  const double keys = file.info.clean
+                          ? static_cast<double>(distinct_keys(file.info.parameters, file.info.counts.inserted))
+                          : estimated_keys(p, now.ones).value;
+  const std::uint64_t inserted =
+      times == 0 && file.info.clean ? file.info.counts.inserted : counted_of_estimate(p, keys);
   if (stop_signal() != 0) throw interrupted();
-  save_file(options.output, p, bytes_of(file.bytes), inserted, file.info.metadata,
-            file.info.count_is_estimate || !file.info.clean);
+  save_file(options.output, p, bytes_of(file.bytes),
+            {.inserted = inserted, .is_estimate = file.info.counts.is_estimate || !file.info.clean},
+            file.info.metadata);
 
   if (options.json) {
     output out(STDOUT_FILENO, "standard output");

@@ -55,6 +55,22 @@ void add_kind(CLI::App& app, making_options& o) {
   app.add_option("--seed", o.seed, "another family of hashes; not a secret")->check(CLI::NonNegativeNumber);
 }
 
+void add_now(CLI::App& app, std::optional<std::uint64_t>& now) {
+  parsed(app, "--now", now, parse_time,
+         "of windowed filters: the time to take for now, in seconds since 1970; the clock's if not given");
+}
+
+void add_window(CLI::App& app, window_options& o) {
+  auto* time = app.add_option_function<std::string>(
+      "--window", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--window"); },
+      "remember the last so long: 24h, 90min, 7d, 30s");
+  app.add_option_function<std::string>(
+         "--window-keys", [&o](const std::string& text) { o.keys = parse_count(text, "--window-keys"); },
+         "remember the last so many keys")
+      ->excludes(time);
+  add_now(app, o.now);
+}
+
 void add_key_shape(CLI::App& app, input_options& o) {
   app.add_flag("-0,--null", o.nul_separated, "lines end with NUL");
   app.add_flag("--crlf", o.crlf, "lines end with CR LF: the CR is not part of the key");
@@ -107,6 +123,9 @@ void add_build(CLI::App& app, build_options& o, deed& chosen) {
   c.add_option("--scheme", o.wanted.scheme, "bits as another system sets them: guava, pharo, python, perl");
   c.add_flag_callback(
       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal");
+  c.add_flag("--counting", o.wanted.counting, "counters instead of bits: keys can be removed; four times the memory");
+  c.add_flag("--grow", o.wanted.growing, "keep a log of all keys' hashes in FILTER.log, so that the filter can grow");
+  add_window(c, o.wanted.window);
   c.add_flag("--foldable", o.foldable, "round the size up so that fold can halve it at least six times");
   add_secret(c, o.wanted.secret);
   c.add_option("--note", o.note, "a remark kept in the file");
@@ -124,6 +143,7 @@ void add_add(CLI::App& app, add_options& o, deed& chosen) {
   add_inputs(c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);
+  add_now(c, o.now);
   c.footer("Example: bloomery add users.bloom new-users.txt");
   c.callback([&] { chosen = [&] { return add(o); }; });
 }
@@ -134,6 +154,7 @@ void add_check(CLI::App& app, check_options& o, deed& chosen) {
   c.add_flag("-v,--invert", o.invert, "print those that are certainly absent instead");
   c.add_flag("-c,--count", o.count, "print their number only");
   add_secret(c, o.secret);
+  add_now(c, o.now);
   add_inputs(c, o.inputs);
   add_common(c, o.common, "print nothing; stop at the first");
   c.footer(
@@ -150,6 +171,8 @@ void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
       ->check(check_name);
   c.add_option("--suspects", o.suspects, "write the lines that the filter seemed to have seen to this file")
       ->check(check_name);
+  c.add_flag("--grow", o.wanted.growing, "with --state: a filter that grows, with a log of all keys' hashes beside it");
+  add_window(c, o.wanted.window);
   c.add_flag("--exact", o.exact, "lose nothing: look at every suspect again, with temporary files");
   add_kind(c, o.wanted);
   add_secret(c, o.wanted.secret);
@@ -305,11 +328,59 @@ void add_noisy(CLI::App& app, noisy_split_options& split, noisy_check_options& c
   k.callback([&] { chosen = [&] { return noisy_check(check_them); }; });
 }
 
+void add_remove(CLI::App& app, remove_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("remove", "take keys out of a counting filter");
+  c.add_option("FILTER", o.filter, "the filter's file, made with build --counting")->required()->check(check_name);
+  add_inputs(c, o.inputs);
+  add_common(c, o.common, "say nothing but errors and warnings");
+  add_secret(c, o.secret);
+  c.footer(
+      "Remove only what was added: taking out a key that never was in may take parts of others with it.\n"
+      "Exit status: 0 all were removed, 1 some were not there, 2 an error.\n"
+      "Example: bloomery remove users.bloom gone.txt");
+  c.callback([&] { chosen = [&] { return remove_keys(o); }; });
+}
+
+void add_rebuild(CLI::App& app, rebuild_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("rebuild", "make a filter that has a log anew: another size, rate or layout");
+  c.add_option("FILTER", o.filter, "the filter's file; its log is FILTER.log")->required()->check(check_name);
+  parsed(c, "-p,--rate", o.rate, parse_rate, "false-positive rate; the filter's own if not given");
+  parsed(c, "-n,--capacity", o.capacity, parse_count,
+         "distinct keys to expect; a quarter more than there are if not given");
+  c.add_option("--layout", o.layout, "another layout: split_block, line, line_free, page");
+  c.add_flag("--salvage", o.salvage, "if the log is damaged, go on without the keys that are lost");
+  add_common(c, o.common, "say nothing but errors and warnings");
+  add_secret(c, o.secret);
+  c.footer("Example: bloomery rebuild users.bloom -p 0.1%");
+  c.callback([&] { chosen = [&] { return rebuild(o); }; });
+}
+
+void add_seal(CLI::App& app, seal_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("seal", "make a smaller filter that no key can be added to");
+  c.add_option("-o,--output", o.output, "the sealed filter's file; an old one is replaced when the new one is whole")
+      ->required()
+      ->check(check_name);
+  parsed(c, "--width", o.width, parse_count,
+         "bits of a fingerprint: 8 (0.39 % at 9 bits a key), 16 (0.0015 %, 18) or 32 (2.3e-8 %, 36)");
+  c.add_option("--hash", o.wanted.hash, "xxh3, murmur3, mix for integers, or siphash with --secret");
+  c.add_option("--seed", o.wanted.seed, "another family of hashes; not a secret")->check(CLI::NonNegativeNumber);
+  c.add_flag_callback(
+      "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal");
+  add_secret(c, o.wanted.secret);
+  c.add_option("--note", o.note, "a remark kept in the file");
+  add_inputs(c, o.inputs);
+  c.get_option("INPUT")->description("files of keys, one a line; or one filter that has a log (build --grow)");
+  add_common(c, o.common, "say nothing but errors and warnings");
+  c.footer("Example: bloomery seal users.txt -o users.bloom");
+  c.callback([&] { chosen = [&] { return seal(o); }; });
+}
+
 }  // namespace
 
 void add_commands(CLI::App& app, all_options& o, deed& chosen) {
-  for (common_options* common : {&o.build.common, &o.add.common, &o.check.common, &o.dedup.common, &o.verify.common,
-                                 &o.analyze.common, &o.noisy_split.common, &o.noisy_check.common}) {
+  for (common_options* common :
+       {&o.build.common, &o.add.common, &o.check.common, &o.dedup.common, &o.verify.common, &o.analyze.common,
+        &o.remove.common, &o.rebuild.common, &o.seal.common, &o.noisy_split.common, &o.noisy_check.common}) {
     common->threads = default_threads();
   }
   add_plan(app, o.plan, chosen);
@@ -327,13 +398,17 @@ void add_commands(CLI::App& app, all_options& o, deed& chosen) {
               "Example: bloomery intersect -o both.bloom mon.bloom tue.bloom", o.intersect, intersect, chosen);
   add_overlap(app, o.overlap, chosen);
   add_fold(app, o.fold, chosen);
+  add_remove(app, o.remove, chosen);
+  add_rebuild(app, o.rebuild, chosen);
+  add_seal(app, o.seal, chosen);
   add_keygen(app, o.keygen, chosen);
   add_noisy(app, o.noisy_split, o.noisy_check, chosen);
 }
 
 std::vector<const input_options*> all_inputs(const all_options& o) {
-  return {&o.build.inputs,  &o.add.inputs,     &o.check.inputs,   &o.dedup.inputs,       &o.verify.present,
-          &o.verify.absent, &o.explain.owners, &o.analyze.inputs, &o.noisy_split.inputs, &o.noisy_check.inputs};
+  return {&o.build.inputs,   &o.add.inputs,    &o.check.inputs,       &o.dedup.inputs,
+          &o.verify.present, &o.verify.absent, &o.explain.owners,     &o.analyze.inputs,
+          &o.remove.inputs,  &o.seal.inputs,   &o.noisy_split.inputs, &o.noisy_check.inputs};
 }
 
 }  // namespace bloomery::cli

@@ -26,6 +26,9 @@ struct all_options {
   overlap_options overlap;
   fold_options fold;
   keygen_options keygen;
+  remove_options remove;
+  rebuild_options rebuild;
+  seal_options seal;
   noisy_split_options noisy_split;
   noisy_check_options noisy_check;
 };

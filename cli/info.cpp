@@ -1,6 +1,7 @@
 // bloomery info FILTER: all that the file knows, and what follows from it; of a keyed filter without its key, too.
 // bloomery info --build is in info_build.cpp.
 #include "commands.hpp"
+#include "counting.hpp"
 #include "error_facts.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
@@ -64,7 +65,7 @@ exit_status info_of_filter(const info_options& options) {
 
   const error_facts now = error_facts_of(file, {bits.data(), bits.size()});
   const std::optional<measured_rate> measured = measured_by(options, bits);
-  const double fill = static_cast<double>(now.bits.ones) / static_cast<double>(p.geometry.bits);
+  const double fill = static_cast<double>(now.bits.ones) / static_cast<double>(p.geometry.bits / cell_bits_of(p));
   const double rate_now = now.bits.certified_rate;
   // A promise of 100 % cannot be broken, and says nothing.
   const std::uint64_t limit = p.target_rate < 1 ? keys_within(p, p.target_rate) : 0;
@@ -88,8 +89,8 @@ exit_status info_of_filter(const info_options& options) {
                                      {"probes", p.geometry.probes},
                                      {"capacity", p.capacity},
                                      {"target_rate", p.target_rate},
-                                     {"inserted", file.inserted},
-                                     {"count_is_estimate", file.count_is_estimate},
+                                     {"inserted", file.counts.inserted},
+                                     {"count_is_estimate", file.counts.is_estimate},
                                      {"estimated_keys", number_or_null(now.keys_from_bits.value)},
                                      {"estimated_keys_sigma", number_or_null(now.keys_from_bits.sigma)},
                                      {"fill", fill},
@@ -109,6 +110,7 @@ exit_status info_of_filter(const info_options& options) {
     for (const std::uint64_t percent : more) {
       result["forecast"].push_back({{"more_percent", percent}, {"rate", rate_with_more(p, now.keys, percent)}});
     }
+    add_counting_facts(result, bits, rate_now);
     if (options.check_pages) result["problems"] = pages.problems;
     out.write(json_line(result));
   } else {
@@ -124,12 +126,13 @@ exit_status info_of_filter(const info_options& options) {
                              counted(p.geometry.probes, "probe")));
     line("made for", p.capacity == 0 ? "an unknown number of keys"
                                      : fmt::format("{} at {}", counted(p.capacity, "key"), rate_text(p.target_rate)));
-    line("inserted",
-         fmt::format("{}, {}", counted(file.inserted, "key"), file.count_is_estimate ? "estimated" : "as counted"));
+    line("inserted", fmt::format("{}, {}", counted(file.counts.inserted, "key"),
+                                 file.counts.is_estimate ? "estimated" : "as counted"));
     line("estimated", std::isfinite(now.keys_from_bits.value)
                           ? keys_text(now.keys_from_bits, "distinct key") + ", from the bits"
                           : "no longer possible: all bits are set");
-    line("fill", fmt::format("{:.1f} % of the bits", fill * 100));
+    line("fill", fmt::format("{:.1f} % of the {}s", fill * 100, name_of_cell(p)));
+    for (const auto& [name, value] : counting_lines(bits, rate_now)) line(name, value);
     line("error now", rate_text(rate_now) + ", certified from the bits");
     line("predicted", now.keys < beyond_counting
                           ? fmt::format("{} for {}", rate_text(now.predicted), counted(now.keys, "key"))

@@ -49,7 +49,8 @@ void cut_and_hash(const any_filter& filter, const input_options& inputs, key_bat
 // Reading all bits ten times a second would cost more than the work: the fill follows from the count.
 double expected_fill(const any_filter& filter) {
   const geometry& g = filter.parameters().geometry;
-  return -std::expm1(-static_cast<double>(filter.size()) * g.probes / static_cast<double>(g.bits));
+  const double cells = static_cast<double>(g.bits) / cell_bits_of(filter.parameters());
+  return -std::expm1(-static_cast<double>(filter.size()) * g.probes / cells);
 }
 
 }  // namespace

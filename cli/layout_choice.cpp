@@ -5,6 +5,7 @@
 #include <bloomery/choice.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/counting.hpp>
 #include <bloomery/layouts/line.hpp>
 #include <bloomery/layouts/line_free.hpp>
 #include <bloomery/layouts/page.hpp>
@@ -26,6 +27,7 @@ struct shape {
   std::uint64_t most_blocks;
   std::uint32_t fixed_probes;  // 0: any number
   std::uint32_t most_chosen_probes;
+  std::uint32_t cell_bits = 1;
 };
 
 // The quickest first, as in the library's table.
@@ -37,7 +39,12 @@ constexpr shape shapes[] = {
     {classic::name, 1, std::uint64_t{1} << 62, 0, classic::most_chosen_probes},
 };
 
+// Of no plan: taken only by name.
+constexpr shape of_counting = {
+    counting::name, counting::block_bits, counting::max_blocks, 0, counting::most_chosen_probes, counting::cell_bits};
+
 const shape& shape_of(const std::string& layout) {
+  if (layout == of_counting.name) return of_counting;
   const auto found =
       std::find_if(std::begin(shapes), std::end(shapes), [&](const shape& s) { return s.name == layout; });
   if (found != std::end(shapes)) return *found;
@@ -66,7 +73,8 @@ double rate_of(const shape& s, geometry g, std::uint64_t capacity) {
 // Probes beyond the best only make it worse, and uneven blocks make the best fewer than the textbook's m/n ln 2.
 std::uint32_t best_probes(const shape& s, std::uint64_t bits, std::uint64_t capacity) {
   if (s.name == classic::name) return classic::best_probes(bits, capacity);
-  const double ideal = static_cast<double>(bits) / static_cast<double>(capacity) * std::log(2.0);
+  const double cells = static_cast<double>(bits) / s.cell_bits;
+  const double ideal = cells / static_cast<double>(capacity) * std::log(2.0);
   auto best = static_cast<std::uint32_t>(std::clamp(std::floor(ideal) + 1, 1.0, 1.0 * s.most_chosen_probes));
   double lowest = rate_of(s, {bits, best}, capacity);
   while (best > 1) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
@@ -100,6 +101,50 @@ double parse_rate(const std::string& text, const std::string& option) {
   const auto result = static_cast<double>(rate);
   if (!(result > 0 && result < 1)) refuse(option, expected, text);
   return result;
+}
+
+namespace {
+
+struct time_unit {
+  const char* name;
+  std::uint64_t milliseconds;
+};
+
+// The largest first; weeks are read and not written.
+constexpr time_unit time_units[] = {{"w", 7 * 86'400'000}, {"d", 86'400'000}, {"h", 3'600'000},
+                                    {"min", 60'000},       {"s", 1000},       {"ms", 1}};
+
+constexpr std::uint64_t thousand_years = std::uint64_t{365'250} * 86'400'000;
+
+}  // namespace
+
+std::uint64_t parse_duration(const std::string& text, const std::string& option) {
+  const std::string expected = "a length of time such as 24h, 90min, 7d, 30s or 500ms, at most 1000 years";
+  const number_and_unit n = read(text);
+  const auto* unit = std::find_if(std::begin(time_units), std::end(time_units),
+                                  [&](const time_unit& u) { return n.ok && n.unit == u.name; });
+  if (unit == std::end(time_units)) refuse(option, expected, text);
+  const long double milliseconds = std::round(n.number * static_cast<long double>(unit->milliseconds));
+  if (!(milliseconds >= 1 && milliseconds <= static_cast<long double>(thousand_years))) refuse(option, expected, text);
+  return static_cast<std::uint64_t>(milliseconds);
+}
+
+std::uint64_t parse_time(const std::string& text, const std::string& option) {
+  const std::string expected = "seconds since 1970, such as 1700000000 or 1700000000.25";
+  const number_and_unit n = read(text);
+  const long double milliseconds = n.ok && n.unit.empty() ? std::round(n.number * 1000) : -1;
+  if (!(milliseconds >= 0 && milliseconds <= 0x1p62L)) refuse(option, expected, text);
+  return static_cast<std::uint64_t>(milliseconds);
+}
+
+std::string duration_text(std::uint64_t milliseconds) {
+  for (const time_unit& u : time_units) {
+    if (u.milliseconds > 86'400'000 || (u.milliseconds > milliseconds && u.milliseconds > 1)) continue;
+    if (milliseconds % u.milliseconds == 0 || u.milliseconds <= 1000) {
+      return fmt::format("{:.12g} {}", static_cast<double>(milliseconds) / static_cast<double>(u.milliseconds), u.name);
+    }
+  }
+  return fmt::format("{} ms", milliseconds);
 }
 
 std::string count_text(std::uint64_t count) {

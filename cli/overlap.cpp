@@ -4,6 +4,7 @@
 //   keys in A     30,035 +- 114
 //   ...
 #include "commands.hpp"
+#include "counting.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
 
@@ -31,6 +32,8 @@ exit_status overlap_of(const overlap_options& options) {
   say_if_dirty(options.a, a.info());
   say_if_dirty(options.b, b.info());
   const params& p = a.info().parameters;
+  refuse_counting(options.a, p, "counting filters have no overlap: counters do not tell whose copies they are",
+                  "compare filters of bits made of their keys");
   check_compatible(options.a, p, options.b, b.info().parameters);
   const shared_ones ones = count_shared({a.data(), a.size()}, {b.data(), b.size()});
   const overlap o = estimate_overlap(p, ones);

@@ -1,5 +1,6 @@
 // What commands say alike; declared in commands.hpp.
 #include "commands.hpp"
+#include "counting.hpp"
 #include "layout_choice.hpp"
 #include "numbers.hpp"
 #include "signals.hpp"
@@ -7,6 +8,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/counting.hpp>
 #include <bloomery/sizing.hpp>
 
 #include <fmt/format.h>
@@ -87,7 +89,7 @@ std::string size_text(const params& p) {
 
 params params_for(const making_options& wanted, std::uint64_t capacity, double default_rate) {
   params p;
-  p.layout = wanted.layout;
+  p.layout = wanted.counting ? std::string(counting::name) : wanted.layout;
   p.scheme = wanted.scheme;
   p.hash = wanted.hash;
   p.keys = wanted.keys;
@@ -164,6 +166,7 @@ void check_promise(const making_options& wanted) {
                  std::string("leave out --prefer or ") + named});
   }
   check_secret(wanted);
+  check_counting(wanted);
 }
 
 namespace {
@@ -242,6 +245,7 @@ double losses_between(const params& p, std::uint64_t from, std::uint64_t to) {
 }
 
 std::uint64_t distinct_keys(const params& p, std::uint64_t counted) {
+  if (family_of(p) == family::counting) return counted;                 // of copies: at most so many
   if (p.geometry.probes > classic::most_chosen_probes) return counted;  // such rates take a second each
   return bloomery::distinct_keys(counted, [&](std::uint64_t keys) { return false_positive_rate(p, keys); });
 }

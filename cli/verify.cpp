@@ -5,6 +5,7 @@
 // predicted: what its count of keys lets expect; certified: what its bits say; measured: absent keys that it reports.
 // Exit status: 0 all is well; 1 a present key is missing, or the filter is not what it says it is; 2 an error.
 #include "commands.hpp"
+#include "counting.hpp"
 #include "error_facts.hpp"
 #include "key_batch.hpp"
 #include "numbers.hpp"
@@ -124,6 +125,7 @@ struct findings : error_facts {
   std::uint64_t needed = 0;  // queries that would resolve the rate
   present_result present;
   absent_result absent;
+  std::string taint;  // of a counting filter, in words
 };
 
 // More than chance, which does this once in two million honest filters.
@@ -139,6 +141,7 @@ std::vector<std::string> complaints(const findings& f) {
         "{} of {} {} missing, and a filter loses no key: it was made of other keys, or with other options "
         "(-f, --crlf, -0), or it is damaged: see bloomery info --check",
         count_text(f.present.missing), counted(f.present.keys, "present key"), f.present.missing == 1 ? "is" : "are"));
+    if (!f.taint.empty()) result.push_back("it is " + f.taint);
   }
   if (f.alarming) {
     const double off = f.count.deviation();
@@ -195,7 +198,8 @@ exit_status verify(const verify_options& options) {
   const params& p = filter.parameters();
   if (!options.common.quiet) say_if_dirty(options.filter, file);
 
-  findings f{error_facts_of(file, filter.bytes()), {}, 0, {}, {}};
+  findings f{error_facts_of(file, filter.bytes()), {}, 0, {}, {}, {}};
+  f.taint = taint_text(p, file.counts.refused_removals, f.bits.certified_rate);
 
   // The rate to within 5 % of itself, at two standard deviations.
   const std::uint64_t most_queries = p.scheme.empty() ? 20'000'000 : queries_of_scheme(p, 1'000'000);

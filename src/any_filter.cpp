@@ -44,9 +44,10 @@ struct any_filter::body {
   // The storage, looked into once: it does not move any more.
   std::uint8_t* data = nullptr;
   std::uint64_t bytes = 0;
-  std::uint64_t* inserted_count = nullptr;
-  bool* count_is_estimate = nullptr;
+  key_counts* counts = nullptr;
   mapped_storage* mapped = nullptr;
+  const removal_calls* removals = nullptr;  // of a counting filter
+  std::uint32_t cell_bits = 1;
 
   body(params p, std::variant<heap_storage, mapped_storage> s)
       : parameters(std::move(p)),
@@ -59,15 +60,16 @@ struct any_filter::body {
         [this](auto& held) {
           data = held.data();
           bytes = held.size();
-          inserted_count = &held.inserted();
-          count_is_estimate = &held.count_is_estimate();
+          counts = &held.counts();
         },
         storage);
     mapped = std::get_if<mapped_storage>(&storage);
     if (layout != nullptr && hash != nullptr) single = &single_key_calls_of(*layout, *hash);
+    if (layout != nullptr) removals = layout->removals;
+    if (layout != nullptr) cell_bits = layout->cell_bits;
   }
 
-  std::uint64_t& inserted() { return *inserted_count; }
+  std::uint64_t& inserted() { return counts->inserted; }
 
   void want(key_kind kind) const {
     if (parameters.keys != kind) [[unlikely]]
@@ -89,49 +91,96 @@ struct any_filter::body {
   // Pages to be checksummed at close: those with a cell of a key that changed one.
   void changed(std::span<const std::uint64_t> cells) {
     if (mapped == nullptr) return;
-    for (const std::uint64_t cell : cells) mapped->changed(cell >> 3);
+    for (const std::uint64_t cell : cells) mapped->changed(cell * cell_bits >> 3);
   }
 
   void changed_everywhere() {
     if (mapped != nullptr) mapped->changed_all();
   }
 
-  // Marks the pages of new keys, in a mapped file.
+  // Marks the pages of new keys, in a mapped file; of all keys, where each counts.
   void took_new(const key_source& keys, const std::uint8_t* is_new) {
     std::array<std::uint64_t, max_probes> cells;
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (is_new[i] == 0) continue;
+      if (is_new[i] == 0 && removals == nullptr) continue;
       layout->cells(parameters.geometry, keys.hash(i), cells.data());
       changed(std::span(cells).first(parameters.geometry.probes));
     }
   }
 
-  void insert_source(const key_source& keys, std::uint8_t* is_new) {
+  // What the count goes up by.
+  std::uint64_t counted_of(const key_source& keys, std::uint64_t all_new) const {
+    return removals != nullptr ? keys.size() : all_new;
+  }
+
+  // Returns how many were certainly new.
+  std::uint64_t insert_source(const key_source& keys, std::uint8_t* is_new) {
     if (mapped == nullptr) {
-      inserted() += layout->insert(data, parameters.geometry, keys, is_new);
-      return;
+      const std::uint64_t all_new = layout->insert(data, parameters.geometry, keys, is_new);
+      inserted() += counted_of(keys, all_new);
+      return all_new;
     }
+    std::uint64_t all_new = 0;
     std::array<std::uint8_t, batch> fresh;
     in_batches(keys.size(), [&](std::size_t first, std::size_t count) {
       const key_source some = keys.part(first, count);
-      const std::uint64_t all_new = layout->insert(data, parameters.geometry, some, fresh.data());
-      inserted() += all_new;
-      if (all_new > 0) took_new(some, fresh.data());
+      const std::uint64_t new_here = layout->insert(data, parameters.geometry, some, fresh.data());
+      all_new += new_here;
+      inserted() += counted_of(some, new_here);
+      if (counted_of(some, new_here) > 0) took_new(some, fresh.data());
       if (is_new != nullptr) std::copy_n(fresh.data(), count, is_new + first);
     });
+    return all_new;
+  }
+
+  [[noreturn]] void refuse_removal() const {
+    throw error(errc::incompatible,
+                {"keys cannot be removed from this filter: its bits belong to many keys at once", "", "layout counting",
+                 parameters.layout + parameters.scheme, "make one with layout counting (build --counting)"});
+  }
+
+  std::uint64_t remove_source(const key_source& keys, removal* results) {
+    std::array<removal, batch> done;
+    std::array<std::uint64_t, max_probes> cells;
+    std::uint64_t all_removed = 0;
+    in_batches(keys.size(), [&](std::size_t first, std::size_t count) {
+      const key_source some = keys.part(first, count);
+      all_removed += removals->remove(data, parameters.geometry, some, done.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        count_removal(*counts, done[i]);
+        if (mapped == nullptr || done[i] == removal::not_found) continue;
+        layout->cells(parameters.geometry, some.hash(i), cells.data());
+        changed(std::span(cells).first(parameters.geometry.probes));
+      }
+      if (results != nullptr) std::copy_n(done.data(), count, results + first);
+    });
+    return all_removed;
+  }
+
+  template <class Key>
+  std::uint64_t remove_keys(std::span<const Key> keys, std::span<removal> results) {
+    assert(results.empty() || results.size() == keys.size());
+    want(std::same_as<Key, std::uint64_t> ? key_kind::u64le : key_kind::bytes);
+    want_writable();
+    if (removals == nullptr) refuse_removal();
+    std::uint64_t all_removed = 0;
+    each_source(keys, [&](const key_source& some, std::size_t first) {
+      all_removed += remove_source(some, results.empty() ? nullptr : results.data() + first);
+    });
+    return all_removed;
   }
 
   // After the insertion of one key: `hash_it` tells its hash, if somebody wants to know.
   template <class HashIt>
   bool counted(bool is_new, HashIt hash_it) {
-    if (!is_new) return false;
+    if (!is_new && removals == nullptr) return false;
     ++inserted();
     if (mapped != nullptr) {
       const key_hash key = hash_it();
       const std::uint8_t fresh = 1;
       took_new(key_source::hashes({&key, 1}), &fresh);
     }
-    return true;
+    return is_new;
   }
 
   template <class Key>
@@ -179,10 +228,12 @@ struct any_filter::body {
   }
 
   template <class Key>
-  void insert_keys(std::span<const Key> keys, std::uint8_t* is_new) {
+  std::uint64_t insert_keys(std::span<const Key> keys, std::uint8_t* is_new) {
+    std::uint64_t all_new = 0;
     each_source(keys, [&](const key_source& some, std::size_t first) {
-      insert_source(some, is_new == nullptr ? nullptr : is_new + first);
+      all_new += insert_source(some, is_new == nullptr ? nullptr : is_new + first);
     });
+    return all_new;
   }
 
   template <class Key>
@@ -211,9 +262,14 @@ struct any_filter::body {
     return all_new;
   }
 
-  // In a stranger's file the last byte's unused bits may be set: never more than all.
-  std::uint64_t ones() const { return std::min(count_ones({data, bytes}), parameters.geometry.bits); }
-  std::uint64_t zeros() const { return parameters.geometry.bits - ones(); }
+  std::uint64_t cells() const { return parameters.geometry.bits / cell_bits; }
+
+  // Cells that are not 0. In a stranger's file the last byte's unused bits may be set: never more than all.
+  std::uint64_t ones() const {
+    if (removals != nullptr) return removals->cells_used({data, bytes});
+    return std::min(count_ones({data, bytes}), parameters.geometry.bits);
+  }
+  std::uint64_t zeros() const { return cells() - ones(); }
 
   double approximate_size() const { return bloomery::estimated_keys(parameters, ones()).value; }
 
@@ -223,6 +279,11 @@ struct any_filter::body {
   // After a merge, or after a writer that was killed, the bits know more than the count. With all bits set there are at
   // least as many keys as leave one clear, and one.
   void estimate_count() {
+    if (removals != nullptr) {
+      inserted() = static_cast<std::uint64_t>(std::llround(removals->copies_in(parameters.geometry, {data, bytes})));
+      counts->is_estimate = true;
+      return;
+    }
     const std::uint64_t clear = zeros();
     const double keys = bloomery::estimated_keys(parameters, ones() - (clear == 0 ? 1 : 0)).value;
     set_estimated_count(clear == 0 ? std::max(keys, 1.0) : keys);
@@ -234,7 +295,7 @@ struct any_filter::body {
       return has_slow_rates() ? 0 : bloomery::false_positive_rate(parameters, n);
     };
     inserted() = std::max(inserted(), certainly_new_keys(keys, rate));
-    *count_is_estimate = true;
+    counts->is_estimate = true;
   }
 };
 
@@ -327,7 +388,7 @@ any_filter any_filter::load(const std::string& path, const std::optional<secret_
 }
 
 void any_filter::save(const std::string& path, const std::string& metadata) const {
-  save_file(path, parameters(), bytes(), size(), metadata, count_is_estimate());
+  save_file(path, parameters(), bytes(), *body_->counts, metadata);
 }
 
 void any_filter::close() {
@@ -356,7 +417,10 @@ void any_filter::insert(std::span<const std::string_view> keys, std::span<std::u
   assert(is_new.empty() || is_new.size() == keys.size());
   body_->want(key_kind::bytes);
   body_->want_writable();
-  if (uses_hashes()) return body_->insert_keys(keys, is_new.empty() ? nullptr : is_new.data());
+  if (uses_hashes()) {
+    body_->insert_keys(keys, is_new.empty() ? nullptr : is_new.data());
+    return;
+  }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const bool fresh = body_->insert_by_scheme(keys[i]);
     if (!is_new.empty()) is_new[i] = fresh ? 1 : 0;
@@ -413,6 +477,7 @@ template <class Key>
 std::uint64_t any_filter::insert_all_of(std::span<const Key> keys, unsigned threads) {
   body_->want_writable();
   if (!body_->takes_in_bulk(keys.size(), threads)) {
+    if (uses_hashes()) return body_->insert_keys(keys, nullptr);
     const std::uint64_t before = size();
     insert(keys);
     return size() - before;
@@ -427,14 +492,36 @@ std::uint64_t any_filter::insert_all_hashes(std::span<const key_hash> hashes, un
   assert(uses_hashes());
   body_->want_writable();
   if (!body_->takes_in_bulk(hashes.size(), threads)) {
-    const std::uint64_t before = size();
-    insert_hashes(hashes);
-    return size() - before;
+    return body_->insert_source(key_source::hashes(hashes), nullptr);
   }
   const auto fill = [&](std::size_t first, std::size_t count, std::uint64_t* los) {
     halves_of(key_source::hashes(hashes.subspan(first, count)), los);
   };
   return body_->insert_all(hashes.size(), fill, threads);
+}
+
+removal any_filter::remove(std::string_view key) {
+  return body_->remove_keys(std::span<const std::string_view>(&key, 1), {}) == 1 ? removal::removed
+                                                                                 : removal::not_found;
+}
+
+removal any_filter::remove(std::uint64_t key) {
+  return body_->remove_keys(std::span<const std::uint64_t>(&key, 1), {}) == 1 ? removal::removed : removal::not_found;
+}
+
+std::uint64_t any_filter::remove(std::span<const std::string_view> keys, std::span<removal> results) {
+  return body_->remove_keys(keys, results);
+}
+
+std::uint64_t any_filter::remove(std::span<const std::uint64_t> keys, std::span<removal> results) {
+  return body_->remove_keys(keys, results);
+}
+
+std::uint64_t any_filter::remove_hashes(std::span<const key_hash> hashes, std::span<removal> results) {
+  assert(uses_hashes() && (results.empty() || results.size() == hashes.size()));
+  body_->want_writable();
+  if (body_->removals == nullptr) body_->refuse_removal();
+  return body_->remove_source(key_source::hashes(hashes), results.empty() ? nullptr : results.data());
 }
 
 std::vector<std::uint64_t> any_filter::cells(std::string_view key) const {
@@ -486,6 +573,11 @@ void any_filter::merge(const any_filter& other) {
   const std::string reason = difference(parameters(), other.parameters());
   if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
   body_->want_writable();
+  if (body_->removals != nullptr) {
+    body_->removals->merge({body_->data, body_->bytes}, other.bytes());
+    *body_->counts = sum_of_counts(*body_->counts, *other.body_->counts);
+    return body_->changed_everywhere();
+  }
   unite_bits({body_->data, body_->bytes}, other.bytes());
   body_->changed_everywhere();
   body_->estimate_count();
@@ -494,6 +586,12 @@ void any_filter::merge(const any_filter& other) {
 void any_filter::intersect(const any_filter& other) {
   const std::string reason = difference(parameters(), other.parameters());
   if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be intersected", "", "", reason, ""});
+  if (body_->removals != nullptr) {
+    throw error(
+        errc::incompatible,
+        {"counting filters have no intersection: which copies are in both, counters do not tell", "", "filters of bits",
+         parameters().layout, "intersect filters of their keys in one of " + layout_names()});
+  }
   body_->want_writable();
   const estimate keys = estimate_overlap(parameters(), count_shared(bytes(), other.bytes())).keys_both;
   intersect_bits({body_->data, body_->bytes}, other.bytes());
@@ -513,7 +611,8 @@ void any_filter::clear() {
   body_->want_writable();
   std::fill_n(body_->data, body_->bytes, std::uint8_t{0});
   body_->inserted() = 0;
-  *body_->count_is_estimate = false;
+  body_->counts->is_estimate = false;
+  body_->counts->refused_removals = 0;
   body_->changed_everywhere();
 }
 
@@ -523,10 +622,12 @@ std::uint64_t any_filter::capacity() const noexcept { return parameters().capaci
 std::uint64_t any_filter::bit_size() const noexcept { return parameters().geometry.bits; }
 std::uint64_t any_filter::byte_size() const noexcept { return body_->bytes; }
 std::uint64_t any_filter::size() const noexcept { return body_->inserted(); }
-bool any_filter::count_is_estimate() const noexcept { return *body_->count_is_estimate; }
+bool any_filter::count_is_estimate() const noexcept { return body_->counts->is_estimate; }
+const key_counts& any_filter::counts() const noexcept { return *body_->counts; }
+bool any_filter::tainted() const noexcept { return body_->counts->refused_removals > 0; }
 
 double any_filter::fill_ratio() const noexcept {
-  return static_cast<double>(body_->ones()) / static_cast<double>(bit_size());
+  return static_cast<double>(body_->ones()) / static_cast<double>(body_->cells());
 }
 
 estimate any_filter::estimated_keys() const { return bloomery::estimated_keys(parameters(), body_->ones()); }
@@ -540,7 +641,7 @@ double any_filter::false_positive_rate(std::uint64_t keys) const {
 }
 
 double any_filter::false_positive_rate() const {
-  if (body_->has_slow_rates()) return false_positive_rate(size());
+  if (body_->has_slow_rates() || body_->removals != nullptr) return false_positive_rate(size());
   const auto rate = [this](std::uint64_t keys) { return false_positive_rate(keys); };
   return rate(distinct_keys(size(), rate));
 }

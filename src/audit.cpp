@@ -28,10 +28,11 @@ audit audit_count(const params& p, std::uint64_t counted, std::uint64_t ones) {
   // Rates of very many probes take a second each; a scheme's bits are not spread as evenly as the formula supposes.
   const bool known = p.scheme.empty() && p.geometry.probes <= classic::most_chosen_probes;
   const auto rate = [&](std::uint64_t n) { return false_positive_rate(p, n); };
-  const std::uint64_t keys = known ? distinct_keys(counted, rate) : counted;
+  const bool copies = family_of(p) == family::counting;  // of keys that may have come more than once
+  const std::uint64_t keys = known && !copies ? distinct_keys(counted, rate) : counted;
   result.expected = expected_ones(p, static_cast<double>(keys));
   if (!known) return result;
-  if (rate(keys) > 0.5) {
+  if (rate(keys) > 0.5 && !copies) {
     // How many keys were not counted is anybody's guess; those that were leave their bits.
     audit of_counted{ones, expected_ones(p, static_cast<double>(counted)), true};
     return of_counted.alarming() && of_counted.deviation() < 0 ? of_counted : result;
@@ -45,6 +46,8 @@ audit audit_count(const params& p, std::uint64_t counted, std::uint64_t ones) {
       expected_ones(p, static_cast<double>(keys) + 1).value - expected_ones(p, static_cast<double>(keys)).value;
   const double feedback = lost * p.geometry.probes * bits_of_a_key / std::max(result.expected.value, 1.0);
   result.expected.sigma = std::hypot(result.expected.sigma * (1 + feedback), bits_of_a_key * std::sqrt(lost));
+  // Fewer cells than so many different keys would use: some are copies of one.
+  if (copies && result.deviation() < 0 && result.alarming()) result.conclusive = false;
   return result;
 }
 

@@ -178,6 +178,24 @@ census census_of<classic>(const geometry& g, std::span<const std::uint8_t> bytes
   return certify(occupancy_of<classic>(g), ones, power(fill, g.probes), 0x1p128L);
 }
 
+template <>
+census census_of<counting>(const geometry& g, std::span<const std::uint8_t> bytes) {
+  constexpr std::uint64_t line_bytes = counting::block_bits / 8;
+  const occupancy o = occupancy_of<counting>(g);
+  std::array<double, counting::cells_of_line + 1> hit;
+  for (std::uint32_t x = 0; x < hit.size(); ++x) {
+    hit[x] = static_cast<double>(power(static_cast<long double>(x) / counting::cells_of_line, g.probes));
+  }
+  std::uint64_t used = 0;
+  long double sum = 0;
+  for (std::uint64_t i = 0; i < o.blocks; ++i) {
+    const std::uint64_t here = counting::cells_used(bytes.subspan(i * line_bytes, line_bytes));
+    used += here;
+    sum += hit[here];
+  }
+  return certify(o, used, sum / static_cast<long double>(o.blocks), 0x1p64L);
+}
+
 census take_census(const params& p, std::span<const std::uint8_t> bytes) {
   const layout_row* layout = find_layout(p.layout);
   const scheme* by_scheme = find_scheme(p.scheme);

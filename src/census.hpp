@@ -4,6 +4,7 @@
 #include <bloomery/census.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/counting.hpp>
 #include <bloomery/layouts/line.hpp>
 #include <bloomery/layouts/line_free.hpp>
 #include <bloomery/layouts/page.hpp>
@@ -32,6 +33,8 @@ template <>
 census census_of<page>(const geometry& g, std::span<const std::uint8_t> bytes);
 template <>
 census census_of<classic>(const geometry& g, std::span<const std::uint8_t> bytes);
+template <>
+census census_of<counting>(const geometry& g, std::span<const std::uint8_t> bytes);
 
 /// That of split_block. 2^32 values of the upper half do not divide evenly among B blocks: 2^32 mod B of them are asked
 /// for by one value more than the others. Beyond `even_blocks` each block has its own weight. (Without, at 2^25 blocks,

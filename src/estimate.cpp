@@ -27,7 +27,8 @@ occupancy occupancy_for(const params& p) {
 }
 
 std::uint64_t zeros_beside(const params& p, std::uint64_t ones) {
-  return p.geometry.bits - std::min(ones, p.geometry.bits);
+  const std::uint64_t cells = p.geometry.bits / cell_bits_of(p);
+  return cells - std::min(ones, cells);
 }
 
 // G(n), for a number of keys that may be infinite.
@@ -65,6 +66,11 @@ shared_ones count_shared(std::span<const std::uint8_t> a, std::span<const std::u
 // With l = ln Z of a, b and their union u: n = -l B/q, and the covariances of the l are G(n_a) for a and u, G(n_b) for b
 // and u, and G(n_both) for a and b, because only the keys they share tie two filters together.
 overlap estimate_overlap(const params& p, const shared_ones& ones) {
+  if (cell_bits_of(p) != 1) {
+    throw error(errc::incompatible, {"what two filters share is told by their bits alone", "", "a layout of bits",
+                                     p.layout + ", whose cells have " + std::to_string(cell_bits_of(p)) + " bits",
+                                     "make filters of their keys in one of " + layout_names()});
+  }
   const occupancy o = occupancy_for(p);
   const auto keys_of = [&](std::uint64_t some) { return keys_from_zeros(o, zeros_beside(p, some)); };
   overlap result{keys_of(ones.a), keys_of(ones.b), keys_of(ones.either()), {}, {}, 0};

@@ -23,7 +23,7 @@ struct units {
 
 units units_of(const params& p) {
   const layout_row* layout = p.scheme.empty() ? find_layout(p.layout) : nullptr;
-  if (layout == nullptr) return {};
+  if (layout == nullptr || layout->family != family::plain) return {};
   const std::uint64_t bits = std::max<std::uint64_t>(layout->block_bits, 1);
   return {p.geometry.bits / bits, bits};
 }
@@ -77,8 +77,9 @@ unsigned times_foldable(const params& p) {
 geometry foldable_geometry(const params& p, std::uint64_t multiple) {
   const units u = units_of(p);
   if (u.count == 0) {
-    throw error(errc::invalid_argument, {"only layouts fold", "", "one of " + layout_names(),
-                                         "'" + p.layout + p.scheme + "'", "a scheme's sizes are its system's own"});
+    throw error(errc::invalid_argument,
+                {"only layouts of bits fold", "", "one of " + layout_names(), "'" + p.layout + p.scheme + "'",
+                 p.scheme.empty() ? "make it of its size at once" : "a scheme's sizes are its system's own"});
   }
   if (!std::has_single_bit(multiple)) {
     throw error(errc::invalid_argument, {"a size to fold from", "fold", "a power of 2", std::to_string(multiple), ""});

@@ -55,20 +55,18 @@ heap_storage::heap_storage(std::uint64_t bytes) : data_(take(bytes)), size_(byte
 
 heap_storage::heap_storage(const heap_storage& other) : heap_storage(other.size_) {
   std::memcpy(data_, other.data_, size_);
-  inserted_ = other.inserted_;
+  counts_ = other.counts_;
 }
 
 heap_storage::heap_storage(heap_storage&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
-      inserted_(std::exchange(other.inserted_, 0)),
-      count_is_estimate_(std::exchange(other.count_is_estimate_, false)) {}
+      counts_(std::exchange(other.counts_, {})) {}
 
 heap_storage& heap_storage::operator=(heap_storage other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
-  std::swap(inserted_, other.inserted_);
-  std::swap(count_is_estimate_, other.count_is_estimate_);
+  std::swap(counts_, other.counts_);
   return *this;
 }
 

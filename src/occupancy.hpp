@@ -1,6 +1,7 @@
 // How a layout's keys fall on its bits, and how many bits they leave clear: the mean, and the spread around it.
 //
-// n keys, m bits, B blocks of b bits; Z of the m bits are clear.
+// n keys, m bits, B blocks of b bits; Z of the m bits are clear. Where cells have more bits than one, they are what is
+// called bits here.
 #pragma once
 
 #include <bloomery/estimate.hpp>
@@ -30,7 +31,7 @@ constexpr occupancy occupancy_of(const geometry& g) {
     const bool by_32_bits = L::blocks_by == block_rule::upper_half;
     return {g.bits / L::block_bits, L::block_bits, L::lane_bits, g.probes, by_32_bits ? std::uint64_t{1} << 32 : 0};
   } else if constexpr (requires { L::block_bits; }) {
-    return {g.bits / L::block_bits, L::block_bits, 0, g.probes};
+    return {g.bits / L::block_bits, L::block_bits / cell_bits_in<L>(), 0, g.probes};
   } else {
     return {1, g.bits, 0, g.probes};
   }

@@ -92,6 +92,21 @@ void choose(params& p, preference prefer) {
 
 }  // namespace
 
+const char* name_of(bloomery::family f) noexcept {
+  constexpr const char* names[] = {"plain", "counting", "windowed", "sealed"};
+  return names[static_cast<std::size_t>(f)];
+}
+
+family family_of(const params& p) noexcept {
+  const layout_row* row = find_layout(p.layout);
+  return row == nullptr ? family::plain : row->family;
+}
+
+std::uint32_t cell_bits_of(const params& p) noexcept {
+  const layout_row* row = find_layout(p.layout);
+  return row == nullptr ? 1 : row->cell_bits;
+}
+
 const char* name_of(key_kind kind) noexcept { return kind == key_kind::bytes ? "bytes" : "u64"; }
 
 params complete(params wanted, preference prefer) {
@@ -127,6 +142,12 @@ std::string difference(const params& a, const params& b) {
   if (a.keys != b.keys) return differ("keys", name_of(a.keys), name_of(b.keys));
   if (a.seed != b.seed) return differ("seed", std::to_string(a.seed), std::to_string(b.seed));
   if (a.key_check != b.key_check) return differ("secret", key_check_text(a.key_check), key_check_text(b.key_check));
+  if (a.window_keys != b.window_keys) {
+    return differ("window, keys", std::to_string(a.window_keys), std::to_string(b.window_keys));
+  }
+  if (a.window_milliseconds != b.window_milliseconds) {
+    return differ("window, milliseconds", std::to_string(a.window_milliseconds), std::to_string(b.window_milliseconds));
+  }
   if (a.geometry.bits != b.geometry.bits) {
     return differ("bits", std::to_string(a.geometry.bits), std::to_string(b.geometry.bits));
   }

@@ -2,6 +2,7 @@
 
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/counting.hpp>
 #include <bloomery/layouts/line.hpp>
 #include <bloomery/layouts/line_free.hpp>
 #include <bloomery/layouts/page.hpp>
@@ -10,6 +11,7 @@
 #include "census.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace bloomery {
@@ -94,9 +96,23 @@ constexpr layout_row row_of_layout() {
   return row;
 }
 
+constexpr removal_calls removals = {counting::remove_batch, counting::cells_used, counting::copies_in,
+                                    counting::merge_bytes};
+
+constexpr layout_row counting_row() {
+  layout_row row = row_of_layout<counting>();
+  row.family = family::counting;
+  row.cell_bits = counting::cell_bits;
+  row.removals = &removals;
+  return row;
+}
+
 // The table of layouts.
 constexpr layout_row layouts[] = {row_of_layout<split_block>(), row_of_layout<line>(), row_of_layout<line_free>(),
                                   row_of_layout<page>(), row_of_layout<classic>()};
+
+// The layouts of filters that can do more than insert and look up, or less; no choice among plain layouts takes them.
+constexpr std::array other_layouts = {counting_row()};
 
 template <class Row>
 const Row* find(std::span<const Row> rows, std::string_view name) noexcept {
@@ -112,7 +128,10 @@ const single_key_calls& single_key_calls_of(const layout_row& layout, const hash
   return layout.single[&hash - hashes::rows];
 }
 
-const layout_row* find_layout(std::string_view name) noexcept { return find(layout_rows(), name); }
+const layout_row* find_layout(std::string_view name) noexcept {
+  const layout_row* plain = find(layout_rows(), name);
+  return plain != nullptr ? plain : find(std::span<const layout_row>(other_layouts), name);
+}
 const hash_row* find_hash(std::string_view name) noexcept { return find(hash_rows(), name); }
 
 }  // namespace bloomery

@@ -8,6 +8,7 @@
 #include <bloomery/hash.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/key_source.hpp>
+#include <bloomery/layout.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
 
@@ -35,6 +36,14 @@ struct single_key_calls {
   bool (*has_integer)(const std::uint8_t* bytes, const geometry& g, const hash_seed& seed, std::uint64_t key);
 };
 
+/// What a layout from which keys can be removed does otherwise: layout_with_removal.
+struct removal_calls {
+  std::uint64_t (*remove)(std::uint8_t* bytes, const geometry& g, const key_source& keys, removal* results);
+  std::uint64_t (*cells_used)(std::span<const std::uint8_t> bytes);
+  double (*copies_in)(const geometry& g, std::span<const std::uint8_t> bytes);
+  void (*merge)(std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
+};
+
 struct layout_row {
   std::string_view name;
   geometry (*geometry_for)(std::uint64_t capacity, double rate);
@@ -49,6 +58,11 @@ struct layout_row {
   std::uint32_t block_bits;                                     ///< 0: there are no blocks
   bloomery::occupancy (*occupancy)(const geometry& g);
   census (*take_census)(const geometry& g, std::span<const std::uint8_t> bytes);
+  bloomery::family family = bloomery::family::plain;
+  std::uint32_t cell_bits = 1;
+
+  /// Only of a layout that counts copies of keys: else null.
+  const removal_calls* removals = nullptr;
 };
 
 struct hash_row {
@@ -61,13 +75,14 @@ struct hash_row {
   bool in_kernels;  ///< layouts take integers as they are: key_source::mixed
 };
 
+/// The layouts of plain filters, the quickest first.
 std::span<const layout_row> layout_rows() noexcept;
 std::span<const hash_row> hash_rows() noexcept;
 
 /// The single-key calls of a layout and a hash of these tables.
 const single_key_calls& single_key_calls_of(const layout_row& layout, const hash_row& hash) noexcept;
 
-/// The row of this name, or null.
+/// The row of this name, of whatever family, or null.
 const layout_row* find_layout(std::string_view name) noexcept;
 const hash_row* find_hash(std::string_view name) noexcept;
 

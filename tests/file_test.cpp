@@ -142,7 +142,7 @@ TEST(File, GivesBackWhatWasSaved) {
   EXPECT_TRUE(seen.usable);
   EXPECT_THAT(seen.problems, IsEmpty());
   EXPECT_EQ(seen.info.parameters, sample_params);
-  EXPECT_EQ(seen.info.inserted, saved.size());
+  EXPECT_EQ(seen.info.counts.inserted, saved.size());
   EXPECT_TRUE(seen.info.clean);
   EXPECT_FALSE(seen.info.slot_damaged);
   EXPECT_EQ(seen.info.metadata, metadata);
@@ -166,7 +166,7 @@ TEST(File, MadeInPlaceEqualsASavedOneButForItsSlots) {
   EXPECT_EQ(actual, expected);
   const inspection seen = inspect(folder / "created", check::payload);
   EXPECT_THAT(seen.problems, IsEmpty());
-  EXPECT_EQ(seen.info.inserted, sample_filter().size());
+  EXPECT_EQ(seen.info.counts.inserted, sample_filter().size());
 }
 
 TEST(File, IsAddedToInPlace) {
@@ -228,7 +228,7 @@ TEST(File, RefusesToWriteAHeaderItWouldNotRead) {
   const scratch_folder folder;
   const bytes payload(100);
   const auto code = [&](params p) {
-    return code_of([&] { save_file(folder / "f", p, std::span(payload).first(bytes_for(p.geometry.bits)), 0); });
+    return code_of([&] { save_file(folder / "f", p, std::span(payload).first(bytes_for(p.geometry.bits)), {}); });
   };
   const params good{.layout = "classic", .hash = "xxh3", .geometry = {800, 7}};
   ASSERT_EQ(code(good), std::nullopt);
@@ -331,6 +331,8 @@ std::vector<golden> golden_files() {
       {"classic-u64-murmur3", layout("classic", "murmur3", key_kind::u64le, {1447, 1})},
       {"split_block-bytes-siphash", keyed("split_block", key_kind::bytes, blocks)},
       {"classic-u64-siphash", keyed("classic", key_kind::u64le, {1447, 7})},
+      {"counting-bytes-xxh3", layout("counting", "xxh3", key_kind::bytes, {8192, 6})},
+      {"counting-u64-mix", layout("counting", "mix", key_kind::u64le, {2560, 9}, 42)},
       {"guava", scheme("guava", 1472)},
       {"pharo", scheme("pharo", 1438)},
       {"python", scheme("python", 1447)},
@@ -714,7 +716,7 @@ TEST(ForeignFile, WithBitsBeyondItsLastIsCountedSanely) {
   const scratch_folder folder;
   const bytes payload = {0xFF, 0xFF};
   const params p{.layout = "classic", .hash = "mix", .keys = key_kind::u64le, .geometry = {9, 2}};
-  save_file(folder / "f", p, payload, 3);
+  save_file(folder / "f", p, payload, {.inserted = 3});
 
   const any_filter any = any_filter::load(folder / "f");
   const auto fixed = filter<std::uint64_t, classic>::load(folder / "f");
@@ -1001,7 +1003,7 @@ TEST(KilledWriter, OfAStrangersHashLeavesAFileThatAnyFilterDoesNotTouch) {
   const pid_t child = start_child([&] {
     mapped_storage bytes_of_file = mapped_storage::create(folder / "f", p);
     bytes_of_file.data()[0] = 0xFF;
-    bytes_of_file.inserted() = 1;
+    bytes_of_file.counts().inserted = 1;
     ::kill(::getpid(), SIGKILL);
     return 0;
   });
@@ -1087,7 +1089,7 @@ TEST(Count, IsAnEstimateFromAMergeUntilItIsCleared) {
   filter<std::string_view, classic> known = filter<std::string_view, classic>::load(folder / "f");
 
   EXPECT_TRUE(merged.count_is_estimate() && known.count_is_estimate());
-  EXPECT_TRUE(inspect(folder / "f").info.count_is_estimate);
+  EXPECT_TRUE(inspect(folder / "f").info.counts.is_estimate);
   EXPECT_EQ(get<std::uint32_t>(read_file(folder / "f"), 512 + 20), 1u);
   known.clear();
   merged.clear();
@@ -1102,7 +1104,7 @@ TEST(Count, StaysAnEstimateInTheFileWhoeverOpensIt) {
   merged.save(folder / "f");
 
   any_filter writer = any_filter::open(folder / "f", access::read_write);
-  const bool while_open = inspect(folder / "f").info.count_is_estimate;
+  const bool while_open = inspect(folder / "f").info.counts.is_estimate;
   writer.insert("one more");
   writer.close();
 

@@ -425,7 +425,7 @@ TEST(KeyedFile, WhoseHashAndCheckValueContradictEachOtherIsDamaged) {
   EXPECT_EQ(code_of([&] { opened(folder / "f", some_key); }), errc::incompatible);
   params liar = keyed_params;
   liar.key_check = 0;
-  EXPECT_EQ(code_of([&] { save_file(folder / "f", liar, keyed_filter().bytes(), 0); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { save_file(folder / "f", liar, keyed_filter().bytes(), {}); }), errc::invalid_argument);
 }
 
 TEST(KeyedFilter, OfOtherKeysHasOtherBits) {

@@ -83,6 +83,28 @@ class any_filter {
   std::uint64_t insert_all(std::span<const std::string_view> keys, unsigned threads = 0);
   std::uint64_t insert_all(std::span<const std::uint64_t> keys, unsigned threads = 0);
 
+  /// Takes out one copy of a key that was inserted, from a filter of layout counting. not_found: it was certainly not
+  /// there, nothing is changed, and the filter is tainted() from then on. Removing what never was inserted may make other
+  /// keys vanish: see filter::remove(). A process that is killed within this call on a file opened for writing may leave
+  /// the key half removed; file_edit.hpp changes a file as a whole.
+  ///
+  /// @throws error  incompatible: keys of the other kind, or a filter of another layout; not_permitted: opened for
+  ///                reading only
+  ///
+  /// Example:
+  ///     any_filter here(complete({.layout = "counting", .capacity = 1000, .target_rate = 0.01}));
+  ///     here.insert("Madrid");
+  ///     here.insert("Madrid");  // two copies, to be removed twice
+  ///     assert(here.remove("Madrid") == removal::removed && here.may_contain("Madrid"));
+  ///     assert(here.remove("Madrid") == removal::removed && !here.may_contain("Madrid"));
+  removal remove(std::string_view key);
+  removal remove(std::uint64_t key);
+
+  /// Removes keys one after another; `results`, if not empty, takes the answer for each. Returns how many were removed.
+  /// @throws error as above
+  std::uint64_t remove(std::span<const std::string_view> keys, std::span<removal> results = {});
+  std::uint64_t remove(std::span<const std::uint64_t> keys, std::span<removal> results = {});
+
   /// False: certainly never inserted. @throws error incompatible
   bool may_contain(std::string_view key) const;
   bool may_contain(std::uint64_t key) const;
@@ -94,7 +116,8 @@ class any_filter {
   /// Whether keys go through a 128-bit hash, as with every layout; schemes read the key itself.
   bool uses_hashes() const noexcept;
 
-  /// The cells of a key: parameters().geometry.probes numbers of bits, which may repeat. @throws error incompatible
+  /// The cells of a key: parameters().geometry.probes numbers of bits, of a counting filter of counters, which may repeat.
+  /// @throws error incompatible
   std::vector<std::uint64_t> cells(std::string_view key) const;
   std::vector<std::uint64_t> cells(std::uint64_t key) const;
   std::vector<std::uint64_t> cells(key_hash hash) const;  ///< Requires uses_hashes().
@@ -104,14 +127,17 @@ class any_filter {
   void hash(std::span<const std::uint64_t> keys, std::span<key_hash> hashes) const;
   void insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new = {});
   std::uint64_t insert_all_hashes(std::span<const key_hash> hashes, unsigned threads = 0);
+  std::uint64_t remove_hashes(std::span<const key_hash> hashes, std::span<removal> results = {});
   void may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const;
 
-  /// Makes this filter the union of both; the count becomes an estimate.
+  /// Makes this filter the union of both; the count becomes an estimate. Counters of counting filters are added, up to
+  /// 15, and so are their counts.
   /// @throws error incompatible: names the field that differs and both values
   void merge(const any_filter& other);
 
   /// Makes this filter the intersection: it still answers yes for every key that was in both, and for others more often
-  /// than a filter made of those keys would (see certified_rate()). The count becomes an estimate. @throws error as merge
+  /// than a filter made of those keys would (see certified_rate()). The count becomes an estimate.
+  /// @throws error as merge; incompatible: counting filters
   void intersect(const any_filter& other);
   bool compatible_with(const any_filter& other) const;
 
@@ -121,15 +147,17 @@ class any_filter {
   const params& parameters() const noexcept;
   std::span<const std::uint8_t> bytes() const noexcept;
 
-  std::uint64_t capacity() const noexcept;   ///< keys it was made for
-  std::uint64_t bit_size() const noexcept;   ///< bits
-  std::uint64_t byte_size() const noexcept;  ///< bytes
-  std::uint64_t size() const noexcept;       ///< keys that were certainly new when they came
-  bool count_is_estimate() const noexcept;   ///< size() was once estimated from the bits: merge(), a killed writer
-  double fill_ratio() const noexcept;        ///< share of bits set; reads all bits
-  double approximate_size() const noexcept;  ///< distinct keys, estimated from the bits; reads all bits
-  estimate estimated_keys() const;           ///< the same with its standard deviation
-  double certified_rate() const;             ///< the rate of these very bits, take_census(); reads all bits
+  std::uint64_t capacity() const noexcept;    ///< keys it was made for
+  std::uint64_t bit_size() const noexcept;    ///< bits
+  std::uint64_t byte_size() const noexcept;   ///< bytes
+  std::uint64_t size() const noexcept;        ///< keys that were certainly new when they came; counting: copies in
+  bool count_is_estimate() const noexcept;    ///< size() was once estimated from the bits: merge(), a killed writer
+  const key_counts& counts() const noexcept;  ///< all that is counted
+  bool tainted() const noexcept;              ///< counting: something was to be removed that was not there
+  double fill_ratio() const noexcept;         ///< share of bits set, or of counters that are not 0; reads all bits
+  double approximate_size() const noexcept;   ///< distinct keys, estimated from the bits; reads all bits
+  estimate estimated_keys() const;            ///< the same with its standard deviation
+  double certified_rate() const;              ///< the rate of these very bits, take_census(); reads all bits
 
   double false_positive_rate(std::uint64_t keys) const;  ///< once `keys` distinct keys are in
   double false_positive_rate() const;  ///< now, at the distinct keys that leave size() new ones: distinct_keys()

@@ -12,8 +12,9 @@ namespace bloomery {
 struct audit {
   std::uint64_t ones = 0;   ///< bits set
   estimate expected;        ///< by keys that came by chance, so many of which were certainly new
-  bool conclusive = false;  ///< false: the count says too little (most keys of so full a filter are not counted), or it
-                            ///< is of a scheme, or of more than 64 probes
+  bool conclusive = false;  ///< false: the count says too little (most keys of so full a filter are not counted, or a
+                            ///< counting filter has fewer cells in use than copies: some may be of one key), or it is
+                            ///< of a scheme, or of more than 64 probes
 
   /// Standard deviations between the two; above 0: more bits than the keys explain.
   double deviation() const noexcept;

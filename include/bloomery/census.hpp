@@ -14,7 +14,7 @@ namespace bloomery {
 
 /// What the bits of a filter say.
 struct census {
-  std::uint64_t ones = 0;     ///< bits set
+  std::uint64_t ones = 0;     ///< bits set; of a counting filter, counters that are not 0
   double certified_rate = 0;  ///< the probability that a random absent key is reported, given these bits; 0 to 1
 
   friend bool operator==(const census&, const census&) = default;
@@ -26,6 +26,7 @@ struct census {
 ///
 ///   classic           (X/m)^k                        X of m bits are set
 ///   line_free, page   mean of (x/b)^k                x of the b bits of a block are set
+///   counting          mean of (x/128)^k              x of the 128 counters of a line are not 0
 ///   split_block, line mean of product of (x_j/w)     x_j of the w bits of word j of a block are set
 ///
 /// and with it the hash collisions of as many keys as the bits suggest. The mean goes over blocks as often as keys choose

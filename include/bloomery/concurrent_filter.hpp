@@ -87,6 +87,10 @@ class sharded_counter {
 template <class Key = std::string_view, layout Layout = split_block, class Hash = typename default_hash<Key>::type>
   requires hash_of<Hash, Key>
 class concurrent_filter {
+  static_assert(!layout_with_removal<Layout>,
+                "concurrent_filter only sets bits: counters of several threads would get lost; guard a "
+                "filter<Key, counting> with a mutex instead");
+
  public:
   using key_type = Key;
   using plain_filter = filter<Key, Layout, Hash>;
@@ -167,8 +171,8 @@ class concurrent_filter {
       const std::uint64_t word = word_at(first / sizeof(std::uint64_t)).load(std::memory_order_relaxed);
       std::memcpy(copy.data() + first, &word, std::min<std::uint64_t>(sizeof word, copy.size() - first));
     }
-    copy.inserted() = size();
-    copy.count_is_estimate() = true;
+    copy.counts().inserted = size();
+    copy.counts().is_estimate = true;
     return plain_filter(params_, std::move(copy), hash_);
   }
 
@@ -183,8 +187,8 @@ class concurrent_filter {
   plain_filter freeze() && {
     const std::uint64_t counted = size();
     heap_storage bytes = resized(std::move(storage_), bytes_for(params_.geometry.bits));
-    bytes.inserted() = counted;
-    bytes.count_is_estimate() = true;
+    bytes.counts().inserted = counted;
+    bytes.counts().is_estimate = true;
     return plain_filter(std::move(params_), std::move(bytes), hash_);
   }
 

@@ -22,7 +22,7 @@ struct estimate {
   double margin() const noexcept { return 2 * sigma; }
 };
 
-/// Distinct keys in a filter with `ones` bits set.
+/// Distinct keys in a filter with `ones` bits set; of a counting filter, with so many counters that are not 0.
 ///
 ///   n = ln(Z/m) / ln(1 - q/B),   sigma(n) = sigma(Z) / |dZ/dn|
 ///
@@ -38,7 +38,7 @@ struct estimate {
 ///     assert(keys.sigma > 1 && keys.sigma < 20);
 estimate estimated_keys(const params& p, std::uint64_t ones);
 
-/// Set bits expected once `keys` distinct keys are in: m (1 - (1 - q/B)^n), and their standard deviation.
+/// Set bits, or counters that are not 0, expected once `keys` distinct keys are in: m (1 - (1 - q/B)^n), and their standard deviation.
 /// @throws error invalid_argument: a layout or scheme that no table knows
 ///
 /// Example:
@@ -82,6 +82,7 @@ struct overlap {
 /// If all bits of the union are set, nothing is known of what they share: 0, give or take infinity.
 ///
 /// @param p  of both; they must be compatible: difference(a, b) is empty
+/// @throws error  incompatible: their cells are not bits
 ///
 /// Example:
 ///     const params p = complete({.layout = "classic", .capacity = 10'000, .target_rate = 0.01});

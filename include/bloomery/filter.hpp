@@ -15,6 +15,7 @@
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/counting.hpp>
 #include <bloomery/layouts/line.hpp>
 #include <bloomery/layouts/line_free.hpp>
 #include <bloomery/layouts/page.hpp>
@@ -41,7 +42,8 @@ namespace bloomery {
 /// probability that false_positive_rate() knows exactly.
 ///
 /// @tparam Key      std::string_view (any bytes) or std::uint64_t
-/// @tparam Layout   split_block or line (quickest), line_free, page, classic (least memory), or a type of your own
+/// @tparam Layout   split_block or line (quickest), line_free, page, classic (least memory), or a type of your own;
+///                  counting, if keys are to be removed
 /// @tparam Hash     xxh3, mix, murmur3, siphash (for keys that others may choose), or your own: hash_of<Hash, Key>
 /// @tparam Storage  heap_storage, span_storage or mapped_storage
 ///
@@ -107,15 +109,16 @@ class filter {
 
   /// Writes the filter as a file, whole or not at all. @throws error as save_file
   void save(const std::string& path, const std::string& metadata = {}) const {
-    save_file(path, params_, bytes(), size(), metadata, count_is_estimate());
+    save_file(path, params_, bytes(), storage_.counts(), metadata);
   }
 
   /// Adds a key. True: it is certainly new. False: it, or keys that share its cells, came before.
+  /// (Layout counting takes each insertion for one copy more, whatever the answer.)
   bool insert(const Key& key) noexcept {
     assert(writable());
     const key_hash hash = hash_(key);
     const bool is_new = insert_one<Layout>(storage_.data(), params_.geometry, hash);
-    if (is_new) took_new(hash);
+    if (is_new || layout_with_removal<Layout>) took_new(hash);
     return is_new;
   }
 
@@ -151,12 +154,61 @@ class filter {
                           [&](const key_source& some, std::size_t first) { halves_of(some, los + first); });
       };
       const std::uint64_t all_new = bulk_insert(target, keys.size(), halves, threads);
-      storage_.inserted() += all_new;
+      storage_.counts().inserted += all_new;
       return all_new;
     } else {
       return insert_counting(keys);
     }
   }
+
+  /// Takes out one copy of a key that was inserted: a key that was inserted twice is to be removed twice. Only with
+  /// layout counting.
+  ///
+  /// not_found: the key was certainly not there, and nothing is changed. That proves a mistake: either it was never
+  /// inserted, or others' cells were taken by removing what never was. It is counted, and the filter is tainted() from
+  /// then on. The other side of the same mistake shows nowhere: a key that never was in, and is taken for one that was
+  /// (with the probability of a false positive), is "removed", and with it others may vanish. No small filter can tell.
+  ///
+  /// Counters that have reached 15, by many copies of a key or by chance (some 1e-15 of them at capacity), stay so: keys
+  /// that only have such stay for good, and are "removed" as often as one likes.
+  ///
+  /// Example:
+  ///     filter<std::string_view, counting> here(1000, 0.01);
+  ///     here.insert("Madrid");
+  ///     assert(here.remove("Madrid") == removal::removed);
+  ///     assert(!here.may_contain("Madrid") && !here.tainted());
+  ///     assert(here.remove("Madrid") == removal::not_found && here.tainted());
+  removal remove(const Key& key) noexcept requires layout_with_removal<Layout> {
+    assert(writable());
+    const key_hash hash = hash_(key);
+    const removal result = Layout::remove_one(storage_.data(), params_.geometry, hash);
+    took_out(hash, result);
+    return result;
+  }
+
+  /// Removes keys one after another; `results`, if not empty, takes the answer for each. Returns how many were removed.
+  std::uint64_t remove(std::span<const Key> keys,
+                       std::span<removal> results = {}) noexcept requires layout_with_removal<Layout> {
+    assert(writable());
+    assert(results.empty() || results.size() == keys.size());
+    std::array<removal, batch> done;
+    std::uint64_t all_removed = 0;
+    kind::each_source(hash_, keys, [&](const key_source& many, std::size_t begin) {
+      for (std::size_t first = 0; first < many.size(); first += batch) {
+        const key_source some = many.part(first, std::min(batch, many.size() - first));
+        all_removed += Layout::remove_batch(storage_.data(), params_.geometry, some, done.data());
+        for (std::size_t i = 0; i < some.size(); ++i) took_out(some.hash(i), done[i]);
+        if (!results.empty()) std::copy_n(done.begin(), some.size(), results.begin() + begin + first);
+      }
+    });
+    return all_removed;
+  }
+
+  /// Keys that were to be removed and were not there; only clear() forgets them.
+  std::uint64_t refused_removals() const noexcept { return storage_.counts().refused_removals; }
+
+  /// Whether such a mistake was ever made with this filter: then keys may be missing. See unnoticed_removals().
+  bool tainted() const noexcept { return refused_removals() > 0; }
 
   /// False: the key was certainly never inserted. True: it probably was.
   bool may_contain(const Key& key) const noexcept {
@@ -172,13 +224,20 @@ class filter {
     });
   }
 
-  /// Makes this filter the union: it then answers yes for every key of either. The count becomes an estimate.
+  /// Makes this filter the union: it then answers yes for every key of either. The count becomes an estimate; with
+  /// layout counting copies are added, and so are counts.
   /// @throws error incompatible: names the field that differs and both values
   template <class OtherStorage>
   void merge(const filter<Key, Layout, Hash, OtherStorage>& other) {
     const std::string reason = difference(params_, other.parameters());
     if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
     assert(writable());
+    if constexpr (layout_with_removal<Layout>) {
+      Layout::merge_bytes({storage_.data(), storage_.size()}, other.bytes());
+      storage_.counts() = sum_of_counts(storage_.counts(), other.counts());
+      changed_everywhere();
+      return;
+    }
     unite_bits({storage_.data(), storage_.size()}, other.bytes());
     changed_everywhere();
     estimate_count();
@@ -189,13 +248,15 @@ class filter {
   /// @throws error  incompatible, as merge(); invalid_argument: a layout of your own
   template <class OtherStorage>
   void intersect(const filter<Key, Layout, Hash, OtherStorage>& other) {
+    static_assert(!layout_with_removal<Layout> || sizeof(OtherStorage) == 0,
+                  "counting filters have no intersection: which copies are in both, counters do not tell");
     const std::string reason = difference(params_, other.parameters());
     if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be intersected", "", "", reason, ""});
     assert(writable());
     const estimate keys = estimate_overlap(params_, count_shared(bytes(), other.bytes())).keys_both;
     intersect_bits({storage_.data(), storage_.size()}, other.bytes());
     changed_everywhere();
-    storage_.inserted() = 0;
+    storage_.counts().inserted = 0;
     if (std::isfinite(keys.sigma))
       set_estimated_count(keys.value);
     else
@@ -212,8 +273,9 @@ class filter {
   void clear() noexcept {
     assert(writable());
     std::fill_n(storage_.data(), storage_.size(), std::uint8_t{0});
-    storage_.inserted() = 0;
-    storage_.count_is_estimate() = false;
+    storage_.counts().inserted = 0;
+    storage_.counts().is_estimate = false;
+    storage_.counts().refused_removals = 0;
     changed_everywhere();
   }
 
@@ -225,17 +287,20 @@ class filter {
   std::uint64_t byte_size() const noexcept { return storage_.size(); }       ///< bytes
 
   /// Keys that were certainly new when they came. Those that came as false positives are not among them: few up to
-  /// capacity(), most of them far beyond.
-  std::uint64_t size() const noexcept { return storage_.inserted(); }
+  /// capacity(), most of them far beyond. With layout counting: copies that were inserted and not yet removed.
+  std::uint64_t size() const noexcept { return storage_.counts().inserted; }
 
   /// Whether size() was estimated from the bits at some time: after merge(), or after a writer of its file was killed.
-  bool count_is_estimate() const noexcept { return storage_.count_is_estimate(); }
+  bool count_is_estimate() const noexcept { return storage_.counts().is_estimate; }
 
-  /// Share of bits set, 0 to 1. Reads all bits.
-  double fill_ratio() const noexcept { return static_cast<double>(ones()) / static_cast<double>(bit_size()); }
+  /// What is counted, as it is stored.
+  const key_counts& counts() const noexcept { return storage_.counts(); }
+
+  /// Share of bits set, or of counters that are not 0; 0 to 1. Reads all bits.
+  double fill_ratio() const noexcept { return static_cast<double>(ones()) / static_cast<double>(cells()); }
 
   /// Distinct keys, estimated from the bits. Reads all bits. Infinity if all are set.
-  double approximate_size() const noexcept { return Layout::keys_from_zeros(params_.geometry, bit_size() - ones()); }
+  double approximate_size() const noexcept { return Layout::keys_from_zeros(params_.geometry, cells() - ones()); }
 
   /// The same with its standard deviation. @throws error invalid_argument: a layout of your own
   estimate estimated_keys() const { return bloomery::estimated_keys(params_, ones()); }
@@ -248,8 +313,9 @@ class filter {
   double false_positive_rate(std::uint64_t keys) const { return Layout::false_positive_rate(params_.geometry, keys); }
 
   /// The rate now: at the number of distinct keys that leaves size() certainly new ones. See distinct_keys().
+  /// With layout counting at size() keys, as if all copies were of different ones: the rate is at most that.
   double false_positive_rate() const {
-    if (has_slow_rates()) return false_positive_rate(size());
+    if (has_slow_rates() || layout_with_removal<Layout>) return false_positive_rate(size());
     const auto rate = [this](std::uint64_t keys) { return false_positive_rate(keys); };
     return rate(distinct_keys(size(), rate));
   }
@@ -267,25 +333,30 @@ class filter {
   static constexpr std::size_t batch = kind::batch;
 
   std::uint64_t insert_counting(std::span<const Key> keys) noexcept {
-    const std::uint64_t before = size();
-    insert(keys);
-    return size() - before;
+    std::uint64_t all_new = 0;
+    kind::each_source(hash_, keys,
+                      [&](const key_source& some, std::size_t) { all_new += insert_source(some, nullptr); });
+    return all_new;
   }
 
-  void insert_source(const key_source& keys, std::uint8_t* is_new) noexcept {
+  // Returns how many were certainly new.
+  std::uint64_t insert_source(const key_source& keys, std::uint8_t* is_new) noexcept {
+    std::uint64_t all_new = 0;
     if constexpr (!Storage::tracks_changes) {
-      storage_.inserted() += insert_batch<Layout>(storage_.data(), params_.geometry, keys, is_new);
+      all_new = insert_batch<Layout>(storage_.data(), params_.geometry, keys, is_new);
+      storage_.counts().inserted += layout_with_removal<Layout> ? keys.size() : all_new;
     } else {
       std::array<std::uint8_t, batch> fresh;
       for (std::size_t first = 0; first < keys.size(); first += batch) {
         const key_source some = keys.part(first, std::min(batch, keys.size() - first));
-        insert_batch<Layout>(storage_.data(), params_.geometry, some, fresh.data());
+        all_new += insert_batch<Layout>(storage_.data(), params_.geometry, some, fresh.data());
         for (std::size_t i = 0; i < some.size(); ++i) {
-          if (fresh[i] != 0) took_new(some.hash(i));
+          if (fresh[i] != 0 || layout_with_removal<Layout>) took_new(some.hash(i));
         }
         if (is_new != nullptr) std::copy_n(fresh.begin(), some.size(), is_new + first);
       }
     }
+    return all_new;
   }
 
   static params matched(const params& file, const Hash& hash, const std::string& path) {
@@ -308,14 +379,30 @@ class filter {
     }
   }
 
-  // In a stranger's file the last byte's unused bits may be set: never more than all.
-  std::uint64_t ones() const noexcept { return std::min(count_ones(bytes()), bit_size()); }
+  std::uint64_t cells() const noexcept { return bit_size() / cell_bits_in<Layout>(); }
+
+  // Cells that are not 0. In a stranger's file the last byte's unused bits may be set: never more than all.
+  std::uint64_t ones() const noexcept {
+    if constexpr (layout_with_removal<Layout>)
+      return Layout::cells_used(bytes());
+    else
+      return std::min(count_ones(bytes()), bit_size());
+  }
 
   void took_new(key_hash hash) noexcept {
-    ++storage_.inserted();
+    ++storage_.counts().inserted;
+    changed_cells(hash);
+  }
+
+  void took_out(key_hash hash, removal result) noexcept {
+    count_removal(storage_.counts(), result);
+    if (result == removal::removed) changed_cells(hash);
+  }
+
+  void changed_cells(key_hash hash) noexcept {
     if constexpr (Storage::tracks_changes) {
       typename Layout::cells cells(params_.geometry, hash);
-      for (std::uint32_t i = 0; i < cells.count(); ++i) storage_.changed(cells.next() >> 3);
+      for (std::uint32_t i = 0; i < cells.count(); ++i) storage_.changed(byte_of_cell<Layout>(cells.next()));
     }
   }
 
@@ -333,6 +420,12 @@ class filter {
   bool has_slow_rates() const noexcept { return params_.geometry.probes > classic::most_chosen_probes; }
 
   void estimate_count() {
+    if constexpr (layout_with_removal<Layout>) {
+      storage_.counts().inserted =
+          static_cast<std::uint64_t>(std::llround(Layout::copies_in(params_.geometry, bytes())));
+      storage_.counts().is_estimate = true;
+      return;
+    }
     // With all bits set there are at least as many keys as leave one clear, and one.
     const std::uint64_t zeros = bit_size() - ones();
     const double keys = Layout::keys_from_zeros(params_.geometry, std::max<std::uint64_t>(zeros, 1));
@@ -342,8 +435,8 @@ class filter {
   // At least as many as were counted.
   void set_estimated_count(double keys) {
     const auto rate = [this](std::uint64_t n) { return has_slow_rates() ? 0 : false_positive_rate(n); };
-    storage_.inserted() = std::max(storage_.inserted(), certainly_new_keys(keys, rate));
-    storage_.count_is_estimate() = true;
+    storage_.counts().inserted = std::max(storage_.counts().inserted, certainly_new_keys(keys, rate));
+    storage_.counts().is_estimate = true;
   }
 
   params params_;

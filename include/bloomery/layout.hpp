@@ -14,17 +14,19 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace bloomery {
 
 /// Requirements on a layout L, for a geometry g:
 ///
-/// - L::cells(g, hash)  the key's cells, a pure function: count() of them, each from next(), all below g.bits
+/// - L::cells(g, hash)  the key's cells, a pure function: count() of them, each from next(), all below g.bits; a layout
+///   with cells of more than one bit says L::cell_bits, numbers its cells, not bits, and has calls of its own for all
 /// - L::geometry_for(n, p)  the smallest geometry whose exact rate at n keys is at most p
 /// - L::check(g)  throws error unless g is one of this layout's geometries
 /// - L::false_positive_rate(g, n)  the exact probability that a key which was never inserted is reported, at n keys
-/// - L::keys_from_zeros(g, z)  the number of distinct keys that most likely left z bits at 0
+/// - L::keys_from_zeros(g, z)  the number of distinct keys that most likely left z cells at 0
 template <class L>
 concept layout = requires(const geometry& g, key_hash hash, typename L::cells cells, std::uint64_t n, double p) {
   { L::name } -> std::convertible_to<std::string_view>;
@@ -37,6 +39,21 @@ concept layout = requires(const geometry& g, key_hash hash, typename L::cells ce
   { L::false_positive_rate(g, n) } -> std::same_as<double>;
   { L::keys_from_zeros(g, n) } -> std::same_as<double>;
 };
+
+/// Bits of a cell of layout L: one, unless it says otherwise.
+template <class L>
+constexpr std::uint32_t cell_bits_in() noexcept {
+  if constexpr (requires { L::cell_bits; })
+    return L::cell_bits;
+  else
+    return 1;
+}
+
+/// The byte that has this cell of layout L, or begins with it.
+template <class L>
+constexpr std::uint64_t byte_of_cell(std::uint64_t cell) noexcept {
+  return cell * cell_bits_in<L>() >> 3;
+}
 
 /// Sets the cells of one key; true if one of them was clear, that is, if the key is certainly new.
 template <layout L>
@@ -83,6 +100,24 @@ concept layout_with_kernels = layout<L> &&
   L::has_batch(bytes, g, keys, bitmap);
 };
 
+/// What became of a key that was to be removed.
+enum class removal : std::uint8_t {
+  not_found,  ///< it was certainly not there; nothing is changed
+  removed,    ///< one copy of it, or what looked like it
+};
+
+/// A layout that keys can be removed from: it counts their copies, so that every insertion changes bytes.
+template <class L>
+concept layout_with_removal = layout_with_kernels<L> &&
+    requires(std::uint8_t* bytes, std::span<std::uint8_t> into, std::span<const std::uint8_t> from, const geometry& g,
+             key_hash hash, const key_source& keys, removal* results) {
+  { L::remove_one(bytes, g, hash) } -> std::same_as<removal>;
+  { L::remove_batch(bytes, g, keys, results) } -> std::same_as<std::uint64_t>;
+  { L::cells_used(from) } -> std::same_as<std::uint64_t>;
+  { L::copies_in(g, from) } -> std::same_as<double>;
+  L::merge_bytes(into, from);
+};
+
 /// Inserts one key; true: certainly new.
 template <layout L>
 bool insert_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
@@ -121,7 +156,7 @@ class fetched_group {
       hashes_[i] = keys.hash(first + i);
       typename L::cells cells(g, hashes_[i]);
       const std::uint32_t ahead = std::min<std::uint32_t>(most_cells, cells.count());
-      for (std::uint32_t c = 0; c < ahead; ++c) __builtin_prefetch(bytes + (cells.next() >> 3), 0, 2);
+      for (std::uint32_t c = 0; c < ahead; ++c) __builtin_prefetch(bytes + byte_of_cell<L>(cells.next()), 0, 2);
     }
   }
 

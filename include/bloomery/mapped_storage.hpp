@@ -31,11 +31,10 @@ enum class check : std::uint8_t { header, payload };
 /// What a file's header says.
 struct file_info {
   params parameters;
-  std::uint64_t inserted = 0;      ///< keys that were certainly new when they came, as of the last clean close
-  bool count_is_estimate = false;  ///< `inserted` came from the bits: after a merge, or after a writer that was killed
-  bool clean = true;               ///< false: a writer has it open, or ended without closing it
-  bool slot_damaged = false;       ///< one of the two state slots is unreadable; the other one serves
-  std::string metadata;            ///< the user's own bytes
+  key_counts counts;          ///< as of the last clean close
+  bool clean = true;          ///< false: a writer has it open, or ended without closing it
+  bool slot_damaged = false;  ///< one of the two state slots is unreadable; the other one serves
+  std::string metadata;       ///< the user's own bytes
   std::uint64_t file_bytes = 0;
 };
 
@@ -87,10 +86,8 @@ class mapped_storage {
   std::uint8_t* data() noexcept { return data_; }
   const std::uint8_t* data() const noexcept { return data_; }
   std::uint64_t size() const noexcept { return size_; }
-  std::uint64_t& inserted() noexcept { return inserted_; }
-  std::uint64_t inserted() const noexcept { return inserted_; }
-  bool& count_is_estimate() noexcept { return count_is_estimate_; }
-  bool count_is_estimate() const noexcept { return count_is_estimate_; }
+  key_counts& counts() noexcept { return counts_; }
+  const key_counts& counts() const noexcept { return counts_; }
 
   bool writable() const noexcept { return changed_pages_ != nullptr; }
 
@@ -116,8 +113,7 @@ class mapped_storage {
   std::unique_ptr<state> state_;
   std::uint8_t* data_ = nullptr;
   std::uint64_t size_ = 0;
-  std::uint64_t inserted_ = 0;
-  bool count_is_estimate_ = false;
+  key_counts counts_;
   std::uint64_t* changed_pages_ = nullptr;
 };
 
@@ -126,7 +122,7 @@ class mapped_storage {
 ///
 /// @throws error  invalid_argument (a name or metadata too long), not_permitted, locked, io
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
-               std::uint64_t inserted, const std::string& metadata = {}, bool count_is_estimate = false);
+               const key_counts& counts, const std::string& metadata = {});
 
 /// A filter read into the heap, every page checked.
 struct loaded_file {

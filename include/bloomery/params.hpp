@@ -17,13 +17,24 @@ enum class key_kind : std::uint32_t {
   u64le = 1,  ///< a 64-bit integer; as bytes, little-endian
 };
 
+/// What a filter can do besides remembering.
+enum class family : std::uint8_t {
+  plain,     ///< insert and look up; the layouts of layout_names(), and all schemes
+  counting,  ///< remove, too: layout "counting"
+  windowed,  ///< forgets what is long ago: layout "window"
+  sealed,    ///< made at once of all its keys, smaller: layouts "fuse8", "fuse16", "fuse32"
+};
+
+/// "plain", "counting", "windowed" or "sealed".
+const char* name_of(bloomery::family f) noexcept;
+
 /// "bytes" or "u64".
 const char* name_of(key_kind kind) noexcept;
 
 /// The parameters of a filter. Two filters with equal layout or scheme, hash, keys, seed, secret and geometry set the
 /// same bits for the same key, in memory, in a file and in every process.
 struct params {
-  std::string layout = {};  ///< a name of layout_names(); empty if a scheme is named
+  std::string layout = {};  ///< a name of layout_names(), or of a layout of another family; empty if a scheme is named
   std::string scheme = {};  ///< "guava", "pharo", "python" or "perl"; empty if a layout is named
   std::string hash = {};    ///< "xxh3", "mix", "murmur3", "siphash" or the name of your own; empty with a scheme
   key_kind keys = key_kind::bytes;
@@ -31,6 +42,10 @@ struct params {
   bloomery::geometry geometry = {};  ///< bits and probes
   std::uint64_t capacity = 0;        ///< n, the keys it was made for
   double target_rate = 0;            ///< p, promised at capacity
+
+  std::uint64_t window_keys = 0;          ///< windowed: insertions that are remembered; 0: it goes by time
+  std::uint64_t window_milliseconds = 0;  ///< windowed: the time that is remembered; 0: it goes by insertions
+  std::uint64_t log_id = 0;               ///< the log that all its keys are in (logged_filter.hpp); 0: it has none
 
   std::optional<secret_key> secret = {};  ///< of hash siphash; never written, so absent in what a file says
   std::uint64_t key_check = 0;            ///< bloomery::key_check of the secret; 0: the filter has none
@@ -90,6 +105,18 @@ double false_positive_rate(const params& p, std::uint64_t keys);
 /// Example:
 ///     assert(block_bits_of({.layout = "line"}) == 512);
 std::uint64_t block_bits_of(const params& p);
+
+/// What a filter of these params can do; plain for a layout that no table knows.
+///
+/// Example:
+///     assert(family_of({.layout = "line"}) == family::plain);
+family family_of(const params& p) noexcept;
+
+/// Bits of a cell: 1, but 4 for counting and 8 for window, and the width of a fingerprint for sealed filters.
+///
+/// Example:
+///     assert(cell_bits_of({.layout = "line"}) == 1);
+std::uint32_t cell_bits_of(const params& p) noexcept;
 
 /// The names that params may have, for messages: "split_block, line, line_free, page, classic".
 std::string layout_names();

@@ -1,8 +1,9 @@
 // Where a filter's bytes live: on the heap, in memory of the caller's, or in a mapped file (mapped_storage.hpp).
 //
-// A storage has bytes, the number of keys inserted so far and whether that is an estimate, and wants to hear which byte
-// a new key changed.
+// A storage has bytes and counts of keys, and wants to hear which byte a new key changed.
 #pragma once
+
+#include <bloomery/layout.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -11,15 +12,37 @@
 
 namespace bloomery {
 
+/// What a filter's storage counts.
+struct key_counts {
+  std::uint64_t inserted = 0;          ///< keys that were certainly new when they came; each copy in a counting filter
+  bool is_estimate = false;            ///< `inserted` came from the bits: after a merge, or a writer that was killed
+  std::uint64_t refused_removals = 0;  ///< counting: keys to be removed that were not there, which proves misuse
+  std::uint64_t logged = 0;            ///< with a log: bytes of it whose keys are all in the bits
+
+  friend bool operator==(const key_counts&, const key_counts&) = default;
+};
+
+/// Counts one removal: a copy less, or a refusal. (More copies may be removed than were inserted: strangers, and keys
+/// whose counters are full.)
+inline void count_removal(key_counts& counts, removal result) noexcept {
+  if (result == removal::not_found)
+    ++counts.refused_removals;
+  else if (counts.inserted > 0)
+    --counts.inserted;
+}
+
+/// The counts of two filters of copies in one.
+inline key_counts sum_of_counts(const key_counts& a, const key_counts& b) noexcept {
+  return {a.inserted + b.inserted, a.is_estimate || b.is_estimate, a.refused_removals + b.refused_removals, 0};
+}
+
 template <class S>
 concept storage = std::movable<S> && requires(S s, const S c, std::uint64_t byte) {
   { s.data() } -> std::same_as<std::uint8_t*>;
   { c.data() } -> std::same_as<const std::uint8_t*>;
   { c.size() } -> std::same_as<std::uint64_t>;
-  { s.inserted() } -> std::same_as<std::uint64_t&>;
-  { c.inserted() } -> std::convertible_to<std::uint64_t>;
-  { s.count_is_estimate() } -> std::same_as<bool&>;
-  { c.count_is_estimate() } -> std::convertible_to<bool>;
+  { s.counts() } -> std::same_as<key_counts&>;
+  { c.counts() } -> std::convertible_to<const key_counts&>;
   { S::tracks_changes } -> std::convertible_to<bool>;
   s.changed(byte);
 };
@@ -41,17 +64,14 @@ class heap_storage {
   std::uint8_t* data() noexcept { return data_; }
   const std::uint8_t* data() const noexcept { return data_; }
   std::uint64_t size() const noexcept { return size_; }
-  std::uint64_t& inserted() noexcept { return inserted_; }
-  std::uint64_t inserted() const noexcept { return inserted_; }
-  bool& count_is_estimate() noexcept { return count_is_estimate_; }
-  bool count_is_estimate() const noexcept { return count_is_estimate_; }
+  key_counts& counts() noexcept { return counts_; }
+  const key_counts& counts() const noexcept { return counts_; }
   void changed(std::uint64_t) noexcept {}
 
  private:
   std::uint8_t* data_ = nullptr;
   std::uint64_t size_ = 0;
-  std::uint64_t inserted_ = 0;
-  bool count_is_estimate_ = false;
+  key_counts counts_;
 };
 
 /// Bytes that the caller owns and keeps alive: shared memory, an arena, a page of another system's file.
@@ -70,16 +90,13 @@ class span_storage {
   std::uint8_t* data() noexcept { return bytes_.data(); }
   const std::uint8_t* data() const noexcept { return bytes_.data(); }
   std::uint64_t size() const noexcept { return bytes_.size(); }
-  std::uint64_t& inserted() noexcept { return inserted_; }
-  std::uint64_t inserted() const noexcept { return inserted_; }
-  bool& count_is_estimate() noexcept { return count_is_estimate_; }
-  bool count_is_estimate() const noexcept { return count_is_estimate_; }
+  key_counts& counts() noexcept { return counts_; }
+  const key_counts& counts() const noexcept { return counts_; }
   void changed(std::uint64_t) noexcept {}
 
  private:
   std::span<std::uint8_t> bytes_;
-  std::uint64_t inserted_ = 0;
-  bool count_is_estimate_ = false;
+  key_counts counts_;
 };
 
 }  // namespace bloomery

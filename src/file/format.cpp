@@ -34,9 +34,12 @@ constexpr std::size_t at_metadata_bytes = 160;
 constexpr std::size_t at_metadata_checksum = 168;
 constexpr std::size_t at_file_bytes = 176;
 constexpr std::size_t at_key_check = 184;
+constexpr std::size_t at_window_keys = 192;
+constexpr std::size_t at_window_milliseconds = 200;
+constexpr std::size_t at_log_id = 208;
+constexpr std::size_t at_reserved = 216;
 constexpr std::size_t at_checksum = 504;
 
-constexpr std::uint32_t one_bit_cells = 1;
 constexpr std::uint32_t state_clean = 1;
 constexpr std::uint32_t state_dirty = 2;
 constexpr std::uint32_t keys_counted = 0;
@@ -68,6 +71,12 @@ void put_name(std::span<std::uint8_t> bytes, std::size_t at, const std::string& 
   std::copy(name.begin(), name.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
+// A windowed filter remembers so many keys or so many milliseconds; no other does.
+bool window_fits(const params& p) {
+  const int lengths = (p.window_keys != 0 ? 1 : 0) + (p.window_milliseconds != 0 ? 1 : 0);
+  return lengths == (family_of(p) == family::windowed ? 1 : 0);
+}
+
 // What decode() would refuse must not be written.
 void check_writable(const params& p) {
   const auto refuse = [](const char* what, const char* expected) {
@@ -75,6 +84,7 @@ void check_writable(const params& p) {
   };
   if (p.layout.empty() == p.scheme.empty()) refuse("names in the header", "a layout or a scheme");
   if (p.scheme.empty() == p.hash.empty()) refuse("names in the header", "a hash, unless there is a scheme");
+  if (!window_fits(p)) refuse("length of a window in the header", "keys or milliseconds, of a windowed filter alone");
   if (p.geometry.bits == 0) refuse("bits in the header", "1 or more");
   if (p.geometry.probes == 0 || p.geometry.probes > max_probes) refuse("probes in the header", "1 to 255");
   if (!(p.target_rate >= 0 && p.target_rate <= 1)) refuse("target rate in the header", "a probability");
@@ -106,8 +116,11 @@ bool decode_slot(std::span<const std::uint8_t> bytes, slot& s) {
   const auto count = get<std::uint32_t>(bytes, 20);
   if (count != keys_counted && count != keys_estimated) return false;
   if (get<std::uint64_t>(bytes, 0) >= std::uint64_t{1} << 63) return false;  // the next ones must stay larger
-  s = {get<std::uint64_t>(bytes, 0), get<std::uint64_t>(bytes, 8), state == state_clean, count == keys_estimated};
-  return all_zero(bytes.subspan(24, 32));
+  s = {get<std::uint64_t>(bytes, 0),
+       state == state_clean,
+       {get<std::uint64_t>(bytes, 8), count == keys_estimated, get<std::uint64_t>(bytes, 24),
+        get<std::uint64_t>(bytes, 32)}};
+  return all_zero(bytes.subspan(40, 16));
 }
 
 }  // namespace
@@ -134,9 +147,11 @@ extents extents_for(std::uint64_t bits, std::uint64_t metadata_bytes) {
 std::array<std::uint8_t, slot_bytes> encode(const slot& s) {
   std::array<std::uint8_t, slot_bytes> bytes{};
   put(bytes, 0, s.sequence);
-  put(bytes, 8, s.inserted);
+  put(bytes, 8, s.counts.inserted);
   put(bytes, 16, s.clean ? state_clean : state_dirty);
-  put(bytes, 20, s.count_is_estimate ? keys_estimated : keys_counted);
+  put(bytes, 20, s.counts.is_estimate ? keys_estimated : keys_counted);
+  put(bytes, 24, s.counts.refused_removals);
+  put(bytes, 32, s.counts.logged);
   put(bytes, 56, checksum(std::span(bytes).first(56)));
   return bytes;
 }
@@ -155,7 +170,7 @@ page encode(const params& parameters, const slot& s, const std::string& metadata
   put_name(bytes, at_scheme, parameters.scheme);
   put_name(bytes, at_hash, parameters.hash);
   put(bytes, at_key_kind, static_cast<std::uint32_t>(parameters.keys));
-  put(bytes, at_cell_bits, one_bit_cells);
+  put(bytes, at_cell_bits, cell_bits_of(parameters));
   put(bytes, at_seed, parameters.seed);
   put(bytes, at_bits, parameters.geometry.bits);
   put(bytes, at_probes, parameters.geometry.probes);
@@ -165,6 +180,9 @@ page encode(const params& parameters, const slot& s, const std::string& metadata
   put(bytes, at_metadata_checksum, checksum({reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()}));
   put(bytes, at_file_bytes, extents_for(parameters.geometry.bits, metadata.size()).file_bytes);
   put(bytes, at_key_check, parameters.key_check);
+  put(bytes, at_window_keys, parameters.window_keys);
+  put(bytes, at_window_milliseconds, parameters.window_milliseconds);
+  put(bytes, at_log_id, parameters.log_id);
   put(bytes, at_checksum, checksum(std::span(bytes).first(at_checksum)));
   const auto slot_image = encode(s);
   for (const std::size_t at : slot_at) {
@@ -205,6 +223,9 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   p.capacity = get<std::uint64_t>(header, at_capacity);
   p.target_rate = get<double>(header, at_target_rate);
   p.key_check = get<std::uint64_t>(header, at_key_check);
+  p.window_keys = get<std::uint64_t>(header, at_window_keys);
+  p.window_milliseconds = get<std::uint64_t>(header, at_window_milliseconds);
+  p.log_id = get<std::uint64_t>(header, at_log_id);
   d.metadata_checksum = get<std::uint64_t>(header, at_metadata_checksum);
   const auto metadata_bytes = get<std::uint64_t>(header, at_metadata_bytes);
 
@@ -213,7 +234,9 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   if (p.layout.empty() == p.scheme.empty()) damaged(path, "header names", "a layout or a scheme", "both or none");
   if (p.scheme.empty() == p.hash.empty()) damaged(path, "header names", "a hash, unless there is a scheme", "other");
   if (kind > 1) damaged(path, "kind of keys", "0 or 1", std::to_string(kind));
-  if (get<std::uint32_t>(header, at_cell_bits) != one_bit_cells) damaged(path, "width of a cell", "1 bit", "another");
+  if (const auto cell_bits = get<std::uint32_t>(header, at_cell_bits); cell_bits != cell_bits_of(p)) {
+    damaged(path, "width of a cell", std::to_string(cell_bits_of(p)) + " bits", std::to_string(cell_bits));
+  }
   if (p.geometry.bits == 0) damaged(path, "bits", "1 or more", "0");
   if (p.geometry.probes == 0 || p.geometry.probes > max_probes) {
     damaged(path, "probes", "1 to 255", std::to_string(p.geometry.probes));
@@ -222,9 +245,11 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   if ((p.hash == siphash::name) != (p.key_check != 0)) {
     damaged(path, "check value of the secret", "one for hash siphash, else 0", p.key_check == 0 ? "0" : "another");
   }
+  if (!window_fits(p))
+    damaged(path, "length of a window", "keys or milliseconds, of a windowed filter alone", "another");
   if (metadata_bytes > most_metadata) damaged(path, "metadata", "at most 1 MiB", std::to_string(metadata_bytes));
   const bool rest_is_zero = all_zero(header.subspan(140, 4)) &&
-                            all_zero(header.subspan(at_key_check + 8, at_checksum - at_key_check - 8)) &&
+                            all_zero(header.subspan(at_reserved, at_checksum - at_reserved)) &&
                             all_zero(header.subspan(slot_at[0] + slot_bytes, slot_at[1] - slot_at[0] - slot_bytes)) &&
                             all_zero(header.subspan(slot_at[1] + slot_bytes));
   if (!rest_is_zero) damaged(path, "reserved bytes of the header", "zeros", "other bytes");
@@ -240,15 +265,18 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
 
   slot slots[2];
   bool valid[2];
-  for (std::size_t i = 0; i < 2; ++i) valid[i] = decode_slot(header.subspan(slot_at[i], slot_bytes), slots[i]);
+  const bool counts_removals = family_of(p) == family::counting;
+  for (std::size_t i = 0; i < 2; ++i) {
+    valid[i] = decode_slot(header.subspan(slot_at[i], slot_bytes), slots[i]) &&
+               (counts_removals || slots[i].counts.refused_removals == 0);
+  }
   if (!valid[0] && !valid[1]) damaged(path, "both state slots are unreadable", "", "");
   d.current_slot = !valid[0] || (valid[1] && slots[1].sequence > slots[0].sequence) ? 1 : 0;
   d.current = slots[d.current_slot];
   // With one slot gone, the newest state may be gone: nothing is known to be clean.
   d.info.slot_damaged = !valid[0] || !valid[1];
   d.info.clean = d.current.clean && !d.info.slot_damaged;
-  d.info.inserted = d.current.inserted;
-  d.info.count_is_estimate = d.current.count_is_estimate;
+  d.info.counts = d.current.counts;
   d.info.file_bytes = file_bytes;
   return d;
 }

@@ -35,9 +35,8 @@ extents extents_for(std::uint64_t bits, std::uint64_t metadata_bytes);
 /// The part that changes in place, in two alternating slots.
 struct slot {
   std::uint64_t sequence = 0;
-  std::uint64_t inserted = 0;
   bool clean = true;
-  bool count_is_estimate = false;
+  key_counts counts;
 };
 
 inline constexpr std::size_t slot_at[2] = {512, 1024};

@@ -4,17 +4,15 @@
 
 #include "file/format.hpp"
 #include "file/posix.hpp"
+#include "file/publish.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 namespace bloomery {
@@ -47,27 +45,6 @@ header read_header(const std::string& path, posix::opened opened) {
                                 "restore the file from a copy or build it again"});
   }
   return h;
-}
-
-// Opens the file for writing with its lock held. The name may have moved on to a new file while we waited.
-posix::opened open_locked(const std::string& path, const mapped_storage::on_wait& waiting) {
-  for (;;) {
-    posix::opened opened = posix::open_regular(path, true);
-    while (::flock(opened.file.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) posix::fail("lock", path);
-      if (!waiting) {
-        throw error(errc::locked, {"another process is writing this filter", path, "", "", "wait until it is done"});
-      }
-      waiting(path);
-      // Not a flock that blocks: a signal just before it would be slept over.
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    if (!posix::same_file(opened.file.get(), path)) continue;
-    struct stat status {};
-    if (::fstat(opened.file.get(), &status) != 0) posix::fail("look at", path);
-    opened.bytes = static_cast<std::uint64_t>(status.st_size);
-    return opened;
-  }
 }
 
 // Reads the table of checksums in pieces and calls visit(page number, its checksum).
@@ -173,10 +150,10 @@ struct mapped_storage::state {
   std::uint8_t* payload() const { return map.at + format::header_bytes; }
   bool writable() const { return !changed_pages.empty(); }
 
-  void mark(bool clean, std::uint64_t inserted, bool count_is_estimate) {
+  void mark(bool clean, const key_counts& counts) {
     format::decoded& f = head.fields;
     f.current_slot = 1 - f.current_slot;
-    f.current = {f.current.sequence + 1, inserted, clean, count_is_estimate};
+    f.current = {f.current.sequence + 1, clean, counts};
     posix::write_at(head.file.get(), format::encode(f.current), format::slot_at[f.current_slot], path);
     posix::sync(head.file.get(), path);
   }
@@ -200,7 +177,7 @@ struct mapped_storage::state {
 mapped_storage mapped_storage::open(const std::string& path, access mode, check what, const on_wait& waiting,
                                     const on_header& suits) {
   const bool writable = mode == access::read_write;
-  header head = read_header(path, writable ? open_locked(path, waiting) : posix::open_regular(path, false));
+  header head = read_header(path, writable ? posix::open_locked(path, waiting) : posix::open_regular(path, false));
   if (suits) suits(head.fields.info.parameters);
   const std::uint64_t length = format::header_bytes + head.fields.parts.pages * page_bytes;
   mapping map(head.file.get(), length, writable, path);
@@ -213,14 +190,14 @@ mapped_storage mapped_storage::open(const std::string& path, access mode, check 
     s->changed_pages.assign(s->head.fields.parts.pages / 64 + 1, 0);
     // Nobody knows which pages a writer that was killed had changed.
     if (!s->head.fields.info.clean) std::fill(s->changed_pages.begin(), s->changed_pages.end(), ~std::uint64_t{0});
-    s->mark(false, s->head.fields.current.inserted, s->head.fields.current.count_is_estimate);
+    s->mark(false, s->head.fields.current.counts);
   }
   return mapped_storage(std::move(s));
 }
 
 mapped_storage mapped_storage::create(const std::string& path, const params& parameters, const std::string& metadata,
                                       creation how) {
-  const format::page first = format::encode(parameters, {1, 0, false}, metadata);
+  const format::page first = format::encode(parameters, {1, false, {}}, metadata);
   const format::extents parts = format::extents_for(parameters.geometry.bits, metadata.size());
   posix::replacement file(path, how.replace);
   // Payload and checksums of an empty filter are zeros: holes, or reserved space.
@@ -248,24 +225,21 @@ mapped_storage::mapped_storage(std::unique_ptr<state> s) noexcept
     : state_(std::move(s)),
       data_(state_->payload()),
       size_(state_->head.fields.parts.payload_bytes),
-      inserted_(state_->head.fields.info.inserted),
-      count_is_estimate_(state_->head.fields.info.count_is_estimate),
+      counts_(state_->head.fields.info.counts),
       changed_pages_(state_->writable() ? state_->changed_pages.data() : nullptr) {}
 
 mapped_storage::mapped_storage(mapped_storage&& other) noexcept
     : state_(std::move(other.state_)),
       data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
-      inserted_(other.inserted_),
-      count_is_estimate_(other.count_is_estimate_),
+      counts_(other.counts_),
       changed_pages_(std::exchange(other.changed_pages_, nullptr)) {}
 
 mapped_storage& mapped_storage::operator=(mapped_storage&& other) noexcept {
   std::swap(state_, other.state_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
-  std::swap(inserted_, other.inserted_);
-  std::swap(count_is_estimate_, other.count_is_estimate_);
+  std::swap(counts_, other.counts_);
   std::swap(changed_pages_, other.changed_pages_);
   return *this;
 }
@@ -293,7 +267,7 @@ void mapped_storage::close() {
   s->write_checksums();
   if (::msync(s->map.at, s->map.bytes, MS_SYNC) != 0) posix::fail("sync", s->path);
   posix::sync(s->head.file.get(), s->path);
-  s->mark(true, inserted_, count_is_estimate_);
+  s->mark(true, counts_);
 }
 
 inspection inspect(const std::string& path, check what) noexcept {
@@ -322,22 +296,24 @@ inspection inspect(const std::string& path, check what) noexcept {
   return result;
 }
 
-void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
-               std::uint64_t inserted, const std::string& metadata, bool count_is_estimate) {
-  const format::page first = format::encode(parameters, {1, inserted, true, count_is_estimate}, metadata);
+namespace format {
+
+posix::descriptor publish(posix::replacement& file, const std::string& path, const params& parameters,
+                          std::span<const std::uint8_t> payload, const key_counts& counts,
+                          const std::string& metadata) {
+  const format::page first = format::encode(parameters, {1, true, counts}, metadata);
   const format::extents parts = format::extents_for(parameters.geometry.bits, metadata.size());
   if (payload.size() != parts.payload_bytes) {
     throw error(errc::invalid_argument, {"bytes of a filter", "payload", std::to_string(parts.payload_bytes) + " bytes",
                                          std::to_string(payload.size()), ""});
   }
-  posix::replacement file(path, true);
   posix::write_all(file.fd(), first, path);
   posix::write_all(file.fd(), payload.first(parts.payload_bytes), path);
   const std::uint64_t whole = parts.payload_bytes / page_bytes;
   std::vector<std::uint64_t> checksums;
   checksums.reserve(parts.pages);
-  for (std::uint64_t page = 0; page < whole; ++page) {
-    checksums.push_back(format::page_checksum(page_of(payload.data(), page)));
+  for (std::uint64_t number = 0; number < whole; ++number) {
+    checksums.push_back(format::page_checksum(page_of(payload.data(), number)));
   }
   if (whole < parts.pages) {
     format::page last{};
@@ -348,15 +324,22 @@ void save_file(const std::string& path, const params& parameters, std::span<cons
   }
   posix::write_all(file.fd(), {reinterpret_cast<const std::uint8_t*>(checksums.data()), checksums.size() * 8}, path);
   posix::write_all(file.fd(), {reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()}, path);
-  file.publish();
+  return file.publish();
+}
+
+}  // namespace format
+
+void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
+               const key_counts& counts, const std::string& metadata) {
+  posix::replacement file(path, true);
+  format::publish(file, path, parameters, payload, counts, metadata);
 }
 
 loaded_file load_file(const std::string& path) {
   const header head = read_header(path, posix::open_regular(path, false));
   const format::extents& parts = head.fields.parts;
   loaded_file loaded{head.fields.info, heap_storage(parts.payload_bytes)};
-  loaded.bytes.inserted() = head.fields.info.inserted;
-  loaded.bytes.count_is_estimate() = head.fields.info.count_is_estimate;
+  loaded.bytes.counts() = head.fields.info.counts;
   const std::span payload(loaded.bytes.data(), parts.payload_bytes);
   ::posix_fadvise(head.file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   if (posix::read_at(head.file.get(), payload, format::header_bytes, path) != payload.size()) {

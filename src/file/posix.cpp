@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <thread>
 #include <utility>
 
 namespace bloomery::posix {
@@ -48,6 +50,26 @@ opened open_regular(const std::string& path, bool writable) {
                 {"not a bloomery filter", path, "a regular file", directory ? "a directory" : "a device or pipe", ""});
   }
   return {std::move(file), static_cast<std::uint64_t>(status.st_size)};
+}
+
+opened open_locked(const std::string& path, const std::function<void(const std::string& path)>& waiting) {
+  for (;;) {
+    opened result = open_regular(path, true);
+    while (::flock(result.file.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) fail("lock", path);
+      if (!waiting) {
+        throw error(errc::locked, {"another process is writing this filter", path, "", "", "wait until it is done"});
+      }
+      waiting(path);
+      // Not a flock that blocks: a signal just before it would be slept over.
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    if (!same_file(result.file.get(), path)) continue;
+    struct stat status {};
+    if (::fstat(result.file.get(), &status) != 0) fail("look at", path);
+    result.bytes = static_cast<std::uint64_t>(status.st_size);
+    return result;
+  }
 }
 
 void write_all(int fd, std::span<const std::uint8_t> bytes, const std::string& path) {
@@ -146,13 +168,26 @@ replacement::replacement(const std::string& path, bool replace) : path_(behind_l
                   {"this filter is open for writing", path_, "", "", "wait until it is closed or choose another name"});
     }
   }
-  // A file without a name vanishes by itself if we are killed; not every file system has them.
+  make_beside();
+}
+
+replacement::replacement(const std::string& path, descriptor locked)
+    : path_(behind_links(path)), old_(std::move(locked)) {
+  if (::access(path_.c_str(), W_OK) != 0) fail("replace", path_);
+  make_beside();
+}
+
+// A file without a name vanishes by itself if we are killed; not every file system has them.
+void replacement::make_beside() {
+  const auto keep_what_was = [this] {
+    struct stat status {};
+    if (!old_) return;
+    if (::fstat(old_.get(), &status) != 0) fail("look at", path_);
+    keep_owner_and_mode(file_.get(), status, path_);
+  };
   const std::string folder = folder_of(path_);
   file_ = descriptor(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
-  if (file_) {
-    if (old_) keep_owner_and_mode(file_.get(), status, path_);
-    return;
-  }
+  if (file_) return keep_what_was();
   do {
     temporary_ = unused_name(path_);
     file_ = descriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
@@ -161,7 +196,7 @@ replacement::replacement(const std::string& path, bool replace) : path_(behind_l
     temporary_.clear();
     fail("create", path_);
   }
-  if (old_) keep_owner_and_mode(file_.get(), status, path_);
+  keep_what_was();
 }
 
 replacement::~replacement() {

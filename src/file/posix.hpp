@@ -4,6 +4,7 @@
 #include <bloomery/error.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -37,6 +38,13 @@ struct opened {
 /// Opens a regular file. @throws error not_found, not_permitted, not_a_filter (a directory, a device), io
 opened open_regular(const std::string& path, bool writable);
 
+/// Opens a regular file for writing with its lock held: the file that `path` names then, for it may have moved on to a new
+/// one while we waited.
+///
+/// @param waiting  called many times a second while another process has the lock; if empty, errc::locked is thrown
+/// @throws error   as open_regular(); locked
+opened open_locked(const std::string& path, const std::function<void(const std::string& path)>& waiting);
+
 void write_all(int fd, std::span<const std::uint8_t> bytes, const std::string& path);
 void write_at(int fd, std::span<const std::uint8_t> bytes, std::uint64_t offset, const std::string& path);
 
@@ -55,6 +63,10 @@ class replacement {
   /// @throws error  not_permitted, not_found (no such folder), locked (another process is writing the old file),
   ///                already_exists
   replacement(const std::string& path, bool replace);
+
+  /// To take the place of a file whose lock is held, as by open_locked(); it is kept until the end.
+  /// @throws error  not_permitted
+  replacement(const std::string& path, descriptor locked);
   replacement(replacement&&) = delete;
   ~replacement();
 
@@ -66,6 +78,8 @@ class replacement {
   descriptor publish();
 
  private:
+  void make_beside();
+
   std::string path_;
   std::string temporary_;  ///< its name until published; empty while it has none
   descriptor file_;

@@ -101,26 +101,35 @@ def line_rate(bits: int, n: int) -> float:
     return lanes_rate(bits, n, block=512, lane=64)
 
 
-OCCUPANCIES = [[1.0]]
+OCCUPANCIES: dict[int, list[list[float]]] = {}
 
 
-def occupancy_of_a_line(balls: int) -> list[float]:
-    """Probability of each number of a line's 512 cells that are not empty after so many balls."""
-    while len(OCCUPANCIES) <= balls:
-        before = OCCUPANCIES[-1] + [0.0]
-        after = [share * i / 512 + (before[i - 1] * (513 - i) / 512 if i else 0) for i, share in enumerate(before[:513])]
-        OCCUPANCIES.append(after)
-    return OCCUPANCIES[balls]
+def occupancy_of_a_line(balls: int, cells: int) -> list[float]:
+    """Probability of each number of a line's cells that are not empty after so many balls."""
+    known = OCCUPANCIES.setdefault(cells, [[1.0]])
+    while len(known) <= balls:
+        before = known[-1] + [0.0]
+        after = [share * i / cells + (before[i - 1] * (cells + 1 - i) / cells if i else 0) for i, share in enumerate(before[: cells + 1])]
+        known.append(after)
+    return known[balls]
+
+
+def line_of_cells_rate(lines: int, cells: int, probes: int, n: int) -> float:
+    """A line with i keys has taken k * i balls in its cells; all k probes of another key meet full ones with (full / cells)^k."""
+    hits = [(full / cells) ** probes for full in range(cells + 1)]
+    return sum(
+        share * sum(p * hit for p, hit in zip(occupancy_of_a_line(probes * i, cells), hits))
+        for i, share in shares_of_blocks(1 / lines, n)
+        if share > 1e-15
+    )
 
 
 def line_free_rate(bits: int, probes: int, n: int) -> float:
-    """A line with i keys has taken k * i balls in 512 cells; all k probes of another key meet full cells with (full / 512)^k."""
-    hits = [(full / 512) ** probes for full in range(513)]
-    return sum(
-        share * sum(p * hit for p, hit in zip(occupancy_of_a_line(probes * i), hits))
-        for i, share in shares_of_blocks(512 / bits, n)
-        if share > 1e-15
-    )
+    return line_of_cells_rate(bits // 512, 512, probes, n)
+
+
+def counting_rate(bits: int, probes: int, n: int) -> float:
+    return line_of_cells_rate(bits // 512, 128, probes, n)
 
 
 def page_rate(bits: int, probes: int, n: int) -> float:
@@ -132,7 +141,8 @@ def rate_of(layout: str, bits: int, probes: int, n: int) -> float:
     """The error rate of any layout, by formulas that owe the library nothing."""
     if layout in ("split_block", "line"):
         return (split_block_rate if layout == "split_block" else line_rate)(bits, n)
-    return {"line_free": line_free_rate, "page": page_rate, "classic": classic_rate}[layout](bits, probes, n)
+    rates = {"line_free": line_free_rate, "page": page_rate, "classic": classic_rate, "counting": counting_rate}
+    return rates[layout](bits, probes, n)
 
 
 LAYOUTS = ["split_block", "line", "line_free", "page", "classic"]  # the quickest first
@@ -192,7 +202,7 @@ SALTS = [0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B,
 
 
 def cells_of(layout: str, bits: int, probes: int, lo: int, hi: int) -> list[int]:
-    """The bits of a key."""
+    """The bits of a key; for counting its counters."""
     if layout == "classic":
         cells, x = [], lo
         for _ in range(probes):
@@ -202,6 +212,12 @@ def cells_of(layout: str, bits: int, probes: int, lo: int, hi: int) -> list[int]
     if layout == "split_block":
         block = (lo >> 32) * (bits // 256) >> 32
         return [256 * block + 32 * j + ((lo & 0xFFFFFFFF) * salt & 0xFFFFFFFF) // 2**27 for j, salt in enumerate(SALTS)]
+    if layout == "counting":
+        cells, x = [], lo * 0x9E3779B97F4A7C15 & FULL
+        for _ in range(probes):
+            cells.append(128 * (lo * (bits // 512) >> 64) + (x >> 57))
+            x = x * 0xD1342543DE82EF95 & FULL
+        return cells
     first = BLOCK_BITS[layout] * (lo * (bits // BLOCK_BITS[layout]) >> 64)
     x = lo * 0x9E3779B97F4A7C15 & FULL
     if layout == "line":
@@ -211,6 +227,54 @@ def cells_of(layout: str, bits: int, probes: int, lo: int, hi: int) -> list[int]
         cells.append(first + (x >> (55 if layout == "line_free" else 49)))
         x = x * 0xD1342543DE82EF95 & FULL
     return cells
+
+
+def counters_of(payload: bytes) -> list[int]:
+    """The counters of a counting filter, the lower half of a byte first."""
+    return [counter for byte in payload for counter in (byte & 15, byte >> 4)]
+
+
+class Counters:
+    """A counting filter by the book: the twin of the command's, for keys of bytes and hash xxh3."""
+
+    def __init__(self, bits: int, probes: int) -> None:
+        self.bits, self.probes = bits, probes
+        self.counters = [0] * (bits // 4)
+        self.size = self.refused = 0
+
+    def cells(self, key: bytes) -> set[int]:
+        return set(cells_of("counting", self.bits, self.probes, *xxh3(key)))
+
+    def add(self, keys: Iterable[bytes]) -> None:
+        for key in keys:
+            self.size += 1
+            for cell in self.cells(key):
+                self.counters[cell] = min(self.counters[cell] + 1, 15)
+
+    def remove(self, keys: Iterable[bytes]) -> int:
+        """How many were not there."""
+        before = self.refused
+        for key in keys:
+            cells = self.cells(key)
+            if not all(self.counters[cell] for cell in cells):
+                self.refused += 1
+                continue
+            self.size = max(self.size - 1, 0)
+            for cell in cells:
+                self.counters[cell] -= self.counters[cell] < 15
+        return self.refused - before
+
+    def has(self, key: bytes) -> bool:
+        return all(self.counters[cell] for cell in self.cells(key))
+
+    @property
+    def bytes(self) -> bytes:
+        return bytes(low | high << 4 for low, high in zip(self.counters[::2], self.counters[1::2]))
+
+    @property
+    def certified_rate(self) -> float:
+        lines = [self.counters[at : at + 128] for at in range(0, len(self.counters), 128)]
+        return math.fsum(((128 - line.count(0)) / 128) ** self.probes for line in lines) / len(lines)
 
 
 def ones_of(data: bytes) -> int:

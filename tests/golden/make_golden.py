@@ -263,7 +263,15 @@ def page(low, high, bits, probes):
     return anywhere_in_a_block(low, bits, probes, 8 * 4096)
 
 
-LAYOUTS = {'split_block': split_block, 'line': line, 'line_free': line_free, 'page': page, 'classic': classic}
+def counting(low, high, bits, probes):
+    cells, x = set(), low * 0x9E3779B97F4A7C15 & M64
+    for _ in range(probes):
+        cells.add(128 * (low * (bits // 512) // 2**64) + x // 2**57)
+        x = x * 0xD1342543DE82EF95 & M64
+    return cells
+
+
+LAYOUTS = {'split_block': split_block, 'line': line, 'line_free': line_free, 'page': page, 'classic': classic, 'counting': counting}
 
 
 def guava(key, bits, probes):
@@ -321,6 +329,12 @@ def filter_file(layout='', scheme='', hash='', integers=False, seed=0, secret=No
         else:
             low, high = HASHES[hash](key, secret or seed)
             cells = LAYOUTS[layout](low, high, bits, probes)
+        if layout == 'counting':
+            inserted += 1
+            for x in cells:
+                count = payload[x >> 1] >> 4 * (x & 1) & 15
+                payload[x >> 1] += (count < 15) << 4 * (x & 1)
+            continue
         inserted += any(payload[x >> 3] >> (x & 7) & 1 == 0 for x in cells)
         for x in cells:
             payload[x >> 3] |= 1 << (x & 7)
@@ -334,7 +348,7 @@ def filter_file(layout='', scheme='', hash='', integers=False, seed=0, secret=No
     header[0:8] = b'\x89BLMR\r\n\x1a'
     struct.pack_into('<II', header, 8, 1, PAGE)
     struct.pack_into('<32s32s32s', header, 16, layout.encode(), scheme.encode(), hash.encode())
-    struct.pack_into('<II', header, 112, 1 if integers else 0, 1)
+    struct.pack_into('<II', header, 112, 1 if integers else 0, 4 if layout == 'counting' else 1)
     struct.pack_into('<QQI', header, 120, seed, bits, probes)
     struct.pack_into('<Qd', header, 144, CAPACITY, TARGET_RATE)
     struct.pack_into('<QQ', header, 160, len(metadata), xxh3_64(metadata))
@@ -372,6 +386,8 @@ FILES = {
     'classic-u64-murmur3': dict(layout='classic', hash='murmur3', integers=True, bits=1447, probes=1),
     'split_block-bytes-siphash': dict(layout='split_block', hash='siphash', secret=bytes(range(16)), bits=2048, probes=8),
     'classic-u64-siphash': dict(layout='classic', hash='siphash', integers=True, secret=bytes(range(16)), bits=1447, probes=7),
+    'counting-bytes-xxh3': dict(layout='counting', hash='xxh3', bits=8192, probes=6),
+    'counting-u64-mix': dict(layout='counting', hash='mix', integers=True, bits=2560, probes=9, seed=42),
     'guava': dict(scheme='guava', bits=1472, probes=7),
     'pharo': dict(scheme='pharo', bits=1438, probes=7),
     'python': dict(scheme='python', bits=1447, probes=7),

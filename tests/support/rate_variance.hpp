@@ -4,10 +4,12 @@
 #pragma once
 
 #include <bloomery/geometry.hpp>
+#include <bloomery/layout.hpp>
 #include <bloomery/layouts/classic.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <type_traits>
 
 namespace bloomery_tests {
@@ -55,14 +57,14 @@ double variance_of_rate(const bloomery::geometry& g, double n) {
     };
     return block_variance(static_cast<double>(g.bits) / Layout::block_bits, n, mean, square);
   } else {
-    const double b = Layout::block_bits;
+    const double b = 1.0 * Layout::block_bits / bloomery::cell_bits_in<Layout>();
     const double k = g.probes;
     const auto mean = [&](double i) { return std::pow(1 - std::pow(1 - 1 / b, k * i), k); };
     const auto square = [&](double i) {
       // Blocks with equally many keys still differ, as classic filters do.
-      return i == 0 ? 0 : mean(i) * mean(i) * (1 + fill_variance({Layout::block_bits, g.probes}, i));
+      return i == 0 ? 0 : mean(i) * mean(i) * (1 + fill_variance({static_cast<std::uint64_t>(b), g.probes}, i));
     };
-    return block_variance(static_cast<double>(g.bits) / b, n, mean, square);
+    return block_variance(static_cast<double>(g.bits) / Layout::block_bits, n, mean, square);
   }
 }
 

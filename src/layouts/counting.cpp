@@ -1,0 +1,196 @@
+#include <bloomery/layouts/counting.hpp>
+
+#include "layouts/free_probes.hpp"
+#include "occupancy.hpp"
+#include "rates.hpp"
+
+#include <bloomery/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <string>
+
+namespace bloomery {
+namespace {
+
+// In cells: to the mathematics a counter is what a bit is elsewhere.
+constexpr free_probes::family family_in_cells = {"counting", counting::cells_of_line, counting::max_blocks,
+                                                 counting::most_chosen_probes};
+
+geometry in_cells(const geometry& g) { return {g.bits / counting::cell_bits, g.probes}; }
+
+constexpr std::size_t line_words = counting::block_bits / 64;
+constexpr std::size_t cells_of_word = 64 / counting::cell_bits;
+constexpr std::uint64_t ones = 0x1111111111111111;  // one in each counter of a word
+
+using line_of_words = std::array<std::uint64_t, line_words>;
+
+// 1 in each counter that is not 0.
+std::uint64_t marks_of_used(std::uint64_t word) { return (word | word >> 1 | word >> 2 | word >> 3) & ones; }
+
+// 1 in each counter that is 15.
+std::uint64_t marks_of_full(std::uint64_t word) {
+  const std::uint64_t pairs = word & word >> 1;
+  return pairs & pairs >> 2 & ones;
+}
+
+std::uint8_t* line_of(std::uint8_t* bytes, const geometry& g, key_hash hash) {
+  return bytes + counting::block_of(hash.lo, g.bits / counting::block_bits) * (counting::block_bits / 8);
+}
+
+line_of_words loaded(const std::uint8_t* at) {
+  line_of_words words;
+  std::memcpy(words.data(), at, sizeof words);
+  return words;
+}
+
+// 1 in each cell of the key, once however many probes meet there.
+line_of_words cells_in_line(const geometry& g, key_hash hash) {
+  line_of_words words{};
+  std::uint64_t x = hash.lo * counting::multiplier;
+  for (std::uint32_t i = 0; i < g.probes; ++i) {
+    const std::uint64_t cell = x >> 57;
+    words[cell / cells_of_word] |= std::uint64_t{1} << counting::cell_bits * (cell % cells_of_word);
+    x *= counting::step;
+  }
+  return words;
+}
+
+// 1 in each of these cells whose counter is 0; in one word, for it only matters whether there is any.
+std::uint64_t missing(const line_of_words& counters, const line_of_words& cells) {
+  std::uint64_t any = 0;
+  for (std::size_t i = 0; i < line_words; ++i) any |= cells[i] & ~marks_of_used(counters[i]);
+  return any;
+}
+
+// The number of ones among the lowest bits of a line's counters, at most one each.
+std::uint64_t count_of(const line_of_words& marks) {
+  std::uint64_t sums = 0;  // of eight words: at most 8 in each counter's place
+  for (const std::uint64_t word : marks) sums += word;
+  constexpr std::uint64_t lower = 0x0F0F0F0F0F0F0F0F;
+  return ((sums & lower) + (sums >> 4 & lower)) * 0x0101010101010101 >> 56;
+}
+
+template <std::uint64_t (*Mark)(std::uint64_t)>
+std::uint64_t count_marked(std::span<const std::uint8_t> bytes) {
+  std::uint64_t count = 0;
+  for (std::size_t at = 0; at + sizeof(line_of_words) <= bytes.size(); at += sizeof(line_of_words)) {
+    line_of_words words = loaded(bytes.data() + at);
+    for (std::uint64_t& word : words) word = Mark(word);
+    count += count_of(words);
+  }
+  return count;
+}
+
+}  // namespace
+
+geometry counting::geometry_for(std::uint64_t capacity, double false_positive_rate) {
+  const geometry cells = free_probes::geometry_for(family_in_cells, capacity, false_positive_rate);
+  return {cells.bits * cell_bits, cells.probes};
+}
+
+void counting::check(const geometry& g) {
+  rates::check_blocks("counting", g.bits, block_bits, max_blocks);
+  free_probes::check(family_in_cells, in_cells(g));
+}
+
+double counting::false_positive_rate(const geometry& g, std::uint64_t keys) {
+  return free_probes::false_positive_rate(family_in_cells, in_cells(g), keys);
+}
+
+double counting::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
+  return free_probes::keys_from_zeros(family_in_cells, in_cells(g), zeros);
+}
+
+bool counting::insert_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
+  std::uint8_t* const at = line_of(bytes, g, hash);
+  line_of_words counters = loaded(at);
+  const line_of_words cells = cells_in_line(g, hash);
+  const bool is_new = missing(counters, cells) != 0;
+  for (std::size_t i = 0; i < line_words; ++i) counters[i] += cells[i] & ~marks_of_full(counters[i]);
+  std::memcpy(at, counters.data(), sizeof counters);
+  return is_new;
+}
+
+bool counting::has_one(const std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
+  cells of_key(g, hash);
+  for (std::uint32_t i = 0; i < of_key.count(); ++i) {
+    if (counter(bytes, of_key.next()) == 0) return false;
+  }
+  return true;
+}
+
+removal counting::remove_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
+  std::uint8_t* const at = line_of(bytes, g, hash);
+  line_of_words counters = loaded(at);
+  const line_of_words cells = cells_in_line(g, hash);
+  if (missing(counters, cells) != 0) return removal::not_found;
+  for (std::size_t i = 0; i < line_words; ++i) counters[i] -= cells[i] & ~marks_of_full(counters[i]);
+  std::memcpy(at, counters.data(), sizeof counters);
+  return removal::removed;
+}
+
+std::uint64_t counting::insert_batch(std::uint8_t* bytes, const geometry& g, const key_source& keys,
+                                     std::uint8_t* is_new) noexcept {
+  std::uint64_t all_new = 0;
+  fetched_group<counting>::each(bytes, g, keys, 1, [&](std::size_t i, key_hash hash) {
+    const bool fresh = insert_one(bytes, g, hash);
+    if (is_new != nullptr) is_new[i] = fresh ? 1 : 0;
+    all_new += fresh ? 1 : 0;
+  });
+  return all_new;
+}
+
+void counting::has_batch(const std::uint8_t* bytes, const geometry& g, const key_source& keys,
+                         std::uint64_t* bitmap) noexcept {
+  fetched_group<counting>::each(bytes, g, keys, 1, [&](std::size_t i, key_hash hash) {
+    if (i % 64 == 0) bitmap[i / 64] = 0;
+    bitmap[i / 64] |= std::uint64_t{has_one(bytes, g, hash)} << (i % 64);
+  });
+}
+
+std::uint64_t counting::remove_batch(std::uint8_t* bytes, const geometry& g, const key_source& keys,
+                                     removal* results) noexcept {
+  std::uint64_t all_removed = 0;
+  fetched_group<counting>::each(bytes, g, keys, 1, [&](std::size_t i, key_hash hash) {
+    const removal result = remove_one(bytes, g, hash);
+    if (results != nullptr) results[i] = result;
+    all_removed += result == removal::removed ? 1 : 0;
+  });
+  return all_removed;
+}
+
+std::uint64_t counting::cells_used(std::span<const std::uint8_t> bytes) noexcept {
+  return count_marked<marks_of_used>(bytes);
+}
+std::uint64_t counting::cells_full(std::span<const std::uint8_t> bytes) noexcept {
+  return count_marked<marks_of_full>(bytes);
+}
+
+double counting::copies_in(const geometry& g, std::span<const std::uint8_t> bytes) noexcept {
+  std::uint64_t sum = 0;
+  for (const std::uint8_t byte : bytes) sum += static_cast<std::uint64_t>(byte & 15) + (byte >> 4);
+  const double c = cells_of_line;
+  const double distinct = -c * std::expm1(g.probes * std::log1p(-1 / c));
+  return static_cast<double>(sum) / distinct;
+}
+
+void counting::merge_bytes(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept {
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    const unsigned low = std::min((into[i] & 15u) + (from[i] & 15u), full);
+    const unsigned high = std::min(0u + (into[i] >> 4) + (from[i] >> 4), full);
+    into[i] = static_cast<std::uint8_t>(high << 4 | low);
+  }
+}
+
+double unnoticed_removals(std::uint64_t refused, double rate) noexcept {
+  if (refused == 0) return 0;
+  if (rate >= 1) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(refused) * rate / (1 - rate);
+}
+
+}  // namespace bloomery
