@@ -10,6 +10,7 @@
 #include "key_batch.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "window.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -25,6 +26,8 @@ exit_status add(const add_options& options) {
   any_filter filter =
       open_filter(options.filter, options.secret, access::read_write, bloomery::check::payload, wait_for_writer);
   const params parameters = filter.parameters();
+  set_now(filter, options.now);
+  const bool forgets = filter.window().has_value();
   const bool quiet = options.common.quiet;
   if (!quiet) say_if_dirty(options.filter, *filter.opened_from());
   std::uint64_t keys = 0;
@@ -37,7 +40,9 @@ exit_status add(const add_options& options) {
         insert(filter, batch);
         keys += batch.keys.size();
         fresh += static_cast<std::uint64_t>(std::count(batch.is_new.begin(), batch.is_new.end(), std::uint8_t{1}));
-        if (!warned && filter.size() > filter.capacity()) {
+        if (forgets) {
+          warned = warned || warn_of_generations(options.filter, filter);
+        } else if (!warned && filter.size() > filter.capacity()) {
           warned = true;
           say(fmt::format(
               "{}: warning: more keys than the {} it was made for; error now {} instead of {}; build a larger one",
@@ -46,19 +51,23 @@ exit_status add(const add_options& options) {
         }
         return true;
       });
-  const std::uint64_t all = filter.size();
+  const std::uint64_t all = forgets ? filter.window()->keys_held() : filter.size();
   const double rate = filter.false_positive_rate();
+  nlohmann::ordered_json window_facts_json = nlohmann::ordered_json::object();
+  add_window(window_facts_json, filter);
   filter.close();  // throws if the disk will not have it: nothing is reported that is not there
   if (options.common.json) {
-    const nlohmann::ordered_json result = {
+    nlohmann::ordered_json result = {
         {"filter", options.filter}, {"keys", keys}, {"new", fresh}, {"size", all}, {"rate", rate},
         {"complete", finished}};
+    result.update(window_facts_json);
     output out(STDOUT_FILENO, "standard output");
     out.write(json_line(result));
     out.flush();
   } else if (!quiet) {
-    say(fmt::format("{}: {}{} read, {} new, {} in all, error now {}", options.filter, finished ? "" : "interrupted: ",
-                    counted(keys, "key"), count_text(fresh), count_text(all), rate_text(rate)));
+    say(fmt::format("{}: {}{} read, {} new, {} {}, error now {}", options.filter,
+                    finished ? "" : "interrupted: ", counted(keys, "key"), count_text(fresh), count_text(all),
+                    forgets ? "held" : "in all", rate_text(rate)));
   }
   return exit_status::found;
 }

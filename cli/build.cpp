@@ -12,6 +12,7 @@
 #include "output.hpp"
 #include "signals.hpp"
 #include "temporary_file.hpp"
+#include "window.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/fold.hpp>
@@ -34,7 +35,9 @@ any_filter make(const build_options& options, std::uint64_t capacity) {
   params p = params_for(options.wanted, std::max<std::uint64_t>(capacity, 1), default_rate);
   if (options.foldable) p.geometry = foldable_geometry(p, 64);
   check_room(options.filter, bytes_for(p.geometry.bits));
-  return any_filter(p);
+  any_filter filter(p);
+  set_now(filter, options.wanted.window.now);
+  return filter;
 }
 
 pass_options pass(const build_options& options, const char* verb) {
@@ -99,6 +102,7 @@ built build_by_way_of_text(build_options options) {
 }
 
 built build_from(const build_options& options) {
+  if (wants_window(options.wanted)) return build_directly(options, window_capacity_said(options.wanted));
   if (options.wanted.capacity) return build_directly(options, *options.wanted.capacity);
   if (can_reread(options.inputs)) return build_directly(options, count_lines(options.inputs));
   if (options.wanted.scheme.empty()) return build_by_way_of_hashes(options);
@@ -116,6 +120,7 @@ exit_status build(const build_options& options) {
     throw error(errc::invalid_argument,
                 {"counters are not folded", "--foldable", "", "--counting too", "leave out one of the two"});
   }
+  if (options.foldable) refuse_with_window(options.wanted, "--foldable");
   check_promise(options.wanted);
   check_not_an_input(options.filter, "-o", options.inputs);
   check_not_the_key(options.filter, "-o", options.wanted.secret);
@@ -123,22 +128,25 @@ exit_status build(const build_options& options) {
   b.filter.save(options.filter, options.note);
   const params& p = b.filter.parameters();
   const double rate = b.filter.false_positive_rate();
-  if (b.new_keys > p.capacity) {
+  if (b.filter.window()) {
+    warn_of_generations(options.filter, b.filter);
+  } else if (b.new_keys > p.capacity) {
     say(fmt::format("{}: warning: more keys than the {} it was made for; error now {} instead of {}; give a larger -n",
                     options.filter, count_text(p.capacity), rate_text(rate), rate_text(p.target_rate)));
   }
   if (options.common.json) {
-    const nlohmann::ordered_json result = {{"filter", options.filter},
-                                           {"keys", b.keys},
-                                           {"new", b.new_keys},
-                                           {"capacity", p.capacity},
-                                           {"bytes", b.filter.byte_size()},
-                                           {"target_rate", p.target_rate},
-                                           {"rate", rate},
-                                           {"layout", p.layout},
-                                           {"scheme", p.scheme},
-                                           {"bits", p.geometry.bits},
-                                           {"probes", p.geometry.probes}};
+    nlohmann::ordered_json result = {{"filter", options.filter},
+                                     {"keys", b.keys},
+                                     {"new", b.new_keys},
+                                     {"capacity", p.capacity},
+                                     {"bytes", b.filter.byte_size()},
+                                     {"target_rate", p.target_rate},
+                                     {"rate", rate},
+                                     {"layout", p.layout},
+                                     {"scheme", p.scheme},
+                                     {"bits", p.geometry.bits},
+                                     {"probes", p.geometry.probes}};
+    add_window(result, b.filter);
     output out(STDOUT_FILENO, "standard output");
     out.write(json_line(result));
     out.flush();

@@ -9,6 +9,7 @@
 #include "numbers.hpp"
 #include "output.hpp"
 #include "signals.hpp"
+#include "window.hpp"
 
 #include <bloomery/bits.hpp>
 #include <bloomery/census.hpp>
@@ -51,9 +52,11 @@ exit_status combine(const combine_options& options, const combination& how) {
                                          "two or more filters", "one", ""});
   }
   check_replaceable(options.output, "-o");
+  if (how.join == unite_bits && has_window(options.filters.front())) return unite_windows(options);
   loaded_file first = load_file(options.filters.front());
   const params& p = first.info.parameters;
   check_known(p, options.filters.front());
+  refuse_window(p, options.filters.front(), how.name);
   const std::span<std::uint8_t> bits(first.bytes.data(), first.bytes.size());
   say_if_dirty(options.filters.front(), first.info);
 

@@ -14,6 +14,7 @@
 #include "hash_set.hpp"
 #include "numbers.hpp"
 #include "signals.hpp"
+#include "window.hpp"
 
 #include <bloomery/error.hpp>
 
@@ -40,12 +41,15 @@ constexpr std::uint64_t most_pending_bytes = std::uint64_t{64} << 20;
 
 std::uint64_t lines_to_expect(const dedup_options& options) {
   if (options.wanted.capacity) return *options.wanted.capacity;
+  if (wants_window(options.wanted) && window_capacity(options.wanted) != 0) return window_capacity(options.wanted);
   if (!can_reread(options.inputs)) {
     throw error(errc::invalid_argument,
                 {"a pipe cannot be counted beforehand", "-n", "the number of distinct lines to expect", "none",
                  "say -n 100M, or more to be safe, or name a file"});
   }
-  return std::max<std::uint64_t>(count_lines(options.inputs), 1);
+  // By time all lines may come within one generation, which has a seventh of what the window has.
+  const std::uint64_t lines = std::max<std::uint64_t>(count_lines(options.inputs), 1);
+  return wants_window(options.wanted) ? lines * window_parts : lines;
 }
 
 // The rate at which a filter of `wanted` is expected to lose `share` of n distinct lines, integrated over the fill.
@@ -227,7 +231,7 @@ bool asks_for_another(const dedup_options& options, const params& p) {
   };
   return (w.capacity && *w.capacity != p.capacity) || (w.rate && *w.rate != p.target_rate) || options.max_loss ||
          (!w.layout.empty() && w.layout != p.layout) || (!w.hash.empty() && w.hash != p.hash) ||
-         (w.seed != 0 && w.seed != p.seed) || prefers_another();
+         (w.seed != 0 && w.seed != p.seed) || prefers_another() || asks_for_another_window(w, p);
 }
 
 // Makes the state file, unless another process was quicker: then that one is gone on with.
@@ -252,6 +256,7 @@ any_filter make_or_open_state(const dedup_options& options) {
 any_filter open_state(const dedup_options& options) {
   any_filter filter = make_or_open_state(options);
   if (filter.opened_from() == nullptr) return filter;
+  if (!filter.window()) refuse_state_without_window(options.wanted, options.state);
   if (!options.common.quiet) say_if_dirty(options.state, *filter.opened_from());
   if (asks_for_another(options, filter.parameters()) && !options.common.quiet) {
     say(fmt::format("{}: note: it stays as it was made, for {}; remove it to start another", options.state,
@@ -318,9 +323,32 @@ void say_after(const dedup_options& options, const dedup_result& r) {
                   count_text(r.lines_out), count_text(dropped), lost));
 }
 
+// Within a window, in memory; with a state file there, too.
+dedup_result dedup_in_window(const dedup_options& options, any_filter filter, std::optional<any_filter> file,
+                             output& out, output* suspects) {
+  const params p = filter.parameters();
+  set_now(filter, options.wanted.window.now);
+  if (file) set_now(*file, options.wanted.window.now);
+  if (!options.common.quiet && !options.common.json) {
+    say(fmt::format("{}; once a window is full, up to {} of the new lines are dropped wrongly", size_text(p),
+                    rate_text(p.target_rate)));
+  }
+  window_dedup dedup(std::move(filter), std::move(file));
+  if (!options.state.empty()) end_torn_line(out, options.inputs.line_end());
+  totals lines;
+  dedup_result result;
+  result.finished = run(options, dedup, out, suspects, lines);
+  result.lines_in = lines.in;
+  result.lines_out = lines.out;
+  result.expected_losses = dedup.losses();
+  result.rate = dedup.rate();
+  return result;
+}
+
 dedup_result dedup_in_memory(const dedup_options& options, output& out, output* suspects) {
   const std::uint64_t n = lines_to_expect(options);
   const params p = params_of(options, n);
+  if (wants_window(options.wanted)) return dedup_in_window(options, any_filter(p), std::nullopt, out, suspects);
   say_before(options, p, 0, losses_between(p, 0, p.capacity));
   memory_dedup dedup(p);
   totals lines;
@@ -335,7 +363,12 @@ dedup_result dedup_in_memory(const dedup_options& options, output& out, output* 
 }
 
 dedup_result dedup_with_state(const dedup_options& options, output& out, output* suspects) {
-  state_dedup dedup(open_state(options));
+  any_filter state = open_state(options);
+  if (state.window()) {
+    any_filter in_memory = any_filter::load(options.state, secret_of(options.wanted.secret));
+    return dedup_in_window(options, std::move(in_memory), std::move(state), out, suspects);
+  }
+  state_dedup dedup(std::move(state));
   const params p = dedup.filter().parameters();
   const std::uint64_t before = dedup.filter().size();
   say_before(options, p, before, losses_between(p, before, std::max(p.capacity, before)));
@@ -380,6 +413,8 @@ dedup_result dedup_with_second_look(const dedup_options& options, output& out, o
 }  // namespace
 
 exit_status dedup(const dedup_options& options) {
+  if (options.exact) refuse_with_window(options.wanted, "--exact");
+  if (options.max_loss) refuse_with_window(options.wanted, "--max-loss");
   check_promise(options.wanted);
   { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
   check_not_an_input(options.suspects, "--suspects", options.inputs);

@@ -1,6 +1,7 @@
 #include "error_facts.hpp"
 
 #include "commands.hpp"
+#include "window.hpp"
 
 #include <bloomery/layouts/counting.hpp>
 
@@ -18,6 +19,7 @@ std::string distance_text(const audit& count) {
 
 error_facts error_facts_of(const file_info& file, std::span<const std::uint8_t> bytes) {
   const params& p = file.parameters;
+  if (family_of(p) == family::windowed) return error_facts_of_window(file, bytes);
   error_facts f;
   f.bits = take_census(p, bytes);
   f.keys_from_bits = estimated_keys(p, f.bits.ones);

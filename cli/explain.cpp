@@ -9,6 +9,7 @@
 #include "numbers.hpp"
 #include "output.hpp"
 #include "signals.hpp"
+#include "window.hpp"
 
 #include <bloomery/bits.hpp>
 #include <bloomery/error.hpp>
@@ -139,6 +140,7 @@ exit_status explain(const explain_options& options) {
   const any_filter filter = open_filter(options.filter, options.secret);
   const params& p = filter.parameters();
   say_if_dirty(options.filter, *filter.opened_from());
+  if (filter.window()) return explain_in_window(options, filter);
   const bool owners_known = !options.owners.files.empty();
   std::vector<explanation> explained;
   for (const std::string& key : options.keys) explained.push_back(explain_key(filter, key));

@@ -9,6 +9,7 @@
 #include "numbers.hpp"
 #include "output.hpp"
 #include "signals.hpp"
+#include "window.hpp"
 
 #include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
@@ -42,6 +43,7 @@ exit_status fold_filter(const fold_options& options) {
   params p = file.info.parameters;
   check_known(p, options.filter);
   refuse_counting(options.filter, p, "counters are not folded", "build it anew of its size");
+  refuse_window(p, options.filter, "fold");
   const std::uint64_t bytes_before = file.bytes.size();
   const double rate = options.rate.value_or(p.target_rate);
   if (!options.times && rate == 0) {

@@ -6,6 +6,7 @@
 #include "numbers.hpp"
 #include "output.hpp"
 #include "signals.hpp"
+#include "window.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
@@ -38,8 +39,9 @@ std::optional<measured_rate> measured_by(const info_options& options, const mapp
                                : by_scheme            ? queries_of_scheme(filter.info().parameters, usual_queries / 20)
                                                       : usual_queries);
   if (queries == 0) return std::nullopt;
-  const measured_rate measured =
-      measure_rate(open_filter(options.filter, options.secret), queries, 0, 0, [] { return stop_signal() == 0; });
+  any_filter asked = open_filter(options.filter, options.secret);
+  asked.set_clock([] { return 0; });  // with a window: as of its newest generation
+  const measured_rate measured = measure_rate(asked, queries, 0, 0, [] { return stop_signal() == 0; });
   if (stop_signal() != 0) throw interrupted();
   return measured;
 }
@@ -63,8 +65,9 @@ exit_status info_of_filter(const info_options& options) {
   const params& p = file.parameters;
   const inspection pages = options.check_pages ? inspect(options.filter, check::payload) : inspection{};
 
-  const error_facts now = error_facts_of(file, {bits.data(), bits.size()});
   const std::optional<measured_rate> measured = measured_by(options, bits);
+  if (family_of(p) == family::windowed) return info_of_window(options, bits, pages, measured);
+  const error_facts now = error_facts_of(file, {bits.data(), bits.size()});
   const double fill = static_cast<double>(now.bits.ones) / static_cast<double>(p.geometry.bits / cell_bits_of(p));
   const double rate_now = now.bits.certified_rate;
   // A promise of 100 % cannot be broken, and says nothing.

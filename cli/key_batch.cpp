@@ -49,6 +49,9 @@ void cut_and_hash(const any_filter& filter, const input_options& inputs, key_bat
 // Reading all bits ten times a second would cost more than the work: the fill follows from the count.
 double expected_fill(const any_filter& filter) {
   const geometry& g = filter.parameters().geometry;
+  if (const auto window = filter.window()) {
+    return -std::expm1(-static_cast<double>(window->keys_held()) * g.probes / static_cast<double>(g.bits));
+  }
   const double cells = static_cast<double>(g.bits) / cell_bits_of(filter.parameters());
   return -std::expm1(-static_cast<double>(filter.size()) * g.probes / cells);
 }
@@ -87,7 +90,7 @@ bool for_each_batch(const any_filter& filter, const input_options& inputs, const
         keys += batch.keys.size();
         if (bar.due()) {
           bar.show({keys, source.bytes_read(), source.bytes_total(), expected_fill(filter),
-                    filter.false_positive_rate(filter.size())});
+                    filter.window() ? filter.false_positive_rate() : filter.false_positive_rate(filter.size())});
         }
         return go_on;
       },

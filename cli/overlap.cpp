@@ -7,6 +7,7 @@
 #include "counting.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "window.hpp"
 
 #include <bloomery/estimate.hpp>
 #include <bloomery/mapped_storage.hpp>
@@ -35,6 +36,7 @@ exit_status overlap_of(const overlap_options& options) {
   refuse_counting(options.a, p, "counting filters have no overlap: counters do not tell whose copies they are",
                   "compare filters of bits made of their keys");
   check_compatible(options.a, p, options.b, b.info().parameters);
+  refuse_window(p, options.a, "overlap");
   const shared_ones ones = count_shared({a.data(), a.size()}, {b.data(), b.size()});
   const overlap o = estimate_overlap(p, ones);
   const bool full = !std::isfinite(o.keys_either.value);

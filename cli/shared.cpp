@@ -4,6 +4,7 @@
 #include "layout_choice.hpp"
 #include "numbers.hpp"
 #include "signals.hpp"
+#include "window.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
@@ -83,11 +84,12 @@ std::string size_text(const params& p) {
                        kind_text(p));
   }
   const double bits_a_key = static_cast<double>(p.geometry.bits) / static_cast<double>(p.capacity);
-  return fmt::format("{} at {}: {} ({}, {:.4g} bits a key)", counted(p.capacity, "key"), rate_text(p.target_rate),
-                     bytes_text(bytes_for(p.geometry.bits)), kind_text(p), bits_a_key);
+  return fmt::format("{}{} at {}: {} ({}, {:.4g} bits a key)", counted(p.capacity, "key"), window_text(p),
+                     rate_text(p.target_rate), bytes_text(bytes_for(p.geometry.bits)), kind_text(p), bits_a_key);
 }
 
 params params_for(const making_options& wanted, std::uint64_t capacity, double default_rate) {
+  if (wants_window(wanted)) return window_params(wanted, capacity, default_rate);
   params p;
   p.layout = wanted.counting ? std::string(counting::name) : wanted.layout;
   p.scheme = wanted.scheme;
@@ -149,6 +151,7 @@ void check_secret(const making_options& wanted) {
 }  // namespace
 
 void check_promise(const making_options& wanted) {
+  check_window(wanted);
   if (wanted.capacity && *wanted.capacity == 0) {
     throw error(errc::invalid_argument, {"a filter is made for at least one key", "-n", "1 or more", "0", ""});
   }

@@ -134,13 +134,15 @@ bool differ(const measured_rate& measured, double certified) {
 }
 
 // What is wrong, in words; nothing if all agrees.
-std::vector<std::string> complaints(const findings& f) {
+std::vector<std::string> complaints(const findings& f, const params& p) {
   std::vector<std::string> result;
   if (f.present.missing > 0) {
+    const bool forgets = family_of(p) == family::windowed;
     result.push_back(fmt::format(
-        "{} of {} {} missing, and a filter loses no key: it was made of other keys, or with other options "
+        "{} of {} {} missing{}: it was made of other keys, or with other options "
         "(-f, --crlf, -0), or it is damaged: see bloomery info --check",
-        count_text(f.present.missing), counted(f.present.keys, "present key"), f.present.missing == 1 ? "is" : "are"));
+        count_text(f.present.missing), counted(f.present.keys, "present key"), f.present.missing == 1 ? "is" : "are",
+        forgets ? ", as of the newest key: they are older than the window" : ", and a filter loses no key"));
     if (!f.taint.empty()) result.push_back("it is " + f.taint);
   }
   if (f.alarming) {
@@ -193,7 +195,8 @@ void check_inputs(const verify_options& options) {
 
 exit_status verify(const verify_options& options) {
   check_inputs(options);
-  const any_filter filter = open_filter(options.filter, options.secret);
+  any_filter filter = open_filter(options.filter, options.secret);
+  filter.set_clock([] { return 0; });  // with a window: as of its newest generation
   const file_info& file = *filter.opened_from();
   const params& p = filter.parameters();
   if (!options.common.quiet) say_if_dirty(options.filter, file);
@@ -216,7 +219,7 @@ exit_status verify(const verify_options& options) {
   }
   if (!options.absent.files.empty()) f.absent = look_for_absent(filter, options, present);
 
-  const std::vector<std::string> wrong = complaints(f);
+  const std::vector<std::string> wrong = complaints(f, p);
   const exit_status status = wrong.empty() ? exit_status::found : exit_status::nothing;
   if (options.common.quiet) return status;
 

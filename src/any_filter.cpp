@@ -9,6 +9,7 @@
 #include <bloomery/sizing.hpp>
 
 #include "tables.hpp"
+#include "windows.hpp"
 
 #include <algorithm>
 #include <array>
@@ -40,6 +41,7 @@ struct any_filter::body {
   std::optional<file_info> opened_from;
   const single_key_calls* single = nullptr;
   hash_seed seed;
+  std::optional<generations> window;  // of a filter that forgets
 
   // The storage, looked into once: it does not move any more.
   std::uint8_t* data = nullptr;
@@ -64,9 +66,12 @@ struct any_filter::body {
         },
         storage);
     mapped = std::get_if<mapped_storage>(&storage);
-    if (layout != nullptr && hash != nullptr) single = &single_key_calls_of(*layout, *hash);
     if (layout != nullptr) removals = layout->removals;
     if (layout != nullptr) cell_bits = layout->cell_bits;
+    if (layout != nullptr && layout->window != nullptr)
+      window.emplace(parameters);
+    else if (layout != nullptr && hash != nullptr)
+      single = &single_key_calls_of(*layout, *hash);
   }
 
   std::uint64_t& inserted() { return counts->inserted; }
@@ -113,8 +118,53 @@ struct any_filter::body {
     return removals != nullptr ? keys.size() : all_new;
   }
 
+  // Into a filter that forgets: a key changes its block, and the count of its generation at the front.
+  std::uint64_t insert_in_window(const key_source& keys, std::uint8_t* is_new) {
+    return window->each_run(data, keys.size(), [&](std::uint32_t epoch, std::size_t first, std::size_t count) {
+      const key_source some = keys.part(first, count);
+      if (mapped != nullptr) {
+        mapped->changed(0);
+        for (std::size_t i = 0; i < count; ++i) {
+          mapped->changed(layout->window->block_at(parameters.geometry, some.hash(i).lo));
+        }
+      }
+      return layout->window->insert(data, parameters.geometry, some, epoch,
+                                    is_new == nullptr ? nullptr : is_new + first);
+    });
+  }
+
+  void look_up_source(const key_source& keys, std::uint64_t* bitmap) const {
+    if (!window) return layout->may_contain(data, parameters.geometry, keys, bitmap);
+    const auto epoch = static_cast<std::uint32_t>(window->epoch(data));
+    layout->window->look_up(data, parameters.geometry, keys, epoch, bitmap);
+  }
+
+  bool insert_one_in_window(key_hash key) {
+    const std::uint64_t unseen = insert_in_window(key_source::hashes({&key, 1}), nullptr);
+    inserted() += unseen;
+    return unseen != 0;
+  }
+
+  bool has_one_in_window(key_hash key) const {
+    std::uint64_t answer = 0;
+    look_up_source(key_source::hashes({&key, 1}), &answer);
+    return answer != 0;
+  }
+
+  // Whether the state of a window's generations, which came from a file, can be. A writer may be at a dirty one.
+  void check_window(const file_info& info, bool alone, const std::string& path) const {
+    if (window) window->check({data, bytes}, info.clean || alone, path);
+  }
+
+  window_facts window_now() const { return facts_of_window(parameters, {data, bytes}, window->epoch(data)); }
+
   // Returns how many were certainly new.
   std::uint64_t insert_source(const key_source& keys, std::uint8_t* is_new) {
+    if (window) {
+      const std::uint64_t unseen = insert_in_window(keys, is_new);
+      inserted() += unseen;
+      return unseen;
+    }
     if (mapped == nullptr) {
       const std::uint64_t all_new = layout->insert(data, parameters.geometry, keys, is_new);
       inserted() += counted_of(keys, all_new);
@@ -238,9 +288,7 @@ struct any_filter::body {
 
   template <class Key>
   void look_up_keys(std::span<const Key> keys, std::uint64_t* bitmap) const {
-    each_source(keys, [&](const key_source& some, std::size_t first) {
-      layout->may_contain(data, parameters.geometry, some, bitmap + first / 64);
-    });
+    each_source(keys, [&](const key_source& some, std::size_t first) { look_up_source(some, bitmap + first / 64); });
   }
 
   // Writes lo of keys to los, for bulk insertion.
@@ -266,12 +314,17 @@ struct any_filter::body {
 
   // Cells that are not 0. In a stranger's file the last byte's unused bits may be set: never more than all.
   std::uint64_t ones() const {
+    if (window) return layout->take_census(parameters.geometry, {data, bytes}).ones;
     if (removals != nullptr) return removals->cells_used({data, bytes});
     return std::min(count_ones({data, bytes}), parameters.geometry.bits);
   }
   std::uint64_t zeros() const { return cells() - ones(); }
 
-  double approximate_size() const { return bloomery::estimated_keys(parameters, ones()).value; }
+  // Of a filter that forgets the counts of its generations: what its bits tell of keys that are in several is unknown.
+  estimate estimated_keys() const {
+    if (window) return {static_cast<double>(window_now().keys_held()), 0};
+    return bloomery::estimated_keys(parameters, ones());
+  }
 
   // Rates of very many probes take a second each: what needs many of them does without.
   bool has_slow_rates() const { return parameters.geometry.probes > classic::most_chosen_probes; }
@@ -279,6 +332,11 @@ struct any_filter::body {
   // After a merge, or after a writer that was killed, the bits know more than the count. With all bits set there are at
   // least as many keys as leave one clear, and one.
   void estimate_count() {
+    if (window) {  // its generations have counted on
+      inserted() = std::max(inserted(), window_now().keys_held());
+      counts->is_estimate = true;
+      return;
+    }
     if (removals != nullptr) {
       inserted() = static_cast<std::uint64_t>(std::llround(removals->copies_in(parameters.geometry, {data, bytes})));
       counts->is_estimate = true;
@@ -368,6 +426,7 @@ any_filter any_filter::open(const std::string& path, access mode, check what, co
       mapped_storage::open(path, mode, what, waiting, [&](const params& found) { p = unlocked(found, secret, path); });
   const file_info info = bytes.info();
   auto b = std::make_unique<body>(std::move(p), std::move(bytes));
+  b->check_window(info, mode == access::read_write, path);
   if (!info.clean && mode == access::read_write) b->estimate_count();
   b->opened_from = info;
   return any_filter(std::move(b));
@@ -382,6 +441,7 @@ any_filter any_filter::create(const std::string& path, params p, const std::stri
 any_filter any_filter::load(const std::string& path, const std::optional<secret_key>& secret) {
   loaded_file file = load_file(path);
   auto b = std::make_unique<body>(unlocked(file.info.parameters, secret, path), std::move(file.bytes));
+  b->check_window(file.info, false, path);
   if (!file.info.clean) b->estimate_count();
   b->opened_from = std::move(file.info);
   return any_filter(std::move(b));
@@ -402,6 +462,7 @@ bool any_filter::insert(std::string_view key) {
   body_->want_writable();
   if (!uses_hashes()) return body_->insert_by_scheme(key);
   body& b = *body_;
+  if (b.window) return b.insert_one_in_window(b.hash_one(key));
   return b.counted(b.single->insert_bytes(b.data, b.parameters.geometry, b.seed, key), [&] { return b.hash_one(key); });
 }
 
@@ -409,6 +470,7 @@ bool any_filter::insert(std::uint64_t key) {
   body_->want(key_kind::u64le);
   body_->want_writable();
   body& b = *body_;
+  if (b.window) return b.insert_one_in_window(b.hash_one(key));
   return b.counted(b.single->insert_integer(b.data, b.parameters.geometry, b.seed, key),
                    [&] { return b.hash_one(key); });
 }
@@ -438,12 +500,14 @@ bool any_filter::may_contain(std::string_view key) const {
   const body& b = *body_;
   b.want(key_kind::bytes);
   if (!uses_hashes()) return b.has_by_scheme(key);
+  if (b.window) return b.has_one_in_window(b.hash_one(key));
   return b.single->has_bytes(b.data, b.parameters.geometry, b.seed, key);
 }
 
 bool any_filter::may_contain(std::uint64_t key) const {
   const body& b = *body_;
   b.want(key_kind::u64le);
+  if (b.window) return b.has_one_in_window(b.hash_one(key));
   return b.single->has_integer(b.data, b.parameters.geometry, b.seed, key);
 }
 
@@ -480,7 +544,7 @@ std::uint64_t any_filter::insert_all_of(std::span<const Key> keys, unsigned thre
     if (uses_hashes()) return body_->insert_keys(keys, nullptr);
     const std::uint64_t before = size();
     insert(keys);
-    return size() - before;
+    return body_->inserted() - before;
   }
   const auto fill = [&](std::size_t first, std::size_t count, std::uint64_t* los) {
     body_->halves(keys.subspan(first, count), los);
@@ -566,13 +630,19 @@ void any_filter::insert_hashes(std::span<const key_hash> hashes, std::span<std::
 
 void any_filter::may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const {
   assert(uses_hashes() && bitmap.size() >= (hashes.size() + 63) / 64);
-  body_->layout->may_contain(body_->data, body_->parameters.geometry, key_source::hashes(hashes), bitmap.data());
+  body_->look_up_source(key_source::hashes(hashes), bitmap.data());
 }
 
 void any_filter::merge(const any_filter& other) {
   const std::string reason = difference(parameters(), other.parameters());
   if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
   body_->want_writable();
+  if (body_->window) {
+    merge_windows(parameters(), {body_->data, body_->bytes}, other.bytes());
+    body_->inserted() += other.body_->counts->inserted;
+    body_->counts->is_estimate = true;
+    return body_->changed_everywhere();
+  }
   if (body_->removals != nullptr) {
     body_->removals->merge({body_->data, body_->bytes}, other.bytes());
     *body_->counts = sum_of_counts(*body_->counts, *other.body_->counts);
@@ -592,6 +662,10 @@ void any_filter::intersect(const any_filter& other) {
         {"counting filters have no intersection: which copies are in both, counters do not tell", "", "filters of bits",
          parameters().layout, "intersect filters of their keys in one of " + layout_names()});
   }
+  if (body_->window) {
+    throw error(errc::incompatible, {"filters with a window cannot be intersected", "", "", parameters().layout,
+                                     "a key that both have seen may be in another generation of each"});
+  }
   body_->want_writable();
   const estimate keys = estimate_overlap(parameters(), count_shared(bytes(), other.bytes())).keys_both;
   intersect_bits({body_->data, body_->bytes}, other.bytes());
@@ -604,7 +678,7 @@ void any_filter::intersect(const any_filter& other) {
 }
 
 bool any_filter::compatible_with(const any_filter& other) const {
-  return difference(parameters(), other.parameters()).empty();
+  return difference(parameters(), other.parameters()).empty() && parameters().window_keys == 0;
 }
 
 void any_filter::clear() {
@@ -622,25 +696,37 @@ std::uint64_t any_filter::capacity() const noexcept { return parameters().capaci
 std::uint64_t any_filter::bit_size() const noexcept { return parameters().geometry.bits; }
 std::uint64_t any_filter::byte_size() const noexcept { return body_->bytes; }
 std::uint64_t any_filter::size() const noexcept { return body_->inserted(); }
+std::optional<window_facts> any_filter::window() const {
+  return body_->window ? std::optional(body_->window_now()) : std::nullopt;
+}
+void any_filter::set_clock(window_clock clock) {
+  if (body_->window) body_->window->set_clock(std::move(clock));
+}
 bool any_filter::count_is_estimate() const noexcept { return body_->counts->is_estimate; }
 const key_counts& any_filter::counts() const noexcept { return *body_->counts; }
 bool any_filter::tainted() const noexcept { return body_->counts->refused_removals > 0; }
 
 double any_filter::fill_ratio() const noexcept {
-  return static_cast<double>(body_->ones()) / static_cast<double>(body_->cells());
+  std::uint64_t cells = body_->cells();
+  if (body_->window) {
+    const occupancy lane = body_->layout->window->lane(parameters().geometry);
+    cells = lane.blocks * lane.block_bits * window_lanes;
+  }
+  return static_cast<double>(body_->ones()) / static_cast<double>(cells);
 }
 
-estimate any_filter::estimated_keys() const { return bloomery::estimated_keys(parameters(), body_->ones()); }
+estimate any_filter::estimated_keys() const { return body_->estimated_keys(); }
 
 double any_filter::certified_rate() const { return take_census(parameters(), bytes()).certified_rate; }
 
-double any_filter::approximate_size() const noexcept { return body_->approximate_size(); }
+double any_filter::approximate_size() const noexcept { return body_->estimated_keys().value; }
 
 double any_filter::false_positive_rate(std::uint64_t keys) const {
   return bloomery::false_positive_rate(parameters(), keys);
 }
 
 double any_filter::false_positive_rate() const {
+  if (body_->window) return body_->window_now().rate;
   if (body_->has_slow_rates() || body_->removals != nullptr) return false_positive_rate(size());
   const auto rate = [this](std::uint64_t keys) { return false_positive_rate(keys); };
   return rate(distinct_keys(size(), rate));

@@ -6,6 +6,7 @@
 
 #include "choice.hpp"
 #include "tables.hpp"
+#include "windows.hpp"
 
 #include <utility>
 
@@ -112,10 +113,13 @@ const char* name_of(key_kind kind) noexcept { return kind == key_kind::bytes ? "
 params complete(params wanted, preference prefer) {
   params p = std::move(wanted);
   if (!p.scheme.empty()) {
+    check_window_length(p);
     complete_size(p, scheme_of(p));
     return p;
   }
   if (p.layout.empty()) choose(p, prefer);
+  check_window_length(p);
+  if (p.geometry == geometry{} && p.capacity == 0) p.capacity = p.window_keys;
   complete_hash(p);
   complete_size(p, layout_of(p));
   return p;

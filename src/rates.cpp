@@ -150,13 +150,17 @@ void block_rates::jump(std::size_t keys) {
   keys_ = keys;
 }
 
-void block_rates::step() {
-  std::fill(next_.begin(), next_.end(), 0);
+void block_rates::add_key(const double* from, double* to) const {
+  std::fill_n(to, k_ + 1, 0);
   for (std::uint32_t column = 0; column <= k_; ++column) {
-    const double factor = all_set_[column];
+    const double factor = from[column];
     const double* const of_key = &key_[std::size_t{column} * (k_ + 1)];
-    for (std::uint32_t d = column; d <= k_; ++d) next_[d] += of_key[d] * factor;
+    for (std::uint32_t d = column; d <= k_; ++d) to[d] += of_key[d] * factor;
   }
+}
+
+void block_rates::step() {
+  add_key(all_set_.data(), next_.data());
   all_set_.swap(next_);
   ++keys_;
 }
@@ -178,6 +182,64 @@ long double block_rates::operator()(long double i) {
     rates_[keys_] = std::min(rate, 1.0);
   }
   return rates_[wanted];
+}
+
+const double* block_rates::covered(std::size_t i) {
+  const std::size_t size = std::size_t{k_} + 1;
+  const auto full = static_cast<std::size_t>(probes_that_fill_a_bit * static_cast<long double>(m_) / k_) + 1;
+  i = std::min(i, full);
+  if (covered_.empty()) {
+    covered_.resize(size);
+    covered_[0] = 1;
+  }
+  for (std::size_t known = covered_.size() / size; known <= i; ++known) {
+    covered_.resize((known + 1) * size);
+    double* const last = &covered_[(known - 1) * size];
+    add_key(last, last + size);
+  }
+  return &covered_[i * size];
+}
+
+std::vector<double> blocked_covered(block_rates& in_block, std::uint64_t n, long double B) {
+  const std::uint32_t k = in_block.probes();
+  const auto of = [&](long double i) {
+    const double* const first = in_block.covered(i < 1e6L ? static_cast<std::size_t>(i) : std::size_t{1'000'000});
+    return std::vector<double>(first, first + k + 1);
+  };
+  const long double keys = static_cast<long double>(n);
+  const long double mode = std::floor((keys + 1) / B);
+  if (n == 0) return of(0);
+  if (B == 1 || mode > 1e6L) return of(B == 1 ? keys : mode);
+
+  // As in blocked(), whose sums these are: weights relative to the mode's, walked outwards. A walk has gone far enough
+  // when the rarest of all, k bits, is negligible.
+  constexpr long double negligible = 1e-21L;
+  const long double odds = 1 / (B - 1);
+  std::vector<double> sum = of(mode);
+  long double mass = 1;
+  const auto add = [&](long double weight, long double i) {
+    const double* const some = in_block.covered(static_cast<std::size_t>(i));
+    const auto w = static_cast<double>(weight);
+    for (std::uint32_t d = 0; d <= k; ++d) sum[d] += w * some[d];
+    mass += weight;
+    return w * some[k];
+  };
+  long double weight = 1;
+  double last = sum[k];
+  for (long double i = mode + 1; i <= keys; ++i) {
+    weight *= (keys - i + 1) / i * odds;
+    const double term = add(weight, i);
+    if (weight < negligible * mass && term < static_cast<double>(negligible) * sum[k] && term <= last) break;
+    last = term;
+  }
+  weight = 1;
+  for (long double i = mode; i >= 1; --i) {
+    weight *= i / ((keys - i + 1) * odds);
+    const double term = add(weight, i - 1);
+    if (weight < negligible * mass && term < static_cast<double>(negligible) * sum[k]) break;
+  }
+  for (double& value : sum) value = std::min(value / static_cast<double>(mass), 1.0);
+  return sum;
 }
 
 void check_blocks(const char* name, std::uint64_t bits, std::uint32_t block_bits, std::uint64_t max_blocks) {

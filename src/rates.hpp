@@ -29,6 +29,12 @@ class block_rates {
   /// i is a whole number. Right to 12 digits. Not for several threads at once.
   long double operator()(long double i);
 
+  /// Its parts: the probability that k probes fall on d different bits, and that d given bits are all set once i keys are
+  /// in, d = 0 .. k. What covered() returns holds until it is called again.
+  double falls_on(std::uint32_t d) const { return distinct_[d]; }
+  const double* covered(std::size_t i);
+  std::uint32_t probes() const { return k_; }
+
  private:
   static constexpr double unknown = -1;
 
@@ -36,6 +42,7 @@ class block_rates {
   void restart();
   void jump(std::size_t keys);
   void step();
+  void add_key(const double* from, double* to) const;
 
   std::uint64_t m_;
   std::uint32_t k_;
@@ -45,8 +52,12 @@ class block_rates {
   std::vector<double> all_set_;   // all_set_[d]: d given bits are all set after keys_ keys
   std::vector<double> next_;
   std::size_t keys_ = 0;
-  std::vector<double> rates_;  // or unknown
+  std::vector<double> rates_;    // or unknown
+  std::vector<double> covered_;  // k + 1 numbers for each number of keys
 };
+
+/// Means of covered(i)[d] over the number i of n keys in a block, as blocked() takes them; d = 0 .. k.
+std::vector<double> blocked_covered(block_rates& in_block, std::uint64_t n, long double B);
 
 /// Probability that one of n others has the same hash of `space` equally likely ones: 1 - (1 - 1/space)^n.
 inline long double collision(long double space, std::uint64_t n) {

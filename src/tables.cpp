@@ -9,6 +9,7 @@
 #include <bloomery/layouts/split_block.hpp>
 
 #include "census.hpp"
+#include "windows.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +18,7 @@
 namespace bloomery {
 namespace {
 
-template <layout L>
+template <class L>
 void cells_of(const geometry& g, key_hash hash, std::uint64_t* out) {
   typename L::cells cells(g, hash);
   for (std::uint32_t i = 0; i < cells.count(); ++i) out[i] = cells.next();
@@ -107,12 +108,33 @@ constexpr layout_row counting_row() {
   return row;
 }
 
+// Its keys go in and are looked up as of an epoch, through window_calls: there is no call without one.
+template <windowed_layout L>
+constexpr layout_row row_of_window() {
+  return {.name = L::name,
+          .geometry_for = L::geometry_for,
+          .check = L::check,
+          .false_positive_rate = L::false_positive_rate,
+          .keys_from_zeros = no_keys_from_zeros,
+          .cells = cells_of<L>,
+          .insert = nullptr,
+          .may_contain = nullptr,
+          .single = nullptr,
+          .bulk = nullptr,
+          .block_bits = L::block_bits,
+          .occupancy = no_occupancy,
+          .take_census = census_of_window<L>,
+          .family = family::windowed,
+          .cell_bits = window_lanes,
+          .window = &window_calls_of<L>};
+}
+
 // The table of layouts.
 constexpr layout_row layouts[] = {row_of_layout<split_block>(), row_of_layout<line>(), row_of_layout<line_free>(),
                                   row_of_layout<page>(), row_of_layout<classic>()};
 
 // The layouts of filters that can do more than insert and look up, or less; no choice among plain layouts takes them.
-constexpr std::array other_layouts = {counting_row()};
+constexpr std::array other_layouts = {counting_row(), row_of_window<window>(), row_of_window<window_line>()};
 
 template <class Row>
 const Row* find(std::span<const Row> rows, std::string_view name) noexcept {

@@ -43,6 +43,7 @@ struct removal_calls {
   double (*copies_in)(const geometry& g, std::span<const std::uint8_t> bytes);
   void (*merge)(std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
 };
+struct window_calls;
 
 struct layout_row {
   std::string_view name;
@@ -63,6 +64,7 @@ struct layout_row {
 
   /// Only of a layout that counts copies of keys: else null.
   const removal_calls* removals = nullptr;
+  const window_calls* window = nullptr;  ///< of layouts with a window (windows.hpp); those go by it, not by single
 };
 
 struct hash_row {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <bloomery/estimate.hpp>
+#include <bloomery/generations.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
@@ -161,6 +162,18 @@ class any_filter {
 
   double false_positive_rate(std::uint64_t keys) const;  ///< once `keys` distinct keys are in
   double false_positive_rate() const;  ///< now, at the distinct keys that leave size() new ones: distinct_keys()
+
+  /// The generations of a filter that forgets (layout window or window_line) as they are now; nothing for others. Of such
+  /// a filter size() counts the keys that were certainly new when they came, ever, and keys_held() those it has.
+  ///
+  /// Example:
+  ///     any_filter seen(complete({.layout = "window", .target_rate = 0.01, .window_keys = 7000}));
+  ///     assert(seen.capacity() == 7000 && seen.window()->part == 1000);
+  std::optional<window_facts> window() const;
+
+  /// Tells a filter whose window goes by time what time it is, in milliseconds since 1970; empty: the system's clock. For
+  /// others nothing.
+  void set_clock(window_clock clock);
 
   /// What the header said when the filter was opened or loaded, so without a secret; null for one that was made in
   /// memory.

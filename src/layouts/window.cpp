@@ -1,0 +1,252 @@
+// The loops over many keys of window and window_line, their sizes and rates.
+#include <bloomery/layouts/window.hpp>
+
+#include <bloomery/error.hpp>
+#include <bloomery/kernel.hpp>
+
+#include "kernels/window.hpp"
+#include "rates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+template <std::uint32_t Bytes>
+constexpr const char* name_of_blocks = Bytes == window::block_bytes ? "window" : "window_line";
+
+static_assert(window::multiplier == kernels::window_multiplier && window::step == kernels::window_step);
+
+constexpr std::uint64_t line_bytes = 64;
+
+// A group of keys, their blocks and the positions of their cells.
+template <std::uint32_t Bytes>
+struct key_group {
+  using blocks = window_blocks<Bytes>;
+
+  std::array<std::uint64_t, fetched_together> los;
+  std::array<std::uint64_t, fetched_together> at;  // of the block, in bytes
+  std::array<std::uint16_t, fetched_together * kernels::window_probes> positions;
+  std::size_t size = 0;
+
+  void take(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::size_t first,
+            bool far) noexcept {
+    size = std::min(fetched_together, keys.size() - first);
+    for (std::size_t i = 0; i < size; ++i) {
+      los[i] = keys.hash(first + i).lo;
+      at[i] = blocks::block_at(g, los[i]);
+      if (!far) continue;
+      // Most lines of a block have some of a key's cells; to find out which takes longer than to ask for all.
+      for (std::uint64_t line = 0; line < Bytes; line += line_bytes) __builtin_prefetch(bytes + at[i] + line, 0, 2);
+    }
+  }
+};
+
+// The positions of many keys at once, where the chosen kernels can and keys have no more of them; else null.
+kernels::window_positions positions_for(const geometry& g) noexcept {
+  static const bool can = kernels::window_positions_avx512 != nullptr && kernel_name() == "avx512";
+  return can && g.probes <= kernels::window_probes ? kernels::window_positions_avx512 : nullptr;
+}
+
+// Calls work(first, group, whether its positions are known) for each group of keys, of which the blocks are on their way.
+template <std::uint32_t Bytes, class Work>
+void each_group(const std::uint8_t* bytes, const geometry& g, const key_source& keys, Work work) noexcept {
+  const kernels::window_positions positions = positions_for(g);
+  const bool far = g.bits > near_bits;
+  key_group<Bytes> groups[2];
+  if (keys.size() != 0) groups[0].take(bytes, g, keys, 0, far);
+  std::size_t turn = 0;
+  for (std::size_t first = 0; first < keys.size(); first += fetched_together, turn = 1 - turn) {
+    key_group<Bytes>& here = groups[turn];
+    if (first + fetched_together < keys.size()) groups[1 - turn].take(bytes, g, keys, first + fetched_together, far);
+    if (positions != nullptr) {
+      positions(here.los.data(), here.size, window_blocks<Bytes>::cells_of_block, g.probes, here.positions.data());
+    }
+    work(first, here, positions != nullptr);
+  }
+}
+
+// sum over d of D(d) * (1 - product of (1 - a_j(d))) where a_j(d) is the mean of A(d, i) in lane j.
+long double rate_of_lanes(rates::block_rates& in_block, std::uint64_t blocks, std::span<const std::uint64_t> keys) {
+  const std::uint32_t k = in_block.probes();
+  std::vector<double> log_of_none(k + 1, 0);
+  std::optional<std::uint64_t> known;
+  std::vector<double> covered;
+  std::uint64_t all = 0;
+  for (const std::uint64_t n : keys) {
+    if (known != n) covered = rates::blocked_covered(in_block, n, static_cast<long double>(blocks));
+    known = n;
+    for (std::uint32_t d = 1; d <= k; ++d) log_of_none[d] += std::log1p(-covered[d]);
+    all += std::min(n, (std::uint64_t{1} << 63) / window_lanes);
+  }
+  long double rate = 0;
+  for (std::uint32_t d = 1; d <= k; ++d) rate += in_block.falls_on(d) * -std::expm1(log_of_none[d]);
+  return rates::either(std::min(rate, 1.0L), rates::collision(0x1p64L, all));
+}
+
+std::uint64_t keys_of_part(std::uint64_t keys) { return keys / window_parts + (keys % window_parts != 0); }
+
+keys_by_lane evenly(std::uint64_t keys) {
+  keys_by_lane lanes;
+  lanes.fill(keys_of_part(keys));
+  return lanes;
+}
+
+}  // namespace
+
+// insert_into() and lanes_with() of no cells bring a block to the epoch, and tell its lanes; the cells are gone through here
+// if their positions are known.
+template <std::uint32_t Bytes>
+window_insertions window_blocks<Bytes>::insert_keys(std::uint8_t* bytes, const geometry& g, const key_source& keys,
+                                                    std::uint32_t epoch, std::uint8_t* is_new) noexcept {
+  window_insertions done;
+  const auto lane = static_cast<std::uint8_t>(1u << epoch % window_lanes);
+  const auto insert_group = [&](std::size_t first, const key_group<Bytes>& group, bool positions_known) {
+    for (std::size_t i = 0; i < group.size; ++i) {
+      std::uint8_t* const block = bytes + group.at[i];
+      std::uint8_t had = insert_into(block, group.los[i], positions_known ? 0 : g.probes, epoch);
+      if (positions_known) {
+        const std::uint16_t* const positions = &group.positions[i * kernels::window_probes];
+        for (std::uint32_t c = 0; c < g.probes; ++c) {
+          std::uint8_t& cell = block[stamp_bytes + positions[c]];
+          had &= cell;
+          cell |= lane;
+        }
+      }
+      if (is_new != nullptr) is_new[first + i] = had == 0 ? 1 : 0;
+      done.unseen += had == 0 ? 1 : 0;
+      done.new_to_generation += (had & lane) == 0 ? 1 : 0;
+    }
+  };
+  each_group<Bytes>(bytes, g, keys, insert_group);
+  return done;
+}
+
+template <std::uint32_t Bytes>
+void window_blocks<Bytes>::look_up_keys(const std::uint8_t* bytes, const geometry& g, const key_source& keys,
+                                        std::uint32_t epoch, std::uint64_t* bitmap) noexcept {
+  const auto look_up_group = [&](std::size_t first, const key_group<Bytes>& group, bool positions_known) {
+    std::uint64_t answers = 0;
+    for (std::size_t i = 0; i < group.size; ++i) {
+      const std::uint8_t* const block = bytes + group.at[i];
+      std::uint8_t have = lanes_with(block, group.los[i], positions_known ? 0 : g.probes, epoch);
+      if (positions_known) {
+        // All of them: a jump for the absent keys would be mistaken too often.
+        const std::uint16_t* const positions = &group.positions[i * kernels::window_probes];
+        for (std::uint32_t c = 0; c < g.probes; ++c) have &= block[stamp_bytes + positions[c]];
+      }
+      answers |= std::uint64_t{have != 0} << i;
+    }
+    std::uint64_t& word = bitmap[first / 64];
+    word = (first % 64 == 0 ? 0 : word) | answers << (first % 64);
+  };
+  each_group<Bytes>(bytes, g, keys, look_up_group);
+}
+
+template <std::uint32_t Bytes>
+void window_blocks<Bytes>::unite(std::uint8_t* bytes, const std::uint8_t* other, const geometry& g,
+                                 std::uint32_t epoch) noexcept {
+  for (std::uint64_t b = 0; b < blocks_of(g); ++b) {
+    std::uint8_t* const to = bytes + window_state_bytes + b * Bytes;
+    const std::uint8_t* const from = other + window_state_bytes + b * Bytes;
+    bring_to(to, epoch);
+    const std::uint8_t live = live_lanes(stamp_of(from), epoch);
+    for (std::uint32_t at = stamp_bytes; at < Bytes; ++at) to[at] |= from[at] & live;
+  }
+}
+
+template <std::uint32_t Bytes>
+window_cells window_blocks<Bytes>::look_at_cells(const std::uint8_t* bytes, const geometry& g, std::uint32_t epoch) {
+  std::array<double, cells_of_block + 1> hit;
+  for (std::uint32_t c = 0; c < hit.size(); ++c) hit[c] = std::pow(static_cast<double>(c) / cells_of_block, g.probes);
+  constexpr std::uint32_t sets = 1u << window_lanes;
+  window_cells found;
+  long double sum = 0;
+  for (std::uint64_t b = 0; b < blocks_of(g); ++b) {
+    const std::uint8_t* const block = bytes + window_state_bytes + b * Bytes;
+    const std::uint8_t live = live_lanes(stamp_of(block), epoch);
+    if (live == 0) continue;
+    // having[S]: first the cells of which S are the lanes, then those that have all lanes of S.
+    std::array<std::uint32_t, sets> having{};
+    for (std::uint32_t at = stamp_bytes; at < Bytes; ++at) ++having[block[at] & live];
+    for (std::uint32_t bit = 1; bit < sets; bit *= 2) {
+      for (std::uint32_t set = 0; set < sets; ++set) {
+        if ((set & bit) == 0) having[set] += having[set | bit];
+      }
+    }
+    double rate = 0;
+    for (std::uint32_t set = 1; set < sets; ++set) {
+      rate += std::popcount(set) % 2 != 0 ? hit[having[set]] : -hit[having[set]];
+    }
+    for (std::uint32_t lane = 0; lane < window_lanes; ++lane) found.ones[lane] += having[std::size_t{1} << lane];
+    sum += std::clamp(rate, 0.0, 1.0);
+  }
+  found.certified_rate = static_cast<double>(sum / static_cast<long double>(blocks_of(g)));
+  return found;
+}
+
+template <std::uint32_t Bytes>
+geometry window_blocks<Bytes>::geometry_for(std::uint64_t capacity, double false_positive_rate) {
+  rates::check_promise(capacity, false_positive_rate);
+  const double p = false_positive_rate;
+  const double of_lane = p / window_lanes;
+  const keys_by_lane keys = evenly(capacity);
+  const auto ideal = static_cast<std::uint32_t>(std::clamp(std::round(-std::log2(of_lane)), 1.0, double{max_probes}));
+  std::uint64_t fewest = max_blocks + 1;
+  std::uint32_t best = 0;
+  // As in free_probes: uneven blocks make more probes pay less, so the best k is at most that of even ones.
+  for (std::uint32_t k = std::min(ideal + 1, most_chosen_probes); k >= 1; --k) {
+    rates::block_rates in_block(cells_of_block, k);
+    const double even_cells =
+        -static_cast<double>(k) * static_cast<double>(keys[0]) / std::log1p(-std::pow(of_lane, 1.0 / k));
+    const double guess = std::fmin(even_cells / cells_of_block + 1, static_cast<double>(max_blocks));
+    const std::uint64_t blocks = rates::smallest(static_cast<std::uint64_t>(guess), max_blocks, [&](std::uint64_t b) {
+      return static_cast<double>(rate_of_lanes(in_block, b, keys)) <= p;
+    });
+    if (blocks <= max_blocks && blocks <= fewest) {
+      fewest = blocks;
+      best = k;
+    } else if (best != 0 && blocks > fewest) {
+      break;
+    }
+  }
+  if (best == 0) rates::refuse_promise(name_of_blocks<Bytes>, capacity, p);
+  return of_blocks(fewest, best);
+}
+
+template <std::uint32_t Bytes>
+void window_blocks<Bytes>::check(const geometry& g) {
+  const std::string what = std::string("bits of a ") + name_of_blocks<Bytes> + " filter";
+  constexpr std::uint64_t state_bits = 8 * window_state_bytes;
+  if (g.bits <= state_bits || (g.bits - state_bits) % block_bits != 0) {
+    throw error(errc::invalid_argument,
+                {what, "geometry", "4096 and a multiple of " + std::to_string(block_bits), std::to_string(g.bits), ""});
+  }
+  rates::check_blocks(name_of_blocks<Bytes>, g.bits - state_bits, block_bits, max_blocks);
+  if (g.probes == 0 || g.probes > max_probes) {
+    throw error(errc::invalid_argument, {std::string("probes of a ") + name_of_blocks<Bytes> + " filter", "geometry",
+                                         "1 to 255", std::to_string(g.probes), ""});
+  }
+}
+
+template <std::uint32_t Bytes>
+double window_blocks<Bytes>::rate_of(const geometry& g, std::span<const std::uint64_t> keys) {
+  // Asked again and again for one k while a filter fills.
+  thread_local std::optional<rates::block_rates> last;
+  if (!last || last->probes() != g.probes) last.emplace(cells_of_block, g.probes);
+  return static_cast<double>(rate_of_lanes(*last, blocks_of(g), keys));
+}
+
+template <std::uint32_t Bytes>
+double window_blocks<Bytes>::false_positive_rate(const geometry& g, std::uint64_t keys) {
+  return rate_of(g, evenly(keys));
+}
+
+template class window_blocks<512>;
+template class window_blocks<64>;
+
+}  // namespace bloomery
