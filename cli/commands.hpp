@@ -276,6 +276,13 @@ void check_not_the_key(const std::string& path, const std::string& option, const
 /// Refuses to write a filter over a file that is none: a key, a list. @throws error already_exists
 void check_replaceable(const std::string& path, const std::string& option);
 
+/// Refuses a sealed filter: "a sealed filter cannot be halved". @throws error incompatible
+void refuse_sealed(const params& p, const std::string& path, const std::string& what);
+
+/// What info and explain say of a sealed filter.
+exit_status info_of_sealed(const info_options& options, const mapped_storage& bits);
+exit_status explain_sealed(const explain_options& options, const any_filter& filter);
+
 /// Refuses standard output that is an input or the filter's own file: it would be read back, or destroyed.
 /// @throws error invalid_argument
 void check_output(const input_options& inputs, const std::string& filter);

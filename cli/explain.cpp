@@ -139,6 +139,7 @@ std::string set_text(const params& p, std::uint32_t value) {
 exit_status explain(const explain_options& options) {
   const any_filter filter = open_filter(options.filter, options.secret);
   const params& p = filter.parameters();
+  if (family_of(p) == family::sealed) return explain_sealed(options, filter);
   say_if_dirty(options.filter, *filter.opened_from());
   if (filter.window()) return explain_in_window(options, filter);
   const bool owners_known = !options.owners.files.empty();

@@ -44,6 +44,7 @@ exit_status fold_filter(const fold_options& options) {
   check_known(p, options.filter);
   refuse_counting(options.filter, p, "counters are not folded", "build it anew of its size");
   refuse_window(p, options.filter, "fold");
+  refuse_sealed(p, options.filter, "halved");
   const std::uint64_t bytes_before = file.bytes.size();
   const double rate = options.rate.value_or(p.target_rate);
   if (!options.times && rate == 0) {

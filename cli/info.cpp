@@ -63,6 +63,7 @@ exit_status info_of_filter(const info_options& options) {
   const mapped_storage bits = open_bits(options.filter);
   const file_info& file = bits.info();
   const params& p = file.parameters;
+  if (family_of(p) == family::sealed) return info_of_sealed(options, bits);
   const inspection pages = options.check_pages ? inspect(options.filter, check::payload) : inspection{};
 
   const std::optional<measured_rate> measured = measured_by(options, bits);

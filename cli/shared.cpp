@@ -249,6 +249,7 @@ double losses_between(const params& p, std::uint64_t from, std::uint64_t to) {
 
 std::uint64_t distinct_keys(const params& p, std::uint64_t counted) {
   if (family_of(p) == family::counting) return counted;                 // of copies: at most so many
+  if (family_of(p) == family::sealed) return counted;  // none was taken for seen
   if (p.geometry.probes > classic::most_chosen_probes) return counted;  // such rates take a second each
   return bloomery::distinct_keys(counted, [&](std::uint64_t keys) { return false_positive_rate(p, keys); });
 }

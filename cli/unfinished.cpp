@@ -6,6 +6,5 @@
 namespace bloomery::cli {
 
 exit_status rebuild(const rebuild_options&) { throw error(errc::invalid_argument, {"unfinished", "", "", "", ""}); }
-exit_status seal(const seal_options&) { throw error(errc::invalid_argument, {"unfinished", "", "", "", ""}); }
 
 }  // namespace bloomery::cli

@@ -4,10 +4,12 @@
 #include <bloomery/bulk_insert.hpp>
 #include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/fuse.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/scheme.hpp>
 #include <bloomery/sizing.hpp>
 
+#include "fuse_row.hpp"
 #include "tables.hpp"
 #include "windows.hpp"
 
@@ -88,6 +90,7 @@ struct any_filter::body {
   }
 
   void want_writable() const {
+    refuse_keys_if_sealed(parameters, "");
     if (mapped == nullptr || mapped->writable()) return;
     throw error(errc::not_permitted,
                 {"the filter was opened for reading only", "", "", "", "open it with access::read_write"});
@@ -329,6 +332,11 @@ struct any_filter::body {
   // Rates of very many probes take a second each: what needs many of them does without.
   bool has_slow_rates() const { return parameters.geometry.probes > classic::most_chosen_probes; }
 
+  // After opening: bytes of which not all are a filter have not been looked at before.
+  void check_bytes(const std::string& path) const {
+    if (layout != nullptr && layout->check_bytes != nullptr) layout->check_bytes(parameters, {data, bytes}, path);
+  }
+
   // After a merge, or after a writer that was killed, the bits know more than the count. With all bits set there are at
   // least as many keys as leave one clear, and one.
   void estimate_count() {
@@ -415,6 +423,7 @@ any_filter::~any_filter() = default;
 
 any_filter::any_filter(params p) {
   p = complete(std::move(p));
+  refuse_empty_if_sealed(p);
   heap_storage bytes(bytes_for(p.geometry.bits));
   body_ = std::make_unique<body>(std::move(p), std::move(bytes));
 }
@@ -423,10 +432,14 @@ any_filter any_filter::open(const std::string& path, access mode, check what, co
                             const std::optional<secret_key>& secret) {
   params p;
   mapped_storage bytes =
-      mapped_storage::open(path, mode, what, waiting, [&](const params& found) { p = unlocked(found, secret, path); });
+      mapped_storage::open(path, mode, what, waiting, [&](const params& found) {
+        p = unlocked(found, secret, path);
+        if (mode == access::read_write) refuse_keys_if_sealed(p, path);
+      });
   const file_info info = bytes.info();
   auto b = std::make_unique<body>(std::move(p), std::move(bytes));
   b->check_window(info, mode == access::read_write, path);
+  b->check_bytes(path);
   if (!info.clean && mode == access::read_write) b->estimate_count();
   b->opened_from = info;
   return any_filter(std::move(b));
@@ -434,6 +447,7 @@ any_filter any_filter::open(const std::string& path, access mode, check what, co
 
 any_filter any_filter::create(const std::string& path, params p, const std::string& metadata, creation how) {
   p = complete(std::move(p));
+  refuse_empty_if_sealed(p);
   mapped_storage bytes = mapped_storage::create(path, p, metadata, how);
   return any_filter(std::make_unique<body>(std::move(p), std::move(bytes)));
 }
@@ -442,6 +456,7 @@ any_filter any_filter::load(const std::string& path, const std::optional<secret_
   loaded_file file = load_file(path);
   auto b = std::make_unique<body>(unlocked(file.info.parameters, secret, path), std::move(file.bytes));
   b->check_window(file.info, false, path);
+  b->check_bytes(path);
   if (!file.info.clean) b->estimate_count();
   b->opened_from = std::move(file.info);
   return any_filter(std::move(b));
@@ -603,6 +618,7 @@ std::vector<std::uint64_t> any_filter::cells(std::uint64_t key) const {
 
 std::vector<std::uint64_t> any_filter::cells(key_hash hash) const {
   assert(uses_hashes());
+  if (family_of(parameters()) == family::sealed) return sealed_cells(parameters(), bytes(), hash.lo);
   std::vector<std::uint64_t> result(parameters().geometry.probes);
   body_->layout->cells(parameters().geometry, hash, result.data());
   return result;

@@ -9,6 +9,7 @@
 #include <bloomery/layouts/split_block.hpp>
 
 #include "census.hpp"
+#include "fuse_row.hpp"
 #include "windows.hpp"
 
 #include <algorithm>
@@ -54,6 +55,18 @@ constexpr single_key_calls single_calls() {
   return calls;
 }
 
+template <class F, class Hash, class Key>
+bool is_sealed_in(const std::uint8_t* bytes, const geometry&, const hash_seed& seed, Key key) {
+  return fuse::has<F>(bytes, with_seed<Hash>(seed)(key).lo);
+}
+
+template <class F, class Hash>
+constexpr single_key_calls sealed_calls() {
+  single_key_calls calls{nullptr, nullptr, nullptr, is_sealed_in<F, Hash, std::uint64_t>};
+  if constexpr (hash_of<Hash, std::string_view>) calls.has_bytes = is_sealed_in<F, Hash, std::string_view>;
+  return calls;
+}
+
 template <class Hash, class Key>
 void hash_with(const hash_seed& seed, std::span<const Key> keys, key_hash* out) {
   bloomery::hash_each(with_seed<Hash>(seed), keys, out);
@@ -82,6 +95,9 @@ struct hash_list {
 
   template <layout L>
   static constexpr single_key_calls single[] = {single_calls<L, Hashes>()...};
+
+  template <class F>
+  static constexpr single_key_calls sealed[] = {sealed_calls<F, Hashes>()...};
 };
 
 // The table of hashes.
@@ -134,7 +150,12 @@ constexpr layout_row layouts[] = {row_of_layout<split_block>(), row_of_layout<li
                                   row_of_layout<page>(), row_of_layout<classic>()};
 
 // The layouts of filters that can do more than insert and look up, or less; no choice among plain layouts takes them.
-constexpr std::array other_layouts = {counting_row(), row_of_window<window>(), row_of_window<window_line>()};
+constexpr std::array other_layouts = {counting_row(),
+                                      row_of_window<window>(),
+                                      row_of_window<window_line>(),
+                                      row_of_fuse<std::uint8_t>(hashes::sealed<std::uint8_t>),
+                                      row_of_fuse<std::uint16_t>(hashes::sealed<std::uint16_t>),
+                                      row_of_fuse<std::uint32_t>(hashes::sealed<std::uint32_t>)};
 
 template <class Row>
 const Row* find(std::span<const Row> rows, std::string_view name) noexcept {

@@ -65,6 +65,8 @@ struct layout_row {
   /// Only of a layout that counts copies of keys: else null.
   const removal_calls* removals = nullptr;
   const window_calls* window = nullptr;  ///< of layouts with a window (windows.hpp); those go by it, not by single
+  /// Sealed: throws unless a file's bytes are what these params say. Null: all bytes are a filter.
+  void (*check_bytes)(const params& p, std::span<const std::uint8_t> bytes, const std::string& where) = nullptr;
 };
 
 struct hash_row {

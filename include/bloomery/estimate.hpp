@@ -28,6 +28,7 @@ struct estimate {
 ///
 /// where the variance of Z is the exact sum over all pairs of bits of their covariance; for classic that is linear
 /// counting's m (e^r - 1 - r) / k^2, r = kn/m [Swamidass & Baldi 2007; Whang et al. 1990]. Infinite if all bits are set.
+/// Of a sealed filter, whose cells tell nothing of that, exactly its capacity.
 ///
 /// @throws error invalid_argument: a layout or scheme that no table knows
 ///

@@ -82,7 +82,7 @@ const char* name_of(preference prefer) noexcept;
 params complete(params wanted, preference prefer = preference::speed);
 
 /// Why filters of a and b cannot be merged or compared bit for bit: "hash: xxh3 and murmur3"; empty if they can.
-/// Secrets are compared, and named, by their check values.
+/// Secrets are compared, and named, by their check values. Sealed filters never can.
 ///
 /// Example:
 ///     const params a = complete({.capacity = 1000, .target_rate = 0.01});

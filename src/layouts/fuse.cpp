@@ -1,0 +1,181 @@
+// Fuse filters as they are read: lookups by the batch, the check of hostile bytes, the exact rate. fuse_build.cpp makes them.
+#include <bloomery/fuse.hpp>
+
+#include <bloomery/bulk_insert.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/layout.hpp>
+
+#include "rates.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+namespace bloomery {
+namespace fuse {
+namespace {
+
+constexpr std::size_t batch = 256;  // hashes taken from the keys at once
+constexpr std::size_t group = 32;   // keys whose cells are on their way while as many others are tested
+
+// Keys of a group with their cells asked for.
+template <fuse_fingerprint F>
+struct asked {
+  std::array<std::uint64_t, group> first, second, third;  // bytes of the payload
+  std::array<std::uint64_t, group> wanted;                // beyond all fingerprints where there are no keys
+
+  void ask(const std::uint8_t* payload, std::uint64_t partitions, const std::uint64_t* los, std::size_t count,
+           bool fetch) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+      const fuse_partition p = partition_in(payload, multiply_high(los[i], partitions));
+      const offsets at(mix64(los[i] ^ p.seed), p.starts, p.segment, 8 * sizeof(F));
+      const bool none = p.starts == 0;
+      const std::uint64_t begin = none ? 0 : p.first;
+      first[i] = (begin + (none ? 0 : at.first)) * sizeof(F);
+      second[i] = (begin + (none ? 0 : at.second)) * sizeof(F);
+      third[i] = (begin + (none ? 0 : at.third)) * sizeof(F);
+      wanted[i] = none ? ~std::uint64_t{0} : at.fingerprint;
+      if (!fetch) continue;
+      __builtin_prefetch(payload + first[i], 0, 2);
+      __builtin_prefetch(payload + second[i], 0, 2);
+      __builtin_prefetch(payload + third[i], 0, 2);
+    }
+  }
+
+  std::uint64_t answers(const std::uint8_t* payload, std::size_t count) const noexcept {
+    const auto cell = [&](std::uint64_t at) {
+      F value;
+      std::memcpy(&value, payload + at, sizeof value);
+      return std::uint64_t{value};
+    };
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool has = (cell(first[i]) ^ cell(second[i]) ^ cell(third[i])) == wanted[i];
+      bits |= std::uint64_t{has} << i;
+    }
+    return bits;
+  }
+};
+
+[[noreturn]] void damaged(const std::string& where, const char* what, const std::string& expected,
+                          std::uint64_t found) {
+  throw error(errc::damaged, {std::string("the sealed filter contradicts itself: ") + what, where, expected,
+                              std::to_string(found), "restore it or seal the keys again"});
+}
+
+}  // namespace
+
+template <fuse_fingerprint F>
+void has_batch(const std::uint8_t* payload, std::uint64_t bits, const key_source& keys,
+               std::uint64_t* bitmap) noexcept {
+  alignas(64) std::array<std::uint64_t, batch> los;
+  const std::uint64_t partitions = partitions_in(payload);
+  const bool fetch = bits > near_bits;
+  std::array<asked<F>, 2> groups;
+  for (std::size_t begin = 0; begin < keys.size(); begin += batch) {
+    const std::size_t count = std::min(batch, keys.size() - begin);
+    halves_of(keys.part(begin, count), los.data());
+    for (std::size_t word = begin / 64; word < (begin + count + 63) / 64; ++word) bitmap[word] = 0;
+    const auto size = [&](std::size_t first) { return std::min(group, count - first); };
+    groups[0].ask(payload, partitions, los.data(), size(0), fetch);
+    for (std::size_t first = 0; first < count; first += group) {
+      const std::size_t next = first + group;
+      if (next < count) groups[next / group % 2].ask(payload, partitions, los.data() + next, size(next), fetch);
+      const std::uint64_t answers = groups[first / group % 2].answers(payload, size(first));
+      bitmap[(begin + first) / 64] |= answers << first % 64;
+    }
+  }
+}
+
+template void has_batch<std::uint8_t>(const std::uint8_t*, std::uint64_t, const key_source&, std::uint64_t*) noexcept;
+template void has_batch<std::uint16_t>(const std::uint8_t*, std::uint64_t, const key_source&, std::uint64_t*) noexcept;
+template void has_batch<std::uint32_t>(const std::uint8_t*, std::uint64_t, const key_source&, std::uint64_t*) noexcept;
+
+}  // namespace fuse
+
+std::string_view fuse_layout_name(std::uint64_t width) {
+  if (width == 8) return "fuse8";
+  if (width == 16) return "fuse16";
+  if (width == 32) return "fuse32";
+  throw error(errc::invalid_argument, {"bits of a fingerprint", "width", "8, 16 or 32", std::to_string(width), ""});
+}
+
+double fuse_rate(unsigned width, std::uint64_t keys) {
+  if (keys == 0) return 0;
+  return static_cast<double>(
+      rates::either(std::exp2(-static_cast<long double>(width)), rates::collision(0x1p64L, keys)));
+}
+
+void check_fuse(unsigned width, std::span<const std::uint8_t> payload, const std::string& where) {
+  using fuse::damaged;
+  constexpr std::uint32_t most_segment = std::uint32_t{1} << 18;  // what 18 bits of a hash can choose from
+  if (payload.size() < fuse::header_bytes + fuse::partition_bytes || payload.size() % 64 != 0) {
+    damaged(where, "its size", "a multiple of 64 bytes, 128 or more", payload.size());
+  }
+  std::uint32_t written_width = 0;
+  std::memcpy(&written_width, payload.data() + 12, sizeof written_width);
+  if (written_width != width) damaged(where, "bits of a fingerprint", std::to_string(width), written_width);
+  for (std::uint64_t at = 16; at < fuse::header_bytes; ++at) {
+    if (payload[at] != 0) damaged(where, "reserved bytes", "zeros", payload[at]);
+  }
+  const std::uint64_t partitions = fuse::partitions_in(payload.data());
+  const std::uint64_t most = (payload.size() - fuse::header_bytes) / fuse::partition_bytes;
+  if (partitions == 0 || partitions > most || fuse::cells_at(partitions) > payload.size()) {
+    damaged(where, "partitions", "1 to " + std::to_string(most), partitions);
+  }
+  const std::uint64_t cell_bytes = width / 8;
+  const std::uint64_t all_cells = payload.size() / cell_bytes;
+  std::uint64_t next = fuse::cells_at(partitions) / cell_bytes;
+  std::uint64_t keys = 0;
+  for (std::uint64_t number = 0; number < partitions; ++number) {
+    const fuse_partition p = fuse::partition_in(payload.data(), number);
+    const std::string here = "of partition " + std::to_string(number);
+    if (p.first != next) damaged(where, ("first cell " + here).c_str(), std::to_string(next), p.first);
+    if (p.keys == 0) {
+      if (p.starts != 0) damaged(where, ("cells " + here).c_str(), "none without keys", p.starts);
+      if (p.segment != 0) damaged(where, ("segment " + here).c_str(), "0 without keys", p.segment);
+      continue;
+    }
+    if (!std::has_single_bit(p.segment) || p.segment < 4 || p.segment > most_segment) {
+      damaged(where, ("segment " + here).c_str(), "a power of two from 4 to 2^18", p.segment);
+    }
+    if (p.starts == 0 || p.starts % p.segment != 0 ||
+        p.starts > std::numeric_limits<std::uint32_t>::max() - 2 * p.segment) {
+      damaged(where, ("cells " + here).c_str(), "a multiple of its segment", p.starts);
+    }
+    if (p.cells() > all_cells - next) {
+      damaged(where, ("cells " + here).c_str(), "at most " + std::to_string(all_cells - next), p.cells());
+    }
+    if (p.keys > p.cells()) damaged(where, ("keys " + here).c_str(), "at most one a cell", p.keys);
+    next += p.cells();
+    keys += p.keys;
+  }
+  if ((next * cell_bytes + 63) / 64 * 64 != payload.size()) {
+    damaged(where, "its size", std::to_string((next * cell_bytes + 63) / 64 * 64) + " bytes", payload.size());
+  }
+  if (fuse_keys(payload) != keys) damaged(where, "keys", std::to_string(keys), fuse_keys(payload));
+}
+
+std::uint64_t fuse_keys(std::span<const std::uint8_t> payload) noexcept {
+  std::uint64_t keys = 0;
+  std::memcpy(&keys, payload.data(), sizeof keys);
+  return keys;
+}
+
+fuse_place fuse_place_of(unsigned width, std::span<const std::uint8_t> payload, std::uint64_t lo) noexcept {
+  const fuse_partition p = fuse::partition_in(payload.data(), multiply_high(lo, fuse::partitions_in(payload.data())));
+  if (p.keys == 0) return {};
+  const fuse::offsets at(mix64(lo ^ p.seed), p.starts, p.segment, width);
+  return {{p.first + at.first, p.first + at.second, p.first + at.third}, at.fingerprint, true};
+}
+
+std::uint32_t fuse_cell(unsigned width, std::span<const std::uint8_t> payload, std::uint64_t cell) noexcept {
+  std::uint32_t value = 0;
+  std::memcpy(&value, payload.data() + cell * (width / 8), width / 8);
+  return value;
+}
+
+}  // namespace bloomery

@@ -1,0 +1,223 @@
+"""bloomery seal: smaller filters of all their keys, read here by docs/format.md alone; what they refuse; killed at any moment."""
+
+import os
+import struct
+import subprocess
+import unittest
+from signal import SIGKILL, SIGTERM
+
+from support import FULL, LONG, PAYLOAD_AT, CommandTest, MidwayTest, keys, mix, mix64, text, xxh3
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "sealed")
+
+
+class Sealed:
+    """The bytes of a sealed filter, read independently of bloomery."""
+
+    def __init__(self, file: bytes) -> None:
+        self.layout = file[16:48].rstrip(b"\0").decode()
+        self.width = struct.unpack_from("<I", file, 116)[0]
+        bits, self.probes = struct.unpack_from("<QI", file, 128)
+        self.capacity, self.rate = struct.unpack_from("<Qd", file, 144)
+        self.inserted = [struct.unpack_from("<Q", file, slot + 8)[0] for slot in (512, 1024)]
+        self.payload = file[PAYLOAD_AT : PAYLOAD_AT + bits // 8]
+        self.keys, self.partitions, width = struct.unpack_from("<QII", self.payload, 0)
+        assert width == self.width and not any(self.payload[16:64]) and bits % 512 == 0
+        self.table = [struct.unpack_from("<QQQII", self.payload, 64 + 32 * i) for i in range(self.partitions)]
+        cell = -(-(64 + 32 * self.partitions) // 64) * 64 // (width // 8)
+        for _, first, count, starts, segment in self.table:
+            assert first == cell
+            cell += starts + 2 * segment if count else 0
+        assert sum(entry[2] for entry in self.table) == self.keys == self.capacity
+        assert -(-cell * (width // 8) // 64) * 64 == len(self.payload)
+
+    def has(self, lo: int) -> bool:
+        seed, first, count, starts, segment = self.table[lo * self.partitions >> 64]
+        if count == 0:
+            return False
+        h = mix64(lo ^ seed)
+        a = h * starts >> 64
+        b = a + segment ^ h >> 18 & segment - 1
+        c = a + 2 * segment ^ h & segment - 1
+        size = self.width // 8
+        cells = [int.from_bytes(self.payload[size * (first + i) :][:size], "little") for i in (a, b, c)]
+        return cells[0] ^ cells[1] ^ cells[2] == ((h ^ h >> 29) * 0x9E3779B97F4A7C15 & FULL) >> 64 - self.width
+
+
+class Seal(CommandTest):
+    def test_the_golden_files_have_their_keys_by_the_documented_rule(self) -> None:
+        texts = [b"key %d" % i for i in range(3000)]
+        cases = {
+            "fuse8-bytes-xxh3": (8, [xxh3(key)[0] for key in texts]),
+            "fuse16-u64-mix": (16, [mix(i * i)[0] for i in range(1000)]),
+            "fuse32-bytes-xxh3": (32, [xxh3(key)[0] for key in texts[:20]]),
+        }
+        for name, (width, los) in cases.items():
+            with open(os.path.join(GOLDEN, name + ".bloom"), "rb") as file:
+                sealed = Sealed(file.read())
+
+            self.assertEqual((sealed.layout, sealed.width, sealed.probes), (name.split("-")[0], width, 3))
+            self.assertEqual((sealed.keys, sealed.inserted), (len(los), [len(los)] * 2))
+            self.assertAlmostEqual(sealed.rate, 2.0**-width, delta=1e-9 * 2.0**-width)
+            self.assertTrue(all(sealed.has(lo) for lo in los), name)
+            self.assert_chance(sum(sealed.has(xxh3(b"absent %d" % i)[0]) for i in range(30_000)), 30_000, 2.0**-width)
+
+    def test_keys_from_files_and_from_a_pipe_give_the_same_bytes(self) -> None:
+        lines = keys(20_000)
+        self.write("a", lines[:15_000])
+        self.write("b", lines[10_000:][::-1])  # 5000 come twice
+
+        self.bloomery("seal", "-q", "a", "b", "-o", "by-files")
+        self.bloomery("seal", "-q", "-o", "by-pipe", stdin=text(lines))
+        result = self.bloomery("seal", "--json", "-j", 1, "b", "a", "-o", "again").json
+
+        self.assertEqual(self.read("by-files"), self.read("by-pipe"))
+        self.assertEqual(self.read("by-files"), self.read("again"))
+        self.assertEqual((result["lines"], result["keys"], result["layout"]), (25_000, 20_000, "fuse8"))
+        self.assertAlmostEqual(result["bits_a_key"], 8 * result["bytes"] / 20_000)
+        self.assert_has_all("by-files", lines)
+        sealed = Sealed(self.read("by-files"))
+        self.assertTrue(all(sealed.has(xxh3(line)[0]) for line in lines))
+        self.assert_chance(self.count("by-files", keys(100_000, "absent")), 100_000, 1 / 256)
+
+    def test_widths_integers_fields_and_notes(self) -> None:
+        self.write("numbers", [b"x\t%d" % i for i in range(5000)])
+        for width in 8, 16, 32:
+            self.bloomery("seal", "-q", "--u64", "-f", 2, "--width", width, "--note", "of numbers", "numbers", "-o", "f")
+
+            sealed = Sealed(self.read("f"))
+            info = self.info("f")
+
+            self.assertTrue(all(sealed.has(mix(i)[0]) for i in range(5000)))
+            self.assertEqual((info["layout"], info["width"], info["keys"]), (f"fuse{width}", width, "u64"))
+            self.assertEqual((info["inserted"], info["note"], info["keys_left"]), (5000, "of numbers", 0))
+            self.assertAlmostEqual(info["rate_now"], 2.0**-width, delta=1e-9)
+            self.assertNotIn("forecast", info)
+            self.assert_has_all("f", [b"%d" % i for i in range(5000)])
+
+    def test_sealing_nothing_and_one_key(self) -> None:
+        self.bloomery("seal", "-q", "-o", "none", stdin=b"")
+        self.bloomery("seal", "-q", "-o", "one", stdin=b"a\na\na\n")
+
+        self.assertEqual(self.count("none", keys(1000)), 0)
+        self.assertEqual(self.info("none")["rate_now"], 0)
+        self.assertEqual(self.info("one")["inserted"], 1)
+        self.assert_has_all("one", [b"a"])
+        for name in "none", "one":
+            self.bloomery("info", "--check", name)
+            self.bloomery("verify", name)
+
+    def test_verify_and_explain(self) -> None:
+        lines = keys(10_000)
+        self.write("lines", lines)
+        self.bloomery("seal", "-q", "lines", "-o", "f")
+
+        verified = self.bloomery("verify", "--json", "f", "--present", "lines").json
+        there = self.bloomery("explain", "--json", "f", lines[0].decode(), "--keys", "lines").json["keys"][0]
+        absent = [key.decode() for key in keys(3000, "absent")]
+        others = self.bloomery("explain", "--json", "f", *absent, "--keys", "lines", status=None).json["keys"]
+        said = self.bloomery("explain", "f", lines[0].decode(), *absent[:20], status=None).out.decode()
+
+        self.assertEqual((verified["complaints"], verified["present"]["missing"]), ([], 0))
+        self.assertEqual(verified["predicted"], verified["certified"])
+        self.assertTrue(there["maybe_present"] and there["put_in"])
+        self.assertEqual(there["exclusive_or"], there["fingerprint"])
+        for one in [there, *others]:
+            exclusive_or = 0
+            for cell in one["cells"]:
+                exclusive_or ^= int(cell["value"], 16)
+            self.assertEqual(exclusive_or, int(one["exclusive_or"], 16))
+            self.assertEqual(one["maybe_present"], one["exclusive_or"] == one["fingerprint"])
+        self.assertFalse(any(one["put_in"] for one in others))
+        self.assert_chance(sum(one["maybe_present"] for one in others), len(others), 1 / 256)
+        self.assertIn("this proves that it was never put in", said)
+
+    def test_verify_notices_changed_cells(self) -> None:
+        lines = keys(10_000)
+        self.write("lines", lines)
+        self.bloomery("seal", "-q", "lines", "-o", "f")
+        payload = bytearray(self.bits_of("f"))
+        payload[4000] ^= 1
+        self.patch("f", payload=bytes(payload))
+
+        result = self.bloomery("verify", "--json", "f", "--present", "lines", status=1).json
+
+        self.assertGreater(result["present"]["missing"], 0)
+
+    def test_what_contradicts_itself_is_refused(self) -> None:
+        self.bloomery("seal", "-q", "-o", "sound", stdin=text(keys(1000)))
+        payload = self.bits_of("sound")
+        for at in 0, 8, 12, 16, 72, 80, 88, 92:
+            damaged = bytearray(payload)
+            damaged[at] ^= 3
+            self.write("f", self.read("sound"))
+            self.patch("f", payload=bytes(damaged))
+            for command in ["check", "f"], ["info", "f"], ["verify", "f"], ["explain", "f", "x"]:
+                self.refused(*command, says="contradicts itself")
+
+    def test_what_a_sealed_filter_cannot_do_is_refused(self) -> None:
+        self.write("lines", keys(1000))
+        self.bloomery("seal", "-q", "lines", "-o", "f")
+        self.bloomery("build", "-q", "lines", "-o", "plain")
+        before = self.read("f")
+
+        self.refused("add", "f", "lines", says="takes no more keys.*--grow")
+        self.refused("dedup", "--state", "f", "lines", says="takes no more keys")
+        self.refused("union", "-o", "g", "f", "f", says="do not add up")
+        self.refused("intersect", "-o", "g", "f", "f", says="do not add up")
+        self.refused("overlap", "f", "f", says="do not add up")
+        self.refused("fold", "f", "-o", "g", says="cannot be halved")
+        self.refused("seal", "f", "-o", "g", says="sealed already")
+        self.refused("seal", "plain", "-o", "g", says="cannot list its keys.*--grow")
+        self.refused("seal", "lines", "plain", "-o", "g", says="alone")
+        self.refused("seal", "lines", "-o", "lines", says="replace the input")
+        self.refused("seal", "-o", "lines", says="no filter", stdin=b"a\n")
+        self.refused("seal", "--width", 12, "lines", "-o", "g", says="8, 16 or 32")
+        self.refused("seal", "nowhere", "-o", "g", says="nowhere")
+        self.refused("seal", "--u64", "-o", "g", says="integer", stdin=b"no number\n")
+        self.refused("build", "--layout", "fuse8", "-n", 10, "-o", "g", "lines", says="")
+
+        self.assertFalse(os.path.exists(self.path("g")))
+        self.assertEqual(self.read("f"), before)
+
+    def test_a_keyed_filter_needs_its_secret(self) -> None:
+        self.bloomery("keygen", "-o", "secret")
+        self.bloomery("seal", "-q", "--secret", "secret", "-o", "f", stdin=text(keys(1000)))
+
+        self.refused("check", "f", says="secret")
+        self.assert_has_all("f", keys(1000), "--secret", "secret")
+        self.assertEqual(self.info("f")["measured_rate"], None)
+        self.bloomery("info", "--secret", "secret", "f")
+
+
+class KilledSeal(MidwayTest):
+    def test_a_killed_seal_leaves_the_old_file_or_the_new_one_or_none(self) -> None:
+        rounds = 100 if LONG else 20
+        self.bloomery("seal", "-q", "--width", 32, "lines", "-o", "new")
+        self.bloomery("seal", "-q", "-o", "old", stdin=b"old\n")
+        old, new = self.read("old"), self.read("new")
+        survived = 0
+
+        for number in range(rounds):
+            before = old if number % 2 else None
+
+            def start() -> subprocess.Popen:
+                self.remove("f")
+                if before:
+                    self.write("f", before)
+                return self.start_slow("seal", "--width", 32, "-o", "f")
+
+            end = SIGTERM if number % 5 == 4 else SIGKILL
+            self.end_midway((number + self.chance.random()) / rounds, end, start)
+
+            left = self.read("f") if os.path.exists(self.path("f")) else None
+            self.assertTrue(left in (before, new), f"round {number}: neither the old file nor the new one")
+            survived += left == before
+        self.bloomery("seal", "-q", "--width", 32, "lines", "-o", "f")
+
+        self.assertGreater(survived, rounds / 4, "it was hardly ever killed at work")
+        self.assertEqual(self.read("f"), new)
+
+
+if __name__ == "__main__":
+    unittest.main()
