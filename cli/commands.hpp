@@ -34,6 +34,8 @@ struct common_options {
 
 /// What a windowed filter remembers, and the time it is now. None of both lengths: the filter is not windowed.
 struct window_options {
+  bool asked() const { return milliseconds || keys; }
+
   std::optional<std::uint64_t> milliseconds;  ///< --window
   std::optional<std::uint64_t> keys;          ///< --window-keys
   std::optional<std::uint64_t> now;           ///< --now, milliseconds since 1970; the system's clock if absent

@@ -45,7 +45,7 @@ std::uint64_t lines_to_expect(const dedup_options& options) {
   if (!can_reread(options.inputs)) {
     throw error(errc::invalid_argument,
                 {"a pipe cannot be counted beforehand", "-n", "the number of distinct lines to expect", "none",
-                 "say -n 100M, or more to be safe, or name a file"});
+                 "say -n 100M, or more to be safe, or name a file, or leave out --state for a filter that grows"});
   }
   // By time all lines may come within one generation, which has a seventh of what the window has.
   const std::uint64_t lines = std::max<std::uint64_t>(count_lines(options.inputs), 1);
@@ -294,16 +294,15 @@ void say_after(const dedup_options& options, const dedup_result& r) {
   const double losses = std::min(r.expected_losses, static_cast<double>(dropped));
   if (options.common.json) {
     const nlohmann::ordered_json expected = known ? nlohmann::ordered_json(losses) : nlohmann::ordered_json(nullptr);
-    std::fputs(json_line({{"lines_in", r.lines_in},
-                          {"lines_out", r.lines_out},
-                          {"dropped", dropped},
-                          {"expected_wrongly_dropped", expected},
-                          {"rate", r.rate},
-                          {"rescued", r.rescued},
-                          {"exact", options.exact},
-                          {"complete", r.finished}})
-                   .c_str(),
-               stderr);
+    nlohmann::ordered_json report = {{"lines_in", r.lines_in}, {"lines_out", r.lines_out},
+                                     {"dropped", dropped},     {"expected_wrongly_dropped", expected},
+                                     {"rate", r.rate},         {"rescued", r.rescued},
+                                     {"exact", options.exact}, {"complete", r.finished}};
+    if (r.layers > 0) {
+      report["bytes"] = r.bytes;
+      report["layers"] = r.layers;
+    }
+    std::fputs(json_line(report).c_str(), stderr);
     return;
   }
   if (options.common.quiet) return;
@@ -319,6 +318,7 @@ void say_after(const dedup_options& options, const dedup_result& r) {
     lost = fmt::format("how many wrongly is unknown: the filter is far too small, error now {}; give a larger -n",
                        rate_text(r.rate));
   }
+  if (r.layers > 0) lost += fmt::format("; {} in {}", bytes_text(r.bytes), counted(r.layers, "layer"));
   say(fmt::format("{}{} in, {} out, {} dropped; {}", r.finished ? "" : "interrupted: ", counted(r.lines_in, "line"),
                   count_text(r.lines_out), count_text(dropped), lost));
 }
@@ -416,6 +416,8 @@ exit_status dedup(const dedup_options& options) {
   if (options.exact) refuse_with_window(options.wanted, "--exact");
   if (options.max_loss) refuse_with_window(options.wanted, "--max-loss");
   check_promise(options.wanted);
+  if (options.wanted.growing && !options.state.empty())
+    throw error(errc::invalid_argument, {"unfinished", "", "", "", ""});
   { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
   check_not_an_input(options.suspects, "--suspects", options.inputs);
   check_not_an_input(options.state, "--state", options.inputs);
@@ -430,7 +432,8 @@ exit_status dedup(const dedup_options& options) {
   std::unique_ptr<output_file> suspects;
   if (!options.suspects.empty()) suspects = std::make_unique<output_file>(options.suspects);
   output* const to = suspects ? &suspects->lines() : nullptr;
-  const dedup_result result = options.exact           ? dedup_with_second_look(options, out, to)
+  const dedup_result result = dedup_grows(options)    ? dedup_growing(options, out, to)
+                              : options.exact         ? dedup_with_second_look(options, out, to)
                               : options.state.empty() ? dedup_in_memory(options, out, to)
                                                       : dedup_with_state(options, out, to);
   say_after(options, result);

@@ -22,6 +22,8 @@ struct dedup_result {
   double rate = 0;             ///< the filter's error rate at the end
   double expected_losses = 0;  ///< distinct lines dropped wrongly, by the exact formula; 0 if exact
   bool finished = true;        ///< false: a signal ended it early
+  std::uint64_t bytes = 0;     ///< growing only: memory of the filter
+  std::uint64_t layers = 0;    ///< growing only
 };
 
 /// Joins neighbouring lines of a chunk, ends included, so that long runs are written as one piece.
@@ -55,6 +57,12 @@ class line_writer {
   char end_;
   std::string_view run_;
 };
+
+/// Whether the filter grows: --grow, or a pipe and no -n. With --state it is another matter.
+bool dedup_grows(const dedup_options& options);
+
+/// One pass in memory with a filter that grows. @throws error, interrupted
+dedup_result dedup_growing(const dedup_options& options, output& out, output* suspects);
 
 /// Disk that a candidate takes beside its key's own bytes.
 inline constexpr std::uint64_t exact_bytes_a_line = 16;

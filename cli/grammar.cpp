@@ -171,7 +171,9 @@ void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
       ->check(check_name);
   c.add_option("--suspects", o.suspects, "write the lines that the filter seemed to have seen to this file")
       ->check(check_name);
-  c.add_flag("--grow", o.wanted.growing, "with --state: a filter that grows, with a log of all keys' hashes beside it");
+  c.add_flag(
+      "--grow", o.wanted.growing,
+      "a filter that grows, instead of counting lines first; with --state a log of all keys' hashes is beside it");
   add_window(c, o.wanted.window);
   c.add_flag("--exact", o.exact, "lose nothing: look at every suspect again, with temporary files");
   add_kind(c, o.wanted);
@@ -179,7 +181,8 @@ void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
   add_inputs(c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   c.footer(
-      "Without -n a file's lines are counted; a pipe needs -n. The rate is 1e-4 unless -p or --max-loss is given.\n"
+      "Without -n a file's lines are counted, and for a pipe the filter grows. The rate is 1e-4 unless -p or\n"
+      "--max-loss is given.\n"
       "Example: bloomery dedup --state seen.bloom today.txt > new.txt");
   c.callback([&] { chosen = [&] { return dedup(o); }; });
 }

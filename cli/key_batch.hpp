@@ -5,6 +5,7 @@
 #include "progress.hpp"
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/growing_layers.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -41,7 +42,8 @@ std::uint64_t parse_integer_key(std::string_view key, const std::string& source)
 struct pass_options {
   unsigned threads = 1;
   bool show_progress = true;
-  std::string verb;  ///< for the bar
+  std::string verb;                         ///< for the bar
+  const growing_layers* growing = nullptr;  ///< what is filled, if not the filter that hashes
 };
 
 /// Reads all inputs and calls, for each batch, prepare(batch) side by side and finish(batch) in order; finish says

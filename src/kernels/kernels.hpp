@@ -87,6 +87,19 @@ struct census_kernel {
   std::uint64_t (*line_free)(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out);
 };
 
+/// A filter of lines among others that are asked for the same keys.
+struct line_layer {
+  std::uint8_t* bytes;
+  std::uint64_t lines;
+};
+
+/// Layers of a growing filter, the newest first.
+struct line_layers {
+  const line_layer* layers;
+  std::size_t count;
+  std::size_t far_count;  ///< the first so many are not in a core's own cache: their lines are fetched ahead
+};
+
 struct kernel_set {
   const char* name;
   const char* needs;    ///< the processor features, as in /proc/cpuinfo
@@ -103,6 +116,10 @@ struct kernel_set {
   std::size_t (*scatter)(const partitions& into, const std::uint64_t* los, std::size_t count);
 
   census_kernel census;
+
+  /// Whether any layer has the key. The lines of all far layers are asked for before the first is looked at; the key's
+  /// bits in its line are the same in each, so that they are worked out once.
+  bool (*layers_have)(const line_layers& at, std::uint64_t lo) noexcept;
 };
 
 extern const kernel_set scalar;

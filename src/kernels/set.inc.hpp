@@ -22,6 +22,18 @@ BLOOMERY_TARGET bool line_free_has(const std::uint8_t* block, std::uint64_t lo, 
 }
 }  // namespace BLOOMERY_NAMESPACE
 
+BLOOMERY_TARGET static bool layers_have(const line_layers& at, std::uint64_t lo) noexcept {
+  for (std::size_t i = 0; i < at.far_count; ++i) {
+    ask_for<fetch::first_level>(at.layers[i].bytes + ops::line::offset(lo, at.layers[i].lines));
+  }
+  const std::uint64_t choice = ops::line::choice(lo);
+  for (std::size_t i = 0; i < at.count; ++i) {
+    const line_layer& layer = at.layers[i];
+    if (ops::line::one_has(layer.bytes + ops::line::offset(lo, layer.lines), choice, 8)) return true;
+  }
+  return false;
+}
+
 const kernel_set BLOOMERY_SET = {
     name_of_set,
     needs_of_set,
@@ -34,4 +46,5 @@ const kernel_set BLOOMERY_SET = {
     halves,
     scatter,
     {census_ops::ones, census_ops::common_ones, census_ops::split_block, census_ops::line, census_ops::line_free},
+    layers_have,
 };

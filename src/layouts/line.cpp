@@ -6,16 +6,29 @@
 #include "rates.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <string>
 
 namespace bloomery {
 namespace {
 
 // (1 - (63/64)^i)^8: all eight words of a line that took i keys have the asked bit.
-long double line_hit(long double i) {
+long double computed_hit(long double i) {
   const long double lane_hit = -std::expm1(i * std::log1p(-1.0L / line::lane_bits));
   return std::pow(lane_hit, static_cast<long double>(line::lanes));
+}
+
+// The same. A rate asks for some hundred of them, which are always the same: computed once, a rate is twenty times as
+// quick.
+long double line_hit(long double i) {
+  static const std::array<long double, 512> known = [] {
+    std::array<long double, 512> hits;
+    for (std::size_t keys = 0; keys < hits.size(); ++keys) hits[keys] = computed_hit(static_cast<long double>(keys));
+    return hits;
+  }();
+  return i < static_cast<long double>(known.size()) ? known[static_cast<std::size_t>(i)] : computed_hit(i);
 }
 
 double rate(std::uint64_t lines, std::uint64_t keys) {

@@ -113,8 +113,8 @@ class Dedup(CommandTest):
             self.assertEqual(run.lines, keys(700))
             self.assertRegex(run.err, "^bloomery: 1,400 keys at 0.01 %")
 
-    def test_a_pipe_without_n_is_told_what_to_do(self) -> None:
-        self.refused("dedup", stdin=b"line\n", says="pipe cannot be counted.* -n 100M")
+    def test_a_pipe_without_n_is_told_what_to_do_where_the_filter_is_a_file(self) -> None:
+        self.refused("dedup", "--state", "s", stdin=b"line\n", says="pipe cannot be counted.* -n 100M")
 
     def test_a_missing_file_is_not_taken_for_a_pipe(self) -> None:
         self.refused("dedup", "missing", says="missing: cannot (open|read): No such file")
