@@ -63,6 +63,18 @@ struct plan_options {
   making_options wanted;
   bool table = false;
   bool json = false;
+  bool deletes = false;
+  bool sealed = false;
+  bool threat = false;
+  std::optional<std::uint64_t> most_keys;  ///< --max-keys
+  std::optional<std::uint64_t> memory;     ///< --memory, bits
+  std::optional<bool> log;                 ///< --log, --no-log
+
+  /// Asks for more than a size: then all structures are compared, not the layouts of one.
+  bool advised() const {
+    return deletes || sealed || threat || most_keys || memory || log || wanted.growing || wanted.window.milliseconds ||
+           wanted.window.keys;
+  }
 };
 
 struct build_options {
@@ -206,6 +218,7 @@ struct seal_options {
 };
 
 exit_status plan(const plan_options& options);
+exit_status plan_advice(const plan_options& options);
 exit_status build(const build_options& options);
 exit_status add(const add_options& options);
 exit_status check(const check_options& options);

@@ -103,13 +103,44 @@ unsigned default_threads() { return std::min(4u, std::max(1u, std::thread::hardw
 // ---- the grammar
 // -------------------------------------------------------------------------------------------------------
 
+// What a filter has to do, for plan.
+void add_needs(CLI::App& app, plan_options& o) {
+  app.add_flag("--deletes", o.deletes, "keys are taken out again");
+  auto* grow = app.add_flag("--grow", o.wanted.growing, "nobody knows how many keys come; -n is where it starts");
+  app.add_option_function<std::string>(
+         "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); },
+         "the most keys that may come; -n is the fewest")
+      ->excludes(grow);
+  auto* time = app.add_option_function<std::string>(
+      "--window", [&o](const std::string& text) { o.wanted.window.milliseconds = parse_duration(text, "--window"); },
+      "forget what came longer ago: 24h, 90min, 7d; -n is how many keys come in that time");
+  app.add_option_function<std::string>(
+         "--window-keys", [&o](const std::string& text) { o.wanted.window.keys = parse_count(text, "--window-keys"); },
+         "forget all but the last so many keys")
+      ->excludes(time);
+  app.add_flag("--sealed", o.sealed, "all keys are known beforehand, and none comes or goes later");
+  auto* log = app.add_flag_callback(
+      "--log", [&o] { o.log = true; }, "a log of 8 bytes a key may lie on disk");
+  app.add_flag_callback(
+         "--no-log", [&o] { o.log = false; }, "it may not, which is what is supposed")
+      ->excludes(log);
+  parsed(app, "--memory", o.memory, parse_bits, "the most memory it may take: 64MiB");
+  app.add_flag("--threat", o.threat, "others choose keys, and would gain by errors");
+}
+
 void add_plan(CLI::App& app, plan_options& o, deed& chosen) {
-  auto& c = *app.add_subcommand("plan", "what size, what error rate? give two of -n, -p, -m, get the rest");
+  auto& c = *app.add_subcommand("plan", "what size, what error rate? which filter, for what I need?");
   add_size(c, o.wanted, true);
   add_preference(c, o.wanted);
   c.add_flag("--table", o.table, "a table of usual sizes; with --prefer, of the layouts that are chosen");
+  add_needs(c, o);
   c.add_flag("--json", o.json, "the result as one JSON object");
-  c.footer("Example: bloomery plan -n 100M -p 1%");
+  c.footer(
+      "Two of -n, -p, -m give the third, for each layout. With any of the options from --deletes on all kinds of\n"
+      "filters are compared;\n"
+      "the rate is then 1 % if -p is not given, and without -n nobody knows how many keys come.\n"
+      "Example: bloomery plan -n 100M -p 1%\n"
+      "         bloomery plan --window 24h -n 10M -p 0.1%");
   c.callback([&] { chosen = [&] { return plan(o); }; });
 }
 

@@ -153,6 +153,7 @@ void print_choices(std::uint64_t keys, preference prefer, bool json, output& out
 }  // namespace
 
 exit_status plan(const plan_options& options) {
+  if (options.advised()) return plan_advice(options);
   output out(STDOUT_FILENO, "standard output");
   const making_options& w = options.wanted;
   check_promise(w);

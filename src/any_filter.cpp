@@ -430,12 +430,19 @@ any_filter::any_filter(params p) {
 
 any_filter any_filter::open(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting,
                             const std::optional<secret_key>& secret) {
+  return open_any(path, mode, what, waiting, secret, false);
+}
+
+any_filter any_filter::open_any(const std::string& path, access mode, check what,
+                                const mapped_storage::on_wait& waiting, const std::optional<secret_key>& secret,
+                                bool with_log) {
   params p;
-  mapped_storage bytes =
-      mapped_storage::open(path, mode, what, waiting, [&](const params& found) {
-        p = unlocked(found, secret, path);
-        if (mode == access::read_write) refuse_keys_if_sealed(p, path);
-      });
+  mapped_storage bytes = mapped_storage::open(path, mode, what, waiting, [&](const params& found) {
+    p = unlocked(found, secret, path);
+    if (mode != access::read_write) return;
+    refuse_keys_if_sealed(p, path);
+    if (!with_log) refuse_log(found, path);
+  });
   const file_info info = bytes.info();
   auto b = std::make_unique<body>(std::move(p), std::move(bytes));
   b->check_window(info, mode == access::read_write, path);
@@ -465,6 +472,8 @@ any_filter any_filter::load(const std::string& path, const std::optional<secret_
 void any_filter::save(const std::string& path, const std::string& metadata) const {
   save_file(path, parameters(), bytes(), *body_->counts, metadata);
 }
+
+mapped_storage* any_filter::mapped() noexcept { return body_->mapped; }
 
 void any_filter::close() {
   if (!body_) return;
@@ -647,6 +656,22 @@ void any_filter::insert_hashes(std::span<const key_hash> hashes, std::span<std::
 void any_filter::may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const {
   assert(uses_hashes() && bitmap.size() >= (hashes.size() + 63) / 64);
   body_->look_up_source(key_source::hashes(hashes), bitmap.data());
+}
+
+bool any_filter::uses_halves() const noexcept { return uses_hashes() && body_->layout->bulk != nullptr; }
+
+std::uint64_t any_filter::insert_halves(std::span<const std::uint64_t> los) {
+  assert(uses_halves());
+  body_->want_writable();
+  const std::uint64_t before = size();
+  const key_source keys = key_source::halves(los);
+  if (los.size() < body_->bytes / 4096) {
+    body_->insert_source(keys, nullptr);
+  } else {  // as many keys as pages: each of them will be changed
+    body_->changed_everywhere();
+    body_->inserted() += body_->layout->insert(body_->data, parameters().geometry, keys, nullptr);
+  }
+  return size() - before;
 }
 
 void any_filter::merge(const any_filter& other) {

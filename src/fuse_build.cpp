@@ -481,6 +481,15 @@ unsigned threads_for(unsigned wanted, std::uint64_t keys) {
 
 }  // namespace
 
+geometry fuse_geometry(unsigned width, std::uint64_t keys) {
+  const std::uint64_t partitions = partitions_for(keys);
+  const std::uint64_t larger = keys % partitions;
+  const std::uint64_t cells =
+      larger * sized(keys / partitions + 1, 0).cells() + (partitions - larger) * sized(keys / partitions, 0).cells();
+  const std::uint64_t bytes = fuse::cells_at(partitions) + cells * (width / 8);
+  return {8 * ((bytes + 63) / 64 * 64), fuse::probes};
+}
+
 fuse_bytes fuse_build(std::span<std::uint64_t> los, unsigned width, unsigned threads, const fuse_watch& watch) {
   fuse_layout_name(width);  // throws
   threads = threads_for(threads, los.size());

@@ -54,9 +54,7 @@ struct plan {
 
 plan plan_of(double p, std::uint64_t first, std::size_t layer) {
   plan made;
-  made.facts.capacity = capacity_of(first, layer);
-  made.facts.share = share_of_layer(p, layer);
-  made.facts.geometry = line::geometry_for(made.facts.capacity, made.facts.share);
+  made.facts = layer_of_growing(p, layer, first);
   const auto rate = [&](std::uint64_t keys) { return line::false_positive_rate(made.facts.geometry, keys); };
   made.rate = rate(made.facts.capacity);
   const auto lost = static_cast<std::uint64_t>(std::ceil(expected_losses(made.facts.capacity, rate)));
@@ -155,6 +153,14 @@ class search {
 double share_of_layer(double rate, std::size_t layer) noexcept {
   if (layer < equal_layers) return rate / parts;
   return std::ldexp(rate / parts, -static_cast<int>(std::min<std::size_t>(layer - equal_layers + 1, 2000)));
+}
+
+growing_layer layer_of_growing(double rate, std::size_t layer, std::uint64_t first) {
+  growing_layer made;
+  made.capacity = capacity_of(first, layer);
+  made.share = share_of_layer(rate, layer);
+  made.geometry = line::geometry_for(made.capacity, made.share);
+  return made;
 }
 
 struct growing_layers::body {

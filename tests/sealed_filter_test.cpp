@@ -412,6 +412,19 @@ TEST(SealedFilter, RefusesWhatItCannotDo) {
   EXPECT_EQ(read_file(folder / "f"), before);
 }
 
+TEST(SealedFilter, HasTheSizeThatIsPlannedForItsNumberOfKeys) {
+  for (const std::uint64_t keys : {0u, 1u, 2u, 50u, 1000u, 300'000u, 2'000'000u}) {
+    for (const unsigned width : {8u, 16u, 32u}) {
+      if (keys > 1'000'000 && width != 8) continue;
+      const double planned = static_cast<double>(fuse_geometry(width, keys).bits);
+      const double made = 8 * static_cast<double>(built(halves(keys, 3), width).size());
+
+      // Several partitions have unequal numbers of keys.
+      EXPECT_NEAR(made / planned, 1, keys > 1'000'000 ? 0.005 : 0) << keys << " keys, " << width << " bits";
+    }
+  }
+}
+
 // ---- bytes that lie -------------------------------------------------------------------------------------------------
 
 // Looks up much, in memory between fences. True: the bytes were refused.

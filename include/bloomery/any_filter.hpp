@@ -41,7 +41,8 @@ class any_filter {
   ///
   /// @param secret  the key of a filter that is keyed with one, and nothing for all others
   /// @throws error  as mapped_storage::open; incompatible: a layout, scheme or hash that this library does not have, or
-  ///                the secret is missing, another one, or not asked for
+  ///                the secret is missing, another one, or not asked for; or the filter keeps a log, and is to be
+  ///                written: that is what logged_filter is for
   ///
   /// Example:
   ///     const secret_key key = random_secret();
@@ -131,6 +132,13 @@ class any_filter {
   std::uint64_t remove_hashes(std::span<const key_hash> hashes, std::span<removal> results = {});
   void may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const;
 
+  /// Adds keys of which only the half `lo` of their hashes is known, as a log has them. Requires uses_halves().
+  /// Returns how many were certainly new. @throws error not_permitted
+  std::uint64_t insert_halves(std::span<const std::uint64_t> los);
+
+  /// Whether the layout reads no more of a key's hash than `lo`: split_block, line, line_free, page.
+  bool uses_halves() const noexcept;
+
   /// Makes this filter the union of both; the count becomes an estimate. Counters of counting filters are added, up to
   /// 15, and so are their counts.
   /// @throws error incompatible: names the field that differs and both values
@@ -180,7 +188,11 @@ class any_filter {
   const file_info* opened_from() const noexcept;
 
  private:
+  friend class logged_filter;  // opens a filter that has a log, and keeps its counts
   struct body;
+  static any_filter open_any(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting,
+                             const std::optional<secret_key>& secret, bool with_log);
+  mapped_storage* mapped() noexcept;  // null for a filter on the heap
   explicit any_filter(std::unique_ptr<body> b) noexcept;
   template <class Key>
   std::uint64_t insert_all_of(std::span<const Key> keys, unsigned threads);

@@ -85,7 +85,10 @@ class filter {
   /// incompatible: the file has another layout, hash, kind of keys or seed than this type
   static filter open(const std::string& path, access mode = access::read_only, check what = check::header,
                      Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
-    mapped_storage bytes = mapped_storage::open(path, mode, what, {}, [&](const params& p) { matched(p, hash, path); });
+    mapped_storage bytes = mapped_storage::open(path, mode, what, {}, [&](const params& p) {
+      matched(p, hash, path);
+      if (mode == access::read_write) refuse_log(p, path);
+    });
     const file_info info = bytes.info();
     filter result(matched(info.parameters, hash, path), std::move(bytes), hash);
     if (!info.clean && mode == access::read_write) result.estimate_count();

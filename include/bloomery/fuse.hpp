@@ -141,6 +141,18 @@ std::string_view fuse_layout_name(std::uint64_t width);
 ///     assert(fuse_rate(8, 0) == 0);
 double fuse_rate(unsigned width, std::uint64_t keys);
 
+/// The size of a fuse filter of so many keys, for who plans: as if they were spread evenly over the partitions, and no
+/// partition had to be made larger. One that is built of several partitions takes as much but for some thousandths.
+///
+/// @param width  8, 16 or 32, bits
+///
+/// Example:
+///     assert(fuse_geometry(8, 1'000'000).bits < 9'100'000);  // 9.04 bits a key
+///     std::vector<std::uint64_t> los(1000);
+///     for (std::uint64_t i = 0; i < los.size(); ++i) los[i] = mix{}(i).lo;
+///     assert(fuse_geometry(8, 1000).bits == 8 * fuse_build(los, 8).payload.size());
+geometry fuse_geometry(unsigned width, std::uint64_t keys);
+
 /// Looks through a payload, and through nothing that it has not found to be right before: sizes, positions, sums. After
 /// that lookups stay within the payload, whatever its cells hold.
 /// @throws error  damaged: names the field

@@ -44,6 +44,18 @@ struct growing_layer {
 ///     assert(sum <= 0.01 && sum > 0.00999999);
 double share_of_layer(double rate, std::size_t layer) noexcept;
 
+/// Layer i of a growing filter of rate p, still empty: what it will be, and when, is known beforehand.
+///
+/// @param rate   p, a probability in (0, 1)
+/// @param layer  0 is the first
+/// @param first  keys of the first layer, 1 to 2^40
+/// @throws error too_large: no filter keeps its share, or is so large
+///
+/// Example:
+///     assert(layer_of_growing(0.01, 0, 65'536).capacity == 65'536);
+///     assert(layer_of_growing(0.01, 3, 65'536).capacity == 4 * 65'536);
+growing_layer layer_of_growing(double rate, std::size_t layer, std::uint64_t first);
+
 /// A set of hashes of unknown number. See growing_filter for what it promises; this has the same calls, for who hashes
 /// elsewhere. Only the first half of a hash is read.
 ///

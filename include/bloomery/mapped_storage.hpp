@@ -100,6 +100,14 @@ class mapped_storage {
   /// The same for all pages.
   void changed_all() noexcept;
 
+  /// Syncs the bytes as they are, and then the counts; the file stays marked dirty. What the counts say is true even
+  /// after a failure of the machine. Requires writable(). @throws error io
+  void checkpoint();
+
+  /// Unmaps and unlocks as a killed process does: nothing is written, and the file stays dirty. For a file that has
+  /// been replaced.
+  void abandon() noexcept;
+
   /// Writes checksums, count and clean mark, syncs, unlocks and unmaps. Nothing for a read-only mapping but the
   /// unmapping.
   ///
@@ -117,8 +125,16 @@ class mapped_storage {
   std::uint64_t* changed_pages_ = nullptr;
 };
 
+/// Refuses a filter whose keys are all in a log, for who would write to the filter alone: a hook for
+/// mapped_storage::open. @throws error  incompatible
+///
+/// Example:
+///     refuse_log(complete({.capacity = 1000, .target_rate = 0.01}), "some.bloom");
+void refuse_log(const params& parameters, const std::string& path);
+
 /// Writes a filter's bytes as a file: to a temporary beside it, synced, then renamed, so that `path` is always the old
 /// file or the new one. A file that another process is writing is not replaced.
+/// It is a copy, which has no log: parameters.log_id is not written.
 ///
 /// @throws error  invalid_argument (a name or metadata too long), not_permitted, locked, io
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,

@@ -18,6 +18,7 @@ struct key_counts {
   bool is_estimate = false;            ///< `inserted` came from the bits: after a merge, or a writer that was killed
   std::uint64_t refused_removals = 0;  ///< counting: keys to be removed that were not there, which proves misuse
   std::uint64_t logged = 0;            ///< with a log: bytes of it whose keys are all in the bits
+  std::uint64_t log_generation = 0;    ///< with a log: the generation of it that `logged` counts bytes of
 
   friend bool operator==(const key_counts&, const key_counts&) = default;
 };

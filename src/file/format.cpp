@@ -119,8 +119,8 @@ bool decode_slot(std::span<const std::uint8_t> bytes, slot& s) {
   s = {get<std::uint64_t>(bytes, 0),
        state == state_clean,
        {get<std::uint64_t>(bytes, 8), count == keys_estimated, get<std::uint64_t>(bytes, 24),
-        get<std::uint64_t>(bytes, 32)}};
-  return all_zero(bytes.subspan(40, 16));
+        get<std::uint64_t>(bytes, 32), get<std::uint64_t>(bytes, 40)}};
+  return all_zero(bytes.subspan(48, 8));
 }
 
 }  // namespace
@@ -152,6 +152,7 @@ std::array<std::uint8_t, slot_bytes> encode(const slot& s) {
   put(bytes, 20, s.counts.is_estimate ? keys_estimated : keys_counted);
   put(bytes, 24, s.counts.refused_removals);
   put(bytes, 32, s.counts.logged);
+  put(bytes, 40, s.counts.log_generation);
   put(bytes, 56, checksum(std::span(bytes).first(56)));
   return bytes;
 }

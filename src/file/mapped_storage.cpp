@@ -258,6 +258,18 @@ void mapped_storage::changed_all() noexcept {
   std::fill(state_->changed_pages.begin(), state_->changed_pages.end(), ~std::uint64_t{0});
 }
 
+void mapped_storage::checkpoint() {
+  if (::msync(state_->map.at, state_->map.bytes, MS_SYNC) != 0) posix::fail("sync", state_->path);
+  posix::sync(state_->head.file.get(), state_->path);
+  state_->mark(false, counts_);
+}
+
+void mapped_storage::abandon() noexcept {
+  state_.reset();
+  data_ = nullptr;
+  changed_pages_ = nullptr;
+}
+
 void mapped_storage::close() {
   if (!state_) return;
   const std::unique_ptr<state> s = std::move(state_);
@@ -296,6 +308,12 @@ inspection inspect(const std::string& path, check what) noexcept {
   return result;
 }
 
+void refuse_log(const params& parameters, const std::string& path) {
+  if (parameters.log_id == 0) return;
+  throw error(errc::incompatible, {"the filter keeps a log, in which its new keys would be missing", path, "", "",
+                                   "open it with logged_filter"});
+}
+
 namespace format {
 
 posix::descriptor publish(posix::replacement& file, const std::string& path, const params& parameters,
@@ -331,8 +349,11 @@ posix::descriptor publish(posix::replacement& file, const std::string& path, con
 
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
                const key_counts& counts, const std::string& metadata) {
+  params alone = parameters;
+  key_counts counted = counts;
+  alone.log_id = counted.logged = counted.log_generation = 0;
   posix::replacement file(path, true);
-  format::publish(file, path, parameters, payload, counts, metadata);
+  format::publish(file, path, alone, payload, counted, metadata);
 }
 
 loaded_file load_file(const std::string& path) {

@@ -122,13 +122,6 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// The file that a link points to is replaced, not the link.
-std::string behind_links(const std::string& path) {
-  std::error_code missing;
-  const auto real = std::filesystem::canonical(path, missing);
-  return missing ? path : real.string();
-}
-
 // The owner only as far as we may: root can, others need not.
 void keep_owner_and_mode(int fd, const struct stat& old, const std::string& path) {
   [[maybe_unused]] const int ignored = ::fchown(fd, old.st_uid, old.st_gid);
@@ -141,11 +134,34 @@ std::string unused_name(const std::string& path) {
   return path + "." + std::to_string(random()) + ".new";
 }
 
+void sync_folder_of(const std::string& path) {
+  const descriptor folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder && ::fsync(folder.get()) != 0 && errno != EINVAL) fail("sync the folder of", path);
+}
+
 error exists(const std::string& path) {
   return {errc::already_exists, {"there is a file already", path, "", "", "choose another name"}};
 }
 
 }  // namespace
+
+// The file that a link points to is replaced, not the link.
+std::string behind_links(const std::string& path) {
+  std::error_code missing;
+  const auto real = std::filesystem::canonical(path, missing);
+  return missing ? path : real.string();
+}
+
+void rename_over(const std::string& from, const std::string& to) {
+  struct stat old {};
+  if (::stat(to.c_str(), &old) == 0) {
+    const descriptor file(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) fail("open", from);
+    keep_owner_and_mode(file.get(), old, to);
+  }
+  if (::rename(from.c_str(), to.c_str()) != 0) fail("rename a new file to", to);
+  sync_folder_of(to);
+}
 
 replacement::replacement(const std::string& path, bool replace) : path_(behind_links(path)) {
   struct stat status {};
@@ -232,8 +248,7 @@ descriptor replacement::publish() {
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a new file to", path_);
   }
   temporary_.clear();
-  const descriptor folder(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder && ::fsync(folder.get()) != 0 && errno != EINVAL) fail("sync the folder of", path_);
+  sync_folder_of(path_);
   return std::move(file_);
 }
 

@@ -56,6 +56,13 @@ void sync(int fd, const std::string& path);
 /// Whether `path` still names the open file.
 bool same_file(int fd, const std::string& path);
 
+/// The file that a path means: where a link points to, or the path itself.
+std::string behind_links(const std::string& path);
+
+/// Gives the file `from` the name `to` in place of an old one, whose mode and owner it takes over, and syncs the folder.
+/// @throws error not_permitted, io
+void rename_over(const std::string& from, const std::string& to);
+
 /// A file being made that takes its name only when it is whole. Without publish() nothing of it stays.
 class replacement {
  public:

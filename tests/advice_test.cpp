@@ -1,0 +1,447 @@
+// What advise() takes: the same sizes as complete() and real filters have, the rule kept for whatever is asked, limits to
+// the byte, contradictions named, and every promise in its sentences true.
+#include <bloomery/advice.hpp>
+#include <bloomery/any_filter.hpp>
+#include <bloomery/choice.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/fuse.hpp>
+#include <bloomery/growing_layers.hpp>
+#include <bloomery/hash.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/line.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <random>
+#include <regex>
+#include <string>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const option* find(const advice& a, structure s) {
+  if (a.taken.take == s) return &a.taken;
+  const auto found =
+      std::find_if(a.passed_over.begin(), a.passed_over.end(), [&](const option& o) { return o.take == s; });
+  return found == a.passed_over.end() ? nullptr : &*found;
+}
+
+const change* find_change(const advice& a, const std::string& what) {
+  const auto found = std::find_if(a.changes.begin(), a.changes.end(), [&](const change& c) { return c.what == what; });
+  return found == a.changes.end() ? nullptr : &*found;
+}
+
+error refusal(const requirements& wanted) {
+  try {
+    const advice a = advise(wanted);
+    ADD_FAILURE() << "took " << name_of(a.taken.take);
+  } catch (const error& e) {
+    return e;
+  }
+  return error(errc::io, {});
+}
+
+double bits_a_key(const params& p, std::uint64_t keys) {
+  return static_cast<double>(p.geometry.bits) / static_cast<double>(keys);
+}
+
+TEST(Advice, TakesWhatCompleteTakesIfOnlyKeysAndRateAreAsked) {
+  for (const preference prefer : {preference::speed, preference::memory}) {
+    for (const double rate : {0.2, 0.01, 1e-3, 1e-4, 1e-6}) {
+      for (const std::uint64_t keys : {1u, 100u, 10'000u, 1'000'000u}) {
+        SCOPED_TRACE(testing::Message() << keys << " keys at " << rate);
+        const params expected = complete({.capacity = keys, .target_rate = rate}, prefer);
+
+        const option taken = advise({.keys = keys, .rate = rate, .prefer = prefer}).taken;
+
+        EXPECT_EQ(taken.take, structure::plain);
+        EXPECT_EQ(taken.parameters, expected);
+        EXPECT_EQ(taken.bytes, bytes_for(expected.geometry.bits));
+        EXPECT_DOUBLE_EQ(taken.bits_a_key, bits_a_key(expected, keys));
+        EXPECT_EQ(taken.worst_bits_a_key, taken.bits_a_key);
+        EXPECT_NEAR(taken.rate / false_positive_rate(expected, keys), 1, 1e-9);
+        EXPECT_EQ(any_filter(taken.parameters).byte_size(), taken.bytes);
+      }
+    }
+  }
+}
+
+TEST(Advice, TakesIntegersAsSuch) {
+  EXPECT_EQ(advise({.keys = 1000, .kind = key_kind::u64le}).taken.parameters,
+            complete({.keys = key_kind::u64le, .capacity = 1000, .target_rate = 0.01}));
+}
+
+TEST(Advice, SaysHowManyCacheLinesALookupTouches) {
+  EXPECT_EQ(advise({.keys = 1'000'000, .rate = 0.01}).taken.lines, 1u);
+  const option page = advise({.keys = 1'000'000, .rate = 1e-6}).taken;
+  ASSERT_EQ(page.parameters.layout, "page");
+  EXPECT_EQ(page.lines, page.parameters.geometry.probes);
+}
+
+TEST(Advice, TakesCountersIfKeysAreTakenOut) {
+  for (const double rate : {0.1, 0.01, 1e-4}) {
+    const advice a = advise({.keys = 1'000'000, .rate = rate, .deletes = true});
+    const params expected = complete({.layout = "counting", .capacity = 1'000'000, .target_rate = rate});
+
+    EXPECT_EQ(a.taken.take, structure::counting);
+    EXPECT_EQ(a.taken.parameters, expected);
+    EXPECT_EQ(a.taken.lines, 1u);
+    EXPECT_LE(a.taken.rate, rate);
+    ASSERT_FALSE(a.warnings.empty());
+    EXPECT_THAT(a.warnings[0], HasSubstr("Remove only what was added"));
+    const change* without = find_change(a, "without deletes");
+    ASSERT_NE(without, nullptr);
+    EXPECT_DOUBLE_EQ(without->bits_a_key,
+                     bits_a_key(complete({.capacity = 1'000'000, .target_rate = rate}), 1'000'000));
+  }
+  EXPECT_NEAR(advise({.keys = 1'000'000, .rate = 0.01, .deletes = true}).taken.bits_a_key, 44, 1.5);
+}
+
+TEST(Advice, SealsOnlyWhereThatTakesFewerBits) {
+  for (const double rate : {0.3, 0.1, 0.05, 0.02, 0.01, 0.004, 0.0039, 1e-3, 2e-4, 1e-4, 2e-5, 1e-5, 1e-6, 1e-9}) {
+    SCOPED_TRACE(rate);
+    const std::uint64_t keys = 1'000'000;
+    const params plain = complete({.capacity = keys, .target_rate = rate});
+    const auto sealed_in = [&](unsigned width) {
+      return complete(
+          {.layout = std::string(fuse_layout_name(width)), .geometry = fuse_geometry(width, keys), .capacity = keys});
+    };
+    params fuse = sealed_in(8);
+    for (const unsigned wider : {16u, 32u}) {
+      if (false_positive_rate(fuse, keys) > rate) fuse = sealed_in(wider);
+    }
+
+    const option taken = advise({.keys = keys, .rate = rate, .sealed = true}).taken;
+
+    EXPECT_LE(taken.rate, rate);
+    EXPECT_EQ(taken.parameters, fuse.geometry.bits < plain.geometry.bits ? fuse : plain);
+  }
+  const option at_one_percent = advise({.keys = 1'000'000, .rate = 0.01, .sealed = true}).taken;
+  EXPECT_EQ(at_one_percent.parameters.layout, "fuse8");
+  EXPECT_NEAR(at_one_percent.bits_a_key, 9.02, 0.06);
+  EXPECT_NEAR(at_one_percent.rate, 1.0 / 256, 1e-6);
+  EXPECT_EQ(at_one_percent.lines, 3u);
+}
+
+TEST(Advice, TakesTheWindowThatTheRuleForLayoutsTakes) {
+  for (const preference prefer : {preference::speed, preference::memory}) {
+    for (const double rate : {0.1, 0.01, 1e-3}) {
+      std::vector<candidate> both;
+      for (const char* layout : {"window_line", "window"}) {
+        candidate c{layout};
+        c.geometry =
+            complete({.layout = layout, .capacity = 100'000, .target_rate = rate, .window_keys = 100'000}).geometry;
+        both.push_back(c);
+      }
+      judge(both, prefer);
+      const std::string expected = both[0].chosen ? "window_line" : "window";
+
+      const advice by_keys = advise({.rate = rate, .window_keys = 100'000, .prefer = prefer});
+      const advice by_time =
+          advise({.keys = 100'000, .rate = rate, .window_milliseconds = 86'400'000, .prefer = prefer});
+
+      EXPECT_EQ(by_keys.taken.take, structure::windowed);
+      EXPECT_EQ(by_keys.taken.parameters,
+                complete({.layout = expected, .capacity = 100'000, .target_rate = rate, .window_keys = 100'000}));
+      EXPECT_EQ(
+          by_time.taken.parameters,
+          complete({.layout = expected, .capacity = 100'000, .target_rate = rate, .window_milliseconds = 86'400'000}));
+      EXPECT_LE(by_keys.taken.rate, rate);
+      EXPECT_EQ(by_keys.taken.bytes, by_time.taken.bytes);
+    }
+  }
+}
+
+// Grows real layers and looks at their bytes after each key.
+TEST(Advice, PredictsTheMemoryAndTheLayersOfAGrowingFilter) {
+  const double rate = 0.01;
+  growing_layers real(rate);
+  double worst = 0;
+  std::mt19937_64 random(1);
+  std::uint64_t in = 0;
+  for (const std::uint64_t keys : {1'000u, 65'000u, 66'500u, 130'000u, 132'500u, 300'000u}) {
+    for (; in < keys; ++in) {
+      real.insert(key_hash{random(), 0});
+      if (in + 1 >= 65'536) {
+        worst = std::max(worst, 8.0 * static_cast<double>(real.byte_size()) / static_cast<double>(in + 1));
+      }
+    }
+
+    const option o = advise({.keys = keys, .rate = rate, .grows = true}).taken;
+
+    EXPECT_EQ(o.take, structure::growing);
+    EXPECT_EQ(o.bytes, real.byte_size()) << keys;
+    EXPECT_EQ(o.lines, real.layers().size()) << keys;
+    EXPECT_NEAR(o.rate / real.false_positive_rate(), 1, 0.02) << keys;
+  }
+  // The first layer is full a little later than at 65,536 keys, for some are taken for seen.
+  const option from_first_layer_on = advise({.keys = 65'536, .most_keys = 300'000, .rate = rate}).taken;
+  EXPECT_NEAR(from_first_layer_on.worst_bits_a_key / worst, 1, 0.01);
+}
+
+TEST(Advice, SaysWhatGrowingTakesAtWorstIfNobodyKnowsTheNumber) {
+  const option o = advise({.rate = 0.01}).taken;
+
+  EXPECT_EQ(o.for_keys, assumed_keys);
+  EXPECT_NEAR(o.bits_a_key, 16.49, 0.02);
+  EXPECT_LE(o.worst_bits_a_key, 33);
+  EXPECT_LE(o.rate, 0.01);
+}
+
+TEST(Advice, TakesALogIfItMay) {
+  const advice with = advise({.rate = 0.01, .log = true});
+  const advice without = advise({.rate = 0.01});
+
+  EXPECT_EQ(with.taken.take, structure::logged);
+  EXPECT_LE(with.taken.bits_a_key, 13);
+  EXPECT_LE(with.taken.worst_bits_a_key, 23);
+  EXPECT_EQ(with.taken.lines, 1u);
+  EXPECT_GE(with.taken.disk_bytes, 8 * assumed_keys);
+  const change* log = find_change(without, "with a log on disk");
+  ASSERT_NE(log, nullptr);
+  EXPECT_EQ(log->bits_a_key, with.taken.bits_a_key);
+  EXPECT_EQ(log->worst_bits_a_key, with.taken.worst_bits_a_key);
+  EXPECT_EQ(find(without, structure::logged)->reason, "it needs a log on disk");
+}
+
+TEST(Advice, TakesAFixedSizeForARangeUnlessGrowingTakesLessAtWorst) {
+  const std::uint64_t most = 10'000'000;
+  const double fixed = bits_a_key(complete({.capacity = most, .target_rate = 0.01}), most);
+  for (const double ratio : {1.0, 1.5, 2.0, 2.5, 3.0, 3.2, 4.0, 10.0, 100.0}) {
+    SCOPED_TRACE(ratio);
+    const auto fewest = static_cast<std::uint64_t>(static_cast<double>(most) / ratio);
+
+    const advice a = advise({.keys = fewest, .most_keys = most, .rate = 0.01});
+    const advice with_log = advise({.keys = fewest, .most_keys = most, .rate = 0.01, .log = true});
+
+    const double at_fewest = static_cast<double>(most) / static_cast<double>(fewest) * fixed;
+    const bool too_wide = at_fewest > find(a, structure::growing)->worst_bits_a_key;
+    EXPECT_EQ(a.taken.take, too_wide ? structure::growing : structure::plain);
+    EXPECT_EQ(too_wide, ratio > 3.1);
+    const bool too_wide_for_log = at_fewest > find(with_log, structure::logged)->worst_bits_a_key;
+    EXPECT_EQ(with_log.taken.take, too_wide_for_log ? structure::logged : structure::plain);
+    EXPECT_EQ(a.taken.for_keys, most);
+  }
+  EXPECT_EQ(advise({.most_keys = 1000}).taken.parameters, advise({.keys = 1000}).taken.parameters);
+}
+
+// ---- limits
+
+TEST(Advice, GoesToSmallerLayoutsAsMemoryRunsOut) {
+  const std::uint64_t keys = 1'000'000;
+  std::vector<std::string> taken;
+  for (const candidate& c : layout_candidates(keys, 0.01)) {
+    const std::uint64_t limit = bytes_for(c.geometry.bits);
+    const option o = advise({.keys = keys, .rate = 0.01, .memory_bytes = limit}).taken;
+    EXPECT_LE(o.bytes, limit);
+    EXPECT_EQ(o.parameters.geometry, c.geometry);
+    taken.push_back(o.parameters.layout);
+  }
+  EXPECT_EQ(taken, (std::vector<std::string>{"split_block", "line", "line_free", "page", "classic"}));
+}
+
+TEST(Advice, SaysOfTooLittleMemoryWhatIsPossibleAndWhatWouldHaveToGive) {
+  const std::uint64_t keys = 1'000'000;
+  const std::uint64_t least = bytes_for(classic::bits_for(keys, 0.01));
+
+  EXPECT_EQ(advise({.keys = keys, .rate = 0.01, .memory_bytes = least}).taken.bytes, least);
+  for (const std::uint64_t limit : {least - 1, std::uint64_t{1} << 19}) {
+    const error refused = refusal({.keys = keys, .rate = 0.01, .memory_bytes = limit});
+
+    EXPECT_EQ(refused.code(), errc::too_large);
+    EXPECT_THAT(refused.text().expected, HasSubstr("1.14 MiB (plain classic)"));
+    std::smatch offered;
+    const std::string way_out = refused.text().way_out;
+    ASSERT_TRUE(
+        std::regex_search(way_out, offered, std::regex("an error of ([0-9.]+) %, or with at most ([0-9,]+) keys")))
+        << way_out;
+    const double rate = std::stod(offered[1]) / 100;
+    std::string fewer = offered[2];
+    std::erase(fewer, ',');
+    const std::uint64_t most = std::stoull(fewer);
+    EXPECT_LE(advise({.keys = keys, .rate = rate, .memory_bytes = limit}).taken.bytes, limit);
+    EXPECT_LE(advise({.keys = most, .rate = 0.01, .memory_bytes = limit}).taken.bytes, limit);
+    // Nor is it far from what is possible.
+    EXPECT_GT(bytes_for(classic::bits_for(keys, rate * 0.9)), limit);
+    EXPECT_GT(bytes_for(classic::bits_for(most + most / 50, 0.01)), limit);
+  }
+}
+
+TEST(Advice, OffersToDropWhatTakesTheMemory) {
+  const error deletes = refusal({.keys = 1'000'000, .rate = 0.01, .deletes = true, .memory_bytes = 2 << 20});
+  const error growth = refusal({.rate = 0.01, .memory_bytes = 64 << 10});
+
+  EXPECT_THAT(deletes.text().way_out, HasSubstr("without deletes"));
+  EXPECT_THAT(deletes.text().expected, HasSubstr("counting"));
+  EXPECT_THAT(growth.text().way_out, HasSubstr("with a log on disk"));
+}
+
+TEST(Advice, SaysHowManyKeysFitIfTheyMayGrow) {
+  for (const bool log : {false, true}) {
+    const std::uint64_t limit = 3 << 20;
+    const advice a = advise({.rate = 0.01, .log = log, .memory_bytes = limit});
+
+    ASSERT_GT(a.most_keys_in_memory, 0u);
+    EXPECT_LE(a.taken.bytes, limit);
+    const auto at = [&](std::uint64_t keys) {
+      return advise({.keys = keys, .rate = 0.01, .grows = true, .log = log}).taken.bytes;
+    };
+    EXPECT_LE(at(a.most_keys_in_memory), limit);
+    EXPECT_GT(at(a.most_keys_in_memory + a.most_keys_in_memory / 50 + 1), limit);
+    EXPECT_THAT(a.warnings.back(), HasSubstr("More will not fit"));
+  }
+}
+
+TEST(Advice, RefusesNumbersOutOfRange) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double rate : {0.0, 1.0, -0.5, 2.0, nan}) {
+    EXPECT_EQ(refusal({.keys = 10, .rate = rate}).code(), errc::invalid_argument) << rate;
+  }
+  EXPECT_EQ(refusal({.keys = 10, .most_keys = 9}).code(), errc::invalid_argument);
+  EXPECT_EQ(refusal({.keys = std::uint64_t{1} << 62, .rate = 1e-6}).code(), errc::too_large);
+}
+
+// ---- contradictions
+
+struct need {
+  const char* name;  // as a contradiction names it
+  void (*set)(requirements& r);
+};
+
+TEST(Advice, NamesBothSidesOfAContradictionAndTheWayOut) {
+  const need sealed{"sealed", [](requirements& r) { r.sealed = true; }};
+  const need deletes{"deletes", [](requirements& r) { r.deletes = true; }};
+  const need growth{"unknown number", [](requirements& r) { r.grows = true; }};
+  const need unknown{"unknown number", [](requirements& r) { r.keys = 0; }};
+  const need range{"unknown number", [](requirements& r) { r.most_keys = 2 * r.keys; }};
+  const need time{"a window", [](requirements& r) { r.window_milliseconds = 1000; }};
+  const need keys{"a window", [](requirements& r) { r.window_keys = 1000, r.keys = 0; }};
+  const need number{"a number of keys", [](requirements& r) { r.keys = 7; }};
+  const need grows_with_window{"growth", [](requirements& r) { r.grows = true; }};
+  const need bound{"a most number of keys", [](requirements& r) { r.most_keys = 2 * r.keys; }};
+  const need growth_alone{"growth without bound", [](requirements& r) { r.grows = true; }};
+  const std::pair<need, need> contradictory[] = {
+      {sealed, deletes},         {sealed, time},        {keys, sealed},           {sealed, growth},
+      {sealed, unknown},         {sealed, range},       {deletes, time},          {keys, deletes},
+      {deletes, growth},         {deletes, unknown},    {keys, number},           {time, unknown},
+      {time, grows_with_window}, {bound, growth_alone}, {keys, grows_with_window}};
+  for (const auto& [one, other] : contradictory) {
+    requirements r{.keys = 1000};
+    one.set(r);
+    other.set(r);
+
+    const error e = refusal(r);
+
+    EXPECT_EQ(e.code(), errc::invalid_argument);
+    EXPECT_THAT(e.text().what, HasSubstr(one.name));
+    EXPECT_THAT(e.text().what, HasSubstr(other.name));
+    EXPECT_THAT(e.text().way_out, Not(testing::IsEmpty())) << one.name << ", " << other.name;
+  }
+  EXPECT_THAT(refusal({.keys = 5, .window_milliseconds = 5, .window_keys = 5}).what(), HasSubstr("a window of time"));
+}
+
+TEST(Advice, AgreesToWhatGoesTogether) {
+  EXPECT_EQ(advise({.keys = 1000, .most_keys = 5000, .deletes = true}).taken.take, structure::counting);
+  EXPECT_EQ(advise({.keys = 1000, .most_keys = 5000, .deletes = true}).taken.for_keys, 5000u);
+  EXPECT_EQ(advise({.keys = 1000, .sealed = true, .log = true}).taken.for_keys, 1000u);
+  EXPECT_EQ(advise({.keys = 1000, .window_milliseconds = 1000, .log = true}).taken.take, structure::windowed);
+  EXPECT_EQ(advise({.keys = 1000, .most_keys = 2000, .window_milliseconds = 1000}).taken.for_keys, 2000u);
+  EXPECT_EQ(advise({.keys = 1000, .rate = 0.01, .log = true}).taken.take, structure::plain);
+}
+
+// ---- others choose keys
+
+TEST(Advice, TakesSiphashAgainstAThreatAndWantsASecret) {
+  for (const bool deletes : {false, true}) {
+    const advice a = advise({.keys = 1000, .deletes = deletes, .threat = true});
+
+    EXPECT_TRUE(a.needs_secret);
+    params p = a.taken.parameters;
+    EXPECT_EQ(p.hash, "siphash");
+    p.secret = random_secret();
+    any_filter made(complete(p));
+    EXPECT_EQ(made.byte_size(), a.taken.bytes);
+    made.insert("alice");
+    EXPECT_TRUE(made.may_contain("alice"));
+    const bool warned = std::any_of(a.warnings.begin(), a.warnings.end(), [](const std::string& warning) {
+      return warning.find("Deletes make adversaries much stronger") != std::string::npos;
+    });
+    EXPECT_EQ(warned, deletes);
+  }
+  EXPECT_FALSE(advise({.keys = 1000}).needs_secret);
+  EXPECT_TRUE(advise({.keys = 1000}).warnings.empty());
+}
+
+// ---- whatever is asked
+
+// Of hundreds of mixtures of requirements: the one taken can do it, within the memory and the rate, at the fewest bits a
+// key at its worst; all others have their reason; what would change it is what it says.
+TEST(Advice, KeepsItsRuleWhateverIsAsked) {
+  std::mt19937_64 random(7);
+  const auto one_in = [&](std::uint64_t n) { return random() % n == 0; };
+  int given = 0;
+  int contradictory = 0;
+  int too_small = 0;
+  for (int round = 0; round < 150; ++round) {
+    requirements r;
+    if (!one_in(4)) r.keys = 1 + random() % 1'000'000;
+    if (one_in(4)) r.most_keys = r.keys + random() % 3'000'000;
+    r.rate = std::pow(10.0, -1 - static_cast<double>(random() % 300) / 100);
+    r.grows = one_in(6);
+    r.deletes = one_in(4);
+    r.sealed = one_in(4);
+    if (one_in(6)) r.window_milliseconds = 1 + random() % 1'000'000;
+    if (one_in(8)) r.window_keys = 1 + random() % 1'000'000;
+    r.log = one_in(2);
+    if (one_in(3)) r.memory_bytes = 1000 + random() % 4'000'000;
+    r.threat = one_in(3);
+    if (one_in(2)) r.prefer = preference::memory;
+    SCOPED_TRACE(testing::Message() << "round " << round);
+    try {
+      const advice a = advise(r);
+
+      ++given;
+      const option& t = a.taken;
+      ASSERT_TRUE(t.possible());
+      EXPECT_LE(t.rate, r.rate);
+      EXPECT_TRUE(r.memory_bytes == 0 || t.bytes <= r.memory_bytes);
+      EXPECT_EQ(r.deletes, t.take == structure::counting);
+      EXPECT_EQ(r.window_keys + r.window_milliseconds != 0, t.take == structure::windowed);
+      EXPECT_TRUE(t.take != structure::sealed || r.sealed);
+      EXPECT_TRUE(t.take != structure::logged || r.log);
+      EXPECT_FALSE(t.reason.empty());
+      EXPECT_EQ(a.passed_over.size(), 5u);
+      for (const option& o : a.passed_over) {
+        EXPECT_FALSE(o.reason.empty());
+        if (o.possible() && (r.memory_bytes == 0 || o.bytes <= r.memory_bytes)) {
+          EXPECT_GE(o.worst_bits_a_key, t.worst_bits_a_key);
+        }
+      }
+      for (const change& c : a.changes) {
+        EXPECT_THAT(c.text, testing::StartsWith(c.what + ": " + name_of(c.take)));
+        EXPECT_GT(c.bits_a_key, 0);
+      }
+      EXPECT_EQ(r.threat, a.needs_secret);
+    } catch (const error& e) {
+      (e.code() == errc::invalid_argument ? contradictory : too_small) += 1;
+      EXPECT_TRUE(e.code() == errc::invalid_argument || e.code() == errc::too_large) << e.what();
+      EXPECT_FALSE(e.text().way_out.empty()) << e.what();
+    }
+  }
+  EXPECT_GT(given, 30);
+  EXPECT_GT(contradictory, 30);
+  EXPECT_GT(too_small, 3);
+}
+
+}  // namespace
+}  // namespace bloomery

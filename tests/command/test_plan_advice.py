@@ -1,0 +1,240 @@
+"""bloomery plan with needs: the kind of filter that is taken, its figures, and a command line that makes just that."""
+
+import os
+import re
+import shlex
+import unittest
+
+from support import CommandTest, keys, line_rate, split_block_rate, text
+
+OPTION = ["take", "ok", "layout", "bits_a_key", "worst_bits_a_key", "keys", "bytes", "disk_bytes", "rate", "lines", "reason"]
+CHANGE = ["what", "take", "layout", "bits_a_key", "worst_bits_a_key", "text"]
+STRUCTURES = {"plain", "counting", "windowed", "sealed", "growing", "logged"}
+COUNT = 20_000
+CHOOSING = os.path.join(os.environ["BLOOMERY_SOURCE"], "docs", "choosing.md")
+
+
+class PlanAdvice(CommandTest):
+    def plan(self, *arguments: object) -> dict:
+        return self.bloomery("plan", "--json", *arguments).json
+
+    def taken(self, *arguments: object) -> dict:
+        return self.plan(*arguments)["taken"]
+
+    def test_each_need_takes_what_serves_it(self) -> None:
+        for needs, structure in {
+            "-n 1M --no-log": "plain",
+            "-n 1M --threat": "plain",
+            "-n 1M --log": "plain",
+            "-n 1M --memory 1GiB": "plain",
+            "-n 1M --deletes": "counting",
+            "-n 1M --sealed": "sealed",
+            "-n 1M --window 24h": "windowed",
+            "--window-keys 1M": "windowed",
+            "--grow": "growing",
+            "--no-log": "growing",
+            "--grow --log": "logged",
+            "-n 1M --grow --log": "logged",
+            "-n 1M --max-keys 2M": "plain",
+            "-n 1M --max-keys 100M": "growing",
+            "-n 1M --max-keys 100M --log": "logged",
+        }.items():
+            self.assertEqual(self.taken(*needs.split())["take"], structure, needs)
+
+    def test_the_figures_follow_from_the_formulas(self) -> None:
+        split_block = self.taken("-n", "1M", "-p", "1%", "--no-log")
+        line = self.taken("-n", "1M", "-p", "1e-4", "--no-log")
+
+        for row, rate, p in (split_block, split_block_rate, 0.01), (line, line_rate, 1e-4):
+            bits = 8 * row["bytes"]
+            self.assertAlmostEqual(row["bits_a_key"], bits / 1_000_000)
+            self.assertAlmostEqual(row["rate"] / rate(bits, 1_000_000), 1, delta=0.002)
+            self.assertLessEqual(row["rate"], p)
+            self.assertGreater(rate(int(bits * 0.99) // 512 * 512, 1_000_000), p)
+            self.assertEqual(row["lines"], 1)
+
+    def test_the_figures_are_those_that_were_promised(self) -> None:
+        counting, sealed, growing, logged = (
+            self.taken("-p", "1%", *needs.split()) for needs in ("-n 1M --deletes", "-n 1M --sealed", "--grow", "--grow --log")
+        )
+
+        self.assertAlmostEqual(counting["bits_a_key"], 4 * 10.36, delta=0.1)
+        self.assertAlmostEqual(sealed["bits_a_key"], 9.02, delta=0.06)
+        self.assertAlmostEqual(sealed["rate"], 1 / 256, delta=1e-6)
+        self.assertLessEqual(growing["bits_a_key"], 17)
+        self.assertLessEqual(growing["worst_bits_a_key"], 33)
+        self.assertLessEqual(logged["bits_a_key"], 13)
+        self.assertLessEqual(logged["worst_bits_a_key"], 23)
+        self.assertEqual((counting["lines"], sealed["lines"], logged["lines"]), (1, 3, 1))
+        self.assertGreaterEqual(logged["disk_bytes"], 8 * logged["keys"])
+
+    def test_the_command_line_makes_the_filter_of_the_plan(self) -> None:
+        lines = keys(COUNT)
+        self.write("INPUT", lines)
+        for needs in (
+            "--no-log",
+            "-p 0.1% --prefer memory --no-log",
+            "-p 1e-6 --no-log",
+            "--memory 24KiB",
+            "--threat",
+            "--deletes",
+            "--sealed",
+            "--sealed -p 0.01%",
+            "--window 90min",
+            "--grow --log",
+        ):
+            with self.subTest(needs=needs):
+                self.make(["-n", COUNT, *needs.split()], lines)
+        self.make(["--window-keys", COUNT], lines)
+
+    def make(self, needs: list, lines: list[bytes]) -> None:
+        plan = self.plan(*needs)
+
+        for command in plan["commands"]:
+            words = shlex.split(command)
+            self.assertEqual(words.pop(0), "bloomery")
+            self.bloomery(*words, "-q") if words[0] != "keygen" else self.bloomery(*words)
+        info = self.info("FILTER")
+        taken = plan["taken"]
+        self.assertEqual((info["layout"], info["hash"]), (taken["layout"], plan["hash"]))
+        if taken["take"] != "logged":  # whose size follows from the keys that came
+            self.assertEqual(info["bytes"], taken["bytes"])
+        secret = ["--secret", "KEY"] if plan["needs_secret"] else []
+        self.assert_has_all("FILTER", lines, *secret)
+
+    def test_a_pipe_is_deduplicated_by_the_filter_that_grows(self) -> None:
+        (command,) = self.plan("--grow")["commands"]
+
+        words, _, source = command.partition(" < ")
+        self.assertEqual(source, "INPUT")
+        out = self.bloomery(*shlex.split(words)[1:], stdin=text(keys(1000) * 2)).lines
+        self.assertGreater(len(out), 950)
+        self.assertEqual(out, [line for line in keys(1000) if line in set(out)])
+
+    def test_json_has_a_stable_shape(self) -> None:
+        for needs in ["-n", "1M", "--deletes"], ["--grow", "--memory", "1MiB"], ["-n", "1M", "--max-keys", "1.5M"]:
+            plan = self.plan(*needs)
+
+            self.assertEqual(
+                list(plan),
+                ["taken", "hash", "needs_secret", "most_keys_in_memory", "commands", "warnings", "changes", "passed_over"],
+            )
+            self.assertEqual(list(plan["taken"]), OPTION)
+            self.assertEqual({row["take"] for row in plan["passed_over"]} | {plan["taken"]["take"]}, STRUCTURES)
+            for row in plan["passed_over"]:
+                self.assertEqual(list(row), OPTION if row["ok"] else ["take", "ok", "reason"])
+                self.assertTrue(row["reason"])
+            for change in plan["changes"]:
+                self.assertEqual(list(change), CHANGE)
+        self.assertIsNone(self.plan("-n", "1M", "--deletes")["most_keys_in_memory"])
+
+    def test_what_would_change_it_is_what_it_would_be(self) -> None:
+        base = ["-n", "1M", "-p", "1%"]
+        asked = {
+            "without deletes": (["--deletes"], ["--no-log"]),
+            "if no key comes later": (["--no-log"], ["--sealed"]),
+            "if keys may come later": (["--sealed"], ["--no-log"]),
+            "with a log on disk": (["--grow"], ["--grow", "--log"]),
+            "if nothing is to be forgotten": (["--window", "7d"], ["--no-log"]),
+            "with less memory preferred to speed": (["--no-log"], ["--no-log", "--prefer", "memory"]),
+        }
+        for what, (now, then) in asked.items():
+            with self.subTest(what=what):
+                (change,) = [change for change in self.plan(*base, *now)["changes"] if change["what"] == what]
+                taken = self.taken(*base, *then)
+                for figure in "take", "layout", "bits_a_key", "worst_bits_a_key":
+                    self.assertEqual(change[figure], taken[figure])
+                self.assertIn(f"{taken['bits_a_key']:.2f} bits a key", change["text"])
+
+    def test_the_text_says_what_json_says(self) -> None:
+        for needs in ["-n", "1M", "--deletes", "--threat"], ["--grow", "--memory", "4MiB"]:
+            out = self.bloomery("plan", *needs).out.decode()
+
+            plan = self.plan(*needs)
+            taken = plan["taken"]
+            self.assertIn(f"{taken['take']} ({taken['layout']}): {taken['bits_a_key']:.2f} bits a key", out)
+            self.assertRegex(out, rf"lookup +{taken['lines']} cache line")
+            for said in [taken["reason"], *plan["commands"], *plan["warnings"], *(c["text"] for c in plan["changes"])]:
+                self.assertIn(said, out)
+            for row in plan["passed_over"]:
+                self.assertRegex(out, rf"{row['take']} +{re.escape(row['reason'])}")
+
+    def test_a_threat_wants_a_secret_and_warns_of_deletes(self) -> None:
+        plan = self.plan("-n", "1M", "--threat", "--deletes")
+
+        self.assertTrue(plan["needs_secret"])
+        self.assertEqual(plan["hash"], "siphash")
+        self.assertEqual(plan["commands"][0], "bloomery keygen -o KEY")
+        self.assertTrue(any("Deletes make adversaries much stronger" in warning for warning in plan["warnings"]))
+
+    def test_contradictions_are_refused_with_the_way_out(self) -> None:
+        for needs, says in {
+            "-n 9 --sealed --deletes": "sealed and deletes .*; .*anew",
+            "-n 9 --sealed --window 1h": "sealed and a window",
+            "--sealed": "sealed and an unknown number of keys .*count them",
+            "-n 9 --sealed --grow": "sealed and an unknown number",
+            "-n 9 --deletes --window 1h": "deletes and a window",
+            "--deletes": "deletes and an unknown number of keys .*most keys",
+            "-n 9 --deletes --grow": "deletes and an unknown number",
+            "--window 1h": "a window of time and an unknown number of keys .*say how many",
+            "--window-keys 9 -n 9": "a window of keys and a number of keys",
+            "-n 9 --window 1h --grow": "a window and growth",
+            "--window 1h --window-keys 9": "excludes",
+            "--grow --max-keys 9": "excludes",
+            "--log --no-log": "excludes",
+            "-n 9 --max-keys 8": "fewer than",
+            "-n 0 --deletes": "-n: nothing",
+            "--grow -m 1MiB": "-m: .*--memory",
+            "--grow -k 4": "-k",
+            "--grow --table": "--table",
+            "-n 9 --window 0h": "--window",
+            "--window-keys 0": "--window-keys",
+        }.items():
+            self.refused("plan", *needs.split(), says=says)
+
+    def test_what_does_not_fit_the_memory_is_refused_with_what_would(self) -> None:
+        refused = self.refused("plan", "-n", "1M", "-p", "1%", "--memory", "1MiB", says="at least 1.14 MiB .plain classic.")
+        rate, most = re.search(r"an error of ([0-9.]+ %), or with at most ([0-9,]+) keys", refused.err).groups()
+
+        for fits in ["-n", "1M", "-p", rate], ["-n", most.replace(",", ""), "-p", "1%"]:
+            self.assertLessEqual(self.taken(*fits, "--memory", "1MiB")["bytes"], 1 << 20)
+        self.assertLessEqual(self.taken("-n", "1M", "--memory", "1.15MiB")["bytes"], 1.15 * (1 << 20))
+
+    def test_the_documentation_shows_what_is_printed(self) -> None:
+        with open(CHOOSING, encoding="utf-8") as file:
+            blocks = file.read().split("```console\n")[1:]
+        runs = [run for block in blocks for run in block.split("```")[0].split("$ ")[1:]]
+
+        self.assertGreaterEqual(len(runs), 3)
+        for run in runs:
+            command, _, shown = run.partition("\n")
+            self.assertEqual(self.bloomery(*shlex.split(command)[1:]).out.decode().strip(), shown.strip(), command)
+
+    def test_the_table_of_the_documentation_has_the_planned_figures(self) -> None:
+        needs = {
+            "plain": "-n 1M --no-log",
+            "counting": "-n 1M --deletes",
+            "logged": "--grow --log",
+            "growing": "--grow",
+            "windowed": "-n 1M --window 24h",
+            "sealed": "-n 1M --sealed",
+        }
+        with open(CHOOSING, encoding="utf-8") as file:
+            page = file.read()
+
+        for structure, options in needs.items():
+            taken = self.taken("-p", "1%", *options.split())
+            self.assertEqual(taken["take"], structure)
+            bits, touches = re.search(rf"^\| [^|]+ \| {structure} \| ([0-9.]+) \| ([^|]+) \|", page, re.MULTILINE).groups()
+            self.assertEqual(bits, f"{taken['bits_a_key']:.2f}")
+            self.assertIn(str(taken["lines"]), touches)
+            if taken["worst_bits_a_key"] != taken["bits_a_key"]:
+                self.assertIn(f"{taken['worst_bits_a_key']:.2f}", page)
+
+    def test_without_needs_a_plan_is_what_it_was(self) -> None:
+        self.assertEqual(list(self.plan("-n", "1M", "-p", "1%")), ["layouts", "advice", "prefer", "chosen", "reason"])
+        self.refused("plan", "-p", "1%", says="two of -n, -p, -m")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,350 @@
+// The hash log: what was written whole is read; what is torn or spoiled is found, counted, and costs nothing else.
+#include <bloomery/hash_log.hpp>
+
+#include <bloomery/hash.hpp>
+
+#include "support/errors.hpp"
+#include "support/files.hpp"
+#include "support/processes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+using bloomery_tests::bytes;
+using bloomery_tests::code_of;
+using bloomery_tests::error_of;
+using bloomery_tests::read_file;
+using bloomery_tests::scratch_folder;
+using bloomery_tests::write_file;
+using testing::HasSubstr;
+
+using halves = std::vector<std::uint64_t>;
+
+const params some_params = complete({.layout = "line", .seed = 7, .capacity = 1000, .target_rate = 0.01});
+
+halves numbers(std::uint64_t first, std::size_t count) {
+  halves los(count);
+  std::iota(los.begin(), los.end(), first);
+  for (std::uint64_t& lo : los) lo = mix64(lo);
+  return los;
+}
+
+halves joined(std::initializer_list<halves> parts) {
+  halves all;
+  for (const halves& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+struct contents {
+  halves los;
+  log_reading seen;
+};
+
+contents read_all(const hash_log& log, std::uint64_t from = 0, std::uint64_t to = hash_log::all) {
+  contents c;
+  c.seen = log.read(
+      from, [&](std::span<const std::uint64_t> some) { c.los.insert(c.los.end(), some.begin(), some.end()); }, to);
+  return c;
+}
+
+contents read_all(const std::string& path) { return read_all(hash_log::open(path)); }
+
+std::uint64_t record(std::size_t keys) { return hash_log::record_header_bytes + 8 * keys; }
+
+TEST(HashLog, GivesBackWhatWasAppendedInItsOrder) {
+  const scratch_folder folder;
+  hash_log log = hash_log::create(folder / "log", some_params);
+  const halves a = numbers(0, 3), b = numbers(0, 200'000), c = numbers(9, 1);
+
+  log.append(a);
+  log.append({});
+  log.append(b);
+  const std::uint64_t here = log.bytes();
+  log.append(c);
+
+  EXPECT_EQ(read_all(log).los, joined({a, b, c}));
+  EXPECT_EQ(read_all(log, here).los, c);
+  EXPECT_EQ(read_all(log, 0, here).los, joined({a, b}));
+  EXPECT_TRUE(read_all(log, 0, here).seen.whole());
+  EXPECT_EQ(log.keys(), 200'004u);
+  EXPECT_EQ(log.bytes(), read_file(folder / "log").size());
+}
+
+TEST(HashLog, OpensWhereItEndedAndGoesOn) {
+  const scratch_folder folder;
+  hash_log::create(folder / "log", some_params).append(numbers(0, 70'000));
+
+  {
+    hash_log log = hash_log::open(folder / "log", access::read_write);
+    EXPECT_EQ(log.keys(), 70'000u);
+    log.append(numbers(70'000, 5));
+  }
+
+  const hash_log log = hash_log::open(folder / "log");
+  EXPECT_EQ(read_all(log).los, numbers(0, 70'005));
+  EXPECT_EQ(log.parameters().hash, "xxh3");
+  EXPECT_EQ(log.parameters().seed, 7u);
+  EXPECT_EQ(log.parameters().layout, "line");
+  EXPECT_EQ(log.parameters().target_rate, 0.01);
+  EXPECT_NE(log.parameters().log_id, 0u);
+  EXPECT_EQ(log.generation(), 1u);
+}
+
+TEST(HashLog, AnotherLogHasAnotherNumber) {
+  const scratch_folder folder;
+
+  const hash_log a = hash_log::create(folder / "a", some_params), b = hash_log::create(folder / "b", some_params);
+
+  EXPECT_NE(a.parameters().log_id, b.parameters().log_id);
+}
+
+TEST(HashLog, LocksOutASecondWriterAndNoReader) {
+  const scratch_folder folder;
+  const hash_log log = hash_log::create(folder / "log", some_params);
+
+  EXPECT_EQ(code_of([&] { hash_log::open(folder / "log", access::read_write); }), errc::locked);
+  EXPECT_EQ(code_of([&] { hash_log::create(folder / "log", some_params); }), errc::locked);
+  EXPECT_EQ(code_of([&] { hash_log::open(folder / "log"); }), std::nullopt);
+}
+
+TEST(HashLog, TornAtAnyByteOfItsLastRecordLosesThatRecordAlone) {
+  const scratch_folder folder;
+  {
+    hash_log log = hash_log::create(folder / "log", some_params);
+    log.append(numbers(0, 10));
+    log.append(numbers(10, 5));
+  }
+  const bytes whole = read_file(folder / "log");
+  const std::size_t first_end = hash_log::header_bytes + record(10);
+
+  for (std::size_t length = first_end; length < whole.size(); ++length) {
+    SCOPED_TRACE(length);
+    write_file(folder / "torn", bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)));
+
+    hash_log log = hash_log::open(folder / "torn", access::read_write);
+    ASSERT_EQ(log.keys(), 10u);
+    ASSERT_EQ(log.torn_bytes(), length - first_end);
+    const contents before = read_all(log);
+    ASSERT_EQ(before.los, numbers(0, 10));
+    ASSERT_TRUE(before.seen.whole());
+    ASSERT_EQ(before.seen.torn_bytes, length - first_end);
+    log.append(numbers(50, 2));
+
+    ASSERT_EQ(read_all(folder / "torn").los, joined({numbers(0, 10), numbers(50, 2)}));
+    ASSERT_EQ(read_file(folder / "torn").size(), first_end + record(2));
+  }
+}
+
+TEST(HashLog, CutWithinItsHeaderIsRefused) {
+  const scratch_folder folder;
+  hash_log::create(folder / "log", some_params);
+  const bytes whole = read_file(folder / "log");
+
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    SCOPED_TRACE(length);
+    write_file(folder / "torn", bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)));
+    const auto code = code_of([&] { hash_log::open(folder / "torn"); });
+    ASSERT_TRUE(code == errc::not_a_filter || code == errc::damaged);
+  }
+}
+
+TEST(HashLog, EveryBitOfTheHeaderIsNoticed) {
+  const scratch_folder folder;
+  hash_log::create(folder / "log", some_params);
+  const bytes whole = read_file(folder / "log");
+
+  for (std::size_t bit = 0; bit < 8 * whole.size(); bit += 3) {
+    bytes spoiled = whole;
+    spoiled[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+    write_file(folder / "spoiled", spoiled);
+    ASSERT_TRUE(code_of([&] { hash_log::open(folder / "spoiled"); })) << bit;
+  }
+}
+
+TEST(HashLog, AFlippedBitInTheMiddleCostsItsRecordAndIsCounted) {
+  const scratch_folder folder;
+  const std::size_t sizes[] = {4, 1, 30, 7, 12};
+  {
+    hash_log log = hash_log::create(folder / "log", some_params);
+    std::uint64_t first = 0;
+    for (const std::size_t size : sizes) {
+      log.append(numbers(first, size));
+      first += size;
+    }
+  }
+  const bytes whole = read_file(folder / "log");
+  std::size_t start = hash_log::header_bytes;
+  std::uint64_t first = 0;
+
+  for (std::size_t number = 0; number + 1 < std::size(sizes); ++number) {
+    for (std::size_t bit = 0; bit < 8 * record(sizes[number]); bit += 5) {
+      SCOPED_TRACE(testing::Message() << "record " << number << ", bit " << bit);
+      bytes spoiled = whole;
+      spoiled[start + bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+      write_file(folder / "spoiled", spoiled);
+
+      const contents c = read_all(folder / "spoiled");
+
+      ASSERT_EQ(c.seen.lost_keys, sizes[number]);
+      ASSERT_EQ(c.seen.damaged_places, 1u);
+      ASSERT_EQ(c.seen.first_damage, start);
+      ASSERT_EQ(c.los, joined({numbers(0, first), numbers(first + sizes[number], 54 - first - sizes[number])}));
+      ASSERT_EQ(hash_log::open(folder / "spoiled").keys(), 54u);
+    }
+    start += record(sizes[number]);
+    first += sizes[number];
+  }
+}
+
+TEST(HashLog, SeveralDamagedPlacesAreCountedApart) {
+  const scratch_folder folder;
+  {
+    hash_log log = hash_log::create(folder / "log", some_params);
+    for (std::uint64_t i = 0; i < 10; ++i) log.append(numbers(100 * i, 100));
+  }
+  bytes spoiled = read_file(folder / "log");
+  for (const std::size_t number : {2, 3, 7}) spoiled[hash_log::header_bytes + number * record(100) + 60] ^= 1;
+  write_file(folder / "log", spoiled);
+
+  const contents c = read_all(folder / "log");
+
+  EXPECT_EQ(c.seen.damaged_places, 2u);
+  EXPECT_EQ(c.seen.lost_keys, 300u);
+  EXPECT_EQ(c.seen.keys, 700u);
+  EXPECT_EQ(c.seen.first_damage, hash_log::header_bytes + 2 * record(100));
+  EXPECT_THAT(c.seen.damage_in_words(), HasSubstr("300 keys are lost in 2 places, the first at byte 1904"));
+}
+
+TEST(HashLog, ARecordThatIsTakenOutIsMissed) {
+  const scratch_folder folder;
+  {
+    hash_log log = hash_log::create(folder / "log", some_params);
+    for (std::uint64_t i = 0; i < 3; ++i) log.append(numbers(10 * i, 10));
+  }
+  bytes shorter = read_file(folder / "log");
+  const auto second = shorter.begin() + static_cast<std::ptrdiff_t>(hash_log::header_bytes + record(10));
+  shorter.erase(second, second + static_cast<std::ptrdiff_t>(record(10)));
+  write_file(folder / "log", shorter);
+
+  const contents c = read_all(folder / "log");
+
+  EXPECT_EQ(c.seen.lost_keys, 10u);
+  EXPECT_EQ(c.seen.damaged_places, 1u);
+  EXPECT_EQ(c.los, joined({numbers(0, 10), numbers(20, 10)}));
+}
+
+TEST(HashLog, ARecordOfAnotherLogIsNone) {
+  const scratch_folder folder;
+  hash_log::create(folder / "other", some_params).append(numbers(0, 10));
+  {
+    hash_log log = hash_log::create(folder / "log", some_params);
+    log.append(numbers(0, 10));
+    log.append(numbers(10, 10));
+  }
+  bytes mixed = read_file(folder / "log");
+  const bytes other = read_file(folder / "other");
+  std::copy(other.begin() + hash_log::header_bytes, other.end(), mixed.begin() + hash_log::header_bytes);
+  write_file(folder / "log", mixed);
+
+  EXPECT_EQ(read_all(folder / "log").los, numbers(10, 10));
+}
+
+TEST(HashLog, DamageInALargeLogIsFoundByReadingItThrough) {
+  const scratch_folder folder;
+  {
+    hash_log log = hash_log::create(folder / "log", some_params);
+    log.append(numbers(0, 500'000));
+  }
+  bytes spoiled = read_file(folder / "log");
+  spoiled[spoiled.size() / 3] ^= 4;
+  write_file(folder / "log", spoiled);
+
+  const hash_log log = hash_log::open(folder / "log");
+  const contents c = read_all(log);
+
+  EXPECT_EQ(log.keys(), 500'000u);
+  EXPECT_EQ(c.seen.lost_keys, hash_log::most_keys_of_record);
+  EXPECT_EQ(c.los.size(), 500'000 - hash_log::most_keys_of_record);
+}
+
+// A stranger's file in which a largest record seems to begin at every word.
+TEST(HashLog, AFileMadeToBeSearchedForEverIsNot) {
+  const scratch_folder folder;
+  hash_log::create(folder / "log", some_params);
+  bytes file = read_file(folder / "log");
+  const std::uint64_t heading = std::uint64_t{65'536} << 32 | 0x52474F4C;
+  file.resize(file.size() + (std::size_t{2} << 20));
+  for (std::size_t at = hash_log::header_bytes; at < file.size(); at += 8) std::memcpy(file.data() + at, &heading, 8);
+  write_file(folder / "log", file);
+
+  const hash_log log = hash_log::open(folder / "log");
+
+  EXPECT_EQ(log.keys(), 0u);
+  EXPECT_EQ(log.torn_bytes(), std::uint64_t{2} << 20);
+}
+
+TEST(HashLog, RemovingDuplicatesKeepsEachKeyOnce) {
+  const scratch_folder folder;
+  std::mt19937_64 random(1);
+  halves los(3'000'000);
+  for (std::uint64_t& lo : los) lo = mix64(random() % 400'000);
+  const std::set<std::uint64_t> truth(los.begin(), los.end());
+  hash_log log = hash_log::create(folder / "log", some_params);
+  for (std::size_t at = 0; at < los.size(); at += 100'000) log.append(std::span(los).subspan(at, 100'000));
+  const std::uint64_t id = log.parameters().log_id;
+  EXPECT_NEAR(static_cast<double>(log.estimate_distinct()), static_cast<double>(truth.size()), 8000);
+
+  log.remove_duplicates();
+
+  halves left = read_all(log).los;
+  EXPECT_EQ(left.size(), truth.size());
+  EXPECT_EQ(std::set<std::uint64_t>(left.begin(), left.end()), truth);
+  EXPECT_EQ(log.generation(), 2u);
+  EXPECT_EQ(log.parameters().log_id, id);
+  const hash_log again = hash_log::open(folder / "log");
+  EXPECT_EQ(again.keys(), truth.size());
+  EXPECT_EQ(again.generation(), 2u);
+  EXPECT_EQ(code_of([&] { hash_log::open(folder / "log", access::read_write); }), errc::locked);
+}
+
+TEST(HashLog, DuplicatesOfADamagedLogAreNotRemoved) {
+  const scratch_folder folder;
+  {
+    hash_log log = hash_log::create(folder / "log", some_params);
+    log.append(numbers(0, 10));
+    log.append(numbers(0, 10));
+  }
+  bytes spoiled = read_file(folder / "log");
+  spoiled[300] ^= 1;
+  write_file(folder / "log", spoiled);
+
+  hash_log log = hash_log::open(folder / "log", access::read_write);
+
+  EXPECT_EQ(code_of([&] { log.remove_duplicates(); }), errc::damaged);
+  EXPECT_EQ(read_file(folder / "log"), spoiled);
+  EXPECT_FALSE(std::filesystem::exists(folder / "log.rebuild"));
+}
+
+TEST(HashLog, KeysAreEstimatedWithinThreeTenthsOfAPercent) {
+  const scratch_folder folder;
+  hash_log log = hash_log::create(folder / "log", some_params);
+  log.append(numbers(0, 2'000'000));
+
+  EXPECT_NEAR(static_cast<double>(log.estimate_distinct()), 2e6, 4 * 2e6 / std::sqrt(400'000.0));
+}
+
+}  // namespace
+}  // namespace bloomery
