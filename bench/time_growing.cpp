@@ -3,9 +3,9 @@
 // memory   bits a key by measured bytes whenever the newest layer is full, and just after it has grown; beside it what
 //          RedisBloom's rule needs for as many keys, computed
 // rate     the exact one, and as measured with a million absent keys
-// longest  single insert, by the wall clock and by this thread's own time, which leaves out what the system gave others;
-//          beside it what the system takes to hand out a fresh huge page, which an insert into a new layer waits for. In a
-//          virtual machine that is some milliseconds if its host has to find the memory first
+// longest  single insert, by the wall clock and by this thread's own time, which leaves out what the system gave
+//          others; beside it what the system takes to hand out a fresh huge page: in a virtual machine some milliseconds
+//          if its host has to find the memory first. New layers start with small pages, so that no insert waits for it
 // lookups  nanoseconds a key (chained: none starts before the one before has ended) beside a filter<> of layout line
 //          made for the right number of keys at the same rate: both take turns; medians over the rounds, and the median
 //          of the rounds' ratios

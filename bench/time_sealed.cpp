@@ -1,10 +1,11 @@
-// time_sealed [KEYS [ROUNDS [WIDTH]]]: a sealed filter beside a filter of layout line at the same error, in one process.
+// time_sealed [KEYS [ROUNDS [WIDTH]]]: a sealed filter beside a filter of layout line at the same error, in one
+// process.
 //
 // build   ns a key of fuse_build() and of insert_all() of as many hashes, with one thread and with two
 // lookup  ns of a call on one key and of a key in a batch of 4096, for present and for absent keys, in random order
 //
-// Turns are taken; medians, and the median of the ratios. Times are of the processor for lookups and builds by one thread,
-// so that what else runs on the machine disturbs less, and by the clock for builds by two.
+// Turns are taken; medians, and the median of the ratios. Times are of the processor for lookups and builds by one
+// thread, so that what else runs on the machine disturbs less, and by the clock for builds by two.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/fuse.hpp>

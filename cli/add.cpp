@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "counting.hpp"
 #include "key_batch.hpp"
+#include "logged.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
 #include "window.hpp"
@@ -23,6 +24,7 @@ namespace bloomery::cli {
 exit_status add(const add_options& options) {
   check_not_an_input(options.filter, "add", options.inputs);
   if (is_counting(options.filter)) return add_to_counting(options);
+  if (keeps_log(options.filter)) return add_to_logged(options);
   any_filter filter =
       open_filter(options.filter, options.secret, access::read_write, bloomery::check::payload, wait_for_writer);
   const params parameters = filter.parameters();

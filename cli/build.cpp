@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "hash_spool.hpp"
 #include "key_batch.hpp"
+#include "logged.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
 #include "signals.hpp"
@@ -124,8 +125,11 @@ exit_status build(const build_options& options) {
   check_promise(options.wanted);
   check_not_an_input(options.filter, "-o", options.inputs);
   check_not_the_key(options.filter, "-o", options.wanted.secret);
+  if (options.wanted.growing) return build_growing(options);
+  const std::optional<std::uint64_t> old_log = old_log_of(options.filter);
   built b = build_from(options);
   b.filter.save(options.filter, options.note);
+  remove_old_log(options.filter, old_log);
   const params& p = b.filter.parameters();
   const double rate = b.filter.false_positive_rate();
   if (b.filter.window()) {

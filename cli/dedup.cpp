@@ -11,6 +11,7 @@
 #include "dedup.hpp"
 
 #include "counting.hpp"
+#include "logged_state.hpp"
 #include "hash_set.hpp"
 #include "numbers.hpp"
 #include "signals.hpp"
@@ -26,6 +27,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <filesystem>
 #include <memory>
 
@@ -132,16 +134,26 @@ class memory_dedup {
 };
 
 // The same against a file. New lines are remembered exactly until they are written, then their bits are set.
+template <class Filter>  // any_filter or logged_state
 class state_dedup {
- public:
-  explicit state_dedup(any_filter filter) : filter_(std::move(filter)), seen_(most_pending) {}
+  static constexpr bool grows = std::same_as<Filter, logged_state>;
 
-  any_filter& filter() { return filter_; }
-  std::uint64_t lines_held() const { return filter_.size() + pending_.size(); }
+ public:
+  explicit state_dedup(Filter filter) : filter_(std::move(filter)), seen_(most_pending) {}
+
+  any_filter& filter() {
+    if constexpr (grows)
+      return filter_.hasher();
+    else
+      return filter_;
+  }
+  Filter& state() { return filter_; }
+  std::uint64_t lines_held() const { return grows ? 0 : filter_.size() + pending_.size(); }
 
   template <class Keep, class Drop>
   void take(key_batch& batch, Keep keep, Drop drop) {
-    look_up(filter_, batch);
+    batch.maybe.resize((batch.keys.size() + 63) / 64);
+    filter_.may_contain_hashes(batch.hashes, batch.maybe);
     for (std::size_t i = 0; i < batch.lines.size(); ++i) {
       const key_hash hash = batch.hashes[i];
       if (batch.may_contain(i) || !seen_.insert(hash)) {
@@ -173,7 +185,7 @@ class state_dedup {
     seen_.clear();
   }
 
-  any_filter filter_;
+  Filter filter_;
   hash_set seen_;
   std::vector<key_hash> pending_;
   std::uint64_t pending_bytes_ = 0;
@@ -362,13 +374,55 @@ dedup_result dedup_in_memory(const dedup_options& options, output& out, output* 
   return result;
 }
 
+// Makes the state and its log, unless another process was quicker.
+logged_filter make_or_open_growing(const dedup_options& options) {
+  for (std::error_code unknown; !std::filesystem::exists(options.state, unknown) && !unknown;) {
+    making_options wanted = options.wanted;
+    if (options.max_loss && wanted.rate) params_of(options, 1);  // says that these are two promises
+    if (options.max_loss) wanted.rate = options.max_loss;        // no line is lost with a higher rate than the promise
+    try {
+      return logged_filter::create(options.state, growing_params(wanted, default_rate), "", false);
+    } catch (const error& e) {
+      if (e.code() != errc::already_exists || !std::filesystem::exists(options.state, unknown)) throw;
+    }
+  }
+  return open_logged(options.state, options.wanted.secret, options.common.quiet);
+}
+
+dedup_result dedup_with_log(const dedup_options& options, output& out, output* suspects) {
+  check_growing(options.wanted);
+  state_dedup<logged_state> dedup(logged_state(make_or_open_growing(options)));
+  const params& p = dedup.state().filter().parameters();
+  const std::uint64_t before = dedup.state().size();
+  dedup_options asked = options;
+  asked.wanted.capacity.reset();  // it grows
+  if (before > 0 && asks_for_another(asked, p) && !options.common.quiet) {
+    say(fmt::format("{}: note: it stays as it was made, with {}; bloomery rebuild makes it another", options.state,
+                    rate_text(p.target_rate)));
+  }
+  if (!options.common.quiet && !options.common.json) {
+    say(fmt::format("{}: {} so far; it grows, and drops at most {} of the distinct lines wrongly", options.state,
+                    counted(before, "line"), rate_text(p.target_rate)));
+  }
+  end_torn_line(out, options.inputs.line_end());
+  totals lines;
+  dedup_result result;
+  result.finished = run(options, dedup, out, suspects, lines);
+  result.lines_in = lines.in;
+  result.lines_out = lines.out;
+  result.expected_losses = dedup.state().expected_losses();
+  result.rate = dedup.state().rate();
+  return result;
+}
+
 dedup_result dedup_with_state(const dedup_options& options, output& out, output* suspects) {
+  if (options.wanted.growing || keeps_log(options.state)) return dedup_with_log(options, out, suspects);
   any_filter state = open_state(options);
   if (state.window()) {
     any_filter in_memory = any_filter::load(options.state, secret_of(options.wanted.secret));
     return dedup_in_window(options, std::move(in_memory), std::move(state), out, suspects);
   }
-  state_dedup dedup(std::move(state));
+  state_dedup<any_filter> dedup(std::move(state));
   const params p = dedup.filter().parameters();
   const std::uint64_t before = dedup.filter().size();
   say_before(options, p, before, losses_between(p, before, std::max(p.capacity, before)));
@@ -416,8 +470,6 @@ exit_status dedup(const dedup_options& options) {
   if (options.exact) refuse_with_window(options.wanted, "--exact");
   if (options.max_loss) refuse_with_window(options.wanted, "--max-loss");
   check_promise(options.wanted);
-  if (options.wanted.growing && !options.state.empty())
-    throw error(errc::invalid_argument, {"unfinished", "", "", "", ""});
   { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
   check_not_an_input(options.suspects, "--suspects", options.inputs);
   check_not_an_input(options.state, "--state", options.inputs);

@@ -1,9 +1,9 @@
 // dedup in memory when nobody knows how many lines will come: from a pipe without -n, or with --grow.
 //
-//   $ zcat urls.gz | bloomery dedup > distinct.txt
+//   $ seq 300000 | bloomery dedup > distinct.txt
 // bloomery: grows with its input, at most 0.01 % in total
-// bloomery: 100,000,000 lines in, 70,003,738 out, 29,996,262 dropped; expected wrongly dropped: 4,200 lines (0.006 % of
-// the distinct); 271 MiB in 12 layers
+// bloomery: 300,000 lines in, 299,994 out, 6 dropped; expected wrongly dropped: 3.69 lines (0.00123 % of the distinct);
+// 2.29 MiB in 4 layers
 #include "dedup.hpp"
 
 #include "numbers.hpp"

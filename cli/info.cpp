@@ -3,6 +3,7 @@
 #include "commands.hpp"
 #include "counting.hpp"
 #include "error_facts.hpp"
+#include "logged.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
 #include "signals.hpp"
@@ -77,6 +78,8 @@ exit_status info_of_filter(const info_options& options) {
   const std::uint64_t left = limit > now.keys && !broken ? limit - now.keys : 0;
   const std::string check_value = p.key_check == 0 ? "" : key_check_text(p.key_check);
   constexpr std::uint64_t more[] = {10, 50, 100};
+  const std::optional<log_facts> log =
+      p.log_id == 0 ? std::nullopt : std::optional(log_facts_of(options.filter, file, now.keys, options.check_pages));
 
   output out(STDOUT_FILENO, "standard output");
   if (options.json) {
@@ -111,6 +114,7 @@ exit_status info_of_filter(const info_options& options) {
                                      {"clean", file.clean},
                                      {"note", file.metadata}};
     if (measured) result["measured_rate"] = json_of(*measured);
+    if (log) result["log"] = log->json;
     for (const std::uint64_t percent : more) {
       result["forecast"].push_back({{"more_percent", percent}, {"rate", rate_with_more(p, now.keys, percent)}});
     }
@@ -158,6 +162,9 @@ exit_status info_of_filter(const info_options& options) {
                       rate_text(rate_with_more(p, now.keys, 50)), rate_text(rate_with_more(p, now.keys, 100))));
     }
     if (times_foldable(p) > 0) line("foldable", fmt::format("can be halved {}", times_text(times_foldable(p))));
+    if (log) {
+      for (const auto& [name, value] : log->lines) line(name.c_str(), printable(value));
+    }
     if (now.alarming) line("ALARM", alarm_text(now.count));
     line("state",
          file.clean ? "clean" : "not closed cleanly: a writer is at work, or was killed; the count is out of date");
@@ -168,7 +175,8 @@ exit_status info_of_filter(const info_options& options) {
     }
   }
   out.flush();
-  return pages.problems.empty() ? exit_status::found : exit_status::nothing;
+  const bool log_is_damaged = log && options.check_pages && log->damaged;
+  return pages.problems.empty() && !log_is_damaged ? exit_status::found : exit_status::nothing;
 }
 
 }  // namespace

@@ -105,12 +105,12 @@ std::vector<std::string> commands_for(const requirements& r, const advice& a) {
     case structure::counting: commands.push_back("bloomery build --counting" + keys + rate + rest); break;
     case structure::windowed:
       commands.push_back("bloomery build" + window_option(o.parameters) + (o.parameters.window_keys == 0 ? keys : "") +
-                         rate + " --layout " + o.parameters.layout + rest);
+                         rate + (o.parameters.layout == "window" ? "" : " --layout " + o.parameters.layout) + rest);
       break;
     case structure::sealed:
       commands.push_back(fmt::format("bloomery seal --width {}{}", cell_bits_of(o.parameters), rest));
       break;
-    case structure::growing: commands.push_back("bloomery dedup" + rate + secret + " < INPUT"); break;
+    case structure::growing: commands.push_back("bloomery dedup --grow" + rate + secret + " INPUT"); break;
     case structure::logged: commands.push_back("bloomery build --grow" + rate + rest); break;
   }
   return commands;
@@ -125,7 +125,9 @@ std::string bits_text(double bits) {
 }
 
 std::string taken_text(const option& o) {
-  std::string s = fmt::format("{} ({}): {} bits a key", name_of(o.take), o.parameters.layout, bits_text(o.bits_a_key));
+  const std::string& layout = o.parameters.layout;
+  std::string s = name_of(o.take) + (layout == name_of(o.take) ? "" : " (" + layout + ")");
+  s += fmt::format(": {} bits a key", bits_text(o.bits_a_key));
   if (o.worst_bits_a_key != o.bits_a_key) s += ", " + bits_text(o.worst_bits_a_key) + " at worst";
   s += "; " + bytes_text(o.bytes);
   if (o.worst_bits_a_key != o.bits_a_key) s += " at most";

@@ -14,6 +14,8 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/fuse.hpp>
+#include <bloomery/hash_log.hpp>
+#include <bloomery/logged_filter.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -92,10 +94,21 @@ struct collected {
   std::uint64_t keys = 0;  // as they came, with copies
 };
 
-// The hashes that the filter's log has: for (auto part : log) to.append(part).
-void read_log(const std::string& filter, halves& to) {
-  static_cast<void>(to);
-  throw error(errc::invalid_argument, {"unfinished", filter, "", "", ""});
+// The hashes in the log of the filter whose params are `p`.
+void read_log(const std::string& filter, const params& p, halves& to) {
+  const std::string path = logged_filter::log_path(filter);
+  const hash_log log = hash_log::open(path);
+  if (log.parameters().log_id != p.log_id) {
+    throw error(errc::incompatible, {"this is another filter's log", path, "the log of " + filter, "another", ""});
+  }
+  const log_reading seen = log.read(0, [&](std::span<const std::uint64_t> los) {
+    if (stop_signal() != 0) throw interrupted();
+    to.append(los);
+  });
+  if (!seen.whole()) {
+    throw error(errc::damaged, {"keys are lost in the log", path, "", seen.damage_in_words(),
+                                "bloomery rebuild " + filter + " --salvage goes on without them"});
+  }
 }
 
 collected from_filter(const seal_options& options, const std::string& path) {
@@ -119,7 +132,7 @@ collected from_filter(const seal_options& options, const std::string& path) {
                 {"the keys of a log are hashed already", path, "", "--hash, --seed or --u64", "leave them out"});
   }
   if (p.key_check != 0) result.hashing.secret = secret_of(options.wanted.secret);
-  read_log(path, result.los);
+  read_log(path, result.hashing, result.los);
   result.keys = result.los.size();
   return result;
 }

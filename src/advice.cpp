@@ -308,7 +308,10 @@ option growing_option(const demand& d) {
   // From the first layer's keys on, if nobody knows a number: with one key in, any filter is absurd.
   const std::uint64_t fewest = d.fewest != 0 ? d.fewest : std::min(o.for_keys, all.keys(1));
   o.bits_a_key = static_cast<double>(all.bits(count)) / static_cast<double>(all.keys(count));
-  o.worst_bits_a_key = all.worst_bits_a_key(fewest, std::max(fewest, o.for_keys));
+  // Who goes on growing meets the next worst moment soon enough.
+  const bool limited = d.w.keys == 0 && d.w.memory_bytes != 0;
+  const std::uint64_t most = d.unbounded && !limited ? std::max(assumed_keys, o.for_keys) : o.for_keys;
+  o.worst_bits_a_key = all.worst_bits_a_key(fewest, std::max(fewest, most));
   o.bytes = bytes_for(all.bits(count));
   o.rate = all.rate_at(o.for_keys);
   o.lines = static_cast<std::uint32_t>(count);
@@ -444,11 +447,16 @@ std::string reason_of(const option& taken, const demand& d) {
   return {};
 }
 
+// "plain line", "counting".
+std::string kind_text(const option& o) {
+  const std::string& layout = o.parameters.layout;
+  return name_of(o.take) + (layout == name_of(o.take) ? "" : " " + layout);
+}
+
 // ---- what would change it
 
 std::string difference_of(const option& now, const option& then) {
-  std::string s =
-      name_of(then.take) + (" " + then.parameters.layout) + ", " + bits_text(then.bits_a_key) + " bits a key";
+  std::string s = kind_text(then) + ", " + bits_text(then.bits_a_key) + " bits a key";
   const double share = then.bits_a_key / now.bits_a_key;
   if (share < 0.995) s += text(" (%.0f %% less)", 100 * (1 - share));
   if (share > 1.005) s += share < 2 ? text(" (%.0f %% more)", 100 * (share - 1)) : text(" (%.3g times as many)", share);
@@ -539,7 +547,7 @@ std::vector<change> changes_of(const demand& d, const option& taken) {
     const bool same = then->take == taken.take && then->parameters.layout == taken.parameters.layout &&
                       then->parameters.geometry == taken.parameters.geometry;
     if (same || (question.for_fewer_bits && then->bits_a_key >= taken.bits_a_key)) continue;
-    if (question.asked.sealed && then->take != structure::sealed) continue;
+    if (question.asked.sealed && !d.w.sealed && then->take != structure::sealed) continue;
     changes.push_back(change_to(taken, *then, question.what));
   }
   return changes;
@@ -596,8 +604,7 @@ double rounded_up(double rate) {
     if (choice_for(question.asked)) offer(question.what);
   }
   throw error(errc::too_large, {"nothing that does this fits the memory", "",
-                                "at least " + bytes_text(least->bytes) + " (" + name_of(least->take) + " " +
-                                    least->parameters.layout + ")",
+                                "at least " + bytes_text(least->bytes) + " (" + kind_text(*least) + ")",
                                 bytes_text(d.w.memory_bytes), way_out.empty() ? "" : "it would fit " + way_out});
 }
 

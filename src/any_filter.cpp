@@ -108,6 +108,18 @@ struct any_filter::body {
 
   // Marks the pages of new keys, in a mapped file; of all keys, where each counts.
   void took_new(const key_source& keys, const std::uint8_t* is_new) {
+    if (layout->bulk != nullptr) {  // all cells of a key are in one block, and that in one page
+      const bulk_target target = layout->bulk(data, parameters.geometry);
+      const std::uint64_t blocks = parameters.geometry.bits / target.block_bits;
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        if (is_new[i] == 0) continue;
+        const std::uint64_t lo = keys.hash(i).lo;
+        const std::uint64_t block =
+            target.blocks_by == block_rule::upper_half ? ((lo >> 32) * blocks) >> 32 : multiply_high(lo, blocks);
+        mapped->changed(block * target.block_bits / 8);
+      }
+      return;
+    }
     std::array<std::uint64_t, max_probes> cells;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (is_new[i] == 0 && removals == nullptr) continue;

@@ -97,8 +97,8 @@ void in_threads(unsigned threads, Work work) {
 
 // ---- order ----------------------------------------------------------------------------------------------------------
 
-// Moves `words` into the order of their buckets, in place; bucket b is ends[b - 1] to ends[b] afterwards. [McIlroy, Bostic
-// & McIlroy 1993, "Engineering Radix Sort": the American flag]
+// Moves `words` into the order of their buckets, in place; bucket b is ends[b - 1] to ends[b] afterwards. [McIlroy,
+// Bostic & McIlroy 1993, "Engineering Radix Sort": the American flag]
 template <class BucketOf>
 void deal(std::span<std::uint64_t> words, std::span<std::uint64_t> ends, BucketOf bucket_of) {
   std::fill(ends.begin(), ends.end(), 0);
@@ -221,8 +221,8 @@ class workshop {
       }
     }
 
-    // Each key, and which of its cells gave it up, in that order. A cell comes to one key but once. What is met next is on
-    // its way meanwhile.
+    // Each key, and which of its cells gave it up, in that order. A cell comes to one key but once. What is met next is
+    // on its way meanwhile.
     const std::span<std::uint64_t> peeled = peeled_.of<std::uint64_t>(p.keys);
     const std::span<std::uint8_t> peeled_by = peeled_by_.of<std::uint8_t>(p.keys);
     const std::span<std::uint32_t> single = single_.of<std::uint32_t>(p.cells() + 3);

@@ -521,7 +521,7 @@ TEST(CountingRate, AgreesWithWhatIsMeasuredAlsoAfterHalfWasRemoved) {
     const double predicted = here.false_positive_rate(left);
     const double spread = std::sqrt(bloomery_tests::variance_of_rate<counting>(g, static_cast<double>(left)));
     EXPECT_NEAR(certified / predicted, 1, 5 * spread);
-    const std::uint64_t queries = runs(1) * std::uint64_t{1'000'000};
+    const std::uint64_t queries = static_cast<std::uint64_t>(runs(1)) * 1'000'000;
     std::uint64_t hits = 0;
     for (std::uint64_t i = 0; i < queries; ++i) hits += here.may_contain(mix64(n + i)) ? 1 : 0;
     EXPECT_GT(chance_of(hits, queries, certified), 1e-7) << hits << " at " << certified;

@@ -1,5 +1,5 @@
-// growing_filter: what it promises whatever its number of layers, against sets of keys, a model made of the layout's own
-// definition, and the laws of chance.
+// growing_filter: what it promises whatever its number of layers, against sets of keys, a model made of the layout's
+// own definition, and the laws of chance.
 #include <bloomery/growing_filter.hpp>
 
 #include <bloomery/filter.hpp>
@@ -410,8 +410,8 @@ TEST(GrowingFilterStatistic, TheMeanOfManyIsTheExactRate) {
       << predicted;
 }
 
-// A key has the same bits of its line in every layer. Do layers err together? Of two full layers of a size, and of sizes
-// as they follow each other, the errors of one are counted among the errors of the other.
+// A key has the same bits of its line in every layer. Do layers err together? Of two full layers of a size, and of
+// sizes as they follow each other, the errors of one are counted among the errors of the other.
 TEST(GrowingFilterStatistic, LayersErrIndependentlyOfEachOther) {
   constexpr double share = 0.05;
   const std::uint64_t queries = long_form() ? 20'000'000 : 1'000'000;

@@ -5,17 +5,18 @@
 
 #include "support/errors.hpp"
 #include "support/files.hpp"
-#include "support/processes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <initializer_list>
 #include <numeric>
 #include <random>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,7 +26,6 @@ namespace {
 
 using bloomery_tests::bytes;
 using bloomery_tests::code_of;
-using bloomery_tests::error_of;
 using bloomery_tests::read_file;
 using bloomery_tests::scratch_folder;
 using bloomery_tests::write_file;
@@ -166,7 +166,7 @@ TEST(HashLog, EveryBitOfTheHeaderIsNoticed) {
   hash_log::create(folder / "log", some_params);
   const bytes whole = read_file(folder / "log");
 
-  for (std::size_t bit = 0; bit < 8 * whole.size(); bit += 3) {
+  for (std::size_t bit = 0; bit < 8 * whole.size(); bit += 7) {
     bytes spoiled = whole;
     spoiled[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
     write_file(folder / "spoiled", spoiled);
@@ -190,7 +190,7 @@ TEST(HashLog, AFlippedBitInTheMiddleCostsItsRecordAndIsCounted) {
   std::uint64_t first = 0;
 
   for (std::size_t number = 0; number + 1 < std::size(sizes); ++number) {
-    for (std::size_t bit = 0; bit < 8 * record(sizes[number]); bit += 5) {
+    for (std::size_t bit = 0; bit < 8 * record(sizes[number]); bit += 11) {
       SCOPED_TRACE(testing::Message() << "record " << number << ", bit " << bit);
       bytes spoiled = whole;
       spoiled[start + bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
@@ -299,9 +299,11 @@ TEST(HashLog, AFileMadeToBeSearchedForEverIsNot) {
 TEST(HashLog, RemovingDuplicatesKeepsEachKeyOnce) {
   const scratch_folder folder;
   std::mt19937_64 random(1);
-  halves los(3'000'000);
+  halves los(2'200'000);
   for (std::uint64_t& lo : los) lo = mix64(random() % 400'000);
-  const std::set<std::uint64_t> truth(los.begin(), los.end());
+  halves truth = los;
+  std::sort(truth.begin(), truth.end());
+  truth.erase(std::unique(truth.begin(), truth.end()), truth.end());
   hash_log log = hash_log::create(folder / "log", some_params);
   for (std::size_t at = 0; at < los.size(); at += 100'000) log.append(std::span(los).subspan(at, 100'000));
   const std::uint64_t id = log.parameters().log_id;
@@ -310,8 +312,8 @@ TEST(HashLog, RemovingDuplicatesKeepsEachKeyOnce) {
   log.remove_duplicates();
 
   halves left = read_all(log).los;
-  EXPECT_EQ(left.size(), truth.size());
-  EXPECT_EQ(std::set<std::uint64_t>(left.begin(), left.end()), truth);
+  std::sort(left.begin(), left.end());
+  EXPECT_EQ(left, truth);
   EXPECT_EQ(log.generation(), 2u);
   EXPECT_EQ(log.parameters().log_id, id);
   const hash_log again = hash_log::open(folder / "log");

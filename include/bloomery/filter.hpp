@@ -201,7 +201,7 @@ class filter {
         const key_source some = many.part(first, std::min(batch, many.size() - first));
         all_removed += Layout::remove_batch(storage_.data(), params_.geometry, some, done.data());
         for (std::size_t i = 0; i < some.size(); ++i) took_out(some.hash(i), done[i]);
-        if (!results.empty()) std::copy_n(done.begin(), some.size(), results.begin() + begin + first);
+        if (!results.empty()) std::copy_n(done.begin(), some.size(), results.data() + begin + first);
       }
     });
     return all_removed;

@@ -1,5 +1,5 @@
-// Binary fuse filters, 3-wise [Graf & Lemire 2022, "Binary Fuse Filters: Fast and Smaller Than Xor Filters"]: made at once
-// of all their keys, and then fixed. A key's fingerprint is the exclusive or of three cells.
+// Binary fuse filters, 3-wise [Graf & Lemire 2022, "Binary Fuse Filters: Fast and Smaller Than Xor Filters"]: made at
+// once of all their keys, and then fixed. A key's fingerprint is the exclusive or of three cells.
 //
 //   payload:  | header, 64 bytes | P partitions, 32 bytes each | zeros to a multiple of 64 | cells | zeros, likewise |
 //
@@ -10,8 +10,8 @@
 //   third     = (first + 2 L) ^ (h & (L - 1))             in the one after
 //   print     = upper bits of (h ^ h >> 29) * multiplier
 //
-// sealed_filter.hpp has the filter; here are its bytes: how they are made, checked and read. Cells are numbered from the
-// beginning of the payload: cell x is bits x * w to x * w + w - 1 of the filter, w the width.
+// sealed_filter.hpp has the filter; here are its bytes: how they are made, checked and read. Cells are numbered from
+// the beginning of the payload: cell x is bits x * w to x * w + w - 1 of the filter, w the width.
 #pragma once
 
 #include <bloomery/geometry.hpp>
@@ -194,8 +194,8 @@ using fuse_watch = std::function<void(std::uint64_t keys)>;
 ///     assert(sealed.keys == 2 && fuse::has<std::uint8_t>(sealed.payload.data(), mix{}(2).lo));
 fuse_bytes fuse_build(std::span<std::uint64_t> los, unsigned width, unsigned threads = 0, const fuse_watch& watch = {});
 
-/// The parameters of a sealed filter whose keys were hashed as those of a filter of `hashing`: its hash, kind of keys, seed,
-/// secret and check value; nothing else of it.
+/// The parameters of a sealed filter whose keys were hashed as those of a filter of `hashing`: its hash, kind of keys,
+/// seed, secret and check value; nothing else of it.
 ///
 /// Example:
 ///     std::vector<std::uint64_t> los{mix{}(7).lo};

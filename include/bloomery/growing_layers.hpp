@@ -30,10 +30,11 @@ struct growing_layer {
 ///   p / 13 / 2^(i-11) from 12 on
 ///
 /// With `first` keys in the first layer the next takes as many and each further one twice its predecessor's: the whole
-/// doubles whenever it grows. Just grown it then has b bits a key for the keys there are and b for as many to come: with
-/// equal shares never more than 2b, and b when it is full, at every step alike. Any other shares of 12 layers have a step
-/// that is worse. The more layers share alike the larger is b (16.49 bits at p = 1 % for 13 parts of which 12 are spent
-/// so); the fewer, the sooner it rises, by 1.8 bits a layer. Twelve layers of at least 65,536 keys are 134 million.
+/// doubles whenever it grows. Just grown it then has b bits a key for the keys there are and b for as many to come:
+/// with equal shares never more than 2b, and b when it is full, at every step alike. Any other shares of 12 layers
+/// have a step that is worse. The more layers share alike the larger is b (16.49 bits at p = 1 % for 13 parts of which
+/// 12 are spent so); the fewer, the sooner it rises, by 1.8 bits a layer. Twelve layers of at least 65,536 keys are
+/// 134 million.
 ///
 /// @param rate   p, a probability in (0, 1)
 /// @param layer  0 is the first; its share is below 1e-300 from about 1000 on

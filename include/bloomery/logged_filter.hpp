@@ -52,7 +52,7 @@ struct rebuild_plan {
 class logged_filter {
  public:
   /// Share of its capacity from which on the next filter is made: until that is done, both are in memory.
-  static constexpr double nearly_full = 0.97;
+  static constexpr double nearly_full = 0.98;
 
   /// Told what happens on the way: keys that are inserted again after a kill, a rebuild that failed.
   using on_note = std::function<void(const std::string& text)>;
@@ -161,10 +161,10 @@ class logged_filter {
   const hash_log& log() const noexcept;
 
   const params& parameters() const noexcept;
-  std::uint64_t size() const noexcept;      ///< keys that were certainly new when they came
-  std::uint64_t capacity() const noexcept;  ///< keys that it has room for now; grows
-  double false_positive_rate() const;       ///< now; at most the target
-  std::uint64_t rebuilds() const noexcept;  ///< since it was opened
+  std::uint64_t size() const noexcept;       ///< keys that were certainly new when they came
+  std::uint64_t capacity() const noexcept;   ///< keys that it has room for now; grows
+  double false_positive_rate() const;        ///< now; at most the target
+  std::uint64_t rebuilds() const noexcept;   ///< since it was opened
   std::uint64_t lost_keys() const noexcept;  ///< by the last rebuild with salvage
 
  private:

@@ -23,6 +23,7 @@ enum class access : std::uint8_t { read_only, read_write };
 struct creation {
   bool reserve = true;  ///< take disk space for all of it at once; else it is sparse, and a full disk shows as SIGBUS
   bool replace = true;  ///< put it in place of an old file; else throw already_exists if there is one
+  bool sync = true;     ///< wait until the disk has it; else after checkpoint() or close() only
 };
 
 /// How much open() looks at: the header alone, or every page against its checksum.
@@ -100,8 +101,9 @@ class mapped_storage {
   /// The same for all pages.
   void changed_all() noexcept;
 
-  /// Syncs the bytes as they are, and then the counts; the file stays marked dirty. What the counts say is true even
-  /// after a failure of the machine. Requires writable(). @throws error io
+  /// Writes the counts and syncs all; the file stays marked dirty. For a file that takes the place of another one only
+  /// after that: else a failure of the machine on the way could leave counts of bytes that are not there.
+  /// Requires writable(). @throws error io
   void checkpoint();
 
   /// Unmaps and unlocks as a killed process does: nothing is written, and the file stays dirty. For a file that has

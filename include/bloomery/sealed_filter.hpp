@@ -1,8 +1,8 @@
-// sealed_filter<>: a set that never changes, in 9.02 bits a key at an error of 0.39 %, where a filter that takes keys needs
-// 11.5 and more. It is built of all its keys at once.
+// sealed_filter<>: a set that never changes, in 9.02 bits a key at an error of 0.39 %, where a filter that takes keys
+// needs 11.5 and more. It is built of all its keys at once.
 //
-// fuse.hpp has the bytes and how they are made. Where key, width and hash are known at run time only, any_filter opens the
-// same files.
+// fuse.hpp has the bytes and how they are made. Where key, width and hash are known at run time only, any_filter opens
+// the same files.
 #pragma once
 
 #include <bloomery/bulk_insert.hpp>
@@ -28,8 +28,8 @@
 
 namespace bloomery {
 
-/// A set of keys that takes no more: may_contain() never wrongly says no, and wrongly says yes with probability 2^-w, w the
-/// bits of a fingerprint, whatever the number of keys.
+/// A set of keys that takes no more: may_contain() never wrongly says no, and wrongly says yes with probability 2^-w, w
+/// the bits of a fingerprint, whatever the number of keys.
 ///
 ///   w     error        bits a key (from a million keys on; 9.5, 19, 38 at 100,000; more for few)
 ///   8     0.39 %       9.02
@@ -59,8 +59,8 @@ class sealed_filter {
   using key_type = Key;
   static constexpr unsigned width = 8 * sizeof(Fingerprint);  ///< w, bits of a fingerprint
 
-  /// A filter of these keys, each of which is looked up before it is returned. Keys may come more than once; none at all
-  /// give a filter that says no to everything. The bytes depend on the set alone, not on the order or the threads.
+  /// A filter of these keys, each of which is looked up before it is returned. Keys may come more than once; none at
+  /// all give a filter that says no to everything. The bytes depend on the set alone, not on the order or the threads.
   ///
   /// Takes 8 bytes a key, the filter itself, and some 40 MiB a thread meanwhile.
   ///
@@ -82,8 +82,8 @@ class sealed_filter {
     return sealed_filter(std::move(p), std::move(made.payload), hash);
   }
 
-  /// Opens a file in place. @throws error as mapped_storage::open; incompatible: the file has another width, hash, kind of
-  /// keys or seed than this type, or is not sealed; damaged: its parts contradict each other
+  /// Opens a file in place. @throws error as mapped_storage::open; incompatible: the file has another width, hash, kind
+  /// of keys or seed than this type, or is not sealed; damaged: its parts contradict each other
   static sealed_filter open(const std::string& path, check what = check::header,
                             Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
     mapped_storage bytes =

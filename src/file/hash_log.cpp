@@ -257,9 +257,7 @@ struct hash_log::state {
   std::uint64_t torn = 0;
   std::vector<std::uint64_t> records;  // being written
 
-  scanner scan(std::uint64_t from, std::uint64_t to) const {
-    return {file.get(), from, to, parameters.log_id, path};
-  }
+  scanner scan(std::uint64_t from, std::uint64_t to) const { return {file.get(), from, to, parameters.log_id, path}; }
 
   // Finds the last whole record: it, or the one before it, begins in the last two largest records.
   void find_end(std::uint64_t file_bytes) {
@@ -308,8 +306,7 @@ hash_log hash_log::create(const std::string& path, const params& p, std::uint64_
 }
 
 hash_log hash_log::open(const std::string& path, access mode, const mapped_storage::on_wait& waiting) {
-  posix::opened opened =
-      mode == access::read_write ? open_locked(path, waiting) : posix::open_regular(path, false);
+  posix::opened opened = mode == access::read_write ? open_locked(path, waiting) : posix::open_regular(path, false);
   header_image header{};
   const std::size_t got = posix::read_at(opened.file.get(), header, 0, path);
   auto s = std::make_unique<state>();
@@ -373,14 +370,15 @@ log_reading hash_log::read(std::uint64_t from, const visitor& visit, std::uint64
   };
   for (scanner records = state_->scan(start, end); !records.at_end();) {
     const auto los = records.record();
-    if (!los || (expected && records.before() < *expected)) {
+    if (!los) {
       damage_at(records.at());
       records.skip(word);
       continue;
     }
-    if (expected && records.before() > *expected) {
+    if (expected && records.before() != *expected) {
       damage_at(records.at());
-      result.lost_keys += records.before() - *expected;
+      // Fewer than there were is no honest log. Its keys are given all the same: none may be hidden.
+      if (records.before() > *expected) result.lost_keys += records.before() - *expected;
     }
     in_damage = false;
     expected = records.before() + los->size();
@@ -440,8 +438,9 @@ void hash_log::remove_duplicates() {
   const log_reading seen = write_distinct(fresh);
   if (!seen.whole()) {
     ::unlink(fresh.state_->path.c_str());
-    throw error(errc::damaged, {"the log is damaged", state_->path, "", seen.damage_in_words(),
-                                "restore the log from a copy, or make do with what is left: bloomery rebuild --salvage"});
+    throw error(errc::damaged,
+                {"the log is damaged", state_->path, "", seen.damage_in_words(),
+                 "restore the log from a copy, or make do with what is left: bloomery rebuild --salvage"});
   }
   fresh.sync();
   fresh.rename(state_->path);

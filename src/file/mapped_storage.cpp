@@ -151,11 +151,15 @@ struct mapped_storage::state {
   bool writable() const { return !changed_pages.empty(); }
 
   void mark(bool clean, const key_counts& counts) {
+    write_mark(clean, counts);
+    posix::sync(head.file.get(), path);
+  }
+
+  void write_mark(bool clean, const key_counts& counts) {
     format::decoded& f = head.fields;
     f.current_slot = 1 - f.current_slot;
     f.current = {f.current.sequence + 1, clean, counts};
     posix::write_at(head.file.get(), format::encode(f.current), format::slot_at[f.current_slot], path);
-    posix::sync(head.file.get(), path);
   }
 
   void write_checksums() {
@@ -212,7 +216,7 @@ mapped_storage mapped_storage::create(const std::string& path, const params& par
   posix::write_at(file.fd(), first, 0, path);
   posix::write_at(file.fd(), {reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()},
                   parts.metadata_at, path);
-  posix::opened opened{file.publish(), parts.file_bytes};
+  posix::opened opened{file.publish(how.sync), parts.file_bytes};
   header head = read_header(path, std::move(opened));
   mapping map(head.file.get(), format::header_bytes + parts.pages * page_bytes, true, path);
   auto s = std::make_unique<state>(state{path, std::move(head), std::move(map), {}});
@@ -259,9 +263,8 @@ void mapped_storage::changed_all() noexcept {
 }
 
 void mapped_storage::checkpoint() {
+  state_->write_mark(false, counts_);
   if (::msync(state_->map.at, state_->map.bytes, MS_SYNC) != 0) posix::fail("sync", state_->path);
-  posix::sync(state_->head.file.get(), state_->path);
-  state_->mark(false, counts_);
 }
 
 void mapped_storage::abandon() noexcept {

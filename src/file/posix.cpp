@@ -152,7 +152,7 @@ std::string behind_links(const std::string& path) {
   return missing ? path : real.string();
 }
 
-void rename_over(const std::string& from, const std::string& to) {
+void rename_over(const std::string& from, const std::string& to, bool synced) {
   struct stat old {};
   if (::stat(to.c_str(), &old) == 0) {
     const descriptor file(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
@@ -160,7 +160,7 @@ void rename_over(const std::string& from, const std::string& to) {
     keep_owner_and_mode(file.get(), old, to);
   }
   if (::rename(from.c_str(), to.c_str()) != 0) fail("rename a new file to", to);
-  sync_folder_of(to);
+  if (synced) sync_folder_of(to);
 }
 
 replacement::replacement(const std::string& path, bool replace) : path_(behind_links(path)) {
@@ -219,8 +219,8 @@ replacement::~replacement() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-descriptor replacement::publish() {
-  sync(file_.get(), path_);
+descriptor replacement::publish(bool synced) {
+  if (synced) sync(file_.get(), path_);
   if (in_place_) return std::move(file_);
   if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) fail("lock", path_);
   const std::string self = temporary_.empty() ? "/proc/self/fd/" + std::to_string(file_.get()) : temporary_;
@@ -248,7 +248,7 @@ descriptor replacement::publish() {
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a new file to", path_);
   }
   temporary_.clear();
-  sync_folder_of(path_);
+  if (synced) sync_folder_of(path_);
   return std::move(file_);
 }
 

@@ -59,9 +59,10 @@ bool same_file(int fd, const std::string& path);
 /// The file that a path means: where a link points to, or the path itself.
 std::string behind_links(const std::string& path);
 
-/// Gives the file `from` the name `to` in place of an old one, whose mode and owner it takes over, and syncs the folder.
+/// Gives the file `from` the name `to` in place of an old one, whose mode and owner it takes over.
+/// @param synced  sync the folder, so that a failure of the machine does not take it back
 /// @throws error not_permitted, io
-void rename_over(const std::string& from, const std::string& to);
+void rename_over(const std::string& from, const std::string& to, bool synced = true);
 
 /// A file being made that takes its name only when it is whole. Without publish() nothing of it stays.
 class replacement {
@@ -81,8 +82,9 @@ class replacement {
 
   /// Syncs the file, gives it its name in place of the old one's, syncs the folder. The descriptor stays open and is
   /// given to the caller.
+  /// @param synced  false: without the syncing
   /// @throws error  io; already_exists: another process made a file of this name meanwhile
-  descriptor publish();
+  descriptor publish(bool synced = true);
 
  private:
   void make_beside();

@@ -1,4 +1,5 @@
-// Fuse filters as they are read: lookups by the batch, the check of hostile bytes, the exact rate. fuse_build.cpp makes them.
+// Fuse filters as they are read: lookups by the batch, the check of hostile bytes, the exact rate. fuse_build.cpp makes
+// them.
 #include <bloomery/fuse.hpp>
 
 #include <bloomery/bulk_insert.hpp>

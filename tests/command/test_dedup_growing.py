@@ -1,4 +1,4 @@
-"""bloomery dedup of a pipe without -n, and with --grow: the filter grows, and what is lost keeps to the promise for the whole."""
+"""bloomery dedup of a pipe without -n, and with --grow: the filter grows, and keeps its promise for the whole."""
 
 import unittest
 

@@ -5,7 +5,7 @@ import re
 import shlex
 import unittest
 
-from support import CommandTest, keys, line_rate, split_block_rate, text
+from support import CommandTest, keys, line_rate, split_block_rate
 
 OPTION = ["take", "ok", "layout", "bits_a_key", "worst_bits_a_key", "keys", "bytes", "disk_bytes", "rate", "lines", "reason"]
 CHANGE = ["what", "take", "layout", "bits_a_key", "worst_bits_a_key", "text"]
@@ -58,7 +58,7 @@ class PlanAdvice(CommandTest):
             self.taken("-p", "1%", *needs.split()) for needs in ("-n 1M --deletes", "-n 1M --sealed", "--grow", "--grow --log")
         )
 
-        self.assertAlmostEqual(counting["bits_a_key"], 4 * 10.36, delta=0.1)
+        self.assertAlmostEqual(counting["bits_a_key"], 4 * 10.85, delta=0.1)
         self.assertAlmostEqual(sealed["bits_a_key"], 9.02, delta=0.06)
         self.assertAlmostEqual(sealed["rate"], 1 / 256, delta=1e-6)
         self.assertLessEqual(growing["bits_a_key"], 17)
@@ -102,12 +102,11 @@ class PlanAdvice(CommandTest):
         secret = ["--secret", "KEY"] if plan["needs_secret"] else []
         self.assert_has_all("FILTER", lines, *secret)
 
-    def test_a_pipe_is_deduplicated_by_the_filter_that_grows(self) -> None:
+    def test_the_filter_that_grows_is_the_one_of_dedup(self) -> None:
         (command,) = self.plan("--grow")["commands"]
+        self.write("INPUT", keys(1000) * 2)
 
-        words, _, source = command.partition(" < ")
-        self.assertEqual(source, "INPUT")
-        out = self.bloomery(*shlex.split(words)[1:], stdin=text(keys(1000) * 2)).lines
+        out = self.bloomery(*shlex.split(command)[1:]).lines
         self.assertGreater(len(out), 950)
         self.assertEqual(out, [line for line in keys(1000) if line in set(out)])
 
@@ -152,7 +151,7 @@ class PlanAdvice(CommandTest):
 
             plan = self.plan(*needs)
             taken = plan["taken"]
-            self.assertIn(f"{taken['take']} ({taken['layout']}): {taken['bits_a_key']:.2f} bits a key", out)
+            self.assertRegex(out, rf"take +{taken['take']}.*: {taken['bits_a_key']:.2f} bits a key")
             self.assertRegex(out, rf"lookup +{taken['lines']} cache line")
             for said in [taken["reason"], *plan["commands"], *plan["warnings"], *(c["text"] for c in plan["changes"])]:
                 self.assertIn(said, out)

@@ -58,7 +58,7 @@ class Seal(CommandTest):
 
             self.assertEqual((sealed.layout, sealed.width, sealed.probes), (name.split("-")[0], width, 3))
             self.assertEqual((sealed.keys, sealed.inserted), (len(los), [len(los)] * 2))
-            self.assertAlmostEqual(sealed.rate, 2.0**-width, delta=1e-9 * 2.0**-width)
+            self.assertAlmostEqual(sealed.rate * 2**width, 1 + len(los) * 2.0 ** (width - 64), delta=1e-12)
             self.assertTrue(all(sealed.has(lo) for lo in los), name)
             self.assert_chance(sum(sealed.has(xxh3(b"absent %d" % i)[0]) for i in range(30_000)), 30_000, 2.0**-width)
 

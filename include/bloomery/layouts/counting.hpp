@@ -24,8 +24,8 @@
 
 namespace bloomery {
 
-/// A layout from which keys can be removed, for four times the memory of line_free and some more: lines have fewer
-/// cells, and so fill less evenly. Its geometry's bits are those of the memory, four for each counter.
+/// A layout from which keys can be removed, for 4.1 times the memory of line_free at 5 %, 4.4 times at 1 %, 5.6 times at
+/// 0.01 %: lines have fewer cells, and so fill less evenly. Its geometry's bits are those of the memory, four for each counter.
 ///
 /// Only what was inserted may be removed: see filter::remove().
 class counting {
@@ -77,7 +77,7 @@ class counting {
   /// Example:
   ///     const geometry g = counting::geometry_for(1'000'000, 0.01);
   ///     assert(g.probes == 6);
-  ///     assert(g.bits < 42'000'000);  // 41.4 bits a key, which are 10.4 counters
+  ///     assert(g.bits < 43'400'000);  // 43.39 bits a key, which are 10.85 counters
   static geometry geometry_for(std::uint64_t capacity, double false_positive_rate);
 
   /// geometry_for(n, p).bits

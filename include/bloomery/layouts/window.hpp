@@ -40,8 +40,13 @@ inline constexpr std::uint64_t window_state_bytes = 512;
 /// Keys of each generation, by lane.
 using keys_by_lane = std::array<std::uint64_t, window_lanes>;
 
-/// The lanes of a block that tell something: all but those of the epochs after `stamp` up to `epoch`. Both are mod 2^32.
+/// Epochs by which a block may be ahead of who looks at it: a writer of the same file went on meanwhile.
+inline constexpr std::uint32_t epochs_ahead = 1u << 16;
+
+/// The lanes of a block that tell something: all but those of the epochs after `stamp` up to `epoch`. Both are mod 2^32. All
+/// of a block that is ahead: what it has forgotten has run out for everybody.
 constexpr std::uint8_t live_lanes(std::uint32_t stamp, std::uint32_t epoch) noexcept {
+  if (stamp - epoch < epochs_ahead) return 0xFF;
   const std::uint32_t passed = epoch - stamp;
   if (passed >= window_lanes) return 0;
   const auto run_out = static_cast<std::uint8_t>((1u << passed) - 1);
@@ -212,7 +217,8 @@ class window_blocks {
     const std::uint32_t stamp = stamp_of(block);
     if (stamp == epoch) [[likely]]
       return;
-    keep_lanes(block, live_lanes(stamp, epoch));
+    // Nobody is ahead of the writer: such a stamp is 2^32 epochs old, or that of a new block.
+    keep_lanes(block, stamp - epoch < epochs_ahead ? 0 : live_lanes(stamp, epoch));
     std::memcpy(block, &epoch, sizeof epoch);
   }
 

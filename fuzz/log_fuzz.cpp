@@ -1,0 +1,141 @@
+// hash_log on any bytes: it says no or gives keys, the same ones however it is read, and never does harm.
+//
+// Random bytes never get past a checksum, so most mutations are followed by putting some of them right.
+#include <bloomery/error.hpp>
+#include <bloomery/hash_log.hpp>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
+
+namespace {
+
+using namespace bloomery;
+
+// Offsets of docs/format.md.
+constexpr std::size_t header_bytes = hash_log::header_bytes;
+constexpr std::size_t record_header_bytes = hash_log::record_header_bytes;
+constexpr std::size_t at_id = 16;
+constexpr std::size_t at_checksum = 248;
+
+void require(bool truth, const char* what) {
+  if (truth) return;
+  std::fprintf(stderr, "broken promise: %s\n", what);
+  std::abort();
+}
+
+std::vector<std::uint64_t> keys_of(const hash_log& log, log_reading& seen, std::uint64_t to = hash_log::all) {
+  std::vector<std::uint64_t> keys;
+  seen = log.read(
+      0, [&](std::span<const std::uint64_t> los) { keys.insert(keys.end(), los.begin(), los.end()); }, to);
+  return keys;
+}
+
+template <class T>
+T get(const std::uint8_t* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+template <class T>
+void put(std::uint8_t* at, T value) {
+  std::memcpy(at, &value, sizeof value);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const int fd = ::memfd_create("fuzz", MFD_CLOEXEC);
+  require(fd >= 0 && ::write(fd, data, size) == static_cast<ssize_t>(size), "memfd");
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  try {
+    log_reading seen;
+    std::vector<std::uint64_t> keys;
+    {
+      const hash_log log = hash_log::open(path);
+      keys = keys_of(log, seen);
+      require(log.bytes() + log.torn_bytes() == size, "every byte is accounted for");
+      require(seen.keys == keys.size() && 8 * keys.size() <= size, "no more keys than bytes have room for");
+      require(!seen.whole() || keys.size() == log.keys(), "a whole log has the keys it says");
+      require(seen.whole() || seen.first_damage >= header_bytes, "damage is behind the header");
+      require(log.estimate_distinct() <= keys.size(), "no more distinct keys than keys");
+    }
+    if (keys.size() > 1 && seen.keys + seen.lost_keys > (std::uint64_t{1} << 62)) {
+      ::close(fd);
+      return 0;  // no room for more in its count
+    }
+    hash_log log = hash_log::open(path, access::read_write);
+    const std::vector<std::uint64_t> more = {1, 2, 3};
+    if (log.keys() < hash_log::all - more.size()) {
+      log.append(more);
+      log_reading after;
+      std::vector<std::uint64_t> now = keys_of(log, after);
+      require(now.size() == keys.size() + more.size() && std::equal(keys.begin(), keys.end(), now.begin()),
+              "what was there is there after more");
+      require(after.whole() == seen.whole() && after.torn_bytes == 0, "a writer leaves no torn record");
+    }
+  } catch (const error& e) {
+    require(e.what()[0] != '\0', "an error has words");
+  }
+  ::close(fd);
+  return 0;
+}
+
+// Makes the header and the records that begin one behind the other agree with themselves again.
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
+  std::minstd_rand random(seed);
+  const auto often = [&](unsigned percent) { return random() % 100 < percent; };
+  size = LLVMFuzzerMutate(data, size, max_size);
+  if (size < header_bytes || often(10)) return size;
+  std::memcpy(data,
+              "\x89"
+              "BLML\r\n\x1A\1\0\0\0\0\1\0\0",
+              16);
+  if (get<std::uint64_t>(data + at_id) == 0) put<std::uint64_t>(data + at_id, 7);
+  if (often(90)) {
+    const std::uint8_t names[2][8] = {"xxh3", "line"};
+    std::fill(data + 24, data + at_checksum, std::uint8_t{0});
+    put<std::uint64_t>(data + 24, 1);
+    std::copy_n(names[0], 4, data + 32);
+    std::copy_n(names[1], 4, data + 64);
+  }
+  put<std::uint64_t>(data + at_checksum, XXH3_64bits(data, at_checksum));
+  const auto id = get<std::uint64_t>(data + at_id);
+  std::uint64_t before = 0;
+  for (std::size_t at = header_bytes; at + record_header_bytes + 8 <= size;) {
+    if (often(5)) {
+      at += 8;
+      continue;
+    }
+    const std::size_t room = (size - at - record_header_bytes) / 8;
+    const auto count = static_cast<std::uint32_t>(1 + random() % std::min<std::size_t>(room, 9));
+    put<std::uint32_t>(data + at, 0x52474F4C);
+    put<std::uint32_t>(data + at + 4, count);
+    if (often(95)) put<std::uint64_t>(data + at + 8, before);
+    put<std::uint64_t>(data + at + 16, id);
+    const std::size_t length = record_header_bytes + 8 * std::size_t{count};
+    const std::uint64_t sum = XXH3_64bits(data + at, length);
+    put<std::uint64_t>(data + at + 16, often(95) ? sum : sum + 1);
+    before += count + (often(5) ? 3 : 0);
+    at += length;
+  }
+  return size;
+}

@@ -1,0 +1,97 @@
+// check_fuse on any bytes: it refuses them, or lookups stay within them, one by one as in batches.
+//
+// The first byte chooses the width, the rest is a payload. Random bytes hardly ever get past the check, so half of all
+// mutations are followed by putting right what follows from the rest: first cells, sums, the size.
+#include <bloomery/error.hpp>
+#include <bloomery/fuse.hpp>
+#include <bloomery/key_source.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <vector>
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
+
+namespace {
+
+using namespace bloomery;
+
+void require(bool truth, const char* what) {
+  if (truth) return;
+  std::fprintf(stderr, "broken promise: %s\n", what);
+  std::abort();
+}
+
+unsigned width_of(std::uint8_t choice) { return 8u << choice % 3; }
+
+template <fuse_fingerprint F>
+void ask(std::span<const std::uint8_t> payload) {
+  std::array<std::uint64_t, 100> los{};
+  for (std::size_t i = 0; i < los.size(); ++i) los[i] = mix64(i) | (i == 0 ? ~std::uint64_t{0} : 0);
+  std::array<std::uint64_t, 2> bitmap{};
+  fuse::has_batch<F>(payload.data(), std::uint64_t{1} << 40, key_source::halves(los), bitmap.data());
+  for (std::size_t i = 0; i < los.size(); ++i) {
+    const bool there = fuse::has<F>(payload.data(), los[i]);
+    require(there == ((bitmap[i / 64] >> (i % 64) & 1) != 0), "batches answer as single lookups");
+    const fuse_place place = fuse_place_of(8 * sizeof(F), payload, los[i]);
+    require(place.somewhere || !there, "without keys nothing is there");
+    std::uint32_t sum = 0;
+    for (const std::uint64_t cell : place.cells) sum ^= fuse_cell(8 * sizeof(F), payload, cell);
+    require(!place.somewhere || there == (sum == place.fingerprint), "three cells tell the answer");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::vector<std::uint8_t> payload(data + 1, data + size);  // to the byte: beyond it the sanitizer watches
+  const unsigned width = width_of(data[0]);
+  try {
+    check_fuse(width, payload, "fuzz");
+  } catch (const error& e) {
+    require(e.code() == errc::damaged, "bytes that are refused are damaged");
+    return 0;
+  }
+  width == 8 ? ask<std::uint8_t>(payload) : width == 16 ? ask<std::uint16_t>(payload) : ask<std::uint32_t>(payload);
+  return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
+  size = LLVMFuzzerMutate(data, size, max_size);
+  constexpr std::size_t head = fuse::header_bytes + fuse::partition_bytes;
+  if (seed % 2 == 0 || size < 1 + head) return size;
+  std::uint8_t* const payload = data + 1;
+  const std::uint32_t width = width_of(data[0]);
+  const std::size_t room = (size - 1) / 64 * 64;
+  const std::uint64_t most = (room - fuse::header_bytes) / fuse::partition_bytes;
+  if (room < 2 * fuse::header_bytes) return size;
+  const auto partitions = static_cast<std::uint32_t>(1 + payload[8] % std::min<std::uint64_t>(most, 4));
+  std::memset(payload + 8, 0, fuse::header_bytes - 8);
+  std::memcpy(payload + 8, &partitions, 4);
+  std::memcpy(payload + 12, &width, 4);
+  std::uint64_t keys = 0;
+  std::uint64_t next = fuse::cells_at(partitions) / (width / 8);
+  for (std::uint32_t i = 0; i < partitions; ++i) {
+    fuse_partition p = fuse::partition_in(payload, i);
+    p.first = next;
+    p.segment = p.keys == 0 ? 0 : 4u << p.segment % 5;
+    p.starts = p.keys == 0 ? 0 : p.segment * (1 + p.starts % 8);
+    if (p.keys != 0) p.keys = 1 + p.keys % p.cells();
+    next += p.cells();
+    keys += p.keys;
+    std::memcpy(payload + fuse::header_bytes + i * fuse::partition_bytes, &p, sizeof p);
+  }
+  std::memcpy(payload, &keys, 8);
+  const std::uint64_t wanted = 1 + (next * (width / 8) + 63) / 64 * 64;
+  if (wanted > max_size) return size;
+  if (wanted > size) std::memset(data + size, 0x5A, wanted - size);
+  return wanted;
+}

@@ -1,0 +1,274 @@
+"""Filters that keep a log: build --grow, add, dedup --grow, rebuild, info."""
+
+import os
+import struct
+import subprocess
+import unittest
+from signal import SIGKILL
+
+from support import LONG, CommandTest, MidwayTest, checksum, cut, keys, text, xxh3
+
+HEADER = 256  # of a log
+
+
+class Grow(CommandTest):
+    def build(self, name: str, lines: list[bytes], *options: object) -> None:
+        self.bloomery("build", "--grow", "-q", "-o", name, *options, stdin=text(lines))
+
+    def logged(self, name: str) -> list[int]:
+        """The hashes in a log, read as docs/format.md says."""
+        data = self.read(name)
+        self.assertEqual(data[:8], b"\x89BLML\r\n\x1a")
+        self.assertEqual(struct.unpack_from("<Q", data, 248)[0], checksum(data[:248]))
+        id = data[16:24]
+        los, at = [], HEADER
+        while at < len(data):
+            marker, count, before, sum = struct.unpack_from("<4sIQQ", data, at)
+            self.assertEqual((marker, before), (b"LOGR", len(los)))
+            end = at + 24 + 8 * count
+            self.assertEqual(sum, checksum(data[at : at + 16] + id + data[at + 24 : end]))
+            los += struct.unpack_from(f"<{count}Q", data, at + 24)
+            at = end
+        return los
+
+    # ---- building and adding
+
+    def test_it_has_room_for_a_quarter_more_and_logs_every_key(self) -> None:
+        lines = keys(10_000) + keys(3000)
+
+        said = self.bloomery("build", "--grow", "-o", "f", stdin=text(lines)).err
+
+        self.assertRegex(said, "13,000 lines, 9,9.. keys; has room for 12,4.. keys at 1 %.*line, 10.1. bits a key.*log")
+        self.assertEqual(self.logged("f.log"), [xxh3(key)[0] for key in lines])
+        self.assert_has_all("f", lines)
+        self.assertLess(self.count("f", keys(20_000, "absent")), 20_000 * 0.01 + 100)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["f", "f.log"])
+
+    def test_adding_makes_it_larger_and_keeps_its_promise(self) -> None:
+        self.build("f", keys(1000), "-p", "0.1%")
+
+        said = self.bloomery("add", "f", stdin=text(keys(60_000))).err
+
+        self.assertRegex(said, r"60,000 keys read, .* in all, error now 0.0.* %; grown .* times")
+        facts = self.info("f")
+        self.assertGreaterEqual(facts["capacity"], facts["inserted"])
+        self.assertEqual((facts["target_rate"], facts["clean"]), (0.001, True))
+        self.assert_has_all("f", keys(60_000))
+        self.assert_chance(self.count("f", keys(100_000, "absent")), 100_000, facts["rate_now"])
+        self.assertLessEqual(facts["rate_now"], 0.001)
+        self.bloomery("info", "--check", "f")
+
+    def test_an_older_plain_filter_goes_with_its_new_log_and_a_log_with_its_filter(self) -> None:
+        self.make_filter("f", keys(100))
+        self.build("f", keys(200, "other"))
+        self.assert_has_all("f", keys(200, "other"))
+        self.bloomery("add", "-q", "f", stdin=text(keys(10)))
+
+        self.make_filter("f", keys(100))
+
+        self.assertEqual(os.listdir(self.folder), ["f"])
+        self.bloomery("add", "-q", "f", stdin=text(keys(10)))
+
+    def test_integers_secrets_seeds_and_capacity(self) -> None:
+        self.bloomery("keygen", "-o", "key")
+        for options in [["--u64"], ["--secret", "key"], ["--seed", 5, "--hash", "murmur3"], ["-n", 50_000, "--layout", "page"]]:
+            secret = options if "--secret" in options else []
+            numbers = [b"%d" % i for i in range(3000)]
+            with self.subTest(options=options):
+                self.build("f", numbers[:2000], *options)
+                if "-n" in options:
+                    self.assertEqual(self.info("f")["capacity"], 50_000)
+                self.bloomery("add", "-q", "f", *secret, stdin=text(numbers[2000:]))
+                self.bloomery("rebuild", "-q", "f", "-p", "0.1%", *secret)
+                self.assert_has_all("f", numbers, *secret)
+
+    def test_what_cannot_grow_is_refused(self) -> None:
+        build = ["build", "--grow", "-o", "f"]
+        self.refused(*build, "-m", "1MiB", says="-m")
+        self.refused(*build, "--scheme", "guava", says="--scheme")
+        self.refused(*build, "--layout", "classic", says="64 bits of a key's hash.*split_block, line, line_free, page")
+        self.refused(*build, "--foldable", says="--foldable")
+        self.refused(*build, "--counting", says="--counting")
+        self.refused(*build, "--window", "1h", says="--window")
+        self.refused("build", "--grow", "-o", "/dev/null", says="two files")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    # ---- what others make of it
+
+    def test_union_fold_and_intersect_have_no_log(self) -> None:
+        self.build("f", keys(5000))
+        for command in (["union", "f", "f"], ["intersect", "f", "f"], ["fold", "f", "--times", 0]):
+            self.bloomery(*command, "-q", "-o", "out")
+            self.assertNotIn("log", self.info("out"))
+            self.bloomery("add", "-q", "out", stdin=b"more\n")
+
+    def test_info_tells_of_the_log(self) -> None:
+        self.build("f", keys(100_000))
+
+        facts = self.info("f")
+
+        self.assertEqual(facts["log"]["keys"], 100_000)
+        self.assertEqual(facts["log"]["bytes"], os.path.getsize(self.path("f.log")))
+        self.assertLess(facts["bytes"] * 8 / 100_000, 12.6)
+        self.assertAlmostEqual(facts["log"]["bits_a_key"], os.path.getsize(self.path("f")) * 8 / facts["predicted_for_keys"], 6)
+        self.assertLess(facts["log"]["bits_a_key_while_growing"], 30)
+        self.assertIn("100,000 keys with repetitions", self.bloomery("info", "f").out.decode())
+
+    # ---- rebuilding
+
+    def test_rebuild_changes_rate_layout_and_capacity(self) -> None:
+        self.build("f", keys(20_000))
+
+        for options, layout, rate, capacity in [
+            (["-p", "0.1%"], "line", 0.001, None),
+            (["--layout", "page"], "page", 0.001, None),
+            (["-p", "5%", "-n", 30_000, "--layout", "split_block"], "split_block", 0.05, 30_000),
+        ]:
+            self.bloomery("rebuild", "f", *options)
+            facts = self.info("f")
+            self.assertEqual((facts["layout"], facts["target_rate"]), (layout, rate))
+            self.assertIn(facts["capacity"], [capacity] if capacity else range(24_790, 24_811))
+            self.assert_has_all("f", keys(20_000))
+            self.assert_chance(self.count("f", keys(50_000, "absent")), 50_000, facts["rate_now"])
+        self.refused("rebuild", "f", "-n", 100, says="below the keys")
+        self.refused("rebuild", "f", "--layout", "classic", says="64 bits")
+
+    def test_rebuild_removes_repetitions(self) -> None:
+        self.build("f", keys(20_000) * 5)
+
+        self.bloomery("rebuild", "-q", "f")
+
+        self.assertEqual(sorted(self.logged("f.log")), sorted(xxh3(key)[0] for key in keys(20_000)))
+        self.assert_has_all("f", keys(20_000))
+
+    def test_rebuild_needs_nothing_but_the_log(self) -> None:
+        self.build("f", keys(5000), "-p", "0.1%")
+
+        os.unlink(self.path("f"))
+        self.bloomery("rebuild", "-q", "f")
+
+        self.assert_has_all("f", keys(5000))
+        self.assertEqual(self.info("f")["target_rate"], 0.001)
+        self.bloomery("add", "-q", "f", stdin=b"more\n")
+
+    def test_a_plain_filter_is_not_rebuilt(self) -> None:
+        self.make_filter("f", keys(100))
+
+        self.refused("rebuild", "f", says="keeps no log")
+        self.refused("rebuild", "missing", says="no such file")
+
+    # ---- damage
+
+    def test_a_damaged_log_is_said_and_salvaged(self) -> None:
+        self.build("f", keys(100))
+        for number in range(5):
+            self.bloomery("add", "-q", "f", stdin=text(keys(100, f"kind{number}")))
+        log = bytearray(self.read("f.log"))
+        log[HEADER + 2 * (24 + 8 * 100) + 50] ^= 1
+        self.write("f.log", bytes(log))
+
+        self.refused("add", "f", stdin=b"new\n", says="100 keys are lost in 1 place, the first at byte .*rebuild FILTER --salvage")
+        self.refused("rebuild", "f", says="100 keys are lost")
+        checked = self.bloomery("info", "--check", "f", status=1)
+        self.assertIn(b"100 keys are lost in 1 place", checked.out)
+        self.assert_has_all("f", keys(100, "kind1"))
+        salvaged = self.bloomery("rebuild", "f", "--salvage")
+
+        self.assertIn("100 keys lost", salvaged.err)
+        self.assertLess(self.count("f", keys(100, "kind1")), 20)
+        for kind in ("key", "kind0", "kind2", "kind3", "kind4"):
+            self.assert_has_all("f", keys(100, kind))
+        self.bloomery("add", "-q", "f", stdin=b"new\n")
+        self.bloomery("info", "--check", "f")
+
+    def test_a_torn_record_is_cut_off_and_said(self) -> None:
+        self.build("f", keys(100))
+        self.write("f.log", self.read("f.log") + b"LOGR torn")
+
+        said = self.bloomery("add", "f", stdin=b"new\n").err
+
+        self.assertIn("not written to the end, 9 bytes", said)
+        self.assertEqual(len(self.logged("f.log")), 101)
+
+    def test_without_its_log_it_answers_and_takes_no_keys(self) -> None:
+        self.build("f", keys(100))
+        os.unlink(self.path("f.log"))
+
+        self.refused("add", "f", stdin=b"new\n", says="log is missing")
+        self.assert_has_all("f", keys(100))
+        self.assertIn("missing", self.bloomery("info", "f").out.decode())
+        self.bloomery("info", "--check", "f", status=1)
+        self.bloomery("union", "-q", "-o", "copy", "f", "f")  # the way out that is named
+        self.bloomery("add", "-q", "copy", stdin=b"new\n")
+
+    # ---- dedup
+
+    def test_dedup_grows_without_being_told_how_many(self) -> None:
+        first = self.bloomery("dedup", "-q", "--grow", "--state", "s", "-p", "1e-6", stdin=text(keys(30_000) * 2)).lines
+        second = self.bloomery("dedup", "-q", "--state", "s", stdin=text(keys(40_000))).lines
+
+        self.assertEqual((first, second), (keys(30_000), keys(40_000)[30_000:]))
+        self.assertEqual(len(self.logged("s.log")), 40_000)
+        self.assertGreaterEqual(self.info("s")["capacity"], 40_000)
+
+    def test_dedup_says_what_it_may_have_dropped(self) -> None:
+        self.bloomery("dedup", "-q", "--grow", "--state", "s", "-p", "1%", stdin=text(keys(30_000)))
+
+        report = self.bloomery("dedup", "--json", "--state", "s", stdin=text(keys(50_000, "other"))).report
+
+        wrongly = 50_000 - report["lines_out"]
+        self.assertGreater(wrongly, 0)
+        self.assert_chance(wrongly, 50_000, report["expected_wrongly_dropped"] / 50_000)
+        self.assertLess(report["rate"], 0.01)
+
+    def test_a_plain_state_does_not_learn_to_grow(self) -> None:
+        self.bloomery("dedup", "-q", "--state", "s", "-n", 100, stdin=b"a\n")
+
+        self.refused("dedup", "--grow", "--state", "s", stdin=b"b\n", says="keeps no log")
+
+
+class KilledGrow(MidwayTest):
+    COUNT = 300_000
+    ROUNDS = 100 if LONG else 12
+
+    def test_a_killed_add_leaves_all_keys_of_before_and_a_filter_that_goes_on(self) -> None:
+        self.bloomery("build", "--grow", "-q", "-o", "f", stdin=b"")
+        complete: list[bytes] = []
+        for number in range(self.ROUNDS):
+            more = keys(500, f"round-{number}")
+            self.bloomery("add", "-q", "f", stdin=text(more))
+            complete += more
+
+            self.end_midway((number + self.chance.random()) / self.ROUNDS, SIGKILL, lambda: self.start_slow("add", "f"))
+
+            self.assert_has_all("f", complete)
+            if number % 4 == 3:
+                self.bloomery("rebuild", "-q", "f", "-n", 2 * self.COUNT if number % 8 == 3 else 500_000)
+                self.assert_has_all("f", complete)
+            # Back to where it began, so that it grows again.
+            if number % 3 == 2:
+                self.bloomery("build", "--grow", "-q", "-o", "f", stdin=text(complete))
+        self.bloomery("info", "--check", "f", status=None)
+        self.bloomery("add", "-q", "f", "lines")
+        self.assert_has_all("f", self.lines + complete)
+        self.bloomery("info", "--check", "f")
+
+    def test_a_killed_dedup_and_its_rerun_together_have_every_line(self) -> None:
+        for number in range(self.ROUNDS // 3):
+
+            def start() -> subprocess.Popen:
+                self.remove("state", "state.log")
+                return self.start_slow("dedup", "--grow", "-p", "1e-9", "--state", "state")
+
+            first = self.end_midway((number + self.chance.random()) / (self.ROUNDS // 3), SIGKILL, start)
+            if not os.path.exists(self.path("state")):  # killed between the two renames
+                self.remove("state.log")
+            second = self.bloomery("dedup", "--grow", "-p", "1e-9", "--state", "state", "-q", "lines").out
+
+            whole = first[: first.rfind(b"\n") + 1]
+            missing = set(self.lines).difference(cut(whole), cut(second))
+            self.assertEqual(len(missing), 0, f"round {number}: {sorted(missing)[:5]}")
+
+
+if __name__ == "__main__":
+    unittest.main()
