@@ -5,9 +5,9 @@
 #   make test             everything: all tests, both compilers, sanitizers, a minute of fuzzing, AArch64 in an emulator
 #   make test-long        the same with the tests' longer forms
 #   make test-statistics  predicted, certified and measured rates, the longer form alone: a quarter of an hour
-#   make bench            measure, in about 15 minutes; results in build/bench/
+#   make bench            measure, in about 20 minutes; results in build/bench/
 #   make bench-quick      the library alone, in two minutes
-#   make bench-all        everything: 100 million lines, a thousand million keys; an hour, 9 GB of disk, 16 GB of memory
+#   make bench-all        everything: 100 million lines, a thousand million keys; two hours, 9 GB of disk, 16 GB of memory
 #   make bench-publish    the results into docs/performance.md
 #   make fuzz             fuzz for FUZZ_SECONDS=600
 #   make format lint      clang-format the sources; clang-tidy them

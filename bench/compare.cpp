@@ -21,7 +21,6 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <regex>
@@ -343,12 +342,7 @@ int run(const options& o) {
                                               : one_setting<std::uint64_t>(s, p, o, integers).run());
     }
   }
-  results["machine"]["load_at_end"] = load_average();
-  if (!o.json_file.empty()) {
-    std::ofstream out(o.json_file);
-    out << results.dump(1) << '\n';
-    if (!out.flush()) throw std::runtime_error("cannot write " + o.json_file);
-  }
+  write_json(o.json_file, std::move(results));
   return 0;
 }
 

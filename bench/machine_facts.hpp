@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -65,6 +66,20 @@ inline nlohmann::ordered_json machine_facts() {
 #endif
         {"date", date}, {"load_at_begin", load_average()},
   };
+}
+
+/// To a file, unless its name is empty, with the load of the machine now.
+/// @throws std::runtime_error it cannot be written
+inline void write_json(const std::string& path, nlohmann::ordered_json results) {
+  if (path.empty()) return;
+  if (results.contains("machine")) {
+    results["machine"]["load_at_end"] = load_average();
+  } else {
+    results["load_at_end"] = load_average();
+  }
+  std::ofstream out(path);
+  out << results.dump(1) << '\n';
+  if (!out.flush()) throw std::runtime_error("cannot write " + path);
 }
 
 }  // namespace bench

@@ -1,6 +1,7 @@
 // bloomery's filters as contestants: types known to the compiler, chosen at run time, and each set of kernels.
 #pragma once
 
+#include "look_ups.hpp"
 #include "peers/peer.hpp"
 
 #include <bloomery/any_filter.hpp>
@@ -9,7 +10,6 @@
 #include "kernels.hpp"
 
 #include <algorithm>
-#include <array>
 #include <concepts>
 #include <cstdint>
 #include <deque>
@@ -40,30 +40,6 @@ geometry geometry_of(std::uint64_t n, unsigned bits_a_key) {
     }
     return {blocks * Layout::block_bits, probes};
   }
-}
-
-#if defined(__x86_64__)
-[[gnu::target("popcnt")]]
-#endif
-inline std::uint64_t
-ones_in(std::span<const std::uint64_t> words) {
-  std::uint64_t sum = 0;
-  for (const std::uint64_t word : words) sum += static_cast<std::uint64_t>(__builtin_popcountll(word));
-  return sum;
-}
-
-/// Calls has(keys, bitmap) for pieces whose bitmap stays in the first cache, and counts.
-template <class Key, class Has>
-std::uint64_t count_in_pieces(std::span<const Key> keys, Has has) {
-  std::array<std::uint64_t, 512> bitmap;
-  constexpr std::size_t piece = 64 * 512;
-  std::uint64_t hits = 0;
-  for (std::size_t first = 0; first < keys.size(); first += piece) {
-    const std::size_t count = std::min(piece, keys.size() - first);
-    has(keys.subspan(first, count), std::span(bitmap));
-    hits += ones_in(std::span(bitmap).first((count + 63) / 64));
-  }
-  return hits;
 }
 
 /// The calls that filter<> and any_filter have alike.

@@ -3,9 +3,11 @@
 
     bench/report.py tables build/bench/compare-axes.json  Markdown on standard output
     bench/report.py goals build/bench/compare-goals.json  ratios to peers and to the machine's limits
+    bench/report.py families build/bench                  filters that forget, grow, expire and seal
     bench/report.py publish build/bench                  what bench/run left there into docs/performance.md, and charts
 
-A ratio is the median of the ratios of the single rounds. It says how many times as fast ours is.
+A ratio is the median of the ratios of the single rounds. It says how many times as fast ours is; of families, how many
+times as long it takes.
 """
 
 import json
@@ -80,12 +82,15 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
 
 def machine(results: dict) -> str:
     m = results["machine"]
+    load = max(m["load_at_begin"], m["load_at_end"])
+    busy = " The machine was shared and busy: times are too high, ratios say more." if load > m["cores"] else ""
     caches = ", ".join(f"{level} {size}" for level, size in m["caches"].items())
     missing = f" Not installed: {', '.join(results['missing'])}." if results["missing"] else ""
     return (
         f"{m['cpu']}, {m['cores']} cores, {caches}; {m['system']}; huge pages {m['huge_pages']}; "
         f"kernels {m['kernels']}; {m['compiler']}; {m['date'][:10]}, load {m['load_at_begin']:.1f} at the start, "
-        f"{m['load_at_end']:.1f} at the end. Plan {results['plan']}, medians of {results['rounds']} rounds.{missing}"
+        f"{m['load_at_end']:.1f} at the end. Plan {results['plan']}, medians of {results['rounds']} rounds."
+        f"{missing}{busy}"
     )
 
 
@@ -199,6 +204,111 @@ def goals(results: dict) -> str:
     return "\n".join(table(head, rows))
 
 
+# ---- families --------------------------------------------------------------------------------------------------------
+
+CALLS = [("batch", "batch"), ("single", "one by one"), ("chained", "chained")]
+
+
+def against_line(s: Setting, what: str) -> str:
+    """Nanoseconds a key, and how many times those of the line filter."""
+    ours, line = f"{s.measured['family']}: {what}", f"line: {what}"
+    if ours not in s.samples:
+        return ""
+    ratio = f" ({s.ratio(ours, line):.2f})" if line in s.samples else ""
+    return number(s.median(ours)) + ratio
+
+
+def family_tables(results: dict) -> list[str]:
+    settings = [Setting(measured) for measured in results["settings"]]
+    rows, notes = [], []
+    for s in settings:
+        family = s.measured["family"]
+        ours, line = s.rows[family], s.rows["line"]
+        added = "build" if f"{family}: build batch 1" in s.samples else "insert"
+        errs = [f"{100 * ours['exact_rate']:.4g}", f"{100 * ours['wrong'] / ours['asked']:.3g}"]
+        cells = [family, f"{ours['bits_a_key']:.2f}", f"{line['bits_a_key']:.2f}", *errs]
+        cells += [against_line(s, f"{added} {way} 1") for way in ("batch", "single")]
+        cells += [against_line(s, f"{kind} {way} 1") for kind in ("present", "absent") for way, _ in CALLS]
+        rows.append(cells)
+        if removed := against_line(s, "remove batch 1"):
+            notes.append(f"{family}: to remove a key, batch, {removed} ns.")
+        if built := against_line(s, "build batch 2"):
+            notes.append(f"{family}: to build with two threads, by the clock, {built} ns a key.")
+    head = ["ns a key (ours / line)", "bits a key", "line's", "errs, %, exact", "measured", "insert or build, batch",
+            "one by one"] + [f"{kind}, {words}" for kind in ("present", "absent") for _, words in CALLS]  # fmt: skip
+    title = f"#### {short(settings[0].measured['n'])} keys"
+    return ["", title, "", machine(results), "", *table(head, rows), "", *(" ".join(notes),)]
+
+
+def family_goals(tables: list[dict], growth: dict[str, dict]) -> list[str]:
+    rows = []
+
+    def row(words: str, keys: int, value: float, most: float, unit: str = "") -> None:
+        digits = f"{value:.2f}"
+        met = "met" if float(digits) <= most else "short"
+        rows.append([words, short(keys), digits + unit, f"{most:g}{unit}", met])
+
+    def longest(words: str, of: dict, figures: dict) -> None:
+        row(f"{words}, each of {of['rounds']} times", of["keys"], figures["each_time_us"] / 1000, 1, " ms")
+        row(f"{words}, ever", of["keys"], figures["ever_us"] / 1000, 1, " ms")
+
+    if log := growth.get("log"):
+        row("logged: bits a key at rest, at most", log["keys"], log["bits_at_rest"], 13)
+        row("logged: bits a key while made anew, both files", log["keys"], log["bits_growing"], 23)
+        row("logged: rate, measured, %", log["keys"], 100 * log["measured"], 1)
+    if layers := growth.get("growing"):
+        for when, most in (("full", 17), ("grown", 33)):
+            words = "newest layer full" if when == "full" else "just grown, the worst"
+            rule = f"RedisBloom's rule: {layers[f'redis_bits_{when}']:.0f}"
+            row(f"growing: bits a key, {words} ({rule})", layers["keys"], layers[f"bits_{when}"], most)
+        row("growing: rate, the highest measured, %", layers["keys"], 100 * layers["measured"], 1)
+        longest("growing: longest insert", layers, layers)
+    if window := growth.get("window"):
+        for layout in ("window", "window_line"):
+            longest(f"{layout}: longest insert while it turns", window, window[layout])
+    for results in tables:
+        for s in map(Setting, results["settings"]):
+            family, n = s.measured["family"], s.measured["n"]
+            if family == "fuse8":
+                row("fuse8: bits a key", n, s.rows[family]["bits_a_key"], 9.02)
+            for name, most in (("logged", 1.3), ("growing", 3)):
+                if family != name:
+                    continue
+                for way, words in CALLS:
+                    calls = [f"{kind} {way} 1" for kind in ("present", "absent")]
+                    worse = max(s.ratio(f"{name}: {call}", f"line: {call}") for call in calls)
+                    row(f"{name}: look-ups / line filter, {words}, the worse", n, worse, most)
+    order = ["logged", "growing", "window", "window_line", "fuse8"]
+    rows.sort(key=lambda cells: order.index(cells[0].partition(":")[0]))
+    return table(["", "keys", "reached", "at most", ""], rows)
+
+
+def families(folder: str) -> str:
+    """Of what bench/run left in a folder: time_families, and the programs that watch filters grow and turn."""
+    names = [name for name in os.listdir(folder) if re.fullmatch(r"families-\d+\.json", name)]
+    tables = sorted((load(os.path.join(folder, name)) for name in names), key=lambda r: r["settings"][0]["n"])
+    growth = {}
+    for name in ("growing", "log", "window"):
+        if os.path.exists(path := os.path.join(folder, f"time_{name}.json")):
+            with open(path, encoding="utf-8") as file:
+                growth[name] = json.load(file)
+    lines = ["#### Targets", "", *family_goals(tables, growth)]
+    if growth:
+        if "window" in growth:
+            line = growth["window"]["line"]
+            each_time, ever = line["each_time_us"] / 1000, line["ever_us"] / 1000
+            lines += [
+                "",
+                "The longest insert of the line filter beside the windows, which has nothing to turn: "
+                f"{each_time:.2f} ms each time, {ever:.2f} ms ever, the machine's.",
+            ]
+        loads = ", ".join(f"time_{name} {figures['load_at_end']:.1f}" for name, figures in growth.items())
+        lines += ["", f"Load of the machine when these ended: {loads}."]
+    for results in tables:
+        lines += family_tables(results)
+    return "\n".join(lines)
+
+
 # ---- documentation ---------------------------------------------------------------------------------------------------
 
 
@@ -232,6 +342,8 @@ def publish(folder: str) -> None:
         for name, picture in charts.all_of(settings_of(results)).items():
             with open(os.path.join(DOCS, name), "w", encoding="utf-8") as file:
                 file.write(picture)
+    if any(name.startswith("families-") for name in os.listdir(folder)):
+        place("families", families(folder))
     command = os.path.join(folder, "command.md")
     if os.path.exists(command):
         with open(command, encoding="utf-8") as file:
@@ -244,6 +356,8 @@ def main() -> None:
             print(tables(load(path)))
         case ["goals", path]:
             print(goals(load(path)))
+        case ["families", folder]:
+            print(families(folder))
         case ["publish", folder]:
             publish(folder)
         case _:

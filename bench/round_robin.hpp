@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <functional>
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -25,6 +27,21 @@ inline double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+/// Of all threads.
+inline double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+/// Seconds that `now` counts during work().
+template <class Work>
+double seconds_of(double (*now)(), Work work) {
+  const double begin = now();
+  work();
+  return now() - begin;
 }
 
 /// Seconds a pass, of passes repeated for `least` seconds; prepare() before each is not timed. By the wall clock; if the
@@ -94,6 +111,15 @@ inline summary summarize(std::vector<double> samples) {
     return samples[below] + (samples[above] - samples[below]) * (place - static_cast<double>(below));
   };
   return {samples.front(), at(0.25), at(0.5), at(0.75)};
+}
+
+inline double median(std::vector<double> samples) { return summarize(std::move(samples)).median; }
+
+/// Median of the ratios of the single rounds.
+inline double median_ratio(const std::vector<double>& ours, const std::vector<double>& theirs) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) ratios.push_back(ours[i] / theirs[i]);
+  return median(std::move(ratios));
 }
 
 }  // namespace bench

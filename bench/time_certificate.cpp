@@ -4,6 +4,8 @@
 //              sum of its words, as the compiler vectorises it. Turns are taken; medians, and the median of the ratios.
 // overlap      count_shared() of two such filters, beside a plain read of both
 // predicted    false_positive_rate(n) of filters for n = 1000 to 10^10 keys, in microseconds: the slowest of them
+#include "round_robin.hpp"
+
 #include <bloomery/census.hpp>
 #include <bloomery/estimate.hpp>
 #include <bloomery/hash.hpp>
@@ -13,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -29,16 +30,9 @@ using namespace bloomery;
 
 volatile std::uint64_t sink = 0;  // results go here, so that they are computed
 
-double seconds_of(auto work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
+using bench::median;
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
+double seconds_of(auto work) { return bench::seconds_of(bench::wall_seconds, work); }
 
 void read_plainly(std::span<const std::uint8_t> bytes) {
   std::array<std::uint64_t, 8> sums{};

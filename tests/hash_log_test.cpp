@@ -216,7 +216,7 @@ TEST(HashLog, SeveralDamagedPlacesAreCountedApart) {
     for (std::uint64_t i = 0; i < 10; ++i) log.append(numbers(100 * i, 100));
   }
   bytes spoiled = read_file(folder / "log");
-  for (const std::size_t number : {2, 3, 7}) spoiled[hash_log::header_bytes + number * record(100) + 60] ^= 1;
+  for (const std::size_t number : {2u, 3u, 7u}) spoiled[hash_log::header_bytes + number * record(100) + 60] ^= 1;
   write_file(folder / "log", spoiled);
 
   const contents c = read_all(folder / "log");

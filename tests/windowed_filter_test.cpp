@@ -199,7 +199,7 @@ TYPED_TEST_SUITE(WindowedFilter, layouts_with_window);
 
 TYPED_TEST(WindowedFilter, ByTimeAnswersAsItsModelDoes) {
   for (const std::uint64_t start : {std::uint64_t{0}, some_day, (std::uint64_t{1} << 32) * 3 - 40}) {
-    for (const std::uint64_t length : {1, 7, 20, 1000}) {
+    for (const std::uint64_t length : {1u, 7u, 20u, 1000u}) {
       SCOPED_TRACE(std::to_string(start) + ", " + std::to_string(length));
       EXPECT_TRUE(holds_for_all(is_long() ? 300 : 12, 150, draw, [&](const std::vector<operation>& operations) {
         return compared<TypeParam>(operations, {0, length}, start);
@@ -209,7 +209,7 @@ TYPED_TEST(WindowedFilter, ByTimeAnswersAsItsModelDoes) {
 }
 
 TYPED_TEST(WindowedFilter, ByKeysAnswersAsItsModelDoes) {
-  for (const std::uint64_t length : {1, 2, 7, 8, 24, 100}) {
+  for (const std::uint64_t length : {1u, 2u, 7u, 8u, 24u, 100u}) {
     SCOPED_TRACE(length);
     EXPECT_TRUE(holds_for_all(is_long() ? 300 : 20, 150, draw, [&](const std::vector<operation>& operations) {
       return compared<TypeParam>(operations, {length, 0}, 0);

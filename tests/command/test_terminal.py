@@ -18,8 +18,13 @@ class Terminal(CommandTest):
         super().setUp()
         self.bloomery("build", "-q", "-o", "f", "-n", 1000, stdin=text(keys(10)))
 
-    def seen(self, *arguments: object, stdout: int | None = None, wait: float = 0.15, **environment: str) -> str:
-        """What a terminal gets on standard error while input comes slowly; stdout=-1: on standard output too."""
+    def seen(
+        self, *arguments: object, stdout: int | None = None, wait: float = 0.15, until: str = "", **environment: str
+    ) -> str:
+        """What a terminal gets on standard error while input comes slowly; stdout=-1: on standard output too.
+
+        With `until` input comes for as long as a busy machine takes to show that, up to a minute.
+        """
         ours, theirs = pty.openpty()
         got = bytearray()
 
@@ -39,7 +44,9 @@ class Terminal(CommandTest):
         os.close(theirs)
         listener = threading.Thread(target=listen)
         listener.start()
-        for part in range(3):
+        for part in range(400):
+            if part >= 3 and (not until or re.search(until, got.decode(errors="replace"))):
+                break
             process.stdin.write(text(keys(10)))
             process.stdin.flush()
             time.sleep(wait)
@@ -59,7 +66,8 @@ class Terminal(CommandTest):
             ("read", ["build", "-o", "h"]),
         ):
             with self.subTest(command=command):
-                self.assertRegex(self.seen(*command), BAR.replace("{verb}", verb))
+                bar = BAR.replace("{verb}", verb)
+                self.assertRegex(self.seen(*command, until=bar), bar)
 
     def test_the_bar_is_wiped_before_the_last_word(self) -> None:
         lines = self.seen("add", "f").split("\r\x1b[K")

@@ -1,0 +1,434 @@
+// time_families [KEYS [ROUNDS]]: the filters from which keys can be removed, that grow, that forget, and that are
+// sealed, each beside a filter of layout line that errs as seldom with as many keys.
+//
+//   $ build/bench/bench/time_families 1000000 9 --json families.json
+//
+// counting        filter<> of layout counting, made for so many keys at 1 %
+// growing         growing_filter<> at 1 %, never told a number: layers
+// logged          logged_filter at 1 %, begun with 1000 keys: in a file, as is the line filter beside it, an any_filter
+// window(_line)   windowed_filter<> at 1 %, a window of so many keys at its worst moment: 8/7 of them are held
+// fuse8, fuse16   sealed_filter<>, 0.39 % and 0.0015 %
+//
+// The line filter is made anew for the exact rate that the other has with these keys. Nanoseconds a key: of the
+// processor, all threads together, so that what else runs on the machine disturbs less; by the clock for more than one
+// thread. All passes of a pair take turns (round_robin.hpp), with new keys asked for each round; a figure is the median
+// of the rounds, a ratio ours / line that of the rounds' ratios.
+//
+// insert            into an emptied filter: one call, one call a key. What grew is made anew, its memory fresh
+// build             at once, by so many threads; the line filter's is insert_all()
+// remove            all keys again
+// present, absent   look-ups: batch, one by one, and chained (none starts before the one before has ended)
+#include "keys.hpp"
+#include "look_ups.hpp"
+#include "machine_facts.hpp"
+#include "round_robin.hpp"
+
+#include <bloomery/any_filter.hpp>
+#include <bloomery/filter.hpp>
+#include <bloomery/growing_filter.hpp>
+#include <bloomery/layouts/counting.hpp>
+#include <bloomery/logged_filter.hpp>
+#include <bloomery/sealed_filter.hpp>
+#include <bloomery/windowed_filter.hpp>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <regex>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bench {
+namespace {
+
+using namespace bloomery;
+using json = nlohmann::ordered_json;
+using integers = std::span<const std::uint64_t>;
+
+constexpr double rate = 0.01;
+constexpr std::size_t queries = std::size_t{1} << 20;
+constexpr unsigned most_threads = 2;                     // of a build
+constexpr std::uint64_t most_logged_singly = 1'000'000;  // a key a system call: more say nothing new
+constexpr double patience = 60;                          // seconds; what takes longer is measured once
+
+struct options {
+  std::uint64_t keys = 1'000'000;
+  unsigned rounds = 9;
+  std::string folder = ".";
+  std::string only;
+  std::string json_file;
+};
+
+// Files of filters, gone when it is.
+class scratch {
+ public:
+  explicit scratch(const std::string& folder) : folder_(folder + "/time_families.files") {
+    std::filesystem::create_directories(folder_);
+  }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+  ~scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  std::string file(const std::string& name) const { return folder_ + "/" + name; }
+
+ private:
+  std::string folder_;
+};
+
+// ---- filters that are filled ----
+
+// A filter in memory that can be cleared.
+template <class Filter>
+class cleared {
+ public:
+  explicit cleared(Filter made) : filter_(std::move(made)) {}
+  const Filter& filter() const { return filter_; }
+  Filter& filter() { return filter_; }
+  void empty() { filter_.clear(); }
+  void insert(integers keys) { filter_.insert(keys); }
+  void insert_singly(integers keys) {
+    for (const std::uint64_t key : keys) filter_.insert(key);
+  }
+  std::uint64_t bytes() const { return filter_.byte_size(); }
+  double exact_rate() const { return filter_.false_positive_rate(); }
+
+ private:
+  Filter filter_;
+};
+
+constexpr std::size_t batch = 4096;  // of insertions into files
+
+class logged {
+ public:
+  explicit logged(std::string path) : path_(std::move(path)) { empty(); }
+  const logged_filter& filter() const { return *filter_; }
+  void empty() {
+    if (filter_) filter_->abandon();
+    filter_.emplace(logged_filter::create(path_, {.keys = key_kind::u64le, .capacity = 1000, .target_rate = rate}));
+  }
+  void insert(integers keys) {
+    for (std::size_t first = 0; first < keys.size(); first += batch) {
+      filter_->insert(keys.subspan(first, std::min(batch, keys.size() - first)));
+    }
+    filter_->settle();
+  }
+  void insert_singly(integers keys) {
+    for (const std::uint64_t key : keys) filter_->insert(key);
+    filter_->settle();
+  }
+  std::uint64_t bytes() const { return std::filesystem::file_size(path_); }
+  double exact_rate() const { return filter_->false_positive_rate(); }
+  ~logged() { filter_->abandon(); }
+  logged(const logged&) = delete;
+  logged& operator=(const logged&) = delete;
+
+ private:
+  std::string path_;
+  std::optional<logged_filter> filter_;
+};
+
+class line_in_file {
+ public:
+  line_in_file(const std::string& path, std::uint64_t n, double wanted)
+      : path_(path),
+        filter_(any_filter::create(
+            path, {.layout = "line", .keys = key_kind::u64le, .capacity = n, .target_rate = wanted})) {}
+  const any_filter& filter() const { return filter_; }
+  void empty() { filter_.clear(); }
+  void insert(integers keys) {
+    for (std::size_t first = 0; first < keys.size(); first += batch) {
+      filter_.insert(keys.subspan(first, std::min(batch, keys.size() - first)));
+    }
+  }
+  void insert_singly(integers keys) {
+    for (const std::uint64_t key : keys) filter_.insert(key);
+  }
+  std::uint64_t bytes() const { return std::filesystem::file_size(path_); }
+  double exact_rate() const { return filter_.false_positive_rate(); }
+
+ private:
+  std::string path_;
+  any_filter filter_;
+};
+
+// Made of all its keys.
+template <fuse_fingerprint Fingerprint>
+class sealed {
+ public:
+  explicit sealed(integers keys) { build(keys, 1); }
+  const sealed_filter<std::uint64_t, Fingerprint>& filter() const { return *filter_; }
+  void build(integers keys, unsigned threads) {
+    filter_.emplace(sealed_filter<std::uint64_t, Fingerprint>::build(keys, threads));
+  }
+  std::uint64_t bytes() const { return filter_->byte_size(); }
+  double exact_rate() const { return filter_->false_positive_rate(); }
+
+ private:
+  std::optional<sealed_filter<std::uint64_t, Fingerprint>> filter_;
+};
+
+using fixed = cleared<filter<std::uint64_t, line>>;
+
+fixed line_of(std::uint64_t n, double wanted) { return fixed(filter<std::uint64_t, line>(n, wanted)); }
+
+// ---- one family beside its line filter ----
+
+class pair {
+ public:
+  pair(std::string family, std::uint64_t n, unsigned rounds)
+      : family_(std::move(family)), n_(n), rounds_(rounds), present_(n, queries, 100), absent_(n, queries, 0) {}
+
+  // Inserting `keys`, which it ends with.
+  template <class Subject>
+  void insertions(const std::string& name, Subject& subject, integers keys, bool singly = true) {
+    add(name, "insert", "batch", 1, keys.size(), [&subject, keys] {
+      subject.empty();
+      return seconds_of(processor_seconds, [&] { subject.insert(keys); });
+    });
+    if (!singly) return;
+    add(name, "insert", "single", 1, keys.size(), [&subject, keys] {
+      subject.empty();
+      return seconds_of(processor_seconds, [&] { subject.insert_singly(keys); });
+    });
+  }
+
+  // build(threads) makes it.
+  void builds(const std::string& name, std::size_t keys, const std::function<void(unsigned)>& build) {
+    for (unsigned threads = 1; threads <= most_threads; ++threads) {
+      add(name, "build", "batch", threads, keys,
+          [=] { return seconds_of(threads == 1 ? processor_seconds : wall_seconds, [&] { build(threads); }); });
+    }
+  }
+
+  template <class Filter>
+  void removals(const std::string& name, Filter& filter, integers keys) {
+    add(name, "remove", "batch", 1, keys.size(), [&filter, keys] {
+      const double taken = seconds_of(processor_seconds, [&] { filter.remove(keys); });
+      filter.insert(keys);
+      return taken;
+    });
+  }
+
+  template <class Subject>
+  void look_ups(const std::string& name, const Subject& subject) {
+    for (const bool present : {true, false}) {
+      const auto pass = [&](const char* way, auto count) {
+        add(name, present ? "present" : "absent", way, 1, queries, [this, name, present, &subject, count] {
+          std::uint64_t found = 0;
+          const double taken = seconds_of(
+              processor_seconds, [&] { found = count(subject.filter(), (present ? present_ : absent_).view()); });
+          if (present && found < queries) {
+            throw std::runtime_error(name + " denies a key that it was given: its times mean nothing");
+          }
+          return taken;
+        });
+      };
+      pass("batch", [](const auto& filter, integers keys) { return count_batch(filter, keys); });
+      pass("single", [](const auto& filter, integers keys) { return count_single(filter, keys); });
+      pass("chained", [](const auto& filter, integers keys) { return count_chained(filter, keys); });
+    }
+  }
+
+  // Both are full.
+  template <class Ours, class Line>
+  json measure(const Ours& ours, const Line& line) {
+    const json contestants = {facts(family_, ours), facts("line", line)};
+    std::printf("\n%-22s %10s %10s %8s\n", (family_ + ", " + std::to_string(n_)).c_str(), "ours", "line", "ratio");
+    std::printf("%-22s %10.2f %10.2f %8.2f\n", "bits a key", bits(ours), bits(line), bits(ours) / bits(line));
+    std::printf("%-22s %8.4f %% %8.4f %%\n", "exact rate", 100 * ours.exact_rate(), 100 * line.exact_rate());
+    std::printf("%-22s %8.4f %% %8.4f %%\n", "measured", 100 * measured(contestants[0]),
+                100 * measured(contestants[1]));
+    std::fflush(stdout);
+    race(entries_, rounds_, patience, [this] {
+      present_.renew();
+      absent_.renew();
+    });
+    json measurements = json::array();
+    for (const entry& e : entries_) {
+      json samples = json::array();
+      for (const double sample : e.samples) samples.push_back(std::round(sample * 1000) / 1000);
+      measurements.push_back(
+          {{"name", e.name}, {"operation", e.operation}, {"way", e.way}, {"threads", e.threads}, {"samples", samples}});
+      if (e.name != "line") print(e);
+    }
+    return {{"name", family_ + "/" + std::to_string(n_)},
+            {"family", family_},
+            {"n", n_},
+            {"threads", most_threads},
+            {"queries", queries},
+            {"contestants", contestants},
+            {"measurements", measurements}};
+  }
+
+ private:
+  template <class Work>
+  void add(const std::string& name, const char* operation, const char* way, unsigned threads, std::size_t keys,
+           Work work) {
+    entries_.push_back({name, operation, way, threads, [=] { return 1e9 * work() / static_cast<double>(keys); }});
+  }
+
+  void print(const entry& ours) const {
+    const std::string words =
+        ours.operation + ", " + ours.way + (ours.threads > 1 ? ", " + std::to_string(ours.threads) + " threads" : "");
+    for (const entry& e : entries_) {
+      if (e.name != "line" || e.operation != ours.operation || e.way != ours.way || e.threads != ours.threads) continue;
+      std::printf("%-22s %7.2f ns %7.2f ns %8.2f\n", words.c_str(), median(ours.samples), median(e.samples),
+                  median_ratio(ours.samples, e.samples));
+      return;
+    }
+    std::printf("%-22s %7.2f ns\n", words.c_str(), median(ours.samples));
+  }
+
+  template <class Subject>
+  double bits(const Subject& subject) const {
+    return 8 * static_cast<double>(subject.bytes()) / static_cast<double>(n_);
+  }
+
+  static double measured(const json& facts) { return facts["wrong"].get<double>() / facts["asked"].get<double>(); }
+
+  template <class Subject>
+  json facts(const std::string& name, const Subject& subject) {
+    constexpr std::uint64_t times = 4;
+    std::uint64_t wrong = 0;
+    for (std::uint64_t i = 0; i < times; ++i) {
+      absent_.renew();
+      wrong += count_batch(subject.filter(), absent_.view());
+    }
+    return {{"name", name},
+            {"bits_a_key", bits(subject)},
+            {"exact_rate", subject.exact_rate()},
+            {"wrong", wrong},
+            {"asked", times * queries}};
+  }
+
+  std::string family_;
+  std::uint64_t n_;
+  unsigned rounds_;
+  query_list<std::uint64_t> present_;
+  query_list<std::uint64_t> absent_;
+  std::vector<entry> entries_;
+};
+
+// A filter that takes keys, and its line filter, which takes the last n of them.
+template <class Filter, class More>
+json time_cleared(const std::string& family, Filter made, integers keys, const options& o, More more) {
+  cleared<Filter> ours(std::move(made));
+  ours.insert(keys);
+  fixed beside = line_of(o.keys, ours.exact_rate());
+  const integers last = keys.last(o.keys);
+  beside.insert(last);
+  pair both(family, o.keys, o.rounds);
+  both.insertions(family, ours, keys);
+  both.insertions("line", beside, last);
+  more(both, ours.filter());
+  both.look_ups(family, ours);
+  both.look_ups("line", beside);
+  return both.measure(ours, beside);
+}
+
+template <class Filter>
+json time_cleared(const std::string& family, Filter made, integers keys, const options& o) {
+  return time_cleared(family, std::move(made), keys, o, [](pair&, Filter&) {});
+}
+
+json time_logged(integers keys, const options& o) {
+  const scratch files(o.folder);
+  logged ours(files.file("logged.bloom"));
+  ours.insert(keys);
+  line_in_file beside(files.file("line.bloom"), o.keys, ours.exact_rate());
+  beside.insert(keys);
+  pair both("logged", o.keys, o.rounds);
+  const bool singly = o.keys <= most_logged_singly;
+  both.insertions("logged", ours, keys, singly);
+  both.insertions("line", beside, keys, singly);
+  both.look_ups("logged", ours);
+  both.look_ups("line", beside);
+  return both.measure(ours, beside);
+}
+
+template <fuse_fingerprint Fingerprint>
+json time_sealed(const std::string& family, integers keys, const options& o) {
+  sealed<Fingerprint> ours(keys);
+  fixed beside = line_of(o.keys, ours.exact_rate());
+  beside.insert(keys);
+  pair both(family, o.keys, o.rounds);
+  both.builds(family, keys.size(), [&](unsigned threads) { ours.build(keys, threads); });
+  both.builds("line", keys.size(), [&](unsigned threads) {
+    beside.empty();
+    beside.filter().insert_all(keys, threads);
+  });
+  both.look_ups(family, ours);
+  both.look_ups("line", beside);
+  return both.measure(ours, beside);
+}
+
+// As many keys as a window holds at most, its last n those of number 0 to n - 1, which query_list calls present.
+std::vector<std::uint64_t> keys_of(std::uint64_t n) {
+  const std::uint64_t held = (n + window_parts - 1) / window_parts * window_lanes;
+  std::vector<std::uint64_t> keys(held);
+  for (std::uint64_t i = 0; i < held; ++i) keys[i] = random_word(i < held - n ? n + i : i - (held - n));
+  return keys;
+}
+
+void run(const options& o) {
+  const std::vector<std::uint64_t> held = keys_of(o.keys);
+  const integers keys = integers(held).last(o.keys);
+  json results = {{"schema", 1}, {"plan", "families"}, {"rounds", o.rounds}, {"machine", machine_facts()}};
+  results["missing"] = json::array();
+  results["settings"] = json::array();
+  std::printf("%llu keys, medians of %u rounds, kernels %s, 1 thread unless more are named, load %.1f\n",
+              static_cast<unsigned long long>(o.keys), o.rounds, kernel_name().c_str(), load_average());
+  const auto family = [&](const char* name, auto time) {
+    if (std::regex_search(name, std::regex(o.only))) results["settings"].push_back(time());
+  };
+  family("counting", [&] {
+    const auto removals = [&](pair& both, filter<std::uint64_t, counting>& ours) {
+      both.removals("counting", ours, keys);
+    };
+    return time_cleared("counting", filter<std::uint64_t, counting>(o.keys, rate), keys, o, removals);
+  });
+  family("growing", [&] { return time_cleared("growing", growing_filter<std::uint64_t>(rate), keys, o); });
+  family("logged", [&] { return time_logged(keys, o); });
+  family("window", [&] {
+    return time_cleared("window", windowed_filter<std::uint64_t, window>(last_keys(o.keys), 0, rate), held, o);
+  });
+  family("window_line", [&] {
+    return time_cleared("window_line", windowed_filter<std::uint64_t, window_line>(last_keys(o.keys), 0, rate), held,
+                        o);
+  });
+  family("fuse8", [&] { return time_sealed<std::uint8_t>("fuse8", keys, o); });
+  family("fuse16", [&] { return time_sealed<std::uint16_t>("fuse16", keys, o); });
+  write_json(o.json_file, std::move(results));
+}
+
+}  // namespace
+}  // namespace bench
+
+int main(int argc, char** argv) try {
+  bench::options o;
+  CLI::App app("counting, growing, windowed and sealed filters beside line filters of equal error");
+  app.add_option("KEYS", o.keys, "in each filter")->check(CLI::Range(1'000, 1'000'000'000))->capture_default_str();
+  app.add_option("ROUNDS", o.rounds, "each figure is the median of so many")
+      ->check(CLI::Range(1, 1'000))
+      ->capture_default_str();
+  app.add_option("--folder", o.folder, "where the logged filter's files may be")->capture_default_str();
+  app.add_option("--only", o.only, "only families whose name matches, as '^fuse'");
+  app.add_option("--json", o.json_file, "file for the results");
+  CLI11_PARSE(app, argc, argv);
+  bench::run(o);
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "time_families: %s\n", e.what());
+  return 1;
+}
