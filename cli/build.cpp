@@ -128,6 +128,7 @@ exit_status build(const build_options& options) {
   if (options.wanted.growing) return build_growing(options);
   const std::optional<std::uint64_t> old_log = old_log_of(options.filter);
   built b = build_from(options);
+  point_of_no_return();
   b.filter.save(options.filter, options.note);
   remove_old_log(options.filter, old_log);
   const params& p = b.filter.parameters();

@@ -288,7 +288,8 @@ void check_not_an_input(const std::string& path, const std::string& option, cons
 /// Refuses to write over the file of a secret key, which would be lost. @throws error invalid_argument
 void check_not_the_key(const std::string& path, const std::string& option, const std::string& keyfile);
 
-/// Refuses to write a filter over a file that is none: a key, a list. @throws error already_exists
+/// Refuses to write a filter over a file that is none: a key, a list; and over one whose log would be left alone.
+/// @throws error already_exists
 void check_replaceable(const std::string& path, const std::string& option);
 
 /// Refuses a sealed filter: "a sealed filter cannot be halved". @throws error incompatible

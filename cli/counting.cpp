@@ -72,8 +72,9 @@ exit_status add_to_counting(const add_options& options) {
   const std::uint64_t all = filter.size();
   const std::uint64_t capacity = filter.capacity();
   const estimate different = filter.estimated_keys();
-  const double rate = filter.false_positive_rate();
+  const double rate = std::max(filter.false_positive_rate(), filter.certified_rate());  // full counters stay full
   const double promised = filter.parameters().target_rate;
+  point_of_no_return();
   edit.commit();
   if (capacity > 0 && different.value - 3 * different.sigma > static_cast<double>(capacity)) {
     say(

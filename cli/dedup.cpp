@@ -11,8 +11,8 @@
 #include "dedup.hpp"
 
 #include "counting.hpp"
-#include "logged_state.hpp"
 #include "hash_set.hpp"
+#include "logged_state.hpp"
 #include "numbers.hpp"
 #include "signals.hpp"
 #include "window.hpp"
@@ -26,10 +26,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <concepts>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 namespace bloomery::cli {
 namespace {
@@ -269,6 +271,7 @@ any_filter open_state(const dedup_options& options) {
   any_filter filter = make_or_open_state(options);
   if (filter.opened_from() == nullptr) return filter;
   if (!filter.window()) refuse_state_without_window(options.wanted, options.state);
+  if (filter.window()) refuse_another_window(options.wanted, filter.parameters(), options.state);
   if (!options.common.quiet) say_if_dirty(options.state, *filter.opened_from());
   if (asks_for_another(options, filter.parameters()) && !options.common.quiet) {
     say(fmt::format("{}: note: it stays as it was made, for {}; remove it to start another", options.state,
@@ -340,12 +343,13 @@ dedup_result dedup_in_window(const dedup_options& options, any_filter filter, st
                              output& out, output* suspects) {
   const params p = filter.parameters();
   set_now(filter, options.wanted.window.now);
-  if (file) set_now(*file, options.wanted.window.now);
   if (!options.common.quiet && !options.common.json) {
     say(fmt::format("{}; once a window is full, up to {} of the new lines are dropped wrongly", size_text(p),
                     rate_text(p.target_rate)));
   }
-  window_dedup dedup(std::move(filter), std::move(file));
+  window_clock clock;
+  if (const auto now = options.wanted.window.now) clock = [now] { return *now; };
+  window_dedup dedup(std::move(filter), std::move(file), out, std::move(clock));
   if (!options.state.empty()) end_torn_line(out, options.inputs.line_end());
   totals lines;
   dedup_result result;
@@ -383,7 +387,11 @@ logged_filter make_or_open_growing(const dedup_options& options) {
     try {
       return logged_filter::create(options.state, growing_params(wanted, default_rate), "", false);
     } catch (const error& e) {
-      if (e.code() != errc::already_exists || !std::filesystem::exists(options.state, unknown)) throw;
+      const bool others = e.code() == errc::already_exists || e.code() == errc::locked;
+      if (others && std::filesystem::exists(options.state, unknown)) break;
+      if (e.code() != errc::locked) throw;
+      wait_for_writer(options.state);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }
   return open_logged(options.state, options.wanted.secret, options.common.quiet);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -84,6 +85,7 @@ exit_status build_growing(const build_options& options) {
     throw error(errc::not_permitted, {"a filter that grows is two files beside each other", options.filter,
                                       "a file's name", "a device, pipe or folder", "choose another name"});
   }
+  hash_log::check_replaceable(logged_filter::log_path(options.filter));
   // Under another name until it is whole; a kill leaves that.
   const std::string name = fmt::format("{}.{}.new", options.filter, ::getpid());
   const auto remove = [&] {
@@ -96,8 +98,15 @@ exit_status build_growing(const build_options& options) {
   std::uint64_t distinct = 0;
   std::uint64_t log_bytes = 0;
   double rate = 0;
+  std::optional<logged_filter> made_here;
   try {
-    logged_filter filter = logged_filter::create(name, p, options.note, false);
+    logged_filter& filter = made_here.emplace(logged_filter::create(name, p, options.note, false));
+    if (const auto old = std::filesystem::status(options.filter, none); std::filesystem::exists(old)) {
+      // Before there are keys in them: who may not read the old one may not read these.
+      for (const std::string& file : {name, logged_filter::log_path(name)}) {
+        std::filesystem::permissions(file, old.permissions(), none);
+      }
+    }
     const pass_options pass{options.common.threads, options.common.progress && !options.common.quiet, "build"};
     const bool whole = for_each_batch(
         hasher, options.inputs, pass, [](key_batch&) {},
@@ -106,10 +115,7 @@ exit_status build_growing(const build_options& options) {
           keys += batch.keys.size();
           return true;
         });
-    if (!whole) {
-      filter.abandon();
-      throw interrupted();
-    }
+    if (!whole) throw interrupted();
     rebuild_plan plan;
     if (options.wanted.capacity && filter.log().estimate_distinct() <= *options.wanted.capacity) {
       plan.capacity = options.wanted.capacity;
@@ -122,6 +128,7 @@ exit_status build_growing(const build_options& options) {
     filter.close();
     logged_filter::move(name, options.filter);
   } catch (...) {
+    if (made_here) made_here->abandon();  // closing it would make a filter of all that was read
     remove();
     throw;
   }
@@ -235,8 +242,8 @@ log_facts log_facts_of(const std::string& path, const file_info& file, std::uint
     const params& of_log = log.parameters();
     if (of_log.log_id != p.log_id) {
       say_problem("it is another filter's: no keys can be added");
-    } else if (file.counts.log_generation == log.generation() && file.counts.logged > log.bytes()) {
-      say_problem("it is cut short: no keys can be added; see bloomery rebuild --salvage");
+    } else if (const std::string missing = logged_filter::missing_in(file, log); !missing.empty()) {
+      say_problem(missing + "; no keys can be added; see bloomery rebuild --salvage");
     } else if (check) {
       const log_reading seen = log.read(0, [](std::span<const std::uint64_t>) {});
       if (!seen.whole()) say_problem(seen.damage_in_words() + "; see bloomery rebuild --salvage");

@@ -8,6 +8,7 @@
 #include "logged.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "signals.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -17,12 +18,19 @@ namespace bloomery::cli {
 
 exit_status rebuild(const rebuild_options& options) {
   const bool quiet = options.common.quiet;
-  logged_filter filter = logged_filter::recover(
-      options.filter,
-      {.rate = options.rate, .capacity = options.capacity, .layout = options.layout, .salvage = options.salvage},
-      wait_for_writer, secret_of(options.secret), [&](const std::string& text) {
-        if (!quiet) say(text);
-      });
+  logged_filter filter =
+      logged_filter::recover(options.filter,
+                             {.rate = options.rate,
+                              .capacity = options.capacity,
+                              .layout = options.layout,
+                              .salvage = options.salvage,
+                              .watch =
+                                  [] {
+                                    if (stop_signal() != 0) throw interrupted();
+                                  }},
+                             wait_for_writer, secret_of(options.secret), [&](const std::string& text) {
+                               if (!quiet) say(text);
+                             });
   const params p = filter.parameters();
   const std::uint64_t keys = filter.size();
   const std::uint64_t lost = filter.lost_keys();

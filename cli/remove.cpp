@@ -60,6 +60,7 @@ exit_status remove_keys(const remove_options& options) {
   const std::uint64_t refused = filter.counts().refused_removals;
   const double certified = filter.certified_rate();
   const std::uint64_t not_found = keys - removed;
+  point_of_no_return();
   if (keys > 0) edit.commit();  // throws if the disk will not have it: nothing is reported that is not so
   const exit_status status = not_found == 0 ? exit_status::found : exit_status::nothing;
   if (not_found > 0) {

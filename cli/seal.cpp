@@ -94,20 +94,26 @@ struct collected {
   std::uint64_t keys = 0;  // as they came, with copies
 };
 
-// The hashes in the log of the filter whose params are `p`.
-void read_log(const std::string& filter, const params& p, halves& to) {
+// The hashes in the log of the filter of which `info` was read.
+void read_log(const std::string& filter, const file_info& info, halves& to) {
   const std::string path = logged_filter::log_path(filter);
   const hash_log log = hash_log::open(path);
-  if (log.parameters().log_id != p.log_id) {
+  const params& p = info.parameters;
+  const params& of_log = log.parameters();
+  if (of_log.log_id != p.log_id || of_log.hash != p.hash || of_log.keys != p.keys || of_log.seed != p.seed ||
+      of_log.key_check != p.key_check) {
     throw error(errc::incompatible, {"this is another filter's log", path, "the log of " + filter, "another", ""});
+  }
+  const std::string way_out = "bloomery rebuild " + filter + " --salvage goes on without them";
+  if (const std::string missing = logged_filter::missing_in(info, log); !missing.empty()) {
+    throw error(errc::damaged, {"keys are lost in the log", path, "", missing, way_out});
   }
   const log_reading seen = log.read(0, [&](std::span<const std::uint64_t> los) {
     if (stop_signal() != 0) throw interrupted();
     to.append(los);
   });
   if (!seen.whole()) {
-    throw error(errc::damaged, {"keys are lost in the log", path, "", seen.damage_in_words(),
-                                "bloomery rebuild " + filter + " --salvage goes on without them"});
+    throw error(errc::damaged, {"keys are lost in the log", path, "", seen.damage_in_words(), way_out});
   }
 }
 
@@ -116,7 +122,8 @@ collected from_filter(const seal_options& options, const std::string& path) {
     throw error(errc::invalid_argument, {"a filter is sealed alone, and here are other inputs too", path, "one INPUT",
                                          std::to_string(options.inputs.files.size()), ""});
   }
-  collected result{open_bits(path).info().parameters, {}, 0};
+  const file_info info = open_bits(path).info();
+  collected result{info.parameters, {}, 0};
   const params& p = result.hashing;
   if (family_of(p) == family::sealed) {
     throw error(errc::incompatible, {"it is sealed already", path, "", p.layout, ""});
@@ -131,8 +138,9 @@ collected from_filter(const seal_options& options, const std::string& path) {
     throw error(errc::invalid_argument,
                 {"the keys of a log are hashed already", path, "", "--hash, --seed or --u64", "leave them out"});
   }
+  if (!options.wanted.secret.empty()) open_filter(path, options.wanted.secret);  // is it the right key?
   if (p.key_check != 0) result.hashing.secret = secret_of(options.wanted.secret);
-  read_log(path, result.hashing, result.los);
+  read_log(path, info, result.los);
   result.keys = result.los.size();
   return result;
 }
@@ -187,8 +195,8 @@ exit_status seal(const seal_options& options) {
     if (bar.due()) bar.show({keys, keys, what.los.size(), -1, -1});
   });
   bar.wipe();
-  if (stop_signal() != 0) throw interrupted();
   const params p = fuse_params(what.hashing, width, sealed);
+  point_of_no_return();
   save_file(options.output, p, {sealed.payload.data(), sealed.payload.size()}, {.inserted = sealed.keys}, options.note);
 
   const double bits_a_key =

@@ -10,6 +10,7 @@
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/counting.hpp>
+#include <bloomery/logged_filter.hpp>
 #include <bloomery/sizing.hpp>
 
 #include <fmt/format.h>
@@ -202,7 +203,13 @@ void check_not_the_key(const std::string& path, const std::string& option, const
 void check_replaceable(const std::string& path, const std::string& option) {
   std::error_code none;
   if (!std::filesystem::is_regular_file(path, none) || std::filesystem::file_size(path, none) == 0) return;
-  if (inspect(path).usable) return;
+  if (const inspection old = inspect(path); old.usable) {
+    if (old.info.parameters.log_id == 0) return;
+    throw error(
+        errc::already_exists,
+        {"a filter that keeps a log would be replaced: " + path, option, "a new name, or that of a filter without", "",
+         "choose another name, or remove it and its log " + logged_filter::log_path(path)});
+  }
   throw error(errc::already_exists,
               {"a file that is no filter would be replaced: " + path, option, "a new name, or that of a filter",
                "another file", "choose another name, or remove it"});
@@ -249,7 +256,7 @@ double losses_between(const params& p, std::uint64_t from, std::uint64_t to) {
 
 std::uint64_t distinct_keys(const params& p, std::uint64_t counted) {
   if (family_of(p) == family::counting) return counted;                 // of copies: at most so many
-  if (family_of(p) == family::sealed) return counted;  // none was taken for seen
+  if (family_of(p) == family::sealed) return counted;                   // none was taken for seen
   if (p.geometry.probes > classic::most_chosen_probes) return counted;  // such rates take a second each
   return bloomery::distinct_keys(counted, [&](std::uint64_t keys) { return false_positive_rate(p, keys); });
 }

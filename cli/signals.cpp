@@ -57,6 +57,11 @@ void install_signal_handlers() {
 int stop_signal() noexcept { return received.load(); }
 int stop_descriptor() noexcept { return wake[0]; }
 
+void point_of_no_return() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) handle(signal, SIG_IGN);
+  if (stop_signal() != 0) throw interrupted();
+}
+
 void die_of(int signal) {
   handle(signal, SIG_DFL);
   ::raise(signal);

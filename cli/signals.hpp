@@ -16,6 +16,11 @@ int stop_signal() noexcept;
 /// A descriptor that becomes readable when a signal asks us to stop, for poll().
 int stop_descriptor() noexcept;
 
+/// Called just before the result of work that must be whole appears: a signal that came before throws interrupted, and
+/// one that comes later is ignored, so that the exit status says which of the two it was.
+/// @throws interrupted
+void point_of_no_return();
+
 /// Ends the process by this signal, as the shell expects. Returns only if the signal is blocked or ignored by
 /// inheritance.
 void die_of(int signal);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <iterator>
@@ -154,6 +155,14 @@ void set_now(any_filter& filter, const std::optional<std::uint64_t>& now) {
     refuse("the filter does not go by time", "--now", kind_text(filter.parameters()), "leave out --now");
   }
   filter.set_clock([now] { return *now; });
+}
+
+void refuse_another_window(const making_options& wanted, const params& p, const std::string& state) {
+  if (!(wanted.window.keys && p.window_keys == 0) && !(wanted.window.milliseconds && p.window_milliseconds == 0))
+    return;
+  throw error(errc::incompatible,
+              {"this state file has a window of another kind", state, option_of_window(wanted.window),
+               "it remembers what came" + window_text(p), "choose another file, or remove this one"});
 }
 
 bool asks_for_another_window(const making_options& wanted, const params& p) {
@@ -426,6 +435,38 @@ exit_status unite_windows(const combine_options& options) {
 }
 
 // ---- dedup ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::uint64_t system_time() {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count();
+  return milliseconds > 0 ? static_cast<std::uint64_t>(milliseconds) : 0;
+}
+
+}  // namespace
+
+window_dedup::window_dedup(any_filter filter, std::optional<any_filter> file, output& out, window_clock clock)
+    : filter_(std::move(filter)),
+      file_(std::move(file)),
+      out_(out),
+      clock_(clock ? std::move(clock) : system_time),
+      part_(filter_.parameters().window_milliseconds != 0 ? filter_.window()->part : 0),
+      moment_(std::make_unique<std::uint64_t>(part_ != 0 ? clock_() : 0)),
+      slice_(std::clamp<std::size_t>(static_cast<std::size_t>(filter_.capacity() / 32), 512, 8192)) {
+  const auto frozen = [moment = moment_.get()] { return *moment; };
+  filter_.set_clock(frozen);
+  if (file_) file_->set_clock(frozen);
+  rate_ = filter_.false_positive_rate();
+}
+
+// The file gets what is pending before the time moves to another generation: keys are there in that in which they came.
+void window_dedup::come_to_now() {
+  if (part_ == 0) return;
+  const std::uint64_t now = clock_();
+  if (file_ && !pending_.empty() && now / part_ != *moment_ / part_) write_down(out_);
+  *moment_ = now;
+}
 
 // Of the lines that were not in the window a share is dropped, the rate of that moment: r of k + d, if k were kept.
 void window_dedup::insert(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new) {

@@ -8,12 +8,14 @@
 #include "output.hpp"
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/generations.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,6 +47,10 @@ params window_params(const making_options& wanted, std::uint64_t capacity, doubl
 /// Tells a filter with a window that it is `now`; nothing said: the system's clock goes on.
 /// @throws error invalid_argument: a time is given, and the filter has no window
 void set_now(any_filter& filter, const std::optional<std::uint64_t>& now);
+
+/// Refuses options that ask for a window by keys where the state has one by time, or the other way round.
+/// @throws error incompatible
+void refuse_another_window(const making_options& wanted, const params& p, const std::string& state);
 
 /// Whether another window is asked for than the filter has.
 bool asks_for_another_window(const making_options& wanted, const params& p);
@@ -78,14 +84,13 @@ exit_status unite_windows(const combine_options& options);
 
 /// dedup within a window: a line goes out if its key is certainly not in the window, and every line, also one that is
 /// dropped, is remembered from then on. With a state file all goes on in memory, and the file gets the same keys in the
-/// same order once the lines are written: it never runs ahead of the output.
+/// same order once the lines are written: it never runs ahead of the output. By time both take the keys of a batch at one
+/// moment, when it came, however much later its lines are written.
 class window_dedup {
  public:
-  window_dedup(any_filter filter, std::optional<any_filter> file)
-      : filter_(std::move(filter)),
-        file_(std::move(file)),
-        slice_(std::clamp<std::size_t>(static_cast<std::size_t>(filter_.capacity() / 32), 512, 8192)),
-        rate_(filter_.false_positive_rate()) {}
+  /// @param out    where lines that are kept go; written before the file gets their keys
+  /// @param clock  asked once a batch; the system's if empty
+  window_dedup(any_filter filter, std::optional<any_filter> file, output& out, window_clock clock = {});
 
   any_filter& filter() { return filter_; }
   std::uint64_t lines_held() const { return 0; }  // it forgets: how full it is shows in its generations
@@ -94,6 +99,7 @@ class window_dedup {
 
   template <class Keep, class Drop>
   void take(key_batch& batch, Keep keep, Drop drop) {
+    come_to_now();
     batch.is_new.resize(batch.hashes.size());
     for (std::size_t first = 0; first < batch.hashes.size(); first += slice_) {
       const std::size_t count = std::min(slice_, batch.hashes.size() - first);
@@ -115,15 +121,20 @@ class window_dedup {
   void finish(output& out);
 
  private:
+  void come_to_now();
   void insert(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new);
   void write_down(output& out);
 
   any_filter filter_;
   std::optional<any_filter> file_;
+  output& out_;
+  window_clock clock_;
+  std::uint64_t part_;                     // milliseconds of a generation; 0 by keys
+  std::unique_ptr<std::uint64_t> moment_;  // what the clocks of both filters tell
   std::vector<key_hash> pending_;
   std::uint64_t pending_bytes_ = 0;
   std::size_t slice_;  // lines from one look at the rate to the next
-  double rate_;
+  double rate_ = 0;
   double losses_ = 0;
   bool warned_ = false;
 };

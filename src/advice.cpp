@@ -213,8 +213,12 @@ option windowed_option(const demand& d) {
   return best_of(d, structure::windowed, {window_params(d, "window_line"), window_params(d, "window")});
 }
 
+constexpr unsigned fuse_widths[] = {8, 16, 32};
+
+double least_fuse_rate(const demand& d) { return fuse_rate(*std::rbegin(fuse_widths), d.most); }
+
 option sealed_option(const demand& d) {
-  for (const unsigned width : {8u, 16u, 32u}) {
+  for (const unsigned width : fuse_widths) {
     if (fuse_rate(width, d.most) > d.w.rate) continue;
     params p = params_of(d, std::string(fuse_layout_name(width)), d.most);
     p.geometry = fuse_geometry(width, d.most);
@@ -435,6 +439,7 @@ std::string why_not(const option& o, const option& taken, const demand& d) {
 std::string reason_of(const option& taken, const demand& d) {
   switch (taken.take) {
     case structure::plain:
+      if (d.w.sealed && d.w.rate < least_fuse_rate(d)) return "no fingerprint errs so rarely. " + taken.reason;
       if (d.w.sealed) return "sealed it would not be smaller at this rate. " + taken.reason;
       if (!d.range()) return "the number of keys is known, so a fixed size is enough. " + taken.reason;
       return "made for the most keys, it takes less with the fewest in than one that grows may take. " + taken.reason;
@@ -601,6 +606,8 @@ double rounded_up(double rate) {
   }
   for (const what_if& question : questions(d, *least)) {
     if (question.asked.rate != d.w.rate || question.asked.memory_bytes == 0) continue;
+    // Nobody asked for a number: whichever it is that fits, "the number is known" does not name it.
+    if (d.unbounded && d.w.keys == 0 && question.asked.keys != 0) continue;
     if (choice_for(question.asked)) offer(question.what);
   }
   throw error(errc::too_large, {"nothing that does this fits the memory", "",

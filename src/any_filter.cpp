@@ -673,7 +673,10 @@ void any_filter::may_contain_hashes(std::span<const key_hash> hashes, std::span<
 bool any_filter::uses_halves() const noexcept { return uses_hashes() && body_->layout->bulk != nullptr; }
 
 std::uint64_t any_filter::insert_halves(std::span<const std::uint64_t> los) {
-  assert(uses_halves());
+  if (!uses_halves()) {
+    throw error(errc::incompatible, {"the filter takes no halves of hashes", "", "a plain layout that reads 64 bits",
+                                     parameters().layout + parameters().scheme, "insert keys or whole hashes"});
+  }
   body_->want_writable();
   const std::uint64_t before = size();
   const key_source keys = key_source::halves(los);

@@ -194,7 +194,7 @@ class workshop {
   // Writes the cells of distinct hashes, which are zeros before. False: this seed cannot be.
   template <fuse_fingerprint F>
   bool build(const fuse_partition& p, const pieces& some, F* cells) {
-    // Numbers of keys have 24 bits, and 8 more count them; only hashes that are much alike come to more.
+    // Numbers of keys have 24 bits, and 8 more count them; only copies and hashes that are much alike come to more.
     return p.keys <= (std::uint64_t{1} << 24) ? build_by<std::uint32_t>(p, some, cells)
                                               : build_by<std::uint64_t>(p, some, cells);
   }
@@ -228,10 +228,14 @@ class workshop {
     const std::span<std::uint32_t> single = single_.of<std::uint32_t>(p.cells() + 3);
     std::size_t done = 0;
     std::size_t waiting = 0;
+    std::uint64_t counted = 0;
     for (std::uint32_t cell = 0; cell < counts.size(); ++cell) {
+      const Word count = counts[cell] >> number_bits<Word>;
+      counted += count;
       single[waiting] = cell;
-      waiting += counts[cell] >> number_bits<Word> == 1 ? 1 : 0;
+      waiting += count == 1 ? 1 : 0;
     }
+    if (counted != 3 * hashes.size()) return false;  // a count ran over: 256 copies of a key or more, say
     for (std::size_t next = 0; next < waiting; ++next) {
       if (next + ahead < waiting) __builtin_prefetch(&counts[single[next + ahead]], 1);
       if (next + ahead / 2 < waiting) __builtin_prefetch(&hashes[counts[single[next + ahead / 2]] & (one - 1)]);

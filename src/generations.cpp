@@ -111,6 +111,11 @@ std::uint64_t generations::now() const {
   return milliseconds > 0 ? static_cast<std::uint64_t>(milliseconds) : 0;
 }
 
+void generations::refuse_insertions() {
+  throw error(errc::too_large, {"a window takes no more insertions", "window", "at most 2^62 of them", "",
+                                "begin again with an empty filter"});
+}
+
 void generations::begin_generation(std::uint8_t* bytes, const window_state& s, std::uint64_t epoch) noexcept {
   put(bytes, s.at(epoch));
   std::atomic_signal_fence(std::memory_order_seq_cst);  // known before the first cell of the new generation is set
@@ -128,7 +133,7 @@ void generations::check(std::span<const std::uint8_t> bytes, bool settled, const
   if (s.newest > most_moments / part_) {
     damaged("newest generation of the window", "at most " + std::to_string(most_moments / part_), s.newest);
   }
-  if (s.insertions > most_moments) damaged("insertions of the window", "at most 2^62", s.insertions);
+  if (s.insertions > most_insertions) damaged("insertions of the window", "at most 2^62", s.insertions);
   if (!settled) return;
   std::uint64_t left = s.insertions;
   for (const std::uint64_t keys : s.keys) {
@@ -149,6 +154,7 @@ std::uint64_t generations::unite(std::uint8_t* bytes, const std::uint8_t* other)
   }
   const window_state a = window_state::of(bytes);
   const window_state b = window_state::of(other);
+  check_insertions(a.insertions, b.insertions);
   const std::uint64_t epoch = std::max(a.newest, b.newest);
   window_state both = a.at(epoch);
   const window_state more = b.at(epoch);

@@ -98,6 +98,33 @@ bool differ_in_hash(const params& a, const params& b) {
   return a.hash != b.hash || a.keys != b.keys || a.seed != b.seed || a.key_check != b.key_check;
 }
 
+// At most so many keys are in `bytes` of a log that begin with a record.
+std::uint64_t keys_in(std::uint64_t bytes) {
+  return (bytes - std::min(bytes, hash_log::record_header_bytes)) / sizeof(std::uint64_t);
+}
+
+bool is_log_of(const params& filter, const params& log) {
+  return filter.log_id == log.log_id && !differ_in_hash(filter, log);
+}
+
+// The log of a filter that is being made. Who makes the same one at the same moment has the lock, or is about to.
+hash_log begun_log(const std::string& path, const params& p) {
+  try {
+    return hash_log::create(path, p);
+  } catch (const error& e) {
+    if (e.code() != errc::already_exists) throw;
+    throw error(errc::locked, {"another process is making this filter", path, "", "", "wait until it is done"});
+  }
+}
+
+void refuse_taken(const std::string& path, const std::string& log, bool has_filter, bool has_log) {
+  if (!has_filter && !has_log) return;
+  throw error(errc::already_exists,
+              {"there is a file already", has_filter ? path : log, "", "",
+               has_filter ? "choose another name"
+                          : "choose another name, or make the filter of this log: bloomery rebuild " + path});
+}
+
 }  // namespace
 
 struct logged_filter::body {
@@ -110,6 +137,7 @@ struct logged_filter::body {
     std::uint64_t upto = 0;                 // bytes of the log
     bool anew = false;                      // the log, too
     bool salvage = false;
+    std::function<void()> watch = {};
   };
 
   struct made {
@@ -196,14 +224,18 @@ struct logged_filter::body {
       if (seen.whole() || w.salvage) return;
       throw error(errc::damaged, {"the log is damaged", log_path(path), "", seen.damage_in_words(), way_out_of_damage});
     };
+    const auto may_end = [&] {
+      if (cancel) throw cancelled();
+      if (w.watch) w.watch();
+    };
     std::optional<hash_log> fresh;
     try {
       log_reading seen;
       if (w.anew) {
         fresh = hash_log::create(log_name, w.p, log.generation() + 1);
-        seen = log.write_distinct(*fresh, w.upto);
+        posix::take_mode_of(log_path(path), log_name);
+        seen = log.write_distinct(*fresh, w.upto, may_end);
         refuse_damage(seen);
-        if (cancel) throw cancelled();
         fresh->sync();
         w.keys = fresh->keys();
       } else if (!w.keys) {
@@ -217,12 +249,13 @@ struct logged_filter::body {
                      std::to_string(w.p.capacity), "give a larger one, or none"});
       }
       made m{any_filter::create(name, w.p, metadata, {.sync = false}), std::nullopt, w.upto, 0};
+      posix::take_mode_of(path, name);  // before there are keys in it
       const hash_log& source = fresh ? *fresh : log;
       const std::uint64_t upto = fresh ? fresh->bytes() : w.upto;
       const log_reading read = source.read(
           0,
           [&](std::span<const std::uint64_t> los) {
-            if (cancel) throw cancelled();
+            may_end();
             m.filter.insert_halves(los);
           },
           upto);
@@ -251,7 +284,8 @@ struct logged_filter::body {
     if (!rest.whole()) {
       throw error(errc::damaged, {"the log is damaged", log_path(path), "", rest.damage_in_words(), way_out_of_damage});
     }
-    if (m.log) m.log->sync();
+    // First: the disk must never have a filter that counts bytes of the log which it has not.
+    (m.log ? *m.log : *log).sync();
     // If a failure of the machine takes this back, the old one is as right as it was, with what the log has.
     posix::rename_over(rebuilt_name(path), path, false);
     if (mapped_storage* old = filter.mapped()) old->abandon();
@@ -261,8 +295,9 @@ struct logged_filter::body {
     failed = recorded = false;
     set_bounds();
     if (m.log) {
-      m.log->rename(log_path(path));
-      log = std::move(m.log);
+      m.log->rename(log_path(path), false);
+      log = std::move(m.log);  // whatever comes: the old one has no name any more
+      posix::sync_folder_of(path);
     }
   }
 
@@ -279,7 +314,8 @@ struct logged_filter::body {
   wanted growth() const {
     wanted w;
     w.p = filter.parameters();
-    w.keys = distinct();
+    // Beyond its capacity its bits hardly tell.
+    w.keys = filter.size() > counted_when_full ? log->estimate_distinct() : distinct();
     w.least = w.p.capacity;
     w.upto = log->bytes();
     w.anew = log_is_wasteful(*w.keys);
@@ -374,23 +410,28 @@ struct logged_filter::body {
 
   // ---- opening
 
+  // The first byte of the log whose keys are not in the bits for certain.
+  static std::uint64_t not_in_bits(const file_info& info, const hash_log& log) {
+    return info.counts.log_generation == log.generation() ? info.counts.logged : 0;
+  }
+
+  [[noreturn]] static void lost(const std::string& log, const std::string& what_is_lost) {
+    throw error(errc::damaged, {"the log is damaged, and a filter made of it would miss keys; lookups go on as ever",
+                                log, "", what_is_lost, way_out_of_damage});
+  }
+
+  // Refuses a log that has not all keys, while the filter is untouched.
+  static void check_log(const file_info& info, const hash_log& log, const std::string& name, check what) {
+    if (const std::string missing = missing_in(info, log); !missing.empty()) lost(name, missing);
+    const log_reading seen =
+        log.read(what == check::payload ? 0 : not_in_bits(info, log), [](std::span<const std::uint64_t>) {});
+    if (!seen.whole()) lost(name, seen.damage_in_words());
+  }
+
   // The log's keys that are not in the bits for certain.
-  void catch_up(check what) {
-    const file_info& info = *filter.opened_from();
+  void catch_up() {
     const std::uint64_t torn = log->torn_bytes();
-    const bool same = info.counts.log_generation == log->generation();
-    const std::uint64_t from = same ? info.counts.logged : 0;
-    const auto lost = [&](const std::string& what_is_lost) {
-      throw error(errc::damaged, {"the log is damaged, and a filter made of it would miss keys; lookups go on as ever",
-                                  log_path(path), "", what_is_lost, way_out_of_damage});
-    };
-    if (from > log->bytes()) {
-      lost(std::to_string((from - log->bytes()) / sizeof(std::uint64_t)) + " keys or fewer are lost at its end");
-    }
-    if (what == check::payload) {
-      const log_reading all = log->read(0, [](std::span<const std::uint64_t>) {});
-      if (!all.whole()) lost(all.damage_in_words());
-    }
+    const std::uint64_t from = not_in_bits(*filter.opened_from(), *log);
     if (torn > 0) {
       log->cut_torn();
       note("note: the last record of its log was not written to the end, " + std::to_string(torn) +
@@ -400,7 +441,7 @@ struct logged_filter::body {
     std::uint64_t fresh = 0;
     const log_reading rest =
         log->read(from, [&](std::span<const std::uint64_t> los) { fresh += filter.insert_halves(los); });
-    if (!rest.whole()) lost(rest.damage_in_words());
+    if (!rest.whole()) lost(log_path(path), rest.damage_in_words());
     note("note: inserted " + std::to_string(rest.keys) + " keys of its log again, " + std::to_string(fresh) +
          " of them were missing");
   }
@@ -418,7 +459,7 @@ logged_filter::~logged_filter() {
   try {
     close();
   } catch (...) {
-    // The filter stays marked dirty: the next one to open it will know.
+    // What the filter does not count is in the log: the next writer takes it from there.
   }
 }
 
@@ -443,18 +484,22 @@ logged_filter logged_filter::create(const std::string& path, params p, const std
   p = completed(std::move(p));
   const std::string name = posix::behind_links(path);
   const std::string log_name = log_path(name);
+  // Before anything is made: the files of a rebuild belong to who writes this filter.
+  posix::descriptor old = locked_if_any(name);
+  posix::descriptor old_log = locked_if_any(log_name);
+  if (!replace) refuse_taken(path, log_name, bool(old), bool(old_log));
+  hash_log::check_replaceable(log_name);
   // The lock of the nameless one: who else makes this filter has to wait, and then sees it.
-  hash_log log = hash_log::create(rebuilt_name(log_name), p);
+  hash_log log = begun_log(rebuilt_name(log_name), p);
+  bool filter_begun = false;
   try {
-    const posix::descriptor old = locked_if_any(name);
-    const posix::descriptor old_log = locked_if_any(log_name);
-    if (!replace && (old || old_log)) {
-      throw error(errc::already_exists,
-                  {"there is a file already", old ? name : log_name, "", "",
-                   old ? "choose another name"
-                       : "choose another name, or make the filter of this log: bloomery rebuild " + path});
-    }
+    // Who was quicker made them since.
+    if (!old) old = locked_if_any(name);
+    if (!old_log) old_log = locked_if_any(log_name);
+    if (!replace) refuse_taken(path, log_name, bool(old), bool(old_log));
+    hash_log::check_replaceable(log_name);
     p.log_id = log.parameters().log_id;
+    filter_begun = true;
     auto b = std::make_unique<body>(name, any_filter::create(rebuilt_name(name), p, metadata));
     b->metadata = metadata;
     b->set_bounds();
@@ -463,7 +508,7 @@ logged_filter logged_filter::create(const std::string& path, params p, const std
     b->log = std::move(log);
     return logged_filter(std::move(b));
   } catch (...) {
-    remove_quietly(rebuilt_name(name));
+    if (filter_begun) remove_quietly(rebuilt_name(name));
     remove_quietly(rebuilt_name(log_name));
     throw;
   }
@@ -495,24 +540,28 @@ logged_filter logged_filter::open(const std::string& path, access mode, check wh
         {"the filter's log is missing, and keys cannot be added without it; lookups go on as ever", log_path(name), "",
          "", "bring the log back; or copy the filter without it: bloomery union -o COPY " + path + " " + path});
   }
-  // With the log's lock held nobody else writes the filter.
+  // With the log's lock held nobody else writes the filter. What is refused is refused before it is marked dirty.
+  {
+    const mapped_storage header = mapped_storage::open(name, access::read_only);
+    const params& p = header.info().parameters;
+    const params& of_log = log->parameters();
+    if (!is_log_of(p, of_log)) {
+      throw error(
+          errc::incompatible,
+          {"the log beside it is another filter's; lookups go on as ever", log_path(name),
+           "log " + std::to_string(p.log_id), std::to_string(of_log.log_id),
+           "bring its own log back; or make the filter of this log, without its present keys: bloomery rebuild " +
+               path + " --salvage"});
+    }
+    check_logs_suit(p);
+    body::check_log(header.info(), *log, log_path(name), what);
+  }
   auto b = std::make_unique<body>(name, any_filter::open_any(name, mode, what, waiting, secret, true));
   b->log = std::move(log);
   b->notes = std::move(notes);
-  const params& p = b->filter.parameters();
-  const params& of_log = b->log->parameters();
-  if (p.log_id != of_log.log_id || differ_in_hash(p, of_log)) {
-    b->filter.mapped()->abandon();
-    throw error(errc::incompatible,
-                {"the log beside it is another filter's; lookups go on as ever", log_path(name),
-                 "log " + std::to_string(p.log_id), std::to_string(of_log.log_id),
-                 "bring its own log back; or make the filter of this log, without its present keys: bloomery rebuild " +
-                     path + " --salvage"});
-  }
-  check_logs_suit(p);
   b->metadata = b->filter.opened_from()->metadata;
   try {
-    b->catch_up(what);
+    b->catch_up();
   } catch (...) {
     b->filter.mapped()->abandon();  // it has not all keys of the log: it must not become clean
     throw;
@@ -520,6 +569,7 @@ logged_filter logged_filter::open(const std::string& path, access mode, check wh
   remove_quietly(rebuilt_name(name));  // of a rebuild that was killed
   remove_quietly(rebuilt_name(log_path(name)));
   b->set_bounds();
+  if (b->filter.size() >= b->full_at) b->make_room();  // a writer was killed before it grew
   return logged_filter(std::move(b));
 }
 
@@ -527,30 +577,39 @@ logged_filter logged_filter::recover(const std::string& path, const rebuild_plan
                                      const mapped_storage::on_wait& waiting, const std::optional<secret_key>& secret,
                                      on_note notes) {
   const std::string name = posix::behind_links(path);
-  const inspection old = inspect(name);
-  if (old.usable && old.info.parameters.log_id == 0) {
+  inspection old;
+  const auto look = [&] {
+    old = inspect(name);
+    if (!old.usable || old.info.parameters.log_id != 0) return;
     throw error(errc::incompatible, {"the filter keeps no log", path, "", "", "make one with 'bloomery build --grow'"});
-  }
+  };
+  look();
   hash_log log = hash_log::open(log_path(name), access::read_write, waiting);
-  const bool its_own = old.usable && old.info.parameters.log_id == log.parameters().log_id &&
-                       !differ_in_hash(old.info.parameters, log.parameters());
+  look();  // who had the lock may have made it another
+  const bool its_own = old.usable && is_log_of(old.info.parameters, log.parameters());
   if (old.usable && !its_own && !plan.salvage) {
     throw error(errc::incompatible,
                 {"the log beside it is another filter's", log_path(name),
                  "log " + std::to_string(old.info.parameters.log_id), std::to_string(log.parameters().log_id),
                  "bring its own log back; or add --salvage, to take what this log has instead"});
   }
-  const bool same = its_own && old.info.counts.log_generation == log.generation();
-  if (same && old.info.counts.logged > log.bytes() && !plan.salvage) {
-    throw error(errc::damaged,
-                {"the log is cut short", log_path(name), std::to_string(old.info.counts.logged) + " bytes",
-                 std::to_string(log.bytes()), way_out_of_damage});
+  const std::string missing = its_own ? missing_in(old.info, log) : "";
+  if (!missing.empty() && !plan.salvage) {
+    throw error(errc::damaged, {"the log is damaged", log_path(name), "", missing, way_out_of_damage});
+  }
+  std::uint64_t lost_at_end = 0;
+  if (!missing.empty()) {
+    const key_counts& counts = old.info.counts;
+    lost_at_end = counts.log_generation == log.generation()
+                      ? keys_in(counts.logged - log.bytes())
+                      : counts.inserted - std::min(counts.inserted, log.estimate_distinct());
   }
   params p = its_own ? old.info.parameters : log.parameters();
   p.secret = secret;
   auto b = std::make_unique<body>(name, any_filter(params{.layout = "line", .capacity = 1, .target_rate = 0.5}));
   b->notes = std::move(notes);
   if (old.usable) b->metadata = old.info.metadata;
+  if (!missing.empty()) b->note("warning: its log is not whole, and it goes on without what is lost: " + missing);
   if (log.torn_bytes() > 0) {
     b->note("note: the last record of its log was not written to the end, " + std::to_string(log.torn_bytes()) +
             " bytes; it is cut off");
@@ -572,6 +631,7 @@ logged_filter logged_filter::recover(const std::string& path, const rebuild_plan
     rebuild_plan as_it_was = plan;
     if (!as_it_was.rate) as_it_was.rate = rate > 0 && rate < 1 ? rate : default_rate;
     result.rebuild(as_it_was);
+    result.body_->lost_keys += lost_at_end;
   } catch (...) {
     result.abandon();
     throw;
@@ -579,8 +639,24 @@ logged_filter logged_filter::recover(const std::string& path, const rebuild_plan
   return result;
 }
 
+std::string logged_filter::missing_in(const file_info& filter, const hash_log& log) {
+  const key_counts& counts = filter.counts;
+  if (counts.log_generation == log.generation()) {
+    if (counts.logged <= log.bytes()) return "";
+    return std::to_string(keys_in(counts.logged - log.bytes())) + " keys or fewer are lost at its end";
+  }
+  // Which of the two is the older one is not known; but a filter's keys were all in its log once.
+  if (counts.is_estimate) return "";
+  const std::uint64_t keys = log.keys() < counts.inserted ? log.keys() : log.estimate_distinct();
+  const std::uint64_t error_of_estimate = keys > hash_log::exactly_estimated ? keys / 100 : 0;
+  if (keys + error_of_estimate >= counts.inserted) return "";
+  return "it has " + std::to_string(keys) + " keys, and the filter " + std::to_string(counts.inserted) +
+         ": it is an older one";
+}
+
 void logged_filter::move(const std::string& from, const std::string& to) {
   const std::string name = posix::behind_links(to);
+  hash_log::check_replaceable(log_path(name));
   const posix::descriptor old = locked_if_any(name);
   const posix::descriptor old_log = locked_if_any(log_path(name));
   posix::rename_over(log_path(from), log_path(name));
@@ -653,9 +729,17 @@ void logged_filter::rebuild(const rebuild_plan& plan) {
   w.capacity = plan.capacity;
   w.upto = b.log->bytes();
   w.salvage = plan.salvage;
+  w.watch = plan.watch;
   w.anew = plan.salvage || b.log_is_wasteful(b.log->estimate_distinct());
   const std::atomic<bool> never = false;
-  b.publish(body::make(b.path, b.metadata, *b.log, std::move(w), never));
+  body::made m = body::make(b.path, b.metadata, *b.log, std::move(w), never);
+  try {
+    b.publish(std::move(m));
+  } catch (...) {
+    remove_quietly(rebuilt_name(b.path));
+    remove_quietly(rebuilt_name(log_path(b.path)));
+    throw;
+  }
 }
 
 void logged_filter::settle() { body_->finish(); }

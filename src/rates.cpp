@@ -204,7 +204,9 @@ std::vector<double> blocked_covered(block_rates& in_block, std::uint64_t n, long
   const std::uint32_t k = in_block.probes();
   const auto of = [&](long double i) {
     const double* const first = in_block.covered(i < 1e6L ? static_cast<std::size_t>(i) : std::size_t{1'000'000});
-    return std::vector<double>(first, first + k + 1);
+    std::vector<double> result(first, first + k + 1);
+    for (double& value : result) value = std::min(value, 1.0);  // what rounding leaves above a probability
+    return result;
   };
   const long double keys = static_cast<long double>(n);
   const long double mode = std::floor((keys + 1) / B);

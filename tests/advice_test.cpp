@@ -133,6 +133,15 @@ TEST(Advice, SealsOnlyWhereThatTakesFewerBits) {
   EXPECT_EQ(at_one_percent.lines, 3u);
 }
 
+TEST(Advice, SaysWhyItDoesNotSeal) {
+  const auto reason = [](double rate) {
+    return advise({.keys = 1'000'000, .rate = rate, .sealed = true}).taken.reason;
+  };
+  EXPECT_THAT(reason(1e-18), testing::StartsWith("no fingerprint errs so rarely. "));
+  EXPECT_THAT(reason(1e-10), testing::StartsWith("no fingerprint errs so rarely. "));
+  EXPECT_THAT(reason(0.1), testing::StartsWith("sealed it would not be smaller at this rate. "));
+}
+
 TEST(Advice, TakesTheWindowThatTheRuleForLayoutsTakes) {
   for (const preference prefer : {preference::speed, preference::memory}) {
     for (const double rate : {0.1, 0.01, 1e-3}) {
@@ -284,6 +293,14 @@ TEST(Advice, OffersToDropWhatTakesTheMemory) {
   EXPECT_THAT(deletes.text().way_out, HasSubstr("without deletes"));
   EXPECT_THAT(deletes.text().expected, HasSubstr("counting"));
   EXPECT_THAT(growth.text().way_out, HasSubstr("with a log on disk"));
+}
+
+TEST(Advice, OffersNoNumberOfKeysThatItDoesNotName) {
+  const error unbounded = refusal({.rate = 0.01, .grows = true, .memory_bytes = 1 << 10});
+  const error from_some = refusal({.keys = 100'000, .rate = 0.01, .grows = true, .memory_bytes = 130 << 10});
+
+  EXPECT_THAT(unbounded.text().way_out, testing::Not(HasSubstr("keys")));
+  EXPECT_THAT(from_some.text().way_out, HasSubstr("if no more keys come"));
 }
 
 TEST(Advice, SaysHowManyKeysFitIfTheyMayGrow) {

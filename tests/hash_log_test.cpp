@@ -5,9 +5,12 @@
 
 #include "support/errors.hpp"
 #include "support/files.hpp"
+#include "support/processes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +31,7 @@ using bloomery_tests::bytes;
 using bloomery_tests::code_of;
 using bloomery_tests::read_file;
 using bloomery_tests::scratch_folder;
+using bloomery_tests::status_of_child;
 using bloomery_tests::write_file;
 using testing::HasSubstr;
 
@@ -346,6 +350,51 @@ TEST(HashLog, KeysAreEstimatedWithinThreeTenthsOfAPercent) {
   log.append(numbers(0, 2'000'000));
 
   EXPECT_NEAR(static_cast<double>(log.estimate_distinct()), 2e6, 4 * 2e6 / std::sqrt(400'000.0));
+}
+
+TEST(HashLog, FewKeysAreCountedExactlyHoweverOftenTheyAreRepeated) {
+  const scratch_folder folder;
+  hash_log log = hash_log::create(folder / "log", some_params);
+  EXPECT_EQ(log.estimate_distinct(), 0u);
+  const auto los = numbers(0, 20'001);  // numbers(0) is 0, too
+  for (int i = 0; i < 1000; ++i) log.append(los);
+
+  EXPECT_EQ(log.estimate_distinct(), 20'001u);
+  EXPECT_EQ(log.estimate_distinct(hash_log::header_bytes + record(20'001)), 20'001u);
+}
+
+TEST(HashLog, RepetitionsDoNotBlurTheEstimate) {
+  const scratch_folder folder;
+  hash_log log = hash_log::create(folder / "log", some_params);
+  for (int i = 0; i < 2; ++i) log.append(numbers(0, 2'500'000));
+
+  EXPECT_NEAR(static_cast<double>(log.estimate_distinct()), 2.5e6, 4 * 2.5e6 / std::sqrt(500'000.0));
+}
+
+// One key, so often that its copies would take 96 MB.
+TEST(HashLog, RepetitionsAreRemovedInTheMemoryOfTheDistinctKeys) {
+  const scratch_folder folder;
+  const std::string path = folder / "log";
+  {
+    hash_log log = hash_log::create(path, some_params);
+    const halves copies(1'000'000, 17);
+    for (int i = 0; i < 12; ++i) log.append(copies);
+  }
+
+  const int status = status_of_child([&] {
+    const auto most_kilobytes = [] {
+      rusage usage{};
+      ::getrusage(RUSAGE_SELF, &usage);
+      return usage.ru_maxrss;
+    };
+    const auto before = most_kilobytes();
+    hash_log log = hash_log::open(path, access::read_write);
+    log.remove_duplicates();
+    if (log.keys() != 1) return 1;
+    return most_kilobytes() - before < 80'000 ? 0 : 2;
+  });
+
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

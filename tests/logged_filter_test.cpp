@@ -1,4 +1,5 @@
 // A filter that grows by its log: beside a set, whatever is done to it, and killed at whatever moment.
+#include <bloomery/file_edit.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/logged_filter.hpp>
 
@@ -13,15 +14,19 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <new>
 #include <optional>
@@ -29,9 +34,30 @@
 #include <random>
 #include <set>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+namespace {
+
+// Asked before the disk is: 0 or the error that it is to have.
+std::function<int(int fd)> before_sync;
+
+int synced(long call, int fd) {
+  if (const int failure = before_sync ? before_sync(fd) : 0; failure != 0) {
+    errno = failure;
+    return -1;
+  }
+  return static_cast<int>(::syscall(call, fd));
+}
+
+}  // namespace
+
+// In place of the system's, for all of this program.
+extern "C" int fdatasync(int fd) { return synced(SYS_fdatasync, fd); }
+extern "C" int fsync(int fd) { return synced(SYS_fsync, fd); }
 
 namespace bloomery {
 namespace {
@@ -345,6 +371,22 @@ TEST(LoggedFilter, AnyFilterReadsItAndDoesNotWriteIt) {
   EXPECT_TRUE(inspect(folder / "f").info.clean);
 }
 
+// Keys that a file_edit committed would not be in the log, and would be gone after the next rebuild.
+TEST(LoggedFilter, IsNotEditedPastItsLog) {
+  const scratch_folder folder;
+  {
+    logged_filter filter = logged_filter::create(folder / "f", of_integers);
+    add(filter, 0, 100);
+  }
+
+  const auto refused = error_of([&] { file_edit(folder / "f"); });
+
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code(), errc::incompatible);
+  EXPECT_THAT(refused->what(), HasSubstr("open it with logged_filter"));
+  logged_filter again = logged_filter::open(folder / "f");  // nobody holds its lock
+}
+
 TEST(LoggedFilter, ACopyHasNoLog) {
   const scratch_folder folder;
   {
@@ -466,6 +508,98 @@ TEST(LoggedFilter, ALogThatLostItsEndIsRefused) {
   EXPECT_EQ(count_found(any_filter::open(folder / "f"), numbers(0, 5000)), 5000u);
 }
 
+TEST(LoggedFilter, AnOlderLogIsRefusedAndSalvaged) {
+  const scratch_folder folder;
+  logged_filter filter = logged_filter::create(folder / "f", of_integers);
+  add(filter, 0, 3000);
+  filter.close();
+  std::filesystem::copy(folder / "f.log", folder / "older");
+  {
+    hash_log repetitive = hash_log::open(folder / "older", access::read_write);
+    std::vector<std::uint64_t> los;
+    repetitive.read(0, [&](std::span<const std::uint64_t> some) { los.insert(los.end(), some.begin(), some.end()); });
+    std::filesystem::copy(folder / "older", folder / "as it was");
+    repetitive.append(los);  // 6000 keys now, and 3000 different
+  }
+  hash_log::open(folder / "f.log", access::read_write).remove_duplicates();
+  filter = logged_filter::open(folder / "f", access::read_write);
+  add(filter, 3000, 2000);
+  filter.close();
+  const bytes whole = read_file(folder / "f");
+
+  for (const char* older : {"as it was", "older"}) {
+    std::filesystem::copy(folder / older, folder / "f.log", std::filesystem::copy_options::overwrite_existing);
+    const auto refused = error_of([&] { logged_filter::open(folder / "f", access::read_write); });
+    ASSERT_TRUE(refused) << older;
+    EXPECT_EQ(refused->code(), errc::damaged);
+    EXPECT_THAT(refused->what(), HasSubstr("it has 3000 keys, and the filter"));
+    EXPECT_EQ(code_of([&] { logged_filter::recover(folder / "f"); }), errc::damaged) << older;
+    EXPECT_EQ(read_file(folder / "f"), whole) << older;
+  }
+  std::string notes;
+  filter = logged_filter::recover(folder / "f", {.salvage = true}, {}, {}, [&](const std::string& t) { notes += t; });
+
+  EXPECT_THAT(notes, HasSubstr("it goes on without what is lost"));
+  EXPECT_GE(filter.lost_keys(), 1900u);
+  EXPECT_LE(filter.lost_keys(), 2000u);
+  EXPECT_EQ(count_found(filter.view(), numbers(0, 3000)), 3000u);
+}
+
+TEST(LoggedFilter, SalvageCountsTheKeysOfALostEnd) {
+  const scratch_folder folder;
+  {
+    params roomy = of_integers;
+    roomy.capacity = 10'000;  // no batch is divided
+    logged_filter filter = logged_filter::create(folder / "f", roomy);
+    add(filter, 0, 5000, 500);
+  }
+  std::filesystem::resize_file(folder / "f.log", file_bytes(folder / "f.log") - 100);
+
+  EXPECT_EQ(logged_filter::recover(folder / "f", {.salvage = true}).lost_keys(), 500u);
+}
+
+TEST(LoggedFilter, AnOpeningThatIsRefusedDoesNotMarkItDirty) {
+  const scratch_folder folder;
+  {
+    logged_filter filter = logged_filter::create(folder / "f", of_integers);
+    add(filter, 0, 5000, 500);
+    params other = of_integers;
+    other.seed = 5;
+    logged_filter::create(folder / "other", other);
+  }
+  const bytes filter = read_file(folder / "f");
+  const bytes log = read_file(folder / "f.log");
+  const auto is_refused = [&](const bytes& instead) {
+    write_file(folder / "f.log", instead);
+    EXPECT_NE(code_of([&] { logged_filter::open(folder / "f", access::read_write, check::payload); }), std::nullopt);
+    EXPECT_TRUE(read_file(folder / "f") == filter);
+    EXPECT_TRUE(inspect(folder / "f").info.clean);
+  };
+
+  is_refused(read_file(folder / "other.log"));
+  is_refused(bytes(log.begin(), log.end() - 100));
+  bytes spoiled = log;
+  spoiled[log.size() / 2] ^= 1;
+  is_refused(spoiled);
+}
+
+TEST(LoggedFilter, IsRecoveredAsItIsWhenTheLockIsFree) {
+  const scratch_folder folder;
+  logged_filter writer = logged_filter::create(folder / "f", of_integers);
+  add(writer, 0, 3000);
+  bool waited = false;
+
+  const logged_filter filter = logged_filter::recover(folder / "f", {}, [&](const std::string&) {
+    if (std::exchange(waited, true)) return;
+    writer.rebuild({.rate = 0.001, .layout = "page"});
+    writer.close();
+  });
+
+  EXPECT_TRUE(waited);
+  EXPECT_EQ(filter.parameters().target_rate, 0.001);
+  EXPECT_EQ(filter.parameters().layout, "page");
+}
+
 TEST(LoggedFilter, IsRecoveredFromItsLogAlone) {
   const scratch_folder folder;
   params p = of_integers;
@@ -510,6 +644,199 @@ TEST(LoggedFilter, ReplacesAnOldOneWithItsLogOrNothing) {
   logged_filter fresh = logged_filter::open(folder / "f", access::read_write, check::payload);
   EXPECT_EQ(count_found(fresh.view(), numbers(10'000, 2000)), 2000u);
   EXPECT_LT(count_found(fresh.view(), numbers(0, 3000)), 200u);
+}
+
+TEST(LoggedFilter, ReplacesNoOtherFileThanALog) {
+  const scratch_folder folder;
+  { logged_filter::create(folder / "made", of_integers); }
+  const bytes letter = {'D', 'e', 'a', 'r', ' ', 'S', 'i', 'r', ',', ' ', 'y', 'o', 'u', 'r', 's'};
+  write_file(folder / "f.log", letter);
+  const auto is_refused = [&] {
+    const auto refused = error_of([&] { logged_filter::create(folder / "f", of_integers); });
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->code(), errc::not_a_filter);
+    EXPECT_THAT(refused->what(), HasSubstr("f.log"));
+    EXPECT_EQ(code_of([&] { logged_filter::move(folder / "made", folder / "f"); }), errc::not_a_filter);
+  };
+
+  is_refused();
+
+  EXPECT_EQ(read_file(folder / "f.log"), letter);
+  EXPECT_FALSE(std::filesystem::exists(folder / "f"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "f.log.rebuild"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "made"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "made.log"));
+  write_file(folder / "f.log", bytes());
+  is_refused();
+
+  // A damaged log is one.
+  bytes damaged = read_file(folder / "made.log");
+  damaged[30] ^= 1;
+  write_file(folder / "f.log", damaged);
+  EXPECT_EQ(code_of([&] { logged_filter::create(folder / "f", of_integers); }), std::nullopt);
+  write_file(folder / "f.log", damaged);
+  EXPECT_EQ(code_of([&] { logged_filter::move(folder / "made", folder / "f"); }), std::nullopt);
+}
+
+TEST(LoggedFilter, ACreationThatIsRefusedLeavesTheRebuildOfTheWriter) {
+  const scratch_folder folder;
+  logged_filter writer = logged_filter::create(folder / "f", of_integers);
+  write_file(folder / "f.rebuild", bytes{1, 2, 3});
+
+  EXPECT_EQ(code_of([&] { logged_filter::create(folder / "f", of_integers); }), errc::locked);
+  EXPECT_TRUE(std::filesystem::exists(folder / "f.rebuild"));
+  writer.abandon();
+  EXPECT_EQ(code_of([&] { logged_filter::create(folder / "f", of_integers, "", false); }), errc::already_exists);
+  EXPECT_TRUE(std::filesystem::exists(folder / "f.rebuild"));
+}
+
+TEST(LoggedFilter, OpensWithinItsPromiseAfterAKillBeforeItGrew) {
+  const scratch_folder folder;
+  const any_filter hasher(complete({.layout = "line", .keys = key_kind::u64le, .capacity = 1, .target_rate = 0.5}));
+  std::vector<key_hash> hashes(300'000);
+  hasher.hash(std::span<const std::uint64_t>(numbers(0, hashes.size())), hashes);
+  logged_filter killed = logged_filter::create(folder / "f", of_integers);
+  killed.record_hashes(hashes);
+  killed.abandon();
+
+  logged_filter filter = logged_filter::open(folder / "f", access::read_write);
+
+  EXPECT_EQ(filter.rebuilds(), 1u);
+  EXPECT_GE(filter.capacity(), hashes.size());
+  filter.close();
+  const any_filter closed = any_filter::open(folder / "f");
+  EXPECT_EQ(count_found(closed, numbers(0, hashes.size())), hashes.size());
+  EXPECT_LE(closed.false_positive_rate(), 0.01);
+  expect_rate_kept(closed, 0.01);
+}
+
+// ---- the disk
+
+ino_t number_of(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+class watched_syncs {
+ public:
+  explicit watched_syncs(std::function<int(int fd)> watch) { before_sync = std::move(watch); }
+  watched_syncs(const watched_syncs&) = delete;
+  watched_syncs& operator=(const watched_syncs&) = delete;
+  ~watched_syncs() { before_sync = nullptr; }
+};
+
+TEST(LoggedFilter, TheDiskHasTheLogBeforeTheFilterThatCountsIt) {
+  const scratch_folder folder;
+  logged_filter filter = logged_filter::create(folder / "f", of_integers);
+  add(filter, 0, 900);
+  const ino_t old = number_of(folder / "f");
+  const ino_t log = number_of(folder / "f.log");
+  bool log_first = false;
+  {
+    const watched_syncs watched([&](int fd) {
+      struct stat status {};
+      if (::fstat(fd, &status) == 0 && status.st_ino == log && number_of(folder / "f") == old) log_first = true;
+      return 0;
+    });
+    filter.rebuild({.rate = 0.001});
+  }
+
+  EXPECT_NE(number_of(folder / "f"), old);
+  EXPECT_EQ(number_of(folder / "f.log"), log);
+  EXPECT_TRUE(log_first);
+}
+
+TEST(LoggedFilter, KeysGoToTheNewLogThoughItsFolderCannotBeSynced) {
+  const scratch_folder folder;
+  logged_filter filter = logged_filter::create(folder / "f", of_integers);
+  add(filter, 0, 3000);
+  const ino_t log = number_of(folder / "f.log");
+  {
+    const watched_syncs watched([&](int fd) {
+      struct stat status {};
+      const bool is_folder = ::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode);
+      return is_folder && number_of(folder / "f.log") != log ? EIO : 0;
+    });
+    EXPECT_EQ(code_of([&] { filter.rebuild({.salvage = true}); }), errc::io);  // which writes the log anew
+  }
+  EXPECT_NE(number_of(folder / "f.log"), log);
+
+  add(filter, 3000, 3000);
+  filter.abandon();
+
+  filter = logged_filter::open(folder / "f", access::read_write, check::payload);
+  EXPECT_EQ(count_found(filter.view(), numbers(0, 6000)), 6000u);
+  EXPECT_EQ(filter.log().keys(), 6000u);
+}
+
+TEST(LoggedFilter, WhatAFailedRebuildMadeIsRemoved) {
+  const scratch_folder folder;
+  logged_filter filter = logged_filter::create(folder / "f", of_integers);
+  add(filter, 0, 3000);
+  {
+    // When both are made: the new log, as it is published.
+    bool seen = false;
+    const watched_syncs watched([&](int fd) {
+      struct stat status {};
+      if (::fstat(fd, &status) != 0 || status.st_ino != number_of(folder / "f.log.rebuild")) return 0;
+      if (!std::exchange(seen, true)) return 0;
+      return std::filesystem::exists(folder / "f.rebuild") ? EIO : 0;
+    });
+    EXPECT_EQ(code_of([&] { filter.rebuild({.salvage = true}); }), errc::io);
+  }
+
+  EXPECT_FALSE(std::filesystem::exists(folder / "f.rebuild"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "f.log.rebuild"));
+  add(filter, 3000, 3000);
+  EXPECT_EQ(count_found(filter.view(), numbers(0, 6000)), 6000u);
+}
+
+TEST(LoggedFilter, ARebuildEndsWhenItsWatchThrows) {
+  const scratch_folder folder;
+  logged_filter filter = logged_filter::create(folder / "f", of_integers);
+  add(filter, 0, 3000, 100);
+  const ino_t old = number_of(folder / "f");
+  const ino_t log = number_of(folder / "f.log");
+  for (const int last : {1, 10, 1000}) {  // of some 30 records
+    int calls = 0;
+    const auto watch = [&] {
+      if (++calls == last) throw std::runtime_error("enough");
+    };
+    if (last < 1000) {
+      EXPECT_THROW(filter.rebuild({.salvage = true, .watch = watch}), std::runtime_error);
+    } else {
+      filter.rebuild({.salvage = true, .watch = watch});
+    }
+    EXPECT_EQ(number_of(folder / "f") == old, last < 1000);
+    EXPECT_EQ(number_of(folder / "f.log") == log, last < 1000);
+    EXPECT_FALSE(std::filesystem::exists(folder / "f.rebuild"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "f.log.rebuild"));
+    EXPECT_EQ(count_found(filter.view(), numbers(0, 3000)), 3000u);
+  }
+}
+
+TEST(LoggedFilter, NobodyReadsARebuildWhoMayNotReadTheFilter) {
+  const scratch_folder folder;
+  logged_filter filter = logged_filter::create(folder / "f", of_integers);
+  add(filter, 0, 3000);
+  for (const char* name : {"f", "f.log"}) ::chmod((folder / name).c_str(), 0600);
+  int looks = 0;
+  {
+    const watched_syncs watched([&](int) {
+      for (const char* name : {"f.rebuild", "f.log.rebuild"}) {
+        struct stat status {};
+        if (::stat((folder / name).c_str(), &status) != 0 || status.st_size <= 256) continue;
+        // (Just made, and without keys: a header of 256 bytes or an empty filter.)
+        if (inspect(folder / name).usable && inspect(folder / name).info.clean) continue;
+        EXPECT_EQ(status.st_mode & 0777, 0600u) << name;
+        ++looks;
+      }
+      return 0;
+    });
+    filter.rebuild({.salvage = true});
+  }
+
+  EXPECT_GT(looks, 0);
 }
 
 // At a rate so low that a filter takes more than its log, by split_block: the first file that gets too large is a new

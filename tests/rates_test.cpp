@@ -9,6 +9,7 @@
 #include <bloomery/layouts/line_free.hpp>
 #include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/window.hpp>
 
 #include "support/errors.hpp"
 
@@ -422,6 +423,26 @@ TEST(BlockRates, AreRightForAnyNumberOfProbes) {
             << "b " << b << ", k " << k << ", keys " << keys;
       }
     }
+  }
+}
+
+// Sums of probabilities round to a little more than 1, of which a logarithm of the rest is no number.
+TEST(BlockRates, OfNearlyFullBlocksAreProbabilities) {
+  for (const std::uint64_t cells : {60u, 508u}) {
+    for (std::uint32_t k = 1; k <= 40; ++k) {
+      rates::block_rates in_block(cells, k);
+      for (const std::uint64_t keys : {50u, 200u, 1000u}) {
+        for (const double covered : rates::blocked_covered(in_block, keys, 1)) {
+          EXPECT_TRUE(covered >= 0 && covered <= 1)
+              << covered - 1 << ": cells " << cells << ", k " << k << ", " << keys;
+        }
+      }
+    }
+  }
+  for (const std::uint64_t keys : {200u, 1000u}) {
+    EXPECT_NEAR(window_line::rate_of(window_line::of_blocks(1, 23), {&keys, 1}), 1, 1e-6);
+    const double rate = window::rate_of(window::of_blocks(1, 23), {&keys, 1});
+    EXPECT_TRUE(rate > 0.9 && rate <= 1) << rate;
   }
 }
 

@@ -680,6 +680,124 @@ TEST(KilledWriterOfAWindow, LosesNoKeyOfTheWindow) {
   }
 }
 
+TYPED_TEST(WindowedFilter, OfALengthThatItCannotHaveLeavesTheOldFile) {
+  const scratch_folder folder;
+  const std::string path = folder / "seen.bloom";
+  filter_of_integers<TypeParam>(last_keys(700), 0, 0.01).save(path);
+  const bytes before = read_file(path);
+  const std::uint64_t too_long = (std::uint64_t{1} << 62) + 1;
+  using mapped = windowed_filter<std::uint64_t, TypeParam, mix, mapped_storage>;
+
+  EXPECT_ERROR(mapped::create(path, {0, too_long}, 100, 0.01), errc::invalid_argument, "a window is not so long");
+  EXPECT_ERROR(mapped::create(path, {too_long, 0}, 100, 0.01), errc::invalid_argument, "a window is not so long");
+  EXPECT_ERROR(mapped::create(path, {5, 5}, 100, 0.01), errc::invalid_argument, "a window has one length");
+  EXPECT_EQ(read_file(path), before);
+
+  filter_of_integers<TypeParam> filter(last_keys(700), 0, 0.01);
+  params p = filter.parameters();
+  p.window_keys = too_long;
+  EXPECT_ERROR(save_file(path, p, filter.bytes(), {}, ""), errc::invalid_argument, "length of a window");
+  EXPECT_EQ(read_file(path), before);
+}
+
+// ---- blocks that are ahead of the state -----------------------------------------------------------------------------
+
+// Eight generations of 100 keys, and some of the next, of which the state knows nothing: so a copy may look that was made
+// beside a writer, or a file after a power failure.
+template <class Layout>
+class torn_filter {
+ public:
+  static constexpr std::uint64_t part = 1000;
+  static constexpr std::uint64_t last_epoch = some_day / part;
+
+  torn_filter(const std::string& path, std::uint64_t first_key) : first_key_(first_key) {
+    std::uint64_t now = 0;
+    filter_of_integers<Layout> filter({0, 7 * part}, 2000, 1e-6, {}, [&] { return now; });
+    window_state state;
+    for (std::uint64_t epoch = last_epoch - 7; epoch <= last_epoch + 1; ++epoch) {
+      if (epoch == last_epoch + 1) state = window_state::of(filter.bytes().data());
+      now = epoch * part;
+      for (std::uint64_t i = 0; i < 100; ++i) filter.insert(key(epoch, i));
+    }
+    filter.save(path);
+    bytes torn = read_file(path);
+    std::memcpy(torn.data() + 4096, &state, sizeof state);
+    write_file(path, torn);
+  }
+
+  std::uint64_t key(std::uint64_t epoch, std::uint64_t i) const {
+    return first_key_ + (epoch - last_epoch + 7) * 100 + i;
+  }
+
+  // Keys of the window that are missing. Those of the first epoch went when the blocks came to the last.
+  std::uint64_t missing(any_filter& filter, std::uint64_t epoch) const {
+    filter.set_clock([epoch] { return epoch * part; });
+    std::uint64_t result = 0;
+    for (std::uint64_t of = std::max(last_epoch - 6, epoch - 7); of <= last_epoch + 1; ++of) {
+      for (std::uint64_t i = 0; i < 100; ++i) result += filter.may_contain(key(of, i)) ? 0 : 1;
+    }
+    return result;
+  }
+
+ private:
+  std::uint64_t first_key_;
+};
+
+TYPED_TEST(WindowedFilter, LosesNoKeyOfBlocksThatAreAheadOfTheState) {
+  const scratch_folder folder;
+  const torn_filter<TypeParam> torn(folder / "torn.bloom", 0);
+  const std::uint64_t first = torn.last_epoch;
+  any_filter filter = any_filter::open(folder / "torn.bloom", access::read_write);
+  const auto mine = [](std::uint64_t epoch, std::uint64_t i) { return epoch * 1000 + i; };
+
+  for (std::uint64_t epoch = first; epoch <= first + 16; ++epoch) {
+    filter.set_clock([&] { return epoch * torn.part; });
+    for (std::uint64_t i = 0; i < 100; ++i) filter.insert(mine(epoch, i));
+
+    if (epoch <= first + 8) {
+      EXPECT_EQ(torn.missing(filter, epoch), 0u) << epoch - first;
+    }
+    filter.set_clock([&] { return epoch * torn.part; });
+    for (std::uint64_t of = std::max(first, epoch - 7); of <= epoch; ++of) {
+      for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(filter.may_contain(mine(of, i))) << epoch - of;
+    }
+    // Forgotten is what always was: a block that was ahead is one like others when its epoch has come.
+    if (epoch <= first + 9) continue;
+    for (std::uint64_t i = 0; i < 100; ++i) EXPECT_FALSE(filter.may_contain(mine(epoch - 8, i))) << epoch - first;
+  }
+}
+
+TYPED_TEST(WindowedFilter, UnitedWithBlocksThatAreAheadLosesNoKey) {
+  const scratch_folder folder;
+  const torn_filter<TypeParam> torn(folder / "torn.bloom", 0), other(folder / "other.bloom", 1'000'000);
+  const std::uint64_t first = torn.last_epoch;
+  std::uint64_t now = 0;
+  filter_of_integers<TypeParam> sound({0, 7 * torn.part}, 2000, 1e-6, {}, [&] { return now; });
+  const auto of_sound = [](std::uint64_t epoch) { return epoch * 1000; };
+  for (std::uint64_t epoch = first - 7; epoch <= first; ++epoch) {
+    now = epoch * torn.part;
+    for (std::uint64_t i = 0; i < 100; ++i) sound.insert(of_sound(epoch) + i);
+  }
+
+  for (const char* into : {"sound.bloom", "torn.bloom"}) {
+    SCOPED_TRACE(into);
+    sound.save(folder / "sound.bloom");
+    const char* from = std::string(into) == "sound.bloom" ? "torn.bloom" : "sound.bloom";
+    any_filter all = any_filter::open(folder / into, access::read_write);
+    all.merge(any_filter::open(folder / from));
+    all.merge(any_filter::open(folder / "other.bloom"));
+
+    for (std::uint64_t epoch = first; epoch <= first + 8; ++epoch) {
+      EXPECT_EQ(torn.missing(all, epoch), 0u) << epoch - first;
+      EXPECT_EQ(other.missing(all, epoch), 0u) << epoch - first;
+      for (std::uint64_t of = epoch - 7; of <= first; ++of) {
+        for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(all.may_contain(of_sound(of) + i)) << epoch - of;
+      }
+      all.insert(std::uint64_t{77});
+    }
+  }
+}
+
 // ---- hostile bytes --------------------------------------------------------------------------------------------------
 
 class HostileWindow : public ::testing::Test {
@@ -785,6 +903,39 @@ TEST(MergedWindows, CannotBeIntersectedOrFolded) {
   EXPECT_ERROR(a.intersect(b), errc::incompatible, "cannot be intersected");
   EXPECT_ERROR(estimated_keys(p, 5), errc::incompatible, "eight generations");
   EXPECT_EQ(times_foldable(p), 0u);
+}
+
+TEST(WindowInsertions, EndBeforeTheyAreMoreThanAFileMaySay) {
+  const scratch_folder folder;
+  const std::uint64_t most = std::uint64_t{1} << 62;
+  filter_of_integers<window> filter({0, 7000}, 700, 0.01, {}, [] { return some_day; });
+  filter.insert(1);
+  filter.save(folder / "seen.bloom");
+  bytes file = read_file(folder / "seen.bloom");
+  window_state state = window_state::of(filter.bytes().data());
+  state.insertions = most - 10;
+  std::memcpy(file.data() + 4096, &state, sizeof state);
+  write_file(folder / "seen.bloom", file);
+  {
+    any_filter full = any_filter::open(folder / "seen.bloom", access::read_write);
+    for (std::uint64_t key = 0; key < 10; ++key) full.insert(key);
+    const bytes before(full.bytes().begin(), full.bytes().end());
+
+    EXPECT_ERROR(full.insert(std::uint64_t{10}), errc::too_large, "no more insertions");
+    EXPECT_TRUE(std::ranges::equal(full.bytes(), before));
+    EXPECT_ERROR(full.merge(any_filter::open(folder / "seen.bloom")), errc::too_large, "no more insertions");
+    EXPECT_TRUE(std::ranges::equal(full.bytes(), before));
+    full.close();
+  }
+  EXPECT_EQ(any_filter::open(folder / "seen.bloom").window()->insertions, most);
+}
+
+TEST(WindowInsertions, OfHalvesOfHashesAreRefused) {
+  any_filter filter(complete({.layout = "window", .target_rate = 0.01, .window_keys = 700}));
+  const std::vector<std::uint64_t> halves{1, 2, 3};
+
+  EXPECT_FALSE(filter.uses_halves());
+  EXPECT_ERROR(filter.insert_halves(halves), errc::incompatible, "halves of hashes");
 }
 
 // ---- parameters -----------------------------------------------------------------------------------------------------

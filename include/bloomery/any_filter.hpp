@@ -132,8 +132,8 @@ class any_filter {
   std::uint64_t remove_hashes(std::span<const key_hash> hashes, std::span<removal> results = {});
   void may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const;
 
-  /// Adds keys of which only the half `lo` of their hashes is known, as a log has them. Requires uses_halves().
-  /// Returns how many were certainly new. @throws error not_permitted
+  /// Adds keys of which only the half `lo` of their hashes is known, as a log has them. Returns how
+  /// many were certainly new. @throws error  not_permitted; incompatible: not uses_halves()
   std::uint64_t insert_halves(std::span<const std::uint64_t> los);
 
   /// Whether the layout reads no more of a key's hash than `lo`: split_block, line, line_free, page.

@@ -32,7 +32,7 @@ class file_edit {
   ///
   /// @param waiting  what to do while another writer has the file; if empty, errc::locked is thrown
   /// @param secret   the key of a filter that is keyed with one, and nothing for all others
-  /// @throws error   as any_filter::load; locked
+  /// @throws error   as any_filter::load; locked; incompatible: a filter that keeps a log, which would miss the new keys
   explicit file_edit(const std::string& path, const mapped_storage::on_wait& waiting = {},
                      const std::optional<secret_key>& secret = {});
   file_edit(file_edit&&) noexcept;

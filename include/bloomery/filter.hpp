@@ -316,7 +316,7 @@ class filter {
   double false_positive_rate(std::uint64_t keys) const { return Layout::false_positive_rate(params_.geometry, keys); }
 
   /// The rate now: at the number of distinct keys that leaves size() certainly new ones. See distinct_keys().
-  /// With layout counting at size() keys, as if all copies were of different ones: the rate is at most that.
+  /// With layout counting at size() keys, as if all were different: at most that, unless counters are full and stay so.
   double false_positive_rate() const {
     if (has_slow_rates() || layout_with_removal<Layout>) return false_positive_rate(size());
     const auto rate = [this](std::uint64_t keys) { return false_positive_rate(keys); };

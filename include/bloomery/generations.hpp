@@ -3,7 +3,7 @@
 // A window of length W is cut into 7 parts of L = ceil(W / 7). Eight generations of keys are held: the newest, which takes
 // the keys of now, and 7 full ones. A generation has a number, its epoch: by time floor(milliseconds since 1970 / L), so
 // that all machines agree; by keys floor(insertions so far / L). A key that was inserted in epoch e is reported up to epoch
-// e + 7: never shorter than W, and up to 8 L, which is a seventh longer.
+// e + 7: never shorter than W, and at most 8 L = 8 ceil(W / 7), about a seventh longer.
 #pragma once
 
 #include <bloomery/audit.hpp>
@@ -98,6 +98,7 @@ class generations {
 
   /// Calls write(epoch mod 2^32, first, count) -> window_insertions for runs of `keys` keys that go to one generation
   /// each, and counts them. A run is 256 keys at most. Returns how many were certainly new in the window.
+  /// @throws error too_large: more than 2^62 insertions, after the runs before them
   template <class Write>
   std::uint64_t each_run(std::uint8_t* bytes, std::size_t keys, Write write) const {
     constexpr std::size_t most = 256;  // what a killed writer may leave uncounted
@@ -117,6 +118,7 @@ class generations {
   void check(std::span<const std::uint8_t> bytes, bool settled, const std::string& path) const;
 
   /// Makes the state that of both filters, by time, at the later epoch of the two, which is returned.
+  /// @throws error  incompatible: by keys; too_large: more than 2^62 insertions in both. Nothing is changed then.
   std::uint64_t unite(std::uint8_t* bytes, const std::uint8_t* other) const;
 
  private:
@@ -134,6 +136,7 @@ class generations {
 
   run begin_run(std::uint8_t* bytes, std::size_t wanted) const {
     const window_state s = window_state::of(bytes);
+    check_insertions(s.insertions, wanted);
     const std::uint64_t epoch = later(s.newest, by_keys_ ? s.insertions : now());
     if (epoch != s.newest) [[unlikely]]
       begin_generation(bytes, s, epoch);
@@ -141,6 +144,15 @@ class generations {
       wanted = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, (epoch + 1) * part_ - s.insertions));
     return {epoch, wanted};
   }
+
+  // No file may say that there were more.
+  static constexpr std::uint64_t most_insertions = std::uint64_t{1} << 62;
+
+  static void check_insertions(std::uint64_t before, std::uint64_t more) {
+    if (before > most_insertions || more > most_insertions - before) [[unlikely]]
+      refuse_insertions();
+  }
+  [[noreturn]] static void refuse_insertions();
 
   static void begin_generation(std::uint8_t* bytes, const window_state& s, std::uint64_t epoch) noexcept;
 
@@ -168,7 +180,8 @@ void check_window_state(const params& p, std::span<const std::uint8_t> bytes, bo
 
 /// Adds the keys of `from` to `into`, bytes of two filters by time of these params: each in its own generation, as of the
 /// later epoch of the two. A key that both have in one generation counts twice.
-/// @throws error  incompatible: they go by keys; invalid_argument: another number of bytes, no window
+/// @throws error  incompatible: they go by keys; too_large: more than 2^62 insertions in both; invalid_argument: another
+///                number of bytes, no window
 void merge_windows(const params& p, std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
 
 /// What the bytes of a windowed filter say, at `epoch`, or at that of the newest generation.

@@ -51,6 +51,9 @@ class hash_log {
   /// To the end, for read().
   static constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
 
+  /// So many distinct keys estimate_distinct() counts exactly.
+  static constexpr std::uint64_t exactly_estimated = std::uint64_t{1} << 20;
+
   using visitor = std::function<void(std::span<const std::uint64_t> los)>;
 
   /// A new log without keys, locked. Of `p` the hash, the kind of keys, the seed and the check value of the secret are
@@ -63,7 +66,8 @@ class hash_log {
   static hash_log create(const std::string& path, const params& p, std::uint64_t generation = 1, bool replace = true);
 
   /// Opens a log. For read_write it is locked first; what is behind the last whole record stays until cut_torn() or
-  /// append(). Only the header and the end are read: damage before that is found by read().
+  /// append(). Only the header and the end are read, and more only if there is no whole record near the end: damage
+  /// before that is found by read().
   ///
   /// @param waiting  for read_write: what to do when another writer has it; if empty, errc::locked is thrown
   /// @throws error  not_found, not_permitted, not_a_filter, wrong_version, damaged (the header), locked, io
@@ -94,20 +98,28 @@ class hash_log {
   log_reading read(std::uint64_t from, const visitor& visit, std::uint64_t to = all) const;
 
   /// Appends the distinct keys of the first `to` bytes to another log, in the order of their hashes. Takes memory for a
-  /// part of them at a time, a byte a key but at least 16 MiB, and reads the log once for each part.
-  /// @throws error io
-  log_reading write_distinct(hash_log& into, std::uint64_t to = all) const;
+  /// part of them at a time, two bytes a key but at least 32 MiB, and reads the log once for each part.
+  /// @param watch  called for every record; may throw to end it
+  /// @throws error io; whatever watch throws
+  log_reading write_distinct(hash_log& into, std::uint64_t to = all, const std::function<void()>& watch = {}) const;
 
-  /// The distinct keys of the first `to` bytes, estimated from the hashes below a bound: exact up to half a million,
-  /// then within 0.15 % (a standard deviation). @throws error io
+  /// The distinct keys of the first `to` bytes, estimated from the hashes below a bound: exact up to a million, then
+  /// within 0.15 % (a standard deviation), however often they are repeated. @throws error io
   std::uint64_t estimate_distinct(std::uint64_t to = all) const;
 
   /// Writes it anew without repetitions, under the same name and the next generation: what counted its bytes counts
   /// them no more. Refuses a log that is damaged. Requires read_write. @throws error damaged, io
   void remove_duplicates();
 
-  /// Gives the file another name, in place of what has it. @throws error io
-  void rename(const std::string& path);
+  /// Gives the file another name, in place of what has it.
+  /// @param synced  sync the folder, so that a failure of the machine does not take it back. If that fails, the file has
+  ///                the new name all the same
+  /// @throws error io
+  void rename(const std::string& path, bool synced = true);
+
+  /// Refuses a file that may not be replaced by a log, since it is none. A damaged log is one; no file is fine, too.
+  /// @throws error not_a_filter, not_permitted, io
+  static void check_replaceable(const std::string& path);
 
   std::uint64_t keys() const noexcept;        ///< keys, with repetitions, as the last whole record says
   std::uint64_t bytes() const noexcept;       ///< length of the file up to the end of the last whole record

@@ -30,6 +30,7 @@ struct rebuild_plan {
   std::optional<std::uint64_t> capacity = {};  ///< n, keys; logged_filter::grown_capacity of its keys if empty
   std::string layout = {};                     ///< split_block, line, line_free or page
   bool salvage = false;                        ///< if the log is damaged, go on without the keys that are lost
+  std::function<void()> watch = {};            ///< called many times a second; may throw to end it: all stays as it was
 };
 
 /// A filter whose kind is known at run time, which never becomes too small.
@@ -80,7 +81,8 @@ class logged_filter {
   ///
   /// @param p        as completed(); capacity is where it begins
   /// @param replace  put it in place of an old filter, and of its log; else throw already_exists if there is either
-  /// @throws error  as completed(); not_permitted, locked, already_exists, io
+  /// @throws error  as completed(); not_permitted, locked, already_exists, io; not_a_filter: another file than a log has
+  ///                the log's name
   static logged_filter create(const std::string& path, params p, const std::string& metadata = {}, bool replace = true);
 
   /// Opens a filter that has a log. For reading the log is not needed. For writing, keys that a killed writer left in the
@@ -90,7 +92,8 @@ class logged_filter {
   /// @param waiting  for read_write: what to do when another writer has it; if empty, errc::locked is thrown
   /// @param notes    told while opening and later
   /// @throws error  as any_filter::open; for read_write also incompatible: the filter has no log, or another one's is
-  ///                there; not_found: its log is missing; damaged: keys are lost in the log
+  ///                there; not_found: its log is missing; damaged: keys are lost in the log, or
+  ///                it is an older one
   static logged_filter open(const std::string& path, access mode = access::read_only, check what = check::header,
                             const mapped_storage::on_wait& waiting = {}, const std::optional<secret_key>& secret = {},
                             on_note notes = {});
@@ -103,8 +106,13 @@ class logged_filter {
                                const mapped_storage::on_wait& waiting = {},
                                const std::optional<secret_key>& secret = {}, on_note notes = {});
 
+  /// What `log`, the log of the filter that this was read from, lacks of the filter's keys, in words; empty if it has
+  /// them all, as far as can be told: a log that was cut short is known by its length, an older one by the number of its
+  /// keys (it is read through if its generation is not the filter's). @throws error io
+  static std::string missing_in(const file_info& filter, const hash_log& log);
+
   /// Gives a closed filter and its log another name, in place of an old filter and its log.
-  /// @throws error  locked, not_permitted, io
+  /// @throws error  locked, not_permitted, io; not_a_filter: another file than a log has the log's name
   static void move(const std::string& from, const std::string& to);
 
   logged_filter(logged_filter&&) noexcept;

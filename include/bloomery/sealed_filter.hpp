@@ -31,7 +31,7 @@ namespace bloomery {
 /// A set of keys that takes no more: may_contain() never wrongly says no, and wrongly says yes with probability 2^-w, w
 /// the bits of a fingerprint, whatever the number of keys.
 ///
-///   w     error        bits a key (from a million keys on; 9.5, 19, 38 at 100,000; more for few)
+///   w     error        bits a key (of ten million; 9.04, 18.1, 36.2 of one; 9.5, 19, 38 of 100,000; more of fewer)
 ///   8     0.39 %       9.02
 ///   16    0.0015 %     18.04
 ///   32    2.3e-8 %     36.1

@@ -27,7 +27,8 @@
 namespace bloomery {
 
 /// A set of the keys of a window: may_contain() never says no to a key of the last W, and says yes to others with a
-/// probability that false_positive_rate() knows; a key that was last seen more than 8/7 W ago is forgotten.
+/// probability that false_positive_rate() knows; a key that was last seen more than 8 ceil(W / 7) ago, about a seventh more
+/// than W, is forgotten.
 ///
 /// @tparam Key      std::string_view (any bytes) or std::uint64_t
 /// @tparam Layout   window (least memory) or window_line (one cache line a key)
@@ -152,9 +153,11 @@ class windowed_filter {
   }
 
   /// Makes this filter that of the keys of both, each in its own generation; by time only: two streams of insertions have
-  /// no order in common. @throws error incompatible: by keys; or names the field that differs and both values
+  /// no order in common. @throws error  incompatible: by keys; or names the field that differs and both values; too_large:
+  /// more than 2^62 insertions in both
   template <class OtherStorage>
   void merge(const windowed_filter<Key, Layout, Hash, OtherStorage>& other) {
+    assert(writable());
     const std::string reason = difference(params_, other.parameters());
     if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
     merge_windows(params_, {storage_.data(), storage_.size()}, other.bytes());
@@ -165,6 +168,7 @@ class windowed_filter {
 
   /// Forgets all keys, and the time.
   void clear() noexcept {
+    assert(writable());
     std::fill_n(storage_.data(), storage_.size(), std::uint8_t{0});
     storage_.counts().inserted = 0;
     storage_.counts().is_estimate = false;
@@ -214,6 +218,7 @@ class windowed_filter {
     params p = describe(Layout::geometry_for(capacity, rate), capacity, rate, hash);
     p.window_keys = length.keys;
     p.window_milliseconds = length.milliseconds;
+    static_cast<void>(generations(p));  // refuses the length before there is a file
     return p;
   }
 

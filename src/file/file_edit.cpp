@@ -19,6 +19,7 @@ file_edit::file_edit(const std::string& path, const mapped_storage::on_wait& wai
                      const std::optional<secret_key>& secret) {
   posix::opened opened = posix::open_locked(path, waiting);
   state_ = std::make_unique<state>(state{path, std::move(opened.file), any_filter::load(path, secret)});
+  refuse_log(state_->filter.parameters(), path);
 }
 
 file_edit::file_edit(file_edit&&) noexcept = default;

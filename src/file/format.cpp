@@ -71,11 +71,14 @@ void put_name(std::span<std::uint8_t> bytes, std::size_t at, const std::string& 
   std::copy(name.begin(), name.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-// A windowed filter remembers so many keys or so many milliseconds; no other does.
+// A windowed filter remembers so many keys or so many milliseconds, at most 2^62; no other does.
 bool window_fits(const params& p) {
   const int lengths = (p.window_keys != 0 ? 1 : 0) + (p.window_milliseconds != 0 ? 1 : 0);
+  if (std::max(p.window_keys, p.window_milliseconds) > std::uint64_t{1} << 62) return false;
   return lengths == (family_of(p) == family::windowed ? 1 : 0);
 }
+
+constexpr const char* window_expected = "keys or milliseconds, at most 2^62, of a windowed filter alone";
 
 // What decode() would refuse must not be written.
 void check_writable(const params& p) {
@@ -84,7 +87,7 @@ void check_writable(const params& p) {
   };
   if (p.layout.empty() == p.scheme.empty()) refuse("names in the header", "a layout or a scheme");
   if (p.scheme.empty() == p.hash.empty()) refuse("names in the header", "a hash, unless there is a scheme");
-  if (!window_fits(p)) refuse("length of a window in the header", "keys or milliseconds, of a windowed filter alone");
+  if (!window_fits(p)) refuse("length of a window in the header", window_expected);
   if (p.geometry.bits == 0) refuse("bits in the header", "1 or more");
   if (p.geometry.probes == 0 || p.geometry.probes > max_probes) refuse("probes in the header", "1 to 255");
   if (!(p.target_rate >= 0 && p.target_rate <= 1)) refuse("target rate in the header", "a probability");
@@ -246,8 +249,7 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   if ((p.hash == siphash::name) != (p.key_check != 0)) {
     damaged(path, "check value of the secret", "one for hash siphash, else 0", p.key_check == 0 ? "0" : "another");
   }
-  if (!window_fits(p))
-    damaged(path, "length of a window", "keys or milliseconds, of a windowed filter alone", "another");
+  if (!window_fits(p)) damaged(path, "length of a window", window_expected, "another");
   if (metadata_bytes > most_metadata) damaged(path, "metadata", "at most 1 MiB", std::to_string(metadata_bytes));
   const bool rest_is_zero = all_zero(header.subspan(140, 4)) &&
                             all_zero(header.subspan(at_reserved, at_checksum - at_reserved)) &&

@@ -10,19 +10,15 @@
 #include <xxhash.h>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <optional>
 #include <random>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -219,24 +215,45 @@ std::uint64_t new_id() {
   }
 }
 
-posix::opened open_locked(const std::string& path, const mapped_storage::on_wait& waiting) {
-  for (;;) {
-    posix::opened opened = posix::open_regular(path, true);
-    while (::flock(opened.file.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) posix::fail("lock", path);
-      if (!waiting) {
-        throw error(errc::locked, {"another process is writing this filter", path, "", "", "wait until it is done"});
-      }
-      waiting(path);
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+// Distinct hashes, all of them while they are few, then those below a bound that is halved when there is no more room.
+class distinct_sample {
+ public:
+  explicit distinct_sample(std::uint64_t most_keys)
+      : slots_(static_cast<std::size_t>(
+            std::bit_ceil(2 * std::clamp<std::uint64_t>(most_keys, 1, hash_log::exactly_estimated)))) {}
+
+  void add(std::uint64_t hash) {
+    if (hash > bound_) return;
+    if (hash == 0) {  // marks an empty slot
+      has_zero_ = true;
+      return;
     }
-    if (!posix::same_file(opened.file.get(), path)) continue;
-    struct stat status {};
-    if (::fstat(opened.file.get(), &status) != 0) posix::fail("look at", path);
-    opened.bytes = static_cast<std::uint64_t>(status.st_size);
-    return opened;
+    if (!put(hash) || ++size_ <= hash_log::exactly_estimated) return;
+    std::vector<std::uint64_t> some(slots_.size());
+    std::swap(slots_, some);
+    bound_ /= 2;
+    ++halvings_;
+    size_ = 0;
+    for (const std::uint64_t kept : some) size_ += kept != 0 && kept <= bound_ && put(kept) ? 1 : 0;
   }
-}
+
+  std::uint64_t estimate() const { return (size_ + (has_zero_ ? 1 : 0)) << halvings_; }
+
+ private:
+  // False: it is there. By the lower bits: the upper ones are all alike below the bound.
+  bool put(std::uint64_t hash) {
+    const std::size_t last = slots_.size() - 1;
+    std::size_t at = static_cast<std::size_t>(hash) & last;
+    while (slots_[at] != 0 && slots_[at] != hash) at = (at + 1) & last;
+    return std::exchange(slots_[at], hash) == 0;
+  }
+
+  std::vector<std::uint64_t> slots_;
+  std::uint64_t bound_ = ~std::uint64_t{0};
+  std::uint64_t size_ = 0;
+  unsigned halvings_ = 0;
+  bool has_zero_ = false;
+};
 
 }  // namespace
 
@@ -306,7 +323,8 @@ hash_log hash_log::create(const std::string& path, const params& p, std::uint64_
 }
 
 hash_log hash_log::open(const std::string& path, access mode, const mapped_storage::on_wait& waiting) {
-  posix::opened opened = mode == access::read_write ? open_locked(path, waiting) : posix::open_regular(path, false);
+  posix::opened opened =
+      mode == access::read_write ? posix::open_locked(path, waiting) : posix::open_regular(path, false);
   header_image header{};
   const std::size_t got = posix::read_at(opened.file.get(), header, 0, path);
   auto s = std::make_unique<state>();
@@ -390,47 +408,51 @@ log_reading hash_log::read(std::uint64_t from, const visitor& visit, std::uint64
   return result;
 }
 
-log_reading hash_log::write_distinct(hash_log& into, std::uint64_t to) const {
+log_reading hash_log::write_distinct(hash_log& into, std::uint64_t to, const std::function<void()>& watch) const {
   constexpr std::uint64_t least_memory = std::uint64_t{16} << 20;
   const std::uint64_t end = to == all ? bytes() : to;
   const std::uint64_t most_keys = end / word;  // whatever a record says
   const std::uint64_t together = std::max(most_keys, least_memory) / word;
   const std::uint64_t parts = most_keys / together + 1;
   std::vector<std::uint64_t> some;
+  some.reserve(static_cast<std::size_t>(std::min(most_keys, 2 * together + most_keys_of_record)));
+  const auto make_distinct = [&some] {
+    std::sort(some.begin(), some.end());
+    some.erase(std::unique(some.begin(), some.end()), some.end());
+  };
   log_reading result;
   for (std::uint64_t part = 0; part < parts; ++part) {
     some.clear();
+    std::uint64_t limit = 2 * together;  // beyond that there are repetitions: one key may be the whole log
     result = read(
         0,
         [&](std::span<const std::uint64_t> los) {
+          if (watch) watch();
           for (const std::uint64_t lo : los) {
             if (multiply_high(lo, parts) == part) some.push_back(lo);
           }
+          if (some.size() < limit) return;
+          make_distinct();
+          limit = std::max<std::uint64_t>(2 * together, 2 * some.size());
         },
         end);
-    std::sort(some.begin(), some.end());
-    some.erase(std::unique(some.begin(), some.end()), some.end());
+    make_distinct();
     into.append(some);
   }
   return result;
 }
 
 std::uint64_t hash_log::estimate_distinct(std::uint64_t to) const {
-  constexpr std::uint64_t sampled = std::uint64_t{1} << 19;
   const std::uint64_t end = to == all ? bytes() : to;
-  const std::uint64_t shares = end / word / sampled + 1;
-  std::vector<std::uint64_t> sample;
+  distinct_sample sample(end / word);
   read(
       0,
       [&](std::span<const std::uint64_t> los) {
-        for (const std::uint64_t lo : los) {
-          // Not lo itself: its upper bits choose the block, and a log may be sorted by them.
-          if (shares == 1 || multiply_high(mix64(lo), shares) == 0) sample.push_back(lo);
-        }
+        // Not lo itself: its upper bits choose the block, and a log may be sorted by them.
+        for (const std::uint64_t lo : los) sample.add(mix64(lo));
       },
       end);
-  std::sort(sample.begin(), sample.end());
-  return shares * static_cast<std::uint64_t>(std::unique(sample.begin(), sample.end()) - sample.begin());
+  return sample.estimate();
 }
 
 void hash_log::remove_duplicates() {
@@ -447,9 +469,25 @@ void hash_log::remove_duplicates() {
   *this = std::move(fresh);
 }
 
-void hash_log::rename(const std::string& path) {
-  posix::rename_over(state_->path, path);
+void hash_log::rename(const std::string& path, bool synced) {
+  posix::rename_over(state_->path, path, false);
   state_->path = path;
+  if (synced) posix::sync_folder_of(path);
+}
+
+void hash_log::check_replaceable(const std::string& path) {
+  posix::descriptor file;
+  try {
+    file = posix::open_regular(path, false).file;
+  } catch (const error& e) {
+    if (e.code() != errc::not_found) throw;
+    return;
+  }
+  std::array<std::uint8_t, magic.size()> start{};
+  if (posix::read_at(file.get(), start, 0, path) == start.size() && start == magic) return;
+  throw error(errc::not_a_filter,
+              {"a file that is no log has the name that the filter's log needs", path, "no file, or an old log",
+               "other bytes", "choose another name for the filter, or move this file away"});
 }
 
 std::uint64_t hash_log::keys() const noexcept { return state_->keys; }

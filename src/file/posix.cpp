@@ -134,16 +134,24 @@ std::string unused_name(const std::string& path) {
   return path + "." + std::to_string(random()) + ".new";
 }
 
-void sync_folder_of(const std::string& path) {
-  const descriptor folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder && ::fsync(folder.get()) != 0 && errno != EINVAL) fail("sync the folder of", path);
-}
-
 error exists(const std::string& path) {
   return {errc::already_exists, {"there is a file already", path, "", "", "choose another name"}};
 }
 
 }  // namespace
+
+void sync_folder_of(const std::string& path) {
+  const descriptor folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder && ::fsync(folder.get()) != 0 && errno != EINVAL) fail("sync the folder of", path);
+}
+
+void take_mode_of(const std::string& from, const std::string& to) {
+  struct stat old {};
+  if (::stat(from.c_str(), &old) != 0) return;
+  const descriptor file(::open(to.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) fail("open", to);
+  keep_owner_and_mode(file.get(), old, to);
+}
 
 // The file that a link points to is replaced, not the link.
 std::string behind_links(const std::string& path) {
@@ -153,12 +161,7 @@ std::string behind_links(const std::string& path) {
 }
 
 void rename_over(const std::string& from, const std::string& to, bool synced) {
-  struct stat old {};
-  if (::stat(to.c_str(), &old) == 0) {
-    const descriptor file(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) fail("open", from);
-    keep_owner_and_mode(file.get(), old, to);
-  }
+  take_mode_of(to, from);
   if (::rename(from.c_str(), to.c_str()) != 0) fail("rename a new file to", to);
   if (synced) sync_folder_of(to);
 }

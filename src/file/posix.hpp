@@ -59,6 +59,12 @@ bool same_file(int fd, const std::string& path);
 /// The file that a path means: where a link points to, or the path itself.
 std::string behind_links(const std::string& path);
 
+/// Waits until the disk has the names of the folder that `path` is in. @throws error io
+void sync_folder_of(const std::string& path);
+
+/// Gives the file `to` the mode and owner of `from`, if there is such a file. @throws error not_permitted, io
+void take_mode_of(const std::string& from, const std::string& to);
+
 /// Gives the file `from` the name `to` in place of an old one, whose mode and owner it takes over.
 /// @param synced  sync the folder, so that a failure of the machine does not take it back
 /// @throws error not_permitted, io

@@ -154,8 +154,10 @@ void window_blocks<Bytes>::unite(std::uint8_t* bytes, const std::uint8_t* other,
     std::uint8_t* const to = bytes + window_state_bytes + b * Bytes;
     const std::uint8_t* const from = other + window_state_bytes + b * Bytes;
     bring_to(to, epoch);
-    const std::uint8_t live = live_lanes(stamp_of(from), epoch);
+    const std::uint32_t stamp = stamp_of(from);
+    const std::uint8_t live = live_lanes(stamp, epoch);
     for (std::uint32_t at = stamp_bytes; at < Bytes; ++at) to[at] |= from[at] & live;
+    if (is_ahead(from, epoch) && stamp - epoch > stamp_of(to) - epoch) std::memcpy(to, &stamp, sizeof stamp);
   }
 }
 

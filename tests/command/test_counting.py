@@ -68,6 +68,16 @@ class Counting(CountingTest):
         self.assertAlmostEqual(facts["predicted_rate"], counting_rate(facts["bits"], facts["probes"], 5000), delta=1e-9)
         self.assert_chance(facts["measured_rate"]["hits"], facts["measured_rate"]["queries"], facts["rate_now"])
 
+    def test_the_error_that_add_tells_counts_full_counters_in(self) -> None:
+        lines = keys(1000) * 20
+        self.make_filter("f", lines, "--counting", "-n", 1000)
+        self.bloomery("remove", "-q", "f", stdin=text(lines))
+
+        added = self.bloomery("add", "--json", "f", stdin=b"one\n").json
+
+        self.assertGreater(self.info("f")["rate_now"], 0.003)
+        self.assertGreaterEqual(added["rate"], self.info("f")["rate_now"])
+
     def test_a_size_that_is_given_is_one_of_memory(self) -> None:
         self.bloomery("build", "--counting", "-q", "-o", "f", "-m", "64KiB", "-k", 4, "-n", 1000, stdin=text(keys(10)))
         facts = self.info("f")

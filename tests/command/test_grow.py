@@ -1,5 +1,6 @@
 """Filters that keep a log: build --grow, add, dedup --grow, rebuild, info."""
 
+import fcntl
 import os
 import struct
 import subprocess
@@ -201,7 +202,48 @@ class Grow(CommandTest):
         self.bloomery("union", "-q", "-o", "copy", "f", "f")  # the way out that is named
         self.bloomery("add", "-q", "copy", stdin=b"new\n")
 
+    def test_salvage_counts_the_keys_of_a_lost_end(self) -> None:
+        self.build("f", keys(1000))
+        self.bloomery("add", "-q", "f", stdin=text(keys(300, "more")))
+        self.write("f.log", self.read("f.log")[:-50])
+
+        self.refused("rebuild", "f", says="300 keys or fewer are lost at its end")
+        self.assertEqual(self.bloomery("rebuild", "--json", "--salvage", "f").json["lost"], 300)
+
+    def test_no_other_file_is_taken_for_its_log(self) -> None:
+        self.write("f.log", b"my notes\n")
+
+        self.refused("build", "--grow", "-o", "f", "/dev/stdin", stdin=text(keys(10)), says="f.log: .*no log has the name|no log.*f.log")
+
+        self.assertEqual(self.read("f.log"), b"my notes\n")
+        self.assertEqual(os.listdir(self.folder), ["f.log"])
+
     # ---- dedup
+
+    def test_first_runs_at_once_make_one_state(self) -> None:
+        lists = [keys(5000, f"list{i}") for i in range(3)]
+        for number in range(4):
+            state = f"state{number}"
+            runs = [
+                self.start("dedup", "-q", "--grow", "-p", "1e-6", "--state", state, self.write(f"in{i}", text(lines)), stdout=subprocess.DEVNULL)
+                for i, lines in enumerate(lists)
+            ]
+            self.assertEqual([run.wait() for run in runs], [0, 0, 0])
+
+            for i in range(3):
+                self.assertEqual(self.bloomery("dedup", "-q", "--state", state, f"in{i}").out, b"")
+
+    def test_it_waits_for_who_is_just_making_the_state(self) -> None:
+        with open(self.path("s.log.rebuild"), "wb") as made:
+            fcntl.flock(made, fcntl.LOCK_EX)
+            run = self.start("dedup", "--grow", "--state", "s")
+            run.stdin.write(b"a\nb\na\n")
+            run.stdin.close()
+            self.assertIn(b"waiting for another process", run.stderr.readline())
+            os.unlink(self.path("s.log.rebuild"))
+
+        self.assertEqual((run.stdout.read(), run.wait(60)), (b"a\nb\n", 0))
+        self.assert_has_all("s", [b"a", b"b"])
 
     def test_dedup_grows_without_being_told_how_many(self) -> None:
         first = self.bloomery("dedup", "-q", "--grow", "--state", "s", "-p", "1e-6", stdin=text(keys(30_000) * 2)).lines

@@ -190,6 +190,93 @@ class Seal(CommandTest):
         self.bloomery("info", "--secret", "secret", "f")
 
 
+class SealOfALog(CommandTest):
+    def build(self, name: str, lines: list[bytes], *options: object) -> None:
+        self.bloomery("build", "--grow", "-q", "-o", name, *options, stdin=text(lines))
+
+    def test_it_has_the_bytes_of_its_keys_themselves(self) -> None:
+        lines = keys(20_000)
+        self.build("f", lines[:12_000] + lines[:3000])
+        self.bloomery("add", "-q", "f", stdin=text(lines[10_000:]))
+
+        result = self.bloomery("seal", "--json", "f", "-o", "sealed").json
+        self.bloomery("seal", "-q", "-o", "by-keys", stdin=text(lines))
+
+        self.assertEqual((result["lines"], result["keys"]), (25_000, 20_000))
+        self.assertEqual(self.read("sealed"), self.read("by-keys"))
+        self.assert_has_all("sealed", lines)
+
+    def test_integers_seeds_and_secrets(self) -> None:
+        numbers = [b"%d" % i for i in range(5000)]
+        self.bloomery("keygen", "-o", "secret")
+        for making, asking in (["--u64"], []), (["--u64", "--seed", 7], []), (["--secret", "secret"], ["--secret", "secret"]):
+            self.build("f", numbers, *making)
+
+            self.bloomery("seal", "-q", "f", "-o", "sealed", *asking)
+            self.bloomery("seal", "-q", "-o", "by-keys", *making, stdin=text(numbers))
+
+            self.assertEqual(self.read("sealed"), self.read("by-keys"), making)
+            self.assert_has_all("sealed", numbers, *asking)
+        self.refused("check", "sealed", says="secret", stdin=b"1\n")
+
+    def test_a_log_that_was_written_anew_has_all_keys(self) -> None:
+        lines = keys(20_000)
+        self.build("f", lines * 6)
+        before = self.read("f")
+        self.bloomery("rebuild", "-q", "f")
+        self.write("f", before)  # as a kill between the two renames leaves it, the other way round
+
+        self.bloomery("seal", "-q", "f", "-o", "sealed")
+
+        self.assert_has_all("sealed", lines)
+        self.assertEqual(Sealed(self.read("sealed")).keys, 20_000)
+
+    def test_what_a_kill_tore_is_left_out(self) -> None:
+        self.build("f", keys(1000))
+        whole = self.read("f.log")
+        self.write("f.log", whole + whole[256 : 256 + 500])  # a record that was not written to its end
+
+        self.bloomery("seal", "-q", "f", "-o", "sealed")
+
+        self.assert_has_all("sealed", keys(1000))
+
+    def test_a_log_that_lacks_keys_is_refused(self) -> None:
+        self.build("f", keys(1000))
+        older = self.read("f.log")
+        self.bloomery("add", "-q", "f", stdin=text(keys(1000, "more")))
+        log = self.read("f.log")
+        damaged = bytearray(log)
+        damaged[500] ^= 1
+        self.build("other", keys(2000))
+
+        for instead, says in (
+            (log[:-100], "[0-9]+ keys or fewer are lost at its end.*salvage"),
+            (older, "10[0-9][0-9] keys or fewer|1000 keys or fewer are lost at its end.*salvage"),
+            (bytes(damaged), "keys are lost in 1 place.*salvage"),
+            (self.read("other.log"), "another filter's log"),
+        ):
+            self.write("f.log", instead)
+            self.refused("seal", "f", "-o", "sealed", says=says)
+        os.unlink(self.path("f.log"))
+        self.refused("seal", "f", "-o", "sealed", says="f.log")
+        self.assertFalse(os.path.exists(self.path("sealed")))
+
+    def test_a_log_of_an_older_generation_is_refused(self) -> None:
+        self.build("f", keys(1000))
+        older = self.read("f.log")
+        self.bloomery("add", "-q", "f", stdin=text(keys(20_000, "more") * 6))
+        self.bloomery("rebuild", "-q", "f")  # writes the log anew
+        self.write("f.log", older)
+
+        for command in ["seal", "f", "-o", "sealed"], ["add", "f"], ["rebuild", "f"]:
+            self.refused(*command, says="it has 1000 keys, and the filter 2.*older.*salvage")
+        self.assertIn("older", self.bloomery("info", "--check", "f", status=1).out.decode())
+        self.assert_has_all("f", keys(20_000, "more"))
+        self.assertIn("keys lost", self.bloomery("rebuild", "f", "--salvage").err)
+        self.bloomery("seal", "-q", "f", "-o", "sealed")
+        self.assert_has_all("sealed", keys(1000))
+
+
 class KilledSeal(MidwayTest):
     def test_a_killed_seal_leaves_the_old_file_or_the_new_one_or_none(self) -> None:
         rounds = 100 if LONG else 20

@@ -11,6 +11,7 @@
 //
 // The stamp is the epoch, mod 2^32, at which the block was last written. Whoever comes later knows by it which lanes have
 // run out since: a reader leaves them out, a writer clears them. So a new generation begins with nothing but its number.
+// A block that is ahead (a copy made beside a writer, a power failure) keeps its stamp and all lanes until its epoch comes.
 #pragma once
 
 #include <bloomery/bits.hpp>
@@ -19,7 +20,9 @@
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -40,7 +43,8 @@ inline constexpr std::uint64_t window_state_bytes = 512;
 /// Keys of each generation, by lane.
 using keys_by_lane = std::array<std::uint64_t, window_lanes>;
 
-/// Epochs by which a block may be ahead of who looks at it: a writer of the same file went on meanwhile.
+/// Epochs by which a block may be ahead of who looks at it: a writer of the same file went on meanwhile, or the state is
+/// older than the block, because both were copied beside a writer or the power failed.
 inline constexpr std::uint32_t epochs_ahead = 1u << 16;
 
 /// The lanes of a block that tell something: all but those of the epochs after `stamp` up to `epoch`. Both are mod 2^32. All
@@ -151,7 +155,7 @@ class window_blocks {
                            std::uint64_t* bitmap) noexcept;
 
   /// Adds the cells of other bytes, of the same geometry, generation by generation: as of `epoch`, not before the newest
-  /// of either.
+  /// of either. Of two blocks that are ahead the stamp that is more so stays.
   static void unite(std::uint8_t* bytes, const std::uint8_t* other, const geometry& g, std::uint32_t epoch) noexcept;
 
   /// Counts the cells of each generation that lives at `epoch`, and certifies the rate: per block
@@ -212,18 +216,26 @@ class window_blocks {
     return stamp;
   }
 
-  // Clears the lanes that have run out, then says so: who is killed in between has cleared them for nothing.
+  // Clears the lanes that have run out, then says so: who is killed in between has cleared them for nothing. A block that
+  // is ahead stays as it is: its keys are not lost, and what is written now goes when its lane runs out after the stamp.
   static void bring_to(std::uint8_t* block, std::uint32_t epoch) noexcept {
     const std::uint32_t stamp = stamp_of(block);
-    if (stamp == epoch) [[likely]]
+    if (stamp == epoch || is_ahead(block, epoch)) [[likely]]
       return;
-    // Nobody is ahead of the writer: such a stamp is 2^32 epochs old, or that of a new block.
-    keep_lanes(block, stamp - epoch < epochs_ahead ? 0 : live_lanes(stamp, epoch));
+    keep_lanes(block, live_lanes(stamp, epoch));
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     std::memcpy(block, &epoch, sizeof epoch);
   }
 
+  // Without cells there is nothing to keep: just before an epoch of 2^32 a new block only seems to be ahead.
+  static bool is_ahead(const std::uint8_t* block, std::uint32_t epoch) noexcept {
+    const std::uint32_t ahead = stamp_of(block) - epoch;
+    return ahead != 0 && ahead < epochs_ahead &&
+           std::any_of(block + stamp_bytes, block + Bytes, [](std::uint8_t cell) { return cell != 0; });
+  }
+
   static void keep_lanes(std::uint8_t* block, std::uint8_t lanes) noexcept {
-    const std::uint64_t kept = 0x0101010101010101 * lanes;
+    const std::uint64_t kept = std::uint64_t{0x0101010101010101} * lanes;
     std::uint64_t mask = kept | 0xFFFFFFFF;  // the first word has the stamp in it
     for (std::uint32_t at = 0; at < Bytes; at += 8, mask = kept) {
       std::uint64_t word;
