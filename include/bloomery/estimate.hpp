@@ -39,7 +39,8 @@ struct estimate {
 ///     assert(keys.sigma > 1 && keys.sigma < 20);
 estimate estimated_keys(const params& p, std::uint64_t ones);
 
-/// Set bits, or counters that are not 0, expected once `keys` distinct keys are in: m (1 - (1 - q/B)^n), and their standard deviation.
+/// Set bits, or counters that are not 0, expected once `keys` distinct keys are in: m (1 - (1 - q/B)^n), and their
+/// standard deviation.
 /// @throws error invalid_argument: a layout or scheme that no table knows
 ///
 /// Example:
