@@ -87,9 +87,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       log.append(more);
       log_reading after;
       std::vector<std::uint64_t> now = keys_of(log, after);
-      require(now.size() == keys.size() + more.size() && std::equal(keys.begin(), keys.end(), now.begin()),
+      // Of a damaged log nobody can promise it: who knows its number can leave half a record that these keys complete.
+      require(!seen.whole() ||
+                  (now.size() == keys.size() + more.size() && std::equal(keys.begin(), keys.end(), now.begin())),
               "what was there is there after more");
-      require(after.whole() == seen.whole() && after.torn_bytes == 0, "a writer leaves no torn record");
+      require((!seen.whole() || after.whole()) && after.torn_bytes == 0, "a writer leaves no torn record");
     }
   } catch (const error& e) {
     require(e.what()[0] != '\0', "an error has words");

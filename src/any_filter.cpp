@@ -325,7 +325,10 @@ struct any_filter::body {
     return all_new;
   }
 
-  std::uint64_t cells() const { return parameters.geometry.bits / cell_bits; }
+  // What ones() counts: counters, and elsewhere bits. A sealed filter's cells are values, and any of them may be 0.
+  std::uint64_t cells() const {
+    return removals != nullptr ? parameters.geometry.bits / cell_bits : parameters.geometry.bits;
+  }
 
   // Cells that are not 0. In a stranger's file the last byte's unused bits may be set: never more than all.
   std::uint64_t ones() const {

@@ -358,6 +358,8 @@ void compare_with_any_filter() {
   EXPECT_DOUBLE_EQ(any.certified_rate(), of_texts.false_positive_rate());
   EXPECT_EQ(any.opened_from()->metadata, "a note");
   EXPECT_TRUE(std::ranges::equal(any.bytes(), of_texts.bytes()));
+  EXPECT_DOUBLE_EQ(any.fill_ratio(),
+                   static_cast<double>(count_ones(any.bytes())) / static_cast<double>(any.bit_size()));
   using mapped = sealed_filter<std::string_view, Fingerprint, xxh3, mapped_storage>;
   EXPECT_TRUE(mapped::open(folder / "t", check::payload).may_contain(views[0]));
   EXPECT_EQ(mapped::open(folder / "t").size(), 2000u);
