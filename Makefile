@@ -33,9 +33,8 @@ build:
 demo: build
 	tools/demo $(if $(FILE),"$(FILE)")
 
-# The whole suite of dev comes last: it is the summary to read.
-test: build install-dependencies
-	cmake --workflow --preset clang
+# Both compilers: asan is clang's, dev g++'s. The whole suite of dev comes last: it is the summary to read.
+test: install-dependencies
 	cmake --workflow --preset asan
 	cmake --workflow --preset tsan
 	cmake --workflow --preset fuzz
@@ -43,7 +42,8 @@ test: build install-dependencies
 	cmake --workflow --preset dev
 
 test-long: export BLOOMERY_LONG = 1
-test-long: test
+test-long: build test
+	cmake --workflow --preset clang
 
 test-statistics: export BLOOMERY_LONG = 1
 test-statistics: install-dependencies
