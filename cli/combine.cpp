@@ -93,6 +93,7 @@ exit_status combine(const combine_options& options, const combination& how) {
   if (stop_signal() != 0) throw interrupted();
   const double certain = known ? keys.value : std::max(estimated_keys(p, p.geometry.bits - 1).value, 1.0);
   if (!copies) counts = {.inserted = counted_of_estimate(p, certain), .is_estimate = true};
+  point_of_no_return();
   save_file(options.output, p, bits, counts, first.info.metadata);
 
   if (options.json) {

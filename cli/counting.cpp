@@ -51,12 +51,17 @@ void refuse_counting(const std::string& path, const params& p, const char* what,
   throw error(errc::incompatible, {what, path, "a filter of bits", "a counting filter", way_out});
 }
 
+file_edit edit_counting(const std::string& path, const std::string& keyfile, bool quiet) {
+  file_edit edit(path, wait_for_writer, secret_of(keyfile));
+  if (!quiet) say_if_dirty(path, *edit.filter().opened_from());
+  check_room(path, edit.filter().byte_size());
+  return edit;
+}
+
 exit_status add_to_counting(const add_options& options) {
-  file_edit edit(options.filter, wait_for_writer, secret_of(options.secret));
-  any_filter& filter = edit.filter();
   const bool quiet = options.common.quiet;
-  if (!quiet) say_if_dirty(options.filter, *filter.opened_from());
-  check_room(options.filter, filter.byte_size());
+  file_edit edit = edit_counting(options.filter, options.secret, quiet);
+  any_filter& filter = edit.filter();
   std::uint64_t keys = 0;
   std::uint64_t fresh = 0;
   const pass_options pass{options.common.threads, options.common.progress && !quiet, "add"};

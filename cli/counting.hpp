@@ -5,6 +5,7 @@
 #include "commands.hpp"
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/file_edit.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 
@@ -28,6 +29,10 @@ void check_counting(const making_options& wanted);
 /// @param what     "counting filters have no intersection"
 /// @param way_out  what to do instead
 void refuse_counting(const std::string& path, const params& p, const char* what, const char* way_out);
+
+/// A copy of a counting filter to be changed, with its lock held and room for it on the disk.
+/// @throws error  as file_edit; too_large
+file_edit edit_counting(const std::string& path, const std::string& keyfile, bool quiet);
 
 /// add, for a counting filter: all keys or, if it is ended before, none.
 exit_status add_to_counting(const add_options& options);

@@ -399,6 +399,7 @@ logged_filter make_or_open_growing(const dedup_options& options) {
 
 dedup_result dedup_with_log(const dedup_options& options, output& out, output* suspects) {
   check_growing(options.wanted);
+  refuse_state_without_window(options.wanted, options.state);
   state_dedup<logged_state> dedup(logged_state(make_or_open_growing(options)));
   const params& p = dedup.state().filter().parameters();
   const std::uint64_t before = dedup.state().size();
@@ -477,7 +478,11 @@ dedup_result dedup_with_second_look(const dedup_options& options, output& out, o
 exit_status dedup(const dedup_options& options) {
   if (options.exact) refuse_with_window(options.wanted, "--exact");
   if (options.max_loss) refuse_with_window(options.wanted, "--max-loss");
-  check_promise(options.wanted);
+  making_options wanted = options.wanted;
+  // Whether a state that is there goes by time it says itself.
+  if (std::error_code none; !options.state.empty() && std::filesystem::exists(options.state, none))
+    wanted.window.now.reset();
+  check_promise(wanted);
   { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
   check_not_an_input(options.suspects, "--suspects", options.inputs);
   check_not_an_input(options.state, "--state", options.inputs);

@@ -89,6 +89,7 @@ exit_status fold_filter(const fold_options& options) {
   const std::uint64_t inserted =
       times == 0 && file.info.clean ? file.info.counts.inserted : counted_of_estimate(p, keys);
   if (stop_signal() != 0) throw interrupted();
+  point_of_no_return();
   save_file(options.output, p, bytes_of(file.bytes),
             {.inserted = inserted, .is_estimate = file.info.counts.is_estimate || !file.info.clean},
             file.info.metadata);

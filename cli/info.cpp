@@ -3,6 +3,7 @@
 #include "commands.hpp"
 #include "counting.hpp"
 #include "error_facts.hpp"
+#include "info_page.hpp"
 #include "logged.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
@@ -64,10 +65,10 @@ exit_status info_of_filter(const info_options& options) {
   const mapped_storage bits = open_bits(options.filter);
   const file_info& file = bits.info();
   const params& p = file.parameters;
-  if (family_of(p) == family::sealed) return info_of_sealed(options, bits);
   const inspection pages = options.check_pages ? inspect(options.filter, check::payload) : inspection{};
 
   const std::optional<measured_rate> measured = measured_by(options, bits);
+  if (family_of(p) == family::sealed) return info_of_sealed(options, bits, pages, measured);
   if (family_of(p) == family::windowed) return info_of_window(options, bits, pages, measured);
   const error_facts now = error_facts_of(file, {bits.data(), bits.size()});
   const double fill = static_cast<double>(now.bits.ones) / static_cast<double>(p.geometry.bits / cell_bits_of(p));
@@ -76,7 +77,6 @@ exit_status info_of_filter(const info_options& options) {
   const std::uint64_t limit = p.target_rate < 1 ? keys_within(p, p.target_rate) : 0;
   const bool broken = p.target_rate < 1 && rate_now > p.target_rate * 1.01;
   const std::uint64_t left = limit > now.keys && !broken ? limit - now.keys : 0;
-  const std::string check_value = p.key_check == 0 ? "" : key_check_text(p.key_check);
   constexpr std::uint64_t more[] = {10, 50, 100};
   const std::optional<log_facts> log =
       p.log_id == 0 ? std::nullopt : std::optional(log_facts_of(options.filter, file, now.keys, options.check_pages));
@@ -89,7 +89,7 @@ exit_status info_of_filter(const info_options& options) {
                                      {"hash", name_or_null(p.hash)},
                                      {"keys", name_of(p.keys)},
                                      {"seed", p.seed},
-                                     {"key_check", name_or_null(check_value)},
+                                     {"key_check", check_value_of(p)},
                                      {"bits", p.geometry.bits},
                                      {"bytes", bits.size()},
                                      {"file_bytes", file.file_bytes},
@@ -113,23 +113,19 @@ exit_status info_of_filter(const info_options& options) {
                                                                              : nlohmann::ordered_json(nullptr)},
                                      {"clean", file.clean},
                                      {"note", file.metadata}};
-    if (measured) result["measured_rate"] = json_of(*measured);
     if (log) result["log"] = log->json;
     for (const std::uint64_t percent : more) {
       result["forecast"].push_back({{"more_percent", percent}, {"rate", rate_with_more(p, now.keys, percent)}});
     }
     add_counting_facts(result, bits, rate_now);
-    if (options.check_pages) result["problems"] = pages.problems;
-    out.write(json_line(result));
+    write_info(out, options, std::move(result), measured, pages);
   } else {
-    const auto line = [&](const char* name, const std::string& value) {
-      out.write(fmt::format("{:<14}{}\n", name, value));
-    };
+    info_page page(out);
+    const auto line = [&](const std::string& name, const std::string& value) { page.line(name, value); };
     line("filter", options.filter);
     line("kind", p.scheme.empty() ? fmt::format("{}, hash {}, keys {}", p.layout, p.hash, name_of(p.keys))
                                   : "scheme " + p.scheme);
-    if (p.seed != 0) line("seed", std::to_string(p.seed));
-    if (!check_value.empty()) line("secret", "check value " + check_value);
+    page.seed_and_secret(p);
     line("size", fmt::format("{} ({}, {} a key)", bytes_text(bits.size()), counted(p.geometry.bits, "bit"),
                              counted(p.geometry.probes, "probe")));
     line("made for", p.capacity == 0 ? "an unknown number of keys"
@@ -145,10 +141,7 @@ exit_status info_of_filter(const info_options& options) {
     line("predicted", now.keys < beyond_counting
                           ? fmt::format("{} for {}", rate_text(now.predicted), counted(now.keys, "key"))
                           : rate_text(now.predicted) + " for more keys than it can tell");
-    if (measured)
-      line("measured", rate_with_interval(*measured));
-    else if (p.key_check != 0 && options.secret.empty() && options.queries.value_or(1) > 0)
-      line("measured", "not without its secret: add --secret KEYFILE");
+    page.measured(options, p, measured);
     line("keys left", p.target_rate == 0 ? "unknown"
                       : left > 0
                           ? fmt::format("{} until the error passes {}", count_text(left), rate_text(p.target_rate))
@@ -163,16 +156,12 @@ exit_status info_of_filter(const info_options& options) {
     }
     if (times_foldable(p) > 0) line("foldable", fmt::format("can be halved {}", times_text(times_foldable(p))));
     if (log) {
-      for (const auto& [name, value] : log->lines) line(name.c_str(), printable(value));
+      for (const auto& [name, value] : log->lines) line(name, printable(value));
     }
     if (now.alarming) line("ALARM", alarm_text(now.count));
     line("state",
          file.clean ? "clean" : "not closed cleanly: a writer is at work, or was killed; the count is out of date");
-    if (!file.metadata.empty()) line("note", printable(file.metadata));
-    if (options.check_pages) {
-      line("pages", pages.problems.empty() ? "all match their checksums" : "");
-      for (const std::string& problem : pages.problems) out.write("  " + problem + "\n");
-    }
+    page.end(options, file, pages);
   }
   out.flush();
   const bool log_is_damaged = log && options.check_pages && log->damaged;

@@ -38,11 +38,9 @@ void want_counting(const std::string& path) {
 exit_status remove_keys(const remove_options& options) {
   check_not_an_input(options.filter, "remove", options.inputs);
   want_counting(options.filter);
-  file_edit edit(options.filter, wait_for_writer, secret_of(options.secret));
-  any_filter& filter = edit.filter();
   const bool quiet = options.common.quiet;
-  if (!quiet) say_if_dirty(options.filter, *filter.opened_from());
-  check_room(options.filter, filter.byte_size());
+  file_edit edit = edit_counting(options.filter, options.secret, quiet);
+  any_filter& filter = edit.filter();
   std::uint64_t keys = 0;
   std::uint64_t removed = 0;
   const pass_options pass{options.common.threads, options.common.progress && !quiet, "remove"};

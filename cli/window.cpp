@@ -1,5 +1,6 @@
 #include "window.hpp"
 
+#include "info_page.hpp"
 #include "numbers.hpp"
 #include "signals.hpp"
 
@@ -239,45 +240,39 @@ exit_status info_of_window(const info_options& options, const mapped_storage& fi
   const window_facts f = facts_of_window(p, bytes);
   const error_facts now = error_facts_of_window(file, bytes);
   const bool overfull = f.has_overfull_generation();
-  const std::string check_value = p.key_check == 0 ? "" : key_check_text(p.key_check);
 
   output out(STDOUT_FILENO, "standard output");
   if (options.json) {
-    nlohmann::ordered_json result = {
-        {"filter", options.filter},
-        {"layout", p.layout},
-        {"scheme", nullptr},
-        {"hash", p.hash},
-        {"keys", name_of(p.keys)},
-        {"seed", p.seed},
-        {"key_check", check_value.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(check_value)},
-        {"bits", p.geometry.bits},
-        {"bytes", filter.size()},
-        {"file_bytes", file.file_bytes},
-        {"probes", p.geometry.probes},
-        {"capacity", p.capacity},
-        {"target_rate", p.target_rate},
-        {"inserted", file.counts.inserted},
-        {"count_is_estimate", file.counts.is_estimate},
-        {"window", window_json(f)},
-        {"rate_now", now.bits.certified_rate},
-        {"predicted_rate", now.predicted},
-        {"predicted_for_keys", now.keys},
-        {"measured_rate", nullptr},
-        {"alarm", now.alarming},
-        {"clean", file.clean},
-        {"note", file.metadata}};
-    if (measured) result["measured_rate"] = json_of(*measured);
-    if (options.check_pages) result["problems"] = pages.problems;
-    out.write(json_line(result));
+    nlohmann::ordered_json result = {{"filter", options.filter},
+                                     {"layout", p.layout},
+                                     {"scheme", nullptr},
+                                     {"hash", p.hash},
+                                     {"keys", name_of(p.keys)},
+                                     {"seed", p.seed},
+                                     {"key_check", check_value_of(p)},
+                                     {"bits", p.geometry.bits},
+                                     {"bytes", filter.size()},
+                                     {"file_bytes", file.file_bytes},
+                                     {"probes", p.geometry.probes},
+                                     {"capacity", p.capacity},
+                                     {"target_rate", p.target_rate},
+                                     {"inserted", file.counts.inserted},
+                                     {"count_is_estimate", file.counts.is_estimate},
+                                     {"window", window_json(f)},
+                                     {"rate_now", now.bits.certified_rate},
+                                     {"predicted_rate", now.predicted},
+                                     {"predicted_for_keys", now.keys},
+                                     {"measured_rate", nullptr},
+                                     {"alarm", now.alarming},
+                                     {"clean", file.clean},
+                                     {"note", file.metadata}};
+    write_info(out, options, std::move(result), measured, pages);
   } else {
-    const auto line = [&](const char* name, const std::string& value) {
-      out.write(fmt::format("{:<14}{}\n", name, value));
-    };
+    info_page page(out);
+    const auto line = [&](const std::string& name, const std::string& value) { page.line(name, value); };
     line("filter", options.filter);
     line("kind", fmt::format("{}, hash {}, keys {}", p.layout, p.hash, name_of(p.keys)));
-    if (p.seed != 0) line("seed", std::to_string(p.seed));
-    if (!check_value.empty()) line("secret", "check value " + check_value);
+    page.seed_and_secret(p);
     line("window", fmt::format("{}, in 7 generations of {} and the newest", length_text(f.length),
                                f.length.keys != 0 ? count_text(f.part) : duration_text(f.part)));
     line("size", fmt::format("{} ({}, {} a key)", bytes_text(filter.size()), counted(p.geometry.bits, "bit"),
@@ -295,10 +290,7 @@ exit_status info_of_window(const info_options& options, const mapped_storage& fi
     }
     line("error now", rate_text(now.bits.certified_rate) + ", certified from the bits, at the newest generation");
     line("predicted", fmt::format("{} for {}", rate_text(now.predicted), counted(now.keys, "key")));
-    if (measured)
-      line("measured", rate_with_interval(*measured));
-    else if (p.key_check != 0 && options.secret.empty() && options.queries.value_or(1) > 0)
-      line("measured", "not without its secret: add --secret KEYFILE");
+    page.measured(options, p, measured);
     if (p.capacity != 0) {
       line("promise", overfull ? fmt::format("broken: {}", overfull_text(f))
                                : fmt::format("kept: {} over the whole window, up to {} in each generation",
@@ -310,11 +302,7 @@ exit_status info_of_window(const info_options& options, const mapped_storage& fi
     }
     line("state",
          file.clean ? "clean" : "not closed cleanly: a writer is at work, or was killed; the count is out of date");
-    if (!file.metadata.empty()) line("note", printable(file.metadata));
-    if (options.check_pages) {
-      line("pages", pages.problems.empty() ? "all match their checksums" : "");
-      for (const std::string& problem : pages.problems) out.write("  " + problem + "\n");
-    }
+    page.end(options, file, pages);
   }
   out.flush();
   return pages.problems.empty() ? exit_status::found : exit_status::nothing;
@@ -413,6 +401,7 @@ exit_status unite_windows(const combine_options& options) {
   }
   const window_facts f = facts_of_window(p, bytes);
   const double rate = look_at_window(p, bytes).certified_rate;
+  point_of_no_return();
   save_file(options.output, p, bytes, {.inserted = inserted, .is_estimate = true}, first.info.metadata);
   if (options.json) {
     output out(STDOUT_FILENO, "standard output");

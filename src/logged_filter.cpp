@@ -25,6 +25,8 @@
 #include <cassert>
 #include <cmath>
 #include <exception>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -573,6 +575,28 @@ logged_filter logged_filter::open(const std::string& path, access mode, check wh
   return logged_filter(std::move(b));
 }
 
+namespace {
+
+// A rebuild from a damaged log loses keys that the filter may still find, and a torn record cannot be told from a damaged
+// one: both files stay, as a filter of another name with its log. @throws error already_exists, io
+std::string keep_damaged(const std::string& name) {
+  const std::string kept = name + ".damaged";
+  const auto copy = [](const std::string& from, const std::string& to) {
+    std::error_code problem;
+    std::filesystem::copy_file(from, to, problem);
+    if (!problem) return;
+    const bool there = problem == std::errc::file_exists;
+    throw error(there ? errc::already_exists : errc::io,
+                {"a damaged file is kept before it is replaced: " + problem.message(), to, "", "",
+                 there ? "it is that of an earlier rebuild: remove it, or give it another name" : ""});
+  };
+  if (std::filesystem::exists(name)) copy(name, kept);
+  copy(logged_filter::log_path(name), logged_filter::log_path(kept));
+  return kept;
+}
+
+}  // namespace
+
 logged_filter logged_filter::recover(const std::string& path, const rebuild_plan& plan,
                                      const mapped_storage::on_wait& waiting, const std::optional<secret_key>& secret,
                                      on_note notes) {
@@ -609,6 +633,11 @@ logged_filter logged_filter::recover(const std::string& path, const rebuild_plan
   auto b = std::make_unique<body>(name, any_filter(params{.layout = "line", .capacity = 1, .target_rate = 0.5}));
   b->notes = std::move(notes);
   if (old.usable) b->metadata = old.info.metadata;
+  const bool whole = its_own && missing.empty() && log.torn_bytes() == 0;
+  if (plan.salvage && !(whole && log.read(0, [](std::span<const std::uint64_t>) {}).whole())) {
+    const std::string kept = keep_damaged(name);
+    b->note("warning: the damaged filter and its log are kept, as " + kept + " and " + log_path(kept));
+  }
   if (!missing.empty()) b->note("warning: its log is not whole, and it goes on without what is lost: " + missing);
   if (log.torn_bytes() > 0) {
     b->note("note: the last record of its log was not written to the end, " + std::to_string(log.torn_bytes()) +

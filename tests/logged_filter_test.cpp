@@ -489,6 +489,14 @@ TEST(LoggedFilter, ADamagedLogIsRefusedAndSalvaged) {
   EXPECT_GE(found, 50'000 - filter.lost_keys());
   EXPECT_LE(found, 50'000 - filter.lost_keys() + 60);  // but for false positives among the lost
   filter.close();
+  // What there was still finds them all, and is never written over.
+  EXPECT_EQ(read_file(folder / "f.damaged.log"), log);
+  EXPECT_EQ(count_found(any_filter::open(folder / "f.damaged"), numbers(0, 50'000)), 50'000u);
+  const auto salvaged = read_file(folder / "f.log");
+  write_file(folder / "f.log", log);
+  EXPECT_EQ(code_of([&] { logged_filter::recover(folder / "f", {.salvage = true}); }), errc::already_exists);
+  EXPECT_EQ(read_file(folder / "f.log"), log);
+  write_file(folder / "f.log", salvaged);
   EXPECT_EQ(code_of([&] { logged_filter::open(folder / "f", access::read_write, check::payload); }), std::nullopt);
 }
 

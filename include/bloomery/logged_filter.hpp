@@ -29,7 +29,8 @@ struct rebuild_plan {
   std::optional<double> rate = {};             ///< p, in (0, 1)
   std::optional<std::uint64_t> capacity = {};  ///< n, keys; logged_filter::grown_capacity of its keys if empty
   std::string layout = {};                     ///< split_block, line, line_free or page
-  bool salvage = false;                        ///< if the log is damaged, go on without the keys that are lost
+  bool salvage = false;                        ///< if the log is damaged, go on without the keys that are lost; what
+                                               ///< there was is kept, as FILTER.damaged and FILTER.damaged.log
   std::function<void()> watch = {};            ///< called many times a second; may throw to end it: all stays as it was
 };
 
@@ -101,7 +102,7 @@ class logged_filter {
   /// Makes the filter anew from its log alone, whatever has become of the filter's own file, and opens it for writing.
   /// Layout, rate and metadata are those of the old file if it can be read, else what the log was begun with.
   ///
-  /// @throws error  as open() and rebuild()
+  /// @throws error  as open() and rebuild(); already_exists: with salvage, a damaged one of earlier is still there
   static logged_filter recover(const std::string& path, const rebuild_plan& plan = {},
                                const mapped_storage::on_wait& waiting = {},
                                const std::optional<secret_key>& secret = {}, on_note notes = {});

@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 import unittest
 
 from support import LONG, CommandTest, Counters, MidwayTest, counters_of, counting_rate, keys, text
@@ -346,6 +347,23 @@ class KilledWhileRemoving(MidwayTest):
                 self.assertEqual(again.status, 1 if left == new else 0)
                 self.assertEqual(self.bits_of("f"), new[4096:][: len(self.bits_of("f"))])
         self.assertLess(left_new, rounds / 2, "it was hardly ever killed at work")
+
+    def test_an_interrupted_remove_says_by_its_status_whether_it_was_done(self) -> None:
+        self.bloomery("build", "--counting", "-q", "-o", "f", "-n", self.COUNT, "-p", "1e-6", "lines")
+        old = self.read("f")
+        started = time.monotonic()
+        self.bloomery("remove", "-q", "f", "lines")
+        took = time.monotonic() - started
+        new = self.read("f")
+        rounds = 100 if LONG else 20
+
+        for number in range(rounds):
+            process = self.start_removing(old)()
+            time.sleep(took * (0.5 + 0.6 * number / rounds))
+            process.send_signal(signal.SIGINT)
+
+            self.assertIn(status := process.wait(60), (0, -signal.SIGINT))
+            self.assertEqual(self.read("f"), new if status == 0 else old, f"round {number}, status {status}")
 
     def start_removing(self, old: bytes):
         def start() -> subprocess.Popen:

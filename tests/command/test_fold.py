@@ -157,6 +157,18 @@ class Fold(CommandTest):
         self.assertAlmostEqual(facts["predicted_for_keys"], 1300, delta=100)
         self.assert_has_all("f", keys(1000) + keys(300, "more"))
 
+    def test_a_filter_with_a_log_is_not_replaced(self) -> None:
+        self.bloomery("build", "--grow", "-q", "-o", "g", stdin=text(keys(100)))
+        self.make_filter("other", keys(100))
+        before = self.read("g")
+
+        for command in ["fold", "g"], ["union", "g", "g"], ["intersect", "g", "g"], ["seal", "other-keys"]:
+            self.write("other-keys", text(keys(100)))
+            self.refused(*command, "-o", "g", says="keeps a log .*g.log")
+
+        self.assertEqual(self.read("g"), before)
+        self.assert_has_all("g", keys(100))
+
     def test_json_is_one_object(self) -> None:
         self.make_filter("f", keys(100), "-m", 64 * 512, "-n", 100, "--layout", "line")
 

@@ -176,6 +176,8 @@ class Grow(CommandTest):
         salvaged = self.bloomery("rebuild", "f", "--salvage")
 
         self.assertIn("100 keys lost", salvaged.err)
+        self.assertRegex(salvaged.err, r"kept, as \S*/f\.damaged and \S*/f\.damaged\.log")
+        self.assert_has_all("f.damaged", keys(100, "kind1"))
         self.assertLess(self.count("f", keys(100, "kind1")), 20)
         for kind in ("key", "kind0", "kind2", "kind3", "kind4"):
             self.assert_has_all("f", keys(100, kind))

@@ -219,6 +219,17 @@ class SealOfALog(CommandTest):
             self.assert_has_all("sealed", numbers, *asking)
         self.refused("check", "sealed", says="secret", stdin=b"1\n")
 
+    def test_a_secret_that_is_not_the_logs_is_refused(self) -> None:
+        self.bloomery("keygen", "-o", "secret")
+        self.bloomery("keygen", "-o", "another")
+        self.build("plain", keys(10))
+        self.build("keyed", keys(10), "--secret", "secret")
+
+        self.refused("seal", "plain", "-o", "sealed", "--secret", "secret", says="not keyed")
+        self.refused("seal", "keyed", "-o", "sealed", "--secret", "another", says="another secret")
+
+        self.assertFalse(os.path.exists(self.path("sealed")))
+
     def test_a_log_that_was_written_anew_has_all_keys(self) -> None:
         lines = keys(20_000)
         self.build("f", lines * 6)

@@ -229,6 +229,19 @@ class Dedup(Window):
         self.assertEqual(parts, whole)
         self.assertEqual(self.info("s.bloom")["window"]["insertions"], 20_000)
 
+    def test_a_state_knows_its_window(self) -> None:
+        self.bloomery("dedup", "-q", "--window", "1h", "-n", 100, "--state", "time", "--now", 1000, stdin=b"a\n")
+        self.bloomery("dedup", "-q", "--window-keys", 100, "--state", "keys", stdin=b"a\n")
+        self.bloomery("dedup", "-q", "-n", 100, "--state", "none", stdin=b"a\n")
+
+        again = self.bloomery("dedup", "-q", "--state", "time", "--now", 1500, stdin=b"a\nb\n")
+
+        self.assertEqual(again.out, b"b\n")
+        self.refused("dedup", "--window-keys", 100, "--state", "time", stdin=b"", says="of another kind.*in 1 h")
+        self.refused("dedup", "--window", "1h", "-n", 100, "--state", "keys", stdin=b"", says="of another kind.*last 100")
+        self.refused("dedup", "--state", "none", "--now", 1500, stdin=b"", says="no window")
+        self.refused("dedup", "--state", "new", "-n", 10, "--now", 1500, stdin=b"", says="no window")
+
     def test_by_time_a_line_comes_again_after_the_window(self) -> None:
         def run(now: int, lines: list[bytes]) -> list[bytes]:
             return cut(

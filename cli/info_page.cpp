@@ -1,0 +1,41 @@
+#include "info_page.hpp"
+
+#include <fmt/format.h>
+
+namespace bloomery::cli {
+
+void info_page::line(const std::string& name, const std::string& value) {
+  out_.write(fmt::format("{:<14}{}\n", name, value));
+}
+
+void info_page::seed_and_secret(const params& p) {
+  if (p.seed != 0) line("seed", std::to_string(p.seed));
+  if (p.key_check != 0) line("secret", "check value " + key_check_text(p.key_check));
+}
+
+void info_page::measured(const info_options& options, const params& p, const std::optional<measured_rate>& rate) {
+  if (rate)
+    line("measured", rate_with_interval(*rate));
+  else if (p.key_check != 0 && options.secret.empty() && options.queries.value_or(1) > 0)
+    line("measured", "not without its secret: add --secret KEYFILE");
+}
+
+void info_page::end(const info_options& options, const file_info& file, const inspection& pages) {
+  if (!file.metadata.empty()) line("note", printable(file.metadata));
+  if (!options.check_pages) return;
+  line("pages", pages.problems.empty() ? "all match their checksums" : "");
+  for (const std::string& problem : pages.problems) out_.write("  " + problem + "\n");
+}
+
+nlohmann::ordered_json check_value_of(const params& p) {
+  return p.key_check == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(key_check_text(p.key_check));
+}
+
+void write_info(output& out, const info_options& options, nlohmann::ordered_json result,
+                const std::optional<measured_rate>& measured, const inspection& pages) {
+  if (measured) result["measured_rate"] = json_of(*measured);
+  if (options.check_pages) result["problems"] = pages.problems;
+  out.write(json_line(result));
+}
+
+}  // namespace bloomery::cli
