@@ -24,6 +24,15 @@ set(extract "${PROJECT_SOURCE_DIR}/tools/extract-examples")
 set(readme "${PROJECT_SOURCE_DIR}/README.md")
 set(examples_dir "${CMAKE_CURRENT_BINARY_DIR}/examples")
 
+# Without bloomery::redis its headers still compile, but their examples have nothing to link with.
+set(example_headers ${public_headers})
+set(redis_if_any "")
+if(TARGET bloomery_redis)
+  set(redis_if_any bloomery::redis)
+else()
+  list(FILTER example_headers EXCLUDE REGEX "/redis[^/]*\\.hpp$")
+endif()
+
 if(public_headers)
   set(readme_if_any "")
   set(programs "")
@@ -43,8 +52,8 @@ if(public_headers)
   add_custom_command(
     OUTPUT ${generated}
     COMMAND "${BLOOMERY_PYTHON}" "${extract}" write "${examples_dir}" --include-dir "${PROJECT_SOURCE_DIR}/include"
-            ${readme_if_any} ${public_headers}
-    DEPENDS "${extract}" ${readme_if_any} ${public_headers}
+            ${readme_if_any} ${example_headers}
+    DEPENDS "${extract}" ${readme_if_any} ${example_headers}
     COMMENT "Collecting the examples of README.md and the public headers"
     VERBATIM)
   add_custom_target(bloomery_example_sources DEPENDS ${generated})
@@ -56,7 +65,7 @@ if(public_headers)
   add_dependencies(bloomery_examples bloomery_example_sources)
   bloomery_own_target(bloomery_examples)
   target_compile_options(bloomery_examples PRIVATE ${lenient})
-  target_link_libraries(bloomery_examples PRIVATE bloomery::bloomery GTest::gtest GTest::gtest_main)
+  target_link_libraries(bloomery_examples PRIVATE bloomery::bloomery ${redis_if_any} GTest::gtest GTest::gtest_main)
   gtest_discover_tests(
     bloomery_examples
     DISCOVERY_MODE PRE_TEST

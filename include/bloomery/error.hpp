@@ -21,6 +21,7 @@ enum class errc : std::uint8_t {
   already_exists,    ///< a file that was to be new
   locked,            ///< another process is writing
   io,                ///< reading or writing failed: full disk, broken device
+  unavailable,       ///< a server could not be reached in time; what was asked may be done or not
 };
 
 /// The parts of an error's sentence; empty parts are left out.

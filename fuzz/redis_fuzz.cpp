@@ -1,0 +1,96 @@
+// What comes from outside on the way to Redis, on any bytes: addresses, and replies of a server.
+//
+// An address is refused or is the same again after it was written. Replies are the same however the bytes are cut, and
+// take no more memory than so many bytes may.
+#include <bloomery/error.hpp>
+#include <bloomery/redis_address.hpp>
+
+#include "redis/batch.hpp"
+#include "redis/reader.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace {
+
+using namespace bloomery;
+
+void require(bool truth, const char* what) {
+  if (truth) return;
+  std::fprintf(stderr, "broken promise: %s\n", what);
+  std::abort();
+}
+
+void try_address(std::string_view text) {
+  redis_address read;
+  try {
+    read = redis_address::parse(text);
+  } catch (const error& e) {
+    require(e.code() == errc::invalid_argument && e.what()[0] != '\0', "a slip is told in words");
+    return;
+  }
+  require(redis_address::is_one(text), "what was read is an address");
+  redis_address without = read;
+  without.user.clear();
+  without.password.clear();
+  require(redis_address::parse(read.text()) == without, "an address that is written is read again");
+}
+
+struct outcome {
+  std::size_t replies = 0;
+  bool wrong = false;
+  redis::reply_list list;
+};
+
+// Every node of a reply once, as those who use it go through it.
+std::size_t nodes_below(const redis::reply& r) {
+  std::size_t count = 1;
+  require(r.text().size() <= redis::reader::most_characters, "a text has a bound");
+  for (std::size_t i = 0; i < r.size(); ++i) count += nodes_below(r[i]);
+  return count;
+}
+
+outcome read_in(std::string_view all, std::size_t portion) {
+  redis::reader in;
+  outcome o;
+  std::size_t begin = 0;
+  while (!all.empty()) {
+    std::string_view bytes = all.substr(0, portion);
+    all.remove_prefix(bytes.size());
+    while (true) {
+      const redis::reader::found found = in.next(bytes, o.list);
+      if (found == redis::reader::found::none) break;
+      if (found == redis::reader::found::wrong) {
+        o.wrong = true;
+        require(!in.problem().empty(), "what is wrong has words");
+        return o;
+      }
+      const std::size_t end = o.list.nodes_.size();
+      require(nodes_below({o.list, begin}) == end - begin, "a reply is all its nodes");
+      begin = end;
+      ++o.replies;
+    }
+  }
+  return o;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data + 1), size - 1);
+  if (data[0] % 4 == 0) {
+    try_address(bytes);
+    return 0;
+  }
+  const outcome whole = read_in(bytes, bytes.size() + 1);
+  const outcome cut = read_in(bytes, data[0]);
+  require(whole.replies == cut.replies && whole.wrong == cut.wrong, "the same however it is cut");
+  require(whole.list.characters_ == cut.list.characters_ || whole.wrong, "the same texts");
+  require(whole.list.characters_.size() <= bytes.size() && whole.list.nodes_.size() <= bytes.size(),
+          "no more than came");
+  return 0;
+}

@@ -1,0 +1,165 @@
+// A filter that many machines share: on Redis or Valkey, one server or a cluster, without a module.
+//
+// Read redis_address.hpp for where it is, docs/redis.md for its keys and bytes, and for what an acknowledged insert
+// survives. It needs the library bloomery::redis.
+#pragma once
+
+#include <bloomery/any_filter.hpp>
+#include <bloomery/estimate.hpp>
+#include <bloomery/layouts/counting.hpp>
+#include <bloomery/params.hpp>
+#include <bloomery/redis_address.hpp>
+#include <bloomery/secret.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bloomery {
+
+/// How to reach servers.
+struct redis_connection_options {
+  std::chrono::milliseconds connect_time{2'000};  ///< for one connection to come about
+  std::chrono::milliseconds time{10'000};         ///< for a call, with all that is tried again in it
+  std::string certificate_authorities = {};       ///< TLS: a file of certificates to trust; empty: the system's
+  std::string certificate = {};                   ///< TLS: of this client, a file; empty: none
+  std::string certificate_key = {};               ///< TLS: the key of that, a file
+  bool read_from_replicas = false;  ///< lookups go to replicas: what they have not got yet is absent there
+};
+
+struct redis_options {
+  redis_connection_options connection = {};
+  std::optional<secret_key> secret = {};  ///< of a keyed filter
+  unsigned wait_replicas = 0;             ///< inserts return when so many replicas of each node have them
+  bool local_copy = false;                ///< keeps the bits that were seen: what they say is present costs no request
+  std::function<void(const std::string&)> notes = {};  ///< hears of what was mended on the way
+};
+
+/// How a shared filter grows.
+enum class redis_growth : std::uint8_t {
+  none,        ///< not at all: it takes more keys than its capacity, at a higher error rate
+  to_maximum,  ///< up to redis_params::maximum keys, for a few bits a key less than without a limit
+  unlimited,   ///< until 16 layers are there: 2^15 times the capacity
+};
+
+/// What a shared filter is. Everything but `filter.capacity` and `filter.target_rate` may be left empty.
+struct redis_params {
+  /// layout "line", "line_free" or "counting"; hash, keys, seed; capacity n and target_rate p; window_milliseconds, for
+  /// a filter that forgets. The geometry follows.
+  params filter = {};
+  redis_growth growth = redis_growth::none;
+  std::uint64_t maximum = 0;                                 ///< keys, with redis_growth::to_maximum
+  std::uint64_t shards = 0;                                  ///< S; 0: by shards_for(), see docs/redis.md
+  std::optional<std::chrono::milliseconds> expires_in = {};  ///< all of it, so long after it was made
+};
+
+/// A shared filter, described.
+struct redis_info {
+  redis_params parameters;     ///< complete; filter.geometry is that of all shards' first layers, end to end
+  std::uint64_t epoch = 0;     ///< another after clear() and replace()
+  std::uint64_t lines = 0;     ///< of a shard's first layer
+  std::uint64_t layers = 0;    ///< of the shard that has most
+  std::uint64_t inserted = 0;  ///< keys that were certainly new, counted (growing filters), or estimated from bits
+  bool is_estimate = true;
+  std::uint64_t ones = 0;                       ///< bits set, of all
+  std::uint64_t bits = 0;                       ///< of all layers of all shards
+  double rate_now = 0;                          ///< exact rate for what is in
+  std::optional<std::int64_t> expires_at = {};  ///< milliseconds since 1970
+};
+
+/// A filter on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in or not, and
+/// may be inserted again.
+///
+/// Not to be used by two threads at once: each has its own, or they take turns.
+class redis_filter {
+ public:
+  /// Makes a filter if there is none of this name, else takes the one there is, if it is the same.
+  /// @throws error  incompatible: there is one with other parameters, or other keys have its names;
+  ///                invalid_argument, too_large, unavailable, not_permitted
+  static redis_filter create(const redis_address& address, const redis_params& wanted, redis_options options = {});
+
+  /// @throws error  not_found: there is none; damaged; incompatible: not this secret; unavailable, not_permitted
+  static redis_filter open(const redis_address& address, redis_options options = {});
+
+  redis_filter(redis_filter&&) noexcept;
+  redis_filter& operator=(redis_filter&&) noexcept;
+  ~redis_filter();
+
+  /// Adds a key. True: it is certainly new. It is in when this returns.
+  /// @throws error damaged: a part of the filter is gone; not_found: it has expired or was dropped; too_large: it
+  ///               cannot grow any more, or the server has no memory; unavailable; not_permitted; invalid_argument: the
+  ///               filter has keys of the other kind
+  bool insert(std::string_view key);
+  bool insert(std::uint64_t key);
+
+  /// Adds keys as if one by one; is_new is empty or takes 1 or 0 for each. Any number of keys.
+  void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
+  void insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new = {});
+
+  /// False: the key was certainly never inserted.
+  bool may_contain(std::string_view key);
+  bool may_contain(std::uint64_t key);
+
+  /// Bit i%64 of bitmap[i/64] is the answer for key i, unused bits of the last word are 0.
+  void may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap);
+  void may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap);
+
+  /// Takes keys out of a counting filter, each atomically. A connection that fails meanwhile is not tried again: the key
+  /// may be out or not, errc::unavailable says so.
+  void remove(std::span<const std::string_view> keys, std::span<removal> results);
+  void remove(std::span<const std::uint64_t> keys, std::span<removal> results);
+
+  /// Distinct keys, estimated from the bits of all shards: the server counts them, a millisecond for each MiB.
+  estimate card();
+
+  /// As card(), and all else.
+  redis_info info();
+
+  /// What it is, as it was when this was opened.
+  const redis_params& parameters() const noexcept;
+
+  /// Forgets all keys: a new epoch. What others insert meanwhile may be in or not.
+  void clear();
+
+  /// Removes it and all its keys from the server.
+  void drop();
+
+  /// All of it goes at one time, so long from now. @throws error invalid_argument: not positive
+  void expire(std::chrono::milliseconds time);
+
+  /// It stays.
+  void persist();
+
+  /// Begins the generation that the clock of the server asks for, in all shards. Inserting does it, too, where it
+  /// inserts. Only of a filter with a window.
+  void rotate();
+
+  /// Makes it anew while it is used: `fill` gets an empty one, to which others' inserts go from now on as to the old
+  /// one. What was being inserted when fill is called may be in the old one alone, so fill has to know of it. When fill
+  /// returns, the new one takes its place. Throws what fill throws, and then all is as it was.
+  /// @throws error  incompatible: another hash, kind of keys, seed or secret; locked: somebody else replaces it, too
+  void replace(const redis_params& wanted, const std::function<void(redis_filter& fresh)>& fill);
+
+  /// Takes in the keys of a filter with the same geometry, hash, keys and secret. @throws error incompatible; locked: it
+  /// is being replaced
+  void merge(redis_filter& other);
+  void merge(const any_filter& other);
+
+  /// The local filter with the same bits. Of a filter that has not grown, equal to one made here with the same keys.
+  /// @throws error incompatible: it has grown, or it has a window
+  any_filter pull();
+
+ private:
+  struct body;
+  explicit redis_filter(std::unique_ptr<body> b) noexcept;
+  std::unique_ptr<body> body_;
+};
+
+}  // namespace bloomery

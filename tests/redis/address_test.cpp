@@ -1,0 +1,244 @@
+// Addresses: what is one, what is not, and that no message has a password.
+#include <bloomery/redis_address.hpp>
+
+#include "support/errors.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bloomery_tests {
+namespace {
+
+using bloomery::errc;
+using bloomery::redis_address;
+
+class Address : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::unsetenv("BLOOMERY_REDIS_USER");
+    ::unsetenv("BLOOMERY_REDIS_PASSWORD");
+  }
+  void TearDown() override { SetUp(); }
+};
+
+struct good_address {
+  std::string text;
+  redis_address is;
+  std::string again;  // its text()
+};
+
+std::vector<good_address> good_addresses() {
+  std::vector<good_address> all;
+  const auto add = [&](const std::string& text, const std::string& again) -> redis_address& {
+    all.push_back({text, {}, again});
+    return all.back().is;
+  };
+  {
+    redis_address& a = add("redis://cache/urls", "redis://cache:6379/urls");
+    a.endpoints = {{"cache", 6379}};
+    a.name = "urls";
+  }
+  {
+    redis_address& a = add("redis://cache:7000/seen%20urls?db=2", "redis://cache:7000/seen%20urls?db=2");
+    a.endpoints = {{"cache", 7000}};
+    a.name = "seen urls";
+    a.database = 2;
+  }
+  {
+    redis_address& a = add("rediss://anna:p%40ss:w%2Frd@10.0.0.1:1/a:b", "rediss://10.0.0.1:1/a:b");
+    a.endpoints = {{"10.0.0.1", 1}};
+    a.tls = true;
+    a.user = "anna";
+    a.password = "p@ss:w/rd";
+    a.name = "a:b";
+  }
+  {
+    redis_address& a = add("redis://:secret@h:65535/%00%ff%7B%7d", "redis://h:65535/%00%FF%7B%7D");
+    a.endpoints = {{"h", 65535}};
+    a.password = "secret";
+    a.name = std::string("\0\xFF{}", 4);
+  }
+  {
+    redis_address& a = add("redis://[2001:db8::1]:7/n", "redis://[2001:db8::1]:7/n");
+    a.endpoints = {{"2001:db8::1", 7}};
+    a.name = "n";
+  }
+  {
+    redis_address& a = add("redis://[::1]/n", "redis://[::1]:6379/n");
+    a.endpoints = {{"::1", 6379}};
+    a.name = "n";
+  }
+  {
+    redis_address& a =
+        add("unix:///run/my%20redis.sock?name=a%2Fb&db=15", "unix:///run/my%20redis.sock?name=a%2Fb&db=15");
+    a.socket = "/run/my redis.sock";
+    a.name = "a/b";
+    a.database = 15;
+  }
+  {
+    redis_address& a = add("unix:///s?db=0&name=n", "unix:///s?name=n");
+    a.socket = "/s";
+    a.name = "n";
+  }
+  {
+    redis_address& a = add("redis+cluster://u:p@a:1,[::2]:2,c/n", "redis+cluster://a:1,[::2]:2,c:6379/n");
+    a.cluster = true;
+    a.endpoints = {{"a", 1}, {"::2", 2}, {"c", 6379}};
+    a.user = "u";
+    a.password = "p";
+    a.name = "n";
+  }
+  {
+    redis_address& a = add("rediss+cluster://a:1/n", "rediss+cluster://a:1/n");
+    a.cluster = a.tls = true;
+    a.endpoints = {{"a", 1}};
+    a.name = "n";
+  }
+  return all;
+}
+
+TEST_F(Address, IsReadFromItsText) {
+  for (const good_address& good : good_addresses()) {
+    SCOPED_TRACE(good.text);
+    EXPECT_TRUE(redis_address::is_one(good.text));
+    EXPECT_EQ(redis_address::parse(good.text), good.is);
+  }
+}
+
+TEST_F(Address, HasATextWithoutUserAndPasswordThatIsReadAgain) {
+  for (const good_address& good : good_addresses()) {
+    SCOPED_TRACE(good.text);
+    redis_address without = good.is;
+    without.user.clear();
+    without.password.clear();
+
+    EXPECT_EQ(good.is.text(), good.again);
+    EXPECT_EQ(redis_address::parse(good.is.text()), without);
+  }
+}
+
+TEST_F(Address, IsRefusedWithASlip) {
+  for (const char* text : {
+           "",
+           "redis",
+           "redis:/h/n",
+           "http://h/n",
+           "Redis://h/n",
+           "redis://",
+           "redis:///n",
+           "redis://h",
+           "redis://h/",
+           "redis://h:/n",
+           "redis://h:0/n",
+           "redis://h:65536/n",
+           "redis://h:+1/n",
+           "redis://h:1x/n",
+           "redis://h:18446744073709551617/n",
+           "redis://h/n/m",
+           "redis://h/n m",
+           "redis://h/n#m",
+           "redis://h/n@m",
+           "redis://h/%",
+           "redis://h/%4",
+           "redis://h/%4g",
+           "redis://h/%%41",
+           "redis://h/n?",
+           "redis://h/n?db",
+           "redis://h/n?db=",
+           "redis://h/n?db=-1",
+           "redis://h/n?db=1x",
+           "redis://h/n?db=2147483648",
+           "redis://h/n?db=1&db=1",
+           "redis://h/n?db=1&",
+           "redis://h/n?DB=1",
+           "redis://h/n?name=m",
+           "redis://h/n?timeout=1",
+           "redis://h,i/n",
+           "redis://u@h/n",
+           "redis://u:@h/n",
+           "redis://@h/n",
+           "redis://u:p@q@h/n",
+           "redis://u:%zz@h/n",
+           "redis://h o/n",
+           "redis://h\xC3\xB6/n",
+           "redis://::1/n",
+           "redis://[::1/n",
+           "redis://[]/n",
+           "redis://[::1]x/n",
+           "redis://[host]/n",
+           "redis://[::1]:/n",
+           "unix://",
+           "unix://s?name=n",
+           "unix:///s",
+           "unix:///s?",
+           "unix:///s?name=",
+           "unix:///s?name=n&name=m",
+           "unix:///s?name=n&db=1&more=1",
+           "unix:///s%00?name=n",
+           "unix:///s@t?name=n",
+           "redis+cluster://a:1,/n",
+           "redis+cluster://,a:1/n",
+           "redis+cluster://a:1/n?db=0",
+           "redis+cluster://a:1,b:x/n",
+       }) {
+    SCOPED_TRACE(text);
+    const auto thrown = error_of([&] { redis_address::parse(text); });
+
+    ASSERT_TRUE(thrown);
+    EXPECT_EQ(thrown->code(), errc::invalid_argument);
+    EXPECT_FALSE(thrown->text().expected.empty());
+  }
+  const std::string long_path(107, 'x');
+  EXPECT_EQ(code_of([&] { redis_address::parse("unix:///" + long_path + "?name=n"); }), errc::invalid_argument);
+  EXPECT_EQ(redis_address::parse("unix://" + ("/" + long_path).substr(0, 107) + "?name=n").socket.size(), 107U);
+}
+
+TEST_F(Address, ShowsNoPasswordWhereverASlipIs) {
+  for (const char* text : {
+           "redis://anna:hunter2@/n",
+           "redis://anna:hunter2@h",
+           "redis://anna:hunter2@h/",
+           "redis://anna:hunter2@h:x/n",
+           "redis://anna:hunter2@h/n?x=1",
+           "redis://anna:hun/ter2@h/n",
+           "redis://anna:hun?ter2@h/n",
+           "redis://anna:hun#ter2@h/n",
+           "redis://anna:hun@ter2@h/n",
+           "redis://anna:hun%ter2@h/n",
+           "redis://anna:hun ter2@h/n",
+           "rediss://hunter2@h/n",
+           "redis+cluster://anna:hunter2@h,/n",
+           "unix://anna:hunter2@/s?name=n",
+           "http://anna:hunter2@h/n",
+           "anna:hunter2@h/n",
+       }) {
+    SCOPED_TRACE(text);
+    const auto thrown = error_of([&] { redis_address::parse(text); });
+
+    ASSERT_TRUE(thrown);
+    EXPECT_EQ(std::string_view(thrown->what()).find("hun"), std::string_view::npos) << thrown->what();
+    EXPECT_EQ(std::string_view(thrown->what()).find("ter2"), std::string_view::npos) << thrown->what();
+  }
+}
+
+TEST_F(Address, TakesUserAndPasswordFromTheEnvironmentIfItHasNone) {
+  ::setenv("BLOOMERY_REDIS_PASSWORD", "from outside", 1);
+  EXPECT_EQ(redis_address::parse("redis://h/n").password, "from outside");
+  EXPECT_EQ(redis_address::parse("redis://h/n").user, "");
+  EXPECT_EQ(redis_address::parse("redis://:own@h/n").password, "own");
+  EXPECT_EQ(redis_address::parse("unix:///s?name=n").password, "from outside");
+
+  ::setenv("BLOOMERY_REDIS_USER", "ben", 1);
+  EXPECT_EQ(redis_address::parse("redis://h/n").user, "ben");
+  EXPECT_EQ(redis_address::parse("redis://:own@h/n").user, "");
+
+  ::unsetenv("BLOOMERY_REDIS_PASSWORD");
+  EXPECT_EQ(code_of([] { redis_address::parse("redis://h/n"); }), errc::invalid_argument);
+}
+
+}  // namespace
+}  // namespace bloomery_tests

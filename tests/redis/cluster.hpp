@@ -1,0 +1,237 @@
+// A cluster for tests: masters and their replicas on loopback, started in about two seconds.
+#pragma once
+
+#include "redis/servers.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bloomery_tests {
+
+struct cluster_options {
+  std::size_t masters = 3;
+  std::size_t replicas = 1;              ///< of each master
+  int node_timeout_ms = 800;             ///< after which a master is taken for dead
+  std::vector<std::string> config = {};  ///< more lines for every server
+};
+
+/// Node i < masters is a master at first; node masters + i * replicas + j a replica of node i.
+class test_cluster {
+ public:
+  explicit test_cluster(cluster_options options = {}) : options_(std::move(options)) {
+    if (test_server::program().empty()) return;
+    const std::size_t count = options_.masters * (1 + options_.replicas);
+    for (std::size_t i = 0; i < count; ++i) {
+      server_options o;
+      o.tcp = true;
+      o.config = {"cluster-enabled yes",
+                  "cluster-config-file nodes.conf",
+                  "cluster-node-timeout " + std::to_string(options_.node_timeout_ms),
+                  "cluster-replica-validity-factor 0",
+                  "repl-diskless-sync yes",
+                  "repl-diskless-sync-delay 0",
+                  "repl-ping-replica-period 1",  // a replica that has heard nothing yet is in no map
+                  "cluster-allow-replica-migration no"};
+      o.config.insert(o.config.end(), options_.config.begin(), options_.config.end());
+      nodes_.push_back(std::make_unique<test_server>(o));
+      ids_.push_back(nodes_.back()->command({"CLUSTER", "MYID"}).text());
+    }
+    for (std::size_t i = 0; i < options_.masters; ++i) {
+      const std::size_t first = 16384 * i / options_.masters;
+      const std::size_t last = 16384 * (i + 1) / options_.masters - 1;
+      must(i, {"CLUSTER", "ADDSLOTSRANGE", std::to_string(first), std::to_string(last)});
+      must(i, {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
+    }
+    // Each with each: news by hearsay takes seconds.
+    for (std::size_t i = 1; i < count; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        must(i, {"CLUSTER", "MEET", "127.0.0.1", std::to_string(nodes_[j]->port())});
+      }
+    }
+    wait_until("all nodes know each other", [&] {
+      for (std::size_t i = 0; i < count; ++i) {
+        if (info(i).find("cluster_known_nodes:" + std::to_string(count) + "\r") == std::string::npos) return false;
+      }
+      return true;
+    });
+    for (std::size_t r = options_.masters; r < count; ++r) {
+      const std::size_t master = (r - options_.masters) / options_.replicas;
+      wait_until("a replica of a master that it knows", [&] {
+        return nodes_[r]->command({"CLUSTER", "REPLICATE", ids_[master]}).text() == "OK";
+      });
+    }
+    wait_until_well();
+  }
+
+  bool is_there() const { return !nodes_.empty(); }
+  test_server& node(std::size_t i) { return *nodes_[i]; }
+  std::size_t size() const { return nodes_.size(); }
+  const std::string& id(std::size_t i) const { return ids_[i]; }
+
+  /// By the first `seeds` nodes.
+  bloomery::redis_address address(const std::string& name = "filter", std::size_t seeds = 3) const {
+    bloomery::redis_address a;
+    a.cluster = true;
+    a.name = name;
+    for (std::size_t i = 0; i < nodes_.size() && i < seeds; ++i)
+      a.endpoints.push_back({"127.0.0.1", nodes_[i]->port()});
+    return a;
+  }
+
+  /// All nodes that run say that the cluster is well, and their replicas follow.
+  void wait_until_well() {
+    wait_until("the cluster is well", [&] {
+      for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (nodes_[i]->pid() <= 0) continue;
+        if (info(i).find("cluster_state:ok") == std::string::npos) return false;
+        const std::string replication = nodes_[i]->command({"INFO", "replication"}).text();
+        if (replication.find("role:slave") != std::string::npos &&
+            replication.find("master_link_status:up") == std::string::npos) {
+          return false;
+        }
+      }
+      // The map that clients get has all that run.
+      std::size_t running = 0;
+      for (const auto& n : nodes_) running += n->pid() > 0 ? 1 : 0;
+      for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (nodes_[i]->pid() <= 0) continue;
+        std::vector<std::string> seen;
+        const auto map = nodes_[i]->command({"CLUSTER", "SLOTS"});
+        const auto ranges = map.reply();
+        for (std::size_t r = 0; r < ranges.size(); ++r) {
+          for (std::size_t j = 2; j < ranges[r].size(); ++j) seen.emplace_back(ranges[r][j][2].text());
+        }
+        std::sort(seen.begin(), seen.end());
+        seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+        if (seen.size() != running) return false;
+      }
+      return true;
+    });
+  }
+
+  /// The node that has a slot: that says so itself, with the newest right to it if there are two.
+  std::size_t owner(std::uint16_t slot) {
+    std::size_t found = nodes_.size();
+    long newest = -1;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i]->pid() <= 0) continue;
+      const auto map = nodes_[i]->command({"CLUSTER", "SLOTS"});
+      const auto ranges = map.reply();
+      for (std::size_t r = 0; r < ranges.size(); ++r) {
+        if (ranges[r][0].integer() > slot || ranges[r][1].integer() < slot || ranges[r][2][2].text() != ids_[i])
+          continue;
+        const std::string about = info(i);
+        const std::size_t at = about.find("cluster_my_epoch:");
+        const long epoch = at == std::string::npos ? 0 : std::stol(about.substr(at + 17));
+        if (epoch > newest) found = i;
+        newest = std::max(newest, epoch);
+      }
+    }
+    if (found == nodes_.size()) throw std::runtime_error("a slot that nobody has");
+    return found;
+  }
+
+  /// Moves a slot with its keys to another master, as a resharding does; `between` is called when a part of the keys
+  /// has moved, any number of times.
+  template <class Between>
+  void move_slot(std::uint16_t slot, std::size_t to, Between between) {
+    const std::size_t from = owner(slot);
+    const std::string s = std::to_string(slot);
+    must(to, {"CLUSTER", "SETSLOT", s, "IMPORTING", ids_[from]});
+    must(from, {"CLUSTER", "SETSLOT", s, "MIGRATING", ids_[to]});
+    between();
+    while (true) {
+      const auto keys = nodes_[from]->command({"CLUSTER", "GETKEYSINSLOT", s, "1"});
+      if (keys.reply().size() == 0) break;
+      must(from, {"MIGRATE", "127.0.0.1", std::to_string(nodes_[to]->port()), keys.reply()[0].text(), "0", "5000"});
+      between();
+    }
+    // First the new owner, as the specification has it. Who moves the slot on before all have heard of it may lose it.
+    must(to, {"CLUSTER", "SETSLOT", s, "NODE", ids_[to]});
+    must(from, {"CLUSTER", "SETSLOT", s, "NODE", ids_[to]});
+    wait_until("all know who has the slot and since when", [&] {
+      std::string epoch;
+      for (const auto& n : nodes_) {
+        if (n->pid() <= 0) continue;
+        const std::string about = n->command({"CLUSTER", "INFO"}).text();
+        const std::size_t at = about.find("cluster_current_epoch:");
+        const std::string its = about.substr(at, about.find('\r', at) - at);
+        if (!epoch.empty() && its != epoch) return false;
+        epoch = its;
+        const auto map = n->command({"CLUSTER", "SLOTS"});
+        const auto ranges = map.reply();
+        for (std::size_t r = 0; r < ranges.size(); ++r) {
+          if (ranges[r][0].integer() > slot || ranges[r][1].integer() < slot) continue;
+          if (ranges[r][2][2].text() != ids_[to]) return false;
+        }
+      }
+      return true;
+    });
+  }
+  void move_slot(std::uint16_t slot, std::size_t to) {
+    move_slot(slot, to, [] {});
+  }
+
+  /// Ends a node without a word.
+  void kill(std::size_t i) { nodes_[i]->kill_hard(); }
+
+  /// Starts a node that ended again: it will be a replica of who has its slots now.
+  void revive(std::size_t i) {
+    nodes_[i]->restart();
+    wait_until_well();
+  }
+
+  /// A replica that follows a node now.
+  std::size_t replica_of(std::size_t master) {
+    const std::string its_master = "master_port:" + std::to_string(nodes_[master]->port()) + "\r";
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (i == master || nodes_[i]->pid() <= 0) continue;
+      if (nodes_[i]->command({"INFO", "replication"}).text().find(its_master) != std::string::npos) return i;
+    }
+    throw std::runtime_error("a master without a replica");
+  }
+
+  /// The master of a slot and its replica change places, without a loss.
+  void fail_over(std::uint16_t slot) {
+    const std::size_t master = owner(slot);
+    const std::size_t replica = replica_of(master);
+    // Those who have voted a moment ago do not vote again: then it must be asked once more.
+    auto ask_again = std::chrono::steady_clock::now();
+    wait_until("master and replica change places", [&] {
+      if (std::chrono::steady_clock::now() >= ask_again) {
+        nodes_[replica]->command({"CLUSTER", "FAILOVER"});
+        ask_again += std::chrono::seconds(1);
+      }
+      return owner(slot) == replica;
+    });
+  }
+
+  /// Until a slot is with another node than this one.
+  void wait_for_failover(std::uint16_t slot, std::size_t from) {
+    wait_until("a replica takes over", [&] {
+      try {
+        return owner(slot) != from;
+      } catch (const std::runtime_error&) {
+        return false;  // nobody yet
+      }
+    });
+  }
+
+ private:
+  std::string info(std::size_t i) { return nodes_[i]->command({"CLUSTER", "INFO"}).text(); }
+
+  void must(std::size_t i, std::initializer_list<std::string_view> words) {
+    const auto answer = nodes_[i]->command(words);
+    if (answer.is_error()) throw std::runtime_error(std::string(*(words.begin() + 1)) + ": " + answer.text());
+  }
+
+  cluster_options options_;
+  std::vector<std::unique_ptr<test_server>> nodes_;
+  std::vector<std::string> ids_;
+};
+
+}  // namespace bloomery_tests

@@ -1,0 +1,199 @@
+// A network for tests, between a client and a server: it can be cut, stopped, slowed and made to give out drops.
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace bloomery_tests {
+
+/// Forwards connections of 127.0.0.1:port() to a Unix socket, in a thread of its own.
+class proxy {
+ public:
+  explicit proxy(std::string server_socket) : server_(std::move(server_socket)) {
+    listening_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    if (::bind(listening_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+        ::listen(listening_, 16) != 0 ||
+        ::getsockname(listening_, reinterpret_cast<sockaddr*>(&address), &length) != 0 || ::pipe(wake_) != 0) {
+      throw std::runtime_error("no proxy for the test");
+    }
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { work(); });
+  }
+  proxy(const proxy&) = delete;
+  proxy& operator=(const proxy&) = delete;
+  ~proxy() {
+    ending_ = true;
+    wake();
+    thread_.join();
+    for (const pair& p : pairs_) close(p);
+    ::close(listening_);
+    ::close(wake_[0]);
+    ::close(wake_[1]);
+  }
+
+  std::uint16_t port() const { return port_; }
+  std::size_t connections() const { return accepted_; }
+
+  /// Closes all connections, now.
+  void cut() {
+    const std::size_t before = cuts_done_;
+    cut_ = true;
+    wake();
+    while (cuts_done_ == before) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+  /// Closes a connection when so many more bytes have gone from the server to the client; -1: never. The server has
+  /// done then what the client does not hear of.
+  void cut_after_answers(std::int64_t bytes) { answers_until_cut_ = bytes; }
+
+  /// Closes a connection when so many more bytes have gone to the server.
+  void cut_after_questions(std::int64_t bytes) { questions_until_cut_ = bytes; }
+
+  /// Nothing goes through, nothing is closed.
+  void stop(bool stopped = true) {
+    stopped_ = stopped;
+    wake();
+  }
+
+  /// Each portion waits so long, and has at most so many bytes.
+  void slow(std::chrono::milliseconds delay, std::size_t portion) {
+    portion_ = portion;
+    delay_ms_ = static_cast<int>(delay.count());
+  }
+
+ private:
+  struct pair {
+    int client;
+    int server;
+  };
+
+  void wake() {
+    if (::write(wake_[1], "x", 1) != 1) throw std::runtime_error("no pipe");
+  }
+
+  static void close(const pair& p) {
+    ::close(p.client);
+    ::close(p.server);
+  }
+
+  // False: the connection is over.
+  bool forward(int from, int to, std::atomic<std::int64_t>& until_cut) {
+    std::vector<char> bytes(std::min<std::size_t>(portion_, 65536));
+    const ssize_t got = ::recv(from, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (got <= 0) return false;
+    if (const int delay = delay_ms_; delay > 0) std::this_thread::sleep_for(std::chrono::milliseconds(delay));
+    std::int64_t pass = got;
+    bool last = false;
+    if (until_cut >= 0) {
+      last = pass >= until_cut;
+      pass = std::min<std::int64_t>(pass, until_cut);
+      until_cut = last ? std::int64_t{-1} : until_cut - pass;
+    }
+    for (std::int64_t sent = 0; sent < pass;) {
+      const ssize_t n = ::send(to, bytes.data() + sent, static_cast<std::size_t>(pass - sent), MSG_NOSIGNAL);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return false;
+      sent += n;
+    }
+    return !last;
+  }
+
+  void work() {
+    std::vector<pollfd> polled;
+    while (!ending_) {
+      polled.clear();
+      polled.push_back({wake_[0], POLLIN, 0});
+      const bool stopped = stopped_;
+      if (!stopped) polled.push_back({listening_, POLLIN, 0});
+      if (!stopped) {
+        for (const pair& p : pairs_) {
+          polled.push_back({p.client, POLLIN, 0});
+          polled.push_back({p.server, POLLIN, 0});
+        }
+      }
+      if (::poll(polled.data(), polled.size(), 1000) < 0) continue;
+      if ((polled[0].revents & POLLIN) != 0) {
+        char bytes[64];
+        if (::read(wake_[0], bytes, sizeof bytes) < 0) continue;
+      }
+      if (cut_.exchange(false)) {
+        for (const pair& p : pairs_) close(p);
+        pairs_.clear();
+        ++cuts_done_;
+        continue;
+      }
+      if (stopped) continue;
+      const std::size_t before = pairs_.size();
+      std::vector<pair> left;
+      for (std::size_t i = 0; i < before; ++i) {
+        const pair p = pairs_[i];
+        bool open = true;
+        if (polled[2 + 2 * i].revents != 0) open = forward(p.client, p.server, questions_until_cut_);
+        if (open && polled[3 + 2 * i].revents != 0) open = forward(p.server, p.client, answers_until_cut_);
+        if (open) {
+          left.push_back(p);
+        } else {
+          close(p);
+        }
+      }
+      pairs_ = left;
+      if (polled[1].revents != 0) accept();
+    }
+  }
+
+  void accept() {
+    const int client = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (client < 0) return;
+    ++accepted_;
+    const int server = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, server_.data(), std::min(server_.size(), sizeof address.sun_path - 1));
+    if (::connect(server, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+      ::close(client);
+      ::close(server);
+      return;
+    }
+    pairs_.push_back({client, server});
+  }
+
+  std::string server_;
+  int listening_ = -1;
+  int wake_[2] = {-1, -1};
+  std::uint16_t port_ = 0;
+  std::atomic<bool> ending_ = false;
+  std::atomic<bool> cut_ = false;
+  std::atomic<bool> stopped_ = false;
+  std::atomic<int> delay_ms_ = 0;
+  std::atomic<std::size_t> portion_ = 65536;
+  std::atomic<std::int64_t> answers_until_cut_ = -1;
+  std::atomic<std::int64_t> questions_until_cut_ = -1;
+  std::atomic<std::size_t> accepted_ = 0;
+  std::atomic<std::size_t> cuts_done_ = 0;
+  std::vector<pair> pairs_;
+  std::thread thread_;
+};
+
+}  // namespace bloomery_tests

@@ -1,0 +1,305 @@
+// Servers of Redis or Valkey for tests, started by them and ended with them.
+//
+// BLOOMERY_VALKEY_SERVER names another binary for a second run of the same tests. Without a server tests are skipped:
+//
+//   test_server server;  // or with options
+//   if (!server.is_there()) GTEST_SKIP() << test_server::how_to_get_one;
+#pragma once
+
+#include <bloomery/error.hpp>
+#include <bloomery/redis.hpp>
+#include <bloomery/redis_address.hpp>
+
+#include "redis/batch.hpp"
+#include "redis/router.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+
+namespace bloomery_tests {
+
+/// A folder for sockets, whose paths must be short: in the system's place for temporary files.
+class short_folder {
+ public:
+  short_folder() {
+    std::string name = "/tmp/bloomery-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a folder for the test");
+    path_ = name;
+  }
+  short_folder(const short_folder&) = delete;
+  short_folder& operator=(const short_folder&) = delete;
+  ~short_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+/// A port of 127.0.0.1 that was free a moment ago. Below 55536, so that a cluster has its bus at port + 10000.
+inline std::uint16_t free_port() {
+  for (int i = 0; i < 100; ++i) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    const bool good = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+                      ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+    ::close(fd);
+    const std::uint16_t port = ntohs(address.sin_port);
+    if (good && port < 55'000) return port;
+  }
+  throw std::runtime_error("no free port for the test");
+}
+
+/// Polls until the condition is true, or throws after so long.
+template <class Condition>
+void wait_until(const char* what, Condition condition, std::chrono::milliseconds most = std::chrono::seconds(20)) {
+  const auto end = std::chrono::steady_clock::now() + most;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) throw std::runtime_error(std::string("waited in vain: ") + what);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+struct server_options {
+  bool tcp = false;                      ///< on a free port of 127.0.0.1, too
+  bool tls = false;                      ///< that port speaks TLS, with certificates of this server's own authority
+  bool append_only = false;              ///< every write is on disk before it is answered: survives kill_hard()
+  std::vector<std::string> config = {};  ///< more lines of its configuration
+};
+
+/// One server, on a Unix socket in a folder of its own.
+class test_server {
+ public:
+  static constexpr const char* how_to_get_one =
+      "NO SERVER: install redis-server, or let BLOOMERY_VALKEY_SERVER name another one";
+
+  /// The server's program; empty if there is none.
+  static std::string program() {
+    if (const char* const named = std::getenv("BLOOMERY_VALKEY_SERVER"); named != nullptr && *named != '\0')
+      return named;
+    for (const char* folder : {"/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"}) {
+      const std::string path = std::string(folder) + "redis-server";
+      if (::access(path.c_str(), X_OK) == 0) return path;
+    }
+    return "";
+  }
+
+  explicit test_server(server_options options = {}) : options_(std::move(options)) {
+    if (!is_there()) return;
+    if (options_.tls) make_certificates();
+    // Somebody else may take the port before the server does.
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      if (options_.tcp || options_.tls) port_ = free_port();
+      if (start()) return;
+    }
+    throw std::runtime_error("the server does not start: " + log());
+  }
+  test_server(const test_server&) = delete;
+  test_server& operator=(const test_server&) = delete;
+  ~test_server() { end(); }
+
+  bool is_there() const { return !program().empty(); }
+
+  std::string socket() const { return folder_ / "s"; }
+  std::uint16_t port() const { return port_; }
+  pid_t pid() const { return pid_; }
+  const std::string& folder() const { return folder_.path(); }
+
+  bloomery::redis_address address(const std::string& name = "filter") const {
+    bloomery::redis_address a;
+    a.socket = socket();
+    a.name = name;
+    return a;
+  }
+  bloomery::redis_address tcp_address(const std::string& name = "filter") const {
+    bloomery::redis_address a;
+    a.endpoints = {{"127.0.0.1", port_}};
+    a.tls = options_.tls;
+    a.name = name;
+    return a;
+  }
+
+  /// In the server's folder. With TLS: ca.crt, server.crt and server.key for localhost and 127.0.0.1, client.crt and
+  /// client.key.
+  std::string file(const std::string& name) const { return folder_ / name; }
+
+  /// A command's reply, whatever it is. Under a user and password, if they are set by sign_in().
+  class answer {
+   public:
+    explicit answer(bloomery::redis::reply_list list) : list_(std::move(list)) {}
+    bloomery::redis::reply reply() const { return {list_, 0}; }
+    std::string text() const { return std::string(reply().text()); }
+    std::int64_t integer() const { return reply().integer(); }
+    bool is_error() const { return reply().is_error(); }
+
+   private:
+    bloomery::redis::reply_list list_;
+  };
+  answer command(std::initializer_list<std::string_view> words) {
+    if (router_ == nullptr) {
+      bloomery::redis_address a = address();
+      a.password = password_;
+      router_ = std::make_unique<bloomery::redis::router>(a, bloomery::redis_connection_options{});
+    }
+    return answer(std::move(router_->run_on_nodes(words).front().replies));
+  }
+  void sign_in(const std::string& password) {
+    password_ = password;
+    router_.reset();
+  }
+
+  /// As a machine without power: it gets no time for anything.
+  void kill_hard() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    reap();
+  }
+
+  /// Stopped as by a debugger: it neither answers nor closes. Then again on.
+  void freeze() const { ::kill(pid_, SIGSTOP); }
+  void thaw() const { ::kill(pid_, SIGCONT); }
+
+  /// Starts it again, with what it has on disk. @param wait  until it takes connections
+  void restart(bool wait = true) {
+    end();
+    if (!start(wait)) throw std::runtime_error("the server does not start again: " + log());
+  }
+
+  void end() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGCONT);
+    ::kill(pid_, SIGTERM);
+    const auto hard = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+    int status = 0;
+    while (::waitpid(pid_, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() > hard) return kill_hard();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    pid_ = -1;
+  }
+
+  std::string log() const {
+    std::ifstream file(folder_ / "log");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  /// Lines of its configuration for the next start.
+  std::vector<std::string>& config() { return options_.config; }
+
+ private:
+  // False: it ended at once.
+  bool start(bool wait = true) {
+    {
+      std::ofstream config(folder_ / "conf");
+      config << "port " << (options_.tcp && !options_.tls ? port_ : 0) << "\nbind 127.0.0.1\nunixsocket " << socket()
+             << "\ndir " << folder_.path() << "\nlogfile " << (folder_ / "log")
+             << "\nsave \"\"\ndatabases 16\nloglevel notice\n";
+      if (options_.append_only) config << "appendonly yes\nappendfsync always\n";
+      if (options_.tls) {
+        config << "tls-port " << port_ << "\ntls-cert-file " << file("server.crt") << "\ntls-key-file "
+               << file("server.key") << "\ntls-ca-cert-file " << file("ca.crt") << "\ntls-auth-clients no\n";
+      }
+      for (const std::string& line : options_.config) config << line << "\n";
+    }
+    std::error_code ignored;
+    std::filesystem::remove(socket(), ignored);
+    const std::string path = program();
+    const std::string config = folder_ / "conf";
+    const pid_t parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ < 0) throw std::runtime_error("cannot fork");
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when the test ends by a signal
+      if (::getppid() != parent) ::_exit(1);
+      const int null = ::open("/dev/null", O_RDWR);
+      ::dup2(null, 0);
+      ::dup2(null, 1);
+      ::dup2(null, 2);
+      ::execl(path.c_str(), path.c_str(), config.c_str(), static_cast<char*>(nullptr));
+      ::_exit(127);
+    }
+    if (!wait) return true;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < end) {
+      int status = 0;
+      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+        pid_ = -1;
+        return false;
+      }
+      bloomery::redis_address a = address();
+      a.password = password_;
+      try {
+        bloomery::redis_connection_options quick;
+        quick.time = std::chrono::milliseconds(200);
+        bloomery::redis::router probe(a, quick);
+        probe.run_on_nodes({"PING"});
+        return true;
+      } catch (const bloomery::error& e) {
+        if (e.code() == bloomery::errc::not_permitted) return true;  // it speaks
+      }
+    }
+    return false;
+  }
+
+  void make_certificates() const {
+    const std::string quiet = " 2>/dev/null >/dev/null";
+    const std::string made =
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout ";
+    const auto run = [&](const std::string& command) {
+      if (std::system((command + quiet).c_str()) != 0) throw std::runtime_error("openssl makes no certificate");
+    };
+    const std::string by = " -CA " + file("ca.crt") + " -CAkey " + file("ca.key");
+    run(made + file("ca.key") + " -out " + file("ca.crt") + " -subj /CN=authority");
+    run(made + file("server.key") + " -out " + file("server.crt") + " -subj /CN=server" + by +
+        " -addext basicConstraints=CA:FALSE -addext subjectAltName=DNS:localhost,IP:127.0.0.1");
+    run(made + file("client.key") + " -out " + file("client.crt") + " -subj /CN=client" + by +
+        " -addext basicConstraints=CA:FALSE");
+  }
+
+  void reap() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = -1;
+  }
+
+  server_options options_;
+  short_folder folder_;
+  std::uint16_t port_ = 0;
+  pid_t pid_ = -1;
+  std::string password_;
+  std::unique_ptr<bloomery::redis::router> router_;
+};
+
+}  // namespace bloomery_tests
