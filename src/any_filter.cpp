@@ -443,6 +443,17 @@ any_filter::any_filter(params p) {
   body_ = std::make_unique<body>(std::move(p), std::move(bytes));
 }
 
+any_filter::any_filter(params p, heap_storage bytes) {
+  p = complete(std::move(p));
+  const family kind = family_of(p);
+  if (bytes.size() != bytes_for(p.geometry.bits) || (kind != family::plain && kind != family::counting)) {
+    throw error(errc::incompatible, {"these bytes are no such filter", "", std::to_string(bytes_for(p.geometry.bits)),
+                                     std::to_string(bytes.size()), ""});
+  }
+  body_ = std::make_unique<body>(std::move(p), std::move(bytes));
+  body_->estimate_count();
+}
+
 any_filter any_filter::open(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting,
                             const std::optional<secret_key>& secret) {
   return open_any(path, mode, what, waiting, secret, false);

@@ -36,6 +36,10 @@ class any_filter {
   /// @throws error  invalid_argument, too_large
   explicit any_filter(params p);
 
+  /// A filter of bits that come from elsewhere, with an estimated count. Plain or counting.
+  /// @throws error  as above; incompatible: not as many bytes as the geometry has, or a filter of another family
+  any_filter(params p, heap_storage bytes);
+
   /// A filter file in place; see mapped_storage::open. After an unclean end, size() is estimated from the bits for
   /// read_write, and out of date for read_only.
   ///

@@ -1,0 +1,157 @@
+// What redis_filter is inside. Its work is in four files: views.cpp (what is known of the shards, and what to do when it is
+// out of date), keys.cpp (look up, insert, remove), life.cpp (create, replace, expire, drop) and whole.cpp (what concerns
+// all bits).
+#pragma once
+
+#include <bloomery/error.hpp>
+#include <bloomery/redis.hpp>
+#include <bloomery/redis_plan.hpp>
+
+#include "redis/batch.hpp"
+#include "redis/meta.hpp"
+#include "redis/router.hpp"
+#include "tables.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bloomery {
+
+namespace redis {
+
+/// The filter was made anew, with another hash, seed or secret, or at a bad moment: the call begins again, with keys
+/// hashed again.
+struct made_anew : error {
+  using error::error;
+};
+
+enum class access : std::uint8_t { look_up, look_up_on_replica, write };
+
+}  // namespace redis
+
+struct redis_filter::body {
+  body(const redis_address& address, redis_options options);
+
+  // ---- views.cpp
+
+  /// The description as it is on the server now; nothing: there is none.
+  std::optional<redis::meta> read_meta();
+
+  /// That of the filter that is to replace it.
+  std::optional<redis::meta> read_coming();
+
+  /// From now on it is this filter.
+  void adopt(redis::meta m);
+
+  /// As adopt(), in the midst of work. @throws redis::made_anew when that is done: hashes of keys are of no use any more
+  void turn_to(redis::meta m);
+
+  /// Reads the description anew, and turns to another filter if there is one. @throws error not_found
+  void be_current();
+
+  const redis::shard_view& view(std::uint64_t shard);
+
+  /// Reads headers anew. True: the filter is another one now (adopt() was called), and its shards, too.
+  /// @throws error not_found, damaged
+  bool refresh(std::span<const std::uint64_t> shards);
+
+  /// After stale stamps: reads the headers, and makes sure that there was a reason. True as refresh().
+  /// @param how        of a replica, that it is behind is a reason
+  /// @param confirmed  of an idle filter that forgets, all may be as it should be: such shards go here
+  bool explain_stale(std::span<const std::uint64_t> shards, redis::access how,
+                     std::vector<std::uint64_t>* confirmed = nullptr);
+
+  [[noreturn]] void throw_gone(std::uint64_t shard, const std::string& what);
+
+  /// The filter that is to take this one's place, if shards say there is one. May adopt() it instead, when it has.
+  /// Null: there is none (any more).
+  body* replacement();
+
+  std::int64_t server_now();  // milliseconds since 1970
+  std::int64_t generation_now() { return server_now() / static_cast<std::int64_t>(description.part()); }
+  bool is_over(std::int64_t generation) { return description.end_of_generation(generation) <= server_now(); }
+
+  /// A layer that is not there: has its time come, by any server's clock? If not, it was evicted.
+  bool may_be_over(std::int64_t layer) {
+    return description.windowed() && description.earliest_end_of_generation(layer) <= server_now();
+  }
+
+  /// Runs what is in `commands`; replies that are errors are thrown.
+  void run(const std::function<void(std::size_t group, redis::reply first)>& take, const char* doing);
+
+  void throw_own(std::string_view text) const;
+
+  std::uint64_t shard_of(std::uint64_t lo) const noexcept { return multiply_high(lo, description.shards()); }
+  std::string where() const { return address.text(); }
+
+  // ---- keys.cpp
+
+  template <class Key>
+  void hash(std::span<const Key> keys, std::vector<std::uint64_t>& los) const;
+
+  void look_up(std::span<const std::uint64_t> los, std::uint8_t* found);
+  void insert(std::span<const std::uint64_t> los, std::uint8_t* is_new);
+  void remove(std::span<const std::uint64_t> los, removal* results);
+
+  // ---- life.cpp
+
+  void make_shards();
+  bool begin_generation(std::span<const std::uint64_t> shards);  // true as refresh(), and so does grow()
+  bool grow(std::span<const std::uint64_t> shards);
+  void mark_all(const std::string& next);
+  void set_expiry(std::int64_t at);  // milliseconds since 1970; 0: none
+  void unlink_shards();
+  void load_all_views();
+  void give_back();  // room in the counts that no key came for
+
+  redis_address address;
+  redis_options options;
+  redis::router router;
+  redis::meta description;
+  const layout_row* layout = nullptr;
+  const hash_row* hasher = nullptr;
+  hash_seed seed;
+  std::vector<std::unique_ptr<redis::shard_view>> views;
+  std::unique_ptr<body> next;
+  redis::batch commands;
+
+ private:
+  using order = std::vector<std::pair<std::uint64_t, std::uint32_t>>;  // lo and number of a key, by shard
+
+  order order_of(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which) const;
+  void look_up_part(std::span<const std::uint64_t> los, std::uint8_t* found, redis::access how);
+  void insert_part(std::span<const std::uint64_t> los, std::uint8_t* is_new);
+  void insert_fixed(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo, std::uint8_t* is_new);
+  void insert_growing(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo, std::uint8_t* is_new);
+  void cells_of(const redis_layer& layer, std::uint64_t shard, std::uint64_t lo, std::uint64_t* out) const;
+  void add_write(std::uint64_t shard, const redis::shard_view& v, const order& keys, std::size_t first,
+                 std::size_t count, bool with_older);
+  bool take_write(const redis::shard_view& v, redis::reply first, const order& keys, std::size_t begin,
+                  std::size_t count, bool with_older, std::uint8_t* is_new, std::uint64_t* new_keys,
+                  std::vector<std::pair<std::uint64_t, std::int64_t>>* holes);
+  const redis_layer& next_layer_of(const redis::shard_view& v);
+  void throw_holes(std::span<const std::pair<std::uint64_t, std::int64_t>> holes);  // shards and layers
+  bool copy_has(std::uint64_t shard, const redis::shard_view& v, std::uint64_t lo);
+  void keep_copy(std::uint64_t shard, std::int64_t number, const redis_layer& layer, std::uint64_t line,
+                 std::string_view bytes);
+  void check_copy();
+
+  std::vector<std::uint64_t> cells_;
+  std::map<std::vector<std::uint64_t>, redis_layer> next_layers_;  // by the capacities of those before
+  double repeats_ = 0;                                             // share of keys that were there already, of late
+  std::int64_t clock_offset_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> clock_read_;
+  std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<std::uint8_t>> copy_;  // of lines, by shard and layer
+  std::optional<std::chrono::steady_clock::time_point> copy_checked_;
+};
+
+}  // namespace bloomery

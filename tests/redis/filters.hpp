@@ -1,0 +1,68 @@
+// What tests of shared filters have in common: keys, and questions about many of them.
+#pragma once
+
+#include <bloomery/params.hpp>
+#include <bloomery/redis.hpp>
+
+#include "support/errors.hpp"
+
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace bloomery_tests {
+
+/// Long forms of tests are wanted.
+inline bool is_long() { return std::getenv("BLOOMERY_LONG") != nullptr; }
+
+inline std::vector<std::uint64_t> keys_from(std::uint64_t first, std::uint64_t count) {
+  std::vector<std::uint64_t> keys(static_cast<std::size_t>(count));
+  for (std::uint64_t i = 0; i < count; ++i) keys[static_cast<std::size_t>(i)] = first + i;
+  return keys;
+}
+
+inline std::uint64_t count_found(bloomery::redis_filter& f, const std::vector<std::uint64_t>& keys) {
+  std::vector<std::uint64_t> bitmap((keys.size() + 63) / 64);
+  f.may_contain(keys, bitmap);
+  std::uint64_t count = 0;
+  for (const std::uint64_t word : bitmap) count += static_cast<std::uint64_t>(std::popcount(word));
+  return count;
+}
+
+inline void insert_all(bloomery::redis_filter& f, const std::vector<std::uint64_t>& keys) {
+  f.insert(std::span<const std::uint64_t>(keys));
+}
+
+inline bloomery::redis_params integers(std::uint64_t capacity, double rate) {
+  return {.filter = {.keys = bloomery::key_kind::u64le, .capacity = capacity, .target_rate = rate}};
+}
+
+inline bloomery::redis_params growing(std::uint64_t capacity, double rate = 0.01) {
+  bloomery::redis_params p = integers(capacity, rate);
+  p.growth = bloomery::redis_growth::unlimited;
+  return p;
+}
+
+/// At most so many of n queries hit at a rate of at most p, but once in a million times.
+inline double most_hits(double p, double n) { return n * p + 5 * std::sqrt(n * p) + 3; }
+
+/// Does it until it does not throw `unavailable`, or the time is over.
+template <class Action>
+void insist(Action action, std::chrono::seconds most = std::chrono::seconds(40)) {
+  const auto end = std::chrono::steady_clock::now() + most;
+  while (true) {
+    try {
+      return action();
+    } catch (const bloomery::error& e) {
+      if (e.code() != bloomery::errc::unavailable || std::chrono::steady_clock::now() > end) throw;
+    }
+  }
+}
+
+}  // namespace bloomery_tests
