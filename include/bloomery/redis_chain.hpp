@@ -1,0 +1,127 @@
+// A growing filter on Redis or Valkey with the keys, bits and growth of a known Java one: Jedis, and Guava's hashing. Both
+// can work on the same filter, so a deployment of that one can be read and taken over.
+//
+// n keys and m bits a bitmap, k hashes: Guava's (floor_round_geometry() in sizing.hpp, scheme "guava"). NAME is the
+// address's.
+//
+//     NAME-0, NAME-1, ...   bitmaps of m bits each; position x of Guava is SETBIT's offset x
+//     NAME-cursor           decimal text: number of the newest bitmap, from 0. Missing means 0; INCR moves it
+//     NAME-bloomery         ours alone, a hash: n, p, and for each bitmap "ones:<i>", a count that may be wrong
+//
+// As the original has no names but `bloomfilter-<i>` and `cursor`, the name `bloomfilter` has its cursor at `cursor`.
+//
+// A key is present if all its bits are set in one of the bitmaps. One that is present is not inserted again; another sets
+// its bits in the newest bitmap. When, right after that, more than half of the bits of that bitmap are set, the next one
+// is begun. A false positive costs the sum of the bitmaps' rates, so error grows with the chain: for a filter that keeps
+// its rate as it grows, without a past to be compatible with, take redis_filter.
+//
+// What is better here than in the original: a batch costs two or three round trips, not one for each bit; bits are counted
+// by the server only where half of them may be set; two writers that meet half together grow the chain once; unrelated
+// chains do not share a cursor; a bitmap that got lost is an error and not "absent"; in a cluster each bitmap lies where
+// its name says, as no command or script needs two keys. As long as the original writes, too, it does so in its own way:
+// two of them that grow at once may skip a bitmap, and may clear the last bit of one that is already used.
+#pragma once
+
+#include <bloomery/geometry.hpp>
+#include <bloomery/redis.hpp>
+#include <bloomery/redis_address.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace bloomery {
+
+/// What a chain is made for. The original stores neither.
+struct redis_chain_params {
+  std::uint64_t capacity = 0;  ///< n, keys of one bitmap
+  double target_rate = 0;      ///< p, of one bitmap with n keys
+
+  friend bool operator==(const redis_chain_params&, const redis_chain_params&) = default;
+};
+
+/// A chain, described.
+struct redis_chain_info {
+  redis_chain_params parameters;
+  bloomery::geometry geometry;                  ///< m and k of one bitmap
+  std::uint64_t growths = 0;                    ///< the cursor: bitmaps, less one
+  std::vector<std::uint64_t> ones = {};         ///< bits set, of each bitmap
+  double keys = 0;                              ///< distinct ones, estimated from the bits
+  double rate_now = 0;                          ///< share of absent keys that are reported: 1 - prod (1 - (ones / m)^k)
+  std::optional<std::int64_t> expires_at = {};  ///< milliseconds since 1970
+};
+
+/// A chain of bitmaps on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in or
+/// not, and may be inserted again. Commands: Redis from 6.0 on.
+///
+/// Not to be used by two threads at once: each has its own, or they take turns.
+class redis_chain {
+ public:
+  /// Makes a chain if there is none of this name, else takes the one there is: also one that the original made, if its
+  /// bitmaps have the size that n and p ask for. Afterwards n and p are on the server.
+  /// @throws error  incompatible: there is one with other n and p, or other keys have its names; invalid_argument: n is
+  ///                0, p is outside (0, 1); too_large: more bits than a Redis string can have, 2^32; damaged; unavailable;
+  ///                not_permitted
+  static redis_chain create(const redis_address& address, const redis_chain_params& wanted,
+                            redis_connection_options options = {});
+
+  /// Opens a chain and writes nothing. One of the original's needs its n and p to be given.
+  /// @throws error  as create(), and not_found: there is none; invalid_argument: n and p are neither given nor stored
+  static redis_chain open(const redis_address& address, std::optional<redis_chain_params> known = {},
+                          redis_connection_options options = {});
+
+  redis_chain(redis_chain&&) noexcept;
+  redis_chain& operator=(redis_chain&&) noexcept;
+  ~redis_chain();
+
+  /// Adds a key. True: it is certainly new. It is in when this returns.
+  /// @throws error  damaged: a bitmap is gone; not_found: the chain has expired or was dropped; too_large: the server has
+  ///                no memory, or there are 10,000 bitmaps; incompatible: a key of its names is something else;
+  ///                unavailable; not_permitted
+  bool insert(std::string_view key);
+
+  /// Adds keys as if one by one, with the same bits and the same growth; is_new is empty or takes 1 or 0 for each.
+  void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
+
+  /// False: the key was certainly never inserted.
+  /// @throws error  damaged, not_found, incompatible, unavailable, not_permitted
+  bool may_contain(std::string_view key);
+
+  /// Bit i%64 of bitmap[i/64] is the answer for key i, unused bits of the last word are 0.
+  void may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap);
+
+  /// How often it has grown, by the server's cursor: bitmaps, less one. The original's cursor may have skipped some.
+  std::uint64_t growths();
+
+  /// What is in it, counted by the server: a millisecond for each MiB.
+  redis_chain_info info();
+
+  const redis_chain_params& parameters() const noexcept;
+
+  /// m and k of one bitmap.
+  const bloomery::geometry& geometry() const noexcept;
+
+  /// Forgets all keys and all growth; it keeps its name, n, p and its end. What others insert meanwhile may be in or not.
+  void reset();
+
+  /// Removes it and all its keys from the server.
+  void drop();
+
+  /// All of it goes at one time, so long from now, bitmaps yet to come, too. @throws error invalid_argument: not
+  /// positive, or more than 1000 years
+  void expire(std::chrono::milliseconds time);
+
+  /// It stays.
+  void persist();
+
+ private:
+  struct body;
+  explicit redis_chain(std::unique_ptr<body> b) noexcept;
+  std::unique_ptr<body> body_;
+};
+
+}  // namespace bloomery

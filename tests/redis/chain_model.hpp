@@ -1,0 +1,102 @@
+// The original of redis_chain, in memory: Guava's positions, plain bitmaps, keys one by one.
+#pragma once
+
+#include "support/md5.hpp"
+
+#include <bloomery/redis_chain.hpp>
+#include <bloomery/scheme.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bloomery_tests {
+
+using texts = std::vector<std::string>;
+
+/// Keys as the published figures have them: MD5 of a number.
+inline texts md5_keys(std::uint32_t count, std::uint32_t from = 0) {
+  texts keys;
+  for (std::uint32_t i = 0; i < count; ++i) keys.push_back(md5_hex_of_number(from + i));
+  return keys;
+}
+
+inline std::vector<std::string_view> views(const texts& keys) { return {keys.begin(), keys.end()}; }
+
+class chain_model {
+ public:
+  explicit chain_model(const bloomery::redis_chain_params& p) : g_(rule_.geometry_for(p.capacity, p.target_rate)) {
+    begin();
+  }
+
+  bool may_contain(std::string_view key) const {
+    const auto at = positions(key);
+    return std::any_of(bitmaps_.begin(), bitmaps_.end(), [&](const std::string& bits) {
+      return std::all_of(at.begin(), at.end(), [&](std::uint64_t x) { return (bits[x / 8] & mask(x)) != 0; });
+    });
+  }
+
+  bool insert(std::string_view key) {
+    ++inserted_;
+    bool is_new = false;
+    if (!may_contain(key)) {
+      for (const std::uint64_t x : positions(key)) {
+        char& byte = bitmaps_.back()[x / 8];
+        if ((byte & mask(x)) != 0) continue;
+        byte = static_cast<char>(byte | mask(x));
+        is_new = true;
+        ++ones_;
+      }
+    }
+    if (2 * ones_ > g_.bits) {
+      begin();
+      grew_after_.push_back(inserted_);
+    }
+    return is_new;
+  }
+
+  std::vector<std::uint64_t> positions(std::string_view key) const {
+    std::vector<std::uint64_t> at(g_.probes);
+    rule_.positions(key, g_, 0, at.data());
+    return at;
+  }
+
+  const bloomery::geometry& geometry() const { return g_; }
+  const texts& bitmaps() const { return bitmaps_; }
+  const std::vector<std::uint64_t>& grew_after() const { return grew_after_; }
+
+ private:
+  static int mask(std::uint64_t x) { return 0x80 >> (x % 8); }  // SETBIT counts from a byte's top
+
+  void begin() {
+    bitmaps_.emplace_back(g_.bits / 8, '\0');
+    ones_ = 0;
+  }
+
+  const bloomery::scheme& rule_ = *bloomery::find_scheme("guava");
+  bloomery::geometry g_;
+  texts bitmaps_;
+  std::uint64_t ones_ = 0;
+  std::uint64_t inserted_ = 0;
+  std::vector<std::uint64_t> grew_after_;
+};
+
+/// Bits set.
+inline std::uint64_t ones_of(const std::string& bytes) {
+  std::uint64_t ones = 0;
+  for (const char byte : bytes) ones += static_cast<std::uint64_t>(std::popcount(static_cast<unsigned char>(byte)));
+  return ones;
+}
+
+/// How many bits of a batch's answer are set.
+inline std::uint64_t count_of(std::span<const std::uint64_t> answers) {
+  std::uint64_t ones = 0;
+  for (const std::uint64_t word : answers) ones += static_cast<std::uint64_t>(std::popcount(word));
+  return ones;
+}
+
+}  // namespace bloomery_tests
