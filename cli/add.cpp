@@ -11,6 +11,7 @@
 #include "logged.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "shared_filter.hpp"
 #include "window.hpp"
 
 #include <fmt/format.h>
@@ -22,6 +23,7 @@
 namespace bloomery::cli {
 
 exit_status add(const add_options& options) {
+  if (is_shared(options.filter, options.server, {}, options.chain)) return add_to_shared(options);
   check_not_an_input(options.filter, "add", options.inputs);
   if (is_counting(options.filter)) return add_to_counting(options);
   if (keeps_log(options.filter)) return add_to_logged(options);

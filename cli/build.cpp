@@ -11,6 +11,7 @@
 #include "logged.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "shared_filter.hpp"
 #include "signals.hpp"
 #include "temporary_file.hpp"
 #include "window.hpp"
@@ -113,6 +114,12 @@ built build_from(const build_options& options) {
 }  // namespace
 
 exit_status build(const build_options& options) {
+  if (is_shared(options.filter, options.server, options.sharing)) return build_shared(options);
+  if (options.wanted.scheme == chain_scheme) {
+    throw error(errc::invalid_argument,
+                {"a chain of bitmaps is on Redis, and this is a file", "-o", "redis://HOST/NAME",
+                 "'" + options.filter + "'", "say --scheme guava, or give an address"});
+  }
   if (options.foldable && options.wanted.bits) {
     throw error(errc::invalid_argument, {"a size that is given is not rounded up", "--foldable", "", "-m too",
                                          "give -m a multiple of 64 blocks, or leave out one of the two"});

@@ -7,17 +7,37 @@
 #include "commands.hpp"
 #include "key_batch.hpp"
 #include "screen.hpp"
+#include "shared_filter.hpp"
 #include "window.hpp"
 
+#include <bloomery/error.hpp>
+
 namespace bloomery::cli {
+namespace {
+
+exit_status check_shared(const check_options& options) {
+  if (is_chain(options.chain)) return check_chain(options);
+  const redis_address address = redis_address::parse(options.filter);
+  if (options.now) {
+    throw error(errc::invalid_argument,
+                {"a shared filter goes by its server's clock", "--now", "", "", "leave it out"});
+  }
+  check_output(options.inputs, "");
+  redis_filter filter = open_shared(address, options.server, options.secret, options.common.quiet);
+  return screen(lookups_in(filter), {options.invert, options.count, options.inputs, options.common},
+                {{"filter", address.text()}});
+}
+
+}  // namespace
 
 exit_status check(const check_options& options) {
+  if (is_shared(options.filter, options.server, {}, options.chain)) return check_shared(options);
   check_output(options.inputs, options.filter);
   any_filter filter = open_filter(options.filter, options.secret);
   set_now(filter, options.now);
   if (!options.common.quiet) say_if_dirty(options.filter, *filter.opened_from());
-  return screen(filter, {options.invert, options.count, options.inputs, options.common},
-                [&](key_batch& batch) { look_up(filter, batch); }, {{"filter", options.filter}});
+  return screen(lookups_in(filter), {options.invert, options.count, options.inputs, options.common},
+                {{"filter", options.filter}});
 }
 
 }  // namespace bloomery::cli

@@ -8,6 +8,7 @@
 #include "counting.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "shared_filter.hpp"
 #include "signals.hpp"
 #include "window.hpp"
 
@@ -124,11 +125,22 @@ exit_status combine(const combine_options& options, const combination& how) {
   return exit_status::found;
 }
 
+bool any_shared(const combine_options& options) {
+  return redis_address::is_one(options.output) ||
+         std::any_of(options.filters.begin(), options.filters.end(), redis_address::is_one);
+}
+
 }  // namespace
 
-exit_status unite(const combine_options& options) { return combine(options, {"union", unite_bits, "key"}); }
+exit_status unite(const combine_options& options) {
+  if (any_shared(options)) return unite_shared(options);
+  is_shared(options.output, options.server);  // refuses options that are about servers
+  return combine(options, {"union", unite_bits, "key"});
+}
 
 exit_status intersect(const combine_options& options) {
+  refuse_shared(options.output, "intersect");
+  for (const std::string& filter : options.filters) refuse_shared(filter, "intersect");
   return combine(options, {"intersection", intersect_bits, "common key"});
 }
 

@@ -59,6 +59,30 @@ struct making_options {
   window_options window;             ///< --window, --window-keys: forgets what is long ago
 };
 
+/// How to reach the servers of a shared filter (redis.hpp), and what is asked of them. None of it goes with a file.
+struct server_options {
+  std::uint64_t wait_replicas = 0;            ///< --wait-replicas
+  bool from_replicas = false;                 ///< --replicas
+  std::string authorities;                    ///< --tls-ca
+  std::string certificate;                    ///< --tls-cert
+  std::string certificate_key;                ///< --tls-key
+  std::optional<std::uint64_t> milliseconds;  ///< --timeout
+};
+
+/// What else a shared filter is made with. None of it goes with a file.
+struct sharing_options {
+  std::optional<std::uint64_t> most_keys;     ///< --max-keys
+  std::optional<std::uint64_t> shards;        ///< --shards
+  std::optional<std::uint64_t> milliseconds;  ///< --ttl: all of it expires
+};
+
+/// A chain of bitmaps on servers (redis_chain.hpp), which does not say that it is one. None of it goes with a file.
+struct chain_options {
+  std::string scheme;                     ///< --scheme: guava-chain, or empty
+  std::optional<std::uint64_t> capacity;  ///< -n, if the chain does not say
+  std::optional<double> rate;             ///< -p, likewise
+};
+
 struct plan_options {
   making_options wanted;
   bool table = false;
@@ -69,6 +93,8 @@ struct plan_options {
   std::optional<std::uint64_t> most_keys;  ///< --max-keys
   std::optional<std::uint64_t> memory;     ///< --memory, bits
   std::optional<bool> log;                 ///< --log, --no-log
+  bool redis = false;                      ///< a filter that many machines share
+  std::uint64_t nodes = 1;                 ///< --nodes: servers it is spread over
 
   /// Asks for more than a size: then all structures are compared, not the layouts of one.
   bool advised() const {
@@ -82,6 +108,8 @@ struct build_options {
   making_options wanted;
   std::string note;       ///< kept in the file as metadata
   bool foldable = false;  ///< blocks rounded up to a multiple of 64
+  sharing_options sharing;
+  server_options server;
   input_options inputs;
   common_options common;
 };
@@ -90,6 +118,8 @@ struct add_options {
   std::string filter;
   std::string secret;
   std::optional<std::uint64_t> now;  ///< as in window_options
+  chain_options chain;
+  server_options server;
   input_options inputs;
   common_options common;
 };
@@ -100,6 +130,8 @@ struct check_options {
   std::optional<std::uint64_t> now;  ///< as in window_options
   bool invert = false;
   bool count = false;
+  chain_options chain;
+  server_options server;
   input_options inputs;
   common_options common;
 };
@@ -110,6 +142,8 @@ struct dedup_options {
   std::string state;               ///< filter file that remembers from run to run
   std::string suspects;            ///< file for the lines the filter had, or seemed to have, seen
   bool exact = false;
+  sharing_options sharing;
+  server_options server;
   input_options inputs;
   common_options common;
 };
@@ -120,6 +154,8 @@ struct info_options {
   std::optional<std::uint64_t> queries;  ///< to measure the error with
   bool check_pages = false;
   bool build = false;  ///< the program itself, instead of a filter
+  chain_options chain;
+  server_options server;
   bool json = false;
 };
 
@@ -129,6 +165,7 @@ struct verify_options {
   input_options present;  ///< its files may be none: then nothing is checked
   input_options absent;   ///< likewise
   std::optional<std::uint64_t> queries;
+  server_options server;
   common_options common;
 };
 
@@ -137,6 +174,7 @@ struct explain_options {
   std::string secret;
   std::vector<std::string> keys;
   input_options owners;  ///< files of the keys that were put in; may be none
+  server_options server;
   bool json = false;
 };
 
@@ -152,6 +190,8 @@ struct analyze_options {
 struct combine_options {
   std::string output;
   std::vector<std::string> filters;
+  std::string secret;     ///< of shared filters; the bits of files take none
+  server_options server;  ///< of shared filters, which unite but do not intersect
   bool quiet = false;
   bool json = false;
 };
@@ -194,6 +234,7 @@ struct noisy_check_options {
 struct remove_options {
   std::string filter;
   std::string secret;
+  server_options server;
   input_options inputs;
   common_options common;
 };
@@ -217,6 +258,33 @@ struct seal_options {
   common_options common;
 };
 
+struct pull_options {
+  std::string address;
+  std::string output;
+  std::string secret;
+  std::string note;
+  server_options server;
+  bool quiet = false;
+  bool json = false;
+};
+
+struct push_options {
+  std::string file;
+  std::string address;
+  std::string secret;
+  sharing_options sharing;
+  server_options server;
+  bool quiet = false;
+  bool json = false;
+};
+
+struct doctor_options {
+  std::string address;
+  std::string secret;
+  server_options server;
+  bool json = false;
+};
+
 exit_status plan(const plan_options& options);
 exit_status plan_advice(const plan_options& options);
 exit_status build(const build_options& options);
@@ -236,6 +304,9 @@ exit_status keygen(const keygen_options& options);
 exit_status remove_keys(const remove_options& options);
 exit_status rebuild(const rebuild_options& options);
 exit_status seal(const seal_options& options);
+exit_status pull(const pull_options& options);
+exit_status push(const push_options& options);
+exit_status redis_doctor(const doctor_options& options);
 exit_status noisy_split(const noisy_split_options& options);
 exit_status noisy_check(const noisy_check_options& options);
 

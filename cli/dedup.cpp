@@ -14,6 +14,7 @@
 #include "hash_set.hpp"
 #include "logged_state.hpp"
 #include "numbers.hpp"
+#include "shared_filter.hpp"
 #include "signals.hpp"
 #include "window.hpp"
 
@@ -237,6 +238,8 @@ bool run(const dedup_options& options, Dedup& dedup, output& out, output* suspec
   return finished;
 }
 
+}  // namespace
+
 bool asks_for_another(const dedup_options& options, const params& p) {
   const making_options& w = options.wanted;
   const auto prefers_another = [&] {
@@ -247,6 +250,8 @@ bool asks_for_another(const dedup_options& options, const params& p) {
          (!w.layout.empty() && w.layout != p.layout) || (!w.hash.empty() && w.hash != p.hash) ||
          (w.seed != 0 && w.seed != p.seed) || prefers_another() || asks_for_another_window(w, p);
 }
+
+namespace {
 
 // Makes the state file, unless another process was quicker: then that one is gone on with.
 any_filter make_or_open_state(const dedup_options& options) {
@@ -328,7 +333,8 @@ void say_after(const dedup_options& options, const dedup_result& r) {
     const double distinct = static_cast<double>(r.lines_out) + losses;
     const std::string share =
         r.lines_out == 0 ? "" : fmt::format(" ({} of the distinct)", share_text(losses, distinct));
-    lost = fmt::format("expected wrongly dropped: {} lines{}", losses_text(losses), share);
+    lost = fmt::format("expected wrongly dropped: {}{} lines{}", r.losses_are_at_most ? "at most " : "",
+                       losses_text(losses), share);
   } else {
     lost = fmt::format("how many wrongly is unknown: the filter is far too small, error now {}; give a larger -n",
                        rate_text(r.rate));
@@ -478,11 +484,19 @@ dedup_result dedup_with_second_look(const dedup_options& options, output& out, o
 exit_status dedup(const dedup_options& options) {
   if (options.exact) refuse_with_window(options.wanted, "--exact");
   if (options.max_loss) refuse_with_window(options.wanted, "--max-loss");
+  const bool shared = is_shared(options.state, options.server, options.sharing);
+  if (shared && options.exact) {
+    throw error(errc::invalid_argument, {"lines can be compared only with lines, and a shared filter has none",
+                                         "--exact", "", "", "leave out --state or --exact"});
+  }
   making_options wanted = options.wanted;
   // Whether a state that is there goes by time it says itself.
   if (std::error_code none; !options.state.empty() && std::filesystem::exists(options.state, none))
     wanted.window.now.reset();
-  check_promise(wanted);
+  if (shared)
+    check_shared_promise(wanted, options.sharing);
+  else
+    check_promise(wanted);
   { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
   check_not_an_input(options.suspects, "--suspects", options.inputs);
   check_not_an_input(options.state, "--state", options.inputs);
@@ -497,7 +511,8 @@ exit_status dedup(const dedup_options& options) {
   std::unique_ptr<output_file> suspects;
   if (!options.suspects.empty()) suspects = std::make_unique<output_file>(options.suspects);
   output* const to = suspects ? &suspects->lines() : nullptr;
-  const dedup_result result = dedup_grows(options)    ? dedup_growing(options, out, to)
+  const dedup_result result = shared                  ? dedup_in_shared(options, out, to)
+                              : dedup_grows(options)  ? dedup_growing(options, out, to)
                               : options.exact         ? dedup_with_second_look(options, out, to)
                               : options.state.empty() ? dedup_in_memory(options, out, to)
                                                       : dedup_with_state(options, out, to);

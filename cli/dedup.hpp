@@ -18,12 +18,13 @@ namespace bloomery::cli {
 struct dedup_result {
   std::uint64_t lines_in = 0;
   std::uint64_t lines_out = 0;
-  std::uint64_t rescued = 0;   ///< exact only: suspects that turned out to be first occurrences
-  double rate = 0;             ///< the filter's error rate at the end
-  double expected_losses = 0;  ///< distinct lines dropped wrongly, by the exact formula; 0 if exact
-  bool finished = true;        ///< false: a signal ended it early
-  std::uint64_t bytes = 0;     ///< growing only: memory of the filter
-  std::uint64_t layers = 0;    ///< growing only
+  std::uint64_t rescued = 0;        ///< exact only: suspects that turned out to be first occurrences
+  double rate = 0;                  ///< the filter's error rate at the end
+  double expected_losses = 0;       ///< distinct lines dropped wrongly, by the exact formula; 0 if exact
+  bool losses_are_at_most = false;  ///< expected_losses is a bound: a state that others fill, too
+  bool finished = true;             ///< false: a signal ended it early
+  std::uint64_t bytes = 0;          ///< growing only: memory of the filter
+  std::uint64_t layers = 0;         ///< growing only
 };
 
 /// Joins neighbouring lines of a chunk, ends included, so that long runs are written as one piece.
@@ -57,6 +58,9 @@ class line_writer {
   char end_;
   std::string_view run_;
 };
+
+/// Whether a filter is asked for that is not the one that is there.
+bool asks_for_another(const dedup_options& options, const params& p);
 
 /// Whether the filter grows: --grow, or a pipe and no -n. With --state it is another matter.
 bool dedup_grows(const dedup_options& options);

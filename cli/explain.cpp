@@ -8,6 +8,7 @@
 #include "key_batch.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "shared_filter.hpp"
 #include "signals.hpp"
 #include "window.hpp"
 
@@ -137,6 +138,7 @@ std::string set_text(const params& p, std::uint32_t value) {
 }  // namespace
 
 exit_status explain(const explain_options& options) {
+  if (is_shared(options.filter, options.server)) return explain_shared(options);
   const any_filter filter = open_filter(options.filter, options.secret);
   const params& p = filter.parameters();
   if (family_of(p) == family::sealed) return explain_sealed(options, filter);

@@ -8,6 +8,7 @@
 #include "counting.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "shared_filter.hpp"
 #include "signals.hpp"
 #include "window.hpp"
 
@@ -34,6 +35,8 @@ std::span<const std::uint8_t> bytes_of(const heap_storage& bytes) { return {byte
 }  // namespace
 
 exit_status fold_filter(const fold_options& options) {
+  refuse_shared(options.filter, "fold");
+  refuse_shared(options.output, "fold");
   if (options.times && options.rate) {
     throw error(errc::invalid_argument, {"how often to halve is said twice", "--times", "", "-p too", "leave out one"});
   }

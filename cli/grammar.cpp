@@ -32,6 +32,15 @@ preference parse_preference(const std::string& text, const std::string& option) 
   throw error(errc::invalid_argument, {"no such preference", option, "speed or memory", "'" + text + "'", ""});
 }
 
+// The heading in --help of what is about filters on servers.
+constexpr const char* on_redis = "With an address";
+
+constexpr const char* file_or_address = "the filter's file, or its address";
+
+constexpr const char* addresses =
+    "An address is redis://HOST[:PORT]/NAME, unix:///SOCKET?name=NAME, redis+cluster://HOST:PORT,.../NAME, or\n"
+    "rediss:// and rediss+cluster:// with TLS; user and password by BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD.\n";
+
 // An empty name is an unset variable of a script.
 std::string check_name(const std::string& name) { return name.empty() ? "the name is empty" : ""; }
 
@@ -87,7 +96,9 @@ void add_inputs(CLI::App& app, input_options& o) {
 }
 
 void add_common(CLI::App& app, common_options& o, const std::string& quiet) {
-  app.add_option("-j,--threads", o.threads, "threads")->check(CLI::Range(1, 256))->capture_default_str();
+  app.add_option("-j,--threads", o.threads, "threads; with an address always one")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
   app.add_flag("-q,--quiet", o.quiet, quiet);
   app.add_flag_callback(
       "--no-progress", [&o] { o.progress = false; }, "no progress bar (there is none anyway if stderr is no terminal)");
@@ -96,6 +107,66 @@ void add_common(CLI::App& app, common_options& o, const std::string& quiet) {
 
 void add_secret(CLI::App& app, std::string& secret) {
   app.add_option("--secret", secret, "the file of the filter's secret key, as keygen makes it")->check(check_name);
+}
+
+// ---- options of filters on Redis
+
+void add_server(CLI::App& app, server_options& o) {
+  app.add_option("--tls-ca", o.authorities, "TLS: a file of certificates to trust; the system's if not given")
+      ->check(check_name)
+      ->group(on_redis);
+  app.add_option("--tls-cert", o.certificate, "TLS: the file of this client's certificate")
+      ->check(check_name)
+      ->group(on_redis);
+  app.add_option("--tls-key", o.certificate_key, "TLS: the file of its key")->check(check_name)->group(on_redis);
+  app.add_option_function<std::string>(
+         "--timeout", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--timeout"); },
+         "of a call, with all that is tried again in it: 500ms, 1min; 10s if not given")
+      ->group(on_redis);
+}
+
+void add_waiting(CLI::App& app, server_options& o) {
+  app.add_option("--wait-replicas", o.wait_replicas, "what is added is there only when so many replicas have it")
+      ->check(CLI::Range(0, 1000))
+      ->group(on_redis);
+}
+
+void add_from_replicas(CLI::App& app, server_options& o) {
+  app.add_flag("--replicas", o.from_replicas, "ask replicas: what they have not got yet is absent there")
+      ->group(on_redis);
+}
+
+void add_life(CLI::App& app, sharing_options& o) {
+  app.add_option_function<std::string>(
+         "--shards", [&o](const std::string& text) { o.shards = parse_count(text, "--shards"); },
+         "parts that it is spread over, for good; chosen by its size if not given")
+      ->group(on_redis);
+  app.add_option_function<std::string>(
+         "--ttl", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--ttl"); },
+         "all of it expires so long after it was made: 7d, 90min")
+      ->group(on_redis);
+}
+
+void add_sharing(CLI::App& app, sharing_options& o) {
+  app.add_option_function<std::string>(
+         "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); },
+         "it grows, up to so many keys; -n is where it starts. --grow has no limit, and takes more memory")
+      ->group(on_redis);
+  add_life(app, o);
+}
+
+// FILTER is a chain of bitmaps, which does not say so itself.
+void add_chain(CLI::App& app, chain_options& o) {
+  app.add_option("--scheme", o.scheme, "guava-chain: FILTER is a chain of bitmaps, as a Java service may have made it")
+      ->group(on_redis);
+  app.add_option_function<std::string>(
+         "-n,--capacity", [&o](const std::string& text) { o.capacity = parse_count(text, "-n"); },
+         "of a chain: keys of one bitmap; not needed if build has made it or taken it over")
+      ->group(on_redis);
+  app.add_option_function<std::string>(
+         "-p,--rate", [&o](const std::string& text) { o.rate = parse_rate(text, "-p"); },
+         "of a chain: the false-positive rate of a bitmap with so many; likewise")
+      ->group(on_redis);
 }
 
 unsigned default_threads() { return std::min(4u, std::max(1u, std::thread::hardware_concurrency())); }
@@ -134,60 +205,82 @@ void add_plan(CLI::App& app, plan_options& o, deed& chosen) {
   add_preference(c, o.wanted);
   c.add_flag("--table", o.table, "a table of usual sizes; with --prefer, of the layouts that are chosen");
   add_needs(c, o);
+  auto* redis = c.add_flag("--redis", o.redis, "of a filter on Redis, which many machines share");
+  c.add_option("--nodes", o.nodes, "servers of a cluster that it is spread over")
+      ->check(CLI::Range(1, 1000))
+      ->needs(redis);
   c.add_flag("--json", o.json, "the result as one JSON object");
   c.footer(
       "Two of -n, -p, -m give the third, for each layout. With any of the options from --deletes on all kinds of\n"
       "filters are compared;\n"
       "the rate is then 1 % if -p is not given, and without -n nobody knows how many keys come.\n"
       "Example: bloomery plan -n 100M -p 1%\n"
-      "         bloomery plan --window 24h -n 10M -p 0.1%");
+      "         bloomery plan --window 24h -n 10M -p 0.1%\n"
+      "         bloomery plan --redis --nodes 6 -n 10G -p 1%");
   c.callback([&] { chosen = [&] { return plan(o); }; });
 }
 
 void add_build(CLI::App& app, build_options& o, deed& chosen) {
   auto& c = *app.add_subcommand("build", "make a filter from keys");
-  c.add_option("-o,--output", o.filter, "the filter's file; an old one is replaced when the new one is whole")
+  c.add_option(
+       "-o,--output", o.filter,
+       "the filter's file; an old one is replaced when the new one is whole. Or an address, of a filter that is "
+       "made if missing, else added to")
       ->required()
       ->check(check_name);
   add_size(c, o.wanted, true);
   add_kind(c, o.wanted);
-  c.add_option("--scheme", o.wanted.scheme, "bits as another system sets them: guava, pharo, python, perl");
+  c.add_option("--scheme", o.wanted.scheme,
+               "bits as another system sets them: guava, pharo, python, perl; with an address guava-chain, a chain of "
+               "bitmaps that grows, -n keys each, as a Java service may have made it");
   c.add_flag_callback(
       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal");
   c.add_flag("--counting", o.wanted.counting, "counters instead of bits: keys can be removed; four times the memory");
-  c.add_flag("--grow", o.wanted.growing, "keep a log of all keys' hashes in FILTER.log, so that the filter can grow");
+  c.add_flag(
+      "--grow", o.wanted.growing,
+      "keep a log of all keys' hashes in FILTER.log, so that the filter can grow; on Redis it grows without one");
   add_window(c, o.wanted.window);
   c.add_flag("--foldable", o.foldable, "round the size up so that fold can halve it at least six times");
   add_secret(c, o.wanted.secret);
   c.add_option("--note", o.note, "a remark kept in the file");
   add_inputs(c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
-  c.footer(
-      "Without -n the keys are counted first. The rate is 1 % if neither -p nor -m is given.\n"
-      "Example: bloomery build -o users.bloom -p 0.1% users.txt");
+  add_sharing(c, o.sharing);
+  add_waiting(c, o.server);
+  add_server(c, o.server);
+  c.footer(std::string("Without -n the keys are counted first. The rate is 1 % if neither -p nor -m is given.\n") +
+           addresses +
+           "Example: bloomery build -o users.bloom -p 0.1% users.txt\n"
+           "         bloomery build -o redis://cache/users -n 10M users.txt");
   c.callback([&] { chosen = [&] { return build(o); }; });
 }
 
 void add_add(CLI::App& app, add_options& o, deed& chosen) {
   auto& c = *app.add_subcommand("add", "put more keys into a filter, in place");
-  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
+  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
   add_inputs(c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);
   add_now(c, o.now);
+  add_waiting(c, o.server);
+  add_chain(c, o.chain);
+  add_server(c, o.server);
   c.footer("Example: bloomery add users.bloom new-users.txt");
   c.callback([&] { chosen = [&] { return add(o); }; });
 }
 
 void add_check(CLI::App& app, check_options& o, deed& chosen) {
   auto& c = *app.add_subcommand("check", "print the lines whose key may be in the filter");
-  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
+  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
   c.add_flag("-v,--invert", o.invert, "print those that are certainly absent instead");
   c.add_flag("-c,--count", o.count, "print their number only");
   add_secret(c, o.secret);
   add_now(c, o.now);
   add_inputs(c, o.inputs);
   add_common(c, o.common, "print nothing; stop at the first");
+  add_from_replicas(c, o.server);
+  add_chain(c, o.chain);
+  add_server(c, o.server);
   c.footer(
       "Exit status: 0 some were selected, 1 none, 2 an error.\nExample: bloomery check -v users.bloom requests.txt");
   c.callback([&] { chosen = [&] { return check(o); }; });
@@ -198,7 +291,9 @@ void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
   add_size(c, o.wanted, false);
   parsed(c, "--max-loss", o.max_loss, parse_rate,
          "instead of -p: share of the distinct lines that may be dropped wrongly");
-  c.add_option("--state", o.state, "a filter file that remembers: made if missing, else gone on with")
+  c.add_option("--state", o.state,
+               "a filter file that remembers, or an address, of one that many machines share: made if missing, else "
+               "gone on with")
       ->check(check_name);
   c.add_option("--suspects", o.suspects, "write the lines that the filter seemed to have seen to this file")
       ->check(check_name);
@@ -211,9 +306,14 @@ void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
   add_secret(c, o.wanted.secret);
   add_inputs(c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
+  add_sharing(c, o.sharing);
+  add_waiting(c, o.server);
+  add_server(c, o.server);
   c.footer(
       "Without -n a file's lines are counted, and for a pipe the filter grows. The rate is 1e-4 unless -p or\n"
       "--max-loss is given.\n"
+      "With an address a line goes out at one of the machines only. What a killed run was just about to write, up to\n"
+      "256 KiB of lines, is remembered and goes out nowhere; with a file it would go out again.\n"
       "Example: bloomery dedup --state seen.bloom today.txt > new.txt");
   c.callback([&] { chosen = [&] { return dedup(o); }; });
 }
@@ -221,18 +321,22 @@ void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
 void add_info(CLI::App& app, info_options& o, deed& chosen) {
   auto& c =
       *app.add_subcommand("info", "what a filter knows, and what follows from it; or what this program is made of");
-  c.add_option("FILTER", o.filter, "the filter's file")->check(check_name);
+  c.add_option("FILTER", o.filter, file_or_address)->check(check_name);
   c.add_flag("--build", o.build, "of this program, not of a filter: version, kernels, layouts, hashes, schemes");
-  parsed(c, "--queries", o.queries, parse_count, "measure the error with so many absent keys; 0: do not measure");
+  parsed(c, "--queries", o.queries, parse_count,
+         "measure the error with so many absent keys; 0, and an address if not given: do not measure");
   add_secret(c, o.secret);
   c.add_flag("--check", o.check_pages, "compare every page with its checksum; exit status 1 if some differ");
   c.add_flag("--json", o.json, "the result as one JSON object");
+  add_from_replicas(c, o.server);
+  add_chain(c, o.chain);
+  add_server(c, o.server);
   c.callback([&] { chosen = [&] { return info(o); }; });
 }
 
 void add_verify(CLI::App& app, verify_options& o, deed& chosen) {
   auto& c = *app.add_subcommand("verify", "does a filter keep its word? its three error rates, on your own keys too");
-  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
+  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
   add_key_shape(c, o.present);
   c.add_option("--present", o.present.files, "keys that were put in: each must be found; '-' is standard input")
       ->allow_extra_args(false)
@@ -244,6 +348,8 @@ void add_verify(CLI::App& app, verify_options& o, deed& chosen) {
          "random absent keys to ask for; as many as resolve the rate if not given");
   add_secret(c, o.secret);
   add_common(c, o.common, "say nothing; the exit status is the verdict");
+  add_from_replicas(c, o.server);
+  add_server(c, o.server);
   c.footer(
       "Exit status: 0 all is well, 1 a present key is missing or the filter is not what its count says, 2 an error.\n"
       "Example: bloomery verify users.bloom --present users.txt");
@@ -252,7 +358,7 @@ void add_verify(CLI::App& app, verify_options& o, deed& chosen) {
 
 void add_explain(CLI::App& app, explain_options& o, deed& chosen) {
   auto& c = *app.add_subcommand("explain", "why a filter says yes or no to a key: its hash, its bits, who set them");
-  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
+  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
   c.add_option("KEY", o.keys, "keys to explain")->required();
   add_key_shape(c, o.owners);
   c.add_option("--keys", o.owners.files, "files of the keys that were put in: names the owners of each bit")
@@ -260,6 +366,8 @@ void add_explain(CLI::App& app, explain_options& o, deed& chosen) {
       ->check(check_name);
   add_secret(c, o.secret);
   c.add_flag("--json", o.json, "the result as one JSON object");
+  add_from_replicas(c, o.server);
+  add_server(c, o.server);
   c.footer(
       "Exit status: 0 some may be there, 1 none is.\nExample: bloomery explain cities.bloom Berlin --keys cities.txt");
   c.callback([&] { chosen = [&] { return explain(o); }; });
@@ -297,6 +405,16 @@ void add_combine(CLI::App& app, const char* name, const char* help, const char* 
   c.add_option("FILTER", o.filters, "two or more filters of one kind and size")->required()->check(check_name);
   c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
   c.add_flag("--json", o.json, "the result as one JSON object");
+  if (act == unite) {
+    c.get_option("--output")
+        ->description(
+            "the result's file; an old one is replaced when the new one is whole. Or an address, whose filter is made "
+            "if "
+            "missing, and else takes all in");
+    c.get_option("FILTER")->description("two or more filters of one kind and size, files or addresses");
+    add_secret(c, o.secret);
+    add_server(c, o.server);
+  }
   c.footer(example);
   c.callback([&o, act, &chosen] { chosen = [&o, act] { return act(o); }; });
 }
@@ -364,10 +482,13 @@ void add_noisy(CLI::App& app, noisy_split_options& split, noisy_check_options& c
 
 void add_remove(CLI::App& app, remove_options& o, deed& chosen) {
   auto& c = *app.add_subcommand("remove", "take keys out of a counting filter");
-  c.add_option("FILTER", o.filter, "the filter's file, made with build --counting")->required()->check(check_name);
+  c.add_option("FILTER", o.filter, "the filter's file, or its address, made with build --counting")
+      ->required()
+      ->check(check_name);
   add_inputs(c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);
+  add_server(c, o.server);
   c.footer(
       "Remove only what was added: taking out a key that never was in may take parts of others with it.\n"
       "Exit status: 0 all were removed, 1 some were not there, 2 an error.\n"
@@ -409,6 +530,50 @@ void add_seal(CLI::App& app, seal_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return seal(o); }; });
 }
 
+void add_pull(CLI::App& app, pull_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("pull", "make a file of a filter on Redis");
+  c.add_option("ADDRESS", o.address, "the filter's address")->required()->check(check_name);
+  c.add_option("-o,--output", o.output, "the filter's file; an old one is replaced when the new one is whole")
+      ->required()
+      ->check(check_name);
+  add_secret(c, o.secret);
+  c.add_option("--note", o.note, "a remark kept in the file");
+  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  add_server(c, o.server);
+  c.footer(std::string(addresses) + "Example: bloomery pull redis://cache/users -o users.bloom");
+  c.callback([&] { chosen = [&] { return pull(o); }; });
+}
+
+void add_push(CLI::App& app, push_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("push", "put a filter's file on Redis");
+  c.add_option("FILE", o.file, "the filter's file, of layout line or line_free")->required()->check(check_name);
+  c.add_option("ADDRESS", o.address, "where to: a filter is made there if missing, and else takes all keys in")
+      ->required()
+      ->check(check_name);
+  add_secret(c, o.secret);
+  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  add_life(c, o.sharing);
+  add_server(c, o.server);
+  c.footer(std::string(addresses) + "Example: bloomery push users.bloom redis://cache/users");
+  c.callback([&] { chosen = [&] { return push(o); }; });
+}
+
+void add_redis(CLI::App& app, doctor_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("redis", "servers of shared filters");
+  c.require_subcommand(1);
+  auto& d = *c.add_subcommand("doctor", "what could a filter on these servers come to harm by?");
+  d.add_option("ADDRESS", o.address, "a filter's address; the filter need not be there")->required()->check(check_name);
+  add_secret(d, o.secret);
+  d.add_flag("--json", o.json, "the result as one JSON object");
+  add_server(d, o.server);
+  d.footer(
+      std::string(addresses) +
+      "Exit status: 0 all is well, 1 there are risks, 2 an error.\nExample: bloomery redis doctor redis://cache/users");
+  d.callback([&] { chosen = [&] { return redis_doctor(o); }; });
+}
+
 }  // namespace
 
 void add_commands(CLI::App& app, all_options& o, deed& chosen) {
@@ -437,6 +602,9 @@ void add_commands(CLI::App& app, all_options& o, deed& chosen) {
   add_seal(app, o.seal, chosen);
   add_keygen(app, o.keygen, chosen);
   add_noisy(app, o.noisy_split, o.noisy_check, chosen);
+  add_pull(app, o.pull, chosen);
+  add_push(app, o.push, chosen);
+  add_redis(app, o.doctor, chosen);
 }
 
 std::vector<const input_options*> all_inputs(const all_options& o) {

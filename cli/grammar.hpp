@@ -31,6 +31,9 @@ struct all_options {
   seal_options seal;
   noisy_split_options noisy_split;
   noisy_check_options noisy_check;
+  pull_options pull;
+  push_options push;
+  doctor_options doctor;
 };
 
 using deed = std::function<exit_status()>;

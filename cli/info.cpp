@@ -7,6 +7,7 @@
 #include "logged.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "shared_filter.hpp"
 #include "signals.hpp"
 #include "window.hpp"
 
@@ -180,6 +181,7 @@ exit_status info(const info_options& options) {
                 {"there are no pages to check in a program", "--build", "", "--check", "leave out one of the two"});
   }
   if (options.build) return info_of_build(options.json);
+  if (is_shared(options.filter, options.server, {}, options.chain)) return info_of_shared(options);
   if (options.filter.empty()) {
     throw error(errc::invalid_argument,
                 {"what about?", "info", "the name of a FILTER, or --build", "neither", "see bloomery info --help"});

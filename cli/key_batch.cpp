@@ -25,7 +25,7 @@ std::uint64_t parse_integer_key(std::string_view key, const std::string& source)
 
 namespace {
 
-void cut_and_hash(const any_filter& filter, const input_options& inputs, key_batch& batch) {
+void cut(key_kind kind, const input_options& inputs, key_batch& batch) {
   cut_lines(batch.text.text(), inputs.line_end(), batch.lines);
   if (keys_are_lines(inputs)) {
     batch.keys = batch.lines;
@@ -33,10 +33,14 @@ void cut_and_hash(const any_filter& filter, const input_options& inputs, key_bat
     cut_keys(batch.lines, inputs, batch.cut);
     batch.keys = batch.cut;
   }
-  if (filter.parameters().keys == key_kind::u64le) {
+  if (kind == key_kind::u64le) {
     batch.integers.clear();
     for (const std::string_view key : batch.keys) batch.integers.push_back(parse_integer_key(key, *batch.text.source));
   }
+}
+
+void cut_and_hash(const any_filter& filter, const input_options& inputs, key_batch& batch) {
+  cut(filter.parameters().keys, inputs, batch);
   if (!filter.uses_hashes()) return;
   batch.hashes.resize(batch.keys.size());
   if (filter.parameters().keys == key_kind::u64le) {
@@ -99,6 +103,31 @@ bool for_each_batch(const any_filter& filter, const input_options& inputs, const
       },
       [&] { source.cancel(); });
   return stop_signal() == 0;
+}
+
+bool for_each_batch(key_kind keys, const input_options& inputs, const pass_options& options,
+                    const std::function<bool(key_batch&)>& finish) {
+  reader source(inputs);
+  progress bar(options.show_progress, options.verb);
+  progress_state state;
+  for (key_batch batch; source.next(batch.text);) {
+    cut(keys, inputs, batch);
+    if (!finish(batch)) break;
+    state.keys += batch.keys.size();
+    if (!bar.due()) continue;
+    state.bytes_read = source.bytes_read();
+    state.bytes_total = source.bytes_total();
+    bar.show(state);
+  }
+  return stop_signal() == 0;
+}
+
+lookup_pass lookups_in(const any_filter& filter) {
+  return [&filter](const input_options& inputs, const pass_options& options,
+                   const std::function<bool(key_batch&)>& finish) {
+    return for_each_batch(
+        filter, inputs, options, [&](key_batch& batch) { look_up(filter, batch); }, finish);
+  };
 }
 
 }  // namespace bloomery::cli

@@ -54,4 +54,15 @@ struct pass_options {
 bool for_each_batch(const any_filter& filter, const input_options& inputs, const pass_options& options,
                     const std::function<void(key_batch&)>& prepare, const std::function<bool(key_batch&)>& finish);
 
+/// The same for keys that somebody else hashes: batches have lines, keys and integers, and come in one thread.
+bool for_each_batch(key_kind keys, const input_options& inputs, const pass_options& options,
+                    const std::function<bool(key_batch&)>& finish);
+
+/// Goes through inputs, looks their keys up in whatever is asked, and calls finish(batch) in order; as for_each_batch.
+using lookup_pass = std::function<bool(const input_options& inputs, const pass_options& options,
+                                       const std::function<bool(key_batch&)>& finish)>;
+
+/// Lookups in a filter, side by side. The filter must stay.
+lookup_pass lookups_in(const any_filter& filter);
+
 }  // namespace bloomery::cli

@@ -249,8 +249,11 @@ exit_status noisy_check(const noisy_check_options& options) {
       for (std::size_t word = 0; word < maybe.size(); ++word) batch.maybe[word] &= maybe[word];
     }
   };
-  return screen(copies.front(), {options.invert, options.count, inputs, options.common}, ask_all,
-                {{"copies", names}, {"rate", rate}});
+  const lookup_pass ask = [&](const input_options& from, const pass_options& pass,
+                              const std::function<bool(key_batch&)>& finish) {
+    return for_each_batch(copies.front(), from, pass, ask_all, finish);
+  };
+  return screen(ask, {options.invert, options.count, inputs, options.common}, {{"copies", names}, {"rate", rate}});
 }
 
 }  // namespace bloomery::cli

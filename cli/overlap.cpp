@@ -7,6 +7,7 @@
 #include "counting.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "shared_filter.hpp"
 #include "window.hpp"
 
 #include <bloomery/estimate.hpp>
@@ -28,6 +29,8 @@ nlohmann::ordered_json json_of(const estimate& e) {
 }  // namespace
 
 exit_status overlap_of(const overlap_options& options) {
+  refuse_shared(options.a, "overlap");
+  refuse_shared(options.b, "overlap");
   const mapped_storage a = open_bits(options.a);
   const mapped_storage b = open_bits(options.b);
   say_if_dirty(options.a, a.info());

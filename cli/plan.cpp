@@ -10,6 +10,7 @@
 #include "layout_choice.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "shared_filter.hpp"
 
 #include <bloomery/choice.hpp>
 #include <bloomery/error.hpp>
@@ -153,6 +154,7 @@ void print_choices(std::uint64_t keys, preference prefer, bool json, output& out
 }  // namespace
 
 exit_status plan(const plan_options& options) {
+  if (options.redis) return plan_shared(options);
   if (options.advised()) return plan_advice(options);
   output out(STDOUT_FILENO, "standard output");
   const making_options& w = options.wanted;

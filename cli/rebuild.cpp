@@ -8,6 +8,7 @@
 #include "logged.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "shared_filter.hpp"
 #include "signals.hpp"
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 namespace bloomery::cli {
 
 exit_status rebuild(const rebuild_options& options) {
+  refuse_shared(options.filter, "rebuild");
   const bool quiet = options.common.quiet;
   logged_filter filter =
       logged_filter::recover(options.filter,

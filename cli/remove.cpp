@@ -10,6 +10,7 @@
 #include "key_batch.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "shared_filter.hpp"
 #include "signals.hpp"
 
 #include <bloomery/error.hpp>
@@ -36,6 +37,7 @@ void want_counting(const std::string& path) {
 }  // namespace
 
 exit_status remove_keys(const remove_options& options) {
+  if (is_shared(options.filter, options.server)) return remove_from_shared(options);
   check_not_an_input(options.filter, "remove", options.inputs);
   want_counting(options.filter);
   const bool quiet = options.common.quiet;

@@ -5,19 +5,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <utility>
-
 namespace bloomery::cli {
 
-exit_status screen(const any_filter& filter, const screen_options& options, const std::function<void(key_batch&)>& ask,
-                   nlohmann::ordered_json about) {
+exit_status screen(const lookup_pass& ask, const screen_options& options, nlohmann::ordered_json about) {
   const common_options& common = options.common;
   output out(STDOUT_FILENO, "standard output");
   const bool prints = !options.count && !common.quiet && !common.json;
   std::uint64_t keys = 0;
   std::uint64_t selected = 0;
   const pass_options pass{common.threads, common.progress && !common.quiet && !(prints && out.watched()), "check"};
-  for_each_batch(filter, options.inputs, pass, ask, [&](key_batch& batch) {
+  ask(options.inputs, pass, [&](key_batch& batch) {
     keys += batch.keys.size();
     for (std::size_t i = 0; i < batch.keys.size(); ++i) {
       if (batch.may_contain(i) == options.invert) continue;

@@ -4,11 +4,7 @@
 #include "commands.hpp"
 #include "key_batch.hpp"
 
-#include <bloomery/any_filter.hpp>
-
 #include <nlohmann/json.hpp>
-
-#include <functional>
 
 namespace bloomery::cli {
 
@@ -22,9 +18,7 @@ struct screen_options {
 /// Prints the lines whose key may be there, in order, or their number, or with --json `about` and the numbers. Exit status
 /// as grep.
 ///
-/// @param filter  that the batches are hashed for
-/// @param ask     sets the answers of a batch; called side by side
-exit_status screen(const any_filter& filter, const screen_options& options, const std::function<void(key_batch&)>& ask,
-                   nlohmann::ordered_json about);
+/// @param ask  goes through the inputs and sets the answers of their batches
+exit_status screen(const lookup_pass& ask, const screen_options& options, nlohmann::ordered_json about);
 
 }  // namespace bloomery::cli

@@ -3,6 +3,7 @@
 #include "counting.hpp"
 #include "layout_choice.hpp"
 #include "numbers.hpp"
+#include "shared_filter.hpp"
 #include "signals.hpp"
 #include "window.hpp"
 
@@ -42,7 +43,9 @@ std::string printable(const std::string& text) {
   return shown;
 }
 
-void say(const std::string& text) { std::fputs(("bloomery: " + printable(text) + "\n").c_str(), stderr); }
+void say(const std::string& text) {
+  std::fputs(("bloomery: " + printable(without_passwords(text)) + "\n").c_str(), stderr);
+}
 
 std::string json_line(const nlohmann::ordered_json& object) {
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

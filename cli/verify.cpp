@@ -10,8 +10,10 @@
 #include "key_batch.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "shared_filter.hpp"
 #include "signals.hpp"
 
+#include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/measure.hpp>
@@ -67,40 +69,34 @@ struct absent_result {
   std::uint64_t present = 0;  // keys of the file that are among the present ones
 };
 
-present_result look_for_present(const any_filter& filter, const verify_options& options, key_set* remembered) {
+present_result look_for_present(const lookup_pass& ask, key_kind kind, const verify_options& options,
+                                key_set* remembered) {
   present_result result;
   const pass_options pass{options.common.threads, options.common.progress && !options.common.quiet, "present"};
-  const bool whole = for_each_batch(
-      filter, options.present, pass, [&](key_batch& batch) { look_up(filter, batch); },
-      [&](key_batch& batch) {
-        for (std::size_t i = 0; i < batch.keys.size(); ++i) {
-          if (batch.may_contain(i)) continue;
-          if (result.missing++ == 0) result.first_missing = std::string(batch.keys[i].substr(0, 200));
-        }
-        result.keys += batch.keys.size();
-        for (std::size_t i = 0; remembered != nullptr && i < batch.keys.size(); ++i) {
-          remembered->add(batch, i, filter.parameters().keys);
-        }
-        return true;
-      });
+  const bool whole = ask(options.present, pass, [&](key_batch& batch) {
+    for (std::size_t i = 0; i < batch.keys.size(); ++i) {
+      if (batch.may_contain(i)) continue;
+      if (result.missing++ == 0) result.first_missing = std::string(batch.keys[i].substr(0, 200));
+    }
+    result.keys += batch.keys.size();
+    for (std::size_t i = 0; remembered != nullptr && i < batch.keys.size(); ++i) remembered->add(batch, i, kind);
+    return true;
+  });
   if (!whole) throw interrupted();
   return result;
 }
 
 // Each key counts once: a false alarm that is repeated tells nothing new.
-absent_result look_for_absent(const any_filter& filter, const verify_options& options, const key_set& present) {
+absent_result look_for_absent(const lookup_pass& ask, key_kind kind, const verify_options& options,
+                              const key_set& present) {
   key_set reported, others;
   input_options inputs = options.present;  // lines are cut alike
   inputs.files = options.absent.files;
   const pass_options pass{options.common.threads, options.common.progress && !options.common.quiet, "absent"};
-  const bool whole = for_each_batch(
-      filter, inputs, pass, [&](key_batch& batch) { look_up(filter, batch); },
-      [&](key_batch& batch) {
-        for (std::size_t i = 0; i < batch.keys.size(); ++i) {
-          (batch.may_contain(i) ? reported : others).add(batch, i, filter.parameters().keys);
-        }
-        return true;
-      });
+  const bool whole = ask(inputs, pass, [&](key_batch& batch) {
+    for (std::size_t i = 0; i < batch.keys.size(); ++i) (batch.may_contain(i) ? reported : others).add(batch, i, kind);
+    return true;
+  });
   if (!whole) throw interrupted();
   reported.settle();
   others.settle();
@@ -125,7 +121,8 @@ struct findings : error_facts {
   std::uint64_t needed = 0;  // queries that would resolve the rate
   present_result present;
   absent_result absent;
-  std::string taint;  // of a counting filter, in words
+  std::string taint;      // of a counting filter, in words
+  bool certified = true;  // else the rate is that of so many keys, which these bits may miss by chance
 };
 
 // More than chance, which does this once in two million honest filters.
@@ -153,11 +150,11 @@ std::vector<std::string> complaints(const findings& f, const params& p) {
                     off > 0 ? "keys were chosen to fill it (pollution), or its count is too low, or pages are damaged"
                             : "its count is too high, or pages are damaged"));
   }
-  if (differ(f.measured, f.bits.certified_rate)) {
+  if (f.certified && differ(f.measured, f.bits.certified_rate)) {
     result.push_back(
         "random absent keys are reported at another rate than the bits allow: the hash does not suit the bits");
   }
-  if (f.absent.rate.queries > 0 && differ(f.absent.rate, f.bits.certified_rate)) {
+  if (f.certified && f.absent.rate.queries > 0 && differ(f.absent.rate, f.bits.certified_rate)) {
     result.push_back(
         f.absent.rate.rate() > f.bits.certified_rate
             ? "your absent keys are reported more often than random ones: some were put in after all, or they "
@@ -191,41 +188,27 @@ void check_inputs(const verify_options& options) {
   }
 }
 
-}  // namespace
-
-exit_status verify(const verify_options& options) {
-  check_inputs(options);
-  any_filter filter = open_filter(options.filter, options.secret);
-  filter.set_clock([] { return 0; });  // with a window: as of its newest generation
-  const file_info& file = *filter.opened_from();
-  const params& p = filter.parameters();
-  if (!options.common.quiet) say_if_dirty(options.filter, file);
-
-  findings f{error_facts_of(file, filter.bytes()), {}, 0, {}, {}, {}};
-  f.taint = taint_text(p, file.counts.refused_removals, f.bits.certified_rate);
-
-  // The rate to within 5 % of itself, at two standard deviations.
-  const std::uint64_t most_queries = p.scheme.empty() ? 20'000'000 : queries_of_scheme(p, 1'000'000);
-  f.needed = f.bits.certified_rate > 0 ? queries_to_resolve(f.bits.certified_rate, 0.05, 2) : 0;
-  const std::uint64_t queries = options.queries.value_or(
-      std::clamp<std::uint64_t>(f.needed, std::min<std::uint64_t>(100'000, most_queries), most_queries));
-  f.measured = measure_rate(filter, queries, 0, options.common.threads, [] { return stop_signal() == 0; });
-  if (stop_signal() != 0) throw interrupted();
-
+void look_for_users_keys(const lookup_pass& ask, key_kind kind, const verify_options& options, findings& f) {
   key_set present;
   if (!options.present.files.empty()) {
-    f.present = look_for_present(filter, options, options.absent.files.empty() ? nullptr : &present);
+    f.present = look_for_present(ask, kind, options, options.absent.files.empty() ? nullptr : &present);
     present.settle();
   }
-  if (!options.absent.files.empty()) f.absent = look_for_absent(filter, options, present);
+  if (!options.absent.files.empty()) f.absent = look_for_absent(ask, kind, options, present);
+}
 
+// Queries for the rate to within 5 % of itself, at two standard deviations.
+std::uint64_t queries_needed(double rate) { return rate > 0 ? queries_to_resolve(rate, 0.05, 2) : 0; }
+
+exit_status report(const verify_options& options, const std::string& where, const std::string& size, const params& p,
+                   const findings& f) {
   const std::vector<std::string> wrong = complaints(f, p);
   const exit_status status = wrong.empty() ? exit_status::found : exit_status::nothing;
   if (options.common.quiet) return status;
 
   output out(STDOUT_FILENO, "standard output");
   if (options.common.json) {
-    nlohmann::ordered_json result = {{"filter", options.filter},
+    nlohmann::ordered_json result = {{"filter", where},
                                      {"predicted", f.predicted},
                                      {"predicted_for_keys", f.keys},
                                      {"certified", f.bits.certified_rate},
@@ -252,15 +235,16 @@ exit_status verify(const verify_options& options) {
     const auto line = [&](const char* name, const std::string& value) {
       out.write(fmt::format("{:<14}{}\n", name, value));
     };
-    line("filter", options.filter + ": " + size_text(p));
+    line("filter", where + ": " + size);
     line("predicted", f.keys >= beyond_counting
                           ? rate_text(f.predicted) + " for more keys than it can tell"
                           : fmt::format("{} for {}{}", rate_text(f.predicted), counted(f.keys, "key"),
                                         f.keys == f.counted ? "" : ", as its bits suggest"));
-    line("certified", rate_text(f.bits.certified_rate) + ", from the bits as they are");
-    if (queries > 0) {
+    line("certified", rate_text(f.bits.certified_rate) +
+                          (f.certified ? ", from the bits as they are" : ", from the number of bits"));
+    if (f.measured.queries > 0) {
       line("measured", rate_with_interval(f.measured));
-      if (queries < f.needed) {
+      if (f.measured.queries < f.needed) {
         line("", fmt::format("too rare for so few: --queries {} would measure it to within 5 %", f.needed));
       }
     }
@@ -281,6 +265,60 @@ exit_status verify(const verify_options& options) {
   }
   out.flush();
   return status;
+}
+
+// Bits that are fetched to be looked at one by one.
+constexpr std::uint64_t most_bits_pulled = std::uint64_t{64} << 23;
+
+// A shared filter has no count beside its bits: what is compared are they and the answers.
+exit_status verify_shared(const verify_options& options) {
+  const redis_address address = redis_address::parse(options.filter);
+  redis_filter filter = open_shared(address, options.server, options.secret, options.common.quiet);
+  const redis_info now = filter.info();
+  const params& p = now.parameters.filter;
+  findings f{};
+  f.bits.certified_rate = now.rate_now;
+  f.bits.ones = now.ones;
+  const bool grows = now.parameters.growth != redis_growth::none;
+  f.certified = !grows && p.window_milliseconds == 0 && p.geometry.bits <= most_bits_pulled;
+  if (f.certified) {
+    const any_filter copy = filter.pull();
+    f.bits = take_census(p, copy.bytes());
+  }
+  f.count_is_estimate = true;
+  f.counted = f.keys = now.inserted;
+  const bool by_formula = now.layers <= 1 && p.window_milliseconds == 0;
+  f.predicted = by_formula ? false_positive_rate(p, now.inserted) : now.rate_now;
+  constexpr std::uint64_t most_queries = 2'000'000;  // some seconds of a server
+  f.needed = queries_needed(f.bits.certified_rate);
+  f.measured =
+      measure_shared(filter, options.queries.value_or(std::clamp<std::uint64_t>(f.needed, 100'000, most_queries)));
+  look_for_users_keys(lookups_in(filter), p.keys, options, f);
+  return report(options, address.text(), shared_size_text(now.parameters), p, f);
+}
+
+}  // namespace
+
+exit_status verify(const verify_options& options) {
+  check_inputs(options);
+  if (is_shared(options.filter, options.server)) return verify_shared(options);
+  any_filter filter = open_filter(options.filter, options.secret);
+  filter.set_clock([] { return 0; });  // with a window: as of its newest generation
+  const file_info& file = *filter.opened_from();
+  const params& p = filter.parameters();
+  if (!options.common.quiet) say_if_dirty(options.filter, file);
+
+  findings f{error_facts_of(file, filter.bytes()), {}, 0, {}, {}, {}, true};
+  f.taint = taint_text(p, file.counts.refused_removals, f.bits.certified_rate);
+
+  const std::uint64_t most_queries = p.scheme.empty() ? 20'000'000 : queries_of_scheme(p, 1'000'000);
+  f.needed = queries_needed(f.bits.certified_rate);
+  const std::uint64_t queries = options.queries.value_or(
+      std::clamp<std::uint64_t>(f.needed, std::min<std::uint64_t>(100'000, most_queries), most_queries));
+  f.measured = measure_rate(filter, queries, 0, options.common.threads, [] { return stop_signal() == 0; });
+  if (stop_signal() != 0) throw interrupted();
+  look_for_users_keys(lookups_in(filter), p.keys, options, f);
+  return report(options, options.filter, size_text(p), p, f);
 }
 
 }  // namespace bloomery::cli

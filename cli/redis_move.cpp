@@ -1,0 +1,261 @@
+// bloomery pull, push and union: filters between files and servers, bit for bit.
+//
+//   $ bloomery pull redis://cache/users -o users.bloom
+//   $ bloomery push users.bloom redis://other/users
+//   $ bloomery union -o redis://cache/all redis://cache/users users.bloom
+//
+// A file has the bits of a shared filter's shards, laid end to end. What goes to a server is united with what is there.
+#include "shared_filter.hpp"
+
+#include "counting.hpp"
+#include "numbers.hpp"
+#include "output.hpp"
+#include "signals.hpp"
+#include "whole_file.hpp"
+#include "window.hpp"
+
+#include <bloomery/any_filter.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/line_free.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace bloomery::cli {
+namespace {
+
+constexpr std::uint64_t most_lines_of_a_shard = 16'383;  // 1 MiB with its stamp, within a class of allocations
+constexpr std::uint64_t lines_of_one_shard = 1'023;      // up to 64 KiB a filter has one
+constexpr std::uint64_t usual_shards = 16;
+constexpr std::uint64_t most_shards = std::uint64_t{1} << 20;
+
+// Shards of equal size that these lines can be cut into: about as many as the filter would have that is made there, and
+// never four times the fewest, for then such a number of lines has no divisor to speak of.
+std::uint64_t shards_of(std::uint64_t lines, const std::string& file) {
+  const std::uint64_t fewest = (lines + most_lines_of_a_shard - 1) / most_lines_of_a_shard;
+  const std::uint64_t usual = std::max(fewest, lines > lines_of_one_shard ? usual_shards : 1);
+  for (const std::uint64_t from : {usual, fewest}) {
+    for (std::uint64_t shards = from; shards <= std::min(most_shards, 4 * from); ++shards) {
+      if (lines % shards == 0) return shards;
+    }
+  }
+  const std::uint64_t bits = (lines + fewest - 1) / fewest * fewest * line::block_bits;
+  throw error(errc::incompatible,
+              {"the filter cannot be cut into shards of equal size", file,
+               fmt::format("{} bits, the next number that can", count_text(bits)), count_text(lines * line::block_bits),
+               fmt::format("build it anew with -m {}, or add its keys to a shared filter", bits)});
+}
+
+// Counters of two filters would have to be added at one blow, on all servers.
+void refuse_counters(const params& p, const std::string& name) {
+  refuse_counting(name, p, "counting filters are pulled, and not put back", "add their keys");
+}
+
+// The same filter on servers.
+redis_params shared_like(const any_filter& filter, const std::string& file, const sharing_options& sharing) {
+  redis_params p;
+  p.filter = filter.parameters();
+  const params& f = p.filter;
+  refuse_counters(f, file);
+  if (f.layout != line::name && f.layout != line_free::name) {
+    throw error(errc::incompatible, {"a shared filter has all bits of a key in one cache line", file,
+                                     "layout line or line_free", kind_text(f), "build it anew with --layout line"});
+  }
+  p.filter.log_id = 0;
+  const std::uint64_t lines = f.geometry.bits / line::block_bits;
+  p.shards = sharing.shards.value_or(0);
+  if (p.shards == 0) {
+    p.shards = shards_of(lines, file);
+  } else if (lines % p.shards != 0 || lines / p.shards > most_lines_of_a_shard) {
+    throw error(errc::incompatible,
+                {"the filter cannot be cut into so many shards of equal size", "--shards",
+                 fmt::format("a divisor of {}, {} or more", count_text(lines),
+                             count_text((lines + most_lines_of_a_shard - 1) / most_lines_of_a_shard)),
+                 count_text(p.shards), "leave it out"});
+  }
+  if (sharing.milliseconds) p.expires_in = std::chrono::milliseconds(*sharing.milliseconds);
+  return p;
+}
+
+any_filter load(const std::string& name, const std::string& secret) {
+  const inspection seen = inspect(name);
+  if (seen.usable) say_if_dirty(name, seen.info);
+  return any_filter::load(name, secret_of(secret));
+}
+
+any_filter fetched(const std::string& name, const std::string& secret, const server_options& server) {
+  if (!redis_address::is_one(name)) return load(name, secret);
+  return open_shared(redis_address::parse(name), server, secret).pull();
+}
+
+std::string shown_name(const std::string& name) {
+  return redis_address::is_one(name) ? redis_address::parse(name).text() : name;
+}
+
+void check_reachable_output(const std::string& path) {
+  check_replaceable(path, "-o");
+  check_can_write(path);
+}
+
+nlohmann::ordered_json size_json(const params& p) {
+  return {{"bits", p.geometry.bits},
+          {"bytes", bytes_for(p.geometry.bits)},
+          {"layout", p.layout},
+          {"capacity", p.capacity},
+          {"target_rate", p.target_rate}};
+}
+
+void print(const nlohmann::ordered_json& result) {
+  output out(STDOUT_FILENO, "standard output");
+  out.write(json_line(result));
+  out.flush();
+}
+
+// One that is there is taken as it is.
+redis_filter find_or_create(const redis_address& address, const redis_params& like, const server_options& server,
+                            const std::string& secret, bool& made) {
+  if (auto there = find_shared(address, server, secret)) {
+    made = false;
+    return std::move(*there);
+  }
+  made = true;
+  return redis_filter::create(address, like, options_for(address, server, secret, false));
+}
+
+exit_status unite_into_file(const combine_options& options) {
+  check_reachable_output(options.output);
+  any_filter all = fetched(options.filters.front(), options.secret, options.server);
+  refuse_window(all.parameters(), shown_name(options.filters.front()), "union");
+  for (std::size_t i = 1; i < options.filters.size(); ++i) {
+    if (stop_signal() != 0) throw interrupted();
+    const any_filter other = fetched(options.filters[i], options.secret, options.server);
+    check_compatible(shown_name(options.filters.front()), all.parameters(), shown_name(options.filters[i]),
+                     other.parameters());
+    all.merge(other);
+  }
+  point_of_no_return();
+  all.save(options.output);
+  const params& p = all.parameters();
+  const estimate keys = all.estimated_keys();
+  const double rate = all.certified_rate();
+  if (options.json) {
+    print({{"filter", options.output},
+           {"of", options.filters.size()},
+           {"keys", number_or_null(keys.value)},
+           {"keys_sigma", number_or_null(keys.sigma)},
+           {"rate", rate},
+           {"capacity", p.capacity},
+           {"target_rate", p.target_rate}});
+  } else if (!options.quiet) {
+    say(fmt::format("{}: the union of {} filters: {}; error {}", options.output, options.filters.size(),
+                    keys_text(keys, "key"), rate_text(rate)));
+  }
+  return exit_status::found;
+}
+
+exit_status unite_into_shared(const combine_options& options) {
+  const redis_address address = redis_address::parse(options.output);
+  bool made = false;
+  std::optional<redis_filter> all;
+  for (const std::string& name : options.filters) {
+    if (stop_signal() != 0) throw interrupted();
+    std::optional<redis_params> like;
+    std::optional<any_filter> other;
+    if (redis_address::is_one(name)) {
+      const redis_address from = redis_address::parse(name);
+      redis_filter there = open_shared(from, options.server, options.secret);
+      like = there.parameters();
+      refuse_counters(like->filter, from.text());
+      other = there.pull();
+    } else {
+      other = load(name, options.secret);
+      like = shared_like(*other, name, {});
+    }
+    if (!all) all = find_or_create(address, *like, options.server, options.secret, made);
+    all->merge(*other);
+  }
+  const redis_info now = all->info();
+  warn_if_overfull(address, now);
+  if (options.json) {
+    print({{"filter", address.text()},
+           {"made", made},
+           {"of", options.filters.size()},
+           {"keys", now.inserted},
+           {"rate", now.rate_now},
+           {"capacity", now.parameters.filter.capacity},
+           {"target_rate", now.parameters.filter.target_rate}});
+  } else if (!options.quiet) {
+    say(fmt::format("{}: the union of {} filters{}: about {}; error {}", address.text(), options.filters.size(),
+                    made ? "" : ", and of what was there", counted(now.inserted, "key"), rate_text(now.rate_now)));
+  }
+  return exit_status::found;
+}
+
+}  // namespace
+
+exit_status unite_shared(const combine_options& options) {
+  if (options.filters.size() < 2) {
+    throw error(errc::invalid_argument,
+                {"nothing to combine with for the union", "FILTER", "two or more filters", "one", ""});
+  }
+  return redis_address::is_one(options.output) ? unite_into_shared(options) : unite_into_file(options);
+}
+
+exit_status pull(const pull_options& options) {
+  const redis_address address = redis_address::parse(options.address);
+  if (redis_address::is_one(options.output)) {
+    throw error(errc::invalid_argument, {"pull makes a file", "-o", "a file's name", "an address",
+                                         "union -o ADDR puts one shared filter into another"});
+  }
+  check_reachable_output(options.output);
+  check_not_the_key(options.output, "-o", options.secret);
+  redis_filter filter = open_shared(address, options.server, options.secret, options.quiet);
+  check_room(options.output, bytes_for(filter.parameters().filter.geometry.bits));
+  const any_filter copy = filter.pull();
+  point_of_no_return();
+  copy.save(options.output, options.note);
+  const params& p = copy.parameters();
+  if (options.json) {
+    nlohmann::ordered_json result = {{"filter", options.output}, {"of", address.text()}};
+    result.update(size_json(p));
+    print(result);
+  } else if (!options.quiet) {
+    say(fmt::format("{}: {}; it was made for {}", options.output, address.text(), size_text(p)));
+  }
+  return exit_status::found;
+}
+
+exit_status push(const push_options& options) {
+  const redis_address address = redis_address::parse(options.address);
+  refuse_shared(options.file, "push");
+  if (options.sharing.most_keys) {
+    throw error(errc::invalid_argument, {"a filter that comes from a file does not grow", "--max-keys", "", "", ""});
+  }
+  const any_filter filter = load(options.file, options.secret);
+  bool made = false;
+  redis_filter to =
+      find_or_create(address, shared_like(filter, options.file, options.sharing), options.server, options.secret, made);
+  to.merge(filter);
+  const redis_params& p = to.parameters();
+  if (options.json) {
+    nlohmann::ordered_json result = {{"filter", address.text()}, {"of", options.file}, {"made", made}};
+    result.update(size_json(p.filter));
+    result["shards"] = p.shards;
+    print(result);
+  } else if (!options.quiet) {
+    say(fmt::format("{}: {} {}; it was made for {}", address.text(), made ? "a copy of" : "has taken in", options.file,
+                    shared_size_text(p)));
+  }
+  return exit_status::found;
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,124 @@
+// What commands do alike with a filter on Redis or Valkey (bloomery/redis.hpp), which is named by its address. The deeds
+// are in redis_*.cpp, one call from each command's own file; a filter is used by one thread at a time, whatever -j says.
+#pragma once
+
+#include "commands.hpp"
+#include "dedup.hpp"
+#include "key_batch.hpp"
+
+#include <bloomery/redis.hpp>
+#include <bloomery/redis_address.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace bloomery::cli {
+
+// ---- which filters are shared ---------------------------------------------------------------------------------------
+
+/// Whether FILTER is an address. @throws error invalid_argument: it is a file, and options are given that are about
+/// servers, about sharing or about chains
+bool is_shared(const std::string& filter, const server_options& server, const sharing_options& sharing = {},
+               const chain_options& chain = {});
+
+/// Refuses an address where only a file will do. @param verb  "fold" @throws error invalid_argument
+void refuse_shared(const std::string& filter, const std::string& verb);
+
+/// The name of a chain of bitmaps for --scheme.
+inline constexpr const char* chain_scheme = "guava-chain";
+
+/// Whether it is a chain that the options are about. @throws error invalid_argument: another scheme, or what is said of
+/// chains only
+bool is_chain(const chain_options& chain);
+
+/// Whether the keys of a chain are there. What cannot be asked is not there.
+bool finds_chain(const redis_address& address, const server_options& server);
+
+/// A text without the passwords of the addresses in it, for messages about words of the command line.
+std::string without_passwords(const std::string& text);
+
+// ---- opening --------------------------------------------------------------------------------------------------------
+
+redis_connection_options connection_of(const server_options& server);
+
+/// @param quiet  nothing is said of what was mended on the way
+/// @throws error  as secret_of
+redis_options options_for(const redis_address& address, const server_options& server, const std::string& keyfile,
+                          bool quiet);
+
+/// redis_filter::open. @throws error  as that, and as redis_address::parse; incompatible: there is a chain of this name
+redis_filter open_shared(const redis_address& address, const server_options& server, const std::string& keyfile,
+                         bool quiet = false);
+
+/// The same, or nothing if there is none.
+std::optional<redis_filter> find_shared(const redis_address& address, const server_options& server,
+                                        const std::string& keyfile, bool quiet = false);
+
+// ---- making ---------------------------------------------------------------------------------------------------------
+
+/// Refuses what no shared filter can be, before anything is read or asked. @throws error invalid_argument
+void check_shared_promise(const making_options& wanted, const sharing_options& sharing);
+
+/// The parameters asked for. @param capacity  keys to expect; at first, if it grows
+redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
+                           double default_rate);
+
+/// The keys that a filter starts with that is to grow, if nobody says: as many, or those that are there already.
+inline constexpr std::uint64_t growing_from = 100'000;
+
+// ---- keys -----------------------------------------------------------------------------------------------------------
+
+/// Adds the batch; is_new has an answer for each key.
+void insert(redis_filter& filter, key_batch& batch);
+
+/// Looks the batch up; maybe has an answer for each key.
+void look_up(redis_filter& filter, key_batch& batch);
+
+/// Takes the batch out. Returns how many keys were there.
+std::uint64_t remove(redis_filter& filter, const key_batch& batch);
+
+/// Lookups in a filter, which must stay.
+lookup_pass lookups_in(redis_filter& filter);
+
+// ---- saying ---------------------------------------------------------------------------------------------------------
+
+/// Bits that a server counts in some tens of milliseconds.
+inline constexpr std::uint64_t most_bits_counted_at_once = std::uint64_t{64} << 23;
+
+/// What is known at once: nothing of a filter so large that its server would be long in counting its bits.
+std::optional<redis_info> info_at_once(redis_filter& filter);
+
+/// size_text() of its first layers, and the shards: "... in 4 shards".
+std::string shared_size_text(const redis_params& p);
+
+/// "no growth", "up to 1,000,000 keys", "without limit".
+std::string growth_text(const redis_params& p);
+
+/// The error rate by experiment, with so many random absent keys. @throws interrupted, error
+measured_rate measure_shared(redis_filter& filter, std::uint64_t queries);
+
+/// Warns of more keys than a filter was made for, unless it grows.
+void warn_if_overfull(const redis_address& address, const redis_info& now);
+
+// ---- the deeds ------------------------------------------------------------------------------------------------------
+
+exit_status plan_shared(const plan_options& options);
+exit_status build_shared(const build_options& options);
+exit_status add_to_shared(const add_options& options);
+exit_status remove_from_shared(const remove_options& options);
+exit_status info_of_shared(const info_options& options);
+exit_status explain_shared(const explain_options& options);
+exit_status unite_shared(const combine_options& options);
+
+// Of a chain of bitmaps; the other commands do not know it.
+exit_status build_chain(const build_options& options);
+exit_status add_to_chain(const add_options& options);
+exit_status check_chain(const check_options& options);
+exit_status info_of_chain(const info_options& options);
+
+/// dedup with a state that many machines share: what is new to it goes out. A killed run may have remembered the lines
+/// of its last batch without writing them; an error says which those are.
+dedup_result dedup_in_shared(const dedup_options& options, output& out, output* suspects);
+
+}  // namespace bloomery::cli

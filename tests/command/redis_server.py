@@ -1,0 +1,154 @@
+"""Servers of Redis or Valkey for the tests of the command, started by them and ended by process id.
+
+test_redis_valkey.py runs the same tests with another binary. A server is on a Unix socket in a folder of its
+own, whose path is short, and on loopback if asked. The tests talk to it by a client of a few lines: their truth is what is
+on the server, not what the command says of it.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+from support import CommandTest
+
+
+PROGRAM: str | None = None  # another than redis-server
+
+
+def program() -> str:
+    """The server's program. Without one the tests are skipped, and say so."""
+    found = PROGRAM or shutil.which("redis-server", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/bin")
+    if found is None:
+        raise unittest.SkipTest("NO SERVER: install redis-server")
+    return found
+
+
+class ServerError(Exception):
+    """What the server refused, in its words."""
+
+
+class Client:
+    """One connection: client("GET", "key") returns bytes, int, list or None."""
+
+    def __init__(self, path: str) -> None:
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.settimeout(30)
+        self.socket.connect(path)
+        self.file = self.socket.makefile("rb")
+
+    def __call__(self, *words: object):
+        encoded = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+        self.socket.sendall(b"*%d\r\n" % len(encoded) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded))
+        return self.reply()
+
+    def reply(self):
+        line = self.file.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("the server hung up")
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"+":
+            return rest
+        if kind == b"-":
+            raise ServerError(rest.decode())
+        if kind == b":":
+            return int(rest)
+        size = int(rest)
+        if size < 0:
+            return None
+        if kind == b"$":
+            return self.file.read(size + 2)[:-2]
+        return [self.reply() for _ in range(size)]
+
+    def close(self) -> None:
+        self.file.close()
+        self.socket.close()
+
+
+class RedisServer:
+    def __init__(self, *options: str, tcp: bool = False) -> None:
+        self.program = program()
+        self.folder = tempfile.mkdtemp(prefix="bloomery-")  # short: the path of a socket has 107 bytes at most
+        self.path = os.path.join(self.folder, "s")
+        self.options = options
+        self.tcp = tcp
+        self.port = 0
+        self.process: subprocess.Popen | None = None
+        self.client: Client | None = None
+        self.start()
+
+    def start(self) -> None:
+        for attempt in range(5):  # somebody else may take the port first
+            if self.tcp:
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", 0))
+                    self.port = probe.getsockname()[1]
+            arguments = ["--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--dir", self.folder, "--save", "", "--loglevel", "warning"]
+            with open(os.path.join(self.folder, "log"), "wb") as log:
+                self.process = subprocess.Popen([self.program, *arguments, *self.options], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            if self.wait_until_it_answers():
+                return
+        with open(os.path.join(self.folder, "log")) as log:
+            raise RuntimeError("the server does not start: " + log.read())
+
+    def wait_until_it_answers(self) -> bool:
+        end = time.monotonic() + 20
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                self.client = Client(self.path)
+                try:
+                    self.client("PING")
+                except ServerError as error:
+                    if str(error).startswith("LOADING"):
+                        continue
+                return True  # also if it wants a password first
+            except OSError:
+                time.sleep(0.01)
+        return False
+
+    def address(self, name: str = "filter") -> str:
+        return f"unix://{self.path}?name={name}"
+
+    def tcp_address(self, name: str = "filter", user: str = "") -> str:
+        return f"redis://{user}127.0.0.1:{self.port}/{name}"
+
+    def keys(self) -> list[bytes]:
+        return sorted(self.client("KEYS", "*"))
+
+    def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
+        if self.client is not None:
+            self.client.close()
+            self.client = None
+        if self.process is not None:
+            if self.process.poll() is None:
+                self.process.send_signal(how)
+            self.process.wait(30)
+            self.process = None
+
+    def end(self) -> None:
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class RedisTest(CommandTest):
+    """Tests with one server, emptied before each; its options are those of the class."""
+
+    OPTIONS: tuple[str, ...] = ()
+    TCP = False
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = RedisServer(*cls.OPTIONS, tcp=cls.TCP)
+        cls.addClassCleanup(cls.server.end)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.server.client("FLUSHALL")
+        self.f = self.server.address("f")
+
+    def redis(self, *words: object):
+        return self.server.client(*words)

@@ -1,0 +1,132 @@
+"""Shared filters in a cluster of three masters, and with TLS: the same commands by other addresses."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+from redis_server import RedisServer
+from support import CommandTest, keys, text
+
+
+class Cluster(CommandTest):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.nodes = []
+        for _ in range(3):
+            node = RedisServer("--cluster-enabled", "yes", "--cluster-node-timeout", "5000", tcp=True)
+            cls.addClassCleanup(node.end)
+            cls.nodes.append(node)
+        for i, node in enumerate(cls.nodes):
+            node.client("CLUSTER", "ADDSLOTS", *range(16384 * i // 3, 16384 * (i + 1) // 3))
+            node.client("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
+        for node in cls.nodes[1:]:
+            cls.nodes[0].client("CLUSTER", "MEET", "127.0.0.1", node.port)
+        end = time.monotonic() + 30
+        while time.monotonic() < end and any(not cls.is_well(node) for node in cls.nodes):
+            time.sleep(0.02)
+
+    @staticmethod
+    def is_well(node: RedisServer) -> bool:
+        state = node.client("CLUSTER", "INFO").decode()
+        return "cluster_state:ok" in state and "cluster_known_nodes:3" in state
+
+    def setUp(self) -> None:
+        super().setUp()
+        for node in self.nodes:
+            node.client("FLUSHALL")
+
+    def address(self, name: str, of: int = 0) -> str:
+        return f"redis+cluster://127.0.0.1:{self.nodes[of].port}/{name}"
+
+    def test_a_filter_lies_on_all_nodes_and_is_one(self) -> None:
+        lines = keys(20_000)
+        self.bloomery("build", "-q", "-n", 40_000, "--shards", 32, "-o", self.address("f"), stdin=text(lines))
+        self.bloomery("add", "-q", self.address("f", of=2), stdin=text(keys(100, "more")))
+
+        self.assert_has_all(self.address("f", of=1), lines + keys(100, "more"))
+        self.assertEqual(sum(len(node.keys()) for node in self.nodes), 66)
+        self.assertTrue(all(node.keys() for node in self.nodes))
+        self.assertLess(self.count(self.address("f"), keys(20_000, "stranger")), 60)
+        self.bloomery("pull", "-q", self.address("f"), "-o", "pulled")
+        known = self.info("pulled")
+        self.make_filter("here", lines + keys(100, "more"), "-m", known["bits"], "-k", known["probes"], "-n", 40_000, "--layout", known["layout"])
+        self.assertEqual(self.bits_of("pulled"), self.bits_of("here"))
+        self.bloomery("union", "-q", "-o", self.address("g"), self.address("f"), "here")
+        self.assert_has_all(self.address("g"), lines)
+        out = self.bloomery("dedup", "-q", "--state", self.address("d"), "--grow", "-n", 1000, "-p", "1e-6", stdin=text(keys(5000) * 2)).lines
+        self.assertEqual(out, keys(5000))
+
+    def test_the_doctor_sees_all_nodes(self) -> None:
+        self.bloomery("build", "-q", "-n", 40_000, "--shards", 32, "-o", self.address("f"), stdin=b"a\n")
+        self.nodes[1].client("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        self.addCleanup(self.nodes[1].client, "CONFIG", "SET", "maxmemory-policy", "noeviction")
+
+        found = self.bloomery("redis", "doctor", "--json", self.address("f"), status=1).json
+
+        self.assertEqual(len(found["nodes"]), 3)
+        by_check: dict[str, list] = {}
+        for finding in found["findings"]:
+            by_check.setdefault(finding["check"], []).append(finding)
+        self.assertEqual([len(one["nodes"]) for one in by_check["cluster"]], [3])
+        self.assertEqual(by_check["cluster"][0]["status"], "OK")
+        self.assertEqual(sorted((one["status"], len(one["nodes"])) for one in by_check["eviction"]), [("OK", 2), ("RISK", 1)])
+        self.assertIn("32 shards", by_check["filter"][0]["text"])
+
+    def test_the_other_kind_of_address_is_told(self) -> None:
+        single = self.address("f").replace("redis+cluster", "redis")
+        found = self.bloomery("redis", "doctor", "--json", single, status=1).json["findings"]
+
+        wrong = [finding for finding in found if finding["check"] == "address"]
+        self.assertEqual([finding["status"] for finding in wrong], ["BAD"])
+        self.assertIn("redis+cluster://", wrong[0]["mend"])
+
+
+class Tls(CommandTest):
+    def test_with_certificates_it_is_the_same(self) -> None:
+        made = self.make_certificates()
+        server = RedisServer()
+        self.addCleanup(server.end)
+        import socket
+
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        try:
+            for name, value in (("tls-cert-file", made["cert"]), ("tls-key-file", made["key"]), ("tls-ca-cert-file", made["ca"])):
+                server.client("CONFIG", "SET", name, value)
+            server.client("CONFIG", "SET", "tls-port", port)
+        except Exception as error:
+            self.skipTest(f"NO TLS: this server has none: {error}")
+        address = f"rediss://127.0.0.1:{port}/f"
+        options = ["--tls-ca", made["ca"], "--tls-cert", made["cert"], "--tls-key", made["key"]]
+
+        self.bloomery("build", "-q", *options, "-n", 1000, "-o", address, stdin=text(keys(500)))
+
+        self.assert_has_all(address, keys(500), *options)
+        self.assert_has_all(server.address("f"), keys(500))
+        self.refused("check", "--timeout", "2s", *options[2:], address, stdin=b"a\n", says="certificate|TLS")
+        self.refused("check", "--tls-ca", "missing", address, stdin=b"a\n", says="missing")
+
+    def make_certificates(self) -> dict[str, str]:
+        if shutil.which("openssl") is None:
+            self.skipTest("NO OPENSSL: install openssl")
+        folder = tempfile.mkdtemp(prefix="bloomery-tls-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        names = {name: os.path.join(folder, name) for name in ("ca", "ca.key", "cert", "key", "request", "extensions")}
+        with open(names["extensions"], "w") as file:
+            file.write("subjectAltName=IP:127.0.0.1")
+
+        def openssl(*words: str) -> None:
+            subprocess.run(["openssl", *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test authority", "-keyout", names["ca.key"], "-out", names["ca"])
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-keyout", names["key"], "-out", names["request"])
+        openssl("x509", "-req", "-days", "2", "-in", names["request"], "-CA", names["ca"], "-CAkey", names["ca.key"], "-CAcreateserial", "-extfile", names["extensions"], "-out", names["cert"])
+        return names
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,319 @@
+"""What may go wrong with filters on servers: each is one line of error and status 2, and never a wrong "absent"; what no
+shared filter can be is refused with the reason; passwords are in no word that is printed."""
+
+import os
+import subprocess
+import time
+import unittest
+from signal import SIGCONT, SIGSTOP
+
+from redis_server import RedisServer, RedisTest, ServerError
+from support import CommandTest, keys, text
+
+VERBS = [["add"], ["check"], ["check", "-v"], ["check", "-c"], ["info"], ["info", "--json"], ["verify"], ["explain"], ["pull"], ["dedup"], ["union"]]
+
+
+def arguments(verb: list[str], address: str) -> list[str]:
+    """A command line of this verb for this filter."""
+    rest = {"explain": ["key"], "pull": ["-o", "pulled"]}.get(verb[0], [])
+    if verb[0] == "dedup":
+        return ["dedup", "-q", "--state", address]
+    if verb[0] == "union":
+        return ["union", "-o", "united", address, address]
+    return [*verb, address, *rest]
+
+
+class Harm(RedisTest):
+    TCP = True
+
+    def build(self, *options: object, name: str = "f") -> str:
+        address = self.server.address(name)
+        self.bloomery("build", "-q", "-n", 50_000, "--shards", 16, *options, "-o", address, stdin=text(keys(20_000)))
+        return address
+
+    def test_there_is_no_such_filter(self) -> None:
+        for verb in VERBS:
+            if verb != ["dedup"]:
+                self.refused(*arguments(verb, self.f), stdin=b"a\n", says=r"no filter of this name.*bloomery build -o unix://\S+ -n NUMBER")
+        self.assertEqual(self.server.keys(), [])
+        self.assertFalse(os.path.exists(self.path("pulled")))
+
+    def test_there_is_no_server(self) -> None:
+        for address in ("unix:///no/such/socket?name=f", "redis://127.0.0.1:1/f", "redis://no-such-host.invalid/f"):
+            for verb in VERBS[:2] + VERBS[4:5]:
+                self.refused(*arguments([*verb, "--timeout", "200ms"], address), stdin=b"a\n", says="socket|127.0.0.1:1|no-such-host")
+
+    def test_there_is_no_such_address(self) -> None:
+        for address, why in {
+            "redis://": "missing|name",
+            "redis://host": "name is missing",
+            "redis://host/": "name is empty",
+            "redis://host:port/f": "port",
+            "redis://host/f?no=5": "no",
+            "unix://?name=f": "socket",
+            "unix:///tmp/s": "name is missing",
+            "redis://host/%zz": "%25",
+        }.items():
+            with self.subTest(address=address):
+                self.refused("check", address, stdin=b"a\n", says=why)
+
+    def test_a_lost_part_is_damage_and_never_absence(self) -> None:
+        # Without its header a shard still answers right; whoever looks at the header says what is missing.
+        for key, verbs in ((b"{f:3}:0", VERBS), (b"{f:3}:h", [["add"], ["info"], ["verify"], ["explain"]])):
+            for verb in verbs:
+                with self.subTest(key=key, verb=verb):
+                    self.redis("FLUSHALL")
+                    self.build()
+                    self.redis("DEL", key)
+                    more = text(keys(20_000) + keys(2000, "more"))
+                    where = self.explained_in_shard(3) if verb == ["explain"] else None
+
+                    words = ["explain", self.f, where] if where else arguments(verb, self.f)
+                    self.refused(*words, stdin=more, says=r"a part of the filter is gone.*shard 3 of 16|gone: \{f:3\}")
+        self.assertFalse(os.path.exists(self.path("pulled")) or os.path.exists(self.path("united")))
+
+    def explained_in_shard(self, shard: int) -> str:
+        from support import xxh3
+
+        return next(key.decode() for key in keys(1000) if xxh3(key)[0] * 16 >> 64 == shard)
+
+    def test_a_shard_of_zeros_again_is_damage_too(self) -> None:
+        self.build()
+        self.redis("SET", b"{f:3}:0", bytes(self.redis("STRLEN", b"{f:3}:0")))
+
+        self.refused("check", "-v", self.f, stdin=text(keys(20_000)), says="a part of the filter is gone")
+
+    def test_flushed_while_it_is_used_it_is_gone_for_all(self) -> None:
+        self.build()
+        run = self.start("check", "-v", self.f)
+        run.stdin.write(text(keys(100)) + text(keys(10, "stranger")))
+        run.stdin.flush()
+        self.assertEqual([run.stdout.readline() for _ in range(10)], [key + b"\n" for key in keys(10, "stranger")])
+        self.redis("FLUSHALL")
+
+        out, err = run.communicate(text(keys(100)))
+
+        self.assertEqual((out, run.returncode), (b"", 2))
+        self.assertRegex(err, b"no such filter any more|no filter of this name")
+
+    def test_flushed_while_it_is_filled_it_is_an_error_and_leaves_nothing(self) -> None:
+        self.build()
+        run = self.start("add", self.f)
+        run.stdin.write(text(keys(100, "new")))
+        run.stdin.flush()
+        end = time.monotonic() + 20
+        while time.monotonic() < end and self.count(self.f, keys(100, "new")) < 100:
+            pass
+        self.redis("FLUSHALL")
+
+        out, err = run.communicate(text(keys(5000)))
+
+        self.assertEqual((out, run.returncode), (b"", 2), err)
+        self.assertEqual(self.server.keys(), [])
+
+    def test_another_filter_of_that_name_is_told_with_both_values(self) -> None:
+        self.build("-p", "2%")
+
+        for options, both in {
+            ("-n", 70_000): "capacity.*expected 70000, found 50000",
+            ("-p", "1%"): "error rate.*0.01.*0.02",
+            ("--layout", "line"): "layout.*expected line, found line_free",
+            ("--seed", 7): "seed.*expected 7, found 0",
+            ("--hash", "murmur3"): "hash.*murmur3.*xxh3",
+            ("--u64",): "hash.*expected mix, found xxh3",
+            ("--shards", 32): "32 shards.*16 shards",
+            ("--grow",): "growth.*unlimited.*none",
+            ("--window", "1h"): "window",
+        }.items():
+            with self.subTest(options=options):
+                usual = {"-n": 50_000, "-p": "2%", "--shards": 16}
+                rest = [word for option, value in usual.items() if option not in options for word in (option, value)]
+                self.refused("build", *rest, *options, "-o", self.f, stdin=b"1\n", says=both)
+        self.assert_has_all(self.f, keys(20_000))
+
+    def test_somebody_elses_keys_are_left_alone(self) -> None:
+        for key, value in ((b"{f}:m", b"my own"), (b"{f:0}:h", b"text"), (b"{f:0}:0", b"text")):
+            with self.subTest(key=key):
+                self.redis("FLUSHALL")
+                self.redis("SET", key, value)
+
+                self.refused("build", "-n", 100, "-o", self.f, stdin=b"a\n", says="something else|other keys|EXISTS|somebody else")
+
+                self.assertEqual(self.redis("GET", key), value)
+        self.redis("FLUSHALL")
+        self.redis("RPUSH", b"{f}:m", b"a list")
+        for verb in VERBS:
+            self.refused(*arguments(verb, self.f), stdin=b"a\n", says="WRONGTYPE.*somebody else")
+        self.assertEqual(self.redis("LRANGE", b"{f}:m", 0, -1), [b"a list"])
+
+    def test_a_stopped_server_is_waited_for_no_longer_than_said(self) -> None:
+        self.build()
+        os.kill(self.server.process.pid, SIGSTOP)
+        try:
+            self.refused("check", "--timeout", "200ms", self.f, stdin=b"a\n", says=r"no answer within \d+ ms")
+        finally:
+            os.kill(self.server.process.pid, SIGCONT)
+        self.assert_has_all(self.f, keys(100))
+
+    def test_without_memory_on_the_server_it_is_said(self) -> None:
+        self.build()
+        self.redis("CONFIG", "SET", "maxmemory", "1mb")
+        try:
+            self.refused("build", "-n", 10_000_000, "-o", self.server.address("large"), stdin=b"a\n", says="OOM.*maxmemory")
+        finally:
+            self.redis("CONFIG", "SET", "maxmemory", "0")
+
+    def test_replicas_that_are_not_there_are_waited_for_in_vain(self) -> None:
+        self.build()
+
+        self.refused("add", "--wait-replicas", 1, "--timeout", "300ms", self.f, stdin=b"new\n", says="not on as many replicas as were wanted.*expected 1, found 0")
+        self.assert_has_all(self.f, [b"new"])
+
+
+class Refused(RedisTest):
+    def test_what_no_shared_filter_is(self) -> None:
+        for options, why in {
+            ("--scheme", "guava"): "cache line.*--scheme",
+            ("--layout", "classic"): "cache line.*line or line_free",
+            ("--layout", "window"): "cache line",
+            ("-m", "64KiB"): "size of a shared filter follows",
+            ("-k", 3): "bits of a key follow",
+            ("--prefer", "speed"): "--prefer",
+            ("--window-keys", 10): "share a clock",
+            ("--note", "hello"): "remark",
+            ("--foldable",): "folded",
+            ("--grow", "--max-keys", "1M"): "no limit|has none",
+            ("--grow", "--counting"): "counters do not grow",
+            ("--max-keys", "1M", "--window", "1h"): "forgets",
+            ("--counting", "--window", "1h"): "forgets by itself",
+            ("--max-keys", 10): "fewer than the keys to expect.*100 or more",
+            ("--shards", 0): "at least one shard",
+            ("--hash", "siphash"): "secret",
+            ("-p", "200%"): "-p",
+            ("--ttl", "0s"): "--ttl",
+            ("--wait-replicas", "-1"): "wait-replicas",
+        }.items():
+            with self.subTest(options=options):
+                self.refused("build", "-n", 100, *options, "-o", self.f, stdin=b"a\n", says=why)
+        self.assertEqual(self.server.keys(), [])
+
+    def test_a_missing_input_is_said_before_anything_is_made(self) -> None:
+        self.refused("build", "-n", 100, "-o", self.f, "missing", says="missing: .*no such file")
+        self.assertEqual(self.server.keys(), [])
+
+    def test_options_of_servers_are_not_for_files(self) -> None:
+        self.make_filter("file", [b"a"], "-n", 10)
+        for words in (
+            ["add", "--wait-replicas", 1, "file"],
+            ["check", "--replicas", "file"],
+            ["info", "--timeout", "1s", "file"],
+            ["verify", "--tls-ca", "x", "file"],
+            ["explain", "--tls-key", "x", "file", "a"],
+            ["build", "--max-keys", 10, "-o", "new"],
+            ["build", "--ttl", "1h", "-o", "new"],
+            ["dedup", "--shards", 4, "--state", "new"],
+            ["union", "--tls-cert", "x", "-o", "new", "file", "file"],
+            ["remove", "--timeout", "1s", "file"],
+        ):
+            with self.subTest(words=words):
+                self.refused(*words, stdin=b"a\n", says="this is about a filter on Redis, and FILTER is a file")
+
+    def test_verbs_of_files_name_the_way_out(self) -> None:
+        self.make_filter("file", [b"a"], "-n", 10)
+        for words in (
+            ["fold", self.f, "-o", "x"],
+            ["fold", "file", "-o", self.f],
+            ["intersect", "-o", "x", self.f, "file"],
+            ["overlap", self.f, "file"],
+            ["rebuild", self.f],
+            ["seal", "-o", self.f, "file"],
+            ["seal", "-o", "x", self.f],
+        ):
+            with self.subTest(words=words):
+                self.refused(*words, says=rf"{words[0]} takes files.*bloomery pull unix://\S+ -o FILE")
+
+    def test_what_only_files_have_is_refused(self) -> None:
+        self.bloomery("build", "-q", "-n", 100, "-o", self.f, stdin=b"a\n")
+
+        self.refused("info", "--check", self.f, says="pages")
+        self.refused("explain", self.f, "a", "--keys", "file", says="files only")
+        self.refused("check", "--now", "5", self.f, says="server's clock")
+        self.refused("add", "--now", "5", self.f, says="server's clock")
+        self.refused("pull", self.f, "-o", self.f, says="pull makes a file")
+
+
+class Secrets(RedisTest):
+    """The server asks for a password, and no word of ours has it."""
+
+    TCP = True
+    PASSWORDS = ("pw-of-bob", "wrong-pw", "s3cret")
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.server.client("ACL", "SETUSER", "bob", "on", ">pw-of-bob", "~*", "&*", "+@all")
+        cls.server.client("CONFIG", "SET", "requirepass", "s3cret")
+
+    def setUp(self) -> None:
+        self.server.client("AUTH", "s3cret")
+        super().setUp()
+
+    def assert_silent(self, said: str | bytes) -> None:
+        said = said if isinstance(said, str) else said.decode()
+        for password in self.PASSWORDS:
+            self.assertNotIn(password, said)
+
+    def run_silently(self, *words: object, **options):
+        result = self.bloomery(*words, status=None, **options)
+        self.assert_silent(result.err)
+        self.assert_silent(result.out)
+        return result
+
+    def test_the_right_password_opens_and_is_not_printed(self) -> None:
+        for address in (self.server.tcp_address("f", ":s3cret@"), self.server.tcp_address("f", "bob:pw-of-bob@")):
+            self.assertEqual(self.run_silently("build", "-n", 100, "-o", address, stdin=b"a\n").status, 0)
+            for verb in VERBS if "bob" in address else VERBS[:2]:
+                self.assertIn(self.run_silently(*arguments(verb, address), stdin=b"a\n").status, (0, 1), verb)
+            self.run_silently("info", "--help", address)
+            self.assertEqual(self.run_silently("redis", "doctor", address).status, 1)
+
+    def test_the_environment_has_it_for_addresses_without(self) -> None:
+        environment = dict(os.environ, BLOOMERY_REDIS_USER="bob", BLOOMERY_REDIS_PASSWORD="pw-of-bob")
+        self.assertEqual(self.run_silently("build", "-n", 100, "-o", self.f, stdin=b"a\n", env=environment).status, 0)
+        self.assertEqual(self.run_silently("check", self.f, stdin=b"a\nb\n", env=environment).out, b"a\n")
+
+    def test_a_wrong_one_is_refused_and_not_printed(self) -> None:
+        for address in (self.server.tcp_address("f", ":wrong-pw@"), self.server.tcp_address("f", "bob:wrong-pw@"), self.server.tcp_address("f"), self.f):
+            for verb in VERBS + [["redis", "doctor"]]:
+                said = self.run_silently(*arguments(verb, address), stdin=b"a\n")
+                self.assertEqual(said.status, 2)
+                self.assertRegex(said.err, r"\Abloomery: [^\n]*(let this user in|NOAUTH|WRONGPASS|password)[^\n]*\n\Z")
+
+    def test_misspelt_commands_do_not_print_it_either(self) -> None:
+        address = self.server.tcp_address("f", "bob:pw-of-bob@")
+        for words in (
+            [address],
+            ["chekc", address],
+            ["info", "a", address],
+            ["info", "--no-such-option", address],
+            ["check", "-d", address, self.f],
+            ["fold", address, "-o", "x"],
+            ["union", "-o", address, "one"],
+            ["info", address.replace("redis://", "REDIS://")],
+            ["info", address.replace("redis://", "rediss+cluster://").replace("/f", "")],
+            ["check", self.f, address],
+            ["build", "-o", "x", address],
+            ["keygen", "-o", address],
+            ["seal", "-o", "x", address],
+            ["noisy", "check", address],
+            ["pull", address, "-o", address],
+            ["push", address, address],
+            ["add", "redis://bob:pw-of-bob/with/slashes@host/f"],
+            ["plan", address],
+        ):
+            with self.subTest(words=words[:1]):
+                self.assertEqual(self.run_silently(*words).status, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
