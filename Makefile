@@ -8,6 +8,7 @@
 #   make bench            measure, in about 20 minutes; results in build/bench/
 #   make bench-quick      the library alone, in two minutes
 #   make bench-all        everything: 100 million lines, a thousand million keys; two hours, 9 GB of disk, 16 GB of memory
+#   make bench-redis      filters on a Redis server: its processor time, memory, growth; in a few minutes
 #   make bench-publish    the results into docs/performance.md
 #   make fuzz             fuzz for FUZZ_SECONDS=600
 #   make format lint      clang-format the sources; clang-tidy them
@@ -22,7 +23,7 @@ JOBS ?= $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
 
-.PHONY: build demo test test-long test-statistics bench bench-quick bench-all bench-build bench-publish fuzz format lint install clean install-dependencies
+.PHONY: build demo test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint install clean install-dependencies
 .NOTPARALLEL:
 .DEFAULT_GOAL := build
 
@@ -63,6 +64,10 @@ bench-quick: bench-build
 
 bench-all: bench-build
 	tools/bench --plan all --lines 100M
+
+bench-redis: bench-build
+	build/bench/bench/time_redis
+	build/bench/bench/time_redis 10000000 3
 
 bench-publish:
 	tools/bench publish
