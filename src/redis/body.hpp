@@ -131,6 +131,7 @@ struct redis_filter::body {
   void look_up_part(std::span<const std::uint64_t> los, std::uint8_t* found, redis::access how);
   void insert_part(std::span<const std::uint64_t> los, std::uint8_t* is_new);
   void insert_fixed(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo, std::uint8_t* is_new);
+  void insert_doubly(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which, std::uint8_t* is_new);
   void insert_growing(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo, std::uint8_t* is_new);
   void cells_of(const redis_layer& layer, std::uint64_t shard, std::uint64_t lo, std::uint64_t* out) const;
   void add_write(std::uint64_t shard, const redis::shard_view& v, const order& keys, std::size_t first,

@@ -430,6 +430,23 @@ bool redis_filter::body::take_write(const shard_view& v, reply r, const order& k
   return r.next().text() == redis::text_of(v.stamp);
 }
 
+// Keys of shards that say that another filter is to take their place: into that one, too. If it has taken it meanwhile, its
+// answers are those that count.
+void redis_filter::body::insert_doubly(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which,
+                                       std::uint8_t* is_new) {
+  if (which.empty()) return;
+  std::vector<std::uint64_t> some;
+  for (const std::uint32_t i : which) some.push_back(los[i]);
+  const std::uint64_t epoch = description.epoch;
+  std::vector<std::uint8_t> answers(some.size());
+  if (body* other = replacement()) {
+    other->insert(some, answers.data());
+  } else if (description.epoch != epoch) {
+    insert(some, answers.data());
+    for (std::size_t i = 0; i < some.size(); ++i) is_new[which[i]] = answers[i];
+  }
+}
+
 void redis_filter::body::insert_fixed(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo,
                                       std::uint8_t* is_new) {
   std::vector<group> groups;
@@ -502,17 +519,7 @@ void redis_filter::body::insert_fixed(std::span<const std::uint64_t> los, std::v
       if (!view(shard_of(lo)).next.empty() && !std::binary_search(todo.begin(), todo.end(), i)) doubly.push_back(i);
     }
   }
-  if (doubly.empty()) return;
-  std::vector<std::uint64_t> some;
-  for (const std::uint32_t i : doubly) some.push_back(los[i]);
-  const std::uint64_t epoch = description.epoch;
-  std::vector<std::uint8_t> ignored(some.size());
-  if (body* other = replacement()) {
-    other->insert(some, ignored.data());
-  } else if (description.epoch != epoch) {
-    insert(some, ignored.data());
-    for (std::size_t i = 0; i < some.size(); ++i) is_new[doubly[i]] = ignored[i];
-  }
+  insert_doubly(los, doubly, is_new);
 }
 
 // Room in the count is taken first, so layers are never filled over their capacity, whoever writes at the same time. If
@@ -632,16 +639,7 @@ void redis_filter::body::insert_growing(std::span<const std::uint64_t> los, std:
     }
     std::sort(todo.begin(), todo.end());
   }
-  if (doubly.empty()) return;
-  std::vector<std::uint64_t> some;
-  for (const std::uint32_t i : doubly) some.push_back(los[i]);
-  const std::uint64_t epoch = description.epoch;
-  std::vector<std::uint8_t> ignored(some.size());
-  if (body* other = replacement()) {
-    other->insert(some, ignored.data());
-  } else if (description.epoch != epoch) {
-    insert(some, ignored.data());
-  }
+  insert_doubly(los, doubly, is_new);
 }
 
 // ---- remove ---------------------------------------------------------------------------------------------------------

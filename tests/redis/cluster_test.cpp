@@ -1,6 +1,7 @@
 // The router with a cluster: slots that move, masters that die.
 #include "redis/cluster.hpp"
 
+#include "redis/fixtures.hpp"
 #include "redis/router.hpp"
 #include "redis/servers.hpp"
 #include "support/errors.hpp"
@@ -27,20 +28,7 @@ using bloomery::redis::router;
 using bloomery::redis::script;
 using bloomery::redis::slot_of;
 
-class Cluster : public testing::Test {
- protected:
-  static void SetUpTestSuite() { cluster = new test_cluster(); }
-  static void TearDownTestSuite() {
-    delete cluster;
-    cluster = nullptr;
-  }
-  void SetUp() override {
-    if (!cluster->is_there()) GTEST_SKIP() << test_server::how_to_get_one;
-  }
-
-  static test_cluster* cluster;
-};
-test_cluster* Cluster::cluster = nullptr;
+class Cluster : public on_a_cluster<Cluster> {};
 
 // A thread that is told to end and waited for, also when the test throws.
 class background {

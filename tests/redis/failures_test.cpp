@@ -305,16 +305,9 @@ class liar {
  public:
   liar(std::string bytes, bool endless) : bytes_(std::move(bytes)), endless_(endless) {
     listening_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    if (::bind(listening_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-        ::listen(listening_, 4) != 0 ||
-        ::getsockname(listening_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-      throw std::runtime_error("no socket for the test");
-    }
-    where_.endpoints = {{"127.0.0.1", ntohs(address.sin_port)}};
+    const std::uint16_t port = bind_to_loopback(listening_);
+    if (port == 0 || ::listen(listening_, 4) != 0) throw std::runtime_error("no socket for the test");
+    where_.endpoints = {{"127.0.0.1", port}};
     where_.name = "f";
     thread_ = std::thread([this] { work(); });
   }

@@ -4,6 +4,7 @@
 #include <bloomery/redis.hpp>
 
 #include "redis/filters.hpp"
+#include "redis/fixtures.hpp"
 #include "redis/proxy.hpp"
 #include "redis/servers.hpp"
 
@@ -31,18 +32,8 @@ using namespace bloomery_tests;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-class RedisFaults : public testing::Test {
+class RedisFaults : public on_a_server<RedisFaults> {
  protected:
-  static void SetUpTestSuite() {
-    if (!test_server::program().empty()) server = std::make_unique<test_server>();
-  }
-  static void TearDownTestSuite() { server.reset(); }
-  void SetUp() override {
-    if (server == nullptr) GTEST_SKIP() << test_server::how_to_get_one;
-    server->command({"FLUSHALL"});
-  }
-  static redis_address at(const std::string& name) { return server->address(name); }
-
   static std::vector<std::string> names(const std::string& pattern) {
     std::vector<std::string> found;
     const auto all = server->command({"KEYS", pattern});
@@ -60,11 +51,7 @@ class RedisFaults : public testing::Test {
     }
     EXPECT_EQ(there, keys.size());
   }
-
-  static std::unique_ptr<test_server> server;
 };
-
-std::unique_ptr<test_server> RedisFaults::server;
 
 // ---- keys that go ---------------------------------------------------------------------------------------------------
 

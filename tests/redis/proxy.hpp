@@ -1,8 +1,8 @@
 // A network for tests, between a client and a server: it can be cut, stopped, slowed and made to give out drops.
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include "redis/servers.hpp"
+
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -28,16 +28,9 @@ class proxy {
  public:
   explicit proxy(std::string server_socket) : server_(std::move(server_socket)) {
     listening_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    if (::bind(listening_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-        ::listen(listening_, 16) != 0 ||
-        ::getsockname(listening_, reinterpret_cast<sockaddr*>(&address), &length) != 0 || ::pipe(wake_) != 0) {
+    port_ = bind_to_loopback(listening_);
+    if (port_ == 0 || ::listen(listening_, 16) != 0 || ::pipe(wake_) != 0)
       throw std::runtime_error("no proxy for the test");
-    }
-    port_ = ntohs(address.sin_port);
     thread_ = std::thread([this] { work(); });
   }
   proxy(const proxy&) = delete;

@@ -6,6 +6,7 @@
 
 #include "redis/cluster.hpp"
 #include "redis/filters.hpp"
+#include "redis/fixtures.hpp"
 #include "redis/servers.hpp"
 #include "support/operations.hpp"
 
@@ -29,24 +30,12 @@ namespace {
 using namespace bloomery_tests;
 using std::chrono::milliseconds;
 
-class RedisRaces : public testing::Test {
+class RedisRaces : public on_a_cluster<RedisRaces> {
  protected:
-  static void SetUpTestSuite() {
-    if (!test_server::program().empty()) cluster = std::make_unique<test_cluster>();
-  }
-  static void TearDownTestSuite() { cluster.reset(); }
-  void SetUp() override {
-    if (cluster == nullptr) GTEST_SKIP() << test_server::how_to_get_one;
-  }
-
   static std::uint16_t slot_of_shard(const std::string& name, int shard) {
     return redis::slot_of("{" + name + ":" + std::to_string(shard) + "}:h");
   }
-
-  static std::unique_ptr<test_cluster> cluster;
 };
-
-std::unique_ptr<test_cluster> RedisRaces::cluster;
 
 constexpr std::uint64_t apart = 1'000'000'000;
 

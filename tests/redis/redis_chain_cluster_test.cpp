@@ -2,6 +2,7 @@
 #include "redis/batch.hpp"
 #include "redis/chain_model.hpp"
 #include "redis/cluster.hpp"
+#include "redis/fixtures.hpp"
 #include "redis/servers.hpp"
 #include "support/errors.hpp"
 
@@ -26,15 +27,14 @@ using bloomery::redis::slot_of;
 
 constexpr bloomery::redis_chain_params small = {300, 0.01};
 
-class RedisChainCluster : public testing::Test {
+class RedisChainCluster : public on_a_cluster<RedisChainCluster> {
+ public:
+  static cluster_options options() { return {.replicas = 0}; }
+
  protected:
-  static void SetUpTestSuite() { cluster = new test_cluster({.replicas = 0}); }
-  static void TearDownTestSuite() {
-    delete cluster;
-    cluster = nullptr;
-  }
   void SetUp() override {
-    if (!cluster->is_there()) GTEST_SKIP() << test_server::how_to_get_one;
+    on_a_cluster::SetUp();
+    if (cluster == nullptr) return;
     for (std::size_t i = 0; i < cluster->size(); ++i) cluster->node(i).command({"FLUSHALL"});
   }
 
@@ -55,10 +55,7 @@ class RedisChainCluster : public testing::Test {
     for (std::size_t i = 0; i < cluster->size(); ++i) keys += cluster->node(i).command({"DBSIZE"}).integer();
     return keys;
   }
-
-  static test_cluster* cluster;
 };
-test_cluster* RedisChainCluster::cluster = nullptr;
 
 TEST_F(RedisChainCluster, HasTheBytesOfTheModelOnSeveralNodes) {
   const texts keys = md5_keys(2500);

@@ -2,6 +2,7 @@
 #include <bloomery/redis_chain.hpp>
 
 #include "redis/chain_model.hpp"
+#include "redis/fixtures.hpp"
 #include "redis/proxy.hpp"
 #include "redis/servers.hpp"
 #include "support/errors.hpp"
@@ -43,17 +44,11 @@ constexpr redis_chain_params small = {300, 0.01};
 
 // ---- the server -----------------------------------------------------------------------------------------------------
 
-class RedisChain : public testing::Test {
+class RedisChain : public on_a_server<RedisChain> {
  protected:
-  static void SetUpTestSuite() { server = new test_server; }
-  static void TearDownTestSuite() {
-    delete server;
-    server = nullptr;
-  }
   void SetUp() override {
-    if (!server->is_there()) GTEST_SKIP() << test_server::how_to_get_one;
-    server->command({"FLUSHALL"});
-    server->command({"CONFIG", "RESETSTAT"});
+    on_a_server::SetUp();
+    if (server != nullptr) server->command({"CONFIG", "RESETSTAT"});
   }
 
   static std::string value(const std::string& key) { return server->command({"GET", key}).text(); }
@@ -81,10 +76,7 @@ class RedisChain : public testing::Test {
     const std::size_t at = stats.find("cmdstat_" + command + ":calls=");
     return at == std::string::npos ? 0 : std::stoull(stats.substr(at + command.size() + 15));
   }
-
-  static test_server* server;
 };
-test_server* RedisChain::server = nullptr;
 
 // The original as a client: SETBIT, BITCOUNT, INCR, as many round trips as it likes; keys one by one.
 class original {

@@ -4,6 +4,8 @@
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_plan.hpp>
 
+#include "redis/filters.hpp"
+#include "redis/fixtures.hpp"
 #include "redis/meta.hpp"
 #include "redis/servers.hpp"
 #include "support/errors.hpp"
@@ -25,30 +27,10 @@
 namespace bloomery {
 namespace {
 
-using bloomery_tests::code_of;
-using bloomery_tests::test_server;
+using namespace bloomery_tests;
 using std::chrono::milliseconds;
 
-std::vector<std::uint64_t> numbers(std::uint64_t from, std::uint64_t count) {
-  std::vector<std::uint64_t> keys(count);
-  for (std::uint64_t i = 0; i < count; ++i) keys[i] = from + i;
-  return keys;
-}
-
 std::vector<std::uint64_t> words_for(std::size_t keys) { return std::vector<std::uint64_t>((keys + 63) / 64); }
-
-std::uint64_t found(redis_filter& f, const std::vector<std::uint64_t>& keys) {
-  auto bitmap = words_for(keys.size());
-  f.may_contain(keys, bitmap);
-  std::uint64_t count = 0;
-  for (const std::uint64_t word : bitmap) count += static_cast<std::uint64_t>(std::popcount(word));
-  return count;
-}
-
-template <class Filter>
-void insert(Filter& f, const std::vector<std::uint64_t>& keys) {
-  f.insert(std::span<const std::uint64_t>(keys));
-}
 
 redis_options with_secret(const secret_key& secret) {
   redis_options options;
@@ -56,22 +38,7 @@ redis_options with_secret(const secret_key& secret) {
   return options;
 }
 
-// At most so many of n queries hit at a rate of at most p, but once in a million times.
-double most_hits(double p, double n) { return n * p + 5 * std::sqrt(n * p) + 3; }
-
-redis_params integers(std::uint64_t capacity, double rate) {
-  return {.filter = {.keys = key_kind::u64le, .capacity = capacity, .target_rate = rate}};
-}
-
-class RedisFilter : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!server_.is_there()) GTEST_SKIP() << test_server::how_to_get_one;
-  }
-  redis_address at(const std::string& name) { return server_.address(name); }
-
-  test_server server_;
-};
+class RedisFilter : public on_a_server<RedisFilter> {};
 
 TEST_F(RedisFilter, HasTheBitsOfTheLocalFilterWithTheSameKeys) {
   for (const char* layout : {"line_free", "line", "counting"}) {
@@ -82,7 +49,7 @@ TEST_F(RedisFilter, HasTheBitsOfTheLocalFilterWithTheSameKeys) {
       wanted.shards = shards;
       redis_filter f = redis_filter::create(at(layout + std::to_string(shards)), wanted);
       any_filter local(f.parameters().filter);
-      const auto keys = numbers(1, 20'000);
+      const auto keys = keys_from(1, 20'000);
       std::vector<std::uint8_t> is_new(keys.size()), is_new_here(keys.size());
 
       f.insert(std::span(keys), is_new);
@@ -92,12 +59,12 @@ TEST_F(RedisFilter, HasTheBitsOfTheLocalFilterWithTheSameKeys) {
       EXPECT_TRUE(std::ranges::equal(pulled.bytes(), local.bytes()));
       EXPECT_EQ(pulled.parameters(), local.parameters());
       EXPECT_EQ(std::count(is_new.begin(), is_new.end(), 1), std::count(is_new_here.begin(), is_new_here.end(), 1));
-      const auto strangers = numbers(1'000'000, 20'000);
+      const auto strangers = keys_from(1'000'000, 20'000);
       auto here = words_for(strangers.size()), there = words_for(strangers.size());
       local.may_contain(std::span(strangers), here);
       f.may_contain(strangers, there);
       EXPECT_EQ(here, there);
-      EXPECT_EQ(found(f, keys), keys.size());
+      EXPECT_EQ(count_found(f, keys), keys.size());
     }
   }
 }
@@ -129,61 +96,24 @@ TEST_F(RedisFilter, GrowsFromAHundredKeysAndKeepsItsPromise) {
     redis_filter f = redis_filter::create(at(limited ? "limited" : "unlimited"), wanted);
     std::uint64_t count = 0;
     for (const std::uint64_t batch : {1u, 99u, 900u, 9'000u, 50'000u}) {
-      const auto keys = numbers(count, batch);
+      const auto keys = keys_from(count, batch);
       std::vector<std::uint8_t> is_new(keys.size());
       f.insert(std::span(keys), is_new);
       count += batch;
 
       EXPECT_GE(std::count(is_new.begin(), is_new.end(), 1),
                 static_cast<double>(batch) - most_hits(0.01, static_cast<double>(batch)));
-      EXPECT_EQ(found(f, numbers(0, count)), count);
-      EXPECT_LE(static_cast<double>(found(f, numbers(1'000'000'000, 30'000))), most_hits(0.01, 30'000)) << count;
+      EXPECT_EQ(count_found(f, keys_from(0, count)), count);
+      EXPECT_LE(static_cast<double>(count_found(f, keys_from(1'000'000'000, 30'000))), most_hits(0.01, 30'000))
+          << count;
     }
     const redis_info i = f.info();
     EXPECT_GT(i.layers, 3u);
     EXPECT_LE(i.rate_now, 0.01);
     EXPECT_NEAR(static_cast<double>(i.inserted), static_cast<double>(count), 0.011 * static_cast<double>(count));
     redis_filter again = redis_filter::open(at(limited ? "limited" : "unlimited"));
-    EXPECT_EQ(found(again, numbers(0, count)), count);
+    EXPECT_EQ(count_found(again, keys_from(0, count)), count);
   }
-}
-
-TEST_F(RedisFilter, SeveralWritersGrowOneFilterAndLoseNothing) {
-  redis_params wanted = integers(1000, 0.01);
-  wanted.growth = redis_growth::unlimited;
-  redis_filter::create(at("race"), wanted);
-  constexpr std::uint64_t writers = 4, each = 20'000;
-  std::vector<std::atomic<std::uint64_t>> acknowledged(writers);
-  std::atomic<std::uint64_t> missing = 0;
-  std::atomic<bool> done = false;
-  std::vector<std::thread> threads;
-  for (std::uint64_t w = 0; w < writers; ++w) {
-    threads.emplace_back([&, w] {
-      redis_filter f = redis_filter::open(at("race"));
-      for (std::uint64_t i = 0; i < each; i += 500) {
-        insert(f, numbers(w * each + i, 500));
-        acknowledged[w] = i + 500;
-      }
-    });
-  }
-  std::thread reader([&] {
-    redis_filter f = redis_filter::open(at("race"));
-    while (!done) {
-      for (std::uint64_t w = 0; w < writers; ++w) {
-        const std::uint64_t count = acknowledged[w];
-        missing += count - found(f, numbers(w * each, count));
-      }
-    }
-  });
-  for (auto& t : threads) t.join();
-  done = true;
-  reader.join();
-
-  EXPECT_EQ(missing, 0u);
-  redis_filter f = redis_filter::open(at("race"));
-  EXPECT_EQ(found(f, numbers(0, writers * each)), writers * each);
-  EXPECT_LE(static_cast<double>(found(f, numbers(1'000'000'000, 100'000))), most_hits(0.01, 100'000));
-  EXPECT_LE(f.info().rate_now, 0.01);
 }
 
 TEST_F(RedisFilter, ForgetsWhatIsOlderThanItsWindowAndNothingElse) {
@@ -214,8 +144,8 @@ TEST_F(RedisFilter, RemovesWhatWasInsertedAndRefusesStrangers) {
   wanted.filter.layout = "counting";
   redis_filter f = redis_filter::create(at("counts"), wanted);
   any_filter local(f.parameters().filter);
-  const auto keys = numbers(0, 5000);
-  const auto some = numbers(2500, 5000);  // half of them are strangers
+  const auto keys = keys_from(0, 5000);
+  const auto some = keys_from(2500, 5000);  // half of them are strangers
   f.insert(std::span(keys));
   local.insert(std::span(keys));
   std::vector<removal> there(some.size()), here(some.size());
@@ -226,7 +156,7 @@ TEST_F(RedisFilter, RemovesWhatWasInsertedAndRefusesStrangers) {
 
   EXPECT_EQ(there, here);
   EXPECT_TRUE(std::ranges::equal(f.pull().bytes(), local.bytes()));
-  EXPECT_EQ(found(f, numbers(0, 2500)), 2500u);
+  EXPECT_EQ(count_found(f, keys_from(0, 2500)), 2500u);
   redis_filter plain = redis_filter::create(at("plain"), integers(100, 0.01));
   EXPECT_EQ(code_of([&] { plain.remove(std::span(some), there); }), errc::incompatible);
 }
@@ -234,20 +164,20 @@ TEST_F(RedisFilter, RemovesWhatWasInsertedAndRefusesStrangers) {
 TEST_F(RedisFilter, WhatIsEvictedIsDamagedAndNeverAbsent) {
   redis_params wanted = integers(1000, 0.01);
   wanted.shards = 4;
-  const auto keys = numbers(0, 1000);
+  const auto keys = keys_from(0, 1000);
   for (const bool growing : {false, true}) {
     for (const char* lost : {"0", "h"}) {
       wanted.growth = growing ? redis_growth::unlimited : redis_growth::none;
       const std::string name = std::string("evicted") + lost + (growing ? "g" : "f");
       redis_filter f = redis_filter::create(at(name), wanted);
       f.insert(std::span(keys));
-      server_.command({"DEL", "{" + name + ":2}:" + lost});
+      server->command({"DEL", "{" + name + ":2}:" + lost});
 
       if (growing || *lost == '0') {
-        EXPECT_EQ(code_of([&] { found(f, keys); }),
+        EXPECT_EQ(code_of([&] { count_found(f, keys); }),
                   growing && *lost == 'h' ? std::nullopt : std::optional(errc::damaged));
-        EXPECT_EQ(code_of([&] { insert(f, numbers(5000, 1000)); }), errc::damaged);
-        EXPECT_EQ(code_of([&] { found(f, keys); }),
+        EXPECT_EQ(code_of([&] { insert_all(f, keys_from(5000, 1000)); }), errc::damaged);
+        EXPECT_EQ(code_of([&] { count_found(f, keys); }),
                   growing && *lost == 'h' ? std::nullopt : std::optional(errc::damaged));
       }
       redis_filter other = redis_filter::open(at(name));
@@ -259,12 +189,12 @@ TEST_F(RedisFilter, WhatIsEvictedIsDamagedAndNeverAbsent) {
 TEST_F(RedisFilter, WhatIsGoneIsNotFound) {
   redis_filter f = redis_filter::create(at("gone"), integers(1000, 0.01));
   f.insert(std::uint64_t{1});
-  server_.command({"FLUSHALL"});
+  server->command({"FLUSHALL"});
 
   EXPECT_EQ(code_of([&] { f.may_contain(std::uint64_t{1}); }), errc::not_found);
   EXPECT_EQ(code_of([&] { f.insert(std::uint64_t{1}); }), errc::not_found);
   EXPECT_EQ(code_of([&] { redis_filter::open(at("gone")); }), errc::not_found);
-  EXPECT_EQ(server_.command({"DBSIZE"}).reply().integer(), 0) << "bits were left where there is no filter";
+  EXPECT_EQ(server->command({"DBSIZE"}).reply().integer(), 0) << "bits were left where there is no filter";
   EXPECT_TRUE(redis_filter::create(at("gone"), integers(1000, 0.01)).insert(std::uint64_t{1}));
   EXPECT_TRUE(f.may_contain(std::uint64_t{1})) << "it goes on with the one that was made anew";
 }
@@ -275,16 +205,16 @@ TEST_F(RedisFilter, WhoseDescriptionIsEvictedIsFoundBeforeAndAfterItWasCleared) 
     if (cleared) f.clear();
     f.insert(std::uint64_t{1});
     for (const char* key : {"{x}:m", "{x}:m2"}) {
-      server_.command({"DEL", key});
+      server->command({"DEL", key});
 
       EXPECT_TRUE(redis_filter::open(at("x")).may_contain(std::uint64_t{1}));
       EXPECT_TRUE(redis_filter::create(at("x"), integers(1000, 0.01)).may_contain(std::uint64_t{1}));
       f.expire(milliseconds(1'000'000));  // writes both
-      EXPECT_EQ(server_.command({"EXISTS", "{x}:m", "{x}:m2"}).integer(), 2);
+      EXPECT_EQ(server->command({"EXISTS", "{x}:m", "{x}:m2"}).integer(), 2);
     }
   }
   f.drop();
-  EXPECT_EQ(server_.command({"DBSIZE"}).integer(), 0);
+  EXPECT_EQ(server->command({"DBSIZE"}).integer(), 0);
 }
 
 TEST_F(RedisFilter, AnotherOfTheSameNameIsAnErrorWithBothValues) {
@@ -298,12 +228,12 @@ TEST_F(RedisFilter, AnotherOfTheSameNameIsAnErrorWithBothValues) {
     EXPECT_EQ(e.code(), errc::incompatible);
     EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("2000"), testing::HasSubstr("1000")));
   }
-  server_.command({"SET", "{strange}:m", "mine"});
+  server->command({"SET", "{strange}:m", "mine"});
   EXPECT_EQ(code_of([&] { redis_filter::create(at("strange"), integers(10, 0.01)); }), errc::not_a_filter);
-  server_.command({"SET", "{taken:0}:0", "mine"});
+  server->command({"SET", "{taken:0}:0", "mine"});
   EXPECT_EQ(code_of([&] { redis_filter::create(at("taken"), integers(10, 0.01)); }), errc::already_exists);
-  EXPECT_EQ(server_.command({"GET", "{taken:0}:0"}).reply().text(), "mine");
-  server_.command({"LPUSH", "{list}:m", "mine"});
+  EXPECT_EQ(server->command({"GET", "{taken:0}:0"}).reply().text(), "mine");
+  server->command({"LPUSH", "{list}:m", "mine"});
   EXPECT_EQ(code_of([&] { redis_filter::open(at("list")); }), errc::incompatible);
 }
 
@@ -315,39 +245,39 @@ TEST_F(RedisFilter, TakesNamesOfAnyBytes) {
     redis_address address = at("x");
     address.name = name;
     redis_filter f = redis_filter::create(address, wanted);
-    insert(f, numbers(0, 500));
-    EXPECT_EQ(found(f, numbers(0, 500)), 500u) << name;
+    insert_all(f, keys_from(0, 500));
+    EXPECT_EQ(count_found(f, keys_from(0, 500)), 500u) << name;
   }
 }
 
 TEST_F(RedisFilter, IsClearedDroppedAndExpires) {
   redis_filter f = redis_filter::create(at("life"), integers(1000, 0.01));
   redis_filter other = redis_filter::open(at("life"));
-  insert(f, numbers(0, 500));
-  EXPECT_EQ(found(other, numbers(0, 500)), 500u);
+  insert_all(f, keys_from(0, 500));
+  EXPECT_EQ(count_found(other, keys_from(0, 500)), 500u);
 
   f.clear();
 
-  EXPECT_LE(found(other, numbers(0, 500)), 0u);
-  EXPECT_LE(found(f, numbers(0, 500)), 0u);
-  insert(other, numbers(0, 500));
-  EXPECT_EQ(found(f, numbers(0, 500)), 500u);
+  EXPECT_LE(count_found(other, keys_from(0, 500)), 0u);
+  EXPECT_LE(count_found(f, keys_from(0, 500)), 0u);
+  insert_all(other, keys_from(0, 500));
+  EXPECT_EQ(count_found(f, keys_from(0, 500)), 500u);
 
   f.expire(milliseconds(3'600'000));
-  const std::int64_t left = server_.command({"PTTL", "{life}:m"}).reply().integer();
+  const std::int64_t left = server->command({"PTTL", "{life}:m"}).reply().integer();
   EXPECT_GT(left, 3'500'000);
-  const auto names = server_.command({"KEYS", "*"});
+  const auto names = server->command({"KEYS", "*"});
   for (std::size_t i = 0; i < names.reply().size(); ++i) {
-    EXPECT_NEAR(static_cast<double>(server_.command({"PTTL", names.reply()[i].text()}).integer()),
+    EXPECT_NEAR(static_cast<double>(server->command({"PTTL", names.reply()[i].text()}).integer()),
                 static_cast<double>(left), 1000)
         << names.reply()[i].text();
   }
   f.persist();
-  EXPECT_EQ(server_.command({"PTTL", "{life}:m"}).reply().integer(), -1);
-  EXPECT_EQ(found(f, numbers(0, 500)), 500u);
+  EXPECT_EQ(server->command({"PTTL", "{life}:m"}).reply().integer(), -1);
+  EXPECT_EQ(count_found(f, keys_from(0, 500)), 500u);
 
   f.drop();
-  EXPECT_EQ(server_.command({"DBSIZE"}).reply().integer(), 0);
+  EXPECT_EQ(server->command({"DBSIZE"}).reply().integer(), 0);
   EXPECT_EQ(code_of([&] { other.may_contain(std::uint64_t{1}); }), errc::not_found);
 }
 
@@ -355,7 +285,7 @@ TEST_F(RedisFilter, IsReplacedWithoutAMomentOfWrongAnswers) {
   redis_params small = integers(2000, 0.01);
   small.shards = 5;
   redis_filter f = redis_filter::create(at("swap"), small);
-  insert(f, numbers(0, 1000));
+  insert_all(f, keys_from(0, 1000));
   std::atomic<bool> done = false;
   std::atomic<std::uint64_t> written = 0, missing = 0;
   std::thread writer([&] {
@@ -368,18 +298,18 @@ TEST_F(RedisFilter, IsReplacedWithoutAMomentOfWrongAnswers) {
   std::thread reader([&] {
     redis_filter g = redis_filter::open(at("swap"));
     while (!done) {
-      missing += 1000 - found(g, numbers(0, 1000));
+      missing += 1000 - count_found(g, keys_from(0, 1000));
       const std::uint64_t count = written;
-      missing += count - found(g, numbers(10'000, count));
+      missing += count - count_found(g, keys_from(10'000, count));
     }
   });
   for (int round = 0; round < 5; ++round) {
     redis_params next = integers(20'000 + static_cast<std::uint64_t>(round), 0.001);
     next.shards = 3 + static_cast<std::uint64_t>(round);
     f.replace(next, [&](redis_filter& fresh) {
-      insert(fresh, numbers(0, 1000));
+      insert_all(fresh, keys_from(0, 1000));
       const std::uint64_t until = written + 20;  // what was written before the replacement began
-      insert(fresh, numbers(10'000, until));
+      insert_all(fresh, keys_from(10'000, until));
     });
   }
   done = true;
@@ -388,48 +318,48 @@ TEST_F(RedisFilter, IsReplacedWithoutAMomentOfWrongAnswers) {
 
   EXPECT_EQ(missing, 0u);
   EXPECT_GT(written, 20u);
-  EXPECT_EQ(found(f, numbers(10'000, written)), written);
+  EXPECT_EQ(count_found(f, keys_from(10'000, written)), written);
   EXPECT_EQ(f.parameters().shards, 7u);
-  EXPECT_EQ(server_.command({"DBSIZE"}).reply().integer(), 2 * 7 + 2) << "shards of filters before were left behind";
+  EXPECT_EQ(server->command({"DBSIZE"}).reply().integer(), 2 * 7 + 2) << "shards of filters before were left behind";
   EXPECT_EQ(code_of([&] { f.replace(small, [](redis_filter&) {
                             throw error(errc::io, {"x", "", "", "", ""});
                           }); }),
             errc::io);
-  EXPECT_EQ(found(f, numbers(0, 1000)), 1000u);
-  EXPECT_EQ(server_.command({"DBSIZE"}).reply().integer(), 2 * 7 + 2);
+  EXPECT_EQ(count_found(f, keys_from(0, 1000)), 1000u);
+  EXPECT_EQ(server->command({"DBSIZE"}).reply().integer(), 2 * 7 + 2);
 }
 
 TEST_F(RedisFilter, MergesWhatHasTheSameGeometry) {
   redis_filter a = redis_filter::create(at("a"), integers(1000, 0.01));
   redis_filter b = redis_filter::create(at("b"), integers(1000, 0.01));
   redis_filter c = redis_filter::create(at("c"), integers(3000, 0.01));
-  insert(a, numbers(0, 500));
-  insert(b, numbers(500, 500));
+  insert_all(a, keys_from(0, 500));
+  insert_all(b, keys_from(500, 500));
 
   a.merge(b);
 
-  EXPECT_EQ(found(a, numbers(0, 1000)), 1000u);
+  EXPECT_EQ(count_found(a, keys_from(0, 1000)), 1000u);
   EXPECT_EQ(code_of([&] { a.merge(c); }), errc::incompatible);
   any_filter local(a.parameters().filter);
-  insert(local, numbers(0, 1000));
+  local.insert(std::span<const std::uint64_t>(keys_from(0, 1000)));
   EXPECT_TRUE(std::ranges::equal(a.pull().bytes(), local.bytes()));
 }
 
 TEST_F(RedisFilter, WithALocalCopyAsksTheServerForAbsentKeysOnly) {
   redis_filter f = redis_filter::create(at("copy"), integers(1000, 0.01));
-  insert(f, numbers(0, 500));
+  insert_all(f, keys_from(0, 500));
   redis_options with_copy;
   with_copy.local_copy = true;
   redis_filter g = redis_filter::open(at("copy"), with_copy);
-  EXPECT_EQ(found(g, numbers(0, 500)), 500u);
+  EXPECT_EQ(count_found(g, keys_from(0, 500)), 500u);
   const auto commands_so_far = [&] {
-    const std::string text(server_.command({"INFO", "commandstats"}).reply().text());
+    const std::string text(server->command({"INFO", "commandstats"}).reply().text());
     const std::size_t at = text.find("cmdstat_getrange:calls=");
     return at == text.npos ? 0 : std::stoll(text.substr(at + 23));
   };
   const auto before = commands_so_far();
 
-  EXPECT_EQ(found(g, numbers(0, 500)), 500u);
+  EXPECT_EQ(count_found(g, keys_from(0, 500)), 500u);
 
   EXPECT_EQ(commands_so_far(), before);
   f.insert(std::uint64_t{1'000'000});
@@ -439,16 +369,16 @@ TEST_F(RedisFilter, WithALocalCopyAsksTheServerForAbsentKeysOnly) {
 TEST_F(RedisFilter, TakesNoKeysAndAMillion) {
   redis_filter f = redis_filter::create(at("many"), integers(1'000'000, 0.01));
   f.insert(std::span<const std::uint64_t>());
-  EXPECT_EQ(found(f, {}), 0u);
+  EXPECT_EQ(count_found(f, {}), 0u);
 
-  const auto keys = numbers(0, 1'000'000);
+  const auto keys = keys_from(0, 1'000'000);
   f.insert(std::span(keys));
 
-  EXPECT_EQ(found(f, keys), keys.size());
+  EXPECT_EQ(count_found(f, keys), keys.size());
   const estimate count = f.card();
   EXPECT_NEAR(count.value, 1e6, 6 * count.sigma);
   EXPECT_LE(f.info().rate_now, 0.01);
-  EXPECT_LE(static_cast<double>(found(f, numbers(1'000'000'000, 200'000))), most_hits(0.01, 200'000));
+  EXPECT_LE(static_cast<double>(count_found(f, keys_from(1'000'000'000, 200'000))), most_hits(0.01, 200'000));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The router with one server.
 #include "redis/router.hpp"
 
+#include "redis/fixtures.hpp"
 #include "redis/servers.hpp"
 #include "support/errors.hpp"
 
@@ -26,21 +27,10 @@ using bloomery::redis::router;
 using bloomery::redis::script;
 using bloomery::redis::slot_of;
 
-class Router : public testing::Test {
- protected:
-  static void SetUpTestSuite() { server = new test_server({.tcp = true}); }
-  static void TearDownTestSuite() {
-    delete server;
-    server = nullptr;
-  }
-  void SetUp() override {
-    if (!server->is_there()) GTEST_SKIP() << test_server::how_to_get_one;
-    server->command({"FLUSHALL"});
-  }
-
-  static test_server* server;
+class Router : public on_a_server<Router> {
+ public:
+  static server_options options() { return {.tcp = true}; }
 };
-test_server* Router::server = nullptr;
 
 TEST_F(Router, TellsOfEachGroupOnceWithItsReplies) {
   for (const bloomery::redis_address& address : {server->address(), server->tcp_address()}) {

@@ -65,19 +65,24 @@ class short_folder {
   std::string path_;
 };
 
+/// Binds a socket to 127.0.0.1. @returns its port; 0: it could not be had
+inline std::uint16_t bind_to_loopback(int fd) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  const bool good = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+                    ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  return good ? ntohs(address.sin_port) : std::uint16_t{0};
+}
+
 /// A port of 127.0.0.1 that was free a moment ago. Below 55536, so that a cluster has its bus at port + 10000.
 inline std::uint16_t free_port() {
   for (int i = 0; i < 100; ++i) {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    const bool good = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-                      ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+    const std::uint16_t port = bind_to_loopback(fd);
     ::close(fd);
-    const std::uint16_t port = ntohs(address.sin_port);
-    if (good && port < 55'000) return port;
+    if (port != 0 && port < 55'000) return port;
   }
   throw std::runtime_error("no free port for the test");
 }

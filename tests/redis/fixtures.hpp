@@ -1,0 +1,53 @@
+// What suites of tests with servers have in common: one server, or one cluster, for all tests of a suite.
+#pragma once
+
+#include "redis/cluster.hpp"
+#include "redis/servers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace bloomery_tests {
+
+/// Starts a Server with Suite::options() before the first test, and ends it behind the last.
+/// Where there is no program for one, each test is skipped and says so.
+template <class Suite, class Server, class Options>
+class sharing : public testing::Test {
+ public:
+  static Options options() { return {}; }
+
+ protected:
+  static void SetUpTestSuite() {
+    if (!test_server::program().empty()) shared = std::make_unique<Server>(Suite::options());
+  }
+  static void TearDownTestSuite() { shared.reset(); }
+  void SetUp() override {
+    if (shared == nullptr) GTEST_SKIP() << test_server::how_to_get_one;
+  }
+
+  static inline std::unique_ptr<Server> shared;
+};
+
+/// Tests of one server, which each find empty.
+template <class Suite>
+class on_a_server : public sharing<Suite, test_server, server_options> {
+ protected:
+  void SetUp() override {
+    sharing<Suite, test_server, server_options>::SetUp();
+    if (server != nullptr) server->command({"FLUSHALL"});
+  }
+  static bloomery::redis_address at(const std::string& name) { return server->address(name); }
+
+  static inline std::unique_ptr<test_server>& server = sharing<Suite, test_server, server_options>::shared;
+};
+
+/// Tests of one cluster.
+template <class Suite>
+class on_a_cluster : public sharing<Suite, test_cluster, cluster_options> {
+ protected:
+  static inline std::unique_ptr<test_cluster>& cluster = sharing<Suite, test_cluster, cluster_options>::shared;
+};
+
+}  // namespace bloomery_tests
