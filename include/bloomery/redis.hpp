@@ -27,13 +27,15 @@ namespace bloomery {
 /// How to reach servers.
 struct redis_connection_options {
   std::chrono::milliseconds connect_time{2'000};  ///< for one connection to come about
-  std::chrono::milliseconds time{10'000};         ///< for a call, with all that is tried again in it
-  std::string certificate_authorities = {};       ///< TLS: a file of certificates to trust; empty: the system's
-  std::string certificate = {};                   ///< TLS: of this client, a file; empty: none
-  std::string certificate_key = {};               ///< TLS: the key of that, a file
-  bool read_from_replicas = false;  ///< lookups go to replicas: what they have not got yet is absent there
+  /// For a call, with all that is tried again in it; and a millisecond more for each KiB that is sent or received.
+  std::chrono::milliseconds time{10'000};
+  std::string certificate_authorities = {};  ///< TLS: a file of certificates to trust; empty: the system's
+  std::string certificate = {};              ///< TLS: of this client, a file; empty: none
+  std::string certificate_key = {};          ///< TLS: the key of that, a file
+  bool read_from_replicas = false;           ///< lookups go to replicas: what they have not got yet is absent there
 };
 
+/// How to use a shared filter.
 struct redis_options {
   redis_connection_options connection = {};
   std::optional<secret_key> secret = {};  ///< of a keyed filter
@@ -49,14 +51,15 @@ enum class redis_growth : std::uint8_t {
   unlimited,   ///< until 16 layers are there: 2^15 times the capacity
 };
 
-/// What a shared filter is. Everything but `filter.capacity` and `filter.target_rate` may be left empty.
+/// What a shared filter is. Everything but `filter.capacity` and `filter.target_rate` may be left empty; what follows is
+/// the affair of plan_redis() (redis_plan.hpp).
 struct redis_params {
   /// layout "line", "line_free" or "counting"; hash, keys, seed; capacity n and target_rate p; window_milliseconds, for
   /// a filter that forgets. The geometry follows.
   params filter = {};
   redis_growth growth = redis_growth::none;
   std::uint64_t maximum = 0;                                 ///< keys, with redis_growth::to_maximum
-  std::uint64_t shards = 0;                                  ///< S; 0: by shards_for(), see docs/redis.md
+  std::uint64_t shards = 0;                                  ///< S, 1 to 2^24; 0: as plan_redis() has it
   std::optional<std::chrono::milliseconds> expires_in = {};  ///< all of it, so long after it was made
 };
 
@@ -77,7 +80,21 @@ struct redis_info {
 /// A filter on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in or not, and
 /// may be inserted again.
 ///
-/// Not to be used by two threads at once: each has its own, or they take turns.
+/// Not to be used by two threads at once: each has its own, or they take turns. A moved-from one may only be assigned to
+/// or destroyed.
+///
+/// Example:
+///     const auto use = [](const redis_address& address) {
+///       redis_filter seen = redis_filter::create(address, {.filter = {.capacity = 1'000'000, .target_rate = 0.01}});
+///       assert(seen.insert("Madrid"));
+///       assert(redis_filter::open(address).may_contain("Madrid"));
+///       const std::string_view cities[] = {"Madrid", "Berlin"};
+///       std::uint64_t there = 0;
+///       seen.may_contain(cities, std::span(&there, 1));
+///       assert(there == 1);
+///       seen.drop();
+///     };
+///     if (const char* server = std::getenv("BLOOMERY_EXAMPLES_REDIS")) use(redis_address::parse(server));
 class redis_filter {
  public:
   /// Makes a filter if there is none of this name, else takes the one there is, if it is the same.
@@ -94,8 +111,8 @@ class redis_filter {
 
   /// Adds a key. True: it is certainly new. It is in when this returns.
   /// @throws error damaged: a part of the filter is gone; not_found: it has expired or was dropped; too_large: it
-  ///               cannot grow any more, or the server has no memory; unavailable; not_permitted; invalid_argument: the
-  ///               filter has keys of the other kind
+  ///               cannot grow any more, or the server has no memory; unavailable; not_permitted; incompatible: the filter
+  ///               has keys of the other kind
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
@@ -103,7 +120,7 @@ class redis_filter {
   void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
   void insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new = {});
 
-  /// False: the key was certainly never inserted.
+  /// False: the key was certainly never inserted. @throws error as insert()
   bool may_contain(std::string_view key);
   bool may_contain(std::uint64_t key);
 
@@ -112,11 +129,13 @@ class redis_filter {
   void may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap);
 
   /// Takes keys out of a counting filter, each atomically. A connection that fails meanwhile is not tried again: the key
-  /// may be out or not, errc::unavailable says so.
+  /// may be out or not, errc::unavailable says so. Only what was inserted may be removed: see filter::remove().
+  /// @throws error incompatible: it does not count; as insert()
   void remove(std::span<const std::string_view> keys, std::span<removal> results);
   void remove(std::span<const std::uint64_t> keys, std::span<removal> results);
 
-  /// Distinct keys, estimated from the bits of all shards: the server counts them, a millisecond for each MiB.
+  /// Distinct keys, estimated from the bits of all shards: the server reads all of them for it. Of a filter that
+  /// grows, those that were certainly new, as counted.
   estimate card();
 
   /// As card(), and all else.
@@ -131,14 +150,15 @@ class redis_filter {
   /// Removes it and all its keys from the server.
   void drop();
 
-  /// All of it goes at one time, so long from now. @throws error invalid_argument: not positive
+  /// All of it goes at one time, so long from now. @throws error invalid_argument: not positive; locked: it was changed
+  /// meanwhile
   void expire(std::chrono::milliseconds time);
 
-  /// It stays.
+  /// It stays. @throws error locked
   void persist();
 
   /// Begins the generation that the clock of the server asks for, in all shards. Inserting does it, too, where it
-  /// inserts. Only of a filter with a window.
+  /// inserts. @throws error incompatible: it has no window
   void rotate();
 
   /// Makes it anew while it is used: `fill` gets an empty one, to which others' inserts go from now on as to the old

@@ -59,6 +59,16 @@ struct redis_chain_info {
 /// not, and may be inserted again. Commands: Redis from 6.0 on.
 ///
 /// Not to be used by two threads at once: each has its own, or they take turns.
+///
+/// Example:
+///     const auto use = [](const redis_address& address) {
+///       redis_chain seen = redis_chain::create(address, {.capacity = 10'000, .target_rate = 0.0005});
+///       assert((seen.geometry() == geometry{158'208, 11}));
+///       assert(seen.insert("Madrid") && !seen.insert("Madrid"));
+///       assert(seen.may_contain("Madrid") && seen.growths() == 0);
+///       seen.drop();
+///     };
+///     if (const char* server = std::getenv("BLOOMERY_EXAMPLES_REDIS")) use(redis_address::parse(server));
 class redis_chain {
  public:
   /// Makes a chain if there is none of this name, else takes the one there is: also one that the original made, if its
@@ -97,7 +107,7 @@ class redis_chain {
   /// How often it has grown, by the server's cursor: bitmaps, less one. The original's cursor may have skipped some.
   std::uint64_t growths();
 
-  /// What is in it, counted by the server: a millisecond for each MiB.
+  /// What is in it, counted by the server, which reads all bits for it.
   redis_chain_info info();
 
   const redis_chain_params& parameters() const noexcept;
