@@ -69,6 +69,13 @@ double refined_sum(const stretch& s, double tolerance, const std::function<doubl
   return refined_sum(left, tolerance / 2, rate) + refined_sum(right, tolerance / 2, rate);
 }
 
+// Rates summed over 0 .. keys - 1, good to 1e-5 of the sum or to `enough` keys.
+double losses(std::uint64_t keys, double enough, const std::function<double(std::uint64_t)>& rate) {
+  if (keys == 0) return 0;
+  const stretch all = stretch_of(0, rate(0), keys, rate(keys), rate);
+  return refined_sum(all, std::max(1e-5 * all.sum(), enough), rate);
+}
+
 // One step of Newton's for n - expected_losses(n) = wanted, from an n nearby.
 double refined(double n, double wanted, const std::function<double(std::uint64_t)>& rate) {
   const auto keys = static_cast<std::uint64_t>(n);
@@ -114,9 +121,7 @@ geometry searched_geometry(std::uint64_t capacity, double false_positive_rate) {
 }
 
 double expected_losses(std::uint64_t keys, const std::function<double(std::uint64_t)>& rate) {
-  if (keys == 0) return 0;
-  const stretch all = stretch_of(0, rate(0), keys, rate(keys), rate);
-  return refined_sum(all, 1e-5 * all.sum(), rate);
+  return losses(keys, 0, rate);
 }
 
 std::uint64_t distinct_keys(std::uint64_t counted, const std::function<double(std::uint64_t)>& rate) {
@@ -146,7 +151,7 @@ std::uint64_t distinct_keys(std::uint64_t counted, const std::function<double(st
 
 std::uint64_t certainly_new_keys(double distinct, const std::function<double(std::uint64_t)>& rate) {
   const auto keys = static_cast<std::uint64_t>(std::llround(std::min(distinct, 0x1p62)));
-  const double lost = expected_losses(keys, rate);
+  const double lost = losses(keys, 1e-3, rate);  // rounded to whole keys: more would only cost time
   return keys - std::min(keys, static_cast<std::uint64_t>(std::llround(lost)));
 }
 
