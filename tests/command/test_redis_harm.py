@@ -1,8 +1,8 @@
 """What may go wrong with filters on servers: each is one line of error and status 2, and never a wrong "absent"; what no
 shared filter can be is refused with the reason; passwords are in no word that is printed."""
 
+import json
 import os
-import subprocess
 import time
 import unittest
 from signal import SIGCONT, SIGSTOP
@@ -168,6 +168,68 @@ class Harm(RedisTest):
 
         self.refused("add", "--wait-replicas", 1, "--timeout", "300ms", self.f, stdin=b"new\n", says="not on as many replicas as were wanted.*expected 1, found 0")
         self.assert_has_all(self.f, [b"new"])
+
+
+class HalfDone(RedisTest):
+    """A user whose rights are taken away in the midst of it: what was done before is done, and said."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.allow("+@all")
+        self.env = dict(os.environ, BLOOMERY_REDIS_USER="user", BLOOMERY_REDIS_PASSWORD="pw")
+
+    def allow(self, *rules: str) -> None:
+        self.redis("ACL", "SETUSER", "user", "on", ">pw", "~*", *rules)
+
+    def wait_for(self, count: int, lines: list[bytes], *options: object) -> None:
+        end = time.monotonic() + 30
+        while self.count(self.f, lines, *options) != count:
+            self.assertLess(time.monotonic(), end, "the first keys are not done")
+            time.sleep(0.02)
+
+    def test_a_later_batch_that_fails_leaves_the_numbers_of_those_before(self) -> None:
+        chain = ["--scheme", "guava-chain"]
+        for making, words, changed, advice in (
+            (["--counting"], ["add"], "new", "add them again"),
+            (["--counting"], ["remove"], "removed", "ask check which are still there before you remove them again"),
+            (chain, ["add", *chain], "new", "add them again"),
+        ):
+            with self.subTest(making=making, words=words):
+                self.redis("FLUSHALL")
+                self.allow("+@all")
+                before = keys(15) if words == ["remove"] else []
+                self.bloomery("build", "-q", *making, "-n", 1000, "-p", "1e-9", "-o", self.f, stdin=text(before))
+                run = self.start(*words, "--json", self.f, env=self.env)
+                run.stdin.write(text(keys(10)))
+                run.stdin.flush()
+                self.wait_for(0 if before else 10, keys(10), *words[1:])
+                self.allow("-bitfield", "-evalsha")
+
+                out, err = run.communicate(text(keys(15)[10:]), timeout=60)
+
+                told = json.loads(out)
+                self.assertEqual(run.returncode, 2)
+                self.assertEqual((told["keys"], told[changed], told["complete"], told["undecided"], told["rate"]), (10, 10, False, 5, None))
+                self.assertRegex(err.decode(), rf"\Abloomery: [^\n]*NOPERM[^\n]*; keys 1 to 10 of the input are done, 10 of them {changed}; keys 11 to 15 of the input may be done or not: {advice}\n\Z")
+                self.assertEqual(self.count(self.f, keys(15), *words[1:]), 5 if before else 10)
+
+    def test_a_count_that_is_not_known_afterwards_is_no_failure(self) -> None:
+        for making, words, right, unknown in (
+            ([], ["build", "-n", 1000, "-o"], "bitcount", ["rate"]),
+            ([], ["add"], "bitcount", ["size", "rate"]),
+            (["--counting"], ["remove"], "strlen", ["size", "rate"]),
+            (["--scheme", "guava-chain"], ["add", "--scheme", "guava-chain"], "pttl", ["rate"]),
+        ):
+            with self.subTest(words=words):
+                self.redis("FLUSHALL")
+                self.bloomery("build", "-q", *making, "-n", 1000, "-p", "1%", "-o", self.f, stdin=text(keys(10)))
+                self.allow("+@all", "-" + right)
+
+                result = self.bloomery(*words, self.f, "--json", stdin=text(keys(10)), env=self.env)
+
+                self.assertEqual((result.json["keys"], result.json["complete"]), (10, True))
+                self.assertEqual([result.json[name] for name in unknown], [None] * len(unknown))
+                self.assertRegex(result.err, rf"\Abloomery: unix://\S+: warning: it is done, but how many keys there are now is not known: [^\n]*NOPERM[^\n]*{right}[^\n]*\n\Z")
 
 
 class Refused(RedisTest):
