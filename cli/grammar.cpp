@@ -567,10 +567,12 @@ void add_redis(CLI::App& app, doctor_options& o, deed& chosen) {
   d.add_option("ADDRESS", o.address, "a filter's address; the filter need not be there")->required()->check(check_name);
   add_secret(d, o.secret);
   d.add_flag("--json", o.json, "the result as one JSON object");
+  add_waiting(d, o.server);
+  add_from_replicas(d, o.server);
   add_server(d, o.server);
-  d.footer(
-      std::string(addresses) +
-      "Exit status: 0 all is well, 1 there are risks, 2 an error.\nExample: bloomery redis doctor redis://cache/users");
+  d.footer(std::string(addresses) +
+           "Exit status: 0 all is well, 1 there are risks, or something is not known, 2 an error.\nExample: bloomery "
+           "redis doctor redis://cache/users");
   d.callback([&] { chosen = [&] { return redis_doctor(o); }; });
 }
 

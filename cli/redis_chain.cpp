@@ -15,6 +15,7 @@
 #include <bloomery/redis_chain.hpp>
 
 #include "redis/batch.hpp"
+#include "redis/chain_keys.hpp"
 #include "redis/router.hpp"
 
 #include <fmt/chrono.h>
@@ -210,18 +211,19 @@ bool is_chain(const chain_options& chain) {
 }
 
 bool finds_chain(const redis_address& address, const server_options& server) {
-  const std::string bitmap = address.name + "-0";
-  const std::string cursor = address.name == "bloomfilter" ? "cursor" : address.name + "-cursor";
-  const std::string ours = address.name + "-bloomery";
+  const std::string bitmap = redis::bitmap_key(address.name, 0);
+  const std::string cursor = redis::cursor_key(address.name);
+  const std::string ours = redis::chain_facts_key(address.name);
   bool found[3] = {};
   try {
     redis::router servers(address, connection_of(server));
     redis::batch asked;
     for (const std::string& key : {bitmap, cursor, ours}) {
       asked.begin(redis::slot_of(key), redis::mode::read);
-      asked.command({key == bitmap ? "STRLEN" : "EXISTS", key});
+      asked.command({key == bitmap ? "STRLEN" : "PTTL", key});  // who may use a chain may ask these
     }
-    servers.run(asked, [&](std::size_t i, redis::reply r) { found[i] = !r.is_error() && r.integer() > 0; });
+    servers.run(asked,
+                [&](std::size_t i, redis::reply r) { found[i] = !r.is_error() && r.integer() > (i == 0 ? 0 : -2); });
   } catch (const error&) {
     return false;  // what is asked for here explains an error, and is none itself
   }

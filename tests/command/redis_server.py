@@ -6,6 +6,7 @@ on the server, not what the command says of it.
 """
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -15,6 +16,21 @@ import time
 import unittest
 
 from support import CommandTest
+
+SOURCE = os.environ["BLOOMERY_SOURCE"]
+
+
+def documented_rights(name: str) -> dict[str, list[str]]:
+    """What docs/redis.md lets a user have: of "a filter", "in a cluster", ... the rules of ACL SETUSER."""
+    with open(os.path.join(SOURCE, "docs", "redis.md")) as file:
+        [listed] = re.findall(r"(?ms)^```text\n(a filter .*?)^```", file.read())
+    rights: dict[str, list[str]] = {}
+    for line in listed.splitlines():
+        heading, rules = line[:21].strip(), line[21:].replace("NAME", name).split()
+        if heading:
+            last = rights.setdefault(heading, [])
+        last += rules
+    return rights
 
 
 PROGRAM: str | None = None  # another than redis-server
