@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+from collections.abc import Callable
 
 from support import CommandTest
 
@@ -168,3 +169,17 @@ class RedisTest(CommandTest):
 
     def redis(self, *words: object):
         return self.server.client(*words)
+
+    def wait_until(self, it_is_so: Callable[[], bool]) -> None:
+        end = time.monotonic() + 60
+        while not it_is_so():
+            self.assertLess(time.monotonic(), end, "it does not come to that")
+            time.sleep(0.01)
+
+    def refused_in_time(self, *words: object, says: str, **options) -> None:
+        """An error of waiting in vain, which takes all of the time; on a slow machine it takes longer to get there."""
+        for timeout in ("300ms", "2s", "10s"):
+            result = self.bloomery(*words, "--timeout", timeout, status=2, **options)
+            if re.search(says, result.err):
+                return
+        self.refused(*words, "--timeout", "30s", says=says, **options)

@@ -74,7 +74,12 @@ class Doctor(RedisTest):
     def test_memory_that_is_nearly_used_up(self) -> None:
         used = int(self.redis("INFO", "memory").decode().split("used_memory:")[1].split()[0])
         self.set(maxmemory=str(int(used * 1.05)))
-        self.assertEqual(self.findings()["memory"]["status"], "RISK")
+        found = self.findings()["memory"]
+        self.assertEqual(found["status"], "RISK")
+        self.assertRegex(found["text"], r"\A[\d.]+ \w+ of [\d.]+ \w+ used\Z")
+        self.assertIn("CONFIG SET maxmemory to more", found["mend"])
+        self.set(maxmemory=str(10 * used))
+        self.assertEqual(self.findings()["memory"]["status"], "OK")
 
     def test_the_filter_itself(self) -> None:
         self.assertIn("none of this name", self.findings()["filter"]["text"])
@@ -98,7 +103,9 @@ class Doctor(RedisTest):
 
         self.redis("FLUSHALL")
         self.redis("SET", b"{f}:m", b"not ours")
-        self.assertEqual(self.findings()["filter"]["status"], "BAD")
+        other = self.findings()["filter"]
+        self.assertEqual(other["status"], "BAD")
+        self.assertIn("this name has something else on the server", other["text"])
 
     def test_a_description_of_which_one_copy_was_evicted(self) -> None:
         self.bloomery("build", "-q", "-n", 200_000, "-o", self.f, stdin=text(keys(1000)))
@@ -191,7 +198,6 @@ class Permissions(RedisTest):
                 run("build", *making, "--ttl", "1h", "-o", f, "keys")
                 run("build", *making, "-o", f, "keys")
                 run("add", "--wait-replicas", 0, f, stdin=text(keys(100, "more")))
-                self.refused("add", "--wait-replicas", 1, "--timeout", "100ms", f, stdin=b"one\n", env=self.env, says="not on as many replicas as were wanted")
                 run("check", f, stdin=text(keys(3000)))
                 run("info", f)
                 run("verify", f, "--present", "keys", "--queries", 1000)
@@ -207,6 +213,7 @@ class Permissions(RedisTest):
                 if "--counting" in making:
                     run("remove", f, stdin=text(keys(10)))
                     run("pull", f, "-o", "counters")
+        self.refused_in_time("add", "--wait-replicas", 1, f, stdin=b"one\n", env=self.env, says="not on as many replicas as were wanted")
         self.allow(*self.rights["a filter, to check"])
         self.assertEqual(run("check", f, stdin=b"key-20\n").out, b"key-20\n")
 
