@@ -14,8 +14,7 @@
 namespace bloomery::cli {
 namespace {
 
-// ---- options that several commands share
-// -------------------------------------------------------------------------------
+// ---- options that several commands share ----------------------------------------------------------------------------
 
 // An option whose text is turned into a value by `parse`, which names the option when it refuses.
 template <class Value, class Parse>
@@ -171,8 +170,7 @@ void add_chain(CLI::App& app, chain_options& o) {
 
 unsigned default_threads() { return std::min(4u, std::max(1u, std::thread::hardware_concurrency())); }
 
-// ---- the grammar
-// -------------------------------------------------------------------------------------------------------
+// ---- the grammar ----------------------------------------------------------------------------------------------------
 
 // What a filter has to do, for plan.
 void add_needs(CLI::App& app, plan_options& o) {

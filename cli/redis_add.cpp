@@ -55,12 +55,7 @@ void add_size_and_rate(nlohmann::ordered_json& result, const std::optional<redis
 exit_status build_shared(const build_options& options) {
   if (options.wanted.scheme == chain_scheme) return build_chain(options);
   const redis_address address = redis_address::parse(options.filter);
-  if (options.foldable) {
-    throw error(errc::invalid_argument, {"a shared filter is not folded", "--foldable", "", "", "leave it out"});
-  }
-  if (!options.note.empty()) {
-    throw error(errc::invalid_argument, {"a shared filter keeps no remark", "--note", "", "", "leave it out"});
-  }
+  refuse_what_files_have(options);
   check_shared_promise(options.wanted, options.sharing);
   { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
   input_options inputs = options.inputs;

@@ -116,8 +116,7 @@ void refuse_what_no_chain_has(const build_options& o) {
   refuse_if(w.window.milliseconds.has_value(), "a chain forgets nothing", "--window");
   refuse_if(w.window.keys.has_value(), "a chain forgets nothing", "--window-keys");
   refuse_time(w.window.now);
-  refuse_if(o.foldable, "a shared filter is not folded", "--foldable");
-  refuse_if(!o.note.empty(), "a shared filter keeps no remark", "--note");
+  refuse_what_files_have(o);
   refuse_if(o.server.wait_replicas != 0, no_waiting, "--wait-replicas");
 }
 

@@ -256,6 +256,11 @@ void check_shared_promise(const making_options& wanted, const sharing_options& s
   check_promise(rest);
 }
 
+void refuse_what_files_have(const build_options& options) {
+  if (options.foldable) refuse("a shared filter is not folded", "--foldable", "", "leave it out");
+  if (!options.note.empty()) refuse("a shared filter keeps no remark", "--note", "", "leave it out");
+}
+
 redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
                            double default_rate) {
   redis_params p;

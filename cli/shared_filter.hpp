@@ -68,6 +68,9 @@ std::optional<redis_filter> find_shared(const redis_address& address, const serv
 /// Refuses what no shared filter can be, before anything is read or asked. @throws error invalid_argument
 void check_shared_promise(const making_options& wanted, const sharing_options& sharing);
 
+/// Refuses what is kept in files only. @throws error invalid_argument
+void refuse_what_files_have(const build_options& options);
+
 /// The parameters asked for. @param capacity  keys to expect; at first, if it grows
 redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
                            double default_rate);
