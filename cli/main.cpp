@@ -25,8 +25,7 @@
 namespace bloomery::cli {
 namespace {
 
-// ---- running
-// -----------------------------------------------------------------------------------------------------------
+// ---- running --------------------------------------------------------------------------------------------------------
 
 // A mistyped verb, which CLI11 would only call an unexpected argument.
 void check_verb(const CLI::App& app, const std::string& word) {

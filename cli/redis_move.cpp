@@ -33,28 +33,6 @@
 namespace bloomery::cli {
 namespace {
 
-constexpr std::uint64_t most_lines_of_a_shard = 16'383;  // 1 MiB with its stamp, within a class of allocations
-constexpr std::uint64_t lines_of_one_shard = 1'023;      // up to 64 KiB a filter has one
-constexpr std::uint64_t usual_shards = 16;
-constexpr std::uint64_t most_shards = std::uint64_t{1} << 20;
-
-// Shards of equal size that these lines can be cut into: about as many as the filter would have that is made there, and
-// never four times the fewest, for then such a number of lines has no divisor to speak of.
-std::uint64_t shards_of(std::uint64_t lines, const std::string& file) {
-  const std::uint64_t fewest = (lines + most_lines_of_a_shard - 1) / most_lines_of_a_shard;
-  const std::uint64_t usual = std::max(fewest, lines > lines_of_one_shard ? usual_shards : 1);
-  for (const std::uint64_t from : {usual, fewest}) {
-    for (std::uint64_t shards = from; shards <= std::min(most_shards, 4 * from); ++shards) {
-      if (lines % shards == 0) return shards;
-    }
-  }
-  const std::uint64_t bits = (lines + fewest - 1) / fewest * fewest * line::block_bits;
-  throw error(errc::incompatible,
-              {"the filter cannot be cut into shards of equal size", file,
-               fmt::format("{} bits, the next number that can", count_text(bits)), count_text(lines * line::block_bits),
-               fmt::format("build it anew with -m {}, or add its keys to a shared filter", bits)});
-}
-
 // Counters of two filters would have to be added at one blow, on all servers.
 void refuse_counters(const params& p, const std::string& name) {
   refuse_counting(name, p, "counting filters are pulled, and not put back", "add their keys");
@@ -71,17 +49,7 @@ redis_params shared_like(const any_filter& filter, const std::string& file, cons
                                      "layout line or line_free", kind_text(f), "build it anew with --layout line"});
   }
   p.filter.log_id = 0;
-  const std::uint64_t lines = f.geometry.bits / line::block_bits;
   p.shards = sharing.shards.value_or(0);
-  if (p.shards == 0) {
-    p.shards = shards_of(lines, file);
-  } else if (lines % p.shards != 0 || lines / p.shards > most_lines_of_a_shard) {
-    throw error(errc::incompatible,
-                {"the filter cannot be cut into so many shards of equal size", "--shards",
-                 fmt::format("a divisor of {}, {} or more", count_text(lines),
-                             count_text((lines + most_lines_of_a_shard - 1) / most_lines_of_a_shard)),
-                 count_text(p.shards), "leave it out"});
-  }
   if (sharing.milliseconds) p.expires_in = std::chrono::milliseconds(*sharing.milliseconds);
   return p;
 }
@@ -114,12 +82,6 @@ nlohmann::ordered_json size_json(const params& p) {
           {"target_rate", p.target_rate}};
 }
 
-void print(const nlohmann::ordered_json& result) {
-  output out(STDOUT_FILENO, "standard output");
-  out.write(json_line(result));
-  out.flush();
-}
-
 // One that is there is taken as it is.
 redis_filter find_or_create(const redis_address& address, const redis_params& like, const server_options& server,
                             const std::string& secret, bool& made) {
@@ -148,13 +110,13 @@ exit_status unite_into_file(const combine_options& options) {
   const estimate keys = all.estimated_keys();
   const double rate = all.certified_rate();
   if (options.json) {
-    print({{"filter", options.output},
-           {"of", options.filters.size()},
-           {"keys", number_or_null(keys.value)},
-           {"keys_sigma", number_or_null(keys.sigma)},
-           {"rate", rate},
-           {"capacity", p.capacity},
-           {"target_rate", p.target_rate}});
+    print_result({{"filter", options.output},
+                  {"of", options.filters.size()},
+                  {"keys", number_or_null(keys.value)},
+                  {"keys_sigma", number_or_null(keys.sigma)},
+                  {"rate", rate},
+                  {"capacity", p.capacity},
+                  {"target_rate", p.target_rate}});
   } else if (!options.quiet) {
     say(fmt::format("{}: the union of {} filters: {}; error {}", options.output, options.filters.size(),
                     keys_text(keys, "key"), rate_text(rate)));
@@ -186,13 +148,13 @@ exit_status unite_into_shared(const combine_options& options) {
   const redis_info now = all->info();
   warn_if_overfull(address, now);
   if (options.json) {
-    print({{"filter", address.text()},
-           {"made", made},
-           {"of", options.filters.size()},
-           {"keys", now.inserted},
-           {"rate", now.rate_now},
-           {"capacity", now.parameters.filter.capacity},
-           {"target_rate", now.parameters.filter.target_rate}});
+    print_result({{"filter", address.text()},
+                  {"made", made},
+                  {"of", options.filters.size()},
+                  {"keys", now.inserted},
+                  {"rate", now.rate_now},
+                  {"capacity", now.parameters.filter.capacity},
+                  {"target_rate", now.parameters.filter.target_rate}});
   } else if (!options.quiet) {
     say(fmt::format("{}: the union of {} filters{}: about {}; error {}", address.text(), options.filters.size(),
                     made ? "" : ", and of what was there", counted(now.inserted, "key"), rate_text(now.rate_now)));
@@ -227,7 +189,7 @@ exit_status pull(const pull_options& options) {
   if (options.json) {
     nlohmann::ordered_json result = {{"filter", options.output}, {"of", address.text()}};
     result.update(size_json(p));
-    print(result);
+    print_result(result);
   } else if (!options.quiet) {
     say(fmt::format("{}: {}; it was made for {}", options.output, address.text(), size_text(p)));
   }
@@ -250,7 +212,7 @@ exit_status push(const push_options& options) {
     nlohmann::ordered_json result = {{"filter", address.text()}, {"of", options.file}, {"made", made}};
     result.update(size_json(p.filter));
     result["shards"] = p.shards;
-    print(result);
+    print_result(result);
   } else if (!options.quiet) {
     say(fmt::format("{}: {} {}; it was made for {}", address.text(), made ? "a copy of" : "has taken in", options.file,
                     shared_size_text(p)));

@@ -2,6 +2,7 @@
 
 #include "counting.hpp"
 #include "numbers.hpp"
+#include "output.hpp"
 #include "window.hpp"
 
 #include <bloomery/error.hpp>
@@ -10,6 +11,7 @@
 #include <bloomery/layouts/line_free.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -64,16 +66,34 @@ void in_calls(std::size_t keys, Part part) {
   }
 }
 
-// part(keys, first, count) with the keys as the filter takes them.
-template <class Part>
-void in_calls(const redis_filter& filter, const key_batch& batch, Part part) {
-  const bool integers = filter.parameters().filter.keys == key_kind::u64le;
-  in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) {
-    if (integers)
-      part(std::span<const std::uint64_t>(batch.integers).subspan(first, count), first, count);
-    else
-      part(batch.keys.subspan(first, count), first, count);
-  });
+// call(keys) with the keys as the filter takes them.
+template <class Call>
+void with_keys(const redis_filter& filter, const key_batch& batch, std::size_t first, std::size_t count, Call call) {
+  if (filter.parameters().filter.keys == key_kind::u64le)
+    call(std::span<const std::uint64_t>(batch.integers).subspan(first, count));
+  else
+    call(batch.keys.subspan(first, count));
+}
+
+// "keys 1 to 3,000"
+std::string range_text(std::uint64_t before, std::uint64_t count) {
+  if (count == 1) return "key " + count_text(before + 1);
+  return fmt::format("keys {} to {}", count_text(before + 1), count_text(before + count));
+}
+
+// The error with what is done, and what may be.
+error with_numbers(const error& e, const keys_done& done, bool removes) {
+  error_text text = e.text();
+  const auto add = [&](const std::string& more) { text.way_out += (text.way_out.empty() ? "" : "; ") + more; };
+  if (done.keys > 0) {
+    add(fmt::format("{} of the input {} done, {} of them {}", range_text(0, done.keys), done.keys == 1 ? "is" : "are",
+                    count_text(done.changed), removes ? "removed" : "new"));
+  }
+  if (done.undecided > 0) {
+    add(fmt::format("{} of the input may be done or not: {}", range_text(done.keys, done.undecided),
+                    removes ? "ask check which are still there before you remove them again" : "add them again"));
+  }
+  return {e.code(), text};
 }
 
 bool starts_with_any_case(std::string_view text, std::string_view lower) {
@@ -95,6 +115,10 @@ bool is_shared(const std::string& filter, const server_options& server, const sh
            std::string("leave out ") + option + ", or give an address: redis://HOST/NAME");
   }
   return false;
+}
+
+void refuse_time(const std::optional<std::uint64_t>& now) {
+  if (now) refuse("a filter on servers goes by its server's clock, if by any", "--now", "", "leave it out");
 }
 
 void refuse_shared(const std::string& filter, const std::string& verb) {
@@ -205,7 +229,7 @@ void check_shared_promise(const making_options& wanted, const sharing_options& s
   if (wanted.window.keys) {
     refuse("machines share a clock, and not a count of insertions", "--window-keys", "", "say --window 24h");
   }
-  if (wanted.window.now) refuse("a shared filter goes by its server's clock", "--now", "", "leave it out");
+  refuse_time(wanted.window.now);
   const bool grows = wanted.growing || sharing.most_keys;
   const std::string growing = wanted.growing ? "--grow" : "--max-keys";
   if (wanted.growing && sharing.most_keys) {
@@ -232,6 +256,11 @@ void check_shared_promise(const making_options& wanted, const sharing_options& s
   check_promise(rest);
 }
 
+void refuse_what_files_have(const build_options& options) {
+  if (options.foldable) refuse("a shared filter is not folded", "--foldable", "", "leave it out");
+  if (!options.note.empty()) refuse("a shared filter keeps no remark", "--note", "", "leave it out");
+}
+
 redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
                            double default_rate) {
   redis_params p;
@@ -254,26 +283,50 @@ redis_params shared_params(const making_options& wanted, const sharing_options& 
 
 // ---- keys -----------------------------------------------------------------------------------------------------------
 
-void insert(redis_filter& filter, key_batch& batch) {
+std::uint64_t insert_some(redis_filter& filter, key_batch& batch, std::size_t first, std::size_t count) {
   batch.is_new.resize(batch.keys.size());
-  in_calls(filter, batch, [&](auto keys, std::size_t first, std::size_t count) {
-    filter.insert(keys, std::span(batch.is_new).subspan(first, count));
-  });
+  const std::span<std::uint8_t> is_new = std::span(batch.is_new).subspan(first, count);
+  with_keys(filter, batch, first, count, [&](auto keys) { filter.insert(keys, is_new); });
+  return static_cast<std::uint64_t>(std::count(is_new.begin(), is_new.end(), std::uint8_t{1}));
+}
+
+std::uint64_t remove_some(redis_filter& filter, const key_batch& batch, std::size_t first, std::size_t count) {
+  std::vector<removal> results(count);
+  with_keys(filter, batch, first, count, [&](auto keys) { filter.remove(keys, results); });
+  return static_cast<std::uint64_t>(std::count(results.begin(), results.end(), removal::removed));
+}
+
+void insert(redis_filter& filter, key_batch& batch) {
+  in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) { insert_some(filter, batch, first, count); });
 }
 
 void look_up(redis_filter& filter, key_batch& batch) {
   batch.maybe.resize((batch.keys.size() + 63) / 64);
-  in_calls(filter, batch, [&](auto keys, std::size_t first, std::size_t count) {
-    filter.may_contain(keys, std::span(batch.maybe).subspan(first / 64, (count + 63) / 64));
+  in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) {
+    const std::span<std::uint64_t> maybe = std::span(batch.maybe).subspan(first / 64, (count + 63) / 64);
+    with_keys(filter, batch, first, count, [&](auto keys) { filter.may_contain(keys, maybe); });
   });
 }
 
-std::uint64_t remove(redis_filter& filter, const key_batch& batch) {
-  std::vector<removal> results(batch.keys.size());
-  in_calls(filter, batch, [&](auto keys, std::size_t first, std::size_t count) {
-    filter.remove(keys, std::span(results).subspan(first, count));
-  });
-  return static_cast<std::uint64_t>(std::count(results.begin(), results.end(), removal::removed));
+keys_done change_keys(
+    key_kind kind, const input_options& inputs, const common_options& common, const std::string& verb,
+    const std::function<std::uint64_t(key_batch& batch, std::size_t first, std::size_t count)>& change) {
+  keys_done done;
+  try {
+    done.finished = for_each_batch(kind, inputs, {1, common.progress && !common.quiet, verb}, [&](key_batch& batch) {
+      in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) {
+        done.undecided = count;
+        done.changed += change(batch, first, count);
+        done.undecided = 0;
+        done.keys += count;
+      });
+      return true;
+    });
+  } catch (const error& e) {
+    done.finished = false;
+    done.failure = with_numbers(e, done, verb == "remove");
+  }
+  return done;
 }
 
 lookup_pass lookups_in(redis_filter& filter) {
@@ -291,6 +344,36 @@ lookup_pass lookups_in(redis_filter& filter) {
 std::optional<redis_info> info_at_once(redis_filter& filter) {
   if (filter.parameters().filter.geometry.bits > most_bits_counted_at_once) return std::nullopt;
   return filter.info();
+}
+
+std::optional<redis_info> info_after(keys_done& done, const redis_address& address, redis_filter& filter) {
+  if (done.failure) return std::nullopt;
+  try {
+    return info_at_once(filter);
+  } catch (const error& e) {
+    count_failed(done, address, e);
+    return std::nullopt;
+  }
+}
+
+void count_failed(keys_done& done, const redis_address& address, const error& why) {
+  if (why.code() == errc::damaged || why.code() == errc::not_found) {
+    done.failure = why;
+    return;
+  }
+  say(fmt::format("{}: warning: it is done, but how many keys there are now is not known: {}", address.text(),
+                  why.what()));
+}
+
+void add_end(nlohmann::ordered_json& result, const keys_done& done) {
+  result["complete"] = done.finished;
+  if (done.failure) result["undecided"] = done.undecided;
+}
+
+void print_result(const nlohmann::ordered_json& result) {
+  output out(STDOUT_FILENO, "standard output");
+  out.write(json_line(result));
+  out.flush();
 }
 
 std::string shared_size_text(const redis_params& p) {

@@ -6,10 +6,15 @@
 #include "dedup.hpp"
 #include "key_batch.hpp"
 
+#include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_address.hpp>
 
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -21,6 +26,9 @@ namespace bloomery::cli {
 /// servers, about sharing or about chains
 bool is_shared(const std::string& filter, const server_options& server, const sharing_options& sharing = {},
                const chain_options& chain = {});
+
+/// Refuses a time, of which a filter on servers needs none from the command line. @throws error invalid_argument
+void refuse_time(const std::optional<std::uint64_t>& now);
 
 /// Refuses an address where only a file will do. @param verb  "fold" @throws error invalid_argument
 void refuse_shared(const std::string& filter, const std::string& verb);
@@ -60,6 +68,9 @@ std::optional<redis_filter> find_shared(const redis_address& address, const serv
 /// Refuses what no shared filter can be, before anything is read or asked. @throws error invalid_argument
 void check_shared_promise(const making_options& wanted, const sharing_options& sharing);
 
+/// Refuses what is kept in files only. @throws error invalid_argument
+void refuse_what_files_have(const build_options& options);
+
 /// The parameters asked for. @param capacity  keys to expect; at first, if it grows
 redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
                            double default_rate);
@@ -75,8 +86,26 @@ void insert(redis_filter& filter, key_batch& batch);
 /// Looks the batch up; maybe has an answer for each key.
 void look_up(redis_filter& filter, key_batch& batch);
 
-/// Takes the batch out. Returns how many keys were there.
-std::uint64_t remove(redis_filter& filter, const key_batch& batch);
+/// Some keys of the batch, few enough for a call. Returns how many were new, or were there and are removed.
+std::uint64_t insert_some(redis_filter& filter, key_batch& batch, std::size_t first, std::size_t count);
+std::uint64_t remove_some(redis_filter& filter, const key_batch& batch, std::size_t first, std::size_t count);
+
+/// What became of the keys that were to be added or removed.
+struct keys_done {
+  std::uint64_t keys = 0;       ///< whose call has returned
+  std::uint64_t changed = 0;    ///< of these: they were new, or are removed
+  std::uint64_t undecided = 0;  ///< of the call that failed: done or not, nobody can tell
+  bool finished = true;         ///< all of the input was taken
+  std::optional<error> failure =
+      {};  ///< what ended it. It has the numbers, too; to be thrown when the result is printed
+};
+
+/// The keys of all inputs, a call at a time.
+/// @param verb    "add", "build" or "remove"
+/// @param change  takes `count` keys of the batch, from `first` on; returns how many it changed
+keys_done change_keys(
+    key_kind kind, const input_options& inputs, const common_options& common, const std::string& verb,
+    const std::function<std::uint64_t(key_batch& batch, std::size_t first, std::size_t count)>& change);
 
 /// Lookups in a filter, which must stay.
 lookup_pass lookups_in(redis_filter& filter);
@@ -88,6 +117,19 @@ inline constexpr std::uint64_t most_bits_counted_at_once = std::uint64_t{64} << 
 
 /// What is known at once: nothing of a filter so large that its server would be long in counting its bits.
 std::optional<redis_info> info_at_once(redis_filter& filter);
+
+/// The same after the work, unless that has failed. If the servers do not tell, that is said and the work is a success.
+std::optional<redis_info> info_after(keys_done& done, const redis_address& address, redis_filter& filter);
+
+/// What was to be counted after the work could not be: that is said. But a filter that is gone, or a part of it, is a
+/// failure, for the keys may have been in it.
+void count_failed(keys_done& done, const redis_address& address, const error& why);
+
+/// Adds to a JSON object how the work ended.
+void add_end(nlohmann::ordered_json& result, const keys_done& done);
+
+/// Writes it to standard output.
+void print_result(const nlohmann::ordered_json& result);
 
 /// size_text() of its first layers, and the shards: "... in 4 shards".
 std::string shared_size_text(const redis_params& p);
