@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <span>
 #include <string_view>
@@ -76,10 +75,10 @@ void in_calls(const redis_filter& filter, const key_batch& batch, Part part) {
   });
 }
 
-bool starts_with_any_case(std::string_view text, std::string_view lower) {
-  return text.size() >= lower.size() && std::equal(lower.begin(), lower.end(), text.begin(), [](char a, char b) {
-           return a == static_cast<char>(std::tolower(static_cast<unsigned char>(b)));
-         });
+// What stands behind "://" in words of the command line that have blanks.
+std::vector<std::string>& blank_addresses() {
+  static std::vector<std::string> all;
+  return all;
 }
 
 }  // namespace
@@ -106,33 +105,26 @@ void refuse_shared(const std::string& filter, const std::string& verb) {
 
 std::string without_passwords(const std::string& text) {
   std::string shown;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::string_view rest = std::string_view(text).substr(at);
-    std::size_t scheme = 0;
-    for (const std::string_view known : {"redis://", "rediss://", "redis+cluster://", "rediss+cluster://"}) {
-      if (starts_with_any_case(rest, known)) scheme = known.size();
+  std::size_t from = 0;
+  for (std::size_t at = 0; (at = text.find("://", from)) != std::string::npos;) {
+    at += 3;
+    shown.append(text, from, at - from);
+    std::size_t end = std::min(text.find_first_of(" \t\n", at), text.size());
+    for (const std::string& rest : blank_addresses()) {
+      if (text.compare(at, rest.size(), rest) == 0) end = std::max(end, at + rest.size());
     }
-    if (scheme == 0) {
-      shown += text[at++];
-      continue;
-    }
-    shown += rest.substr(0, scheme);
-    at += scheme;
-    // What is before the last '@' of the host's part is a secret. A password with a slash that is not encoded is one, too:
-    // then that part ends early, with something that is no port.
-    const std::size_t end = std::min(text.find_first_of(" \t\n'\"", at), text.size());
-    const std::size_t slash = std::min(text.find('/', at), end);
-    std::size_t sign = text.substr(at, slash - at).rfind('@');
-    const std::size_t colon = text.substr(at, slash - at).rfind(':');
-    if (sign == std::string::npos && colon != std::string::npos &&
-        !std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at + colon + 1),
-                     text.begin() + static_cast<std::ptrdiff_t>(slash), [](char c) { return c >= '0' && c <= '9'; })) {
-      sign = text.substr(at, end - at).rfind('@');
-    }
-    if (sign != std::string::npos) at += sign + 1;
+    const std::size_t sign = std::string_view(text).substr(at, end - at).rfind('@');
+    from = sign == std::string::npos ? at : at + sign + 1;
   }
-  return shown;
+  return shown.append(text, from);
+}
+
+void know_words(std::span<const char* const> words) {
+  for (const std::string_view word : words) {
+    const std::size_t at = word.find("://");
+    if (at != word.npos && word.find_first_of(" \t\n", at) != word.npos)
+      blank_addresses().emplace_back(word.substr(at + 3));
+  }
 }
 
 // ---- opening --------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace bloomery::cli {
@@ -35,8 +36,12 @@ bool is_chain(const chain_options& chain);
 /// Whether the keys of a chain are there. What cannot be asked is not there.
 bool finds_chain(const redis_address& address, const server_options& server);
 
-/// A text without the passwords of the addresses in it, for messages about words of the command line.
+/// A text without the passwords in it: nothing between "://" and the last '@' of that word. A password may have been
+/// written unencoded, with '/', ':' or quotation marks, and a scheme be misspelt.
 std::string without_passwords(const std::string& text);
+
+/// Makes known which words of the command line are one word with blanks in it, such as a password with blanks.
+void know_words(std::span<const char* const> words);
 
 // ---- opening --------------------------------------------------------------------------------------------------------
 

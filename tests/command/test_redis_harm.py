@@ -1,6 +1,7 @@
 """What may go wrong with filters on servers: each is one line of error and status 2, and never a wrong "absent"; what no
 shared filter can be is refused with the reason; passwords are in no word that is printed."""
 
+import itertools
 import os
 import subprocess
 import time
@@ -313,6 +314,20 @@ class Secrets(RedisTest):
         ):
             with self.subTest(words=words[:1]):
                 self.assertEqual(self.run_silently(*words).status, 2)
+
+    def test_odd_passwords_are_printed_by_no_message(self) -> None:
+        odd = ("it's-SECRET", "12/SECRET", 'a"b:SECRET', "a@SECRET", "two words/SECRET", "tab\tand:SECRET'@x", "%zzSECRET", "SECRET?db=1#")
+        for password, (start, end) in itertools.product(odd, (("redis://bob:", "@127.0.0.1:1/f"), ("rediss+cluster://:", "@127.0.0.1:1"), ("Redsi://bob:", "@host/f"))):
+            address = start + password + end
+            for words in (["info", "--timeout", "1ms", address], [address], ["info", "x", address], ["info", "--timeout", address], ["build", "-o", "x", address]):
+                said = self.bloomery(*words, status=2)
+                for part in (password, "SECRET", "bob"):
+                    self.assertNotIn(part, said.err, (words, part))
+
+    def test_what_is_no_password_is_printed(self) -> None:
+        self.refused("info", "--timeout", "1ms", "redis://127.0.0.1:1/f", says="127.0.0.1:1")
+        self.refused("check", "no://such/file", says="no://such/file: ")
+        self.refused("check", "user@host:file", says="user@host:file: ")
 
 
 if __name__ == "__main__":
