@@ -9,6 +9,10 @@
 #include <bloomery/layouts/line.hpp>
 #include <bloomery/layouts/line_free.hpp>
 
+#include "redis/batch.hpp"
+#include "redis/meta.hpp"
+#include "redis/router.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +34,7 @@ constexpr std::size_t most_keys_of_a_call = std::size_t{32} << 10;
   throw error(errc::invalid_argument, {what, option, "", found, way_out});
 }
 
-const char* given_of(const server_options& o) {
+const char* first_of(const server_options& o) {
   return o.wait_replicas != 0         ? "--wait-replicas"
          : o.from_replicas            ? "--replicas"
          : !o.authorities.empty()     ? "--tls-ca"
@@ -40,11 +44,11 @@ const char* given_of(const server_options& o) {
                                       : nullptr;
 }
 
-const char* given_of(const sharing_options& o) {
+const char* first_of(const sharing_options& o) {
   return o.most_keys ? "--max-keys" : o.shards ? "--shards" : o.milliseconds ? "--ttl" : nullptr;
 }
 
-const char* given_of(const chain_options& o) {
+const char* first_of(const chain_options& o) {
   return !o.scheme.empty() ? "--scheme" : o.capacity ? "-n" : o.rate ? "-p" : nullptr;
 }
 
@@ -85,11 +89,17 @@ std::vector<std::string>& blank_addresses() {
 
 // ---- which filters are shared ---------------------------------------------------------------------------------------
 
+const char* given_of(const server_options& server, const sharing_options& sharing, const chain_options& chain) {
+  for (const char* option : {first_of(server), first_of(sharing), first_of(chain)}) {
+    if (option != nullptr) return option;
+  }
+  return nullptr;
+}
+
 bool is_shared(const std::string& filter, const server_options& server, const sharing_options& sharing,
                const chain_options& chain) {
   if (redis_address::is_one(filter)) return true;
-  for (const char* option : {given_of(server), given_of(sharing), given_of(chain)}) {
-    if (option == nullptr) continue;
+  if (const char* option = given_of(server, sharing, chain)) {
     refuse("this is about a filter on Redis, and FILTER is a file", option, "'" + filter + "'",
            std::string("leave out ") + option + ", or give an address: redis://HOST/NAME");
   }
@@ -242,6 +252,51 @@ redis_params shared_params(const making_options& wanted, const sharing_options& 
   p.shards = sharing.shards.value_or(0);
   if (sharing.milliseconds) p.expires_in = std::chrono::milliseconds(*sharing.milliseconds);
   return p;
+}
+
+namespace {
+
+[[noreturn]] void refuse_another(const redis_address& address, const char* what, const std::string& asked,
+                                 const std::string& there, const char* option) {
+  throw error(errc::incompatible,
+              {std::string("the filter that is there has another ") + what + ", and keeps it", address.text(), asked,
+               there, std::string("leave out ") + option + ", or choose another name"});
+}
+
+}  // namespace
+
+void refuse_another_sharing(const redis_address& address, const redis_params& there, bool growing,
+                            const sharing_options& asked, const server_options& server) {
+  redis_params wanted = there;
+  if (growing) wanted.growth = redis_growth::unlimited;
+  if (asked.most_keys) wanted.growth = redis_growth::to_maximum;
+  wanted.maximum = asked.most_keys.value_or(there.maximum);
+  if (wanted.growth != there.growth || wanted.maximum != there.maximum) {
+    refuse_another(address, "growth", growth_text(wanted), growth_text(there), growing ? "--grow" : "--max-keys");
+  }
+  if (asked.shards && *asked.shards != there.shards) {
+    refuse_another(address, "number of shards", count_text(*asked.shards), count_text(there.shards), "--shards");
+  }
+  refuse_another_life(address, redis::meta_key(address.name), asked, server);
+}
+
+void refuse_another_life(const redis_address& address, const std::string& key, const sharing_options& asked,
+                         const server_options& server) {
+  if (!asked.milliseconds) return;
+  redis::router servers(address, connection_of(server));
+  redis::batch question;
+  question.begin(redis::slot_of(key), redis::mode::read);
+  question.command({"PTTL", key});
+  std::int64_t left = 0;
+  servers.run(question, [&](std::size_t, redis::reply r) {
+    if (!r.is_error()) left = r.integer();
+  });
+  constexpr std::int64_t never = -1;  // PTTL's answer
+  if (left != never && (left < 0 || static_cast<std::uint64_t>(left) <= *asked.milliseconds)) return;
+  refuse_another(
+      address, "time to live", duration_text(*asked.milliseconds) + " at most",
+      left == never ? "it does not expire" : duration_text(static_cast<std::uint64_t>(left) / 1000 * 1000) + " left",
+      "--ttl");
 }
 
 // ---- keys -----------------------------------------------------------------------------------------------------------

@@ -23,6 +23,10 @@ namespace bloomery::cli {
 bool is_shared(const std::string& filter, const server_options& server, const sharing_options& sharing = {},
                const chain_options& chain = {});
 
+/// The first option given of those about servers, sharing or chains; nullptr: none.
+const char* given_of(const server_options& server, const sharing_options& sharing = {},
+                     const chain_options& chain = {});
+
 /// Refuses an address where only a file will do. @param verb  "fold" @throws error invalid_argument
 void refuse_shared(const std::string& filter, const std::string& verb);
 
@@ -68,6 +72,17 @@ void check_shared_promise(const making_options& wanted, const sharing_options& s
 /// The parameters asked for. @param capacity  keys to expect; at first, if it grows
 redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
                            double default_rate);
+
+/// Refuses what is asked of a filter that is there already and is made otherwise: growth, shards, and what
+/// refuse_another_life() does. @param growing  --grow @throws error incompatible
+void refuse_another_sharing(const redis_address& address, const redis_params& there, bool growing,
+                            const sharing_options& asked, const server_options& server);
+
+/// Refuses --ttl for keys that are there already and do not expire, or later than in so long: their time stays. (If they
+/// expire earlier, they may have been made with it a while ago.)
+/// @param key  one of the filter's, all of which expire at one time @throws error incompatible
+void refuse_another_life(const redis_address& address, const std::string& key, const sharing_options& asked,
+                         const server_options& server);
 
 /// The keys that a filter starts with that is to grow, if nobody says: as many, or those that are there already.
 inline constexpr std::uint64_t growing_from = 100'000;
