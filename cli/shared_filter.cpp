@@ -106,11 +106,15 @@ bool is_shared(const std::string& filter, const server_options& server, const sh
   return false;
 }
 
-void refuse_shared(const std::string& filter, const std::string& verb) {
+void refuse_shared(const std::string& filter, const std::string& verb, bool takes_log) {
   if (!redis_address::is_one(filter)) return;
   const std::string text = redis_address::parse(filter).text();
-  throw error(errc::invalid_argument, {verb + " takes files, not filters on Redis", text, "a filter's file",
-                                       "an address", "'bloomery pull " + text + " -o FILE' makes it one"});
+  const std::string way_out =
+      takes_log ? "no server keeps the log of keys that it takes; 'bloomery build --grow -o FILE' of the keys does"
+                : "'bloomery pull " + text +
+                      " -o FILE' makes it one, 'bloomery push FILE ADDRESS' a filter on Redis of a file";
+  throw error(errc::invalid_argument,
+              {verb + " takes files, not filters on Redis", text, "a filter's file", "an address", way_out});
 }
 
 std::string without_passwords(const std::string& text) {

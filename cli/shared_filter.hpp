@@ -27,8 +27,10 @@ bool is_shared(const std::string& filter, const server_options& server, const sh
 const char* given_of(const server_options& server, const sharing_options& sharing = {},
                      const chain_options& chain = {});
 
-/// Refuses an address where only a file will do. @param verb  "fold" @throws error invalid_argument
-void refuse_shared(const std::string& filter, const std::string& verb);
+/// Refuses an address where only a file will do.
+/// @param verb       "fold"
+/// @param takes_log  and only one that has a log, so that pulling it is no way out @throws error invalid_argument
+void refuse_shared(const std::string& filter, const std::string& verb, bool takes_log = false);
 
 /// The name of a chain of bitmaps for --scheme.
 inline constexpr const char* chain_scheme = "guava-chain";

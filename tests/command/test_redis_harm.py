@@ -226,12 +226,21 @@ class Refused(RedisTest):
             ["fold", "file", "-o", self.f],
             ["intersect", "-o", "x", self.f, "file"],
             ["overlap", self.f, "file"],
-            ["rebuild", self.f],
-            ["seal", "-o", self.f, "file"],
-            ["seal", "-o", "x", self.f],
         ):
             with self.subTest(words=words):
-                self.refused(*words, says=rf"{words[0]} takes files.*bloomery pull unix://\S+ -o FILE")
+                self.refused(*words, says=rf"{words[0]} takes files.*bloomery pull unix://\S+ -o FILE.*bloomery push FILE ADDRESS")
+        for words in (["rebuild", self.f], ["seal", "-o", self.f, "file"], ["seal", "-o", "x", self.f]):
+            with self.subTest(words=words):
+                self.refused(*words, says=rf"{words[0]} takes files.*no server keeps the log.*bloomery build --grow -o FILE")
+
+    def test_the_way_out_of_verbs_of_files_is_one(self) -> None:
+        self.bloomery("build", "-q", "-n", 10_000, "-o", self.f, stdin=text(keys(100)))
+
+        self.bloomery("pull", "-q", self.f, "-o", "file")
+        self.bloomery("fold", "-q", "file", "-o", "folded")
+        self.bloomery("push", "-q", "folded", self.server.address("folded"))
+
+        self.assert_has_all(self.server.address("folded"), keys(100))
 
     def test_what_only_files_have_is_refused(self) -> None:
         self.bloomery("build", "-q", "-n", 100, "-o", self.f, stdin=b"a\n")
