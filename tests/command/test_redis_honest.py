@@ -1,6 +1,9 @@
 """What commands say of shared filters is so: what was compared, what was written, what was remembered, what an option did."""
 
 import os
+import re
+import socket
+import threading
 import unittest
 
 from redis_server import RedisTest
@@ -143,6 +146,57 @@ class Options(RedisTest):
     def test_of_the_program_nothing_of_filters_is_asked(self) -> None:
         for option in (["--timeout", "1s"], ["--replicas"], ["--tls-ca", "x"], ["--scheme", "guava-chain"], ["-n", 5], ["--queries", 5], ["--secret", "x"]):
             self.refused("info", "--build", *option, says=f"--build.*found {option[0]}; leave out one")
+
+
+class Version(RedisTest):
+    def server_of_version(self, version: str) -> str:
+        """The address of the same server, which says that it is of another version."""
+        path = os.path.join(self.server.folder, version)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(path)
+        listener.listen()
+        self.addCleanup(os.unlink, path)
+        self.addCleanup(listener.close)
+
+        def other(found: re.Match) -> bytes:  # as long as the true one: an answer says its length
+            return found[1] + version.encode().ljust(len(found[2]), b"0")
+
+        def relay(a: socket.socket, b: socket.socket) -> None:
+            with a, b:
+                while data := a.recv(1 << 20):
+                    b.sendall(re.sub(rb"(\b(?:redis|valkey)_version:)([0-9.]+)", other, data))
+                b.shutdown(socket.SHUT_WR)
+
+        def serve() -> None:
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                server = socket.socket(socket.AF_UNIX)
+                server.connect(self.server.path)
+                for ends in ((client.dup(), server.dup()), (server, client)):
+                    threading.Thread(target=relay, args=ends, daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        return f"unix://{path}?name=f"
+
+    def test_one_least_version_is_named_everywhere(self) -> None:
+        says = {}
+        for version in ("6.0.1", "6.1.9", "5.0.7", "6.2.0", "7.0.1"):
+            with self.subTest(version=version):
+                finding = self.bloomery("redis", "doctor", "--json", self.server_of_version(version), status=1).json["findings"][0]
+                self.assertIn(version, finding["text"])
+                says[version] = finding["status"]
+                if finding["status"] == "RISK":
+                    self.assertIn("Redis 6.2 or later, or Valkey", finding["text"])
+
+        self.assertEqual(says, {"6.0.1": "RISK", "6.1.9": "RISK", "5.0.7": "RISK", "6.2.0": "OK", "7.0.1": "OK"})
+        for name in ("docs/redis.md", "include/bloomery/redis_chain.hpp"):
+            with open(os.path.join(os.environ["BLOOMERY_SOURCE"], name), encoding="utf-8") as file:
+                text_of = file.read()
+            self.assertIn("Redis 6.2 or later, or Valkey", text_of, name)
+            self.assertNotRegex(text_of, r"Redis (5|6\.0)")
 
 
 if __name__ == "__main__":
