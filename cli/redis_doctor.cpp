@@ -487,6 +487,7 @@ class examination {
 }  // namespace
 
 exit_status redis_doctor(const doctor_options& options) {
+  refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
   examination examined(address, options);
   const std::vector<finding> found = examined.findings();

@@ -29,6 +29,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace bloomery::cli {
 namespace {
@@ -216,10 +217,14 @@ exit_status unite_shared(const combine_options& options) {
     throw error(errc::invalid_argument,
                 {"nothing to combine with for the union", "FILTER", "two or more filters", "one", ""});
   }
+  std::vector<std::string> all = options.filters;
+  all.push_back(options.output);
+  refuse_needless(options.server, all);
   return redis_address::is_one(options.output) ? unite_into_shared(options) : unite_into_file(options);
 }
 
 exit_status pull(const pull_options& options) {
+  refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
   if (redis_address::is_one(options.output)) {
     throw error(errc::invalid_argument, {"pull makes a file", "-o", "a file's name", "an address",
@@ -244,6 +249,7 @@ exit_status pull(const pull_options& options) {
 }
 
 exit_status push(const push_options& options) {
+  refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
   refuse_shared(options.file, "push");
   const any_filter filter = load(options.file, options.secret);

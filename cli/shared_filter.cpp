@@ -98,12 +98,29 @@ const char* given_of(const server_options& server, const sharing_options& sharin
 
 bool is_shared(const std::string& filter, const server_options& server, const sharing_options& sharing,
                const chain_options& chain) {
-  if (redis_address::is_one(filter)) return true;
+  if (redis_address::is_one(filter)) {
+    refuse_needless(server, {&filter, 1});
+    return true;
+  }
   if (const char* option = given_of(server, sharing, chain)) {
     refuse("this is about a filter on Redis, and FILTER is a file", option, "'" + filter + "'",
            std::string("leave out ") + option + ", or give an address: redis://HOST/NAME");
   }
   return false;
+}
+
+void refuse_needless(const server_options& server, std::span<const std::string> addresses) {
+  server_options certificates;
+  certificates.authorities = server.authorities;
+  certificates.certificate = server.certificate;
+  certificates.certificate_key = server.certificate_key;
+  const char* const option = first_of(certificates);
+  const auto has_tls = [](const std::string& text) {
+    return redis_address::is_one(text) && redis_address::parse(text).tls;
+  };
+  if (option == nullptr || std::any_of(addresses.begin(), addresses.end(), has_tls)) return;
+  refuse("certificates are of TLS", option, "an address without",
+         "leave it out, or write rediss:// or rediss+cluster://");
 }
 
 void refuse_shared(const std::string& filter, const std::string& verb, bool takes_log) {

@@ -27,6 +27,9 @@ bool is_shared(const std::string& filter, const server_options& server, const sh
 const char* given_of(const server_options& server, const sharing_options& sharing = {},
                      const chain_options& chain = {});
 
+/// Refuses certificates if none of these addresses is one with TLS. @throws error invalid_argument; as redis_address::parse
+void refuse_needless(const server_options& server, std::span<const std::string> addresses);
+
 /// Refuses an address where only a file will do.
 /// @param verb       "fold"
 /// @param takes_log  and only one that has a log, so that pulling it is no way out @throws error invalid_argument

@@ -143,6 +143,13 @@ class Options(RedisTest):
                 self.bloomery("build", "-q", *scheme, "-n", 100, "--ttl", "10h", "-o", self.f, stdin=b"b\n")
                 self.refused("build", *scheme, "-n", 100, "--ttl", "9h", "-o", self.f, stdin=b"c\n", says=r"time to live.*expected 9 h at most, found 3[56]\d+ s left; leave out --ttl")
 
+    def test_certificates_without_tls(self) -> None:
+        self.make_filter("file", [b"a"], "-m", 512 * 64, "-k", 8, "-n", 100, "--layout", "line")
+        self.bloomery("push", "-q", "file", self.f)
+        for words in (["info"], ["pull", "-o", "x"], ["push", "file"], ["redis", "doctor"], ["union", "-o", "x", "file"], ["dedup", "-n", 9, "--state"], ["build", "-o"], ["remove"]):
+            for option in ("--tls-ca", "--tls-cert", "--tls-key"):
+                self.refused(*words, self.f, option, "file", says=f"{option}: certificates are of TLS.*rediss://")
+
     def test_of_the_program_nothing_of_filters_is_asked(self) -> None:
         for option in (["--timeout", "1s"], ["--replicas"], ["--tls-ca", "x"], ["--scheme", "guava-chain"], ["-n", 5], ["--queries", 5], ["--secret", "x"]):
             self.refused("info", "--build", *option, says=f"--build.*found {option[0]}; leave out one")
