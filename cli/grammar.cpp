@@ -131,7 +131,7 @@ void add_waiting(CLI::App& app, server_options& o) {
 }
 
 void add_from_replicas(CLI::App& app, server_options& o) {
-  app.add_flag("--replicas", o.from_replicas, "ask replicas: what they have not got yet is absent there")
+  app.add_flag("--replicas", o.from_replicas, "ask replicas of a cluster: what they have not got yet is absent there")
       ->group(on_redis);
 }
 

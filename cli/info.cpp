@@ -170,6 +170,13 @@ exit_status info(const info_options& options) {
     throw error(errc::invalid_argument,
                 {"there are no pages to check in a program", "--build", "", "--check", "leave out one of the two"});
   }
+  const char* const about_filters = options.queries           ? "--queries"
+                                    : !options.secret.empty() ? "--secret"
+                                                              : given_of(options.server, {}, options.chain);
+  if (options.build && about_filters != nullptr) {
+    throw error(errc::invalid_argument, {"this is about the program and not about a filter", "--build", "",
+                                         about_filters, "leave out one of the two"});
+  }
   if (options.build) return info_of_build(options.json);
   if (is_shared(options.filter, options.server, {}, options.chain)) return info_of_shared(options);
   if (options.filter.empty()) {

@@ -14,6 +14,8 @@
 
 #include <bloomery/error.hpp>
 
+#include "redis/meta.hpp"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -67,6 +69,7 @@ exit_status build_shared(const build_options& options) {
   const bool made = !there;
   std::uint64_t capacity = 0;
   if (there) {
+    refuse_another_life(address, redis::meta_key(address.name), options.sharing, options.server);
     const params& p = there->parameters().filter;
     capacity = wanted.capacity.value_or(p.capacity);
     if (!wanted.rate) wanted.rate = p.target_rate;

@@ -237,6 +237,7 @@ exit_status build_chain(const build_options& options) {
   { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
   const redis_connection_options connection = connection_of(options.server);
   const chain_there there = find_chain(address, connection);
+  if (there.is_there) refuse_another_life(address, address.name + "-0", options.sharing, options.server);
   redis_chain chain = redis_chain::create(address, params_to_make(options.wanted, there), connection);
   if (options.sharing.milliseconds && !there.is_there) {
     chain.expire(std::chrono::milliseconds(*options.sharing.milliseconds));

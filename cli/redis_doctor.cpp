@@ -260,11 +260,14 @@ class examination {
     const std::string version = valkey.empty() ? n.of("redis_version") : valkey;
     const std::string kind = valkey.empty() ? n.of("server_name").empty() ? "redis" : n.of("server_name") : "valkey";
     unsigned major = 0;
-    std::from_chars(version.data(), version.data() + version.size(), major);
+    unsigned minor = 0;
+    const char* const end = version.data() + version.size();
+    const char* const dot = std::from_chars(version.data(), end, major).ptr;
+    if (dot != end) std::from_chars(dot + 1, end, minor);
     const std::string text = fmt::format("{} {}, {}", kind, version.empty() ? "of no version" : version,
                                          n.of("cluster_enabled") == "1" ? "of a cluster" : "one server");
-    if (major < 6)
-      note(n, "server", severity::risk, text + ": shared filters are tested from version 6 on", "a newer server");
+    if (major < 6 || (major == 6 && minor < 2))
+      note(n, "server", severity::risk, text + ": filters need Redis 6.2 or later, or Valkey", "a newer server");
     else
       note(n, "server", severity::ok, text);
   }
@@ -510,6 +513,7 @@ class examination {
 }  // namespace
 
 exit_status redis_doctor(const doctor_options& options) {
+  refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
   examination examined(address, options);
   const std::vector<finding> found = examined.findings();

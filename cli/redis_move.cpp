@@ -29,6 +29,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace bloomery::cli {
 namespace {
@@ -60,9 +61,15 @@ any_filter load(const std::string& name, const std::string& secret) {
   return any_filter::load(name, secret_of(secret));
 }
 
-any_filter fetched(const std::string& name, const std::string& secret, const server_options& server) {
-  if (!redis_address::is_one(name)) return load(name, secret);
-  return open_shared(redis_address::parse(name), server, secret).pull();
+struct fetched_filter {
+  any_filter filter;
+  std::optional<redis_params> shared = {};  // of one that comes from servers
+};
+
+fetched_filter fetched(const std::string& name, const std::string& secret, const server_options& server) {
+  if (!redis_address::is_one(name)) return {load(name, secret)};
+  redis_filter there = open_shared(redis_address::parse(name), server, secret);
+  return {there.pull(), there.parameters()};
 }
 
 std::string shown_name(const std::string& name) {
@@ -82,28 +89,46 @@ nlohmann::ordered_json size_json(const params& p) {
           {"target_rate", p.target_rate}};
 }
 
-// One that is there is taken as it is.
-redis_filter find_or_create(const redis_address& address, const redis_params& like, const server_options& server,
-                            const std::string& secret, bool& made) {
-  if (auto there = find_shared(address, server, secret)) {
-    made = false;
-    return std::move(*there);
+// Puts a filter on servers: into the one that is there, or else into one that is made `like` this. Writes only when all has
+// been read and compared; who fails then says what may be there.
+redis_filter put(const redis_address& address, const any_filter& filter, const redis_params& like,
+                 const sharing_options& sharing, const server_options& server, const std::string& secret, bool& made) {
+  std::optional<redis_filter> to = find_shared(address, server, secret);
+  made = !to;
+  if (to) refuse_another_sharing(address, to->parameters(), false, sharing, server);
+  try {
+    if (!to) to = redis_filter::create(address, like, options_for(address, server, secret, false));
+    to->merge(filter);
+  } catch (const error& e) {
+    if (e.code() == errc::incompatible) throw;  // found before anything was written
+    error_text text = e.text();
+    text.way_out = fmt::format("{} may have a part of the new keys by now{}; run it again, which does no harm",
+                               address.text(), made ? ", or none" : " beside what it had");
+    throw error(e.code(), text);
   }
-  made = true;
-  return redis_filter::create(address, like, options_for(address, server, secret, false));
+  return std::move(*to);
+}
+
+// All the filters as one, here: none is written to before all have been read.
+fetched_filter united(const combine_options& options) {
+  const std::string& first = options.filters.front();
+  fetched_filter all = fetched(first, options.secret, options.server);
+  const params& p = all.filter.parameters();
+  refuse_window(p, shown_name(first), "union");
+  if (redis_address::is_one(options.output)) refuse_counters(p, shown_name(first));
+  for (std::size_t i = 1; i < options.filters.size(); ++i) {
+    if (stop_signal() != 0) throw interrupted();
+    const any_filter other = fetched(options.filters[i], options.secret, options.server).filter;
+    check_compatible(shown_name(first), p, shown_name(options.filters[i]), other.parameters());
+    all.filter.merge(other);
+  }
+  if (stop_signal() != 0) throw interrupted();
+  return all;
 }
 
 exit_status unite_into_file(const combine_options& options) {
   check_reachable_output(options.output);
-  any_filter all = fetched(options.filters.front(), options.secret, options.server);
-  refuse_window(all.parameters(), shown_name(options.filters.front()), "union");
-  for (std::size_t i = 1; i < options.filters.size(); ++i) {
-    if (stop_signal() != 0) throw interrupted();
-    const any_filter other = fetched(options.filters[i], options.secret, options.server);
-    check_compatible(shown_name(options.filters.front()), all.parameters(), shown_name(options.filters[i]),
-                     other.parameters());
-    all.merge(other);
-  }
+  const any_filter all = united(options).filter;
   point_of_no_return();
   all.save(options.output);
   const params& p = all.parameters();
@@ -126,26 +151,11 @@ exit_status unite_into_file(const combine_options& options) {
 
 exit_status unite_into_shared(const combine_options& options) {
   const redis_address address = redis_address::parse(options.output);
+  fetched_filter from = united(options);
+  if (!from.shared) from.shared = shared_like(from.filter, options.filters.front(), {});
   bool made = false;
-  std::optional<redis_filter> all;
-  for (const std::string& name : options.filters) {
-    if (stop_signal() != 0) throw interrupted();
-    std::optional<redis_params> like;
-    std::optional<any_filter> other;
-    if (redis_address::is_one(name)) {
-      const redis_address from = redis_address::parse(name);
-      redis_filter there = open_shared(from, options.server, options.secret);
-      like = there.parameters();
-      refuse_counters(like->filter, from.text());
-      other = there.pull();
-    } else {
-      other = load(name, options.secret);
-      like = shared_like(*other, name, {});
-    }
-    if (!all) all = find_or_create(address, *like, options.server, options.secret, made);
-    all->merge(*other);
-  }
-  const redis_info now = all->info();
+  redis_filter all = put(address, from.filter, *from.shared, {}, options.server, options.secret, made);
+  const redis_info now = all.info();
   warn_if_overfull(address, now);
   if (options.json) {
     print_result({{"filter", address.text()},
@@ -169,10 +179,14 @@ exit_status unite_shared(const combine_options& options) {
     throw error(errc::invalid_argument,
                 {"nothing to combine with for the union", "FILTER", "two or more filters", "one", ""});
   }
+  std::vector<std::string> all = options.filters;
+  all.push_back(options.output);
+  refuse_needless(options.server, all);
   return redis_address::is_one(options.output) ? unite_into_shared(options) : unite_into_file(options);
 }
 
 exit_status pull(const pull_options& options) {
+  refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
   if (redis_address::is_one(options.output)) {
     throw error(errc::invalid_argument, {"pull makes a file", "-o", "a file's name", "an address",
@@ -197,16 +211,13 @@ exit_status pull(const pull_options& options) {
 }
 
 exit_status push(const push_options& options) {
+  refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
   refuse_shared(options.file, "push");
-  if (options.sharing.most_keys) {
-    throw error(errc::invalid_argument, {"a filter that comes from a file does not grow", "--max-keys", "", "", ""});
-  }
   const any_filter filter = load(options.file, options.secret);
   bool made = false;
-  redis_filter to =
-      find_or_create(address, shared_like(filter, options.file, options.sharing), options.server, options.secret, made);
-  to.merge(filter);
+  const redis_filter to = put(address, filter, shared_like(filter, options.file, options.sharing), options.sharing,
+                              options.server, options.secret, made);
   const redis_params& p = to.parameters();
   if (options.json) {
     nlohmann::ordered_json result = {{"filter", address.text()}, {"of", options.file}, {"made", made}};

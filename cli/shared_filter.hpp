@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace bloomery::cli {
@@ -30,8 +31,17 @@ bool is_shared(const std::string& filter, const server_options& server, const sh
 /// Refuses a time, of which a filter on servers needs none from the command line. @throws error invalid_argument
 void refuse_time(const std::optional<std::uint64_t>& now);
 
-/// Refuses an address where only a file will do. @param verb  "fold" @throws error invalid_argument
-void refuse_shared(const std::string& filter, const std::string& verb);
+/// The first option given of those about servers, sharing or chains; nullptr: none.
+const char* given_of(const server_options& server, const sharing_options& sharing = {},
+                     const chain_options& chain = {});
+
+/// Refuses certificates if none of these addresses is one with TLS. @throws error invalid_argument; as redis_address::parse
+void refuse_needless(const server_options& server, std::span<const std::string> addresses);
+
+/// Refuses an address where only a file will do.
+/// @param verb       "fold"
+/// @param takes_log  and only one that has a log, so that pulling it is no way out @throws error invalid_argument
+void refuse_shared(const std::string& filter, const std::string& verb, bool takes_log = false);
 
 /// The name of a chain of bitmaps for --scheme.
 inline constexpr const char* chain_scheme = "guava-chain";
@@ -43,8 +53,12 @@ bool is_chain(const chain_options& chain);
 /// Whether the keys of a chain are there. What cannot be asked is not there.
 bool finds_chain(const redis_address& address, const server_options& server);
 
-/// A text without the passwords of the addresses in it, for messages about words of the command line.
+/// A text without the passwords in it: nothing between "://" and the last '@' of that word. A password may have been
+/// written unencoded, with '/', ':' or quotation marks, and a scheme be misspelt.
 std::string without_passwords(const std::string& text);
+
+/// Makes known which words of the command line are one word with blanks in it, such as a password with blanks.
+void know_words(std::span<const char* const> words);
 
 // ---- opening --------------------------------------------------------------------------------------------------------
 
@@ -74,6 +88,17 @@ void refuse_what_files_have(const build_options& options);
 /// The parameters asked for. @param capacity  keys to expect; at first, if it grows
 redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
                            double default_rate);
+
+/// Refuses what is asked of a filter that is there already and is made otherwise: growth, shards, and what
+/// refuse_another_life() does. @param growing  --grow @throws error incompatible
+void refuse_another_sharing(const redis_address& address, const redis_params& there, bool growing,
+                            const sharing_options& asked, const server_options& server);
+
+/// Refuses --ttl for keys that are there already and do not expire, or later than in so long: their time stays. (If they
+/// expire earlier, they may have been made with it a while ago.)
+/// @param key  one of the filter's, all of which expire at one time @throws error incompatible
+void refuse_another_life(const redis_address& address, const std::string& key, const sharing_options& asked,
+                         const server_options& server);
 
 /// The keys that a filter starts with that is to grow, if nobody says: as many, or those that are there already.
 inline constexpr std::uint64_t growing_from = 100'000;

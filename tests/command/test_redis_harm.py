@@ -1,6 +1,7 @@
 """What may go wrong with filters on servers: each is one line of error and status 2, and never a wrong "absent"; what no
 shared filter can be is refused with the reason; passwords are in no word that is printed."""
 
+import itertools
 import json
 import os
 import time
@@ -289,12 +290,21 @@ class Refused(RedisTest):
             ["fold", "file", "-o", self.f],
             ["intersect", "-o", "x", self.f, "file"],
             ["overlap", self.f, "file"],
-            ["rebuild", self.f],
-            ["seal", "-o", self.f, "file"],
-            ["seal", "-o", "x", self.f],
         ):
             with self.subTest(words=words):
-                self.refused(*words, says=rf"{words[0]} takes files.*bloomery pull unix://\S+ -o FILE")
+                self.refused(*words, says=rf"{words[0]} takes files.*bloomery pull unix://\S+ -o FILE.*bloomery push FILE ADDRESS")
+        for words in (["rebuild", self.f], ["seal", "-o", self.f, "file"], ["seal", "-o", "x", self.f]):
+            with self.subTest(words=words):
+                self.refused(*words, says=rf"{words[0]} takes files.*no server keeps the log.*bloomery build --grow -o FILE")
+
+    def test_the_way_out_of_verbs_of_files_is_one(self) -> None:
+        self.bloomery("build", "-q", "-n", 10_000, "-o", self.f, stdin=text(keys(100)))
+
+        self.bloomery("pull", "-q", self.f, "-o", "file")
+        self.bloomery("fold", "-q", "file", "-o", "folded")
+        self.bloomery("push", "-q", "folded", self.server.address("folded"))
+
+        self.assert_has_all(self.server.address("folded"), keys(100))
 
     def test_what_only_files_have_is_refused(self) -> None:
         self.bloomery("build", "-q", "-n", 100, "-o", self.f, stdin=b"a\n")
@@ -377,6 +387,20 @@ class Secrets(RedisTest):
         ):
             with self.subTest(words=words[:1]):
                 self.assertEqual(self.run_silently(*words).status, 2)
+
+    def test_odd_passwords_are_printed_by_no_message(self) -> None:
+        odd = ("it's-SECRET", "12/SECRET", 'a"b:SECRET', "a@SECRET", "two words/SECRET", "tab\tand:SECRET'@x", "%zzSECRET", "SECRET?db=1#")
+        for password, (start, end) in itertools.product(odd, (("redis://bob:", "@127.0.0.1:1/f"), ("rediss+cluster://:", "@127.0.0.1:1"), ("Redsi://bob:", "@host/f"))):
+            address = start + password + end
+            for words in (["info", "--timeout", "1ms", address], [address], ["info", "x", address], ["info", "--timeout", address], ["build", "-o", "x", address]):
+                said = self.bloomery(*words, status=2)
+                for part in (password, "SECRET", "bob"):
+                    self.assertNotIn(part, said.err, (words, part))
+
+    def test_what_is_no_password_is_printed(self) -> None:
+        self.refused("info", "--timeout", "1ms", "redis://127.0.0.1:1/f", says="127.0.0.1:1")
+        self.refused("check", "no://such/file", says="no://such/file: ")
+        self.refused("check", "user@host:file", says="user@host:file: ")
 
 
 if __name__ == "__main__":
