@@ -100,7 +100,7 @@ redis_filter put(const redis_address& address, const any_filter& filter, const r
     if (!to) to = redis_filter::create(address, like, options_for(address, server, secret, false));
     to->merge(filter);
   } catch (const error& e) {
-    if (e.code() == errc::incompatible) throw;  // found before anything was written
+    if (e.code() == errc::incompatible || e.code() == errc::invalid_argument) throw;  // before anything was written
     error_text text = e.text();
     text.way_out = fmt::format("{} may have a part of the new keys by now{}; run it again, which does no harm",
                                address.text(), made ? ", or none" : " beside what it had");
