@@ -22,6 +22,7 @@
 // two of them that grow at once may skip a bitmap, and may clear the last bit of one that is already used.
 #pragma once
 
+#include <bloomery/error.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_address.hpp>
@@ -42,6 +43,11 @@ struct redis_chain_params {
   double target_rate = 0;      ///< p, of one bitmap with n keys
 
   friend bool operator==(const redis_chain_params&, const redis_chain_params&) = default;
+};
+
+/// n and p of a chain are neither given nor stored, as of one that the original made. errc::invalid_argument.
+struct redis_chain_params_unknown : error {
+  using error::error;
 };
 
 /// A chain, described.
@@ -80,7 +86,7 @@ class redis_chain {
                             redis_connection_options options = {});
 
   /// Opens a chain and writes nothing. One of the original's needs its n and p to be given.
-  /// @throws error  as create(), and not_found: there is none; invalid_argument: n and p are neither given nor stored
+  /// @throws error  as create(), and not_found: there is none; redis_chain_params_unknown
   static redis_chain open(const redis_address& address, std::optional<redis_chain_params> known = {},
                           redis_connection_options options = {});
 
