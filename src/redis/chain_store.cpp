@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint64_t most_bits = std::uint64_t{1} << 32;  // of a Redis string: 512 MiB
 constexpr std::uint64_t most_bitmaps = 10'000;
-// When a chain is opened. The second tells of a cursor that is lost; and in a cluster that is addressed as one server some
-// of so many lie elsewhere, which is noticed now and not at growth.
+// When a chain is opened. All but the first tell of a cursor that is lost; and in a cluster that is addressed as one server
+// some of so many lie elsewhere, which is noticed now and not at growth.
 constexpr std::uint64_t bitmaps_looked_for = 16;
 constexpr std::chrono::milliseconds most_time = std::chrono::hours(24 * 365 * 1000);
 
@@ -116,7 +116,7 @@ void chain_store::one_script(const script& s, const std::string& key, std::initi
 struct chain_store::what_is_there {
   std::optional<std::uint64_t> cursor = {};
   std::array<std::uint64_t, bitmaps_looked_for> bytes = {};  // of the first bitmaps
-  bool counts_second = false;                                // there is "ones:1"
+  std::array<bool, bitmaps_looked_for> counted = {};         // there is "ones:<i>"
   std::optional<redis_chain_params> params = {};
 };
 
@@ -146,18 +146,21 @@ std::optional<error> chain_store::lost_of(const std::vector<std::uint64_t>& leng
   if (early.empty()) return std::nullopt;
 
   commands.clear();
-  begin(our_key(), mode::write);  // from the master
+  begin(our_key(), mode::write);  // all of it from masters, and the lengths again: a replica may be behind
   commands.start(2 + early.size());
   commands.word("HMGET");
   commands.word(our_key());
   for (const std::uint64_t i : early) commands.word(ones_field(i));
-  std::optional<error> lost;
-  run("read what a chain should have", [&](std::size_t, const reply& r) {
-    for (std::size_t i = 0; i < r.size() && i < early.size() && !lost; ++i) {
-      if (!r[i].is_nil()) lost = gone(bitmap_key(early[i]));
-    }
+  for (const std::uint64_t i : early) one(mode::write, {"STRLEN", bitmap_key(i)});
+  std::vector<bool> counted(early.size()), whole(early.size());
+  run("read what a chain should have", [&](std::size_t group, const reply& r) {
+    for (std::size_t i = 0; group == 0 && i < r.size() && i < early.size(); ++i) counted[i] = !r[i].is_nil();
+    if (group > 0) whole[group - 1] = count_in(r) >= geometry.bits / 8;
   });
-  return lost;
+  for (std::size_t i = 0; i < early.size(); ++i) {
+    if (counted[i] && !whole[i]) return gone(bitmap_key(early[i]));
+  }
+  return std::nullopt;
 }
 
 void chain_store::check_length(std::uint64_t i, std::uint64_t bytes) const {
@@ -218,26 +221,35 @@ chain_store::what_is_there chain_store::look() {
   what_is_there f;
   commands.clear();
   one(mode::write, {"GET", cursor_key()});  // all of them from masters
-  one(mode::write, {"HMGET", our_key(), "n", "p", ones_field(1)});
+  begin(our_key(), mode::write);
+  commands.start(4 + f.counted.size());
+  commands.word("HMGET");
+  commands.word(our_key());
+  commands.word("n");
+  commands.word("p");
+  for (std::uint64_t i = 0; i < f.counted.size(); ++i) commands.word(ones_field(i));
   for (std::uint64_t i = 0; i < f.bytes.size(); ++i) one(mode::write, {"STRLEN", bitmap_key(i)});
   way.run(commands, [&](std::size_t group, const reply& r) {
-    // Who wants to grow there is told.
+    // What is somebody else's is in the way of growth alone.
     if (group > 2 && r.is_error() && r.text().starts_with("WRONGTYPE")) return;
     throw_if_error(r, way.address(), "look for a chain");
     if (group == 0) f.cursor = cursor_in(r);
-    if (group == 1 && r.size() == 3) {
+    if (group == 1 && r.size() == 2 + f.counted.size()) {
       f.params = params_in(r[0], r[1]);
-      f.counts_second = !r[2].is_nil();
+      for (std::size_t i = 0; i < f.counted.size(); ++i) f.counted[i] = !r[2 + i].is_nil();
     }
     if (group >= 2) f.bytes[group - 2] = count_in(r);
   });
   return f;
 }
 
-// Without the cursor a chain that has grown looks like one that has not.
+// Without the cursor a chain that has grown looks like one that has not. Counts alone say little: the original leaves them
+// where they are when it empties a chain.
 std::optional<error> chain_store::lost_of(const what_is_there& f) const {
   if (f.bytes[0] == 0 && f.cursor.value_or(0) > 0) return gone(bitmap_key(0));
-  if (f.bytes[0] > 0 && !f.cursor && f.bytes[1] > 0 && f.counts_second) return gone(cursor_key());
+  for (std::size_t i = 1; i < f.bytes.size() && f.bytes[0] > 0 && !f.cursor; ++i) {
+    if (f.bytes[i] > 0 && f.counted[i]) return gone(cursor_key());
+  }
   return std::nullopt;
 }
 
@@ -260,9 +272,10 @@ std::uint64_t chain_store::create(const redis_chain_params& wanted) {
   take(wanted);
   const what_is_there f = look_until_whole();
   if (f.bytes[0] > 0) check_length(0, f.bytes[0]);
-  store_params();
+  if (f.params) check_same(*f.params);
   const bool some_left = std::any_of(f.bytes.begin() + 1, f.bytes.end(), [](std::uint64_t bytes) { return bytes > 0; });
   if (f.bytes[0] == 0 && some_left) remove_bitmaps_behind_first(0);  // of a chain that ended, or was dropped by half
+  store_params();
   commands.clear();
   one(mode::write, {"SET", cursor_key(), "0", "NX"});
   run("make a chain");
