@@ -6,7 +6,8 @@
 //
 //     NAME-0, NAME-1, ...   bitmaps of m bits each; position x of Guava is SETBIT's offset x
 //     NAME-cursor           decimal text: number of the newest bitmap, from 0. Missing means 0; INCR moves it
-//     NAME-bloomery         ours alone, a hash: n, p, and for each bitmap "ones:<i>", a count that may be wrong
+//     NAME-bloomery         ours alone, a hash: n, p, and for each bitmap that we have inserted into "ones:<i>", a count that
+//                           may be wrong. Such a bitmap has all its m bits: one that is missing or shorter is damaged
 //
 // As the original has no names but `bloomfilter-<i>` and `cursor`, the name `bloomfilter` has its cursor at `cursor`.
 //
@@ -17,7 +18,7 @@
 //
 // What is better here than in the original: a batch costs two or three round trips, not one for each bit; bits are counted
 // by the server only where half of them may be set; two writers that meet half together grow the chain once; unrelated
-// chains do not share a cursor; a bitmap that got lost is an error and not "absent"; in a cluster each bitmap lies where
+// chains do not share a cursor; a bitmap or a cursor that got lost is an error and not "absent"; in a cluster each bitmap lies where
 // its name says, as no command or script needs two keys. As long as the original writes, too, it does so in its own way:
 // two of them that grow at once may skip a bitmap, and may clear the last bit of one that is already used.
 #pragma once

@@ -132,7 +132,7 @@ error chain_store::not_found() const {
 
 error chain_store::gone(const std::string& key) const {
   return error_of(errc::damaged, "a part of the chain is gone: the key '" + key + "'", "", "",
-                  "see that the server evicts nothing, and make the chain again");
+                  "remove its other keys and make it again; see that the server evicts nothing");
 }
 
 std::optional<error> chain_store::lost_of(const std::vector<std::uint64_t>& lengths, bool has_cursor) {

@@ -61,8 +61,11 @@ class RedisChain : public on_a_server<RedisChain> {
   }
 
   // As a user who may do all but this.
-  static bloomery::redis_address without(const std::string& command) {
-    server->command({"ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "+@all", "-" + command});
+  static bloomery::redis_address without(const std::string& command) { return limited({"+@all", "-" + command}); }
+
+  static bloomery::redis_address limited(const texts& rules) {
+    server->command({"ACL", "SETUSER", "limited", "reset", "on", "nopass", "~filter-*"});
+    for (const std::string& rule : rules) server->command({"ACL", "SETUSER", "limited", rule});
     bloomery::redis_address address = server->address();
     address.user = "limited";
     address.password = "any";
@@ -837,6 +840,32 @@ TEST_F(RedisChain, SaysWhatItCannotDo) {
               testing::HasSubstr("cannot insert into a chain: "));
   EXPECT_THAT(refused("bitcount", [](redis_chain& c) { c.info(); }), testing::HasSubstr("cannot count bits: "));
   EXPECT_THAT(refused("unlink", [](redis_chain& c) { c.drop(); }), testing::HasSubstr("cannot drop a chain: "));
+}
+
+TEST_F(RedisChain, NeedsNoOtherCommandsThanThese) {
+  const texts keys = md5_keys(600);
+  const texts reading = {"+get", "+hmget", "+strlen", "+bitfield_ro", "+bitcount", "+pttl"};
+  texts writing = reading;
+  for (const char* command : {"set", "incr", "setbit", "bitfield", "del", "unlink", "type", "hget", "hset", "hsetnx",
+                              "hincrby", "hdel", "time", "pexpire", "pexpireat", "persist", "evalsha", "script|load"}) {
+    writing.push_back(std::string("+") + command);
+  }
+
+  redis_chain writer = redis_chain::create(limited(writing), small);
+  writer.expire(std::chrono::hours(1));
+  writer.insert(views(keys));
+  writer.persist();
+  EXPECT_EQ(writer.growths(), 2u);
+
+  redis_chain reader = redis_chain::open(limited(reading));
+  EXPECT_TRUE(reader.may_contain(keys[0]));
+  EXPECT_EQ(reader.info().growths, 2u);
+  EXPECT_EQ(code_of([&] { reader.insert("new"); }), errc::not_permitted);
+
+  limited(writing);
+  writer.reset();
+  writer.drop();
+  EXPECT_EQ(all_keys(), texts{});
 }
 
 TEST_F(RedisChain, TellsWhatIsInIt) {
