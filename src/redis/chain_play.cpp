@@ -24,7 +24,7 @@ return redis.call(unpack(command)))"};
 
 // Mends the shared count by what the server has counted (ARGV[2]) while the field was ARGV[3], and adds ARGV[4]. Another
 // client may do the same at once: mended twice is mended once.
-constexpr redis::script mend_count{R"(
+constexpr script mend_count{R"(
 local field = redis.call('HGET', KEYS[1], ARGV[1]) or '0'
 if field == ARGV[3] or (tonumber(field) or -1) < tonumber(ARGV[2]) then
   redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])

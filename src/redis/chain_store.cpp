@@ -27,9 +27,11 @@ end
 if ARGV[2] ~= '0' then redis.call('PEXPIREAT', KEYS[1], ARGV[2]) end
 return 1)"};
 
-// Removes what has the length of a bitmap: other things may have such names, too.
+// Removes what has the length of a bitmap, as other things may have such names, too; and, if ARGV[2] is given, only with so
+// many ones.
 constexpr script remove_what_is_left{R"(
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' or redis.call('STRLEN', KEYS[1]) * 8 ~= tonumber(ARGV[1]) then return 0 end
+if ARGV[2] and redis.call('BITCOUNT', KEYS[1]) ~= tonumber(ARGV[2]) then return 0 end
 return redis.call('UNLINK', KEYS[1]))"};
 
 // Moves the cursor on, if it still is where the caller thinks ('' for nowhere). Where it is now.
@@ -274,13 +276,41 @@ std::uint64_t chain_store::create(const redis_chain_params& wanted) {
   if (f.bytes[0] > 0) check_length(0, f.bytes[0]);
   if (f.params) check_same(*f.params);
   const bool some_left = std::any_of(f.bytes.begin() + 1, f.bytes.end(), [](std::uint64_t bytes) { return bytes > 0; });
-  if (f.bytes[0] == 0 && some_left) remove_bitmaps_behind_first(0);  // of a chain that ended, or was dropped by half
+  if (f.bytes[0] == 0 && some_left) remove_what_others_left();
   store_params();
   commands.clear();
   one(mode::write, {"SET", cursor_key(), "0", "NX"});
   run("make a chain");
   if (f.bytes[0] == 0) make_bitmap(0, end_of_chain().value_or(0));
   return f.cursor.value_or(0);
+}
+
+// Of a chain that ended, or was dropped by half. Another client may make a new one meanwhile and fill it: what goes has the
+// ones that it had when there was no first bitmap yet.
+void chain_store::remove_what_others_left() {
+  bool more = true;
+  for (std::uint64_t from = 1; more && from < most_bitmaps; from += bitmaps_looked_for) {
+    std::array<std::optional<std::uint64_t>, bitmaps_looked_for> ones;
+    commands.clear();
+    for (std::uint64_t i = 0; i < ones.size(); ++i) one(mode::write, {"BITCOUNT", bitmap_key(from + i)});
+    way.run(commands, [&](std::size_t group, const reply& r) {
+      if (r.is_error() && r.text().starts_with("WRONGTYPE")) return;
+      throw_if_error(r, way.address(), "count bits");
+      ones[group] = count_in(r);
+    });
+    bool is_made = false;
+    commands.clear();
+    one(mode::write, {"STRLEN", bitmap_key(0)});
+    run("look for a chain", [&](std::size_t, const reply& r) { is_made = r.integer() != 0; });
+    if (is_made) return;
+    commands.clear();
+    for (std::uint64_t i = 0; i < ones.size(); ++i) {
+      if (!ones[i]) continue;
+      one_script(remove_what_is_left, bitmap_key(from + i), {std::to_string(geometry.bits), std::to_string(*ones[i])});
+    }
+    more = false;
+    run("remove bitmaps", [&](std::size_t, const reply& r) { more = more || r.integer() > 0; });
+  }
 }
 
 // Whoever is first has n and p there; others find out whether they want the same.
@@ -389,7 +419,7 @@ void chain_store::for_all_bitmaps(std::string_view to_do, std::string_view word,
 // their ones.
 void chain_store::remove_bitmaps_behind_first(std::uint64_t last) {
   std::uint64_t end = 1;
-  for (bool more = true; more;) {
+  for (bool more = true; more && end < most_bitmaps;) {
     more = false;
     commands.clear();
     for (const std::uint64_t to = std::max(last + 1, end + 3); end <= to; ++end) {

@@ -133,6 +133,7 @@ struct chain_store {
   what_is_there look_until_whole();
   void check_same(const redis_chain_params& there) const;
   void store_params();
+  void remove_what_others_left();
   std::optional<std::int64_t> end_of_chain();
   void make_bitmap(std::uint64_t i, std::int64_t end);
   std::uint64_t cursor_or_none();
