@@ -1,6 +1,8 @@
 // No command and no script needs two keys, so that in a cluster each bitmap may lie where its name says.
 #include "redis/chain_store.hpp"
 
+#include "redis/chain_keys.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -30,7 +32,7 @@ return 1)"};
 // Removes what has the length of a bitmap, as other things may have such names, too; and, if ARGV[2] is given, only with so
 // many ones.
 constexpr script remove_what_is_left{R"(
-if redis.call('TYPE', KEYS[1]).ok ~= 'string' or redis.call('STRLEN', KEYS[1]) * 8 ~= tonumber(ARGV[1]) then return 0 end
+if redis.pcall('STRLEN', KEYS[1]) ~= ARGV[1] / 8 then return 0 end
 if ARGV[2] and redis.call('BITCOUNT', KEYS[1]) ~= tonumber(ARGV[2]) then return 0 end
 return redis.call('UNLINK', KEYS[1]))"};
 
@@ -91,11 +93,11 @@ chain_store::chain_store(const redis_address& address, redis_connection_options 
 
 // ---- names ----------------------------------------------------------------------------------------------------------
 
-std::string chain_store::bitmap_key(std::uint64_t i) const { return name + "-" + std::to_string(i); }
+std::string chain_store::bitmap_key(std::uint64_t i) const { return redis::bitmap_key(name, i); }
 
-std::string chain_store::cursor_key() const { return name == "bloomfilter" ? "cursor" : name + "-cursor"; }
+std::string chain_store::cursor_key() const { return redis::cursor_key(name); }
 
-std::string chain_store::our_key() const { return name + "-bloomery"; }
+std::string chain_store::our_key() const { return chain_facts_key(name); }
 
 std::string chain_store::ones_field(std::uint64_t i) { return "ones:" + std::to_string(i); }
 

@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bloomery::redis {
@@ -56,7 +57,7 @@ class router {
     reply_list replies;
     redis::reply reply() const { return {replies, 0}; }
   };
-  std::vector<node_reply> run_on_nodes(std::initializer_list<std::string_view> words, bool replicas_too = false);
+  std::vector<node_reply> run_on_nodes(const std::vector<std::string_view>& words, bool replicas_too = false);
 
   /// WAIT on every node that was written to since the last call. @returns the fewest replicas that have it all, of any
   /// node; `replicas` if none was written to

@@ -4,6 +4,7 @@
 #include "redis/chain_model.hpp"
 #include "redis/fixtures.hpp"
 #include "redis/proxy.hpp"
+#include "redis/rights.hpp"
 #include "redis/servers.hpp"
 #include "support/errors.hpp"
 #include "support/processes.hpp"
@@ -860,13 +861,14 @@ TEST_F(RedisChain, SaysWhatItCannotDo) {
   EXPECT_THAT(refused("unlink", [](redis_chain& c) { c.drop(); }), testing::HasSubstr("cannot drop a chain: "));
 }
 
-TEST_F(RedisChain, NeedsNoOtherCommandsThanThese) {
+TEST_F(RedisChain, NeedsNoOtherRightsThanAreListed) {
   const texts keys = md5_keys(600);
   const texts reading = {"+get", "+hmget", "+strlen", "+bitfield_ro", "+bitcount", "+pttl"};
-  texts writing = reading;
-  for (const char* command : {"set", "incr", "setbit", "bitfield", "del", "unlink", "type", "hget", "hset", "hsetnx",
-                              "hincrby", "hdel", "time", "pexpire", "pexpireat", "persist", "evalsha", "script|load"}) {
-    writing.push_back(std::string("+") + command);
+  texts writing;
+  for (const auto& r : bloomery::redis::rights) {
+    if (r.what == bloomery::redis::need::chain || r.what == bloomery::redis::need::both) {
+      writing.push_back(bloomery::redis::rule_of(r));
+    }
   }
 
   redis_chain writer = redis_chain::create(limited(writing), small);
