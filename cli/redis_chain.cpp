@@ -62,8 +62,7 @@ redis_chain open_chain(const redis_address& address, const chain_options& wanted
   if (wanted.capacity) known = redis_chain_params{*wanted.capacity, *wanted.rate};
   try {
     return redis_chain::open(address, known, connection_of(server));
-  } catch (const error& e) {
-    if (e.code() != errc::invalid_argument || known) throw;
+  } catch (const redis_chain_params_unknown& e) {
     error_text text = e.text();
     text.way_out = "give -n and -p; build with them stores them";
     throw error(e.code(), text);
@@ -78,9 +77,10 @@ struct chain_there {
 chain_there find_chain(const redis_address& address, const redis_connection_options& connection) {
   try {
     return {true, redis_chain::open(address, {}, connection).parameters()};
+  } catch (const redis_chain_params_unknown&) {
+    return {true};
   } catch (const error& e) {
     if (e.code() == errc::not_found) return {};
-    if (e.code() == errc::invalid_argument) return {true};
     throw;
   }
 }

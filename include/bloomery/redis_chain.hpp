@@ -6,7 +6,8 @@
 //
 //     NAME-0, NAME-1, ...   bitmaps of m bits each; position x of Guava is SETBIT's offset x
 //     NAME-cursor           decimal text: number of the newest bitmap, from 0. Missing means 0; INCR moves it
-//     NAME-bloomery         ours alone, a hash: n, p, and for each bitmap "ones:<i>", a count that may be wrong
+//     NAME-bloomery         ours alone, a hash: n, p, and for each bitmap that we have inserted into "ones:<i>", a count that
+//                           may be wrong. Such a bitmap has all its m bits: one that is missing or shorter is damaged
 //
 // As the original has no names but `bloomfilter-<i>` and `cursor`, the name `bloomfilter` has its cursor at `cursor`.
 //
@@ -17,11 +18,12 @@
 //
 // What is better here than in the original: a batch costs two or three round trips, not one for each bit; bits are counted
 // by the server only where half of them may be set; two writers that meet half together grow the chain once; unrelated
-// chains do not share a cursor; a bitmap that got lost is an error and not "absent"; in a cluster each bitmap lies where
+// chains do not share a cursor; a bitmap or a cursor that got lost is an error and not "absent"; in a cluster each bitmap lies where
 // its name says, as no command or script needs two keys. As long as the original writes, too, it does so in its own way:
 // two of them that grow at once may skip a bitmap, and may clear the last bit of one that is already used.
 #pragma once
 
+#include <bloomery/error.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_address.hpp>
@@ -42,6 +44,11 @@ struct redis_chain_params {
   double target_rate = 0;      ///< p, of one bitmap with n keys
 
   friend bool operator==(const redis_chain_params&, const redis_chain_params&) = default;
+};
+
+/// n and p of a chain are neither given nor stored, as of one that the original made. errc::invalid_argument.
+struct redis_chain_params_unknown : error {
+  using error::error;
 };
 
 /// A chain, described.
@@ -80,7 +87,7 @@ class redis_chain {
                             redis_connection_options options = {});
 
   /// Opens a chain and writes nothing. One of the original's needs its n and p to be given.
-  /// @throws error  as create(), and not_found: there is none; invalid_argument: n and p are neither given nor stored
+  /// @throws error  as create(), and not_found: there is none; redis_chain_params_unknown
   static redis_chain open(const redis_address& address, std::optional<redis_chain_params> known = {},
                           redis_connection_options options = {});
 

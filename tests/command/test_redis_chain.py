@@ -251,6 +251,8 @@ class Chain(RedisTest):
         self.bloomery("build", "-q", *SMALL, "-o", self.f, stdin=text(keys(900)))
         self.redis("DEL", "f-1")
         self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="part of the chain is gone.*f-1")
+        self.redis("DEL", "f-cursor")
+        self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="part of the chain is gone")
         self.redis("SET", "f-cursor", "none")
         self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="the key 'f-cursor' is no cursor of a chain.*found none")
 

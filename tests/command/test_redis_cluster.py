@@ -113,6 +113,14 @@ class Cluster(CommandTest):
         self.assertEqual([finding["status"] for finding in wrong], ["BAD"])
         self.assertIn("redis+cluster://", wrong[0]["mend"])
 
+    def test_a_chain_says_so_too(self) -> None:
+        single = self.address("f").replace("redis+cluster", "redis")
+        chain = ["--scheme", "guava-chain"]
+        for words in (["build", *chain, "-n", 300, "-o"], ["add", *chain], ["check", *chain], ["info", *chain]):
+            said = self.refused(*words, single, says=r"one of a cluster.*redis\+cluster://").err
+            self.assertNotIn("-p", said)
+        self.assertEqual([key for node in self.nodes for key in node.keys()], [])
+
 
 class Tls(CommandTest):
     def test_with_certificates_it_is_the_same(self) -> None:

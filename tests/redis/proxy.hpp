@@ -15,8 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <mutex>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -63,6 +66,13 @@ class proxy {
   /// Closes a connection when so many more bytes have gone to the server.
   void cut_after_questions(std::int64_t bytes) { questions_until_cut_ = bytes; }
 
+  /// Once, before the next portion with this text goes to the server, something happens there.
+  void before_question(std::string text, std::function<void()> happens) {
+    const std::lock_guard lock(happening_);
+    awaited_ = std::move(text);
+    happens_ = std::move(happens);
+  }
+
   /// Nothing goes through, nothing is closed.
   void stop(bool stopped = true) {
     stopped_ = stopped;
@@ -90,12 +100,22 @@ class proxy {
     ::close(p.server);
   }
 
+  void happen_before(std::string_view question) {
+    std::function<void()> happens;
+    {
+      const std::lock_guard lock(happening_);
+      if (happens_ && question.find(awaited_) != std::string_view::npos) happens = std::exchange(happens_, nullptr);
+    }
+    if (happens) happens();
+  }
+
   // False: the connection is over.
   bool forward(int from, int to, std::atomic<std::int64_t>& until_cut) {
     std::vector<char> bytes(std::min<std::size_t>(portion_, 65536));
     const ssize_t got = ::recv(from, bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
     if (got <= 0) return false;
+    if (&until_cut == &questions_until_cut_) happen_before({bytes.data(), static_cast<std::size_t>(got)});
     if (const int delay = delay_ms_; delay > 0) std::this_thread::sleep_for(std::chrono::milliseconds(delay));
     std::int64_t pass = got;
     bool last = false;
@@ -185,6 +205,9 @@ class proxy {
   std::atomic<std::int64_t> questions_until_cut_ = -1;
   std::atomic<std::size_t> accepted_ = 0;
   std::atomic<std::size_t> cuts_done_ = 0;
+  std::mutex happening_;
+  std::string awaited_;
+  std::function<void()> happens_;
   std::vector<pair> pairs_;
   std::thread thread_;
 };

@@ -50,6 +50,13 @@ class RedisChainCluster : public on_a_cluster<RedisChainCluster> {
     return all;
   }
 
+  template <class IsRight>
+  static std::string name_where(IsRight is_right) {
+    for (int i = 0;; ++i) {
+      if (const std::string tried = "name" + std::to_string(i); is_right(tried)) return tried;
+    }
+  }
+
   static std::int64_t keys_in_all() {
     std::int64_t keys = 0;
     for (std::size_t i = 0; i < cluster->size(); ++i) keys += cluster->node(i).command({"DBSIZE"}).integer();
@@ -100,6 +107,38 @@ TEST_F(RedisChainCluster, GoesOnWhileItsSlotsMove) {
   while (at < keys.size()) insert_some();
 
   EXPECT_EQ(bitmaps("moved"), expected.bitmaps());
+}
+
+TEST_F(RedisChainCluster, IsDamagedWhenTheNodeOfTheCursorComesBackEmpty) {
+  const std::string name = name_where([](const std::string& tried) {
+    const auto elsewhere = [&](const char* what) { return &owner_of(tried + what) != &owner_of(tried + "-cursor"); };
+    return elsewhere("-0") && elsewhere("-1") && elsewhere("-bloomery");
+  });
+  const texts keys = md5_keys(1500);
+  redis_chain chain = redis_chain::create(cluster->address(name), small);
+  chain.insert(views(keys));
+  ASSERT_GE(chain.growths(), 4u);
+  owner_of(name + "-cursor").command({"FLUSHALL"});
+
+  EXPECT_EQ(code_of([&] { chain.may_contain(keys[0]); }), bloomery::errc::damaged);
+  EXPECT_EQ(code_of([&] { redis_chain::open(cluster->address(name)); }), bloomery::errc::damaged);
+}
+
+// Also if all that a chain has at first lies on that node.
+TEST_F(RedisChainCluster, IsNotMadeWhereItsAddressIsThatOfOneServer) {
+  const std::string name = name_where([](const std::string& tried) {
+    const auto here = [&](const char* what) { return &owner_of(tried + what) == &cluster->node(0); };
+    return here("-0") && here("-cursor") && here("-bloomery");
+  });
+  bloomery::redis_address single = cluster->address(name, 1);
+  single.cluster = false;
+
+  const auto thrown = error_of([&] { redis_chain::create(single, small); });
+
+  ASSERT_TRUE(thrown.has_value());
+  EXPECT_EQ(thrown->code(), bloomery::errc::invalid_argument);
+  EXPECT_NE(thrown->text().way_out.find("redis+cluster://"), std::string::npos);
+  EXPECT_EQ(keys_in_all(), 0);
 }
 
 TEST_F(RedisChainCluster, IsEmptiedEndedAndDroppedOnAllNodes) {

@@ -4,6 +4,7 @@
 #include "redis/chain_model.hpp"
 #include "redis/fixtures.hpp"
 #include "redis/proxy.hpp"
+#include "redis/rights.hpp"
 #include "redis/servers.hpp"
 #include "support/errors.hpp"
 #include "support/processes.hpp"
@@ -52,6 +53,25 @@ class RedisChain : public on_a_server<RedisChain> {
   }
 
   static std::string value(const std::string& key) { return server->command({"GET", key}).text(); }
+
+  static bloomery::redis_address through(const proxy& network) {
+    bloomery::redis_address address = server->address();
+    address.socket.clear();
+    address.endpoints = {{"127.0.0.1", network.port()}};
+    return address;
+  }
+
+  // As a user who may do all but this.
+  static bloomery::redis_address without(const std::string& command) { return limited({"+@all", "-" + command}); }
+
+  static bloomery::redis_address limited(const texts& rules) {
+    server->command({"ACL", "SETUSER", "limited", "reset", "on", "nopass", "~filter-*"});
+    for (const std::string& rule : rules) server->command({"ACL", "SETUSER", "limited", rule});
+    bloomery::redis_address address = server->address();
+    address.user = "limited";
+    address.password = "any";
+    return address;
+  }
 
   // All bitmaps of a chain, up to its cursor.
   static texts bitmaps(const std::string& name, const std::string& cursor) {
@@ -403,10 +423,7 @@ TEST_F(RedisChain, GrowsAtTheSameKeysWhenConnectionsAreCutAndCommandsRunTwice) {
   for (const std::string& key : keys) expected.insert(key);
   ASSERT_GE(expected.grew_after().size(), 2u);
   proxy network(server->socket());
-  bloomery::redis_address address = server->address();
-  address.socket.clear();
-  address.endpoints = {{"127.0.0.1", network.port()}};
-  redis_chain chain = redis_chain::create(address, small);
+  redis_chain chain = redis_chain::create(through(network), small);
 
   std::mt19937_64 random(1);
   for (const std::string& key : keys) {
@@ -488,6 +505,7 @@ TEST_F(RedisChain, OfTheOriginalWantsTheSizeThatItsBitmapsHave) {
   original old(*server, small, "filter", "filter-cursor");
   old.put("a");
 
+  EXPECT_THROW(redis_chain::open(server->address()), bloomery::redis_chain_params_unknown);
   EXPECT_EQ(code_of([&] { redis_chain::open(server->address()); }), errc::invalid_argument);
   EXPECT_EQ(code_of([&] { redis_chain::open(server->address(), published); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { redis_chain::create(server->address(), published); }), errc::incompatible);
@@ -507,20 +525,116 @@ TEST_F(RedisChain, TellsAMissingChainFromAnAbsentKey) {
   EXPECT_EQ(code_of([&] { chain.insert("a"); }), errc::not_found);
 }
 
-TEST_F(RedisChain, SaysThatABitmapIsGoneAndNotThatAKeyIsAbsent) {
+TEST_F(RedisChain, SaysThatAPartIsGoneAndNotThatAKeyIsAbsent) {
   const texts keys = md5_keys(1000);
   redis_chain chain = redis_chain::create(server->address(), small);
   chain.insert(views(keys));
-  ASSERT_GE(chain.growths(), 3u);
-  for (const char* lost : {"filter-0", "filter-1", "filter-3"}) {
+  ASSERT_EQ(chain.growths(), 3u);
+  for (const char* lost : {"filter-0", "filter-1", "filter-3", "filter-cursor"}) {
     SCOPED_TRACE(lost);
     server->command({"RENAME", lost, "elsewhere"});
 
     EXPECT_EQ(code_of([&] { chain.may_contain(keys[0]); }), errc::damaged);
     EXPECT_EQ(code_of([&] { chain.insert("new"); }), errc::damaged);
+    // And so for all who have never seen it.
+    const auto fresh = [&](auto use) {
+      return code_of([&] {
+        redis_chain opened = redis_chain::open(server->address());
+        use(opened);
+      });
+    };
+    EXPECT_EQ(fresh([&](redis_chain& c) { c.may_contain(keys[0]); }), errc::damaged);
+    EXPECT_EQ(fresh([](redis_chain& c) { c.insert("new"); }), errc::damaged);
+    EXPECT_EQ(fresh([](redis_chain& c) { c.info(); }), errc::damaged);
+    EXPECT_EQ(value(lost), "") << "nothing is put in its place";
     server->command({"RENAME", "elsewhere", lost});
   }
   EXPECT_TRUE(chain.may_contain(keys[0]));
+}
+
+TEST_F(RedisChain, WithoutItsCursorIsNotGoneOnWithAndCanBeDropped) {
+  redis_chain chain = redis_chain::create(server->address(), small);
+  chain.insert(views(md5_keys(3000)));
+  ASSERT_GT(chain.growths(), 5u);
+  server->command({"DEL", "filter-cursor"});
+
+  EXPECT_EQ(code_of([&] { redis_chain::create(server->address(), small); }), errc::damaged);
+  EXPECT_EQ(code_of([&] { redis_chain::open(server->address()); }), errc::damaged);
+  EXPECT_EQ(code_of([&] { chain.growths(); }), errc::damaged);
+  EXPECT_EQ(code_of([&] { chain.expire(std::chrono::hours(1)); }), errc::damaged);
+  EXPECT_EQ(value("filter-cursor"), "");
+  server->command({"DEL", "filter-1"});
+  EXPECT_EQ(code_of([&] { redis_chain::open(server->address()); }), errc::damaged);
+  chain.drop();
+  EXPECT_EQ(all_keys(), texts{});
+}
+
+// The original makes a bitmap behind the cursor, and one that is written to before is as long as its last bit wants. Ours
+// are whole.
+TEST_F(RedisChain, TellsALostEndOfABitmapFromOneThatTheOriginalHasYetToWrite) {
+  const texts keys = md5_keys(400);
+  {
+    redis_chain chain = redis_chain::create(server->address(), small);
+    chain.insert(views(keys));
+    ASSERT_EQ(chain.growths(), 1u);
+    server->command({"SET", "filter-1", value("filter-1").substr(0, 100)});
+
+    EXPECT_EQ(code_of([&] { chain.may_contain(keys[0]); }), errc::damaged);
+    EXPECT_EQ(code_of([&] { redis_chain::open(server->address()).insert("new"); }), errc::damaged);
+    EXPECT_EQ(value("filter-1").size(), 100u);
+  }
+  server->command({"FLUSHALL"});
+  redis_chain chain = redis_chain::create(server->address(), small);
+  chain.insert(views(md5_keys(100)));
+  server->command({"INCR", "filter-cursor"});
+  chain_model rules(small);
+  for (const std::uint64_t x : rules.positions("theirs")) {
+    server->command({"SETBIT", "filter-1", std::to_string(x), "1"});
+  }
+  ASSERT_LT(value("filter-1").size(), chain.geometry().bits / 8);
+
+  redis_chain fresh = redis_chain::open(server->address());
+  for (redis_chain* c : {&chain, &fresh}) {
+    EXPECT_TRUE(c->may_contain("theirs"));
+    EXPECT_FALSE(c->may_contain("ours"));
+  }
+  EXPECT_TRUE(fresh.insert("ours"));
+  EXPECT_EQ(value("filter-1").size(), chain.geometry().bits / 8) << "before its ones are counted";
+  for (redis_chain* c : {&chain, &fresh}) {
+    EXPECT_TRUE(c->may_contain("theirs"));
+    EXPECT_TRUE(c->may_contain("ours"));
+  }
+}
+
+TEST_F(RedisChain, MakesNoBitmapAnewThatGoesBetweenReadingAndWriting) {
+  const texts keys = md5_keys(400);
+  proxy network(server->socket());
+  redis_chain chain = redis_chain::create(through(network), small);
+  chain.insert(views(keys));
+  ASSERT_EQ(chain.growths(), 1u);
+  network.before_question("HINCRBY", [] { server->command({"DEL", "filter-1"}); });
+
+  EXPECT_EQ(code_of([&] { chain.insert("new"); }), errc::damaged);
+
+  EXPECT_EQ(all_keys(), (texts{"filter-0", "filter-bloomery", "filter-cursor"}));
+  EXPECT_EQ(code_of([&] { chain.insert("new"); }), errc::damaged);
+  EXPECT_EQ(code_of([&] { redis_chain::open(server->address()).may_contain("new"); }), errc::damaged);
+}
+
+TEST_F(RedisChain, TakesAKeyThatMeetsAReset) {
+  const texts keys = md5_keys(400);
+  proxy network(server->socket());
+  redis_chain chain = redis_chain::create(through(network), small);
+  chain.insert(views(keys));
+  ASSERT_EQ(chain.growths(), 1u);
+  network.before_question("HINCRBY", [] { redis_chain::open(server->address()).reset(); });
+
+  EXPECT_TRUE(chain.insert("new"));
+
+  EXPECT_EQ(all_keys(), (texts{"filter-0", "filter-bloomery", "filter-cursor"})) << "no bitmap is left behind";
+  chain_model expected(small);
+  expected.insert("new");
+  EXPECT_EQ(bitmaps("filter", "filter-cursor"), expected.bitmaps());
 }
 
 TEST_F(RedisChain, RefusesOtherThingsUnderItsNames) {
@@ -653,6 +767,125 @@ TEST_F(RedisChain, EndsAsAWholeWithBitmapsThatCameLater) {
   EXPECT_EQ(code_of([&] { chain.may_contain("a"); }), errc::not_found);
   EXPECT_EQ(code_of([&] { chain.expire(milliseconds(0)); }), errc::invalid_argument);
   EXPECT_EQ(code_of([&] { chain.expire(milliseconds::max()); }), errc::invalid_argument);
+}
+
+// Wherever growth is broken off.
+TEST_F(RedisChain, HasNoBitmapThatOutlivesIt) {
+  const texts keys = md5_keys(600);
+  for (const char* refused : {"incr", "pexpire", "pexpireat", "persist", "pttl", "time", "setbit"}) {
+    SCOPED_TRACE(refused);
+    server->command({"FLUSHALL"});
+    redis_chain::create(server->address(), small).expire(std::chrono::hours(1));
+
+    redis_chain writer = redis_chain::open(without(refused));
+    static_cast<void>(code_of([&] { writer.insert(views(keys)); }));
+
+    const int last = std::stoi(value("filter-cursor"));
+    for (int i = 0; i <= last; ++i) {
+      EXPECT_GT(server->command({"PTTL", "filter-" + std::to_string(i)}).integer(), 0) << i;
+    }
+    if (std::string_view(refused) == "incr") {
+      EXPECT_EQ(last, 0);
+      EXPECT_GT(server->command({"PTTL", "filter-1"}).integer(), 0) << "before the cursor shows it";
+    }
+  }
+}
+
+TEST_F(RedisChain, TakesNoBitsOfOneThatEndedAndNothingOfOthers) {
+  const texts keys = md5_keys(400);
+  redis_chain::create(server->address(), small).insert(views(keys));
+  const std::string full(value("filter-0").size(), '\xff');
+  server->command({"FLUSHALL"});
+  for (const char* left : {"filter-1", "filter-2", "filter-17"}) server->command({"SET", left, full});
+  server->command({"HSET", "filter-3", "another's", "1"});
+  server->command({"SET", "filter-4", "another's"});
+  chain_model expected(small);
+  for (const std::string& key : keys) expected.insert(key);
+
+  redis_chain chain = redis_chain::create(server->address(), small);
+  chain.insert(views(keys));
+
+  EXPECT_EQ(bitmaps("filter", "filter-cursor"), expected.bitmaps());
+  chain.drop();
+  EXPECT_EQ(all_keys(), (texts{"filter-3", "filter-4"}));
+}
+
+TEST_F(RedisChain, LosesNothingToOneWhoMakesItAtTheSameTime) {
+  const texts keys = md5_keys(400);
+  chain_model expected(small);
+  for (const std::string& key : keys) expected.insert(key);
+  for (const char* last_seen : {"BITCOUNT", "EVALSHA"}) {
+    SCOPED_TRACE(last_seen);
+    server->command({"FLUSHALL"});
+    server->command({"SET", "filter-1", std::string(expected.bitmaps()[0].size(), '\xff')});
+    proxy network(server->socket());
+    network.before_question(last_seen, [&] { redis_chain::create(server->address(), small).insert(views(keys)); });
+
+    redis_chain chain = redis_chain::create(through(network), small);
+
+    EXPECT_EQ(bitmaps("filter", "filter-cursor"), expected.bitmaps());
+    EXPECT_TRUE(chain.may_contain(keys.back()));
+  }
+}
+
+// A chain that expires while it grows leaves no cursor of its own to the next one.
+TEST_F(RedisChain, ThatExpiresAsItGrowsStaysGone) {
+  proxy network(server->socket());
+  redis_chain chain = redis_chain::create(through(network), small);
+  chain.insert(views(md5_keys(200)));
+  network.before_question("PTTL", [] { server->command({"FLUSHDB"}); });
+
+  static_cast<void>(code_of([&] { chain.insert(views(md5_keys(400))); }));
+
+  EXPECT_EQ(code_of([&] { redis_chain::open(server->address()); }), errc::not_found);
+  EXPECT_EQ(all_keys(), texts{});
+  redis_chain::create(server->address(), small).insert("a");
+}
+
+TEST_F(RedisChain, SaysWhatItCannotDo) {
+  redis_chain::create(server->address(), small);
+  const auto refused = [&](const char* command, auto use) {
+    const auto thrown = error_of([&] {
+      redis_chain chain = redis_chain::open(without(command));
+      use(chain);
+    });
+    return thrown ? std::string(thrown->what()) : std::string();
+  };
+
+  EXPECT_THAT(refused("hmget", [](redis_chain&) {}), testing::HasSubstr("cannot look for a chain: "));
+  EXPECT_THAT(refused("bitfield_ro", [](redis_chain& c) { c.insert("a"); }),
+              testing::HasSubstr("cannot read a chain: "));
+  EXPECT_THAT(refused("hincrby", [](redis_chain& c) { c.insert("a"); }),
+              testing::HasSubstr("cannot insert into a chain: "));
+  EXPECT_THAT(refused("bitcount", [](redis_chain& c) { c.info(); }), testing::HasSubstr("cannot count bits: "));
+  EXPECT_THAT(refused("unlink", [](redis_chain& c) { c.drop(); }), testing::HasSubstr("cannot drop a chain: "));
+}
+
+TEST_F(RedisChain, NeedsNoOtherRightsThanAreListed) {
+  const texts keys = md5_keys(600);
+  const texts reading = {"+get", "+hmget", "+strlen", "+bitfield_ro", "+bitcount", "+pttl"};
+  texts writing;
+  for (const auto& r : bloomery::redis::rights) {
+    if (r.what == bloomery::redis::need::chain || r.what == bloomery::redis::need::both) {
+      writing.push_back(bloomery::redis::rule_of(r));
+    }
+  }
+
+  redis_chain writer = redis_chain::create(limited(writing), small);
+  writer.expire(std::chrono::hours(1));
+  writer.insert(views(keys));
+  writer.persist();
+  EXPECT_EQ(writer.growths(), 2u);
+
+  redis_chain reader = redis_chain::open(limited(reading));
+  EXPECT_TRUE(reader.may_contain(keys[0]));
+  EXPECT_EQ(reader.info().growths, 2u);
+  EXPECT_EQ(code_of([&] { reader.insert("new"); }), errc::not_permitted);
+
+  limited(writing);
+  writer.reset();
+  writer.drop();
+  EXPECT_EQ(all_keys(), texts{});
 }
 
 TEST_F(RedisChain, TellsWhatIsInIt) {
