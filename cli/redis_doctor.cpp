@@ -418,7 +418,7 @@ class examination {
     constexpr std::uint64_t most_asked = 16;
     std::optional<redis::meta> description;
     ask(filter_key(), {"GET", filter_key()},
-        [&](redis::reply r) { description = redis::meta::parse(r.text(), address_.text()); });
+        [&](redis::reply r) { description = redis::meta::parse(r.text(), address_); });
     const std::uint64_t shards = description->shards();
     const std::uint64_t asked = std::min(shards, most_asked);
     std::uint64_t bytes = 0;

@@ -57,7 +57,7 @@ class explainer {
   explainer(const redis_address& address, const server_options& server)
       : address_(address), servers_(address, connection_of(server)) {
     const std::string key = redis::meta_key(address.name);
-    ask(key, {"GET", key}, [&](redis::reply r) { meta_ = redis::meta::parse(r.text(), address_.text()); });
+    ask(key, {"GET", key}, [&](redis::reply r) { meta_ = redis::meta::parse(r.text(), address_); });
   }
 
   const redis::meta& meta() const { return meta_; }
