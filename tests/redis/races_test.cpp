@@ -19,6 +19,7 @@
 #include <ostream>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -219,6 +220,43 @@ TEST_F(RedisRaces, AMasterDiesAndNothingThatReplicasHaveIsLost) {
 
   EXPECT_EQ(some.missing_in(f), 0u);
   EXPECT_LE(f.info().rate_now, 0.01);
+}
+
+TEST_F(RedisRaces, WhatIsInsertedIntoBothIsOnReplicasOfBoth) {
+  redis_params wanted = integers(1000, 0.01);
+  wanted.shards = 1;
+  redis_options safe;
+  safe.wait_replicas = 1;
+  safe.connection.time = milliseconds(500);
+  cluster->wait_until_well();
+  redis_filter f = redis_filter::create(cluster->address("both"), wanted);
+  redis_filter g = redis_filter::open(cluster->address("both"), safe);
+  const std::size_t home = cluster->owner(slot_of_shard("both", 0));
+  bool tried = false;
+  // Its shards' names are random: until the new one has its own on another node.
+  for (int i = 0; i < 40 && !tried; ++i) {
+    EXPECT_THROW(
+        f.replace(wanted,
+                  [&](redis_filter&) {
+                    const std::string key = "{both}:n";
+                    test_server& describes = cluster->node(cluster->owner(redis::slot_of(key)));
+                    const std::string coming = test_server::shard_of(describes.command({"GET", key}).text(), 0);
+                    const std::size_t there = cluster->owner(redis::slot_of(coming));
+                    if (there != home) {
+                      tried = true;
+                      insist([&] { g.insert(std::uint64_t{1}); });
+                      test_server& replica = cluster->node(cluster->replica_of(there));
+                      replica.freeze();
+                      EXPECT_EQ(code_of([&] { g.insert(std::uint64_t{2}); }), errc::unavailable);
+                      replica.thaw();
+                    }
+                    throw std::runtime_error("no database");
+                  }),
+        std::runtime_error);
+  }
+  EXPECT_TRUE(tried);
+  cluster->wait_until_well();
+  insist([&] { g.insert(std::uint64_t{2}); });
 }
 
 // ---- random sequences ------------------------------------------------------------------------------------------------
