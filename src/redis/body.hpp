@@ -121,6 +121,8 @@ struct redis_filter::body {
   void make_shards();
   bool begin_generation(std::span<const std::uint64_t> shards);  // true as refresh(), and so does grow()
   bool grow(std::span<const std::uint64_t> shards);
+  // A filter is replaced by one that is made (make_coming, make_shards), announced, marked in all shards, filled, and put
+  // in its place; or given up.
   void refuse_in_fill() const;
   std::unique_ptr<body> make_coming(const redis_params& wanted);
   void announce(const redis::meta& live, const redis::meta& coming);

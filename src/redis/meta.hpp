@@ -1,5 +1,5 @@
-// What is written about a shared filter on its servers: the description under {NAME}:m, a shard's header under {NAME:s}:h,
-// and the names of all keys. docs/redis.md draws it.
+// What is written about a shared filter on its servers: the description under {NAME}:m, a shard's header under
+// {NAME~EPOCH:s}:h, and the names of all keys. docs/redis.md draws it.
 #pragma once
 
 #include <bloomery/redis.hpp>

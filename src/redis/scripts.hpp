@@ -1,7 +1,7 @@
 // What has to be done at one blow, in Lua. Every key is in KEYS, and nothing of a user's is in the text.
 //
-// h is the hash {NAME:s}:h, b a layer's string. `stamp` is what the caller thinks the header's stamp is; where it is not,
-// nothing is done, and the answer is 0 or -1: the caller reads the header and comes again.
+// h is the hash {NAME~EPOCH:s}:h, b a layer's string. `stamp` is what the caller thinks the header's stamp is; where it is
+// not, nothing is done, and the answer is 0 or -1: the caller reads the header and comes again.
 #pragma once
 
 #include "redis/batch.hpp"
