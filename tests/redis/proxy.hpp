@@ -71,9 +71,9 @@ class proxy {
   void before(std::string text, std::function<void()> act) { watch({std::move(text), std::move(act), std::nullopt}); }
 
   /// The server answers a question with this text, but the client gets another answer; empty: the connection is closed
-  /// instead. Once.
-  void instead_of_answer_to(std::string text, std::string answer) {
-    watch({std::move(text), nullptr, std::move(answer)});
+  /// instead. Once. `act` as above.
+  void instead_of_answer_to(std::string text, std::string answer, std::function<void()> act = nullptr) {
+    watch({std::move(text), std::move(act), std::move(answer)});
   }
 
   /// What was to be done by the two above was done.

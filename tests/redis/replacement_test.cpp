@@ -135,6 +135,22 @@ TEST_F(RedisReplacement, ThatIsInPlaceWhenTheCallFailsIsLeftThere) {
   EXPECT_EQ(count_found(f, old_keys()), old_keys().size());
 }
 
+TEST_F(RedisReplacement, ThatMayBeInPlaceIsNotTakenAway) {
+  filled().clear();
+  proxy net(server->socket());
+  redis_filter f = redis_filter::open(through(net));
+  net.instead_of_answer_to(std::string(digest_of(scripts::replace)), "-ERR the network made this up\r\n", [&] {
+    net.instead_of_answer_to("{x}:m2", "-ERR and this, when it was asked what there is\r\n$-1\r\n");
+  });
+
+  EXPECT_TRUE(code_of([&] { f.replace(fixed(), [](redis_filter& fresh) { insert_all(fresh, old_keys()); }); }));
+
+  EXPECT_TRUE(net.has_acted());
+  redis_filter now = redis_filter::open(at("x"));
+  EXPECT_EQ(count_found(now, old_keys()), old_keys().size());
+  EXPECT_EQ(count_found(f, old_keys()), old_keys().size());
+}
+
 TEST_F(RedisReplacement, ADropWhoseAnswerIsLostIsDone) {
   filled().drop();
   filled();
@@ -357,6 +373,18 @@ TEST_F(RedisReplacement, DoesNotUndoADropNorOverwriteWhatWasMadeSince) {
             errc::locked);
   EXPECT_EQ(after_drop, 0u) << "also what is to come";
   expect_the_old_one_alone();
+
+  f = redis_filter::open(at("x"));
+  const std::string gone = server->shard("x", 0);
+  EXPECT_EQ(code_of([&] {
+              f.replace(fixed(), [&](redis_filter&) {
+                server->command({"DEL", "{x}:m", "{x}:m2"});
+                filled();
+              });
+            }),
+            errc::locked);
+  unlink_all(gone.substr(0, gone.size() - 2) + "*");
+  expect_the_old_one_alone();
 }
 
 TEST_F(RedisReplacement, OfAFilterWithoutAHeaderTakesAllThatIsInsertedMeanwhile) {
@@ -571,7 +599,9 @@ TEST_F(RedisReplacement, OnTooFewReplicasLeavesTheShardsOfTheOneBefore) {
   EXPECT_EQ(master.command({"EXISTS", before + ":h", before + ":0"}).integer(), 2)
       << "the replica's description still names it";
   EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("replicas")));
-  insist([&] { f.clear(); });
+  redis_options patient;
+  patient.wait_replicas = 1;
+  redis_filter::open(master.address("x"), patient).clear();
   EXPECT_EQ(master.command({"DBSIZE"}).integer(), 6 + 4);
 }
 
