@@ -19,7 +19,6 @@ using redis::shard_view;
 namespace {
 
 constexpr std::size_t together = 4096;  // shards whose commands are one batch
-constexpr int most_attempts = 8;        // while others change the filter
 
 std::uint64_t new_epoch() {
   std::random_device random;
