@@ -97,9 +97,12 @@ struct redis_info {
 ///     if (const char* server = std::getenv("BLOOMERY_EXAMPLES_REDIS")) use(redis_address::parse(server));
 class redis_filter {
  public:
-  /// Makes a filter if there is none of this name, else takes the one there is, if it is the same.
-  /// @throws error  incompatible: there is one with other parameters, or other keys have its names;
-  ///                invalid_argument, too_large, unavailable, not_permitted
+  /// Makes a filter if there is none of this name, else takes the one there is, if it is the same. One that could not be
+  /// made is taken away again, unless the server was away.
+  /// @throws error  incompatible: there is one with other parameters, or its name has a key of another type;
+  ///                not_a_filter: its name has some other string; not_found: it was dropped while it was made;
+  ///                invalid_argument: what plan_redis() refuses, or an expiry beyond 1 ms to 2^53 ms; damaged, too_large,
+  ///                unavailable, not_permitted
   static redis_filter create(const redis_address& address, const redis_params& wanted, redis_options options = {});
 
   /// @throws error  not_found: there is none; damaged; incompatible: not this secret; unavailable, not_permitted
@@ -144,14 +147,15 @@ class redis_filter {
   /// What it is, as it was when this was opened.
   const redis_params& parameters() const noexcept;
 
-  /// Forgets all keys: a new epoch. What others insert meanwhile may be in or not.
+  /// Forgets all keys: a new epoch. What others insert meanwhile may be in or not. @throws error as replace()
   void clear();
 
-  /// Removes it and all its keys from the server.
+  /// Removes it and all its keys from the server, and what is about to replace it. @throws error locked: it was made anew
+  /// meanwhile
   void drop();
 
-  /// All of it goes at one time, so long from now. @throws error invalid_argument: not positive; locked: it was changed
-  /// meanwhile
+  /// All of it goes at one time, so long from now. @throws error invalid_argument: not 1 ms to 2^53 ms; locked: it was
+  /// changed meanwhile
   void expire(std::chrono::milliseconds time);
 
   /// It stays. @throws error locked
@@ -163,8 +167,12 @@ class redis_filter {
 
   /// Makes it anew while it is used: `fill` gets an empty one, to which others' inserts go from now on as to the old
   /// one. What was being inserted when fill is called may be in the old one alone, so fill has to know of it. When fill
-  /// returns, the new one takes its place. Throws what fill throws, and then all is as it was.
-  /// @throws error  incompatible: another hash, kind of keys, seed or secret; locked: somebody else replaces it, too
+  /// returns, the new one takes its place. Throws what fill throws, and then all is as it was; but a shard that had lost
+  /// its header is lost. Until this returns, neither of the two can be cleared, dropped, replaced or given an expiry by
+  /// fill. When only the old one's remains cannot be removed, redis_options::notes hears of it.
+  /// @throws error  incompatible: another hash, kind of keys, seed or secret; locked: somebody else replaces it, too, or
+  ///                the new one lost a part; not_found: it was dropped meanwhile; invalid_argument: an expiry beyond
+  ///                1 ms to 2^53 ms, or fill moved the new one away
   void replace(const redis_params& wanted, const std::function<void(redis_filter& fresh)>& fill);
 
   /// Takes in the keys of a filter with the same geometry, hash, keys and secret. @throws error incompatible; locked: it

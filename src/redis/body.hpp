@@ -34,6 +34,11 @@ struct made_anew : error {
   using error::error;
 };
 
+/// What was to take a filter's place has lost a part, or was given up.
+struct replacement_lost : error {
+  using error::error;
+};
+
 enum class access : std::uint8_t { look_up, look_up_on_replica, write };
 
 }  // namespace redis
@@ -41,12 +46,15 @@ enum class access : std::uint8_t { look_up, look_up_on_replica, write };
 struct redis_filter::body {
   body(const redis_address& address, redis_options options);
 
+  /// What is to take the place of `live`, as a writer knows it: on the same connections.
+  body(const body& live, redis::meta coming);
+
   // ---- views.cpp
 
   /// The description as it is on the server now; nothing: there is none.
   std::optional<redis::meta> read_meta();
 
-  /// That of the filter that is to replace it.
+  /// That of the filter that is to take its place.
   std::optional<redis::meta> read_coming();
 
   /// From now on it is this filter.
@@ -72,7 +80,13 @@ struct redis_filter::body {
 
   [[noreturn]] void throw_gone(std::uint64_t shard, const std::string& what);
 
-  /// The filter that is to take this one's place, if shards say there is one. May adopt() it instead, when it has.
+  /// As throw_gone(), of a body that is to come.
+  [[noreturn]] void throw_lost();
+
+  /// Reads the description anew. True: another filter has taken this one's place, and this is it now.
+  bool turn_if_replaced();
+
+  /// The filter that is to take this one's place, if shards say there is one. May turn to it instead, when it has.
   /// Null: there is none (any more).
   body* replacement();
 
@@ -107,16 +121,32 @@ struct redis_filter::body {
   void make_shards();
   bool begin_generation(std::span<const std::uint64_t> shards);  // true as refresh(), and so does grow()
   bool grow(std::span<const std::uint64_t> shards);
-  void mark_all(const std::string& next);
+  // A filter is replaced by one that is made (make_coming, make_shards), announced, marked in all shards, filled, and put
+  // in its place; or given up.
+  void refuse_in_fill() const;
+  std::unique_ptr<body> make_coming(const redis_params& wanted);
+  void announce(const redis::meta& live, const redis::meta& coming);
+  void put_in_place(const redis::meta& live, const redis::meta& coming);
+  void give_up(const redis::meta& coming);
+  bool withdraw(const std::string& key, const std::string& text);  // true: it was there, and is gone
+  void mark_all(const std::string& next_instance, const std::string& only = "");
+  void unmark(std::span<const std::uint64_t> shards);
+  bool exchange(const std::string& before, const std::string& after, const std::string& expiry);
   void set_expiry(std::int64_t at);  // milliseconds since 1970; 0: none
-  void unlink_shards();
+  bool on_replicas();                // what was written here, on as many as are wanted
+  void unlink(const redis::meta& m);
+  void unlink_coming(const std::string& text);
+  void unlink_headless(const redis::meta& m, std::span<const std::uint64_t> shards);
   void load_all_views();
   void give_back();  // room in the counts that no key came for
 
   redis_address address;
   redis_options options;
-  redis::router router;
+  std::shared_ptr<redis::router> connections;
+  redis::router& router;
   redis::meta description;
+  bool to_come = false;         // it is to take another's place: whatever happens, it never turns to another filter
+  bool being_replaced = false;  // by a call that is under way
   const layout_row* layout = nullptr;
   const hash_row* hasher = nullptr;
   hash_seed seed;
@@ -140,6 +170,7 @@ struct redis_filter::body {
                   std::size_t count, bool with_older, std::uint8_t* is_new, std::uint64_t* new_keys,
                   std::vector<std::pair<std::uint64_t, std::int64_t>>* holes);
   const redis_layer& next_layer_of(const redis::shard_view& v);
+  void add_mark(std::uint64_t shard, const std::string& next_instance, const std::string& only);
   void throw_holes(std::span<const std::pair<std::uint64_t, std::int64_t>> holes);  // shards and layers
   bool copy_has(std::uint64_t shard, const redis::shard_view& v, std::uint64_t lo);
   void keep_copy(std::uint64_t shard, std::int64_t number, const redis_layer& layer, std::uint64_t line,

@@ -236,19 +236,17 @@ void redis_filter::body::look_up_part(std::span<const std::uint64_t> los, std::u
     }
     std::sort(todo.begin(), todo.end());
   }
-  // While the filter is being replaced, who knows that inserts into both, and who comes later into the new one alone.
+  // While the filter is being replaced, who knows that inserts into both, and who comes later into the new one alone. If
+  // this one is still the filter now, its bits, which were read before, had all.
   std::vector<std::uint32_t> doubtful;
   for (std::uint32_t i = 0; i < los.size(); ++i) {
     if (found[i] == 0 && !view(shard_of(los[i])).next.empty()) doubtful.push_back(i);
   }
-  if (doubtful.empty()) return;
-  const std::uint64_t epoch = description.epoch;
-  body* other = replacement();
-  if (other == nullptr && description.epoch == epoch) return;
+  if (doubtful.empty() || !turn_if_replaced()) return;
   std::vector<std::uint64_t> some;
   for (const std::uint32_t i : doubtful) some.push_back(los[i]);
   std::vector<std::uint8_t> there(some.size());
-  (other != nullptr ? other : this)->look_up_part(some, there.data(), how);
+  look_up_part(some, there.data(), how);
   for (std::size_t i = 0; i < some.size(); ++i) found[doubtful[i]] = there[i];
 }
 
@@ -289,6 +287,7 @@ void redis_filter::body::keep_copy(std::uint64_t shard, std::int64_t number, con
 
 // Once a second, whether it still is the same filter.
 void redis_filter::body::check_copy() {
+  if (to_come) return;
   const auto now = std::chrono::steady_clock::now();
   if (copy_checked_ && now - *copy_checked_ < std::chrono::seconds(1)) return;
   std::optional<redis::meta> found = read_meta();
@@ -439,12 +438,25 @@ void redis_filter::body::insert_doubly(std::span<const std::uint64_t> los, std::
   for (const std::uint32_t i : which) some.push_back(los[i]);
   const std::uint64_t epoch = description.epoch;
   std::vector<std::uint8_t> answers(some.size());
-  if (body* other = replacement()) {
-    other->insert(some, answers.data());
-  } else if (description.epoch != epoch) {
+  for (unsigned round = 0; body* other = replacement(); ++round) {
+    if (round == most_rounds) throw_restless(address);
+    try {
+      other->insert(some, answers.data());
+      return;
+    } catch (const redis::replacement_lost&) {
+      // One that has lost a part must not take the place of this one, which has all. Who fills it hears of that.
+      withdraw(redis::replacement_key(address.name), other->description.text());
+    }
+  }
+  if (description.epoch != epoch) {
     insert(some, answers.data());
     for (std::size_t i = 0; i < some.size(); ++i) is_new[which[i]] = answers[i];
+    return;
   }
+  std::vector<std::uint64_t> shards;
+  for (const std::uint64_t lo : some) shards.push_back(shard_of(lo));
+  make_distinct(shards);
+  unmark(shards);
 }
 
 void redis_filter::body::insert_fixed(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo,

@@ -6,6 +6,7 @@
 #include <bloomery/layouts/window.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <random>
 #include <utility>
 
@@ -17,8 +18,7 @@ using redis::shard_view;
 
 namespace {
 
-constexpr std::size_t together = 4096;    // shards whose commands are one batch
-constexpr std::int64_t most_layers = 16;  // of a shard that grows
+constexpr std::size_t together = 4096;  // shards whose commands are one batch
 
 std::uint64_t new_epoch() {
   std::random_device random;
@@ -26,13 +26,6 @@ std::uint64_t new_epoch() {
     const std::uint64_t epoch = std::uint64_t{random()} << 32 | random();
     if (epoch != 0) return epoch;
   }
-}
-
-std::string hexadecimal(std::uint64_t value) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text += digits[value >> shift & 15];
-  return text;
 }
 
 template <class Work>
@@ -43,6 +36,13 @@ void each_part(std::uint64_t shards, Work work) {
     for (std::uint64_t s = first; s < std::min<std::uint64_t>(shards, first + together); ++s) part.push_back(s);
     work(part);
   }
+}
+
+void check_expiry(std::chrono::milliseconds time, const char* way_out = "") {
+  constexpr std::int64_t longest = std::int64_t{1} << 53;  // what servers and scripts count exactly
+  if (time.count() > 0 && time.count() <= longest) return;
+  throw error(errc::invalid_argument, {"a filter lives for some time", "expiry", "1 ms to 2^53 ms",
+                                       std::to_string(time.count()) + " ms", way_out});
 }
 
 // One command on one key.
@@ -145,7 +145,21 @@ void redis_filter::body::load_all_views() {
   if (description.epoch != epoch) load_all_views();
 }
 
-void redis_filter::body::mark_all(const std::string& next_instance) {
+void redis_filter::body::add_mark(std::uint64_t shard, const std::string& next_instance, const std::string& only) {
+  const shard_view& v = view(shard);
+  const std::string header = redis::header_key(description, shard);
+  commands.begin(redis::slot_of(header), mode::write);
+  commands.start_script(redis::scripts::mark, 2, 4);
+  commands.word(header);
+  commands.word(redis::layer_key(description, shard, v.newest()));
+  commands.word(redis::text_of(v.stamp));
+  commands.word(redis::text_of(redis::new_stamp()));
+  commands.word(next_instance);
+  commands.word(only);
+}
+
+// With the instance that is to come; or, if that is empty, takes the marks away that name another, `only`.
+void redis_filter::body::mark_all(const std::string& next_instance, const std::string& only) {
   const auto check = [&](bool other) {
     if (!other) return;
     throw error(errc::locked, {"somebody else replaced the filter at the same time", where(), "", "", "try again"});
@@ -153,54 +167,58 @@ void redis_filter::body::mark_all(const std::string& next_instance) {
   each_part(description.shards(), [&](std::span<const std::uint64_t> part) {
     std::vector<std::uint64_t> todo(part.begin(), part.end());
     std::vector<std::uint64_t> there(part.begin(), part.end());
+    std::vector<std::uint64_t> headless;
     while (!todo.empty()) {
       commands.clear();
-      for (const std::uint64_t s : todo) {
-        const shard_view& v = view(s);
-        const std::string header = redis::header_key(description, s);
-        commands.begin(redis::slot_of(header), mode::write);
-        commands.start_script(redis::scripts::mark, 2, 3);
-        commands.word(header);
-        commands.word(redis::layer_key(description, s, v.newest()));
-        commands.word(redis::text_of(v.stamp));
-        commands.word(redis::text_of(redis::new_stamp()));
-        commands.word(next_instance);
-      }
+      for (const std::uint64_t s : todo) add_mark(s, next_instance, only);
       std::vector<std::uint64_t> again;
       run(
           [&](std::size_t group, reply r) {
             if (r.integer() == 0) again.push_back(todo[group]);
             // A shard that is lost is no reason not to make the filter anew: who uses it hears of it.
-            if (r.integer() < 0) std::erase(there, todo[group]);
+            if (r.integer() < 0) headless.push_back(todo[group]);
           },
           "mark the filter");
       std::sort(again.begin(), again.end());
       if (!again.empty()) check(refresh(again));
       todo = std::move(again);
     }
+    // Where there is no mark, nobody would hear of the filter that is to come: so that nobody takes what is left there
+    // for a whole shard.
+    unlink_headless(description, headless);
+    for (const std::uint64_t s : headless) std::erase(there, s);
     if (!there.empty()) check(refresh(there));
   });
 }
 
-// Of what is described here, with all layers.
-void redis_filter::body::unlink_shards() {
-  each_part(description.shards(), [&](std::span<const std::uint64_t> shards) {
+// Of shards that are marked though there is no replacement. A mark that was set since then has another stamp, and stays.
+void redis_filter::body::unmark(std::span<const std::uint64_t> shards) {
+  commands.clear();
+  for (const std::uint64_t s : shards) {
+    if (!view(s).next.empty()) add_mark(s, "", "");
+  }
+  if (!commands.empty()) run([](std::size_t, reply) {}, "take marks away");
+}
+
+// With all layers.
+void redis_filter::body::unlink(const redis::meta& m) {
+  each_part(m.shards(), [&](std::span<const std::uint64_t> shards) {
     // The headers say which layers there are; a shard without one has been swept already, or has lost it.
     std::vector<std::vector<std::string>> names(shards.size());
     std::vector<std::uint64_t> headless;
     commands.clear();
     for (const std::uint64_t s : shards) {
-      const std::string header = redis::header_key(description, s);
+      const std::string header = redis::header_key(m, s);
       put(commands, header, {"HGETALL", header});
     }
     run(
         [&](std::size_t group, reply r) {
           if (r.size() == 0) headless.push_back(shards[group]);
-          const auto v = redis::view_of(description, r, where());
+          const auto v = redis::view_of(m, r, where());
           if (!v) return;
-          names[group].push_back(redis::header_key(description, shards[group]));
+          names[group].push_back(redis::header_key(m, shards[group]));
           for (const std::int64_t number : v->numbers) {
-            names[group].push_back(redis::layer_key(description, shards[group], number));
+            names[group].push_back(redis::layer_key(m, shards[group], number));
           }
         },
         "remove the filter");
@@ -212,19 +230,76 @@ void redis_filter::body::unlink_shards() {
       commands.word("UNLINK");
       for (const std::string& name : all) commands.word(name);
     }
-    if (description.windowed()) headless.clear();  // generations go by themselves
-    for (const std::uint64_t s : headless) {
-      const std::string header = redis::header_key(description, s);
-      commands.begin(redis::slot_of(header), mode::write);
-      commands.start_script(redis::scripts::unlink_headless, 1 + most_layers, 0);
-      commands.word(header);
-      for (std::int64_t number = 0; number < most_layers; ++number) {
-        commands.word(redis::layer_key(description, s, number));
-      }
-    }
     if (!commands.empty()) run([](std::size_t, reply) {}, "remove the filter");
+    unlink_headless(m, headless);
   });
 }
+
+// What is left of shards that have no header: the layers that there may be.
+void redis_filter::body::unlink_headless(const redis::meta& m, std::span<const std::uint64_t> shards) {
+  if (shards.empty()) return;
+  std::int64_t first = 0;
+  auto count = static_cast<std::int64_t>(redis::most_layers);
+  if (m.windowed()) {
+    first = std::max<std::int64_t>(server_now() / static_cast<std::int64_t>(m.part()) - window_lanes, 0);
+    count = window_lanes + 2;  // of servers' clocks that are ahead, the next one
+  }
+  commands.clear();
+  for (const std::uint64_t s : shards) {
+    const std::string header = redis::header_key(m, s);
+    commands.begin(redis::slot_of(header), mode::write);
+    commands.start_script(redis::scripts::unlink_headless, 1 + static_cast<std::size_t>(count), 0);
+    commands.word(header);
+    for (std::int64_t i = 0; i < count; ++i) commands.word(redis::layer_key(m, s, first + i));
+  }
+  run([](std::size_t, reply) {}, "remove what is left of shards");
+}
+
+// ---- descriptions ---------------------------------------------------------------------------------------------------
+
+bool redis_filter::body::withdraw(const std::string& key, const std::string& text) {
+  bool done = false;
+  commands.clear();
+  commands.begin(redis::slot_of(key), mode::write);
+  commands.start_script(redis::scripts::withdraw, 1, 1);
+  commands.word(key);
+  commands.word(text);
+  run([&](std::size_t, reply r) { done = r.integer() == 1; }, "take a description away");
+  return done;
+}
+
+// False: it is not as it was before; or it was, and the answer to that was lost.
+bool redis_filter::body::exchange(const std::string& before, const std::string& after, const std::string& expiry) {
+  const std::string key = redis::meta_key(address.name);
+  bool done = false;
+  commands.clear();
+  commands.begin(redis::slot_of(key), mode::write);
+  commands.start_script(redis::scripts::exchange, 2, 3);
+  commands.word(key);
+  commands.word(redis::second_key(address.name));
+  commands.word(before);
+  commands.word(after);
+  commands.word(expiry);
+  run([&](std::size_t, reply r) { done = r.integer() == 1; }, "write the description");
+  return done;
+}
+
+namespace {
+
+// On m, m2 and n, for who thinks that m has this epoch.
+void start_on_all(redis::batch& commands, const redis::script& script, const std::string& name, std::uint64_t epoch,
+                  std::size_t more_args) {
+  const std::string key = redis::meta_key(name);
+  commands.clear();
+  commands.begin(redis::slot_of(key), mode::write);
+  commands.start_script(script, 3, 1 + more_args);
+  commands.word(key);
+  commands.word(redis::second_key(name));
+  commands.word(redis::replacement_key(name));
+  commands.word(epoch);
+}
+
+}  // namespace
 
 // ---- create and open ------------------------------------------------------------------------------------------------
 
@@ -267,13 +342,13 @@ error_text difference_of(const redis_params& there, const redis_params& wanted) 
   return {};
 }
 
-redis::meta description_of(const redis_plan& plan, std::string instance) {
+redis::meta description_of(const redis_plan& plan, std::string_view name) {
   redis::meta m;
   m.parameters = plan.parameters;
   m.parameters.filter.secret.reset();
   m.parameters.expires_in.reset();
   m.epoch = new_epoch();
-  m.instance = std::move(instance);
+  m.instance = redis::instance_of(name, m.epoch);
   m.first = plan.first;
   return m;
 }
@@ -285,10 +360,7 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
   if (options.secret) complete_params.filter.secret = options.secret;
   if (complete_params.filter.secret) options.secret = complete_params.filter.secret;
   const redis_plan plan = plan_redis(complete_params);
-  if (wanted.expires_in && wanted.expires_in->count() <= 0) {
-    throw error(errc::invalid_argument, {"a filter lives for some time", "expiry", "a positive time",
-                                         std::to_string(wanted.expires_in->count()) + " ms", ""});
-  }
+  if (wanted.expires_in) check_expiry(*wanted.expires_in);
   auto b = std::make_unique<body>(address, std::move(options));
   const std::string key = redis::meta_key(address.name);
   for (;;) {
@@ -302,7 +374,7 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
       }
       return open(address, b->options);
     }
-    redis::meta m = description_of(plan, redis::key_name(address.name));
+    redis::meta m = description_of(plan, address.name);
     if (wanted.expires_in) m.expires_at = b->server_now() + wanted.expires_in->count();
     b->adopt(m);
     if (m.windowed()) {
@@ -320,13 +392,22 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
     }
     b->run([&](std::size_t, reply r) { made = !r.is_nil(); }, "make the filter");
     if (!made) continue;  // somebody was faster
-    return open(address, b->options);
+    try {
+      return open(address, b->options);
+    } catch (const error& e) {
+      if (e.code() == errc::unavailable) throw;
+      try {
+        if (b->withdraw(key, text)) b->unlink(m);
+      } catch (const error&) {
+        // Who opens it goes on where this ended.
+      }
+      throw;
+    }
   }
 }
 
 redis_filter redis_filter::open(const redis_address& address, redis_options options) {
   auto b = std::make_unique<body>(address, std::move(options));
-  const std::string key = redis::meta_key(address.name);
   std::optional<redis::meta> found = b->read_meta();
   if (!found) {
     throw error(errc::not_found, {"there is no filter of this name", address.text(), "", "",
@@ -339,22 +420,11 @@ redis_filter redis_filter::open(const redis_address& address, redis_options opti
     b->make_shards();
     const std::string before = b->description.text();
     b->description.ready = true;
-    const std::string after = b->description.text();
-    b->commands.clear();
-    b->commands.begin(redis::slot_of(key), mode::write);
-    b->commands.start_script(redis::scripts::exchange, 2, 3);
-    b->commands.word(key);
-    b->commands.word(redis::second_key(address.name));
-    b->commands.word(before);
-    b->commands.word(after);
-    b->commands.word("");
-    bool done = false;
-    b->run([&](std::size_t, reply r) { done = r.integer() == 1; }, "make the filter");
-    if (!done) {
+    if (!b->exchange(before, b->description.text(), "")) {
       // Somebody else was faster; or it was dropped meanwhile, and what was made here must not stay behind.
       const std::optional<redis::meta> now = b->read_meta();
       if (!now || now->epoch != b->description.epoch) {
-        b->unlink_shards();
+        b->unlink(b->description);
         throw error(errc::not_found, {"the filter was removed while it was made", address.text(), "", "", "try again"});
       }
       b->description.expires_at = now->expires_at;
@@ -365,93 +435,154 @@ redis_filter redis_filter::open(const redis_address& address, redis_options opti
 
 // ---- replace, clear, drop, expire -----------------------------------------------------------------------------------
 
+// While fill() is under way, nobody can say which of the two is meant.
+void redis_filter::body::refuse_in_fill() const {
+  if (!to_come && !being_replaced) return;
+  throw error(errc::locked, {"the filter is being replaced by this very client", where(), "", "",
+                             "wait until replace() has returned"});
+}
+
+// What is to replace this one. Nothing of it is on the server yet. On connections of its own: who fills it may do so in
+// another thread.
+std::unique_ptr<redis_filter::body> redis_filter::body::make_coming(const redis_params& wanted) {
+  redis_params complete_params = wanted;
+  if (options.secret && !complete_params.filter.secret) complete_params.filter.secret = options.secret;
+  if (wanted.expires_in) check_expiry(*wanted.expires_in);
+  redis::meta m = description_of(plan_redis(complete_params), address.name);
+  if (!redis::hash_alike(m.parameters.filter, description.parameters.filter)) {
+    // Who inserts into both has one hash of a key.
+    throw error(errc::incompatible, {"a filter is replaced by one with the same hash, keys, seed and secret", where(),
+                                     "", "", "drop it and make another"});
+  }
+  if (wanted.expires_in) m.expires_at = server_now() + wanted.expires_in->count();
+  if (m.windowed()) m.first_generation = server_now() / static_cast<std::int64_t>(m.part());
+  m.ready = true;
+  redis_options same = options;
+  same.secret = complete_params.filter.secret;
+  auto fresh = std::make_unique<body>(address, std::move(same));
+  fresh->to_come = true;
+  fresh->adopt(std::move(m));
+  return fresh;
+}
+
+// From now on n names what is to come. What it named before was a replacement that was interrupted: it is given up, and
+// only now can its shards go, since it cannot take its place any more.
+void redis_filter::body::announce(const redis::meta& live, const redis::meta& coming) {
+  const std::string text = coming.text();
+  bool done = false;
+  std::string before;
+  start_on_all(commands, redis::scripts::announce, address.name, live.epoch, 2);
+  commands.word(text);
+  commands.word(std::to_string(coming.expires_at));
+  run(
+      [&](std::size_t, reply r) {
+        done = r.size() == 1;
+        if (done) before = r[0].text();
+      },
+      "replace the filter");
+  if (!done) {
+    throw error(errc::locked, {"the filter was replaced or dropped meanwhile", where(), "", "", "try again"});
+  }
+  if (before.empty() || before == text) return;
+  unlink_coming(before);
+  if (options.notes) options.notes("a replacement of the filter that was interrupted is given up");
+}
+
+// The shards of what n named.
+void redis_filter::body::unlink_coming(const std::string& text) {
+  if (text.empty()) return;
+  try {
+    const redis::meta left = redis::meta::parse(text, address);
+    if (left.epoch != description.epoch) unlink(left);
+  } catch (const error& e) {
+    if (options.notes) options.notes(std::string("shards of an interrupted replacement are left: ") + e.what());
+  }
+}
+
+// At one blow.
+void redis_filter::body::put_in_place(const redis::meta& live, const redis::meta& coming) {
+  bool done = false;
+  std::exception_ptr failure;
+  start_on_all(commands, redis::scripts::replace, address.name, live.epoch, 2);
+  commands.word(coming.text());
+  commands.word(std::to_string(coming.expires_at));
+  try {
+    run([&](std::size_t, reply r) { done = r.integer() == 1; }, "replace the filter");
+  } catch (const error&) {
+    failure = std::current_exception();
+  }
+  if (done) return;
+  // The answer may be lost, or that of a second run.
+  std::optional<redis::meta> now;
+  try {
+    now = read_meta();
+  } catch (const error&) {
+    if (!failure) throw;
+  }
+  if (now && now->epoch == coming.epoch) return;
+  if (failure) std::rethrow_exception(failure);
+  if (!now) throw error(errc::not_found, {"the filter was dropped while it was replaced", where(), "", "", ""});
+  throw error(errc::locked, {"somebody else replaced the filter, too, or what was to come has lost a part", where(), "",
+                             "", "try again"});
+}
+
+// Leaves nothing of it, unless it has taken its place, or may do so still.
+void redis_filter::body::give_up(const redis::meta& coming) {
+  try {
+    const bool ours = withdraw(redis::replacement_key(address.name), coming.text());
+    for (const auto& named : {read_coming(), read_meta()}) {
+      if (named && named->epoch == coming.epoch) return;
+    }
+    unlink(coming);
+    if (ours) mark_all("", coming.instance);
+  } catch (const error&) {
+    // The server is away, or another filter is there: the next replacement tidies up.
+  }
+}
+
+bool redis_filter::body::on_replicas() {
+  const unsigned wanted = options.wait_replicas;
+  return wanted == 0 || router.wait_for_replicas(wanted, options.connection.time) >= wanted;
+}
+
 void redis_filter::replace(const redis_params& wanted, const std::function<void(redis_filter& fresh)>& fill) {
   body& old = *body_;
+  old.refuse_in_fill();
   old.be_current();
-  redis_params complete_params = wanted;
-  if (old.options.secret && !complete_params.filter.secret) complete_params.filter.secret = old.options.secret;
-  const redis_plan plan = plan_redis(complete_params);
-  redis::meta m = description_of(plan, "");
-  m.instance = redis::key_name(old.address.name) + "~" + hexadecimal(m.epoch);
-  if (!redis::hash_alike(m.parameters.filter, old.description.parameters.filter)) {
-    // Who inserts into both has one hash of a key.
-    throw error(errc::incompatible, {"a filter is replaced by one with the same hash, keys, seed and secret",
-                                     old.where(), "", "", "drop it and make another"});
-  }
-  if (wanted.expires_in) m.expires_at = old.server_now() + wanted.expires_in->count();
-  redis_options options = old.options;
-  options.secret = complete_params.filter.secret;
-  auto fresh = std::make_unique<body>(old.address, options);
-  fresh->adopt(m);
-  if (m.windowed()) {
-    m.first_generation = old.server_now() / static_cast<std::int64_t>(m.part());
-    fresh->description.first_generation = m.first_generation;
-  }
-  m.ready = true;
-  fresh->description.ready = true;
-  const std::string coming = redis::replacement_key(old.address.name);
-  const std::string text = m.text();
-
-  // A replacement that was interrupted is given up for this one.
-  if (std::optional<redis::meta> earlier = old.read_coming()) {
-    body left(old.address, old.options);
-    earlier->parameters.filter.key_check = 0;  // its secret does not matter here
-    left.options.secret.reset();
-    left.adopt(*std::move(earlier));
-    left.unlink_shards();
-    if (old.options.notes) old.options.notes("a replacement of the filter that was interrupted is given up");
-  }
-  fresh->make_shards();
-  old.commands.clear();
-  put(old.commands, coming, {"SET", coming, text});
-  old.run([](std::size_t, reply) {}, "replace the filter");
-  const auto give_up = [&] {
-    old.commands.clear();
-    old.commands.begin(redis::slot_of(coming), mode::write);
-    old.commands.start_script(redis::scripts::withdraw, 1, 1);
-    old.commands.word(coming);
-    old.commands.word(text);
-    bool ours = false;
-    old.run([&](std::size_t, reply r) { ours = r.integer() == 1; }, "give the replacement up");
-    if (ours) old.mark_all("");
-    fresh->unlink_shards();
-  };
+  const redis::meta live = old.description;
+  std::unique_ptr<body> fresh = old.make_coming(wanted);
+  const redis::meta coming = fresh->description;
   try {
-    old.mark_all(m.instance);
+    fresh->make_shards();
+    old.announce(live, coming);
+    old.mark_all(coming.instance);
     redis_filter filling(std::move(fresh));
-    try {
-      fill(filling);
-    } catch (...) {
-      fresh = std::move(filling.body_);
-      throw;
-    }
+    old.being_replaced = true;
+    fill(filling);
     fresh = std::move(filling.body_);
-    const std::string key = redis::meta_key(old.address.name);
-    const std::string expiry = std::to_string(m.expires_at);
-    bool done = false;
-    old.commands.clear();
-    old.commands.begin(redis::slot_of(key), mode::write);
-    old.commands.start_script(redis::scripts::replace, 3, 3);
-    old.commands.word(key);
-    old.commands.word(redis::second_key(old.address.name));
-    old.commands.word(coming);
-    old.commands.word(text);
-    old.commands.word(text);
-    old.commands.word(expiry);
-    old.run([&](std::size_t, reply r) { done = r.integer() == 1; }, "replace the filter");
-    if (!done) {
-      throw error(errc::locked,
-                  {"somebody else began to replace the filter, too", old.where(), "", "", "let one of them finish"});
+    if (fresh == nullptr || fresh->description.epoch != coming.epoch) {
+      throw error(errc::invalid_argument, {"fill took away the filter that it was to fill", old.where(), "", "", ""});
     }
+    old.put_in_place(live, coming);
   } catch (...) {
-    try {
-      give_up();
-    } catch (const error&) {
-      // The server is away: the next replacement tidies up.
-    }
+    old.being_replaced = false;
+    old.give_up(coming);
     throw;
   }
-  old.unlink_shards();
+  const auto note = [&](const std::string& why) {
+    if (old.options.notes) old.options.notes("the shards of the filter that was replaced are left: " + why);
+  };
+  try {
+    // Where a master fails now, its description may be the old one again: that must not name what is gone.
+    if (fresh->on_replicas() && old.on_replicas()) {
+      old.unlink(live);
+    } else {
+      note("there are fewer replicas than wanted");
+    }
+  } catch (const error& e) {
+    note(e.what());
+  }
+  fresh->to_come = false;
   body_ = std::move(fresh);
 }
 
@@ -469,22 +600,29 @@ void redis_filter::clear() {
 
 void redis_filter::drop() {
   body& b = *body_;
-  const std::string key = redis::meta_key(b.address.name);
+  b.refuse_in_fill();
   // It may be another one by now.
   if (std::optional<redis::meta> now = b.read_meta(); now && now->epoch != b.description.epoch) {
     b.adopt(*std::move(now));
   }
-  b.commands.clear();
-  put(b.commands, key, {"DEL", key, redis::second_key(b.address.name)});
-  b.run([](std::size_t, reply) {}, "remove the filter");
-  b.unlink_shards();
+  bool done = false;
+  std::string coming;
+  start_on_all(b.commands, redis::scripts::drop, b.address.name, b.description.epoch, 0);
+  b.run(
+      [&](std::size_t, reply r) {
+        done = r.size() == 1;
+        if (done) coming = r[0].text();
+      },
+      "remove the filter");
+  if (!done) {
+    throw error(errc::locked, {"the filter was made anew meanwhile", b.where(), "", "", "open it and drop it again"});
+  }
+  b.unlink(b.description);
+  b.unlink_coming(coming);
 }
 
 void redis_filter::expire(std::chrono::milliseconds time) {
-  if (time.count() <= 0) {
-    throw error(errc::invalid_argument, {"a filter lives for some time", "expiry", "a positive time",
-                                         std::to_string(time.count()) + " ms", "remove it with drop()"});
-  }
+  check_expiry(time, "remove it with drop()");
   body_->set_expiry(body_->server_now() + time.count());
 }
 
@@ -494,6 +632,7 @@ void redis_filter::persist() { body_->set_expiry(0); }
 // ends as shards without.
 void redis_filter::body::set_expiry(std::int64_t at) {
   const std::string expiry = std::to_string(at);
+  refuse_in_fill();
   be_current();
   each_part(description.shards(), [&](std::span<const std::uint64_t> part) {
     std::vector<std::uint64_t> todo(part.begin(), part.end());
@@ -525,28 +664,16 @@ void redis_filter::body::set_expiry(std::int64_t at) {
       todo = std::move(again);
     }
   });
-  const std::string key = redis::meta_key(address.name);
-  const std::string before = description.text();
   redis::meta changed = description;
   changed.expires_at = at;
   const std::string after = changed.text();
-  bool done = false;
-  commands.clear();
-  commands.begin(redis::slot_of(key), mode::write);
-  commands.start_script(redis::scripts::exchange, 2, 3);
-  commands.word(key);
-  commands.word(redis::second_key(address.name));
-  commands.word(before);
-  commands.word(after);
-  commands.word(expiry);
-  run(
-      [&](std::size_t group, reply r) {
-        // A second run finds what the first one wrote.
-        done = r.integer() == 1 || (before != after && router.may_have_run_twice(group));
-      },
-      "set the expiry");
-  if (done) description.expires_at = at;
-  if (!done) throw error(errc::locked, {"the filter was changed meanwhile", where(), "", "", "try again"});
+  if (!exchange(description.text(), after, expiry)) {
+    const std::optional<redis::meta> now = read_meta();
+    if (!now || now->text() != after) {
+      throw error(errc::locked, {"the filter was changed meanwhile", where(), "", "", "try again"});
+    }
+  }
+  description.expires_at = at;
 }
 
 void redis_filter::rotate() {

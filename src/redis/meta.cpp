@@ -129,7 +129,8 @@ std::string meta::text() const {
   return text;
 }
 
-meta meta::parse(std::string_view text, const std::string& where) {
+meta meta::parse(std::string_view text, const redis_address& address) {
+  const std::string where = address.text();
   if (!text.starts_with("bloomery=")) {
     throw error(errc::not_a_filter,
                 {"this name has something else on the server", where, "a description that starts with 'bloomery='",
@@ -177,10 +178,14 @@ meta meta::parse(std::string_view text, const std::string& where) {
   m.expires_at = number_in<std::int64_t>(field("expires"), where);
   m.first_generation = number_in<std::int64_t>(field("generation"), where);
   const bool known = p.layout == "line" || p.layout == "line_free" || p.layout == "counting";
-  if (!known || all.shards == 0 || all.shards > std::uint64_t{1} << 24 || m.instance.empty() ||
-      !(p.target_rate > 0 && p.target_rate < 1) || (p.layout == "line" && m.first.probes != 8) ||
-      (p.window_milliseconds >> 53) != 0 || !m.may_have(m.first_generation)) {
+  if (!known || all.shards == 0 || all.shards > std::uint64_t{1} << 24 || !(p.target_rate > 0 && p.target_rate < 1) ||
+      (p.layout == "line" && m.first.probes != 8) || (p.window_milliseconds >> 53) != 0 ||
+      !m.may_have(m.first_generation)) {
     damaged(where, "its values contradict each other");
+  }
+  // Filters made by the first versions have the bare name.
+  if (m.instance != instance_of(address.name, m.epoch) && m.instance != key_name(address.name)) {
+    damaged(where, "its shards are those of another filter");
   }
   p.geometry = m.first.whole(all.shards);
   return m;
@@ -198,7 +203,7 @@ std::optional<meta> read_meta(router& servers) {
     throw_if_error(r, address, "open the filter");
     throw_if_error(r.next(), address, "open the filter");
     if (r.is_nil()) r = r.next();
-    if (!r.is_nil()) found = meta::parse(r.text(), address.text());
+    if (!r.is_nil()) found = meta::parse(r.text(), address);
   });
   return found;
 }
@@ -219,6 +224,13 @@ std::string key_name(std::string_view name) {
     }
   }
   return result;
+}
+
+std::string instance_of(std::string_view name, std::uint64_t epoch) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text = key_name(name) + "~";
+  for (int shift = 60; shift >= 0; shift -= 4) text += digits[epoch >> shift & 15];
+  return text;
 }
 
 std::string meta_key(std::string_view name) { return "{" + key_name(name) + "}:m"; }
@@ -259,6 +271,8 @@ std::optional<shard_view> view_of(const meta& m, const reply& header, const std:
   if (stamped.size() != view.stamp.size()) damaged(where, "a shard's stamp is unreadable");
   std::copy(stamped.begin(), stamped.end(), view.stamp.begin());
   view.next = fields["next"];
+  const std::string others = m.instance.substr(0, m.instance.find('~')) + "~";
+  if (!view.next.empty() && !view.next.starts_with(others)) damaged(where, "a shard's mark is that of another filter");
   for (std::string_view rest = fields["layers"];;) {
     const std::size_t end = std::min(rest.find(','), rest.size());
     const auto number = number_in<std::int64_t>(rest.substr(0, end), where);

@@ -1,5 +1,5 @@
-// What is written about a shared filter on its servers: the description under {NAME}:m, a shard's header under {NAME:s}:h,
-// and the names of all keys. docs/redis.md draws it.
+// What is written about a shared filter on its servers: the description under {NAME}:m, a shard's header under
+// {NAME~EPOCH:s}:h, and the names of all keys. docs/redis.md draws it.
 #pragma once
 
 #include <bloomery/redis.hpp>
@@ -24,6 +24,8 @@ stamp new_stamp();
 
 /// That of a shard whose header was never changed: so nobody need read it.
 stamp first_stamp(std::uint64_t epoch, std::uint64_t shard) noexcept;
+
+constexpr std::uint64_t most_layers = 16;  // of a shard that grows
 
 /// The description of a filter.
 struct meta {
@@ -54,8 +56,9 @@ struct meta {
 
   std::string text() const;
 
+  /// That of the filter at an address: its shards are called by its own name, or it is somebody else's.
   /// @throws error damaged, wrong_version, not_a_filter
-  static meta parse(std::string_view text, const std::string& where);
+  static meta parse(std::string_view text, const redis_address& address);
 };
 
 class router;
@@ -70,6 +73,10 @@ bool hash_alike(const params& a, const params& b) noexcept;
 /// NAME as keys have it: '{', '}', '%', '~' and line ends percent-encoded, since braces mean something in keys and lines in
 /// descriptions.
 std::string key_name(std::string_view name);
+
+/// NAME~EPOCH, the epoch in 16 hexadecimal digits: no two filters have a shard of one name, also when one had the name
+/// of the other.
+std::string instance_of(std::string_view name, std::uint64_t epoch);
 
 std::string meta_key(std::string_view name);         // {NAME}:m
 std::string second_key(std::string_view name);       // {NAME}:m2, the same once more: one of the two may be evicted

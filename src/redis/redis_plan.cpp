@@ -4,6 +4,7 @@
 #include <bloomery/growing_layers.hpp>
 #include <bloomery/sizing.hpp>
 
+#include "redis/meta.hpp"
 #include "tables.hpp"
 #include "windows.hpp"
 
@@ -28,7 +29,6 @@ constexpr std::uint64_t small_lines = 1023;    // lines in 64 KiB, with the stam
 constexpr std::uint64_t large_lines = 16'382;  // in 1 MiB, which has room for one more
 constexpr std::uint64_t usual_shards = 16;
 constexpr std::uint64_t most_shards = std::uint64_t{1} << 24;
-constexpr std::uint64_t most_layers = 16;
 constexpr std::uint64_t most_string_bytes = std::uint64_t{512} << 20;
 
 std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
@@ -207,7 +207,7 @@ std::uint64_t allocated_bytes(std::uint64_t bytes) noexcept {
 redis_layer next_layer(const redis_params& complete, std::span<const redis_layer> before) {
   std::uint64_t keys = 0;
   for (const redis_layer& layer : before) keys += layer.capacity;
-  if (before.size() >= most_layers) {
+  if (before.size() >= redis::most_layers) {
     throw error(errc::too_large,
                 {"the filter has grown as far as it can", "shared filter", "at most 16 layers",
                  std::to_string(keys * complete.shards) + " keys", "replace it by one that is made for more keys"});
@@ -282,7 +282,7 @@ redis_plan plan_redis(const redis_params& wanted) {
   plan.shards = p.shards;
   plan.layers = window != 0                            ? window_lanes
                 : p.growth == redis_growth::to_maximum ? doublings_of(p) + 1
-                : grows                                ? most_layers
+                : grows                                ? redis::most_layers
                                                        : 1;
   p.filter.geometry = plan.first.whole(p.shards);
   params local = p.filter;

@@ -1,7 +1,7 @@
 // What has to be done at one blow, in Lua. Every key is in KEYS, and nothing of a user's is in the text.
 //
-// h is the hash {NAME:s}:h, b a layer's string. `stamp` is what the caller thinks the header's stamp is; where it is not,
-// nothing is done, and the answer is 0 or -1: the caller reads the header and comes again.
+// h is the hash {NAME~EPOCH:s}:h, b a layer's string. `stamp` is what the caller thinks the header's stamp is; where it is
+// not, nothing is done, and the answer is 0 or -1: the caller reads the header and comes again.
 #pragma once
 
 #include "redis/batch.hpp"
@@ -87,12 +87,13 @@ redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'layers', kept .. ARGV[4])
 return 1
 )lua"};
 
-/// KEYS h, newest b; ARGV stamp, new stamp, the instance that is to come ('': none after all). A b that is not whole gets
-/// no stamp, so that it does not pass for one. -1: there is no header.
+/// KEYS h, newest b; ARGV stamp, new stamp, the instance that is to come ('': none after all), then only that mark is
+/// taken away (''). A b that is not whole gets no stamp, so that it does not pass for one. -1: there is no header.
 inline constexpr script mark{R"lua(
 local stamp = redis.call('HGET', KEYS[1], 'stamp')
 if not stamp then return -1 end
 if stamp ~= ARGV[1] then return 0 end
+if ARGV[4] ~= '' and redis.call('HGET', KEYS[1], 'next') ~= ARGV[4] then return 1 end
 if redis.call('GETRANGE', KEYS[2], -16, -1) == ARGV[1] then
   redis.call('SETRANGE', KEYS[2], redis.call('STRLEN', KEYS[2]) - 16, ARGV[2])
 end
@@ -116,9 +117,22 @@ end
 return 1
 )lua"};
 
-/// KEYS m, m2, n; ARGV what n is, what m shall be, expiry of m (0: none).
+/// KEYS m, m2, n; ARGV epoch of m, what n shall be, its expiry (0: none). A list of what n was before ('': nothing); 0: m
+/// has another epoch.
+inline constexpr script announce{R"lua(
+local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
+if not held or string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end
+local before = redis.call('GET', KEYS[3])
+redis.call('SET', KEYS[3], ARGV[2])
+if ARGV[3] ~= '0' then redis.call('PEXPIREAT', KEYS[3], ARGV[3]) end
+return {before or ''}
+)lua"};
+
+/// KEYS m, m2, n; ARGV epoch of m, what n is and m shall be, expiry of m (0: none).
 inline constexpr script replace{R"lua(
-if redis.call('GET', KEYS[3]) ~= ARGV[1] then return 0 end
+local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
+if not held or string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end
+if redis.call('GET', KEYS[3]) ~= ARGV[2] then return 0 end
 redis.call('DEL', KEYS[3])
 for i = 1, 2 do
   redis.call('SET', KEYS[i], ARGV[2])
@@ -127,7 +141,17 @@ end
 return 1
 )lua"};
 
-/// KEYS n; ARGV what it is. 1: it is taken away.
+/// KEYS m, m2, n; ARGV epoch of m, if there is one. A list of what n was ('': nothing), and all are gone; 0: m has another
+/// epoch.
+inline constexpr script drop{R"lua(
+local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
+if held and string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end
+local coming = redis.call('GET', KEYS[3])
+redis.call('DEL', unpack(KEYS))
+return {coming or ''}
+)lua"};
+
+/// KEYS n, or m in the making; ARGV what it is. 1: it is taken away.
 inline constexpr script withdraw{R"lua(
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])

@@ -5,6 +5,8 @@
 #include <bloomery/error.hpp>
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 namespace bloomery {
@@ -14,7 +16,15 @@ using redis::reply;
 using redis::shard_view;
 
 redis_filter::body::body(const redis_address& a, redis_options o)
-    : address(a), options(std::move(o)), router(a, options.connection) {}
+    : address(a),
+      options(std::move(o)),
+      connections(std::make_shared<redis::router>(a, options.connection)),
+      router(*connections) {}
+
+redis_filter::body::body(const body& live, redis::meta coming)
+    : address(live.address), options(live.options), connections(live.connections), router(*connections), to_come(true) {
+  adopt(std::move(coming));
+}
 
 // What our own scripts refuse.
 void redis_filter::body::throw_own(std::string_view text) const {
@@ -25,8 +35,10 @@ void redis_filter::body::throw_own(std::string_view text) const {
                                        names, "remove it, or choose another name for the filter"});
   }
   if (text.starts_with("BLOOMERYGONE")) {
-    throw error(errc::damaged, {"a part of the filter is gone", where(), "", names,
-                                "build it again; see bloomery redis doctor for why"});
+    error_text gone = {"a part of the filter is gone", where(), "", names,
+                       "build it again; see bloomery redis doctor for why"};
+    if (to_come) throw redis::replacement_lost(errc::damaged, std::move(gone));
+    throw error(errc::damaged, std::move(gone));
   }
 }
 
@@ -52,7 +64,7 @@ std::optional<redis::meta> redis_filter::body::read_coming() {
   std::optional<redis::meta> found;
   run(
       [&](std::size_t, reply r) {
-        if (!r.is_nil()) found = redis::meta::parse(r.text(), where());
+        if (!r.is_nil()) found = redis::meta::parse(r.text(), address);
       },
       "open the filter");
   return found;
@@ -101,6 +113,7 @@ void redis_filter::body::turn_to(redis::meta m) {
 }
 
 void redis_filter::body::be_current() {
+  if (to_come) return;
   std::optional<redis::meta> now = read_meta();
   if (!now) throw error(errc::not_found, {"there is no such filter any more", where(), "", "", "build it again"});
   if (now->epoch != description.epoch) {
@@ -116,7 +129,19 @@ const shard_view& redis_filter::body::view(std::uint64_t shard) {
   return *v;
 }
 
+void redis_filter::body::throw_lost() {
+  const std::optional<redis::meta> coming = read_coming();
+  if (coming && coming->epoch == description.epoch) {
+    throw redis::replacement_lost(errc::damaged, {"a part of the filter that was to replace another is gone", where(),
+                                                  "", "evicted, deleted or lost by its server", "replace it again"});
+  }
+  throw redis::replacement_lost(errc::locked,
+                                {"the filter that was to replace another was given up", where(), "",
+                                 "somebody else replaced or dropped the other meanwhile", "replace it again"});
+}
+
 void redis_filter::body::throw_gone(std::uint64_t shard, const std::string& what) {
+  if (to_come) throw_lost();
   const std::uint64_t epoch = description.epoch;
   be_current();  // else it was dropped, or has expired; another may have set that
   if (description.epoch != epoch) {
@@ -151,6 +176,7 @@ bool redis_filter::body::refresh(std::span<const std::uint64_t> shards) {
       },
       "read a shard's header");
   if (!missing) return false;
+  if (to_come) throw_lost();
   // A filter that was dropped, expired or replaced; else one that has lost this shard.
   std::optional<redis::meta> now = read_meta();
   if (!now) {
@@ -195,24 +221,39 @@ bool redis_filter::body::explain_stale(std::span<const std::uint64_t> shards, re
   return false;
 }
 
+bool redis_filter::body::turn_if_replaced() {
+  if (to_come) throw_lost();  // it has come, and the next one is on its way
+  std::optional<redis::meta> now = read_meta();
+  if (!now || now->epoch == description.epoch) return false;
+  turn_to(*std::move(now));
+  return true;
+}
+
 redis_filter::body* redis_filter::body::replacement() {
   std::optional<redis::meta> coming = read_coming();
-  std::optional<redis::meta> now = read_meta();
-  if (now && now->epoch != description.epoch) {
-    turn_to(*std::move(now));
-    return nullptr;
-  }
+  if (turn_if_replaced()) return nullptr;
   if (!coming || coming->epoch == description.epoch) return nullptr;
   if (!next || next->description.epoch != coming->epoch) {
     if (!redis::hash_alike(coming->parameters.filter, description.parameters.filter)) {
       throw error(errc::incompatible, {"the filter is being replaced by one with another hash", where(),
                                        "the same hash", "", "wait until that is done"});
     }
-    next = std::make_unique<body>(address, options);
-    next->adopt(*std::move(coming));
+    next = std::make_unique<body>(*this, *std::move(coming));
   }
   return next.get();
 }
+
+namespace {
+
+// Of a clock: some thousand years, so that sums of it do not overflow.
+std::optional<std::int64_t> number_of(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good = problem == std::errc{} && end == text.data() + text.size() && value >= 0 && value <= 1LL << 40;
+  return good ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
 
 std::int64_t redis_filter::body::server_now() {
   using namespace std::chrono;
@@ -227,8 +268,12 @@ std::int64_t redis_filter::body::server_now() {
     std::int64_t server = 0;
     router.run(ask, [&](std::size_t, reply r) {
       redis::throw_if_error(r, address, "read the clock");
-      if (r.size() != 2) return;
-      server = std::stoll(std::string(r[0].text())) * 1000 + std::stoll(std::string(r[1].text())) / 1000;
+      const auto seconds = r.size() == 2 ? number_of(r[0].text()) : std::nullopt;
+      const auto microseconds = r.size() == 2 ? number_of(r[1].text()) : std::nullopt;
+      if (!seconds || !microseconds) {
+        throw error(errc::damaged, {"the server's clock is unreadable", where(), "seconds and microseconds", "", ""});
+      }
+      server = *seconds * 1000 + *microseconds / 1000;
     });
     clock_offset_ = server - milliseconds_of(steady_clock::now());
     clock_read_ = now;

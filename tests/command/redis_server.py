@@ -133,6 +133,11 @@ class RedisServer:
     def tcp_address(self, name: str = "filter", user: str = "") -> str:
         return f"redis://{user}127.0.0.1:{self.port}/{name}"
 
+    def shard(self, number: int, name: str = "f") -> bytes:
+        """With what the names of a shard's keys begin: {NAME~EPOCH:number}, as the description says."""
+        lines = dict(line.split(b"=", 1) for line in self.client("GET", "{%s}:m" % name).splitlines())
+        return b"{%s:%d}" % (lines[b"instance"], number)
+
     def keys(self) -> list[bytes]:
         return sorted(self.client("KEYS", "*"))
 

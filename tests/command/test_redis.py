@@ -12,7 +12,7 @@ from support import cells_of, cut, first_occurrences, keys, line_free_rate, line
 
 def parts(server: RedisServer, name: bytes, shards: int, layer: int = 0) -> list[bytes]:
     """The strings of all shards, without their stamps."""
-    return [server.client("GET", b"{%s:%d}:%d" % (name, shard, layer))[:-16] for shard in range(shards)]
+    return [server.client("GET", server.shard(shard, name.decode()) + b":%d" % layer)[:-16] for shard in range(shards)]
 
 
 def bits_by_the_book(layout: str, bits: int, probes: int, lines: list[bytes]) -> bytes:
@@ -175,7 +175,7 @@ class BuildAddCheck(RedisTest):
     def test_a_killed_add_and_its_rerun_leave_all_keys(self) -> None:
         lines = keys(200_000)
         self.write("lines", lines)
-        started = {"-n": lambda: self.redis("BITCOUNT", "{f:0}:0", 0, -17) > 1000, "--grow": lambda: int(self.redis("HGET", "{f:0}:h", "count")) > 500}
+        started = {"-n": lambda: self.redis("BITCOUNT", self.server.shard(0) + b":0", 0, -17) > 1000, "--grow": lambda: int(self.redis("HGET", self.server.shard(0) + b":h", "count")) > 500}
         for how in (["-n", 200_000], ["--grow", "-n", 2000]):
             with self.subTest(how=how):
                 self.redis("FLUSHALL")
@@ -294,7 +294,7 @@ class InfoVerifyExplain(RedisTest):
         self.assertEqual(known["bits"], 512 * known["shards"] * known["lines_of_a_shard"])
         self.assertEqual(known["bits"], 8 * sum(map(len, parts(self.server, b"f", known["shards"]))))
         self.assertAlmostEqual(known["inserted"], 10_000, delta=200)
-        ones = sum(self.redis("BITCOUNT", b"{f:%d}:0" % s, 0, -17) for s in range(known["shards"]))
+        ones = sum(self.redis("BITCOUNT", self.server.shard(s) + b":0", 0, -17) for s in range(known["shards"]))
         self.assertAlmostEqual(known["fill"], ones / known["bits"], delta=1e-9)
         self.assertAlmostEqual(known["inserted"] + known["keys_left"], 20_000, delta=1500)
         for name in ("filter", "kind", "size", "made for", "grows", "inserted", "fill", "error now", "keys left"):
@@ -346,7 +346,7 @@ class InfoVerifyExplain(RedisTest):
             [layer] = one["layers"]
             shard_bits = known["bits"] // known["shards"]
             self.assertEqual(one["shard"], cells[0] // shard_bits)
-            self.assertEqual(layer["key"].encode(), b"{f:%d}:0" % one["shard"])
+            self.assertEqual(layer["key"].encode(), self.server.shard(one["shard"]) + b":0")
             self.assertEqual([bit["offset"] for bit in layer["bits"]], [cell % shard_bits ^ 7 for cell in cells])
             for bit in layer["bits"]:
                 self.assertEqual(self.redis("GETBIT", layer["key"], bit["offset"]), bit["set"])
@@ -396,7 +396,7 @@ class RemoveWindowExpire(RedisTest):
         def forgotten() -> bool:
             # Each of those that add is a process of its own, and finds the generation of its time.
             self.bloomery("add", "-q", self.f, stdin=b"now\n")
-            generations.update(self.redis("HGET", "{f:0}:h", "layers").split(b","))
+            generations.update(self.redis("HGET", self.server.shard(0) + b":h", "layers").split(b","))
             return self.count(self.f, keys(100)) < 21 and len(generations) > 3
 
         def remembered() -> bool:

@@ -92,7 +92,7 @@ class Doctor(RedisTest):
         uses = sum(self.redis("MEMORY", "USAGE", key) for key in self.server.keys())
         self.assertAlmostEqual(says / uses, 1, delta=0.02)
 
-        self.redis("DEL", b"{f:7}:0")
+        self.redis("DEL", self.server.shard(7) + b":0")
         lost = self.findings()["filter"]
         self.assertEqual(lost["status"], "BAD")
         self.assertIn("shard 7 of 16", lost["text"])

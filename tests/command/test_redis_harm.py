@@ -64,17 +64,17 @@ class Harm(RedisTest):
 
     def test_a_lost_part_is_damage_and_never_absence(self) -> None:
         # Without its header a shard still answers right; whoever looks at the header says what is missing.
-        for key, verbs in ((b"{f:3}:0", VERBS), (b"{f:3}:h", [["add"], ["info"], ["verify"], ["explain"]])):
+        for key, verbs in ((b":0", VERBS), (b":h", [["add"], ["info"], ["verify"], ["explain"]])):
             for verb in verbs:
                 with self.subTest(key=key, verb=verb):
                     self.redis("FLUSHALL")
                     self.build()
-                    self.redis("DEL", key)
+                    self.redis("DEL", self.server.shard(3) + key)
                     more = text(keys(20_000) + keys(2000, "more"))
                     where = self.explained_in_shard(3) if verb == ["explain"] else None
 
                     words = ["explain", self.f, where] if where else arguments(verb, self.f)
-                    self.refused(*words, stdin=more, says=r"a part of the filter is gone.*shard 3 of 16|gone: \{f:3\}")
+                    self.refused(*words, stdin=more, says=r"a part of the filter is gone.*shard 3 of 16|gone: \{f~[0-9a-f]{16}:3\}")
         self.assertFalse(os.path.exists(self.path("pulled")) or os.path.exists(self.path("united")))
 
     def explained_in_shard(self, shard: int) -> str:
@@ -84,7 +84,8 @@ class Harm(RedisTest):
 
     def test_a_shard_of_zeros_again_is_damage_too(self) -> None:
         self.build()
-        self.redis("SET", b"{f:3}:0", bytes(self.redis("STRLEN", b"{f:3}:0")))
+        bits = self.server.shard(3) + b":0"
+        self.redis("SET", bits, bytes(self.redis("STRLEN", bits)))
 
         self.refused("check", "-v", self.f, stdin=text(keys(20_000)), says="a part of the filter is gone")
 
@@ -137,18 +138,9 @@ class Harm(RedisTest):
         self.assert_has_all(self.f, keys(20_000))
 
     def test_somebody_elses_keys_are_left_alone(self) -> None:
-        for key, value, why in (
-            (b"{f}:m", b"my own", "this name has something else on the server"),
-            (b"{f:0}:h", b"text", "WRONGTYPE"),
-            (b"{f:0}:0", b"text", r"a name that something else has.*\{f:0\}:0"),
-        ):
-            with self.subTest(key=key):
-                self.redis("FLUSHALL")
-                self.redis("SET", key, value)
-
-                self.refused("build", "-n", 100, "-o", self.f, stdin=b"a\n", says=why)
-
-                self.assertEqual(self.redis("GET", key), value)
+        self.redis("SET", b"{f}:m", b"my own")
+        self.refused("build", "-n", 100, "-o", self.f, stdin=b"a\n", says="this name has something else on the server")
+        self.assertEqual(self.redis("GET", b"{f}:m"), b"my own")
         self.redis("FLUSHALL")
         self.redis("RPUSH", b"{f}:m", b"a list")
         for verb in VERBS:

@@ -93,7 +93,7 @@ TEST_F(RedisFaults, EverySingleGenerationMayGoAndNoKeyOfTheWindowIsAbsent) {
   for (int i = 0; i < 8; ++i) filters.push_back(redis_filter::create(at("w" + std::to_string(i)), wanted));
   const auto begin = steady_clock::now();
   std::uint64_t key = 0;
-  const auto parts_of = [&](std::size_t i) { return names("{w" + std::to_string(i) + ":0}:*"); };
+  const auto parts_of = [&](std::size_t i) { return names(server->shard("w" + std::to_string(i), 0) + ":*"); };
   wait_until("three generations of each", [&] {
     for (redis_filter& f : filters) f.insert(key);
     ++key;
@@ -130,8 +130,9 @@ TEST_F(RedisFaults, WhatIsWrittenIntoAnEvictedLayerDoesNotPassForOne) {
   wanted.shards = 3;
   redis_filter f = redis_filter::create(at("x"), wanted);
   insert_all(f, keys_from(0, 1000));
-  server->command({"DEL", "{x:1}:0"});
-  server->command({"SETBIT", "{x:1}:0", "2000", "1"});  // as who dies before it reads the stamp
+  const std::string lost = server->shard("x", 1) + ":0";
+  server->command({"DEL", lost});
+  server->command({"SETBIT", lost, "2000", "1"});  // as who dies before it reads the stamp
 
   // Marks all shards, and takes the marks away.
   EXPECT_EQ(code_of([&] { f.replace(wanted, [](redis_filter&) {
@@ -142,7 +143,7 @@ TEST_F(RedisFaults, WhatIsWrittenIntoAnEvictedLayerDoesNotPassForOne) {
   expect_never_absent(f, keys_from(0, 1000));
   EXPECT_EQ(code_of([&] { count_found(f, keys_from(0, 1000)); }), errc::damaged);
   EXPECT_EQ(code_of([&] { insert_all(f, keys_from(0, 1000)); }), errc::damaged);
-  EXPECT_EQ(server->command({"EXISTS", "{x:1}:0"}).integer(), 0) << "what was written there stays";
+  EXPECT_EQ(server->command({"EXISTS", lost}).integer(), 0) << "what was written there stays";
   f.replace(wanted, [](redis_filter& fresh) { insert_all(fresh, keys_from(0, 1000)); });
   EXPECT_EQ(count_found(f, keys_from(0, 1000)), 1000u) << "the way out";
 }
@@ -152,12 +153,14 @@ TEST_F(RedisFaults, AFilterThatLostAHeaderIsReplacedLikeAnyOther) {
   wanted.shards = 3;
   redis_filter f = redis_filter::create(at("x"), wanted);
   insert_all(f, keys_from(0, 1000));
-  server->command({"DEL", "{x:1}:h"});
+  const std::string before = server->shard("x", 0);
+  server->command({"DEL", server->shard("x", 1) + ":h"});
 
   f.replace(wanted, [](redis_filter& fresh) { insert_all(fresh, keys_from(0, 1000)); });
 
   EXPECT_EQ(count_found(f, keys_from(0, 1000)), 1000u);
-  EXPECT_EQ(names("{x:*").size(), 0u);
+  EXPECT_EQ(names("{x~*").size(), 6u);
+  EXPECT_NE(server->shard("x", 0), before);
 }
 
 // ---- made anew, and by whom ----------------------------------------------------------------------------------------
@@ -246,7 +249,7 @@ TEST_F(RedisFaults, OneClientSetsTheExpiryAndAnotherTakesItBack) {
   redis_filter f = redis_filter::create(at("x"), wanted);
   redis_filter g = redis_filter::open(at("x"));
   f.insert(std::uint64_t{1});
-  const std::string bits = names("{x:0}:*").front();
+  const std::string bits = names(server->shard("x", 0) + ":*").front();
   const std::int64_t own = server->command({"PTTL", bits}).integer();
 
   f.expire(milliseconds(60'000));
@@ -254,7 +257,7 @@ TEST_F(RedisFaults, OneClientSetsTheExpiryAndAnotherTakesItBack) {
   g.persist();
 
   EXPECT_EQ(server->command({"PTTL", "{x}:m"}).integer(), -1);
-  EXPECT_EQ(server->command({"PTTL", "{x:0}:h"}).integer(), -1);
+  EXPECT_EQ(server->command({"PTTL", server->shard("x", 0) + ":h"}).integer(), -1);
   EXPECT_NEAR(static_cast<double>(server->command({"PTTL", bits}).integer()), static_cast<double>(own), 10'000)
       << "a generation would go before its time";
   f.clear();
@@ -268,7 +271,7 @@ TEST_F(RedisFaults, OneClientSetsTheExpiryAndAnotherTakesItBack) {
 std::uint64_t counted(test_server& server, const std::string& name, std::uint64_t shards) {
   std::uint64_t sum = 0;
   for (std::uint64_t s = 0; s < shards; ++s) {
-    sum += std::stoull(server.command({"HGET", "{" + name + ":" + std::to_string(s) + "}:h", "count"}).text());
+    sum += std::stoull(server.command({"HGET", server.shard(name, s) + ":h", "count"}).text());
   }
   return sum;
 }
@@ -546,12 +549,13 @@ TEST_F(RedisFaults, ACommandThatIsNotPermittedIsNamed) {
 }
 
 TEST_F(RedisFaults, KeysOfAnotherTypeAreAnError) {
-  for (const char* taken : {"{x}:m", "{x:0}:h", "{x:0}:0"}) {
-    SCOPED_TRACE(taken);
+  for (const char* part : {"m", "h", "0"}) {
+    SCOPED_TRACE(part);
     server->command({"FLUSHALL"});
     redis_params wanted = growing(1000);
     wanted.shards = 1;
     redis_filter::create(at("x"), wanted).insert(std::uint64_t{1});
+    const std::string taken = *part == 'm' ? "{x}:m" : server->shard("x", 0) + ":" + part;
     server->command({"DEL", taken});
     server->command({"RPUSH", taken, "mine"});
 
@@ -579,7 +583,8 @@ TEST_F(RedisFaults, HostileHeadersAreDamagedAndNothingWorse) {
                                                                  {"layers", "-1"},
                                                                  {"stamp", "short"},
                                                                  {"layers", "0,99999999999999999999"},
-                                                                 {"epoch", "1"}};
+                                                                 {"epoch", "1"},
+                                                                 {"next", "victim~0123456789abcdef"}};
   for (const char* layout : {"line", "line_free"}) {
     for (const auto& [field, value] : lies) {
       SCOPED_TRACE(std::string(layout) + " " + field + "=" + value);
@@ -587,8 +592,8 @@ TEST_F(RedisFaults, HostileHeadersAreDamagedAndNothingWorse) {
       redis_params wanted = growing(1000);
       wanted.filter.layout = layout;
       redis_filter::create(at("x"), wanted).insert(std::uint64_t{1});
-      for (int s = 0; s < 16; ++s) {
-        const std::string shard = "{x:" + std::to_string(s) + "}";
+      for (std::uint64_t s = 0; s < 16; ++s) {
+        const std::string shard = server->shard("x", s);
         server->command({"HSET", shard + ":h", field, value});
         server->command({"SETRANGE", shard + ":0", "0", "x"});
         server->command({"SETRANGE", shard + ":0",

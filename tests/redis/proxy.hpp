@@ -17,6 +17,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -66,12 +67,17 @@ class proxy {
   /// Closes a connection when so many more bytes have gone to the server.
   void cut_after_questions(std::int64_t bytes) { questions_until_cut_ = bytes; }
 
-  /// Once, before the next portion with this text goes to the server, something happens there.
-  void before_question(std::string text, std::function<void()> happens) {
-    const std::lock_guard lock(happening_);
-    awaited_ = std::move(text);
-    happens_ = std::move(happens);
+  /// When a question with this text comes, `act` runs before the server gets it, in the proxy's thread. Once.
+  void before(std::string text, std::function<void()> act) { watch({std::move(text), std::move(act), std::nullopt}); }
+
+  /// The server answers a question with this text, but the client gets another answer; empty: the connection is closed
+  /// instead. Once. `act` as above.
+  void instead_of_answer_to(std::string text, std::string answer, std::function<void()> act = nullptr) {
+    watch({std::move(text), std::move(act), std::move(answer)});
   }
+
+  /// What was to be done by the two above was done.
+  bool has_acted() const { return acted_; }
 
   /// Nothing goes through, nothing is closed.
   void stop(bool stopped = true) {
@@ -91,6 +97,33 @@ class proxy {
     int server;
   };
 
+  struct watched {
+    std::string text;
+    std::function<void()> act;
+    std::optional<std::string> answer;
+  };
+
+  void watch(watched w) {
+    const std::lock_guard lock(watching_);
+    watched_ = std::move(w);
+    acted_ = false;
+  }
+
+  std::optional<watched> take_watched(std::string_view bytes) {
+    const std::lock_guard lock(watching_);
+    if (!watched_ || bytes.find(watched_->text) == bytes.npos) return std::nullopt;
+    return std::exchange(watched_, std::nullopt);
+  }
+
+  // The server's answer is taken away. False: the connection is over.
+  bool answer_instead(const pair& p, const std::string& answer) {
+    char bytes[65536];
+    const bool answered = ::recv(p.server, bytes, sizeof bytes, 0) > 0;
+    acted_ = answered;
+    return answered && !answer.empty() &&
+           ::send(p.client, answer.data(), answer.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(answer.size());
+  }
+
   void wake() {
     if (::write(wake_[1], "x", 1) != 1) throw std::runtime_error("no pipe");
   }
@@ -100,23 +133,19 @@ class proxy {
     ::close(p.server);
   }
 
-  void happen_before(std::string_view question) {
-    std::function<void()> happens;
-    {
-      const std::lock_guard lock(happening_);
-      if (happens_ && question.find(awaited_) != std::string_view::npos) happens = std::exchange(happens_, nullptr);
-    }
-    if (happens) happens();
-  }
-
   // False: the connection is over.
-  bool forward(int from, int to, std::atomic<std::int64_t>& until_cut) {
+  bool forward(int from, int to, std::atomic<std::int64_t>& until_cut, bool question) {
     std::vector<char> bytes(std::min<std::size_t>(portion_, 65536));
     const ssize_t got = ::recv(from, bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
     if (got <= 0) return false;
-    if (&until_cut == &questions_until_cut_) happen_before({bytes.data(), static_cast<std::size_t>(got)});
     if (const int delay = delay_ms_; delay > 0) std::this_thread::sleep_for(std::chrono::milliseconds(delay));
+    std::optional<watched> found;
+    if (question) found = take_watched({bytes.data(), static_cast<std::size_t>(got)});
+    if (found && found->act) {
+      found->act();
+      acted_ = true;
+    }
     std::int64_t pass = got;
     bool last = false;
     if (until_cut >= 0) {
@@ -130,6 +159,7 @@ class proxy {
       if (n <= 0) return false;
       sent += n;
     }
+    if (found && found->answer) return answer_instead({from, to}, *found->answer);
     return !last;
   }
 
@@ -163,8 +193,8 @@ class proxy {
       for (std::size_t i = 0; i < before; ++i) {
         const pair p = pairs_[i];
         bool open = true;
-        if (polled[2 + 2 * i].revents != 0) open = forward(p.client, p.server, questions_until_cut_);
-        if (open && polled[3 + 2 * i].revents != 0) open = forward(p.server, p.client, answers_until_cut_);
+        if (polled[2 + 2 * i].revents != 0) open = forward(p.client, p.server, questions_until_cut_, true);
+        if (open && polled[3 + 2 * i].revents != 0) open = forward(p.server, p.client, answers_until_cut_, false);
         if (open) {
           left.push_back(p);
         } else {
@@ -205,9 +235,9 @@ class proxy {
   std::atomic<std::int64_t> questions_until_cut_ = -1;
   std::atomic<std::size_t> accepted_ = 0;
   std::atomic<std::size_t> cuts_done_ = 0;
-  std::mutex happening_;
-  std::string awaited_;
-  std::function<void()> happens_;
+  std::mutex watching_;
+  std::optional<watched> watched_;
+  std::atomic<bool> acted_ = false;
   std::vector<pair> pairs_;
   std::thread thread_;
 };

@@ -19,6 +19,7 @@
 #include <ostream>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,8 +33,9 @@ using std::chrono::milliseconds;
 
 class RedisRaces : public on_a_cluster<RedisRaces> {
  protected:
-  static std::uint16_t slot_of_shard(const std::string& name, int shard) {
-    return redis::slot_of("{" + name + ":" + std::to_string(shard) + "}:h");
+  static std::uint16_t slot_of_shard(const std::string& name, std::uint64_t shard) {
+    const std::string key = "{" + name + "}:m";
+    return redis::slot_of(cluster->node(cluster->owner(redis::slot_of(key))).shard(name, shard));
   }
 };
 
@@ -126,7 +128,7 @@ TEST_F(RedisRaces, SlotsMoveWhileWritersGrowTheFilterAndNothingIsAbsent) {
   } const guard{end};
   const std::uint64_t before = some.sum();
   for (int round = 0; round < (is_long() ? 10 : 1); ++round) {
-    for (const int shard : {0, 1, 2}) {
+    for (const std::uint64_t shard : {0u, 1u, 2u}) {
       const std::uint16_t slot = slot_of_shard("moves", shard);
       const std::size_t home = cluster->owner(slot);
       // A part of the keys is here, and a part is there. What concerns several of them, as growth, has to wait.
@@ -220,6 +222,42 @@ TEST_F(RedisRaces, AMasterDiesAndNothingThatReplicasHaveIsLost) {
   EXPECT_LE(f.info().rate_now, 0.01);
 }
 
+TEST_F(RedisRaces, WhatIsInsertedIntoBothIsOnReplicasOfBoth) {
+  redis_params wanted = integers(1000, 0.01);
+  wanted.shards = 1;
+  redis_options safe;
+  safe.wait_replicas = 1;
+  safe.connection.time = milliseconds(500);
+  cluster->wait_until_well();
+  redis_filter f = redis_filter::create(cluster->address("both"), wanted);
+  redis_filter g = redis_filter::open(cluster->address("both"), safe);
+  const std::size_t home = cluster->owner(slot_of_shard("both", 0));
+  bool tried = false;
+  // Its shards' names are random: until the new one has its own on a node that has nothing else of the filter.
+  const std::size_t describing = cluster->owner(redis::slot_of("{both}:m"));
+  for (int i = 0; i < 40 && !tried; ++i) {
+    EXPECT_THROW(f.replace(wanted,
+                           [&](redis_filter&) {
+                             const std::string coming = test_server::shard_of(
+                                 cluster->node(describing).command({"GET", "{both}:n"}).text(), 0);
+                             const std::size_t there = cluster->owner(redis::slot_of(coming));
+                             if (there != home && there != describing) {
+                               tried = true;
+                               insist([&] { g.insert(std::uint64_t{1}); });
+                               test_server& replica = cluster->node(cluster->replica_of(there));
+                               replica.freeze();
+                               EXPECT_EQ(code_of([&] { g.insert(std::uint64_t{2}); }), errc::unavailable);
+                               replica.thaw();
+                             }
+                             throw std::runtime_error("no database");
+                           }),
+                 std::runtime_error);
+  }
+  EXPECT_TRUE(tried);
+  cluster->wait_until_well();
+  insist([&] { g.insert(std::uint64_t{2}); });
+}
+
 // ---- random sequences ------------------------------------------------------------------------------------------------
 
 enum class deed : std::uint8_t {
@@ -304,8 +342,9 @@ TEST(RedisSequences, TwoClientsDoWhatTheyLikeAndTheModelHolds) {
           case deed::expire: f.expire(milliseconds(3'600'000 + static_cast<int>(o.count))); break;
           case deed::persist:
             f.persist();
-            for (const char* key : {"{x}:m", "{x:0}:h", "{x:0}:0"}) {
-              if (server.command({"PTTL", key}).integer() >= 0) return std::string("it does not stay: ") + key;
+            for (const std::string& key :
+                 {std::string("{x}:m"), server.shard("x", 0) + ":h", server.shard("x", 0) + ":0"}) {
+              if (server.command({"PTTL", key}).integer() != -1) return "it does not stay: " + key;
             }
             break;
           case deed::replace:

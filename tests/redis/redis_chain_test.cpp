@@ -11,6 +11,7 @@
 
 #include <bloomery/scheme.hpp>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -612,7 +613,7 @@ TEST_F(RedisChain, MakesNoBitmapAnewThatGoesBetweenReadingAndWriting) {
   redis_chain chain = redis_chain::create(through(network), small);
   chain.insert(views(keys));
   ASSERT_EQ(chain.growths(), 1u);
-  network.before_question("HINCRBY", [] { server->command({"DEL", "filter-1"}); });
+  network.before("HINCRBY", [] { server->command({"DEL", "filter-1"}); });
 
   EXPECT_EQ(code_of([&] { chain.insert("new"); }), errc::damaged);
 
@@ -627,7 +628,7 @@ TEST_F(RedisChain, TakesAKeyThatMeetsAReset) {
   redis_chain chain = redis_chain::create(through(network), small);
   chain.insert(views(keys));
   ASSERT_EQ(chain.growths(), 1u);
-  network.before_question("HINCRBY", [] { redis_chain::open(server->address()).reset(); });
+  network.before("HINCRBY", [] { redis_chain::open(server->address()).reset(); });
 
   EXPECT_TRUE(chain.insert("new"));
 
@@ -819,7 +820,7 @@ TEST_F(RedisChain, LosesNothingToOneWhoMakesItAtTheSameTime) {
     server->command({"FLUSHALL"});
     server->command({"SET", "filter-1", std::string(expected.bitmaps()[0].size(), '\xff')});
     proxy network(server->socket());
-    network.before_question(last_seen, [&] { redis_chain::create(server->address(), small).insert(views(keys)); });
+    network.before(last_seen, [&] { redis_chain::create(server->address(), small).insert(views(keys)); });
 
     redis_chain chain = redis_chain::create(through(network), small);
 
@@ -833,7 +834,7 @@ TEST_F(RedisChain, ThatExpiresAsItGrowsStaysGone) {
   proxy network(server->socket());
   redis_chain chain = redis_chain::create(through(network), small);
   chain.insert(views(md5_keys(200)));
-  network.before_question("PTTL", [] { server->command({"FLUSHDB"}); });
+  network.before("PTTL", [] { server->command({"FLUSHDB"}); });
 
   static_cast<void>(code_of([&] { chain.insert(views(md5_keys(400))); }));
 

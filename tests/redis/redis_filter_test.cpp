@@ -171,7 +171,7 @@ TEST_F(RedisFilter, WhatIsEvictedIsDamagedAndNeverAbsent) {
       const std::string name = std::string("evicted") + lost + (growing ? "g" : "f");
       redis_filter f = redis_filter::create(at(name), wanted);
       f.insert(std::span(keys));
-      server->command({"DEL", "{" + name + ":2}:" + lost});
+      server->command({"DEL", server->shard(name, 2) + ":" + lost});
 
       if (growing || *lost == '0') {
         EXPECT_EQ(code_of([&] { count_found(f, keys); }),
@@ -230,9 +230,16 @@ TEST_F(RedisFilter, AnotherOfTheSameNameIsAnErrorWithBothValues) {
   }
   server->command({"SET", "{strange}:m", "mine"});
   EXPECT_EQ(code_of([&] { redis_filter::create(at("strange"), integers(10, 0.01)); }), errc::not_a_filter);
-  server->command({"SET", "{taken:0}:0", "mine"});
-  EXPECT_EQ(code_of([&] { redis_filter::create(at("taken"), integers(10, 0.01)); }), errc::already_exists);
-  EXPECT_EQ(server->command({"GET", "{taken:0}:0"}).reply().text(), "mine");
+  redis_params grows = integers(10, 0.01);
+  grows.growth = redis_growth::unlimited;
+  grows.shards = 1;
+  redis_filter f = redis_filter::create(at("taken"), grows);
+  const std::string next_layer = server->shard("taken", 0) + ":1";
+  server->command({"SET", next_layer, "mine"});
+  std::vector<std::uint64_t> keys(10'000);
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  EXPECT_EQ(code_of([&] { f.insert(std::span<const std::uint64_t>(keys)); }), errc::already_exists);
+  EXPECT_EQ(server->command({"GET", next_layer}).text(), "mine");
   server->command({"LPUSH", "{list}:m", "mine"});
   EXPECT_EQ(code_of([&] { redis_filter::open(at("list")); }), errc::incompatible);
 }

@@ -180,6 +180,17 @@ class test_server {
     }
     return answer(std::move(router_->run_on_nodes(words).front().replies));
   }
+
+  /// "{NAME~EPOCH:s}", with which the names of a shard's keys begin; as the description says.
+  std::string shard(const std::string& name, std::uint64_t s) {
+    return shard_of(command({"GET", "{" + name + "}:m"}).text(), s);
+  }
+  static std::string shard_of(const std::string& description, std::uint64_t s) {
+    const std::string begin = "\ninstance=";
+    const std::size_t at = description.find(begin) + begin.size();
+    return "{" + description.substr(at, description.find('\n', at) - at) + ":" + std::to_string(s) + "}";
+  }
+
   void sign_in(const std::string& password) {
     password_ = password;
     router_.reset();
