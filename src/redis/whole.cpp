@@ -27,6 +27,9 @@ constexpr std::size_t together = 64;        // shards counted in one batch: each
 constexpr std::uint64_t piece = 256 << 10;  // bytes of a string that are fetched at once
 constexpr std::uint64_t pieces = 64;        // in flight
 
+// Of masters alone: replicas may be behind, and what a merge lacks it lacks for good.
+constexpr mode from_master = mode::write;
+
 }  // namespace
 
 redis_info redis_filter::info() {
@@ -55,13 +58,13 @@ redis_info redis_filter::info() {
       const shard_view& v = b.view(s);
       result.layers = std::max<std::uint64_t>(result.layers, v.layers.size());
       const std::string header = redis::header_key(m, s);
-      b.commands.begin(redis::slot_of(header), mode::read);
+      b.commands.begin(redis::slot_of(header), from_master);
       b.commands.command({"HGET", header, "count"});
       asked.emplace_back(s, v.layers.size());
       for (std::size_t l = 0; l < v.layers.size(); ++l) {
         const std::string name = redis::layer_key(m, s, v.numbers[l]);
         const std::string last = std::to_string(64 * v.layers[l].lines - 1);
-        b.commands.begin(redis::slot_of(name), mode::read);
+        b.commands.begin(redis::slot_of(name), from_master);
         if (m.counts()) {
           b.commands.command({"GETRANGE", name, "0", last});
         } else {
@@ -156,7 +159,7 @@ any_filter redis_filter::pull() {
     b.commands.clear();
     for (const part& one : parts) {
       const std::string name = redis::layer_key(m, one.shard, 0);
-      b.commands.begin(redis::slot_of(name), mode::read);
+      b.commands.begin(redis::slot_of(name), from_master);
       b.commands.command({"GETRANGE", name, std::to_string(one.from), std::to_string(one.from + one.bytes - 1)});
       b.commands.command({"GETRANGE", name, "-16", "-1"});
     }
