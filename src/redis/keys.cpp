@@ -312,11 +312,13 @@ void redis_filter::body::insert_part(std::span<const std::uint64_t> los, std::ui
       description.grows() || (repeats_ > 0.5 && los.size() > 1 && !description.counts() && !description.windowed());
   std::vector<std::uint32_t> todo;
   if (look_first) {
+    const std::uint64_t epoch = description.epoch;
     std::vector<std::uint8_t> found(los.size());
     look_up_part(los, found.data(), redis::access::write);
+    const bool replaced = description.epoch != epoch;  // what was found may have been found in the one before
     for (std::uint32_t i = 0; i < los.size(); ++i) {
       // Into what is to replace this one it has to go all the same.
-      if (found[i] == 0 || !view(shard_of(los[i])).next.empty()) todo.push_back(i);
+      if (replaced || found[i] == 0 || !view(shard_of(los[i])).next.empty()) todo.push_back(i);
     }
   } else {
     todo = numbers_up_to(los.size());

@@ -240,6 +240,28 @@ TEST_F(RedisFaults, AGrowingFilterIsReplacedWithoutAMomentOfWrongAnswers) {
   for (std::uint64_t w = 0; w < writers; ++w) EXPECT_GT(written[w], 20u);
 }
 
+TEST_F(RedisFaults, ABatchOfWhichAPartWasThereGoesIntoTheFilterThatIsThereNow) {
+  redis_params wanted = growing(1000);
+  wanted.shards = 1;
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  f.insert(std::uint64_t{1});
+  redis_filter g = redis_filter::open(at("x"));
+  code_of([&] {
+    g.replace(wanted, [&](redis_filter&) {
+      f.insert(std::uint64_t{2});  // so it knows the mark of the old one
+      server->command({"ACL", "SETUSER", "default", "-unlink"});
+    });
+  });
+  server->command({"ACL", "SETUSER", "default", "+unlink"});
+  ASSERT_EQ(server->command({"EXISTS", "{x:0}:h"}).integer(), 1) << "the old one is to be there still";
+
+  insert_all(f, {1, 3});
+
+  EXPECT_EQ(count_found(f, {1, 3}), 2u);
+  redis_filter h = redis_filter::open(at("x"));
+  EXPECT_EQ(count_found(h, {1, 3}), 2u);
+}
+
 TEST_F(RedisFaults, OneClientSetsTheExpiryAndAnotherTakesItBack) {
   redis_params wanted = integers(1000, 0.01);
   wanted.filter.window_milliseconds = 600'000'000;
