@@ -265,9 +265,9 @@ void redis_filter::body::throw_holes(std::span<const std::pair<std::uint64_t, st
 bool redis_filter::body::copy_has(std::uint64_t shard, const shard_view& v, std::uint64_t lo) {
   for (std::size_t l = 0; l < v.layers.size(); ++l) {
     const auto held = copy_.find({shard, v.numbers[l]});
-    if (held == copy_.end()) continue;
-    if (description.windowed() && is_over(v.numbers[l])) continue;
     const redis_layer& layer = v.layers[l];
+    if (held == copy_.end() || held->second.size() != layer.lines * line_bytes) continue;
+    if (description.windowed() && is_over(v.numbers[l])) continue;
     cells_.resize(layer.probes);
     cells_of(layer, shard, lo, cells_.data());
     const std::uint64_t line = cells_[0] / 512;

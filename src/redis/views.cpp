@@ -154,12 +154,12 @@ bool redis_filter::body::refresh(std::span<const std::uint64_t> shards) {
   std::optional<std::uint64_t> missing;
   run(
       [&](std::size_t group, reply r) {
-        auto found = redis::view_of(description, r, where());
+        auto& held = views[static_cast<std::size_t>(shards[group])];
+        auto found = redis::view_of(description, r, where(), held.get());
         if (!found) {
           missing = shards[group];
           return;
         }
-        auto& held = views[static_cast<std::size_t>(shards[group])];
         if (held && held->stamp == found->stamp) found->reserved = held->reserved;
         held = std::make_unique<shard_view>(*std::move(found));
       },

@@ -626,6 +626,29 @@ TEST_F(RedisFaults, HostileHeadersAreDamagedAndNothingWorse) {
   }
 }
 
+TEST_F(RedisFaults, ALayerThatBecomesLargerIsDamagedAndReadNowhereElse) {
+  redis_params wanted = growing(1000);
+  wanted.shards = 1;
+  redis_options with_copy;
+  with_copy.local_copy = true;
+  for (const char* layer : {"layer0", "layer1"}) {
+    SCOPED_TRACE(layer);
+    server->command({"FLUSHALL"});
+    redis_filter f = redis_filter::create(at("x"), wanted, with_copy);
+    insert_all(f, keys_from(0, 2000));
+    EXPECT_EQ(count_found(f, keys_from(0, 2000)), 2000u);
+    const auto stamped = static_cast<std::uint64_t>(server->command({"STRLEN", "{x:0}:1"}).integer()) - 16;
+    ASSERT_EQ(server->command({"HGET", "{x:0}:h", "layers"}).text(), "0,1");
+
+    server->command({"HSET", "{x:0}:h", layer, "8388608 8 100000", "stamp", "another stamp..."});
+    server->command({"SETRANGE", "{x:0}:1", std::to_string(stamped), "another stamp..."});
+
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(code_of([&] { count_found(f, keys_from(1'000'000, 100)); }), errc::damaged);
+    }
+  }
+}
+
 TEST_F(RedisFaults, WaitsForAServerThatIsLoading) {
   test_server slow({.append_only = true});
   redis_filter f = redis_filter::create(slow.address("x"), integers(10'000, 0.01));
