@@ -65,11 +65,13 @@ struct redis_params {
 
 /// A shared filter, described.
 struct redis_info {
-  redis_params parameters;     ///< complete; filter.geometry is that of all shards' first layers, end to end
-  std::uint64_t epoch = 0;     ///< another after clear() and replace()
-  std::uint64_t lines = 0;     ///< of a shard's first layer
-  std::uint64_t layers = 0;    ///< of the shard that has most
-  std::uint64_t inserted = 0;  ///< keys that were certainly new, counted (growing filters), or estimated from bits
+  redis_params parameters;   ///< complete; filter.geometry is that of all shards' first layers, end to end
+  std::uint64_t epoch = 0;   ///< another after clear() and replace()
+  std::uint64_t lines = 0;   ///< of a shard's first layer
+  std::uint64_t layers = 0;  ///< of the shard that has most
+  /// Growing filters: at most so many keys were certainly new, for what others have reserved room for is counted, too
+  /// (docs/redis.md). Else distinct keys, estimated from bits.
+  std::uint64_t inserted = 0;
   bool is_estimate = true;
   std::uint64_t ones = 0;                       ///< bits set, of all
   std::uint64_t bits = 0;                       ///< of all layers of all shards
@@ -107,6 +109,9 @@ class redis_filter {
 
   redis_filter(redis_filter&&) noexcept;
   redis_filter& operator=(redis_filter&&) noexcept;
+
+  /// One that grows gives back the room in the shards' counts that it had reserved for keys that did not come. For that it
+  /// waits at most 200 ms, and once more so long if it is being replaced; so does what is assigned to.
   ~redis_filter();
 
   /// Adds a key. True: it is certainly new. It is in when this returns.

@@ -49,7 +49,8 @@ redis_info redis_filter::info() {
     std::uint64_t ones = 0;
   };
   std::map<std::array<std::uint64_t, 3>, sum> sums;  // by lines, probes and number
-  std::uint64_t counted = 0;
+  std::uint64_t counted = 0;                         // growing: with the room that was reserved for keys
+  std::uint64_t reserved = 0;                        // by this client
   for (std::uint64_t first = 0; first < m.shards(); first += together) {
     const std::uint64_t end = std::min<std::uint64_t>(m.shards(), first + together);
     b.commands.clear();
@@ -57,6 +58,7 @@ redis_info redis_filter::info() {
     for (std::uint64_t s = first; s < end; ++s) {
       const shard_view& v = b.view(s);
       result.layers = std::max<std::uint64_t>(result.layers, v.layers.size());
+      reserved += v.reserved;
       const std::string header = redis::header_key(m, s);
       b.commands.begin(redis::slot_of(header), from_master);
       b.commands.command({"HGET", header, "count"});
@@ -116,7 +118,8 @@ redis_info redis_filter::info() {
   }
   result.rate_now = std::min(result.rate_now, 1.0);
   result.is_estimate = !m.grows();
-  result.inserted = m.grows() ? counted : static_cast<std::uint64_t>(std::min(keys, 1e18) + 0.5);
+  result.inserted =
+      m.grows() ? counted - std::min(reserved, counted) : static_cast<std::uint64_t>(std::min(keys, 1e18) + 0.5);
   return result;
 }
 
