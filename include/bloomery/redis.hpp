@@ -140,7 +140,7 @@ class redis_filter {
   void remove(std::span<const std::uint64_t> keys, std::span<removal> results);
 
   /// Distinct keys, estimated from the bits of all shards: the server reads all of them for it. Of a filter that
-  /// grows, those that were certainly new, as counted.
+  /// grows, at most so many that were certainly new: redis_info::inserted.
   estimate card();
 
   /// As card(), and all else.

@@ -40,6 +40,9 @@ enum class access : std::uint8_t { look_up, look_up_on_replica, write };
 
 struct redis_filter::body {
   body(const redis_address& address, redis_options options);
+  body(const body&) = delete;
+  body& operator=(const body&) = delete;
+  ~body();  // gives back what was reserved, if the servers hear of it soon
 
   // ---- views.cpp
 
@@ -111,7 +114,6 @@ struct redis_filter::body {
   void set_expiry(std::int64_t at);  // milliseconds since 1970; 0: none
   void unlink_shards();
   void load_all_views();
-  void give_back();  // room in the counts that no key came for
 
   redis_address address;
   redis_options options;
@@ -125,6 +127,8 @@ struct redis_filter::body {
   redis::batch commands;
 
  private:
+  void give_back();  // room in the counts that no key came for
+
   using order = std::vector<std::pair<std::uint64_t, std::uint32_t>>;  // lo and number of a key, by shard
 
   order order_of(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which) const;

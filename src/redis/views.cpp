@@ -13,8 +13,40 @@ using redis::mode;
 using redis::reply;
 using redis::shard_view;
 
+namespace {
+
+constexpr std::chrono::milliseconds last_time{200};  // for what a filter says when it goes
+
+}  // namespace
+
 redis_filter::body::body(const redis_address& a, redis_options o)
     : address(a), options(std::move(o)), router(a, options.connection) {}
+
+redis_filter::body::~body() {
+  try {
+    give_back();
+  } catch (...) {
+    // The count stays a little too high, and the filter grows a little early.
+  }
+}
+
+void redis_filter::body::give_back() {
+  commands.clear();
+  for (std::uint64_t s = 0; s < views.size(); ++s) {
+    const auto& v = views[static_cast<std::size_t>(s)];
+    if (!v || v->reserved == 0) continue;
+    const std::string header = redis::header_key(description, s);
+    commands.begin(redis::slot_of(header), mode::once);
+    commands.start_script(redis::scripts::give_back, 1, 2);
+    commands.word(header);
+    commands.word(redis::text_of(v->stamp));
+    commands.word(v->reserved);
+    v->reserved = 0;
+  }
+  if (!commands.empty())
+    router.run(
+        commands, [](std::size_t, reply) {}, last_time);
+}
 
 // What our own scripts refuse.
 void redis_filter::body::throw_own(std::string_view text) const {
@@ -100,6 +132,8 @@ void redis_filter::body::adopt(redis::meta m) {
   seed = {mix(p.seed), p.secret.value_or(secret_key{})};
   description = std::move(m);
   views.clear();
+  // With the room that was taken in its counts while it was still to come.
+  if (next && next->description.epoch == description.epoch) views.swap(next->views);
   views.resize(static_cast<std::size_t>(description.shards()));
   next.reset();
   copy_.clear();
@@ -160,7 +194,8 @@ bool redis_filter::body::refresh(std::span<const std::uint64_t> shards) {
           missing = shards[group];
           return;
         }
-        if (held && held->stamp == found->stamp) found->reserved = held->reserved;
+        // Room in a layer that was closed is of no use any more.
+        if (held && held->numbers == found->numbers) found->reserved = held->reserved;
         held = std::make_unique<shard_view>(*std::move(found));
       },
       "read a shard's header");

@@ -322,6 +322,71 @@ TEST_F(RedisFaults, ALayerIsNotOverfilledWhenAnswersAreLost) {
   EXPECT_GT(net.connections(), 10u);
 }
 
+TEST_F(RedisFaults, RoomThatWasReservedIsGivenBackByWhoGoes) {
+  redis_params wanted = growing(100'000);
+  wanted.shards = 1;
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  f.insert(std::uint64_t{1});
+  EXPECT_GT(counted(*server, "x", 1), 1u) << "room is reserved for more than one key, or this tests nothing";
+  EXPECT_EQ(f.card().value, 1.0);
+
+  f = redis_filter::open(at("x"));
+  EXPECT_EQ(counted(*server, "x", 1), 1u) << "when another takes its place";
+
+  f.insert(std::uint64_t{2});
+  redis_filter g = redis_filter::open(at("x"));
+  EXPECT_EQ(code_of([&] { g.replace(wanted, [](redis_filter&) {
+                            throw error(errc::io, {"x", "", "", "", ""});
+                          }); }),
+            errc::io);
+  f.insert(std::uint64_t{3});  // with marks, the stamp is another
+  f = redis_filter::open(at("x"));
+  EXPECT_EQ(counted(*server, "x", 1), 3u) << "when the filter was marked and is not any more";
+
+  {
+    std::vector<redis_filter> clients;
+    for (int i = 0; i < 10; ++i) clients.push_back(redis_filter::open(at("x")));
+    g.replace(wanted, [&](redis_filter&) {
+      for (std::uint64_t i = 0; i < 10; ++i) clients[static_cast<std::size_t>(i)].insert(i);
+      clients.pop_back();
+    });
+    for (redis_filter& c : clients) c.may_contain(std::uint64_t{1} << 40);  // so it turns to the new one
+  }
+  EXPECT_EQ(g.info().inserted, 10u) << "when it was reserved in a filter that was still to come";
+}
+
+TEST_F(RedisFaults, RoomInALayerThatOthersHaveClosedIsNotGivenBack) {
+  redis_params wanted = growing(10'000);
+  wanted.shards = 1;
+  std::uint64_t before = 0;
+  {
+    redis_filter f = redis_filter::create(at("x"), wanted);
+    f.insert(std::uint64_t{1});
+    redis_filter::create(at("x"), wanted).insert(std::uint64_t{2});
+    ASSERT_GT(counted(*server, "x", 1), 2u);
+    redis_filter g = redis_filter::open(at("x"));
+    insert_all(g, keys_from(100, 11'000));
+    ASSERT_EQ(server->command({"HGET", "{x:0}:h", "layers"}).text(), "0,1");
+    g = redis_filter::open(at("x"));  // its own is given back
+    before = counted(*server, "x", 1);
+  }
+
+  EXPECT_EQ(counted(*server, "x", 1), before) << "the newest layer would be overfilled";
+}
+
+TEST_F(RedisFaults, AFilterThatGoesWaitsForNoServerThatStandsStill) {
+  auto f = std::make_unique<redis_filter>(redis_filter::create(at("x"), growing(1'000'000)));
+  f->insert(std::uint64_t{1});
+  server->freeze();
+  const auto begin = steady_clock::now();
+
+  f.reset();
+
+  const auto took = steady_clock::now() - begin;
+  server->thaw();
+  EXPECT_LT(took, redis_connection_options{}.time / 2) << "that of a call, which it is not to wait for";
+}
+
 TEST_F(RedisFaults, OnlyInAsManyReplicasAsWantedIsAKeyAcknowledgedThatWasThereAlready) {
   test_server replica;
   test_server master({.tcp = true, .config = {"repl-diskless-sync-delay 0"}});
