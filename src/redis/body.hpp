@@ -12,6 +12,7 @@
 #include "redis/router.hpp"
 #include "tables.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +36,11 @@ struct made_anew : error {
 };
 
 enum class access : std::uint8_t { look_up, look_up_on_replica, write };
+
+inline void make_distinct(std::vector<std::uint64_t>& numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+}
 
 }  // namespace redis
 
@@ -75,6 +81,9 @@ struct redis_filter::body {
 
   [[noreturn]] void throw_gone(std::uint64_t shard, const std::string& what);
 
+  using hole_list = std::vector<std::pair<std::uint64_t, std::int64_t>>;  // shards, and layers that are not whole
+  void throw_holes(const hole_list& holes);
+
   /// The filter that is to take this one's place, if shards say there is one. May adopt() it instead, when it has.
   /// Null: there is none (any more).
   body* replacement();
@@ -101,6 +110,7 @@ struct redis_filter::body {
   template <class Key>
   void hash(std::span<const Key> keys, std::vector<std::uint64_t>& los) const;
 
+  // So many keys at a time that no call needs memory for all.
   void look_up(std::span<const std::uint64_t> los, std::uint8_t* found);
   void insert(std::span<const std::uint64_t> los, std::uint8_t* is_new);
   void remove(std::span<const std::uint64_t> los, removal* results);
@@ -132,23 +142,54 @@ struct redis_filter::body {
   using order = std::vector<std::pair<std::uint64_t, std::uint32_t>>;  // lo and number of a key, by shard
 
   order order_of(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which) const;
-  void look_up_part(std::span<const std::uint64_t> los, std::uint8_t* found, redis::access how);
-  void insert_part(std::span<const std::uint64_t> los, std::uint8_t* is_new);
-  void insert_fixed(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo, std::uint8_t* is_new);
-  void insert_doubly(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which, std::uint8_t* is_new);
-  void insert_growing(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo, std::uint8_t* is_new);
-  void cells_of(const redis_layer& layer, std::uint64_t shard, std::uint64_t lo, std::uint64_t* out) const;
-  void add_write(std::uint64_t shard, const redis::shard_view& v, const order& keys, std::size_t first,
-                 std::size_t count, bool with_older);
-  bool take_write(const redis::shard_view& v, redis::reply first, const order& keys, std::size_t begin,
-                  std::size_t count, bool with_older, std::uint8_t* is_new, std::uint64_t* new_keys,
-                  std::vector<std::pair<std::uint64_t, std::int64_t>>* holes);
-  const redis_layer& next_layer_of(const redis::shard_view& v);
-  void throw_holes(std::span<const std::pair<std::uint64_t, std::int64_t>> holes);  // shards and layers
+
+  struct key_group {  // some keys of a shard
+    std::uint64_t shard;
+    std::size_t first;  // in the order
+    std::size_t count;
+  };
+  std::vector<key_group> groups_of(const order& keys, std::size_t most) const;
+
+  std::uint64_t line_of(const redis_layer& layer, std::uint64_t shard, std::uint64_t lo) const;
+  std::span<const std::uint64_t> cells_of(const redis_layer& layer, std::uint64_t shard, std::uint64_t lo);
+  std::span<const std::uint64_t> cells_to_write(const redis_layer& layer, std::uint64_t shard, std::uint64_t lo);
+
+  /// By what generations are told to be over. Before commands are written: asking for the time runs some of its own.
+  std::int64_t time_for_generations() { return description.windowed() ? server_now() : 0; }
+  bool is_alive(std::int64_t layer, std::int64_t now) const {
+    return !description.windowed() || description.end_of_generation(layer) > now;
+  }
+
+  void add_look(const key_group& g, const order& keys, std::size_t upto, std::int64_t now);
+  std::optional<std::int64_t> take_look(const key_group& g, const order& keys, std::size_t upto, std::int64_t now,
+                                        redis::reply& r, std::uint8_t* has);
+  void add_stamp(const key_group& g);
+  void look_up(std::span<const std::uint64_t> los, std::uint8_t* found, redis::access how);
+  std::vector<std::uint32_t> look_once(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which,
+                                       std::uint8_t* found, redis::mode m);
+  void look_into_next(std::span<const std::uint64_t> los, std::uint8_t* found);
   bool copy_has(std::uint64_t shard, const redis::shard_view& v, std::uint64_t lo);
   void keep_copy(std::uint64_t shard, std::int64_t number, const redis_layer& layer, std::uint64_t line,
                  std::string_view bytes);
   void check_copy();
+
+  struct written {
+    std::uint64_t new_keys = 0;
+    std::string stamp;                 // behind the bits
+    std::optional<std::int64_t> hole;  // an older layer that is not whole
+  };
+  std::size_t older_layers(const redis::shard_view& v) const;
+  void add_write(const key_group& g, const order& keys, std::int64_t now);
+  written take_write(const key_group& g, const order& keys, std::int64_t now, redis::reply r, std::uint8_t* is_new);
+  bool catch_up(const order& keys);
+  std::vector<std::uint64_t> reserve(std::span<const key_group> groups, std::vector<std::uint64_t>& full);
+  std::vector<std::uint64_t> write_reserved(std::span<const key_group> groups, const order& keys, std::uint8_t* is_new);
+  void insert_fixed(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo,
+                    std::vector<std::uint32_t> doubly, std::uint8_t* is_new);
+  void insert_doubly(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which, std::uint8_t* is_new);
+  void insert_growing(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo,
+                      std::vector<std::uint32_t> doubly, std::uint8_t* is_new);
+  const redis_layer& next_layer_of(const redis::shard_view& v);
 
   std::vector<std::uint64_t> cells_;
   std::map<std::vector<std::uint64_t>, redis_layer> next_layers_;  // by the capacities of those before

@@ -36,7 +36,7 @@ void redis_filter::body::hash(std::span<const Key> keys, std::vector<std::uint64
 
 namespace {
 
-constexpr std::size_t part_keys = 16'384;
+constexpr std::size_t part_keys = 16'384;  // that go through together
 constexpr int most_beginnings = 8;
 
 // Calls work(first, count) for some keys at a time: no call needs memory for all.
@@ -128,8 +128,10 @@ template <class Body, class Key>
 void remove_keys(Body& b, std::span<const Key> keys, std::span<removal> results) {
   assert(results.size() == keys.size());
   std::vector<std::uint64_t> los;
-  b.hash(keys, los);
-  b.remove(los, results.data());
+  in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
+    b.hash(keys.subspan(first, count), los);
+    b.remove(los, results.data() + first);
+  });
 }
 
 }  // namespace

@@ -177,8 +177,7 @@ any_filter redis_filter::pull() {
           std::memcpy(storage.data() + one.shard * of_shard + one.from, r.text().data(), r.text().size());
         },
         "pull the filter");
-    std::sort(stale.begin(), stale.end());
-    stale.erase(std::unique(stale.begin(), stale.end()), stale.end());
+    redis::make_distinct(stale);
     std::erase_if(parts, [&](const part& one) { return !std::binary_search(stale.begin(), stale.end(), one.shard); });
     if (!stale.empty() && b.explain_stale(stale, redis::access::look_up)) {
       throw error(errc::locked, {"the filter was replaced while it was pulled", b.where(), "", "", "pull it again"});
