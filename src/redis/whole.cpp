@@ -76,7 +76,7 @@ redis_info redis_filter::info() {
         asked.emplace_back(s, l);
       }
     }
-    std::optional<std::pair<std::uint64_t, std::int64_t>> gone;  // shard and layer
+    body::hole_list holes;
     b.run(
         [&](std::size_t number, reply r) {
           const auto [s, l] = asked[number];
@@ -86,8 +86,7 @@ redis_info redis_filter::info() {
             return;
           }
           const redis_layer& layer = v.layers[l];
-          // The generations of a filter that forgets go by themselves; nothing else does.
-          if (r.next().integer() == 0 && !m.windowed()) gone = {s, v.numbers[l]};
+          if (r.next().integer() < static_cast<std::int64_t>(layer.string_bytes())) holes.emplace_back(s, v.numbers[l]);
           sum& to = sums[{layer.lines, layer.probes, static_cast<std::uint64_t>(v.numbers[l])}];
           ++to.layers;
           result.bits += 512 * layer.lines;
@@ -99,7 +98,7 @@ redis_info redis_filter::info() {
           result.ones += ones;
         },
         "count the bits");
-    if (gone) b.throw_gone(gone->first, redis::layer_key(m, gone->first, gone->second));
+    b.throw_holes(holes);
   }
   double keys = 0;
   for (const auto& [size, of] : sums) {

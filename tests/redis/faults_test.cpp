@@ -147,6 +147,44 @@ TEST_F(RedisFaults, WhatIsWrittenIntoAnEvictedLayerDoesNotPassForOne) {
   EXPECT_EQ(count_found(f, keys_from(0, 1000)), 1000u) << "the way out";
 }
 
+TEST_F(RedisFaults, WhatIsWrittenIntoAnEvictedOlderLayerDoesNotPassForOne) {
+  redis_params wanted = growing(200);
+  wanted.shards = 1;
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  insert_all(f, keys_from(0, 3000));
+  ASSERT_EQ(server->command({"HGET", "{x:0}:h", "layers"}).text().substr(0, 3), "0,1");
+  const std::int64_t bytes = server->command({"STRLEN", "{x:0}:0"}).integer();
+  server->command({"DEL", "{x:0}:0"});
+  // As one who thought it the newest, and died: in the last line, so that all lines are there.
+  server->command({"SETBIT", "{x:0}:0", std::to_string(8 * (bytes - 16) - 1), "1"});
+
+  for (std::uint64_t key = 0; key < 150; ++key) {
+    EXPECT_EQ(code_of([&] { EXPECT_TRUE(f.may_contain(key)) << key; }), errc::damaged) << key;
+  }
+  EXPECT_EQ(code_of([&] { insert_all(f, keys_from(0, 150)); }), errc::damaged);
+  EXPECT_EQ(code_of([&] { f.info(); }), errc::damaged);
+}
+
+TEST_F(RedisFaults, AnOlderGenerationThatIsNotWholeMakesNoKeyNew) {
+  redis_params wanted = integers(1000, 0.01);
+  wanted.shards = 1;
+  wanted.filter.window_milliseconds = 7 * std::uint64_t{86'400'000};
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  insert_all(f, keys_from(0, 100));
+  // A day goes by: what is the newest generation becomes the one before.
+  const generation_aside aside(*server, "x");
+  EXPECT_EQ(count_found(f, keys_from(0, 100)), 100u);
+  EXPECT_FALSE(f.insert(std::uint64_t{0}));
+  server->command({"DEL", aside.older});
+  server->command({"SETBIT", aside.older, std::to_string(8 * (aside.bytes - 16) - 1), "1"});
+
+  for (std::uint64_t key = 1; key < 50; ++key) {
+    EXPECT_EQ(code_of([&] { EXPECT_FALSE(f.insert(key)) << key; }), errc::damaged) << key;
+    EXPECT_EQ(code_of([&] { f.may_contain(key); }), errc::damaged) << key;
+  }
+  EXPECT_EQ(code_of([&] { f.info(); }), errc::damaged);
+}
+
 TEST_F(RedisFaults, AFilterThatLostAHeaderIsReplacedLikeAnyOther) {
   redis_params wanted = growing(100);
   wanted.shards = 3;
