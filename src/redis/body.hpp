@@ -195,7 +195,7 @@ struct redis_filter::body {
   std::map<std::vector<std::uint64_t>, redis_layer> next_layers_;  // by the capacities of those before
   double repeats_ = 0;                                             // share of keys that were there already, of late
   std::int64_t clock_offset_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> clock_read_;
+  std::optional<std::int64_t> clock_read_;                                            // when, as this machine has it
   std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<std::uint8_t>> copy_;  // of lines, by shard and layer
   std::optional<std::chrono::steady_clock::time_point> copy_checked_;
 };

@@ -4,6 +4,8 @@
 
 #include <bloomery/error.hpp>
 
+#include <time.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -16,6 +18,17 @@ using redis::shard_view;
 namespace {
 
 constexpr std::chrono::milliseconds last_time{200};  // for what a filter says when it goes
+constexpr std::int64_t clock_trusted = 60'000;       // milliseconds, before the server's is read again
+
+// Also those that this machine slept: std::chrono::steady_clock stands still meanwhile.
+std::int64_t milliseconds_since_start() {
+#ifdef CLOCK_BOOTTIME
+  timespec t{};
+  if (::clock_gettime(CLOCK_BOOTTIME, &t) == 0) return std::int64_t{t.tv_sec} * 1000 + t.tv_nsec / 1'000'000;
+#endif
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
@@ -264,12 +277,8 @@ redis_filter::body* redis_filter::body::replacement() {
 }
 
 std::int64_t redis_filter::body::server_now() {
-  using namespace std::chrono;
-  const auto now = steady_clock::now();
-  const auto milliseconds_of = [](steady_clock::time_point t) {
-    return duration_cast<milliseconds>(t.time_since_epoch()).count();
-  };
-  if (!clock_read_ || now - *clock_read_ > minutes(1)) {
+  const std::int64_t now = milliseconds_since_start();
+  if (!clock_read_ || now - *clock_read_ > clock_trusted) {
     redis::batch ask;  // not `commands`: somebody may be filling that
     ask.begin(redis::slot_of(redis::meta_key(address.name)), mode::write);
     ask.command({"TIME"});
@@ -279,10 +288,10 @@ std::int64_t redis_filter::body::server_now() {
       if (r.size() != 2) return;
       server = std::stoll(std::string(r[0].text())) * 1000 + std::stoll(std::string(r[1].text())) / 1000;
     });
-    clock_offset_ = server - milliseconds_of(steady_clock::now());
+    clock_offset_ = server - milliseconds_since_start();
     clock_read_ = now;
   }
-  return milliseconds_of(now) + clock_offset_;
+  return now + clock_offset_;
 }
 
 }  // namespace bloomery
