@@ -115,6 +115,10 @@ struct redis_filter::body {
   void insert(std::span<const std::uint64_t> los, std::uint8_t* is_new);
   void remove(std::span<const std::uint64_t> los, removal* results);
 
+  // ---- whole.cpp
+
+  estimate keys_in_window();
+
   // ---- life.cpp
 
   void make_shards();

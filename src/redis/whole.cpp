@@ -5,6 +5,7 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/counting.hpp>
+#include <bloomery/layouts/window.hpp>
 #include <bloomery/storage.hpp>
 
 #include <algorithm>
@@ -24,6 +25,7 @@ using redis::shard_view;
 namespace {
 
 constexpr std::size_t together = 64;        // shards counted in one batch: each keeps its server busy for a millisecond
+constexpr std::uint64_t sample = 4 << 20;   // bytes that are fetched of a filter with a window, to count its keys
 constexpr std::uint64_t piece = 256 << 10;  // bytes of a string that are fetched at once
 constexpr std::uint64_t pieces = 64;        // in flight
 
@@ -31,6 +33,47 @@ constexpr std::uint64_t pieces = 64;        // in flight
 constexpr mode from_master = mode::write;
 
 }  // namespace
+
+// A key that came in several generations is counted once: the bits of a shard's generations are laid over each other. Keys
+// choose their lines evenly, so the first lines of all shards tell of the others; what that leaves open is binomial.
+estimate redis_filter::body::keys_in_window() {
+  const redis::meta& m = description;
+  const std::uint64_t lines = std::clamp<std::uint64_t>(sample / (64 * window_lanes * m.shards()), 1, m.first.lines);
+  const std::string last = std::to_string(64 * lines - 1);
+  const std::size_t bytes = static_cast<std::size_t>(64 * lines);
+  std::uint64_t ones = 0;
+  for (std::uint64_t first = 0; first < m.shards(); first += together) {
+    const std::uint64_t end = std::min<std::uint64_t>(m.shards(), first + together);
+    std::vector<std::pair<std::uint64_t, std::int64_t>> asked;
+    commands.clear();
+    for (std::uint64_t s = first; s < end; ++s) {
+      for (const std::int64_t number : view(s).numbers) {
+        const std::string name = redis::layer_key(m, s, number);
+        commands.begin(redis::slot_of(name), from_master);
+        commands.command({"GETRANGE", name, "0", last});
+        asked.emplace_back(s, number);
+      }
+    }
+    std::vector<std::uint8_t> bits(bytes * static_cast<std::size_t>(end - first));
+    hole_list holes;
+    run(
+        [&](std::size_t group, reply r) {
+          const std::string_view some = r.text();
+          if (some.size() != bytes) return holes.push_back(asked[group]);
+          std::uint8_t* const to = bits.data() + bytes * static_cast<std::size_t>(asked[group].first - first);
+          for (std::size_t i = 0; i < bytes; ++i) to[i] |= static_cast<std::uint8_t>(some[i]);
+        },
+        "count the keys");
+    throw_holes(holes);
+    ones += count_ones(bits);
+  }
+  params seen = m.parameters.filter;
+  seen.geometry.bits = 512 * lines * m.shards();
+  const estimate some = bloomery::estimated_keys(seen, std::min(ones, seen.geometry.bits));
+  if (lines == m.first.lines || !std::isfinite(some.value)) return some;
+  const double share = static_cast<double>(lines) / static_cast<double>(m.first.lines);
+  return {some.value / share, std::sqrt(some.sigma * some.sigma + some.value * (1 - share)) / share};
+}
 
 redis_info redis_filter::info() {
   body& b = *body_;
@@ -116,6 +159,7 @@ redis_info redis_filter::info() {
     }
   }
   result.rate_now = std::min(result.rate_now, 1.0);
+  if (m.windowed()) keys = b.keys_in_window().value;
   result.is_estimate = !m.grows();
   result.inserted =
       m.grows() ? counted - std::min(reserved, counted) : static_cast<std::uint64_t>(std::min(keys, 1e18) + 0.5);
@@ -123,11 +167,15 @@ redis_info redis_filter::info() {
 }
 
 estimate redis_filter::card() {
-  const redis_info i = info();
-  if (i.is_estimate && !body_->description.windowed()) {
-    return bloomery::estimated_keys(i.parameters.filter, std::min(i.ones, i.parameters.filter.geometry.bits));
+  body& b = *body_;
+  if (b.description.windowed()) {
+    b.be_current();
+    b.load_all_views();
+    return b.keys_in_window();
   }
-  return {static_cast<double>(i.inserted), 0};
+  const redis_info i = info();
+  if (!i.is_estimate) return {static_cast<double>(i.inserted), 0};
+  return bloomery::estimated_keys(i.parameters.filter, std::min(i.ones, i.parameters.filter.geometry.bits));
 }
 
 // ---- pull and merge -------------------------------------------------------------------------------------------------
