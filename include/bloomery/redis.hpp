@@ -80,7 +80,7 @@ struct redis_info {
 };
 
 /// A filter on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in or not, and
-/// may be inserted again.
+/// may be inserted again. A counting filter may have it twice then, also if a lost connection was mended within a call.
 ///
 /// Not to be used by two threads at once: each has its own, or they take turns. A moved-from one may only be assigned to
 /// or destroyed.
@@ -134,13 +134,15 @@ class redis_filter {
   void may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap);
 
   /// Takes keys out of a counting filter, each atomically. A connection that fails meanwhile is not tried again: the key
-  /// may be out or not, errc::unavailable says so. Only what was inserted may be removed: see filter::remove().
+  /// may be out or not, errc::unavailable says so. Only what was inserted may be removed: see filter::remove(). While the
+  /// filter is being replaced, they stay in the one that is to come.
   /// @throws error incompatible: it does not count; as insert()
   void remove(std::span<const std::string_view> keys, std::span<removal> results);
   void remove(std::span<const std::uint64_t> keys, std::span<removal> results);
 
   /// Distinct keys, estimated from the bits of all shards: the server reads all of them for it. Of a filter that
-  /// grows, at most so many that were certainly new: redis_info::inserted.
+  /// grows, at most so many that were certainly new: redis_info::inserted, with sigma 0. Of a filter with a window, the
+  /// keys of all its generations, each once, from a sample of at most 4 MiB or a line of each generation.
   estimate card();
 
   /// As card(), and all else.
