@@ -300,6 +300,26 @@ TEST_F(RedisFaults, ABatchOfWhichAPartWasThereGoesIntoTheFilterThatIsThereNow) {
   EXPECT_EQ(count_found(h, {1, 3}), 2u);
 }
 
+TEST_F(RedisFaults, AKeyThatIsThereIsNotNewWhileAGrowingFilterIsReplaced) {
+  redis_params wanted = growing(100);
+  wanted.shards = 1;
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  insert_all(f, keys_from(0, 2000));
+  ASSERT_GT(f.info().layers, 2u);
+  redis_filter g = redis_filter::open(at("x"));
+  const auto keys = keys_from(0, 100);
+  std::vector<std::uint8_t> is_new(keys.size());
+
+  g.replace(wanted, [&](redis_filter& fresh) {
+    count_found(f, keys_from(1'000'000, 100));  // so it knows the mark
+    f.insert(std::span(keys), is_new);
+    insert_all(fresh, keys_from(100, 1900));
+  });
+
+  EXPECT_EQ(std::count(is_new.begin(), is_new.end(), 1), 0);
+  EXPECT_EQ(count_found(g, keys_from(0, 2000)), 2000u);
+}
+
 TEST_F(RedisFaults, OneClientSetsTheExpiryAndAnotherTakesItBack) {
   redis_params wanted = integers(1000, 0.01);
   wanted.filter.window_milliseconds = 600'000'000;
