@@ -154,8 +154,8 @@ exit_status info_of_shared(const info_options& options) {
                              counted(p.geometry.probes, "probe")));
     line("made for", fmt::format("{}{} at {}", counted(p.capacity, "key"), window_text(p), rate_text(p.target_rate)));
     line("grows", growth_text(r));
-    line("inserted", fmt::format("{}, {}", counted(now.inserted, "key"),
-                                 now.is_estimate ? "estimated from the bits" : "as counted"));
+    line("inserted", now.is_estimate ? counted(now.inserted, "key") + ", estimated from the bits"
+                                     : "at most " + counted(now.inserted, "key") + ", as counted");
     line("fill", fmt::format("{:.1f} % of the {}s", fill * 100, name_of_cell(p)));
     line("error now", rate_text(now.rate_now) + ", from the bits");
     if (measured) line("measured", rate_with_interval(*measured));

@@ -65,11 +65,13 @@ struct redis_params {
 
 /// A shared filter, described.
 struct redis_info {
-  redis_params parameters;     ///< complete; filter.geometry is that of all shards' first layers, end to end
-  std::uint64_t epoch = 0;     ///< another after clear() and replace()
-  std::uint64_t lines = 0;     ///< of a shard's first layer
-  std::uint64_t layers = 0;    ///< of the shard that has most
-  std::uint64_t inserted = 0;  ///< keys that were certainly new, counted (growing filters), or estimated from bits
+  redis_params parameters;   ///< complete; filter.geometry is that of all shards' first layers, end to end
+  std::uint64_t epoch = 0;   ///< another after clear() and replace()
+  std::uint64_t lines = 0;   ///< of a shard's first layer
+  std::uint64_t layers = 0;  ///< of the shard that has most
+  /// Growing filters: at most so many keys were certainly new, for what others have reserved room for is counted, too
+  /// (docs/redis.md). Else distinct keys, estimated from bits.
+  std::uint64_t inserted = 0;
   bool is_estimate = true;
   std::uint64_t ones = 0;                       ///< bits set, of all
   std::uint64_t bits = 0;                       ///< of all layers of all shards
@@ -78,7 +80,7 @@ struct redis_info {
 };
 
 /// A filter on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in or not, and
-/// may be inserted again.
+/// may be inserted again. A counting filter may have it twice then, also if a lost connection was mended within a call.
 ///
 /// Not to be used by two threads at once: each has its own, or they take turns. A moved-from one may only be assigned to
 /// or destroyed.
@@ -110,6 +112,9 @@ class redis_filter {
 
   redis_filter(redis_filter&&) noexcept;
   redis_filter& operator=(redis_filter&&) noexcept;
+
+  /// One that grows gives back the room in the shards' counts that it had reserved for keys that did not come. For that it
+  /// waits at most 200 ms, and once more so long if it is being replaced; so does what is assigned to.
   ~redis_filter();
 
   /// Adds a key. True: it is certainly new. It is in when this returns.
@@ -132,13 +137,15 @@ class redis_filter {
   void may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap);
 
   /// Takes keys out of a counting filter, each atomically. A connection that fails meanwhile is not tried again: the key
-  /// may be out or not, errc::unavailable says so. Only what was inserted may be removed: see filter::remove().
+  /// may be out or not, errc::unavailable says so. Only what was inserted may be removed: see filter::remove(). While the
+  /// filter is being replaced, they stay in the one that is to come.
   /// @throws error incompatible: it does not count; as insert()
   void remove(std::span<const std::string_view> keys, std::span<removal> results);
   void remove(std::span<const std::uint64_t> keys, std::span<removal> results);
 
   /// Distinct keys, estimated from the bits of all shards: the server reads all of them for it. Of a filter that
-  /// grows, those that were certainly new, as counted.
+  /// grows, at most so many that were certainly new: redis_info::inserted, with sigma 0. Of a filter with a window, the
+  /// keys of all its generations, each once, from a sample of at most 4 MiB or a line of each generation.
   estimate card();
 
   /// As card(), and all else.

@@ -12,6 +12,7 @@
 #include "redis/router.hpp"
 #include "tables.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -41,10 +42,18 @@ struct replacement_lost : error {
 
 enum class access : std::uint8_t { look_up, look_up_on_replica, write };
 
+inline void make_distinct(std::vector<std::uint64_t>& numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+}
+
 }  // namespace redis
 
 struct redis_filter::body {
   body(const redis_address& address, redis_options options);
+  body(const body&) = delete;
+  body& operator=(const body&) = delete;
+  ~body();  // gives back what was reserved, if the servers hear of it soon
 
   /// What is to take the place of `live`, as a writer knows it: on the same connections.
   body(const body& live, redis::meta coming);
@@ -80,13 +89,16 @@ struct redis_filter::body {
 
   [[noreturn]] void throw_gone(std::uint64_t shard, const std::string& what);
 
+  using hole_list = std::vector<std::pair<std::uint64_t, std::int64_t>>;  // shards, and layers that are not whole
+  void throw_holes(const hole_list& holes);
+
   /// As throw_gone(), of a body that is to come.
   [[noreturn]] void throw_lost();
 
   /// Reads the description anew. True: another filter has taken this one's place, and this is it now.
   bool turn_if_replaced();
 
-  /// The filter that is to take this one's place, if shards say there is one. May turn to it instead, when it has.
+  /// The filter that is to take this one's place, if shards say there is one. May adopt() it instead, when it has.
   /// Null: there is none (any more).
   body* replacement();
 
@@ -112,9 +124,14 @@ struct redis_filter::body {
   template <class Key>
   void hash(std::span<const Key> keys, std::vector<std::uint64_t>& los) const;
 
+  // So many keys at a time that no call needs memory for all.
   void look_up(std::span<const std::uint64_t> los, std::uint8_t* found);
   void insert(std::span<const std::uint64_t> los, std::uint8_t* is_new);
   void remove(std::span<const std::uint64_t> los, removal* results);
+
+  // ---- whole.cpp
+
+  estimate keys_in_window();
 
   // ---- life.cpp
 
@@ -138,7 +155,6 @@ struct redis_filter::body {
   void unlink_coming(const std::string& text);
   void unlink_headless(const redis::meta& m, std::span<const std::uint64_t> shards);
   void load_all_views();
-  void give_back();  // room in the counts that no key came for
 
   redis_address address;
   redis_options options;
@@ -155,33 +171,66 @@ struct redis_filter::body {
   redis::batch commands;
 
  private:
+  void give_back();  // room in the counts that no key came for
+
   using order = std::vector<std::pair<std::uint64_t, std::uint32_t>>;  // lo and number of a key, by shard
 
   order order_of(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which) const;
-  void look_up_part(std::span<const std::uint64_t> los, std::uint8_t* found, redis::access how);
-  void insert_part(std::span<const std::uint64_t> los, std::uint8_t* is_new);
-  void insert_fixed(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo, std::uint8_t* is_new);
-  void insert_doubly(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which, std::uint8_t* is_new);
-  void insert_growing(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo, std::uint8_t* is_new);
-  void cells_of(const redis_layer& layer, std::uint64_t shard, std::uint64_t lo, std::uint64_t* out) const;
-  void add_write(std::uint64_t shard, const redis::shard_view& v, const order& keys, std::size_t first,
-                 std::size_t count, bool with_older);
-  bool take_write(const redis::shard_view& v, redis::reply first, const order& keys, std::size_t begin,
-                  std::size_t count, bool with_older, std::uint8_t* is_new, std::uint64_t* new_keys,
-                  std::vector<std::pair<std::uint64_t, std::int64_t>>* holes);
-  const redis_layer& next_layer_of(const redis::shard_view& v);
+
+  struct key_group {  // some keys of a shard
+    std::uint64_t shard;
+    std::size_t first;  // in the order
+    std::size_t count;
+  };
+  std::vector<key_group> groups_of(const order& keys, std::size_t most) const;
+
+  std::uint64_t line_of(const redis_layer& layer, std::uint64_t shard, std::uint64_t lo) const;
+  std::span<const std::uint64_t> cells_of(const redis_layer& layer, std::uint64_t shard, std::uint64_t lo);
+  std::span<const std::uint64_t> cells_to_write(const redis_layer& layer, std::uint64_t shard, std::uint64_t lo);
+
+  /// By what generations are told to be over. Before commands are written: asking for the time runs some of its own.
+  std::int64_t time_for_generations() { return description.windowed() ? server_now() : 0; }
+  bool is_alive(std::int64_t layer, std::int64_t now) const {
+    return !description.windowed() || description.end_of_generation(layer) > now;
+  }
+
+  void add_look(const key_group& g, const order& keys, std::size_t upto, std::int64_t now);
+  std::optional<std::int64_t> take_look(const key_group& g, const order& keys, std::size_t upto, std::int64_t now,
+                                        redis::reply& r, std::uint8_t* has);
+  void add_stamp(const key_group& g);
+  void look_up(std::span<const std::uint64_t> los, std::uint8_t* found, redis::access how);
+  std::vector<std::uint32_t> look_once(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which,
+                                       std::uint8_t* found, redis::mode m);
+  void look_into_next(std::span<const std::uint64_t> los, std::uint8_t* found);
   void add_mark(std::uint64_t shard, const std::string& next_instance, const std::string& only);
-  void throw_holes(std::span<const std::pair<std::uint64_t, std::int64_t>> holes);  // shards and layers
   bool copy_has(std::uint64_t shard, const redis::shard_view& v, std::uint64_t lo);
   void keep_copy(std::uint64_t shard, std::int64_t number, const redis_layer& layer, std::uint64_t line,
                  std::string_view bytes);
   void check_copy();
 
+  struct written {
+    std::uint64_t new_keys = 0;
+    std::string stamp;                 // behind the bits
+    std::optional<std::int64_t> hole;  // an older layer that is not whole
+  };
+  std::size_t older_layers(const redis::shard_view& v) const;
+  void add_write(const key_group& g, const order& keys, std::int64_t now);
+  written take_write(const key_group& g, const order& keys, std::int64_t now, redis::reply r, std::uint8_t* is_new);
+  bool catch_up(const order& keys);
+  std::vector<std::uint64_t> reserve(std::span<const key_group> groups, std::vector<std::uint64_t>& full);
+  std::vector<std::uint64_t> write_reserved(std::span<const key_group> groups, const order& keys, std::uint8_t* is_new);
+  void insert_fixed(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo,
+                    std::vector<std::uint32_t> doubly, std::uint8_t* is_new);
+  void insert_doubly(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which, std::uint8_t* is_new);
+  void insert_growing(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo,
+                      std::vector<std::uint32_t> doubly, std::uint8_t* is_new);
+  const redis_layer& next_layer_of(const redis::shard_view& v);
+
   std::vector<std::uint64_t> cells_;
   std::map<std::vector<std::uint64_t>, redis_layer> next_layers_;  // by the capacities of those before
   double repeats_ = 0;                                             // share of keys that were there already, of late
   std::int64_t clock_offset_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> clock_read_;
+  std::optional<std::int64_t> clock_read_;                                            // when, as this machine has it
   std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<std::uint8_t>> copy_;  // of lines, by shard and layer
   std::optional<std::chrono::steady_clock::time_point> copy_checked_;
 };

@@ -259,7 +259,8 @@ std::string text_of(const redis_layer& layer) {
   return std::to_string(layer.lines) + " " + std::to_string(layer.probes) + " " + std::to_string(layer.capacity);
 }
 
-std::optional<shard_view> view_of(const meta& m, const reply& header, const std::string& where) {
+std::optional<shard_view> view_of(const meta& m, const reply& header, const std::string& where,
+                                  const shard_view* before) {
   std::map<std::string_view, std::string_view, std::less<>> fields;
   if (header.size() > 1000) damaged(where, "a header of very many fields");
   for (std::size_t i = 0; i + 1 < header.size(); i += 2) fields[header[i].text()] = header[i + 1].text();
@@ -276,13 +277,18 @@ std::optional<shard_view> view_of(const meta& m, const reply& header, const std:
   for (std::string_view rest = fields["layers"];;) {
     const std::size_t end = std::min(rest.find(','), rest.size());
     const auto number = number_in<std::int64_t>(rest.substr(0, end), where);
-    const auto before = static_cast<std::int64_t>(view.numbers.size());
-    if (m.windowed() ? before > 0 && number <= view.newest() : number != before) damaged(where, "a shard's layers");
-    if (before >= 64) damaged(where, "a shard has very many layers");
+    const std::size_t l = view.numbers.size();
+    const bool follows = m.windowed() ? l == 0 || number > view.newest() : number == static_cast<std::int64_t>(l);
+    if (!follows) damaged(where, "a shard's layers");
+    if (l >= 64) damaged(where, "a shard has very many layers");
     if (m.windowed() && !m.may_have(number)) damaged(where, "a generation of a time that never comes");
     view.numbers.push_back(number);
     view.layers.push_back(m.windowed() ? m.first : layer_in(fields["layer" + std::to_string(number)], where));
     const redis_layer& layer = view.layers.back();
+    const redis_layer* const was = before != nullptr && l < before->layers.size() ? &before->layers[l]
+                                   : l == 0                                       ? &m.first
+                                                                                  : nullptr;
+    if (was != nullptr && layer != *was) damaged(where, "a layer of another size than it was made with");
     if (m.parameters.filter.layout == "line" && layer.probes != 8) damaged(where, "a layer of another layout");
     find_layout(m.parameters.filter.layout)->check(layer.whole(m.shards()));
     if (end == rest.size()) break;

@@ -104,7 +104,9 @@ shard_view first_view(const meta& m, std::uint64_t shard);
 std::string text_of(const redis_layer& layer);
 
 /// From the reply to HGETALL. Nothing: there is no header, or that of another epoch.
+/// @param before  what was known so far, or null: layers stay as they are once they are made
 /// @throws error damaged
-std::optional<shard_view> view_of(const meta& m, const reply& header, const std::string& where);
+std::optional<shard_view> view_of(const meta& m, const reply& header, const std::string& where,
+                                  const shard_view* before = nullptr);
 
 }  // namespace bloomery::redis

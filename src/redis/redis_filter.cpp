@@ -4,7 +4,6 @@
 #include <bloomery/error.hpp>
 
 #include "redis/body.hpp"
-#include "redis/scripts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -37,7 +36,7 @@ void redis_filter::body::hash(std::span<const Key> keys, std::vector<std::uint64
 
 namespace {
 
-constexpr std::size_t part_keys = 16'384;
+constexpr std::size_t part_keys = 16'384;  // that go through together
 constexpr int most_beginnings = 8;
 
 // Calls work(first, count) for some keys at a time: no call needs memory for all.
@@ -51,31 +50,7 @@ void in_parts(std::size_t total, Work work) {
 redis_filter::redis_filter(std::unique_ptr<body> b) noexcept : body_(std::move(b)) {}
 redis_filter::redis_filter(redis_filter&&) noexcept = default;
 redis_filter& redis_filter::operator=(redis_filter&&) noexcept = default;
-
-redis_filter::~redis_filter() {
-  if (body_ == nullptr) return;
-  try {
-    body_->give_back();
-  } catch (...) {
-    // The count stays a little too high, and the filter grows a little early.
-  }
-}
-
-void redis_filter::body::give_back() {
-  commands.clear();
-  for (std::uint64_t s = 0; s < views.size(); ++s) {
-    const auto& v = views[static_cast<std::size_t>(s)];
-    if (!v || v->reserved == 0) continue;
-    const std::string header = redis::header_key(description, s);
-    commands.begin(redis::slot_of(header), redis::mode::once);
-    commands.start_script(redis::scripts::give_back, 1, 2);
-    commands.word(header);
-    commands.word(std::to_string(description.epoch));
-    commands.word(v->reserved);
-    v->reserved = 0;
-  }
-  if (!commands.empty()) router.run(commands, [](std::size_t, redis::reply) {});
-}
+redis_filter::~redis_filter() = default;
 
 const redis_params& redis_filter::parameters() const noexcept { return body_->description.parameters; }
 
@@ -153,8 +128,10 @@ template <class Body, class Key>
 void remove_keys(Body& b, std::span<const Key> keys, std::span<removal> results) {
   assert(results.size() == keys.size());
   std::vector<std::uint64_t> los;
-  b.hash(keys, los);
-  b.remove(los, results.data());
+  in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
+    b.hash(keys.subspan(first, count), los);
+    b.remove(los, results.data() + first);
+  });
 }
 
 }  // namespace

@@ -992,9 +992,11 @@ router::~router() = default;
 const redis_address& router::address() const noexcept { return state_->address; }
 const redis_connection_options& router::options() const noexcept { return state_->options; }
 
-void router::run(const batch& commands, const on_replies& take) {
+void router::run(const batch& commands, const on_replies& take) { run(commands, take, state_->options.time); }
+
+void router::run(const batch& commands, const on_replies& take, milliseconds time) {
   state_->forget_nodes();
-  state_->run(commands, take, state_->options.time);
+  state_->run(commands, take, time);
 }
 
 bool router::may_have_run_twice(std::size_t group) const noexcept { return state_->repeats[group]; }

@@ -46,6 +46,9 @@ class router {
   ///                round, there is no such database, or a certificate's file cannot be read
   void run(const batch& commands, const on_replies& take);
 
+  /// As above, within another time than that of the options.
+  void run(const batch& commands, const on_replies& take, std::chrono::milliseconds time);
+
   /// In on_replies: the connection failed with the group under way, or it was sent elsewhere. What its replies say was
   /// there before may be its own work.
   bool may_have_run_twice(std::size_t group) const noexcept;

@@ -50,9 +50,10 @@ if granted > 0 then redis.call('HINCRBY', KEYS[1], 'count', granted) end
 return granted
 )lua"};
 
-/// KEYS h; ARGV epoch, keys that were reserved and did not come.
+/// KEYS h; ARGV stamp, keys that were reserved and did not come. Of a shard that has grown since then none: their room is
+/// in a layer that is closed.
 inline constexpr script give_back{R"lua(
-if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return 0 end
+if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 redis.call('HINCRBY', KEYS[1], 'count', -tonumber(ARGV[2]))
 return 1
 )lua"};

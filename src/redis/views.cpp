@@ -4,6 +4,8 @@
 
 #include <bloomery/error.hpp>
 
+#include <time.h>
+
 #include <algorithm>
 #include <charconv>
 #include <system_error>
@@ -15,6 +17,23 @@ using redis::mode;
 using redis::reply;
 using redis::shard_view;
 
+namespace {
+
+constexpr std::chrono::milliseconds last_time{200};  // for what a filter says when it goes
+constexpr std::int64_t clock_trusted = 60'000;       // milliseconds, before the server's is read again
+
+// Also those that this machine slept: std::chrono::steady_clock stands still meanwhile.
+std::int64_t milliseconds_since_start() {
+#ifdef CLOCK_BOOTTIME
+  timespec t{};
+  if (::clock_gettime(CLOCK_BOOTTIME, &t) == 0) return std::int64_t{t.tv_sec} * 1000 + t.tv_nsec / 1'000'000;
+#endif
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
 redis_filter::body::body(const redis_address& a, redis_options o)
     : address(a),
       options(std::move(o)),
@@ -24,6 +43,32 @@ redis_filter::body::body(const redis_address& a, redis_options o)
 redis_filter::body::body(const body& live, redis::meta coming)
     : address(live.address), options(live.options), connections(live.connections), router(*connections), to_come(true) {
   adopt(std::move(coming));
+}
+
+redis_filter::body::~body() {
+  try {
+    give_back();
+  } catch (...) {
+    // The count stays a little too high, and the filter grows a little early.
+  }
+}
+
+void redis_filter::body::give_back() {
+  commands.clear();
+  for (std::uint64_t s = 0; s < views.size(); ++s) {
+    const auto& v = views[static_cast<std::size_t>(s)];
+    if (!v || v->reserved == 0) continue;
+    const std::string header = redis::header_key(description, s);
+    commands.begin(redis::slot_of(header), mode::once);
+    commands.start_script(redis::scripts::give_back, 1, 2);
+    commands.word(header);
+    commands.word(redis::text_of(v->stamp));
+    commands.word(v->reserved);
+    v->reserved = 0;
+  }
+  if (!commands.empty())
+    router.run(
+        commands, [](std::size_t, reply) {}, last_time);
 }
 
 // What our own scripts refuse.
@@ -98,6 +143,8 @@ void redis_filter::body::adopt(redis::meta m) {
   seed = {mix(p.seed), p.secret.value_or(secret_key{})};
   description = std::move(m);
   views.clear();
+  // With the room that was taken in its counts while it was still to come.
+  if (next && next->description.epoch == description.epoch) views.swap(next->views);
   views.resize(static_cast<std::size_t>(description.shards()));
   next.reset();
   copy_.clear();
@@ -165,13 +212,14 @@ bool redis_filter::body::refresh(std::span<const std::uint64_t> shards) {
   std::optional<std::uint64_t> missing;
   run(
       [&](std::size_t group, reply r) {
-        auto found = redis::view_of(description, r, where());
+        auto& held = views[static_cast<std::size_t>(shards[group])];
+        auto found = redis::view_of(description, r, where(), held.get());
         if (!found) {
           missing = shards[group];
           return;
         }
-        auto& held = views[static_cast<std::size_t>(shards[group])];
-        if (held && held->stamp == found->stamp) found->reserved = held->reserved;
+        // Room in a layer that was closed is of no use any more.
+        if (held && held->numbers == found->numbers) found->reserved = held->reserved;
         held = std::make_unique<shard_view>(*std::move(found));
       },
       "read a shard's header");
@@ -256,12 +304,8 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 }  // namespace
 
 std::int64_t redis_filter::body::server_now() {
-  using namespace std::chrono;
-  const auto now = steady_clock::now();
-  const auto milliseconds_of = [](steady_clock::time_point t) {
-    return duration_cast<milliseconds>(t.time_since_epoch()).count();
-  };
-  if (!clock_read_ || now - *clock_read_ > minutes(1)) {
+  const std::int64_t now = milliseconds_since_start();
+  if (!clock_read_ || now - *clock_read_ > clock_trusted) {
     redis::batch ask;  // not `commands`: somebody may be filling that
     ask.begin(redis::slot_of(redis::meta_key(address.name)), mode::write);
     ask.command({"TIME"});
@@ -275,10 +319,10 @@ std::int64_t redis_filter::body::server_now() {
       }
       server = *seconds * 1000 + *microseconds / 1000;
     });
-    clock_offset_ = server - milliseconds_of(steady_clock::now());
+    clock_offset_ = server - milliseconds_since_start();
     clock_read_ = now;
   }
-  return milliseconds_of(now) + clock_offset_;
+  return now + clock_offset_;
 }
 
 }  // namespace bloomery

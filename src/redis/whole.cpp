@@ -5,6 +5,7 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/counting.hpp>
+#include <bloomery/layouts/window.hpp>
 #include <bloomery/storage.hpp>
 
 #include <algorithm>
@@ -24,10 +25,55 @@ using redis::shard_view;
 namespace {
 
 constexpr std::size_t together = 64;        // shards counted in one batch: each keeps its server busy for a millisecond
+constexpr std::uint64_t sample = 4 << 20;   // bytes that are fetched of a filter with a window, to count its keys
 constexpr std::uint64_t piece = 256 << 10;  // bytes of a string that are fetched at once
 constexpr std::uint64_t pieces = 64;        // in flight
 
+// Of masters alone: replicas may be behind, and what a merge lacks it lacks for good.
+constexpr mode from_master = mode::write;
+
 }  // namespace
+
+// A key that came in several generations is counted once: the bits of a shard's generations are laid over each other. Keys
+// choose their lines evenly, so the first lines of all shards tell of the others; what that leaves open is binomial.
+estimate redis_filter::body::keys_in_window() {
+  const redis::meta& m = description;
+  const std::uint64_t lines = std::clamp<std::uint64_t>(sample / (64 * window_lanes * m.shards()), 1, m.first.lines);
+  const std::string last = std::to_string(64 * lines - 1);
+  const std::size_t bytes = static_cast<std::size_t>(64 * lines);
+  std::uint64_t ones = 0;
+  for (std::uint64_t first = 0; first < m.shards(); first += together) {
+    const std::uint64_t end = std::min<std::uint64_t>(m.shards(), first + together);
+    std::vector<std::pair<std::uint64_t, std::int64_t>> asked;
+    commands.clear();
+    for (std::uint64_t s = first; s < end; ++s) {
+      for (const std::int64_t number : view(s).numbers) {
+        const std::string name = redis::layer_key(m, s, number);
+        commands.begin(redis::slot_of(name), from_master);
+        commands.command({"GETRANGE", name, "0", last});
+        asked.emplace_back(s, number);
+      }
+    }
+    std::vector<std::uint8_t> bits(bytes * static_cast<std::size_t>(end - first));
+    hole_list holes;
+    run(
+        [&](std::size_t group, reply r) {
+          const std::string_view some = r.text();
+          if (some.size() != bytes) return holes.push_back(asked[group]);
+          std::uint8_t* const to = bits.data() + bytes * static_cast<std::size_t>(asked[group].first - first);
+          for (std::size_t i = 0; i < bytes; ++i) to[i] |= static_cast<std::uint8_t>(some[i]);
+        },
+        "count the keys");
+    throw_holes(holes);
+    ones += count_ones(bits);
+  }
+  params seen = m.parameters.filter;
+  seen.geometry.bits = 512 * lines * m.shards();
+  const estimate some = bloomery::estimated_keys(seen, std::min(ones, seen.geometry.bits));
+  if (lines == m.first.lines || !std::isfinite(some.value)) return some;
+  const double share = static_cast<double>(lines) / static_cast<double>(m.first.lines);
+  return {some.value / share, std::sqrt(some.sigma * some.sigma + some.value * (1 - share)) / share};
+}
 
 redis_info redis_filter::info() {
   body& b = *body_;
@@ -46,7 +92,8 @@ redis_info redis_filter::info() {
     std::uint64_t ones = 0;
   };
   std::map<std::array<std::uint64_t, 3>, sum> sums;  // by lines, probes and number
-  std::uint64_t counted = 0;
+  std::uint64_t counted = 0;                         // growing: with the room that was reserved for keys
+  std::uint64_t reserved = 0;                        // by this client
   for (std::uint64_t first = 0; first < m.shards(); first += together) {
     const std::uint64_t end = std::min<std::uint64_t>(m.shards(), first + together);
     b.commands.clear();
@@ -54,14 +101,15 @@ redis_info redis_filter::info() {
     for (std::uint64_t s = first; s < end; ++s) {
       const shard_view& v = b.view(s);
       result.layers = std::max<std::uint64_t>(result.layers, v.layers.size());
+      reserved += v.reserved;
       const std::string header = redis::header_key(m, s);
-      b.commands.begin(redis::slot_of(header), mode::read);
+      b.commands.begin(redis::slot_of(header), from_master);
       b.commands.command({"HGET", header, "count"});
       asked.emplace_back(s, v.layers.size());
       for (std::size_t l = 0; l < v.layers.size(); ++l) {
         const std::string name = redis::layer_key(m, s, v.numbers[l]);
         const std::string last = std::to_string(64 * v.layers[l].lines - 1);
-        b.commands.begin(redis::slot_of(name), mode::read);
+        b.commands.begin(redis::slot_of(name), from_master);
         if (m.counts()) {
           b.commands.command({"GETRANGE", name, "0", last});
         } else {
@@ -71,7 +119,7 @@ redis_info redis_filter::info() {
         asked.emplace_back(s, l);
       }
     }
-    std::optional<std::pair<std::uint64_t, std::int64_t>> gone;  // shard and layer
+    body::hole_list holes;
     b.run(
         [&](std::size_t number, reply r) {
           const auto [s, l] = asked[number];
@@ -81,8 +129,7 @@ redis_info redis_filter::info() {
             return;
           }
           const redis_layer& layer = v.layers[l];
-          // The generations of a filter that forgets go by themselves; nothing else does.
-          if (r.next().integer() == 0 && !m.windowed()) gone = {s, v.numbers[l]};
+          if (r.next().integer() < static_cast<std::int64_t>(layer.string_bytes())) holes.emplace_back(s, v.numbers[l]);
           sum& to = sums[{layer.lines, layer.probes, static_cast<std::uint64_t>(v.numbers[l])}];
           ++to.layers;
           result.bits += 512 * layer.lines;
@@ -94,7 +141,7 @@ redis_info redis_filter::info() {
           result.ones += ones;
         },
         "count the bits");
-    if (gone) b.throw_gone(gone->first, redis::layer_key(m, gone->first, gone->second));
+    b.throw_holes(holes);
   }
   double keys = 0;
   for (const auto& [size, of] : sums) {
@@ -112,17 +159,23 @@ redis_info redis_filter::info() {
     }
   }
   result.rate_now = std::min(result.rate_now, 1.0);
+  if (m.windowed()) keys = b.keys_in_window().value;
   result.is_estimate = !m.grows();
-  result.inserted = m.grows() ? counted : static_cast<std::uint64_t>(std::min(keys, 1e18) + 0.5);
+  result.inserted =
+      m.grows() ? counted - std::min(reserved, counted) : static_cast<std::uint64_t>(std::min(keys, 1e18) + 0.5);
   return result;
 }
 
 estimate redis_filter::card() {
-  const redis_info i = info();
-  if (i.is_estimate && !body_->description.windowed()) {
-    return bloomery::estimated_keys(i.parameters.filter, std::min(i.ones, i.parameters.filter.geometry.bits));
+  body& b = *body_;
+  if (b.description.windowed()) {
+    b.be_current();
+    b.load_all_views();
+    return b.keys_in_window();
   }
-  return {static_cast<double>(i.inserted), 0};
+  const redis_info i = info();
+  if (!i.is_estimate) return {static_cast<double>(i.inserted), 0};
+  return bloomery::estimated_keys(i.parameters.filter, std::min(i.ones, i.parameters.filter.geometry.bits));
 }
 
 // ---- pull and merge -------------------------------------------------------------------------------------------------
@@ -156,7 +209,7 @@ any_filter redis_filter::pull() {
     b.commands.clear();
     for (const part& one : parts) {
       const std::string name = redis::layer_key(m, one.shard, 0);
-      b.commands.begin(redis::slot_of(name), mode::read);
+      b.commands.begin(redis::slot_of(name), from_master);
       b.commands.command({"GETRANGE", name, std::to_string(one.from), std::to_string(one.from + one.bytes - 1)});
       b.commands.command({"GETRANGE", name, "-16", "-1"});
     }
@@ -171,8 +224,7 @@ any_filter redis_filter::pull() {
           std::memcpy(storage.data() + one.shard * of_shard + one.from, r.text().data(), r.text().size());
         },
         "pull the filter");
-    std::sort(stale.begin(), stale.end());
-    stale.erase(std::unique(stale.begin(), stale.end()), stale.end());
+    redis::make_distinct(stale);
     std::erase_if(parts, [&](const part& one) { return !std::binary_search(stale.begin(), stale.end(), one.shard); });
     if (!stale.empty() && b.explain_stale(stale, redis::access::look_up)) {
       throw error(errc::locked, {"the filter was replaced while it was pulled", b.where(), "", "", "pull it again"});

@@ -148,6 +148,44 @@ TEST_F(RedisFaults, WhatIsWrittenIntoAnEvictedLayerDoesNotPassForOne) {
   EXPECT_EQ(count_found(f, keys_from(0, 1000)), 1000u) << "the way out";
 }
 
+TEST_F(RedisFaults, WhatIsWrittenIntoAnEvictedOlderLayerDoesNotPassForOne) {
+  redis_params wanted = growing(200);
+  wanted.shards = 1;
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  insert_all(f, keys_from(0, 3000));
+  ASSERT_EQ(server->command({"HGET", "{x:0}:h", "layers"}).text().substr(0, 3), "0,1");
+  const std::int64_t bytes = server->command({"STRLEN", "{x:0}:0"}).integer();
+  server->command({"DEL", "{x:0}:0"});
+  // As one who thought it the newest, and died: in the last line, so that all lines are there.
+  server->command({"SETBIT", "{x:0}:0", std::to_string(8 * (bytes - 16) - 1), "1"});
+
+  for (std::uint64_t key = 0; key < 150; ++key) {
+    EXPECT_EQ(code_of([&] { EXPECT_TRUE(f.may_contain(key)) << key; }), errc::damaged) << key;
+  }
+  EXPECT_EQ(code_of([&] { insert_all(f, keys_from(0, 150)); }), errc::damaged);
+  EXPECT_EQ(code_of([&] { f.info(); }), errc::damaged);
+}
+
+TEST_F(RedisFaults, AnOlderGenerationThatIsNotWholeMakesNoKeyNew) {
+  redis_params wanted = integers(1000, 0.01);
+  wanted.shards = 1;
+  wanted.filter.window_milliseconds = 7 * std::uint64_t{86'400'000};
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  insert_all(f, keys_from(0, 100));
+  // A day goes by: what is the newest generation becomes the one before.
+  const generation_aside aside(*server, "x");
+  EXPECT_EQ(count_found(f, keys_from(0, 100)), 100u);
+  EXPECT_FALSE(f.insert(std::uint64_t{0}));
+  server->command({"DEL", aside.older});
+  server->command({"SETBIT", aside.older, std::to_string(8 * (aside.bytes - 16) - 1), "1"});
+
+  for (std::uint64_t key = 1; key < 50; ++key) {
+    EXPECT_EQ(code_of([&] { EXPECT_FALSE(f.insert(key)) << key; }), errc::damaged) << key;
+    EXPECT_EQ(code_of([&] { f.may_contain(key); }), errc::damaged) << key;
+  }
+  EXPECT_EQ(code_of([&] { f.info(); }), errc::damaged);
+}
+
 TEST_F(RedisFaults, AFilterThatLostAHeaderIsReplacedLikeAnyOther) {
   redis_params wanted = growing(100);
   wanted.shards = 3;
@@ -243,6 +281,48 @@ TEST_F(RedisFaults, AGrowingFilterIsReplacedWithoutAMomentOfWrongAnswers) {
   for (std::uint64_t w = 0; w < writers; ++w) EXPECT_GT(written[w], 20u);
 }
 
+TEST_F(RedisFaults, ABatchOfWhichAPartWasThereGoesIntoTheFilterThatIsThereNow) {
+  redis_params wanted = growing(1000);
+  wanted.shards = 1;
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  f.insert(std::uint64_t{1});
+  redis_filter g = redis_filter::open(at("x"));
+  code_of([&] {
+    g.replace(wanted, [&](redis_filter&) {
+      f.insert(std::uint64_t{2});  // so it knows the mark of the old one
+      server->command({"ACL", "SETUSER", "default", "-unlink"});
+    });
+  });
+  server->command({"ACL", "SETUSER", "default", "+unlink"});
+  ASSERT_EQ(server->command({"EXISTS", "{x:0}:h"}).integer(), 1) << "the old one is to be there still";
+
+  insert_all(f, {1, 3});
+
+  EXPECT_EQ(count_found(f, {1, 3}), 2u);
+  redis_filter h = redis_filter::open(at("x"));
+  EXPECT_EQ(count_found(h, {1, 3}), 2u);
+}
+
+TEST_F(RedisFaults, AKeyThatIsThereIsNotNewWhileAGrowingFilterIsReplaced) {
+  redis_params wanted = growing(100);
+  wanted.shards = 1;
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  insert_all(f, keys_from(0, 2000));
+  ASSERT_GT(f.info().layers, 2u);
+  redis_filter g = redis_filter::open(at("x"));
+  const auto keys = keys_from(0, 100);
+  std::vector<std::uint8_t> is_new(keys.size());
+
+  g.replace(wanted, [&](redis_filter& fresh) {
+    count_found(f, keys_from(1'000'000, 100));  // so it knows the mark
+    f.insert(std::span(keys), is_new);
+    insert_all(fresh, keys_from(100, 1900));
+  });
+
+  EXPECT_EQ(std::count(is_new.begin(), is_new.end(), 1), 0);
+  EXPECT_EQ(count_found(g, keys_from(0, 2000)), 2000u);
+}
+
 TEST_F(RedisFaults, OneClientSetsTheExpiryAndAnotherTakesItBack) {
   redis_params wanted = integers(1000, 0.01);
   wanted.filter.window_milliseconds = 600'000'000;
@@ -301,6 +381,71 @@ TEST_F(RedisFaults, ALayerIsNotOverfilledWhenAnswersAreLost) {
   redis_filter f = redis_filter::open(at("x"));
   EXPECT_LE(f.info().rate_now, 0.01);
   EXPECT_GT(net.connections(), 10u);
+}
+
+TEST_F(RedisFaults, RoomThatWasReservedIsGivenBackByWhoGoes) {
+  redis_params wanted = growing(100'000);
+  wanted.shards = 1;
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  f.insert(std::uint64_t{1});
+  EXPECT_GT(counted(*server, "x", 1), 1u) << "room is reserved for more than one key, or this tests nothing";
+  EXPECT_EQ(f.card().value, 1.0);
+
+  f = redis_filter::open(at("x"));
+  EXPECT_EQ(counted(*server, "x", 1), 1u) << "when another takes its place";
+
+  f.insert(std::uint64_t{2});
+  redis_filter g = redis_filter::open(at("x"));
+  EXPECT_EQ(code_of([&] { g.replace(wanted, [](redis_filter&) {
+                            throw error(errc::io, {"x", "", "", "", ""});
+                          }); }),
+            errc::io);
+  f.insert(std::uint64_t{3});  // with marks, the stamp is another
+  f = redis_filter::open(at("x"));
+  EXPECT_EQ(counted(*server, "x", 1), 3u) << "when the filter was marked and is not any more";
+
+  {
+    std::vector<redis_filter> clients;
+    for (int i = 0; i < 10; ++i) clients.push_back(redis_filter::open(at("x")));
+    g.replace(wanted, [&](redis_filter&) {
+      for (std::uint64_t i = 0; i < 10; ++i) clients[static_cast<std::size_t>(i)].insert(i);
+      clients.pop_back();
+    });
+    for (redis_filter& c : clients) c.may_contain(std::uint64_t{1} << 40);  // so it turns to the new one
+  }
+  EXPECT_EQ(g.info().inserted, 10u) << "when it was reserved in a filter that was still to come";
+}
+
+TEST_F(RedisFaults, RoomInALayerThatOthersHaveClosedIsNotGivenBack) {
+  redis_params wanted = growing(10'000);
+  wanted.shards = 1;
+  std::uint64_t before = 0;
+  {
+    redis_filter f = redis_filter::create(at("x"), wanted);
+    f.insert(std::uint64_t{1});
+    redis_filter::create(at("x"), wanted).insert(std::uint64_t{2});
+    ASSERT_GT(counted(*server, "x", 1), 2u);
+    redis_filter g = redis_filter::open(at("x"));
+    insert_all(g, keys_from(100, 11'000));
+    ASSERT_EQ(server->command({"HGET", "{x:0}:h", "layers"}).text(), "0,1");
+    g = redis_filter::open(at("x"));  // its own is given back
+    before = counted(*server, "x", 1);
+  }
+
+  EXPECT_EQ(counted(*server, "x", 1), before) << "the newest layer would be overfilled";
+}
+
+TEST_F(RedisFaults, AFilterThatGoesWaitsForNoServerThatStandsStill) {
+  auto f = std::make_unique<redis_filter>(redis_filter::create(at("x"), growing(1'000'000)));
+  f->insert(std::uint64_t{1});
+  server->freeze();
+  const auto begin = steady_clock::now();
+
+  f.reset();
+
+  const auto took = steady_clock::now() - begin;
+  server->thaw();
+  EXPECT_LT(took, redis_connection_options{}.time / 2) << "that of a call, which it is not to wait for";
 }
 
 TEST_F(RedisFaults, OnlyInAsManyReplicasAsWantedIsAKeyAcknowledgedThatWasThereAlready) {
@@ -605,6 +750,29 @@ TEST_F(RedisFaults, HostileHeadersAreDamagedAndNothingWorse) {
 
       EXPECT_TRUE(code.has_value());
       EXPECT_TRUE(code_of([&] { f.insert(std::uint64_t{2}); }).has_value());
+    }
+  }
+}
+
+TEST_F(RedisFaults, ALayerThatBecomesLargerIsDamagedAndReadNowhereElse) {
+  redis_params wanted = growing(1000);
+  wanted.shards = 1;
+  redis_options with_copy;
+  with_copy.local_copy = true;
+  for (const char* layer : {"layer0", "layer1"}) {
+    SCOPED_TRACE(layer);
+    server->command({"FLUSHALL"});
+    redis_filter f = redis_filter::create(at("x"), wanted, with_copy);
+    insert_all(f, keys_from(0, 2000));
+    EXPECT_EQ(count_found(f, keys_from(0, 2000)), 2000u);
+    const auto stamped = static_cast<std::uint64_t>(server->command({"STRLEN", "{x:0}:1"}).integer()) - 16;
+    ASSERT_EQ(server->command({"HGET", "{x:0}:h", "layers"}).text(), "0,1");
+
+    server->command({"HSET", "{x:0}:h", layer, "8388608 8 100000", "stamp", "another stamp..."});
+    server->command({"SETRANGE", "{x:0}:1", std::to_string(stamped), "another stamp..."});
+
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(code_of([&] { count_found(f, keys_from(1'000'000, 100)); }), errc::damaged);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <bloomery/params.hpp>
 #include <bloomery/redis.hpp>
 
+#include "redis/servers.hpp"
 #include "support/errors.hpp"
 
 #include <bit>
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace bloomery_tests {
@@ -51,6 +53,28 @@ inline bloomery::redis_params growing(std::uint64_t capacity, double rate = 0.01
 
 /// At most so many of n queries hit at a rate of at most p, but once in a million times.
 inline double most_hits(double p, double n) { return n * p + 5 * std::sqrt(n * p) + 3; }
+
+/// Of a filter with a window and one shard: its only generation becomes the one before, of one that is empty. As if its time
+/// had come, without waiting for it.
+struct generation_aside {
+  std::string older;
+  std::string newest;
+  std::int64_t bytes;  // of each
+
+  generation_aside(test_server& server, const std::string& name) {
+    const std::string header = "{" + name + ":0}:h";
+    const std::string number = server.command({"HGET", header, "layers"}).text();
+    const std::string before = std::to_string(std::stoll(number) - 1);
+    newest = "{" + name + ":0}:" + number;
+    older = "{" + name + ":0}:" + before;
+    bytes = server.command({"STRLEN", newest}).integer();
+    const std::string end = std::to_string(bytes - 16);
+    server.command({"RENAME", newest, older});
+    server.command({"SETRANGE", older, end, std::string(16, '\0')});
+    server.command({"SETRANGE", newest, end, "another stamp..."});
+    server.command({"HSET", header, "layers", before + "," + number, "stamp", "another stamp..."});
+  }
+};
 
 /// Does it until it does not throw `unavailable`, or the time is over.
 template <class Action>

@@ -155,32 +155,52 @@ TEST_F(RedisRaces, SlotsMoveWhileWritersGrowTheFilterAndNothingIsAbsent) {
   EXPECT_GE(static_cast<double>(i.inserted), static_cast<double>(some.sum()) * 0.98);
 }
 
+redis_options of_replicas() {
+  redis_options options;
+  options.connection.read_from_replicas = true;
+  return options;
+}
+
+// The replica of a slot loses its master, and cannot come back before this ends.
+class replica_alone {
+ public:
+  replica_alone(test_cluster& cluster, std::uint16_t slot) : cluster_(cluster) {
+    test_server& master = cluster.node(cluster.owner(slot));
+    for (std::size_t i = 3; i < cluster.size(); ++i) {
+      const std::string about = about_replication(cluster.node(i));
+      if (about.find("master_port:" + std::to_string(master.port()) + "\r") != std::string::npos) {
+        replica_ = &cluster.node(i);
+      }
+    }
+    if (replica_ == nullptr) throw std::runtime_error("the slot's master has no replica");
+    replica_->command({"CONFIG", "SET", "masteruser", "nobody"});
+    replica_->command({"CONFIG", "SET", "masterauth", "wrong"});
+    master.command({"CLIENT", "KILL", "TYPE", "replica"});
+    wait_until("the replica is alone",
+               [&] { return about_replication(*replica_).find("master_link_status:down") != std::string::npos; });
+  }
+  ~replica_alone() {
+    replica_->command({"CONFIG", "SET", "masteruser", ""});
+    replica_->command({"CONFIG", "SET", "masterauth", ""});
+    cluster_.wait_until_well();
+  }
+
+ private:
+  static std::string about_replication(test_server& node) { return node.command({"INFO", "replication"}).text(); }
+
+  test_cluster& cluster_;
+  test_server* replica_ = nullptr;
+};
+
 TEST_F(RedisRaces, AReplicaThatIsBehindIsNoDamage) {
   redis_params wanted = growing(100);
   wanted.shards = 1;
   redis_filter f = redis_filter::create(cluster->address("behind"), wanted);
   insert_all(f, keys_from(0, 50));
-  redis_options of_replicas;
-  of_replicas.connection.read_from_replicas = true;
-  redis_filter g = redis_filter::open(cluster->address("behind"), of_replicas);
+  redis_filter g = redis_filter::open(cluster->address("behind"), of_replicas());
   EXPECT_LE(count_found(g, keys_from(0, 50)), 50u);
-  const std::size_t master = cluster->owner(slot_of_shard("behind", 0));
-  test_server* replica = nullptr;
-  for (std::size_t i = 3; i < cluster->size(); ++i) {
-    const std::string about = cluster->node(i).command({"INFO", "replication"}).text();
-    if (about.find("master_port:" + std::to_string(cluster->node(master).port()) + "\r") != std::string::npos) {
-      replica = &cluster->node(i);
-    }
-  }
-  ASSERT_NE(replica, nullptr);
   wait_until("the replica has them", [&] { return count_found(g, keys_from(0, 50)) == 50; });
-  // It loses its master, and cannot come back.
-  replica->command({"CONFIG", "SET", "masteruser", "nobody"});
-  replica->command({"CONFIG", "SET", "masterauth", "wrong"});
-  cluster->node(master).command({"CLIENT", "KILL", "TYPE", "replica"});
-  wait_until("the replica is alone", [&] {
-    return replica->command({"INFO", "replication"}).text().find("master_link_status:down") != std::string::npos;
-  });
+  const replica_alone guard(*cluster, slot_of_shard("behind", 0));
 
   insert_all(f, keys_from(0, 20'000));  // new layers, new stamps
   EXPECT_EQ(count_found(f, keys_from(0, 20'000)), 20'000u);
@@ -189,11 +209,25 @@ TEST_F(RedisRaces, AReplicaThatIsBehindIsNoDamage) {
 
   EXPECT_EQ(count_found(g, keys_from(0, 20'000)), 20'000u) << "then it asks the master";
   EXPECT_EQ(count_found(f, keys_from(50'000, 5'000)), 5'000u);
-  redis_filter h = redis_filter::open(cluster->address("behind"), of_replicas);
+  redis_filter h = redis_filter::open(cluster->address("behind"), of_replicas());
   EXPECT_EQ(code_of([&] { count_found(h, keys_from(0, 50)); }), std::nullopt);
-  replica->command({"CONFIG", "SET", "masteruser", ""});
-  replica->command({"CONFIG", "SET", "masterauth", ""});
-  cluster->wait_until_well();
+}
+
+TEST_F(RedisRaces, WhatIsMergedAndCountedComesFromTheMaster) {
+  redis_params wanted = integers(1000, 0.01);
+  wanted.shards = 1;
+  redis_filter f = redis_filter::create(cluster->address("from"), wanted);
+  redis_filter to = redis_filter::create(cluster->address("to"), wanted);
+  redis_filter g = redis_filter::open(cluster->address("from"), of_replicas());
+  insert_all(f, keys_from(0, 1));
+  wait_until("the replica has it", [&] { return count_found(g, keys_from(0, 1)) == 1; });
+  const replica_alone guard(*cluster, slot_of_shard("from", 0));
+  insert_all(f, keys_from(1, 99));
+
+  to.merge(g);
+
+  EXPECT_EQ(count_found(to, keys_from(0, 100)), 100u);
+  EXPECT_EQ(g.info().ones, f.info().ones);
 }
 
 TEST_F(RedisRaces, AMasterDiesAndNothingThatReplicasHaveIsLost) {

@@ -139,6 +139,32 @@ TEST_F(RedisFilter, ForgetsWhatIsOlderThanItsWindowAndNothingElse) {
   EXPECT_GT(asked, 10u);
 }
 
+TEST_F(RedisFilter, CountsAKeyOfSeveralGenerationsOnce) {
+  for (const std::uint64_t capacity : {2'000u, 2'000'000u}) {  // all of it is looked at, and a part
+    SCOPED_TRACE(capacity);
+    server->command({"FLUSHALL"});
+    redis_params wanted = integers(capacity, 0.01);
+    wanted.shards = 1;
+    wanted.filter.window_milliseconds = 7 * std::uint64_t{86'400'000};
+    redis_filter f = redis_filter::create(at("x"), wanted);
+    const std::uint64_t count = capacity / 20;
+    insert_all(f, keys_from(0, 2 * count));
+    const generation_aside aside(*server, "x");
+    redis_filter g = redis_filter::open(at("x"));
+    EXPECT_EQ(count_found(g, keys_from(0, count)), count);  // so it knows both generations
+    insert_all(g, keys_from(count, 2 * count));
+
+    const estimate keys = g.card();
+
+    const auto all = static_cast<double>(3 * count);
+    EXPECT_NEAR(keys.value, all, 6 * keys.sigma);
+    EXPECT_GT(keys.sigma, 0.0);
+    EXPECT_LT(keys.sigma, 0.02 * all) << "a count without use";
+    EXPECT_EQ(g.info().inserted, static_cast<std::uint64_t>(keys.value + 0.5));
+    EXPECT_TRUE(g.info().is_estimate);
+  }
+}
+
 TEST_F(RedisFilter, RemovesWhatWasInsertedAndRefusesStrangers) {
   redis_params wanted = integers(5000, 0.01);
   wanted.filter.layout = "counting";
