@@ -4,6 +4,7 @@
 
 #include "redis/connection.hpp"
 #include "redis/reader.hpp"
+#include "redis/slots.hpp"
 
 #include <poll.h>
 
@@ -45,75 +46,13 @@ constexpr milliseconds time_to_stop{1'000};
 // Calls take longer by this for what they carry, so that a large one is no failure: a server gives 1 MiB/s at least.
 constexpr milliseconds time_for(std::size_t bytes) { return milliseconds(bytes >> 10); }
 
-constexpr std::size_t num_slots = 16384;
-constexpr std::size_t most_nodes_of_a_range = 1'000;
 constexpr std::uint16_t no_node = 0xFFFF;
 
 // Pauses before something is tried again.
 constexpr milliseconds shortest_pause{10};
 constexpr milliseconds longest_pause{500};
-
-// What a server's error asks the sender to do.
-enum class verdict : std::uint8_t {
-  final,        // it is the answer
-  later,        // the same again after a pause
-  other_node,   // MOVED
-  ask,          // ASK
-  load_script,  // NOSCRIPT
-  reconnect,    // this is not the server any more that it was
-};
-
-struct known_error {
-  std::string_view begin;
-  verdict means;
-};
-
-// What is meant. Up to version 6 an error inside a script comes in a sentence of its own:
-// "ERR Error running script (call to f_...): @user_script: 1: -READONLY You can't write against a read only replica."
-std::string_view essence_of(std::string_view text) {
-  const std::size_t at = text.starts_with("ERR Error running script") ? text.rfind(": -") : std::string_view::npos;
-  return at == std::string_view::npos ? text : text.substr(at + 3);
-}
-
-// Null: no error of those that ask for something.
-const known_error* known_error_of(std::string_view text) {
-  static constexpr std::array<known_error, 11> rows = {{
-      {"NOSCRIPT ", verdict::load_script},
-      {"MOVED ", verdict::other_node},
-      {"ASK ", verdict::ask},
-      {"TRYAGAIN ", verdict::later},
-      {"CLUSTERDOWN ", verdict::later},
-      {"LOADING ", verdict::later},
-      {"MASTERDOWN ", verdict::later},
-      {"NOREPLICAS ", verdict::later},
-      {"BUSY ", verdict::later},
-      {"READONLY ", verdict::reconnect},
-      {"ERR max number of clients reached", verdict::reconnect},
-  }};
-  text = essence_of(text);
-  const auto found =
-      std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return text.starts_with(row.begin); });
-  return found == rows.end() ? nullptr : &*found;
-}
-
-verdict verdict_of(std::string_view text) {
-  const known_error* const known = known_error_of(text);
-  return known == nullptr ? verdict::final : known->means;
-}
-
-// A server that does not know AUTH, or something that is no server, may repeat what it was told: the password. So of such
-// an answer only what is known is shown.
-std::string shown_answer_to_auth(std::string_view text) {
-  for (const std::string_view begin : {"WRONGPASS ", "NOAUTH ", "NOPERM "}) {
-    if (text.starts_with(begin)) return std::string(text);
-  }
-  if (const known_error* const known = known_error_of(text)) return std::string(known->begin);
-  for (const std::string_view none :
-       {"ERR AUTH <password> called without any password configured", "ERR Client sent AUTH, but no password is set"}) {
-    if (text.starts_with(none)) return "a server without a password";
-  }
-  return "an error in answer to AUTH";
-}
+// So often something is tried again without one, when a server has said how.
+constexpr std::uint8_t most_at_once = 4;
 
 // First in, first out; the memory stays.
 template <class T>
@@ -219,19 +158,6 @@ std::size_t end_of_command(std::string_view bytes, std::size_t at) {
   return at;
 }
 
-// "MOVED 3999 127.0.0.1:6381": the place, of `asked` if the host is empty. Nothing if the text is another.
-std::optional<place> target_of(std::string_view text, const place& asked) {
-  const std::size_t space = text.rfind(' ');
-  const std::size_t colon = text.rfind(':');
-  if (space == std::string_view::npos || colon == std::string_view::npos || colon < space) return std::nullopt;
-  place target;
-  target.host = text.substr(space + 1, colon - space - 1);
-  if (target.host.empty() || target.host == "?") target.host = asked.host;
-  const auto [end, problem] = std::from_chars(text.data() + colon + 1, text.data() + text.size(), target.port);
-  if (problem != std::errc() || end != text.data() + text.size() || target.port == 0) return std::nullopt;
-  return target;
-}
-
 }  // namespace
 
 struct router::state {
@@ -282,6 +208,10 @@ struct router::state {
   void finish(node& n, const sent& done);
   void tell(std::uint32_t group, reply first);
   void again(node& n, errand e, verdict v, std::string_view text, std::uint64_t sent_at);
+  bool may_go_at_once(errand e);
+  void load_script(node& n, errand e, std::uint64_t sent_at);
+  void follow_moved(const node& n, errand e, std::string_view text);
+  void follow_ask(const node& n, errand e, std::string_view text);
   void dispatch(errand e);
   void put_off(errand e);
   void lost(node& n, const std::string& why);
@@ -446,67 +376,14 @@ void router::state::refresh_map() {
   if (map_failures < 255) ++map_failures;
 }
 
-namespace {
-
-// Some slots and who has them: the master first.
-struct slot_range {
-  std::size_t first;
-  std::size_t last;
-  std::vector<place> nodes;
-};
-
-// Reads one of CLUSTER SLOTS; nothing, and why, if it is of no use.
-std::optional<slot_range> range_in(const reply& range, const place& asked, const char*& why) {
-  const auto useless = [&](const char* text) {
-    why = text;
-    return std::nullopt;
-  };
-  if (range.size() < 3) return useless("a range of slots without nodes");
-  if (range.size() > 2 + most_nodes_of_a_range) return useless("a range of slots with too many nodes");
-  reply at = range[0];
-  const reply end = at.next();
-  const std::int64_t first = at.integer();
-  const std::int64_t last = end.integer();
-  if (!at.is(reply_type::integer) || !end.is(reply_type::integer) || first < 0 || last < first ||
-      last >= static_cast<std::int64_t>(num_slots)) {
-    return useless("slots that there are not");
-  }
-  slot_range found{static_cast<std::size_t>(first), static_cast<std::size_t>(last), {}};
-  at = end;
-  for (std::size_t j = 2; j < range.size(); ++j) {
-    at = at.next();
-    if (at.size() < 2) return useless("a node without an address");
-    place where;
-    where.host = at[0].text();
-    if (where.host.empty() || where.host == "?") where.host = asked.host;  // the one that was asked
-    const std::int64_t port = at[1].integer();
-    if (port < 1 || port > 65535 || where.host.size() > 253) return useless("a node without an address");
-    where.port = static_cast<std::uint16_t>(port);
-    found.nodes.push_back(std::move(where));
-  }
-  return found;
-}
-
-}  // namespace
-
 // False: it says nothing that can be used.
 bool router::state::take_map(const reply& ranges, const place& asked) {
-  const auto useless = [&](const char* why) {
+  const char* why = nullptr;
+  const std::vector<slot_range> read = slot_ranges_in(ranges, asked, why);
+  if (read.empty()) {
     last_problem = why;
     last_place = asked.text();
     return false;
-  };
-  if (!ranges.is(reply_type::array)) return useless("no list of slots");
-  if (ranges.size() == 0) return useless("the cluster has no slots");
-  if (ranges.size() > num_slots) return useless("more ranges of slots than slots");
-  std::vector<slot_range> read;
-  reply at(ranges);
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    at = i == 0 ? ranges[0] : at.next();
-    const char* why = nullptr;
-    std::optional<slot_range> range = range_in(at, asked, why);
-    if (!range) return useless(why);
-    read.push_back(*std::move(range));
   }
 
   std::map<std::pair<std::string, std::uint16_t>, node*> known;
@@ -833,7 +710,6 @@ void router::state::tell(std::uint32_t group, reply first) {
 
 // What an error of a server asks for.
 void router::state::again(node& n, errand e, verdict v, std::string_view text, std::uint64_t sent_at) {
-  const batch::group& g = commands->groups()[e.group];
   repeats[e.group] = true;
   last_problem = text;
   last_place = n.where.text();
@@ -841,47 +717,10 @@ void router::state::again(node& n, errand e, verdict v, std::string_view text, s
     refuse(errc::invalid_argument, "the server is one of a cluster", n.where, last_problem,
            "give the cluster's address: redis+cluster://" + n.where.text() + "/NAME");
   }
-  const bool at_once = attempts[e.group] < 4;
   switch (v) {
-    case verdict::load_script: {
-      // Of many groups with one script that were sent at once, the first lets it be loaded for all.
-      const auto it = std::find_if(n.loaded.begin(), n.loaded.end(), [&](const auto& l) { return l.what == g.script; });
-      if (it == n.loaded.end() || it->at_byte <= sent_at) {
-        if (it != n.loaded.end()) n.loaded.erase(it);
-        n.loaded.push_back({g.script, n.link.queued()});
-        batch load;
-        load.begin(0, mode::read);
-        load.command({"SCRIPT", "LOAD", g.script != nullptr ? g.script->source : std::string_view()});
-        if (n.under_way.empty()) n.last_heard = now;
-        n.under_way.push({sent::kind::script, gait::whole, false, 1, 0, n.link.queued(), 0});
-        n.link.write(load.bytes());
-      }
-      if (!at_once) return put_off(e);
-      ++attempts[e.group];
-      return send(n, e);
-    }
-    case verdict::other_node: {
-      const std::optional<place> target = target_of(text, n.where);
-      need_map();
-      if (!target) return put_off(e);
-      node& other = node_at(*target);
-      other.in_map = true;
-      set_role(other, false);
-      if (!slots.empty()) slots[g.slot % num_slots] = other.number;
-      if (!at_once) return put_off(e);
-      ++attempts[e.group];
-      return dispatch({e.group, e.how == gait::whole ? gait::whole : gait::step});
-    }
-    case verdict::ask: {
-      if (e.how == gait::asking_step) return put_off(e);
-      const std::optional<place> target = target_of(text, n.where);
-      if (!target) return put_off(e);
-      if (e.how == gait::whole && g.commands > 1) return dispatch({e.group, gait::step});
-      node& other = node_at(*target);
-      other.in_map = true;
-      other.to_send.push({e.group, gait::asking_step});
-      return;
-    }
+    case verdict::load_script: return load_script(n, e, sent_at);
+    case verdict::other_node: return follow_moved(n, e, text);
+    case verdict::ask: return follow_ask(n, e, text);
     case verdict::reconnect:
       // What else is under way will be answered the same, or not be needed any more.
       if (n.leaving.empty()) n.leaving = text;
@@ -890,6 +729,52 @@ void router::state::again(node& n, errand e, verdict v, std::string_view text, s
       if (essence_of(text).starts_with("CLUSTERDOWN")) need_map();
       return put_off(e);
   }
+}
+
+// For the first few times without a pause.
+bool router::state::may_go_at_once(errand e) {
+  if (attempts[e.group] >= most_at_once) return false;
+  ++attempts[e.group];
+  return true;
+}
+
+// Of many groups with one script that were sent at once, the first lets it be loaded for all.
+void router::state::load_script(node& n, errand e, std::uint64_t sent_at) {
+  const script* const wanted = commands->groups()[e.group].script;
+  const auto it = std::find_if(n.loaded.begin(), n.loaded.end(), [&](const auto& l) { return l.what == wanted; });
+  if (it == n.loaded.end() || it->at_byte <= sent_at) {
+    if (it != n.loaded.end()) n.loaded.erase(it);
+    n.loaded.push_back({wanted, n.link.queued()});
+    batch load;
+    load.begin(0, mode::read);
+    load.command({"SCRIPT", "LOAD", wanted != nullptr ? wanted->source : std::string_view()});
+    if (n.under_way.empty()) n.last_heard = now;
+    n.under_way.push({sent::kind::script, gait::whole, false, 1, 0, n.link.queued(), 0});
+    n.link.write(load.bytes());
+  }
+  if (!may_go_at_once(e)) return put_off(e);
+  send(n, e);
+}
+
+void router::state::follow_moved(const node& n, errand e, std::string_view text) {
+  const std::optional<place> target = target_of(text, n.where);
+  need_map();
+  if (!target) return put_off(e);
+  node& other = node_at(*target);
+  other.in_map = true;
+  set_role(other, false);
+  if (!slots.empty()) slots[commands->groups()[e.group].slot % num_slots] = other.number;
+  if (!may_go_at_once(e)) return put_off(e);
+  dispatch({e.group, e.how == gait::whole ? gait::whole : gait::step});
+}
+
+void router::state::follow_ask(const node& n, errand e, std::string_view text) {
+  const std::optional<place> target = target_of(text, n.where);
+  if (!target || e.how == gait::asking_step) return put_off(e);
+  if (e.how == gait::whole && commands->groups()[e.group].commands > 1) return dispatch({e.group, gait::step});
+  node& other = node_at(*target);
+  other.in_map = true;
+  other.to_send.push({e.group, gait::asking_step});
 }
 
 void router::state::dispatch(errand e) {
@@ -1221,30 +1106,6 @@ unsigned router::wait_for_replicas(unsigned replicas, std::chrono::milliseconds 
       },
       state_->options.time + time, written, state::connections::kept);
   return fewest;
-}
-
-void throw_if_error(const reply& r, const redis_address& address, std::string_view doing) {
-  if (!r.is_error()) return;
-  const std::string_view text = essence_of(r.text());
-  const std::string what = "cannot " + std::string(doing);
-  const auto fail = [&](errc code, std::string way_out) {
-    throw error(code, {what, address.text(), "", std::string(text.substr(0, 300)), std::move(way_out)});
-  };
-  if (text.starts_with("NOPERM")) {
-    fail(errc::not_permitted, "the user needs this command and the keys of the filter: ACL SETUSER");
-  }
-  if (text.starts_with("NOAUTH") || text.starts_with("WRONGPASS") || text.starts_with("DENIED")) {
-    fail(errc::not_permitted,
-         "give user and password in the address or in BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD");
-  }
-  if (text.starts_with("ERR unknown command")) {
-    fail(errc::not_permitted, "the server does not have the command, or its name was changed there");
-  }
-  if (text.starts_with("WRONGTYPE")) fail(errc::incompatible, "the key is somebody else's: choose another name");
-  if (text.starts_with("OOM")) fail(errc::too_large, "the server's maxmemory is reached");
-  if (text.starts_with("MISCONF")) fail(errc::unavailable, "the server cannot save to its disk and takes no writes");
-  if (verdict_of(text) != verdict::final) fail(errc::unavailable, "");
-  fail(errc::io, "");
 }
 
 }  // namespace bloomery::redis

@@ -11,6 +11,7 @@
 #include <bloomery/redis_address.hpp>
 
 #include "redis/batch.hpp"
+#include "redis/verdict.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -74,10 +75,5 @@ class router {
   struct state;
   std::unique_ptr<state> state_;
 };
-
-/// Throws what a server's error means: not_permitted (NOPERM, NOAUTH, WRONGPASS), incompatible (WRONGTYPE: the key is
-/// somebody else's), too_large (OOM), unavailable, else io. Does nothing if the reply is none.
-/// @param doing  what failed, as it stands behind "cannot": "look keys up"
-void throw_if_error(const reply& r, const redis_address& address, std::string_view doing);
 
 }  // namespace bloomery::redis
