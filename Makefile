@@ -2,15 +2,15 @@
 #
 #   make demo             deduplicate and screen a real list: of this Debian's package index, or FILE=...
 #   make build            the command, at build/release/bloomery
-#   make test             everything: all tests, both compilers, sanitizers, a minute of fuzzing, AArch64 in an emulator
-#   make test-long        the same with the tests' longer forms
+#   make test             everything: all tests, both compilers, sanitizers, the fuzz targets' fixed runs, AArch64 in an emulator
+#   make test-long        the same with the tests' longer forms, and make fuzz
 #   make test-statistics  predicted, certified and measured rates, the longer form alone: a quarter of an hour
 #   make bench            measure, in about 20 minutes; results in build/bench/
 #   make bench-quick      the library alone, in two minutes
 #   make bench-all        everything: 100 million lines, a thousand million keys; two hours, 9 GB of disk, 16 GB of memory
 #   make bench-redis      filters on a Redis server: its processor time, memory, growth; in a few minutes
 #   make bench-publish    the results into docs/performance.md
-#   make fuzz             fuzz for FUZZ_SECONDS=600
+#   make fuzz             explore for FUZZ_SECONDS=600, from what earlier explorations learnt
 #   make format lint      clang-format the sources; clang-tidy them
 #   make install          cmake --install, to PREFIX=/usr/local
 #   make clean            forget build/
@@ -43,7 +43,7 @@ test: install-dependencies
 	cmake --workflow --preset dev
 
 test-long: export BLOOMERY_LONG = 1
-test-long: build test
+test-long: build test fuzz
 	cmake --workflow --preset clang
 
 test-statistics: export BLOOMERY_LONG = 1

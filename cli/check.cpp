@@ -10,18 +10,13 @@
 #include "shared_filter.hpp"
 #include "window.hpp"
 
-#include <bloomery/error.hpp>
-
 namespace bloomery::cli {
 namespace {
 
 exit_status check_shared(const check_options& options) {
   if (is_chain(options.chain)) return check_chain(options);
   const redis_address address = redis_address::parse(options.filter);
-  if (options.now) {
-    throw error(errc::invalid_argument,
-                {"a shared filter goes by its server's clock", "--now", "", "", "leave it out"});
-  }
+  refuse_time(options.now);
   check_output(options.inputs, "");
   redis_filter filter = open_shared(address, options.server, options.secret, options.common.quiet);
   return screen(lookups_in(filter), {options.invert, options.count, options.inputs, options.common},

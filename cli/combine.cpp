@@ -135,6 +135,10 @@ bool any_shared(const combine_options& options) {
 exit_status unite(const combine_options& options) {
   if (any_shared(options)) return unite_shared(options);
   is_shared(options.output, options.server);  // refuses options that are about servers
+  if (!options.secret.empty()) {
+    throw error(errc::invalid_argument,
+                {"the bits of files are united without it", "--secret", "", "", "leave it out"});
+  }
   return combine(options, {"union", unite_bits, "key"});
 }
 

@@ -310,8 +310,7 @@ exit_status redis_doctor(const doctor_options& options);
 exit_status noisy_split(const noisy_split_options& options);
 exit_status noisy_check(const noisy_check_options& options);
 
-// ---- what commands say alike
-// -------------------------------------------------------------------------------------------
+// ---- what commands say alike ----------------------------------------------------------------------------------------
 
 /// Somebody else's words, on one line and harmless to a terminal: control characters are shown as \x0A.
 std::string printable(const std::string& text);

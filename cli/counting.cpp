@@ -51,6 +51,17 @@ void refuse_counting(const std::string& path, const params& p, const char* what,
   throw error(errc::incompatible, {what, path, "a filter of bits", "a counting filter", way_out});
 }
 
+void check_can_remove(const std::string& name, const params& p) {
+  if (family_of(p) == family::counting) return;
+  throw error(errc::incompatible, {"keys cannot be removed from this filter: its bits belong to many keys at once",
+                                   name, "a counting filter", kind_text(p), "build it anew with --counting"});
+}
+
+std::string those_not_there(std::uint64_t keys, std::uint64_t not_found) {
+  if (keys == 1) return "the key was";
+  return fmt::format("{} of {} {}", count_text(not_found), counted(keys, "key"), not_found == 1 ? "was" : "were");
+}
+
 file_edit edit_counting(const std::string& path, const std::string& keyfile, bool quiet) {
   file_edit edit(path, wait_for_writer, secret_of(keyfile));
   if (!quiet) say_if_dirty(path, *edit.filter().opened_from());

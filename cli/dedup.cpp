@@ -94,22 +94,6 @@ params params_of(const dedup_options& options, std::uint64_t n) {
   return params_for(wanted, n, rate_for_losses(wanted, n, *options.max_loss));
 }
 
-// Output by appending (>>) after a run that was killed inside a line: without an end the next line would be glued to
-// it.
-void end_torn_line(output& out, char line_end) {
-  struct stat status {};
-  if (!out.regular_file() || ::fstat(out.fd(), &status) != 0 || status.st_size == 0) return;
-  if ((::fcntl(out.fd(), F_GETFL) & O_APPEND) == 0 && ::lseek(out.fd(), 0, SEEK_CUR) != status.st_size) return;
-  const int copy = ::open(("/proc/self/fd/" + std::to_string(out.fd())).c_str(), O_RDONLY | O_CLOEXEC);
-  if (copy < 0) return;
-  char last = line_end;
-  const bool known = ::pread(copy, &last, 1, status.st_size - 1) == 1;
-  ::close(copy);
-  if (!known || last == line_end) return;
-  say("note: the output ended within a line; the line is ended here");
-  out.write({&line_end, 1});
-}
-
 // One pass in memory: a line goes out if its key is certainly new.
 class memory_dedup {
  public:
@@ -239,6 +223,20 @@ bool run(const dedup_options& options, Dedup& dedup, output& out, output* suspec
 }
 
 }  // namespace
+
+void end_torn_line(output& out, char line_end) {
+  struct stat status {};
+  if (!out.regular_file() || ::fstat(out.fd(), &status) != 0 || status.st_size == 0) return;
+  if ((::fcntl(out.fd(), F_GETFL) & O_APPEND) == 0 && ::lseek(out.fd(), 0, SEEK_CUR) != status.st_size) return;
+  const int copy = ::open(("/proc/self/fd/" + std::to_string(out.fd())).c_str(), O_RDONLY | O_CLOEXEC);
+  if (copy < 0) return;
+  char last = line_end;
+  const bool known = ::pread(copy, &last, 1, status.st_size - 1) == 1;
+  ::close(copy);
+  if (!known || last == line_end) return;
+  say("note: the output ended within a line; the line is ended here");
+  out.write({&line_end, 1});
+}
 
 bool asks_for_another(const dedup_options& options, const params& p) {
   const making_options& w = options.wanted;

@@ -14,8 +14,7 @@
 namespace bloomery::cli {
 namespace {
 
-// ---- options that several commands share
-// -------------------------------------------------------------------------------
+// ---- options that several commands share ----------------------------------------------------------------------------
 
 // An option whose text is turned into a value by `parse`, which names the option when it refuses.
 template <class Value, class Parse>
@@ -132,7 +131,7 @@ void add_waiting(CLI::App& app, server_options& o) {
 }
 
 void add_from_replicas(CLI::App& app, server_options& o) {
-  app.add_flag("--replicas", o.from_replicas, "ask replicas: what they have not got yet is absent there")
+  app.add_flag("--replicas", o.from_replicas, "ask replicas of a cluster: what they have not got yet is absent there")
       ->group(on_redis);
 }
 
@@ -171,8 +170,7 @@ void add_chain(CLI::App& app, chain_options& o) {
 
 unsigned default_threads() { return std::min(4u, std::max(1u, std::thread::hardware_concurrency())); }
 
-// ---- the grammar
-// -------------------------------------------------------------------------------------------------------
+// ---- the grammar ----------------------------------------------------------------------------------------------------
 
 // What a filter has to do, for plan.
 void add_needs(CLI::App& app, plan_options& o) {
@@ -567,10 +565,12 @@ void add_redis(CLI::App& app, doctor_options& o, deed& chosen) {
   d.add_option("ADDRESS", o.address, "a filter's address; the filter need not be there")->required()->check(check_name);
   add_secret(d, o.secret);
   d.add_flag("--json", o.json, "the result as one JSON object");
+  add_waiting(d, o.server);
+  add_from_replicas(d, o.server);
   add_server(d, o.server);
-  d.footer(
-      std::string(addresses) +
-      "Exit status: 0 all is well, 1 there are risks, 2 an error.\nExample: bloomery redis doctor redis://cache/users");
+  d.footer(std::string(addresses) +
+           "Exit status: 0 all is well, 1 there are risks, or something is not known, 2 an error.\nExample: bloomery "
+           "redis doctor redis://cache/users");
   d.callback([&] { chosen = [&] { return redis_doctor(o); }; });
 }
 

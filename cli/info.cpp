@@ -27,10 +27,6 @@
 namespace bloomery::cli {
 namespace {
 
-nlohmann::ordered_json name_or_null(const std::string& name) {
-  return name.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(name);
-}
-
 // Random absent keys, as many as were asked for; none if the filter's secret is not known.
 std::optional<measured_rate> measured_by(const info_options& options, const mapped_storage& filter) {
   constexpr std::uint64_t usual_queries = 1'000'000;                // some hundredths of a second
@@ -84,36 +80,30 @@ exit_status info_of_filter(const info_options& options) {
 
   output out(STDOUT_FILENO, "standard output");
   if (options.json) {
-    nlohmann::ordered_json result = {{"filter", options.filter},
-                                     {"layout", name_or_null(p.layout)},
-                                     {"scheme", name_or_null(p.scheme)},
-                                     {"hash", name_or_null(p.hash)},
-                                     {"keys", name_of(p.keys)},
-                                     {"seed", p.seed},
-                                     {"key_check", check_value_of(p)},
-                                     {"bits", p.geometry.bits},
-                                     {"bytes", bits.size()},
-                                     {"file_bytes", file.file_bytes},
-                                     {"probes", p.geometry.probes},
-                                     {"capacity", p.capacity},
-                                     {"target_rate", p.target_rate},
-                                     {"inserted", file.counts.inserted},
-                                     {"count_is_estimate", file.counts.is_estimate},
-                                     {"estimated_keys", number_or_null(now.keys_from_bits.value)},
-                                     {"estimated_keys_sigma", number_or_null(now.keys_from_bits.sigma)},
-                                     {"fill", fill},
-                                     {"rate_now", rate_now},
-                                     {"predicted_rate", now.predicted},
-                                     {"predicted_for_keys", now.keys},
-                                     {"measured_rate", nullptr},
-                                     {"keys_left", left},
-                                     {"forecast", nlohmann::ordered_json::array()},
-                                     {"times_foldable", times_foldable(p)},
-                                     {"alarm", now.alarming},
-                                     {"bits_deviation", now.count.conclusive ? number_or_null(now.count.deviation())
-                                                                             : nlohmann::ordered_json(nullptr)},
-                                     {"clean", file.clean},
-                                     {"note", file.metadata}};
+    nlohmann::ordered_json result = info_head(options.filter, p, {"scheme", name_or_null(p.scheme)});
+    result.update({{"bits", p.geometry.bits},
+                   {"bytes", bits.size()},
+                   {"file_bytes", file.file_bytes},
+                   {"probes", p.geometry.probes},
+                   {"capacity", p.capacity},
+                   {"target_rate", p.target_rate},
+                   {"inserted", file.counts.inserted},
+                   {"count_is_estimate", file.counts.is_estimate},
+                   {"estimated_keys", number_or_null(now.keys_from_bits.value)},
+                   {"estimated_keys_sigma", number_or_null(now.keys_from_bits.sigma)},
+                   {"fill", fill},
+                   {"rate_now", rate_now},
+                   {"predicted_rate", now.predicted},
+                   {"predicted_for_keys", now.keys},
+                   {"measured_rate", nullptr},
+                   {"keys_left", left},
+                   {"forecast", nlohmann::ordered_json::array()},
+                   {"times_foldable", times_foldable(p)},
+                   {"alarm", now.alarming},
+                   {"bits_deviation",
+                    now.count.conclusive ? number_or_null(now.count.deviation()) : nlohmann::ordered_json(nullptr)},
+                   {"clean", file.clean},
+                   {"note", file.metadata}});
     if (log) result["log"] = log->json;
     for (const std::uint64_t percent : more) {
       result["forecast"].push_back({{"more_percent", percent}, {"rate", rate_with_more(p, now.keys, percent)}});
@@ -179,6 +169,13 @@ exit_status info(const info_options& options) {
   if (options.build && options.check_pages) {
     throw error(errc::invalid_argument,
                 {"there are no pages to check in a program", "--build", "", "--check", "leave out one of the two"});
+  }
+  const char* const about_filters = options.queries           ? "--queries"
+                                    : !options.secret.empty() ? "--secret"
+                                                              : given_of(options.server, {}, options.chain);
+  if (options.build && about_filters != nullptr) {
+    throw error(errc::invalid_argument, {"this is about the program and not about a filter", "--build", "",
+                                         about_filters, "leave out one of the two"});
   }
   if (options.build) return info_of_build(options.json);
   if (is_shared(options.filter, options.server, {}, options.chain)) return info_of_shared(options);

@@ -27,8 +27,19 @@ void info_page::end(const info_options& options, const file_info& file, const in
   for (const std::string& problem : pages.problems) out_.write("  " + problem + "\n");
 }
 
-nlohmann::ordered_json check_value_of(const params& p) {
-  return p.key_check == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(key_check_text(p.key_check));
+nlohmann::ordered_json info_head(const std::string& name, const params& p,
+                                 const std::pair<const char*, nlohmann::ordered_json>& sort) {
+  return {{"filter", name},
+          {"layout", name_or_null(p.layout)},
+          {sort.first, sort.second},
+          {"hash", name_or_null(p.hash)},
+          {"keys", name_of(p.keys)},
+          {"seed", p.seed},
+          {"key_check", name_or_null(p.key_check == 0 ? "" : key_check_text(p.key_check))}};
+}
+
+nlohmann::ordered_json name_or_null(const std::string& name) {
+  return name.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(name);
 }
 
 void write_info(output& out, const info_options& options, nlohmann::ordered_json result,

@@ -11,6 +11,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace bloomery::cli {
 
@@ -34,8 +35,13 @@ class info_page {
   output& out_;
 };
 
-/// The secret's check value as JSON; null if there is none.
-nlohmann::ordered_json check_value_of(const params& p);
+/// What the JSON object begins with: name, layout, what sort it is, hash, kind of keys, seed, the secret's check value.
+/// @param sort  {"family", ...} or {"scheme", ...}
+nlohmann::ordered_json info_head(const std::string& name, const params& p,
+                                 const std::pair<const char*, nlohmann::ordered_json>& sort);
+
+/// null if it is empty.
+nlohmann::ordered_json name_or_null(const std::string& name);
 
 /// Adds the measured rate, if there is one, and what --check found; and writes the object.
 void write_info(output& out, const info_options& options, nlohmann::ordered_json result,

@@ -29,31 +29,24 @@ exit_status info_of_sealed(const info_options& options, const mapped_storage& bi
 
   output out(STDOUT_FILENO, "standard output");
   if (options.json) {
-    nlohmann::ordered_json result = {
-        {"filter", options.filter},
-        {"layout", p.layout},
-        {"family", name_of(family_of(p))},
-        {"hash", p.hash},
-        {"keys", name_of(p.keys)},
-        {"seed", p.seed},
-        {"key_check", check_value_of(p)},
-        {"bits", p.geometry.bits},
-        {"bytes", bits.size()},
-        {"file_bytes", file.file_bytes},
-        {"width", cell_bits_of(p)},
-        {"probes", p.geometry.probes},
-        {"partitions", partitions},
-        {"capacity", p.capacity},
-        {"inserted", keys},
-        {"count_is_estimate", false},
-        {"bits_a_key", keys == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(bits_a_key)},
-        {"target_rate", p.target_rate},
-        {"rate_now", now.certified_rate},
-        {"predicted_rate", fuse_rate(cell_bits_of(p), keys)},
-        {"measured_rate", nullptr},
-        {"keys_left", 0},
-        {"clean", file.clean},
-        {"note", file.metadata}};
+    nlohmann::ordered_json result = info_head(options.filter, p, {"family", name_of(family_of(p))});
+    result.update({{"bits", p.geometry.bits},
+                   {"bytes", bits.size()},
+                   {"file_bytes", file.file_bytes},
+                   {"width", cell_bits_of(p)},
+                   {"probes", p.geometry.probes},
+                   {"partitions", partitions},
+                   {"capacity", p.capacity},
+                   {"inserted", keys},
+                   {"count_is_estimate", false},
+                   {"bits_a_key", keys == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(bits_a_key)},
+                   {"target_rate", p.target_rate},
+                   {"rate_now", now.certified_rate},
+                   {"predicted_rate", fuse_rate(cell_bits_of(p), keys)},
+                   {"measured_rate", nullptr},
+                   {"keys_left", 0},
+                   {"clean", file.clean},
+                   {"note", file.metadata}});
     write_info(out, options, std::move(result), measured, pages);
   } else {
     info_page page(out);

@@ -1,6 +1,7 @@
 // bloomery: the command itself: parses, runs the one command that is meant, and turns errors into words and exit statuses.
 #include "grammar.hpp"
 #include "output.hpp"
+#include "shared_filter.hpp"
 #include "signals.hpp"
 #include "suggest.hpp"
 
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -25,8 +27,7 @@
 namespace bloomery::cli {
 namespace {
 
-// ---- running
-// -----------------------------------------------------------------------------------------------------------
+// ---- running --------------------------------------------------------------------------------------------------------
 
 // A mistyped verb, which CLI11 would only call an unexpected argument.
 void check_verb(const CLI::App& app, const std::string& word) {
@@ -85,6 +86,7 @@ int report(const std::string& text) {
 }
 
 int guarded(int argc, char** argv) {
+  know_words({argv, static_cast<std::size_t>(argc)});
   try {
     const exit_status status = run(argc, argv);
     // Work that could end halfway did so; the shell should still see what ended it.

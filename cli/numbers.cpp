@@ -182,6 +182,10 @@ std::string rate_text(double rate) {
   return fmt::format("{:.3g} %", rate * 100);
 }
 
+std::string rate_option(double rate) {
+  return rate < 1e-4 ? fmt::format(" -p {:g}", rate) : fmt::format(" -p {:g}%", 100 * rate);
+}
+
 std::string share_text(double part, double of) { return of == 0 ? "-" : fmt::format("{:.3g} %", part / of * 100); }
 
 }  // namespace bloomery::cli

@@ -33,6 +33,7 @@ std::string counted(std::uint64_t count, const std::string& noun);  ///< "1 line
 std::string times_text(std::uint64_t times);                        ///< once, twice, 3 times
 std::string bytes_text(std::uint64_t bytes);                        ///< 114 MiB, three digits
 std::string rate_text(double rate);                                 ///< 1.05 %, 0.0128 %, 9.99e-06
+std::string rate_option(double rate);                               ///< " -p 1%", as commands take it
 std::string share_text(double part, double whole);                  ///< "12.3 %"; "-" when whole is 0
 
 }  // namespace bloomery::cli

@@ -11,6 +11,7 @@
 #include "commands.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "window.hpp"
 
 #include <bloomery/advice.hpp>
 #include <bloomery/error.hpp>
@@ -65,17 +66,6 @@ void check_needs(const plan_options& o) {
 }
 
 // ---- the command lines that make it
-
-std::string rate_option(double rate) {
-  return rate < 1e-4 ? fmt::format(" -p {:g}", rate) : fmt::format(" -p {:g}%", 100 * rate);
-}
-
-std::string window_option(const params& p) {
-  if (p.window_keys != 0) return fmt::format(" --window-keys {}", p.window_keys);
-  std::string time = duration_text(p.window_milliseconds);
-  time.erase(std::remove(time.begin(), time.end(), ' '), time.end());
-  return " --window " + time;
-}
 
 // What the command would not choose by itself.
 std::string layout_option(const params& p, preference prefer) {

@@ -18,7 +18,7 @@
 namespace bloomery::cli {
 
 exit_status rebuild(const rebuild_options& options) {
-  refuse_shared(options.filter, "rebuild");
+  refuse_shared(options.filter, "rebuild", true);
   const bool quiet = options.common.quiet;
   logged_filter filter =
       logged_filter::recover(options.filter,

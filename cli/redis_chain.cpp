@@ -15,6 +15,7 @@
 #include <bloomery/redis_chain.hpp>
 
 #include "redis/batch.hpp"
+#include "redis/chain_keys.hpp"
 #include "redis/router.hpp"
 
 #include <fmt/chrono.h>
@@ -25,10 +26,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace bloomery::cli {
@@ -47,7 +50,6 @@ void refuse_if(bool given, const std::string& what, const std::string& option) {
 
 constexpr const char* no_secret = "the bits of a chain are where the Java one has them, and that takes no secret";
 constexpr const char* no_waiting = "a chain does not wait for replicas";
-constexpr const char* no_clock = "a chain forgets nothing, and needs no time";
 constexpr const char* own_bits = "the bits of a chain are where the Java one has them";
 
 // ---- opening --------------------------------------------------------------------------------------------------------
@@ -113,40 +115,24 @@ void refuse_what_no_chain_has(const build_options& o) {
   refuse_if(o.sharing.shards.has_value(), "each bitmap of a chain lies on one server", "--shards");
   refuse_if(w.window.milliseconds.has_value(), "a chain forgets nothing", "--window");
   refuse_if(w.window.keys.has_value(), "a chain forgets nothing", "--window-keys");
-  refuse_if(w.window.now.has_value(), no_clock, "--now");
-  refuse_if(o.foldable, "a shared filter is not folded", "--foldable");
-  refuse_if(!o.note.empty(), "a shared filter keeps no remark", "--note");
+  refuse_time(w.window.now);
+  refuse_what_files_have(o);
   refuse_if(o.server.wait_replicas != 0, no_waiting, "--wait-replicas");
 }
 
 // ---- keys -----------------------------------------------------------------------------------------------------------
 
-struct added {
-  std::uint64_t keys = 0;
-  std::uint64_t fresh = 0;
-  bool finished = true;
-};
-
-added add_all(redis_chain& chain, const input_options& inputs, const common_options& common, const char* verb) {
-  added a;
-  const pass_options pass{1, common.progress && !common.quiet, verb};
-  a.finished = for_each_batch(key_kind::bytes, inputs, pass, [&](key_batch& batch) {
-    batch.is_new.resize(batch.keys.size());
-    chain.insert(batch.keys, batch.is_new);
-    a.keys += batch.keys.size();
-    a.fresh += static_cast<std::uint64_t>(std::count(batch.is_new.begin(), batch.is_new.end(), std::uint8_t{1}));
-    return true;
-  });
-  return a;
+keys_done add_all(redis_chain& chain, const input_options& inputs, const common_options& common, const char* verb) {
+  return change_keys(key_kind::bytes, inputs, common, verb,
+                     [&](key_batch& batch, std::size_t first, std::size_t count) {
+                       batch.is_new.resize(batch.keys.size());
+                       const std::span<std::uint8_t> is_new = std::span(batch.is_new).subspan(first, count);
+                       chain.insert(batch.keys.subspan(first, count), is_new);
+                       return static_cast<std::uint64_t>(std::count(is_new.begin(), is_new.end(), std::uint8_t{1}));
+                     });
 }
 
 // ---- saying ---------------------------------------------------------------------------------------------------------
-
-void print(const nlohmann::ordered_json& result) {
-  output out(STDOUT_FILENO, "standard output");
-  out.write(json_line(result));
-  out.flush();
-}
 
 std::string bitmaps_text(redis_chain& chain, std::uint64_t growths) {
   return fmt::format("{} of {}", counted(growths + 1, "bitmap"), bytes_text(chain.geometry().bits / 8));
@@ -156,42 +142,54 @@ std::string made_for_text(const redis_chain_params& p) {
   return fmt::format("{} a bitmap at {}", counted(p.capacity, "key"), rate_text(p.target_rate));
 }
 
-// The error now, unless the server would be long in counting the bits.
-std::optional<double> rate_at_once(redis_chain& chain, std::uint64_t growths) {
-  if (growths + 1 > most_bits_counted_at_once / chain.geometry().bits) return std::nullopt;
-  return chain.info().rate_now;
+// How far it has grown, and its error unless the server would be long in counting the bits.
+struct growth_now {
+  std::optional<std::uint64_t> growths = {};
+  std::optional<double> rate = {};
+};
+
+growth_now growth_after(keys_done& done, const redis_address& address, redis_chain& chain) {
+  growth_now now;
+  if (done.failure) return now;
+  try {
+    now.growths = chain.growths();
+    if (*now.growths < most_bits_counted_at_once / chain.geometry().bits) now.rate = chain.info().rate_now;
+  } catch (const error& e) {
+    count_failed(done, address, e);
+  }
+  return now;
 }
 
-void report(const redis_address& address, redis_chain& chain, const added& a, const common_options& common,
+// Also throws what ended the work.
+void report(const redis_address& address, redis_chain& chain, keys_done done, const common_options& common,
             std::optional<bool> made) {
   const redis_chain_params& p = chain.parameters();
-  const std::uint64_t growths = chain.growths();
-  const std::optional<double> rate = rate_at_once(chain, growths);
+  const growth_now now = growth_after(done, address, chain);
   if (common.json) {
     nlohmann::ordered_json result = {{"filter", address.text()}, {"scheme", chain_scheme}};
     if (made) result["made"] = *made;
-    result.update({{"keys", a.keys},
-                   {"new", a.fresh},
+    result.update({{"keys", done.keys},
+                   {"new", done.changed},
                    {"capacity", p.capacity},
                    {"target_rate", p.target_rate},
                    {"bits", chain.geometry().bits},
                    {"probes", chain.geometry().probes},
-                   {"growths", growths},
-                   {"rate", rate ? number_or_null(*rate) : nlohmann::ordered_json(nullptr)},
-                   {"complete", a.finished}});
-    print(result);
-  } else if (!common.quiet) {
-    const std::string start = address.text() + ": " + (a.finished ? "" : "interrupted: ");
-    const std::string now = rate ? ", error now " + rate_text(*rate) : "";
+                   {"growths", now.growths ? nlohmann::ordered_json(*now.growths) : nlohmann::ordered_json(nullptr)},
+                   {"rate", now.rate ? number_or_null(*now.rate) : nlohmann::ordered_json(nullptr)}});
+    add_end(result, done);
+    print_result(result);
+  } else if (!common.quiet && !done.failure) {
+    const std::string start = address.text() + ": " + (done.finished ? "" : "interrupted: ");
+    const std::string size = (now.growths ? "; " + bitmaps_text(chain, *now.growths) : "") +
+                             (now.rate ? ", error now " + rate_text(*now.rate) : "");
     if (made) {
-      say(fmt::format("{}{}, {} new; {} for {}; {}{}", start, counted(a.keys, "line"), count_text(a.fresh),
-                      *made ? "made" : "it was there already, made", made_for_text(p), bitmaps_text(chain, growths),
-                      now));
+      say(fmt::format("{}{}, {} new; {} for {}{}", start, counted(done.keys, "line"), count_text(done.changed),
+                      *made ? "made" : "it was there already, made", made_for_text(p), size));
     } else {
-      say(fmt::format("{}{} read, {} new; {}{}", start, counted(a.keys, "key"), count_text(a.fresh),
-                      bitmaps_text(chain, growths), now));
+      say(fmt::format("{}{} read, {} new{}", start, counted(done.keys, "key"), count_text(done.changed), size));
     }
   }
+  if (done.failure) throw *done.failure;
 }
 
 }  // namespace
@@ -212,18 +210,19 @@ bool is_chain(const chain_options& chain) {
 }
 
 bool finds_chain(const redis_address& address, const server_options& server) {
-  const std::string bitmap = address.name + "-0";
-  const std::string cursor = address.name == "bloomfilter" ? "cursor" : address.name + "-cursor";
-  const std::string ours = address.name + "-bloomery";
+  const std::string bitmap = redis::bitmap_key(address.name, 0);
+  const std::string cursor = redis::cursor_key(address.name);
+  const std::string ours = redis::chain_facts_key(address.name);
   bool found[3] = {};
   try {
     redis::router servers(address, connection_of(server));
     redis::batch asked;
     for (const std::string& key : {bitmap, cursor, ours}) {
       asked.begin(redis::slot_of(key), redis::mode::read);
-      asked.command({key == bitmap ? "STRLEN" : "EXISTS", key});
+      asked.command({key == bitmap ? "STRLEN" : "PTTL", key});  // who may use a chain may ask these
     }
-    servers.run(asked, [&](std::size_t i, redis::reply r) { found[i] = !r.is_error() && r.integer() > 0; });
+    servers.run(asked,
+                [&](std::size_t i, redis::reply r) { found[i] = !r.is_error() && r.integer() > (i == 0 ? 0 : -2); });
   } catch (const error&) {
     return false;  // what is asked for here explains an error, and is none itself
   }
@@ -238,6 +237,7 @@ exit_status build_chain(const build_options& options) {
   { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
   const redis_connection_options connection = connection_of(options.server);
   const chain_there there = find_chain(address, connection);
+  if (there.is_there) refuse_another_life(address, address.name + "-0", options.sharing, options.server);
   redis_chain chain = redis_chain::create(address, params_to_make(options.wanted, there), connection);
   if (options.sharing.milliseconds && !there.is_there) {
     chain.expire(std::chrono::milliseconds(*options.sharing.milliseconds));
@@ -249,7 +249,7 @@ exit_status build_chain(const build_options& options) {
 exit_status add_to_chain(const add_options& options) {
   const redis_address address = redis_address::parse(options.filter);
   refuse_if(!options.secret.empty(), no_secret, "--secret");
-  refuse_if(options.now.has_value(), no_clock, "--now");
+  refuse_time(options.now);
   refuse_if(options.server.wait_replicas != 0, no_waiting, "--wait-replicas");
   redis_chain chain = open_chain(address, options.chain, options.server);
   report(address, chain, add_all(chain, options.inputs, options.common, "add"), options.common, {});
@@ -259,7 +259,7 @@ exit_status add_to_chain(const add_options& options) {
 exit_status check_chain(const check_options& options) {
   const redis_address address = redis_address::parse(options.filter);
   refuse_if(!options.secret.empty(), no_secret, "--secret");
-  refuse_if(options.now.has_value(), no_clock, "--now");
+  refuse_time(options.now);
   check_output(options.inputs, "");
   redis_chain chain = open_chain(address, options.chain, options.server);
   const lookup_pass ask = [&chain](const input_options& inputs, const pass_options& pass,

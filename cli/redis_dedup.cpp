@@ -37,6 +37,7 @@ redis_filter make_or_open(const redis_address& address, const dedup_options& opt
   if (auto there = find_shared(address, options.server, options.wanted.secret, quiet)) {
     const redis_params& p = there->parameters();
     if (p.filter.window_milliseconds == 0) refuse_state_without_window(options.wanted, address.text());
+    refuse_another_sharing(address, p, options.wanted.growing, options.sharing, options.server);
     if (asks_for_another(options, p.filter) && !quiet) {
       say(fmt::format("{}: note: it stays as it was made, for {}", address.text(), shared_size_text(p)));
     }
@@ -52,12 +53,11 @@ redis_filter make_or_open(const redis_address& address, const dedup_options& opt
                               options_for(address, options.server, wanted.secret, quiet));
 }
 
-// Whether the lines of this batch are remembered nobody can tell.
-[[noreturn]] void throw_undecided(const error& e, std::uint64_t before, std::size_t lines) {
+// The lines of a batch whose end was not reached.
+[[noreturn]] void throw_undecided(const error& e, std::uint64_t before, std::size_t lines, const char* are) {
   error_text text = e.text();
-  text.way_out =
-      fmt::format("lines {} to {} of the input are not printed, and may be remembered{}", count_text(before + 1),
-                  count_text(before + lines), text.way_out.empty() ? "" : "; " + text.way_out);
+  text.way_out = fmt::format("lines {} to {} of the input are {}{}", count_text(before + 1), count_text(before + lines),
+                             are, text.way_out.empty() ? "" : "; " + text.way_out);
   throw error(e.code(), text);
 }
 
@@ -72,25 +72,27 @@ dedup_result dedup_in_shared(const dedup_options& options, output& out, output* 
   const char line_end = options.inputs.line_end();
   line_writer kept(out, line_end);
   const pass_options pass{1, options.common.progress && !options.common.quiet && !out.watched(), "dedup"};
+  end_torn_line(out, line_end);
   dedup_result result;
   result.finished = for_each_batch(p.filter.keys, options.inputs, pass, [&](key_batch& batch) {
+    const char* lines_are = "not printed, and may be remembered";
     try {
       insert(state, batch);
-    } catch (const error& e) {
-      out.flush();
-      throw_undecided(e, result.lines_in, batch.lines.size());
-    }
-    for (std::size_t i = 0; i < batch.lines.size(); ++i) {
-      if (batch.is_new[i] != 0) {
-        kept.add(batch.lines[i]);
-        ++result.lines_out;
-      } else if (suspects != nullptr) {
-        suspects->write(batch.lines[i]);
-        suspects->write({&line_end, 1});
+      lines_are = "remembered, and those of them that were new may not be printed";
+      for (std::size_t i = 0; i < batch.lines.size(); ++i) {
+        if (batch.is_new[i] != 0) {
+          kept.add(batch.lines[i]);
+          ++result.lines_out;
+        } else if (suspects != nullptr) {
+          suspects->write(batch.lines[i]);
+          suspects->write({&line_end, 1});
+        }
       }
+      kept.finish(batch.text.text().data() + batch.text.size);
+      out.flush();  // what is remembered is printed as soon as may be
+    } catch (const error& e) {
+      throw_undecided(e, result.lines_in, batch.lines.size(), lines_are);
     }
-    kept.finish(batch.text.text().data() + batch.text.size);
-    out.flush();  // what is remembered is printed as soon as may be
     result.lines_in += batch.lines.size();
     return true;
   });

@@ -1,12 +1,13 @@
 // bloomery redis doctor ADDRESS: what could a filter on these servers come to harm by, and how is that mended?
 //
 //   $ bloomery redis doctor redis://cache/users
-//   OK    server       redis 7.0.15, one server: cache:6379
-//   RISK  persistence  no append-only file: a restart goes back to the last snapshot
-//                      mend: CONFIG SET appendonly yes, and appendonly yes in its configuration
+//   OK      server       redis 7.0.15, one server
+//   RISK    persistence  no append-only file: a restart goes back to the last snapshot
+//                        mend: CONFIG SET appendonly yes, and the same in its configuration
 //   ...
 //
-// It looks and changes nothing. Exit status: 0 all is well, 1 there are risks, 2 an error.
+// It looks and changes nothing. Exit status: 0 all is well, 1 there are risks, or something is not known, 2 an
+// error.
 #include "shared_filter.hpp"
 
 #include "numbers.hpp"
@@ -15,7 +16,9 @@
 #include <bloomery/error.hpp>
 
 #include "redis/batch.hpp"
+#include "redis/chain_keys.hpp"
 #include "redis/meta.hpp"
+#include "redis/rights.hpp"
 #include "redis/router.hpp"
 
 #include <fmt/format.h>
@@ -36,9 +39,12 @@
 namespace bloomery::cli {
 namespace {
 
-enum class severity : std::uint8_t { ok, risk, bad };
+enum class severity : std::uint8_t { ok, unknown, risk, bad };
 
-const char* name_of(severity s) { return s == severity::ok ? "OK" : s == severity::risk ? "RISK" : "BAD"; }
+const char* name_of(severity s) {
+  constexpr const char* names[] = {"OK", "UNKNOWN", "RISK", "BAD"};
+  return names[static_cast<std::size_t>(s)];
+}
 
 struct finding {
   const char* check;
@@ -61,6 +67,8 @@ struct node_facts {
   bool cluster_is_well = true;
   std::string cluster_state;
   std::vector<std::string> forbidden;  // commands that this user may not use
+  std::vector<std::string> unknown;    // that nobody could tell of
+  std::string why_unknown;             // the server's words
 
   std::string of(std::string_view field) const {
     const auto at = info.find(field);
@@ -114,7 +122,7 @@ class examination {
   // ---- asking
 
   // One answer of each node, in the order of nodes_.
-  std::vector<redis::router::node_reply> all(std::initializer_list<std::string_view> words) {
+  std::vector<redis::router::node_reply> all(const std::vector<std::string_view>& words) {
     return servers_.run_on_nodes(words, options_.server.from_replicas);
   }
 
@@ -144,11 +152,12 @@ class examination {
         n.cluster_is_well = n.cluster_state == "ok";
       });
     }
+    is_chain_ = finds_chain(address_, options_.server);
     ask_for_permissions();
   }
 
   template <class Take>
-  void each(std::initializer_list<std::string_view> words, Take take) {
+  void each(const std::vector<std::string_view>& words, Take take) {
     const auto answers = all(words);
     for (std::size_t i = 0; i < answers.size() && i < nodes_.size(); ++i) take(nodes_[i], answers[i].reply());
   }
@@ -166,83 +175,83 @@ class examination {
     }
   }
 
-  // What filters need. Asked by ACL DRYRUN, or, where that is not there or not permitted, by trying what does no harm.
+  // ---- permissions
+
+  bool needs(redis::need what) const {
+    switch (what) {
+      case redis::need::filter: return !is_chain_;
+      case redis::need::chain: return is_chain_;
+      case redis::need::both: return true;
+      case redis::need::cluster: return address_.cluster;
+      case redis::need::replica: return address_.cluster && options_.server.from_replicas;
+      case redis::need::waiting: return options_.server.wait_replicas != 0;
+      case redis::need::database: return address_.database != 0;
+    }
+    return false;
+  }
+
+  // A key of each pattern that the user needs. What may be done with a key does not depend on the command, but on whether
+  // that reads or writes.
+  std::vector<std::string> some_keys() const {
+    if (is_chain_) return {redis::bitmap_key(address_.name, 0), redis::cursor_key(address_.name)};
+    const std::string name = redis::key_name(address_.name);
+    return {"{" + name + ":0}:h", "{" + name + "~0:0}:h", redis::meta_key(address_.name)};
+  }
+
+  // What ACL SETUSER has to be told.
+  std::string rules() const {
+    std::string name;  // no part of it is a pattern
+    for (const char c : is_chain_ ? address_.name : redis::key_name(address_.name)) {
+      if (c == '*' || c == '?' || c == '[' || c == '\\') name += '\\';
+      name += c;
+    }
+    std::string text = is_chain_ ? "~" + name + "-*" : "~{" + name + "}:* ~{" + name + ":* ~{" + name + "~*";
+    if (is_chain_ && redis::cursor_key(address_.name) == "cursor") text += " ~cursor";
+    for (const redis::right& r : redis::rights) {
+      if (needs(r.what)) text += " " + redis::rule_of(r);
+    }
+    return text;
+  }
+
   void ask_for_permissions() {
-    const std::string key = filter_key();
-    struct need {
-      std::vector<std::string_view> words;
-      bool harmless;  // may be tried
-    };
-    const std::vector<need> needed = {
-        {{"GET", key}, true},
-        {{"GETRANGE", key, "0", "0"}, true},
-        {{"BITFIELD", key}, true},
-        {{"BITCOUNT", key}, true},
-        {{"HGET", key, "f"}, true},
-        {{"HGETALL", key}, true},
-        {{"EXISTS", key}, true},
-        {{"STRLEN", key}, true},
-        {{"PTTL", key}, true},
-        {{"TIME"}, true},
-        {{"SCRIPT", "LOAD", "return 1"}, true},
-        {{"EVALSHA", "0", "1", key}, false},
-        {{"SET", key, "x"}, false},
-        {{"SETRANGE", key, "0", "x"}, false},
-        {{"HSET", key, "f", "x"}, false},
-        {{"HINCRBY", key, "f", "1"}, false},
-        {{"PEXPIREAT", key, "1"}, false},
-        {{"PERSIST", key}, false},
-        {{"DEL", key}, false},
-        {{"UNLINK", key}, false},
-        {{"BITOP", "OR", key, key}, false},
-        {{"WAIT", "0", "1"}, false},
-    };
-    std::vector<std::string> user(nodes_.size());
-    each({"ACL", "WHOAMI"}, [&](node_facts& n, redis::reply r) {
-      if (!r.is_error()) user[static_cast<std::size_t>(&n - nodes_.data())] = std::string(r.text());
+    std::string user = address_.user.empty() ? "default" : address_.user;
+    each({"ACL", "WHOAMI"}, [&](node_facts&, redis::reply r) {
+      if (!r.is_error()) user = std::string(r.text());
     });
-    for (const auto& [words, harmless] : needed) {
-      const std::string_view name = words.front();
-      bool try_it = false;
-      const auto hear = [&](node_facts& n, redis::reply r) {
-        const std::string_view text = r.text();
-        const bool refused = text.starts_with("NOPERM") || text.starts_with("This user has no permissions") ||
-                             text.starts_with("ERR unknown command") || text.starts_with("ERR Command '");
-        if (refused) n.forbidden.emplace_back(name);
-      };
-      const std::string& who = user.front();
-      each_of(dry_run(who, words), [&](node_facts& n, redis::reply r) {
-        // Who may not ask whether it may, is told so with the same word.
-        if (r.is_error() && (r.text().starts_with("NOPERM") || r.text().starts_with("ERR")))
-          try_it = true;
-        else
-          hear(n, r);
-      });
-      if (try_it && harmless) each_of(words, hear);
+    const std::vector<std::string> keys = some_keys();
+    for (const redis::right& r : redis::rights) {
+      if (r.what == redis::need::database || !needs(r.what)) continue;  // the database is there, or we would not be
+      ask_for_permission(user, redis::words_of(r, keys.front()), std::string(redis::name_of(r)),
+                         r.harmless && !(redis::takes_key(r) && address_.cluster));  // there a node has other keys
+    }
+    for (std::size_t i = 1; i < keys.size(); ++i) {
+      ask_for_permission(user, {"GET", keys[i]}, "GET on " + keys[i], !address_.cluster);
+      ask_for_permission(user, {"SET", keys[i], "x"}, "SET on " + keys[i], false);
     }
   }
 
-  static std::vector<std::string_view> dry_run(const std::string& user, const std::vector<std::string_view>& words) {
-    std::vector<std::string_view> all = {"ACL", "DRYRUN", user};
-    all.insert(all.end(), words.begin(), words.end());
-    return all;
+  // Asked by ACL DRYRUN, or, where that is not there or not permitted, by trying what does no harm.
+  void ask_for_permission(const std::string& user, const std::vector<std::string_view>& words, const std::string& name,
+                          bool may_try) {
+    std::vector<std::string_view> dry_run = {"ACL", "DRYRUN", user};
+    dry_run.insert(dry_run.end(), words.begin(), words.end());
+    std::vector<const node_facts*> silent;
+    each(dry_run, [&](node_facts& n, redis::reply r) {
+      if (r.text().starts_with("ERR Command '") || (!r.is_error() && r.text() != "OK")) {
+        n.forbidden.push_back(name);
+      } else if (r.is_error()) {
+        silent.push_back(&n);
+        if (!may_try) n.unknown.push_back(name);
+        n.why_unknown = std::string(r.text());
+      }
+    });
+    if (silent.empty() || !may_try) return;
+    each(words, [&](node_facts& n, redis::reply r) {
+      const bool refused = r.text().starts_with("NOPERM") || r.text().starts_with("ERR unknown command");
+      const bool was_silent = std::find(silent.begin(), silent.end(), &n) != silent.end();
+      if (was_silent && r.is_error() && refused) n.forbidden.push_back(name);
+    });
   }
-
-  // The same for words whose number is not known when this is compiled.
-  template <class Take>
-  void each_of(const std::vector<std::string_view>& w, Take take) {
-    switch (w.size()) {
-      case 1: return each({w[0]}, take);
-      case 2: return each({w[0], w[1]}, take);
-      case 3: return each({w[0], w[1], w[2]}, take);
-      case 4: return each({w[0], w[1], w[2], w[3]}, take);
-      case 5: return each({w[0], w[1], w[2], w[3], w[4]}, take);
-      case 6: return each({w[0], w[1], w[2], w[3], w[4], w[5]}, take);
-      default: return each({w[0], w[1], w[2], w[3], w[4], w[5], w[6]}, take);
-    }
-  }
-
-  std::string filter_key() const { return redis::meta_key(address_.name); }
 
   // ---- judging
 
@@ -251,11 +260,14 @@ class examination {
     const std::string version = valkey.empty() ? n.of("redis_version") : valkey;
     const std::string kind = valkey.empty() ? n.of("server_name").empty() ? "redis" : n.of("server_name") : "valkey";
     unsigned major = 0;
-    std::from_chars(version.data(), version.data() + version.size(), major);
+    unsigned minor = 0;
+    const char* const end = version.data() + version.size();
+    const char* const dot = std::from_chars(version.data(), end, major).ptr;
+    if (dot != end) std::from_chars(dot + 1, end, minor);
     const std::string text = fmt::format("{} {}, {}", kind, version.empty() ? "of no version" : version,
                                          n.of("cluster_enabled") == "1" ? "of a cluster" : "one server");
-    if (major < 6)
-      note(n, "server", severity::risk, text + ": shared filters are tested from version 6 on", "a newer server");
+    if (major < 6 || (major == 6 && minor < 2))
+      note(n, "server", severity::risk, text + ": filters need Redis 6.2 or later, or Valkey", "a newer server");
     else
       note(n, "server", severity::ok, text);
   }
@@ -360,14 +372,27 @@ class examination {
   }
 
   void examine_permissions(const node_facts& n) {
-    if (n.forbidden.empty()) {
+    const auto list = [](const std::vector<std::string>& names) {
+      std::string text;
+      for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+      return text;
+    };
+    const std::string not_known =
+        n.unknown.empty() ? ""
+                          : fmt::format("not known whether this user may use {}: ACL DRYRUN is answered with '{}'",
+                                        list(n.unknown), n.why_unknown);
+    const std::string way_out = "ACL SETUSER USER " + rules();
+    if (!n.forbidden.empty()) {
+      note(n, "permissions", severity::bad,
+           "this user may not use " + list(n.forbidden) + " on the filter's keys" +
+               (not_known.empty() ? "" : "; " + not_known),
+           way_out);
+    } else if (!not_known.empty()) {
+      note(n, "permissions", severity::unknown, not_known,
+           "ask as a user that may use ACL WHOAMI and ACL DRYRUN, of a server that has it, or see to: " + way_out);
+    } else {
       note(n, "permissions", severity::ok, "all commands that filters need");
-      return;
     }
-    std::string names;
-    for (const std::string& name : n.forbidden) names += (names.empty() ? "" : ", ") + name;
-    note(n, "permissions", severity::bad, "this user may not use " + names + " on the filter's keys",
-         "ACL SETUSER USER +@read +@write +@scripting +ping +time +wait, and the filter's keys: ~{NAME*");
   }
 
   void measure_latency() {
@@ -389,6 +414,10 @@ class examination {
   }
 
   void examine_filter() {
+    if (is_chain_) {
+      found_.push_back({"filter", severity::ok, "there is a chain of bitmaps of this name, for --scheme guava-chain"});
+      return;
+    }
     try {
       auto there = find_shared(address_, options_.server, options_.secret, true);
       if (!there) {
@@ -416,9 +445,8 @@ class examination {
   // By MEMORY USAGE of some shards' keys; nothing if that is not permitted.
   std::optional<std::uint64_t> memory_of_filter() {
     constexpr std::uint64_t most_asked = 16;
-    std::optional<redis::meta> description;
-    ask(filter_key(), {"GET", filter_key()},
-        [&](redis::reply r) { description = redis::meta::parse(r.text(), address_.text()); });
+    const std::optional<redis::meta> description = redis::read_meta(servers_);
+    if (!description) return std::nullopt;
     const std::uint64_t shards = description->shards();
     const std::uint64_t asked = std::min(shards, most_asked);
     std::uint64_t bytes = 0;
@@ -477,6 +505,7 @@ class examination {
   redis_address address_;
   const doctor_options& options_;
   redis::router servers_;
+  bool is_chain_ = false;
   std::vector<node_facts> nodes_;
   std::vector<finding> found_;
 };
@@ -484,6 +513,7 @@ class examination {
 }  // namespace
 
 exit_status redis_doctor(const doctor_options& options) {
+  refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
   examination examined(address, options);
   const std::vector<finding> found = examined.findings();
@@ -511,8 +541,8 @@ exit_status redis_doctor(const doctor_options& options) {
         for (const std::string& name : f.nodes) where += (where.empty() ? " [" : ", ") + name;
         where += "]";
       }
-      out.write(fmt::format("{:<5} {:<12} {}\n", name_of(f.status), f.check, printable(f.text + where)));
-      if (!f.mend.empty()) out.write(fmt::format("{:<5} {:<12} mend: {}\n", "", "", printable(f.mend)));
+      out.write(fmt::format("{:<7} {:<12} {}\n", name_of(f.status), f.check, printable(f.text + where)));
+      if (!f.mend.empty()) out.write(fmt::format("{:<7} {:<12} mend: {}\n", "", "", printable(f.mend)));
     }
   }
   out.flush();

@@ -30,6 +30,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace bloomery::cli {
@@ -56,8 +57,9 @@ class explainer {
  public:
   explainer(const redis_address& address, const server_options& server)
       : address_(address), servers_(address, connection_of(server)) {
-    const std::string key = redis::meta_key(address.name);
-    ask(key, {"GET", key}, [&](redis::reply r) { meta_ = redis::meta::parse(r.text(), address_.text()); });
+    std::optional<redis::meta> found = redis::read_meta(servers_);
+    if (!found) throw error(errc::not_found, {"there is no such filter any more", address_.text(), "", "", ""});
+    meta_ = *std::move(found);
   }
 
   const redis::meta& meta() const { return meta_; }

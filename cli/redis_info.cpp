@@ -119,35 +119,28 @@ exit_status info_of_shared(const info_options& options) {
 
   output out(STDOUT_FILENO, "standard output");
   if (options.json) {
-    nlohmann::ordered_json result = {
-        {"filter", address.text()},
-        {"layout", p.layout},
-        {"family", name_of(family_of(p))},
-        {"hash", p.hash},
-        {"keys", name_of(p.keys)},
-        {"seed", p.seed},
-        {"key_check", check_value_of(p)},
-        {"shards", r.shards},
-        {"lines_of_a_shard", now.lines},
-        {"layers", now.layers},
-        {"epoch", now.epoch},
-        {"bits", now.bits},
-        {"bytes", bytes_for(now.bits)},
-        {"first_bits", p.geometry.bits},
-        {"probes", p.geometry.probes},
-        {"capacity", p.capacity},
-        {"target_rate", p.target_rate},
-        {"growth", name_of_growth(r.growth)},
-        {"most_keys", number_or_nothing(r.growth == redis_growth::to_maximum, r.maximum)},
-        {"window_seconds", number_or_nothing(forgets, static_cast<double>(p.window_milliseconds) / 1000)},
-        {"expires_at",
-         number_or_nothing(now.expires_at.has_value(), static_cast<double>(now.expires_at.value_or(0)) / 1000)},
-        {"inserted", now.inserted},
-        {"count_is_estimate", now.is_estimate},
-        {"fill", fill},
-        {"rate_now", now.rate_now},
-        {"measured_rate", nullptr},
-        {"keys_left", number_or_nothing(!unlimited, left)}};
+    nlohmann::ordered_json result = info_head(address.text(), p, {"family", name_of(family_of(p))});
+    result.update({{"shards", r.shards},
+                   {"lines_of_a_shard", now.lines},
+                   {"layers", now.layers},
+                   {"epoch", now.epoch},
+                   {"bits", now.bits},
+                   {"bytes", bytes_for(now.bits)},
+                   {"first_bits", p.geometry.bits},
+                   {"probes", p.geometry.probes},
+                   {"capacity", p.capacity},
+                   {"target_rate", p.target_rate},
+                   {"growth", name_of_growth(r.growth)},
+                   {"most_keys", number_or_nothing(r.growth == redis_growth::to_maximum, r.maximum)},
+                   {"window_seconds", number_or_nothing(forgets, static_cast<double>(p.window_milliseconds) / 1000)},
+                   {"expires_at", number_or_nothing(now.expires_at.has_value(),
+                                                    static_cast<double>(now.expires_at.value_or(0)) / 1000)},
+                   {"inserted", now.inserted},
+                   {"count_is_estimate", now.is_estimate},
+                   {"fill", fill},
+                   {"rate_now", now.rate_now},
+                   {"measured_rate", nullptr},
+                   {"keys_left", number_or_nothing(!unlimited, left)}});
     write_info(out, options, std::move(result), measured, {});
   } else {
     info_page page(out);

@@ -29,31 +29,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace bloomery::cli {
 namespace {
-
-constexpr std::uint64_t most_lines_of_a_shard = 16'383;  // 1 MiB with its stamp, within a class of allocations
-constexpr std::uint64_t lines_of_one_shard = 1'023;      // up to 64 KiB a filter has one
-constexpr std::uint64_t usual_shards = 16;
-constexpr std::uint64_t most_shards = std::uint64_t{1} << 20;
-
-// Shards of equal size that these lines can be cut into: about as many as the filter would have that is made there, and
-// never four times the fewest, for then such a number of lines has no divisor to speak of.
-std::uint64_t shards_of(std::uint64_t lines, const std::string& file) {
-  const std::uint64_t fewest = (lines + most_lines_of_a_shard - 1) / most_lines_of_a_shard;
-  const std::uint64_t usual = std::max(fewest, lines > lines_of_one_shard ? usual_shards : 1);
-  for (const std::uint64_t from : {usual, fewest}) {
-    for (std::uint64_t shards = from; shards <= std::min(most_shards, 4 * from); ++shards) {
-      if (lines % shards == 0) return shards;
-    }
-  }
-  const std::uint64_t bits = (lines + fewest - 1) / fewest * fewest * line::block_bits;
-  throw error(errc::incompatible,
-              {"the filter cannot be cut into shards of equal size", file,
-               fmt::format("{} bits, the next number that can", count_text(bits)), count_text(lines * line::block_bits),
-               fmt::format("build it anew with -m {}, or add its keys to a shared filter", bits)});
-}
 
 // Counters of two filters would have to be added at one blow, on all servers.
 void refuse_counters(const params& p, const std::string& name) {
@@ -71,17 +50,7 @@ redis_params shared_like(const any_filter& filter, const std::string& file, cons
                                      "layout line or line_free", kind_text(f), "build it anew with --layout line"});
   }
   p.filter.log_id = 0;
-  const std::uint64_t lines = f.geometry.bits / line::block_bits;
   p.shards = sharing.shards.value_or(0);
-  if (p.shards == 0) {
-    p.shards = shards_of(lines, file);
-  } else if (lines % p.shards != 0 || lines / p.shards > most_lines_of_a_shard) {
-    throw error(errc::incompatible,
-                {"the filter cannot be cut into so many shards of equal size", "--shards",
-                 fmt::format("a divisor of {}, {} or more", count_text(lines),
-                             count_text((lines + most_lines_of_a_shard - 1) / most_lines_of_a_shard)),
-                 count_text(p.shards), "leave it out"});
-  }
   if (sharing.milliseconds) p.expires_in = std::chrono::milliseconds(*sharing.milliseconds);
   return p;
 }
@@ -92,9 +61,15 @@ any_filter load(const std::string& name, const std::string& secret) {
   return any_filter::load(name, secret_of(secret));
 }
 
-any_filter fetched(const std::string& name, const std::string& secret, const server_options& server) {
-  if (!redis_address::is_one(name)) return load(name, secret);
-  return open_shared(redis_address::parse(name), server, secret).pull();
+struct fetched_filter {
+  any_filter filter;
+  std::optional<redis_params> shared = {};  // of one that comes from servers
+};
+
+fetched_filter fetched(const std::string& name, const std::string& secret, const server_options& server) {
+  if (!redis_address::is_one(name)) return {load(name, secret)};
+  redis_filter there = open_shared(redis_address::parse(name), server, secret);
+  return {there.pull(), there.parameters()};
 }
 
 std::string shown_name(const std::string& name) {
@@ -114,47 +89,59 @@ nlohmann::ordered_json size_json(const params& p) {
           {"target_rate", p.target_rate}};
 }
 
-void print(const nlohmann::ordered_json& result) {
-  output out(STDOUT_FILENO, "standard output");
-  out.write(json_line(result));
-  out.flush();
+// Puts a filter on servers: into the one that is there, or else into one that is made `like` this. Writes only when all has
+// been read and compared; who fails then says what may be there.
+redis_filter put(const redis_address& address, const any_filter& filter, const redis_params& like,
+                 const sharing_options& sharing, const server_options& server, const std::string& secret, bool& made) {
+  std::optional<redis_filter> to = find_shared(address, server, secret);
+  made = !to;
+  if (to) refuse_another_sharing(address, to->parameters(), false, sharing, server);
+  try {
+    if (!to) to = redis_filter::create(address, like, options_for(address, server, secret, false));
+    to->merge(filter);
+  } catch (const error& e) {
+    if (e.code() == errc::incompatible) throw;  // found before anything was written
+    error_text text = e.text();
+    text.way_out = fmt::format("{} may have a part of the new keys by now{}; run it again, which does no harm",
+                               address.text(), made ? ", or none" : " beside what it had");
+    throw error(e.code(), text);
+  }
+  return std::move(*to);
 }
 
-// One that is there is taken as it is.
-redis_filter find_or_create(const redis_address& address, const redis_params& like, const server_options& server,
-                            const std::string& secret, bool& made) {
-  if (auto there = find_shared(address, server, secret)) {
-    made = false;
-    return std::move(*there);
+// All the filters as one, here: none is written to before all have been read.
+fetched_filter united(const combine_options& options) {
+  const std::string& first = options.filters.front();
+  fetched_filter all = fetched(first, options.secret, options.server);
+  const params& p = all.filter.parameters();
+  refuse_window(p, shown_name(first), "union");
+  if (redis_address::is_one(options.output)) refuse_counters(p, shown_name(first));
+  for (std::size_t i = 1; i < options.filters.size(); ++i) {
+    if (stop_signal() != 0) throw interrupted();
+    const any_filter other = fetched(options.filters[i], options.secret, options.server).filter;
+    check_compatible(shown_name(first), p, shown_name(options.filters[i]), other.parameters());
+    all.filter.merge(other);
   }
-  made = true;
-  return redis_filter::create(address, like, options_for(address, server, secret, false));
+  if (stop_signal() != 0) throw interrupted();
+  return all;
 }
 
 exit_status unite_into_file(const combine_options& options) {
   check_reachable_output(options.output);
-  any_filter all = fetched(options.filters.front(), options.secret, options.server);
-  refuse_window(all.parameters(), shown_name(options.filters.front()), "union");
-  for (std::size_t i = 1; i < options.filters.size(); ++i) {
-    if (stop_signal() != 0) throw interrupted();
-    const any_filter other = fetched(options.filters[i], options.secret, options.server);
-    check_compatible(shown_name(options.filters.front()), all.parameters(), shown_name(options.filters[i]),
-                     other.parameters());
-    all.merge(other);
-  }
+  const any_filter all = united(options).filter;
   point_of_no_return();
   all.save(options.output);
   const params& p = all.parameters();
   const estimate keys = all.estimated_keys();
   const double rate = all.certified_rate();
   if (options.json) {
-    print({{"filter", options.output},
-           {"of", options.filters.size()},
-           {"keys", number_or_null(keys.value)},
-           {"keys_sigma", number_or_null(keys.sigma)},
-           {"rate", rate},
-           {"capacity", p.capacity},
-           {"target_rate", p.target_rate}});
+    print_result({{"filter", options.output},
+                  {"of", options.filters.size()},
+                  {"keys", number_or_null(keys.value)},
+                  {"keys_sigma", number_or_null(keys.sigma)},
+                  {"rate", rate},
+                  {"capacity", p.capacity},
+                  {"target_rate", p.target_rate}});
   } else if (!options.quiet) {
     say(fmt::format("{}: the union of {} filters: {}; error {}", options.output, options.filters.size(),
                     keys_text(keys, "key"), rate_text(rate)));
@@ -164,35 +151,20 @@ exit_status unite_into_file(const combine_options& options) {
 
 exit_status unite_into_shared(const combine_options& options) {
   const redis_address address = redis_address::parse(options.output);
+  fetched_filter from = united(options);
+  if (!from.shared) from.shared = shared_like(from.filter, options.filters.front(), {});
   bool made = false;
-  std::optional<redis_filter> all;
-  for (const std::string& name : options.filters) {
-    if (stop_signal() != 0) throw interrupted();
-    std::optional<redis_params> like;
-    std::optional<any_filter> other;
-    if (redis_address::is_one(name)) {
-      const redis_address from = redis_address::parse(name);
-      redis_filter there = open_shared(from, options.server, options.secret);
-      like = there.parameters();
-      refuse_counters(like->filter, from.text());
-      other = there.pull();
-    } else {
-      other = load(name, options.secret);
-      like = shared_like(*other, name, {});
-    }
-    if (!all) all = find_or_create(address, *like, options.server, options.secret, made);
-    all->merge(*other);
-  }
-  const redis_info now = all->info();
+  redis_filter all = put(address, from.filter, *from.shared, {}, options.server, options.secret, made);
+  const redis_info now = all.info();
   warn_if_overfull(address, now);
   if (options.json) {
-    print({{"filter", address.text()},
-           {"made", made},
-           {"of", options.filters.size()},
-           {"keys", now.inserted},
-           {"rate", now.rate_now},
-           {"capacity", now.parameters.filter.capacity},
-           {"target_rate", now.parameters.filter.target_rate}});
+    print_result({{"filter", address.text()},
+                  {"made", made},
+                  {"of", options.filters.size()},
+                  {"keys", now.inserted},
+                  {"rate", now.rate_now},
+                  {"capacity", now.parameters.filter.capacity},
+                  {"target_rate", now.parameters.filter.target_rate}});
   } else if (!options.quiet) {
     say(fmt::format("{}: the union of {} filters{}: about {}; error {}", address.text(), options.filters.size(),
                     made ? "" : ", and of what was there", counted(now.inserted, "key"), rate_text(now.rate_now)));
@@ -207,10 +179,14 @@ exit_status unite_shared(const combine_options& options) {
     throw error(errc::invalid_argument,
                 {"nothing to combine with for the union", "FILTER", "two or more filters", "one", ""});
   }
+  std::vector<std::string> all = options.filters;
+  all.push_back(options.output);
+  refuse_needless(options.server, all);
   return redis_address::is_one(options.output) ? unite_into_shared(options) : unite_into_file(options);
 }
 
 exit_status pull(const pull_options& options) {
+  refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
   if (redis_address::is_one(options.output)) {
     throw error(errc::invalid_argument, {"pull makes a file", "-o", "a file's name", "an address",
@@ -227,7 +203,7 @@ exit_status pull(const pull_options& options) {
   if (options.json) {
     nlohmann::ordered_json result = {{"filter", options.output}, {"of", address.text()}};
     result.update(size_json(p));
-    print(result);
+    print_result(result);
   } else if (!options.quiet) {
     say(fmt::format("{}: {}; it was made for {}", options.output, address.text(), size_text(p)));
   }
@@ -235,22 +211,19 @@ exit_status pull(const pull_options& options) {
 }
 
 exit_status push(const push_options& options) {
+  refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
   refuse_shared(options.file, "push");
-  if (options.sharing.most_keys) {
-    throw error(errc::invalid_argument, {"a filter that comes from a file does not grow", "--max-keys", "", "", ""});
-  }
   const any_filter filter = load(options.file, options.secret);
   bool made = false;
-  redis_filter to =
-      find_or_create(address, shared_like(filter, options.file, options.sharing), options.server, options.secret, made);
-  to.merge(filter);
+  const redis_filter to = put(address, filter, shared_like(filter, options.file, options.sharing), options.sharing,
+                              options.server, options.secret, made);
   const redis_params& p = to.parameters();
   if (options.json) {
     nlohmann::ordered_json result = {{"filter", address.text()}, {"of", options.file}, {"made", made}};
     result.update(size_json(p.filter));
     result["shards"] = p.shards;
-    print(result);
+    print_result(result);
   } else if (!options.quiet) {
     say(fmt::format("{}: {} {}; it was made for {}", address.text(), made ? "a copy of" : "has taken in", options.file,
                     shared_size_text(p)));

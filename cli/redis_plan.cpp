@@ -74,16 +74,12 @@ std::string command_for(const plan_options& o, const redis_plan& plan) {
   const redis_params& p = plan.parameters;
   std::string command = "bloomery build -o ";
   command += o.nodes > 1 ? "redis+cluster://HOST:PORT,HOST:PORT/NAME" : "redis://HOST/NAME";
-  command += fmt::format(" -n {} -p {:g}%", p.filter.capacity, 100 * p.filter.target_rate);
+  command += fmt::format(" -n {}", p.filter.capacity) + rate_option(p.filter.target_rate);
   if (p.growth == redis_growth::unlimited) command += " --grow";
   if (p.growth == redis_growth::to_maximum) command += fmt::format(" --max-keys {}", p.maximum);
   if (p.filter.layout == counting::name) command += " --counting";
   if (!o.wanted.layout.empty() && p.filter.layout != counting::name) command += " --layout " + o.wanted.layout;
-  if (p.filter.window_milliseconds != 0) {
-    std::string time = duration_text(p.filter.window_milliseconds);
-    time.erase(std::remove(time.begin(), time.end(), ' '), time.end());
-    command += " --window " + time;
-  }
+  if (p.filter.window_milliseconds != 0) command += window_option(p.filter);
   return command + " INPUT";
 }
 

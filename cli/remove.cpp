@@ -13,7 +13,6 @@
 #include "shared_filter.hpp"
 #include "signals.hpp"
 
-#include <bloomery/error.hpp>
 #include <bloomery/file_edit.hpp>
 
 #include <fmt/format.h>
@@ -28,10 +27,7 @@ namespace {
 // Says it before a large file is loaded, and without its secret.
 void want_counting(const std::string& path) {
   const inspection seen = inspect(path);
-  if (!seen.usable || family_of(seen.info.parameters) == family::counting) return;  // opening it will say what is wrong
-  throw error(errc::incompatible,
-              {"keys cannot be removed from this filter: its bits belong to many keys at once", path,
-               "a counting filter", kind_text(seen.info.parameters), "build it anew with --counting"});
+  if (seen.usable) check_can_remove(path, seen.info.parameters);  // else opening it will say what is wrong
 }
 
 }  // namespace
@@ -64,13 +60,10 @@ exit_status remove_keys(const remove_options& options) {
   if (keys > 0) edit.commit();  // throws if the disk will not have it: nothing is reported that is not so
   const exit_status status = not_found == 0 ? exit_status::found : exit_status::nothing;
   if (not_found > 0) {
-    const std::string which = keys == 1 ? "the key was"
-                                        : fmt::format("{} of {} {}", count_text(not_found), counted(keys, "key"),
-                                                      not_found == 1 ? "was" : "were");
     say(fmt::format(
         "{}: warning: {} not there; only what was added may be removed. From now on the filter is {}; build it anew if "
         "that matters",
-        options.filter, which, taint_text(p, refused, certified)));
+        options.filter, those_not_there(keys, not_found), taint_text(p, refused, certified)));
   }
   if (options.common.json) {
     output out(STDOUT_FILENO, "standard output");

@@ -178,8 +178,8 @@ void refuse_sealed(const params& p, const std::string& path, const std::string& 
 }
 
 exit_status seal(const seal_options& options) {
-  refuse_shared(options.output, "seal");
-  for (const std::string& input : options.inputs.files) refuse_shared(input, "seal");
+  refuse_shared(options.output, "seal", true);
+  for (const std::string& input : options.inputs.files) refuse_shared(input, "seal", true);
   const auto width = static_cast<unsigned>(std::min<std::uint64_t>(options.width, 64));
   if (width != 8 && width != 16 && width != 32) {
     throw error(errc::invalid_argument,

@@ -2,6 +2,7 @@
 
 #include "counting.hpp"
 #include "numbers.hpp"
+#include "output.hpp"
 #include "signals.hpp"
 #include "window.hpp"
 
@@ -10,10 +11,14 @@
 #include <bloomery/layouts/line.hpp>
 #include <bloomery/layouts/line_free.hpp>
 
+#include "redis/batch.hpp"
+#include "redis/meta.hpp"
+#include "redis/router.hpp"
+
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <span>
 #include <string_view>
@@ -32,7 +37,7 @@ constexpr std::size_t most_keys_of_a_call = std::size_t{32} << 10;
   throw error(errc::invalid_argument, {what, option, "", found, way_out});
 }
 
-const char* given_of(const server_options& o) {
+const char* first_of(const server_options& o) {
   return o.wait_replicas != 0         ? "--wait-replicas"
          : o.from_replicas            ? "--replicas"
          : !o.authorities.empty()     ? "--tls-ca"
@@ -42,11 +47,11 @@ const char* given_of(const server_options& o) {
                                       : nullptr;
 }
 
-const char* given_of(const sharing_options& o) {
+const char* first_of(const sharing_options& o) {
   return o.most_keys ? "--max-keys" : o.shards ? "--shards" : o.milliseconds ? "--ttl" : nullptr;
 }
 
-const char* given_of(const chain_options& o) {
+const char* first_of(const chain_options& o) {
   return !o.scheme.empty() ? "--scheme" : o.capacity ? "-n" : o.rate ? "-p" : nullptr;
 }
 
@@ -65,75 +70,117 @@ void in_calls(std::size_t keys, Part part) {
   }
 }
 
-// part(keys, first, count) with the keys as the filter takes them.
-template <class Part>
-void in_calls(const redis_filter& filter, const key_batch& batch, Part part) {
-  const bool integers = filter.parameters().filter.keys == key_kind::u64le;
-  in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) {
-    if (integers)
-      part(std::span<const std::uint64_t>(batch.integers).subspan(first, count), first, count);
-    else
-      part(batch.keys.subspan(first, count), first, count);
-  });
+// call(keys) with the keys as the filter takes them.
+template <class Call>
+void with_keys(const redis_filter& filter, const key_batch& batch, std::size_t first, std::size_t count, Call call) {
+  if (filter.parameters().filter.keys == key_kind::u64le)
+    call(std::span<const std::uint64_t>(batch.integers).subspan(first, count));
+  else
+    call(batch.keys.subspan(first, count));
 }
 
-bool starts_with_any_case(std::string_view text, std::string_view lower) {
-  return text.size() >= lower.size() && std::equal(lower.begin(), lower.end(), text.begin(), [](char a, char b) {
-           return a == static_cast<char>(std::tolower(static_cast<unsigned char>(b)));
-         });
+// "keys 1 to 3,000"
+std::string range_text(std::uint64_t before, std::uint64_t count) {
+  if (count == 1) return "key " + count_text(before + 1);
+  return fmt::format("keys {} to {}", count_text(before + 1), count_text(before + count));
+}
+
+// The error with what is done, and what may be.
+error with_numbers(const error& e, const keys_done& done, bool removes) {
+  error_text text = e.text();
+  const auto add = [&](const std::string& more) { text.way_out += (text.way_out.empty() ? "" : "; ") + more; };
+  if (done.keys > 0) {
+    add(fmt::format("{} of the input {} done, {} of them {}", range_text(0, done.keys), done.keys == 1 ? "is" : "are",
+                    count_text(done.changed), removes ? "removed" : "new"));
+  }
+  if (done.undecided > 0) {
+    add(fmt::format("{} of the input may be done or not: {}", range_text(done.keys, done.undecided),
+                    removes ? "ask check which are still there before you remove them again" : "add them again"));
+  }
+  return {e.code(), text};
+}
+
+// What stands behind "://" in words of the command line that have blanks.
+std::vector<std::string>& blank_addresses() {
+  static std::vector<std::string> all;
+  return all;
 }
 
 }  // namespace
 
 // ---- which filters are shared ---------------------------------------------------------------------------------------
 
+const char* given_of(const server_options& server, const sharing_options& sharing, const chain_options& chain) {
+  for (const char* option : {first_of(server), first_of(sharing), first_of(chain)}) {
+    if (option != nullptr) return option;
+  }
+  return nullptr;
+}
+
 bool is_shared(const std::string& filter, const server_options& server, const sharing_options& sharing,
                const chain_options& chain) {
-  if (redis_address::is_one(filter)) return true;
-  for (const char* option : {given_of(server), given_of(sharing), given_of(chain)}) {
-    if (option == nullptr) continue;
+  if (redis_address::is_one(filter)) {
+    refuse_needless(server, {&filter, 1});
+    return true;
+  }
+  if (const char* option = given_of(server, sharing, chain)) {
     refuse("this is about a filter on Redis, and FILTER is a file", option, "'" + filter + "'",
            std::string("leave out ") + option + ", or give an address: redis://HOST/NAME");
   }
   return false;
 }
 
-void refuse_shared(const std::string& filter, const std::string& verb) {
+void refuse_time(const std::optional<std::uint64_t>& now) {
+  if (now) refuse("a filter on servers goes by its server's clock, if by any", "--now", "", "leave it out");
+}
+
+void refuse_needless(const server_options& server, std::span<const std::string> addresses) {
+  server_options certificates;
+  certificates.authorities = server.authorities;
+  certificates.certificate = server.certificate;
+  certificates.certificate_key = server.certificate_key;
+  const char* const option = first_of(certificates);
+  const auto has_tls = [](const std::string& text) {
+    return redis_address::is_one(text) && redis_address::parse(text).tls;
+  };
+  if (option == nullptr || std::any_of(addresses.begin(), addresses.end(), has_tls)) return;
+  refuse("certificates are of TLS", option, "an address without",
+         "leave it out, or write rediss:// or rediss+cluster://");
+}
+
+void refuse_shared(const std::string& filter, const std::string& verb, bool takes_log) {
   if (!redis_address::is_one(filter)) return;
   const std::string text = redis_address::parse(filter).text();
-  throw error(errc::invalid_argument, {verb + " takes files, not filters on Redis", text, "a filter's file",
-                                       "an address", "'bloomery pull " + text + " -o FILE' makes it one"});
+  const std::string way_out =
+      takes_log ? "no server keeps the log of keys that it takes; 'bloomery build --grow -o FILE' of the keys does"
+                : "'bloomery pull " + text +
+                      " -o FILE' makes it one, 'bloomery push FILE ADDRESS' a filter on Redis of a file";
+  throw error(errc::invalid_argument,
+              {verb + " takes files, not filters on Redis", text, "a filter's file", "an address", way_out});
 }
 
 std::string without_passwords(const std::string& text) {
   std::string shown;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::string_view rest = std::string_view(text).substr(at);
-    std::size_t scheme = 0;
-    for (const std::string_view known : {"redis://", "rediss://", "redis+cluster://", "rediss+cluster://"}) {
-      if (starts_with_any_case(rest, known)) scheme = known.size();
+  std::size_t from = 0;
+  for (std::size_t at = 0; (at = text.find("://", from)) != std::string::npos;) {
+    at += 3;
+    shown.append(text, from, at - from);
+    std::size_t end = std::min(text.find_first_of(" \t\n", at), text.size());
+    for (const std::string& rest : blank_addresses()) {
+      if (text.compare(at, rest.size(), rest) == 0) end = std::max(end, at + rest.size());
     }
-    if (scheme == 0) {
-      shown += text[at++];
-      continue;
-    }
-    shown += rest.substr(0, scheme);
-    at += scheme;
-    // What is before the last '@' of the host's part is a secret. A password with a slash that is not encoded is one, too:
-    // then that part ends early, with something that is no port.
-    const std::size_t end = std::min(text.find_first_of(" \t\n'\"", at), text.size());
-    const std::size_t slash = std::min(text.find('/', at), end);
-    std::size_t sign = text.substr(at, slash - at).rfind('@');
-    const std::size_t colon = text.substr(at, slash - at).rfind(':');
-    if (sign == std::string::npos && colon != std::string::npos &&
-        !std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at + colon + 1),
-                     text.begin() + static_cast<std::ptrdiff_t>(slash), [](char c) { return c >= '0' && c <= '9'; })) {
-      sign = text.substr(at, end - at).rfind('@');
-    }
-    if (sign != std::string::npos) at += sign + 1;
+    const std::size_t sign = std::string_view(text).substr(at, end - at).rfind('@');
+    from = sign == std::string::npos ? at : at + sign + 1;
   }
-  return shown;
+  return shown.append(text, from);
+}
+
+void know_words(std::span<const char* const> words) {
+  for (const std::string_view word : words) {
+    const std::size_t at = word.find("://");
+    if (at != word.npos && word.find_first_of(" \t\n", at) != word.npos)
+      blank_addresses().emplace_back(word.substr(at + 3));
+  }
 }
 
 // ---- opening --------------------------------------------------------------------------------------------------------
@@ -207,7 +254,7 @@ void check_shared_promise(const making_options& wanted, const sharing_options& s
   if (wanted.window.keys) {
     refuse("machines share a clock, and not a count of insertions", "--window-keys", "", "say --window 24h");
   }
-  if (wanted.window.now) refuse("a shared filter goes by its server's clock", "--now", "", "leave it out");
+  refuse_time(wanted.window.now);
   const bool grows = wanted.growing || sharing.most_keys;
   const std::string growing = wanted.growing ? "--grow" : "--max-keys";
   if (wanted.growing && sharing.most_keys) {
@@ -234,6 +281,11 @@ void check_shared_promise(const making_options& wanted, const sharing_options& s
   check_promise(rest);
 }
 
+void refuse_what_files_have(const build_options& options) {
+  if (options.foldable) refuse("a shared filter is not folded", "--foldable", "", "leave it out");
+  if (!options.note.empty()) refuse("a shared filter keeps no remark", "--note", "", "leave it out");
+}
+
 redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
                            double default_rate) {
   redis_params p;
@@ -254,28 +306,97 @@ redis_params shared_params(const making_options& wanted, const sharing_options& 
   return p;
 }
 
+namespace {
+
+[[noreturn]] void refuse_another(const redis_address& address, const char* what, const std::string& asked,
+                                 const std::string& there, const char* option) {
+  throw error(errc::incompatible,
+              {std::string("the filter that is there has another ") + what + ", and keeps it", address.text(), asked,
+               there, std::string("leave out ") + option + ", or choose another name"});
+}
+
+}  // namespace
+
+void refuse_another_sharing(const redis_address& address, const redis_params& there, bool growing,
+                            const sharing_options& asked, const server_options& server) {
+  redis_params wanted = there;
+  if (growing) wanted.growth = redis_growth::unlimited;
+  if (asked.most_keys) wanted.growth = redis_growth::to_maximum;
+  wanted.maximum = asked.most_keys.value_or(there.maximum);
+  if (wanted.growth != there.growth || wanted.maximum != there.maximum) {
+    refuse_another(address, "growth", growth_text(wanted), growth_text(there), growing ? "--grow" : "--max-keys");
+  }
+  if (asked.shards && *asked.shards != there.shards) {
+    refuse_another(address, "number of shards", count_text(*asked.shards), count_text(there.shards), "--shards");
+  }
+  refuse_another_life(address, redis::meta_key(address.name), asked, server);
+}
+
+void refuse_another_life(const redis_address& address, const std::string& key, const sharing_options& asked,
+                         const server_options& server) {
+  if (!asked.milliseconds) return;
+  redis::router servers(address, connection_of(server));
+  redis::batch question;
+  question.begin(redis::slot_of(key), redis::mode::read);
+  question.command({"PTTL", key});
+  std::int64_t left = 0;
+  servers.run(question, [&](std::size_t, redis::reply r) {
+    if (!r.is_error()) left = r.integer();
+  });
+  constexpr std::int64_t never = -1;  // PTTL's answer
+  if (left != never && (left < 0 || static_cast<std::uint64_t>(left) <= *asked.milliseconds)) return;
+  refuse_another(
+      address, "time to live", duration_text(*asked.milliseconds) + " at most",
+      left == never ? "it does not expire" : duration_text(static_cast<std::uint64_t>(left) / 1000 * 1000) + " left",
+      "--ttl");
+}
+
 // ---- keys -----------------------------------------------------------------------------------------------------------
 
-void insert(redis_filter& filter, key_batch& batch) {
+std::uint64_t insert_some(redis_filter& filter, key_batch& batch, std::size_t first, std::size_t count) {
   batch.is_new.resize(batch.keys.size());
-  in_calls(filter, batch, [&](auto keys, std::size_t first, std::size_t count) {
-    filter.insert(keys, std::span(batch.is_new).subspan(first, count));
-  });
+  const std::span<std::uint8_t> is_new = std::span(batch.is_new).subspan(first, count);
+  with_keys(filter, batch, first, count, [&](auto keys) { filter.insert(keys, is_new); });
+  return static_cast<std::uint64_t>(std::count(is_new.begin(), is_new.end(), std::uint8_t{1}));
+}
+
+std::uint64_t remove_some(redis_filter& filter, const key_batch& batch, std::size_t first, std::size_t count) {
+  std::vector<removal> results(count);
+  with_keys(filter, batch, first, count, [&](auto keys) { filter.remove(keys, results); });
+  return static_cast<std::uint64_t>(std::count(results.begin(), results.end(), removal::removed));
+}
+
+void insert(redis_filter& filter, key_batch& batch) {
+  in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) { insert_some(filter, batch, first, count); });
 }
 
 void look_up(redis_filter& filter, key_batch& batch) {
   batch.maybe.resize((batch.keys.size() + 63) / 64);
-  in_calls(filter, batch, [&](auto keys, std::size_t first, std::size_t count) {
-    filter.may_contain(keys, std::span(batch.maybe).subspan(first / 64, (count + 63) / 64));
+  in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) {
+    const std::span<std::uint64_t> maybe = std::span(batch.maybe).subspan(first / 64, (count + 63) / 64);
+    with_keys(filter, batch, first, count, [&](auto keys) { filter.may_contain(keys, maybe); });
   });
 }
 
-std::uint64_t remove(redis_filter& filter, const key_batch& batch) {
-  std::vector<removal> results(batch.keys.size());
-  in_calls(filter, batch, [&](auto keys, std::size_t first, std::size_t count) {
-    filter.remove(keys, std::span(results).subspan(first, count));
-  });
-  return static_cast<std::uint64_t>(std::count(results.begin(), results.end(), removal::removed));
+keys_done change_keys(
+    key_kind kind, const input_options& inputs, const common_options& common, const std::string& verb,
+    const std::function<std::uint64_t(key_batch& batch, std::size_t first, std::size_t count)>& change) {
+  keys_done done;
+  try {
+    done.finished = for_each_batch(kind, inputs, {1, common.progress && !common.quiet, verb}, [&](key_batch& batch) {
+      in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) {
+        done.undecided = count;
+        done.changed += change(batch, first, count);
+        done.undecided = 0;
+        done.keys += count;
+      });
+      return true;
+    });
+  } catch (const error& e) {
+    done.finished = false;
+    done.failure = with_numbers(e, done, verb == "remove");
+  }
+  return done;
 }
 
 lookup_pass lookups_in(redis_filter& filter) {
@@ -293,6 +414,36 @@ lookup_pass lookups_in(redis_filter& filter) {
 std::optional<redis_info> info_at_once(redis_filter& filter) {
   if (filter.parameters().filter.geometry.bits > most_bits_counted_at_once) return std::nullopt;
   return filter.info();
+}
+
+std::optional<redis_info> info_after(keys_done& done, const redis_address& address, redis_filter& filter) {
+  if (done.failure) return std::nullopt;
+  try {
+    return info_at_once(filter);
+  } catch (const error& e) {
+    count_failed(done, address, e);
+    return std::nullopt;
+  }
+}
+
+void count_failed(keys_done& done, const redis_address& address, const error& why) {
+  if (why.code() == errc::damaged || why.code() == errc::not_found) {
+    done.failure = why;
+    return;
+  }
+  say(fmt::format("{}: warning: it is done, but how many keys there are now is not known: {}", address.text(),
+                  why.what()));
+}
+
+void add_end(nlohmann::ordered_json& result, const keys_done& done) {
+  result["complete"] = done.finished;
+  if (done.failure) result["undecided"] = done.undecided;
+}
+
+void print_result(const nlohmann::ordered_json& result) {
+  output out(STDOUT_FILENO, "standard output");
+  out.write(json_line(result));
+  out.flush();
 }
 
 std::string shared_size_text(const redis_params& p) {

@@ -121,8 +121,12 @@ struct findings : error_facts {
   std::uint64_t needed = 0;  // queries that would resolve the rate
   present_result present;
   absent_result absent;
-  std::string taint;      // of a counting filter, in words
-  bool certified = true;  // else the rate is that of so many keys, which these bits may miss by chance
+  std::string taint;  // of a counting filter, in words
+  std::string
+      why_uncertified;  // the rate is that of so many set bits, and where they are was not looked at; empty: it was
+  bool counted_bits = true;  // a count of keys is there to be compared with the bits
+
+  bool certified() const { return why_uncertified.empty(); }
 };
 
 // More than chance, which does this once in two million honest filters.
@@ -150,11 +154,11 @@ std::vector<std::string> complaints(const findings& f, const params& p) {
                     off > 0 ? "keys were chosen to fill it (pollution), or its count is too low, or pages are damaged"
                             : "its count is too high, or pages are damaged"));
   }
-  if (f.certified && differ(f.measured, f.bits.certified_rate)) {
+  if (f.certified() && differ(f.measured, f.bits.certified_rate)) {
     result.push_back(
         "random absent keys are reported at another rate than the bits allow: the hash does not suit the bits");
   }
-  if (f.certified && f.absent.rate.queries > 0 && differ(f.absent.rate, f.bits.certified_rate)) {
+  if (f.certified() && f.absent.rate.queries > 0 && differ(f.absent.rate, f.bits.certified_rate)) {
     result.push_back(
         f.absent.rate.rate() > f.bits.certified_rate
             ? "your absent keys are reported more often than random ones: some were put in after all, or they "
@@ -166,9 +170,13 @@ std::vector<std::string> complaints(const findings& f, const params& p) {
 
 // Nothing is wrong; what has been compared?
 std::string verdict_on_a_sound_one(const findings& f, const params& p) {
-  if (p.target_rate > 0 && f.bits.certified_rate > p.target_rate * 1.01) {
-    return fmt::format("sound, but too full: it promised {}", rate_text(p.target_rate));
+  const bool too_full = p.target_rate > 0 && f.bits.certified_rate > p.target_rate * 1.01;
+  const std::string promise = too_full ? "too full: it promised " + rate_text(p.target_rate) : "";
+  if (!f.certified()) {
+    return (too_full ? promise + "; " : "nothing wrong was found, but ") +
+           "the error rate was not compared with the bits, because " + f.why_uncertified;
   }
+  if (too_full) return "sound, but " + promise;
   if (f.count.conclusive && !f.count_is_estimate) return "sound: all rates agree within chance";
   const char* why = f.count_is_estimate ? "an estimate"
                     : p.scheme.empty()  ? "beyond what can be counted"
@@ -208,20 +216,21 @@ exit_status report(const verify_options& options, const std::string& where, cons
 
   output out(STDOUT_FILENO, "standard output");
   if (options.common.json) {
-    nlohmann::ordered_json result = {{"filter", where},
-                                     {"predicted", f.predicted},
-                                     {"predicted_for_keys", f.keys},
-                                     {"certified", f.bits.certified_rate},
-                                     {"measured", json_of(f.measured)},
-                                     {"queries_to_resolve", f.needed},
-                                     {"target_rate", p.target_rate},
-                                     {"count_is_estimate", f.count_is_estimate},
-                                     {"bits_set", f.bits.ones},
-                                     {"bits_set_expected", f.count.expected.value},
-                                     {"bits_set_sigma", f.count.expected.sigma},
-                                     {"present", nullptr},
-                                     {"absent", nullptr},
-                                     {"complaints", wrong}};
+    using json = nlohmann::ordered_json;
+    json result = {{"filter", where},
+                   {"predicted", f.certified() ? json(f.predicted) : json()},
+                   {"predicted_for_keys", f.keys},
+                   {"certified", f.certified() ? json(f.bits.certified_rate) : json()},
+                   {"measured", json_of(f.measured)},
+                   {"queries_to_resolve", f.needed},
+                   {"target_rate", p.target_rate},
+                   {"count_is_estimate", f.count_is_estimate},
+                   {"bits_set", f.bits.ones},
+                   {"bits_set_expected", f.counted_bits ? json(f.count.expected.value) : json()},
+                   {"bits_set_sigma", f.counted_bits ? json(f.count.expected.sigma) : json()},
+                   {"present", nullptr},
+                   {"absent", nullptr},
+                   {"complaints", wrong}};
     if (!options.present.files.empty()) {
       result["present"] = {{"keys", f.present.keys}, {"missing", f.present.missing}, {"first_missing", nullptr}};
       if (f.present.missing > 0) result["present"]["first_missing"] = f.present.first_missing;
@@ -236,12 +245,16 @@ exit_status report(const verify_options& options, const std::string& where, cons
       out.write(fmt::format("{:<14}{}\n", name, value));
     };
     line("filter", where + ": " + size);
-    line("predicted", f.keys >= beyond_counting
-                          ? rate_text(f.predicted) + " for more keys than it can tell"
-                          : fmt::format("{} for {}{}", rate_text(f.predicted), counted(f.keys, "key"),
-                                        f.keys == f.counted ? "" : ", as its bits suggest"));
-    line("certified", rate_text(f.bits.certified_rate) +
-                          (f.certified ? ", from the bits as they are" : ", from the number of bits"));
+    if (f.certified()) {
+      line("predicted", f.keys >= beyond_counting
+                            ? rate_text(f.predicted) + " for more keys than it can tell"
+                            : fmt::format("{} for {}{}", rate_text(f.predicted), counted(f.keys, "key"),
+                                          f.keys == f.counted ? "" : ", as its bits suggest"));
+      line("certified", rate_text(f.bits.certified_rate) + ", from the bits as they are");
+    } else {
+      line("estimated", fmt::format("{} for {}, from the number of bits that are set", rate_text(f.bits.certified_rate),
+                                    counted(f.keys, "key")));
+    }
     if (f.measured.queries > 0) {
       line("measured", rate_with_interval(f.measured));
       if (f.measured.queries < f.needed) {
@@ -279,16 +292,20 @@ exit_status verify_shared(const verify_options& options) {
   findings f{};
   f.bits.certified_rate = now.rate_now;
   f.bits.ones = now.ones;
-  const bool grows = now.parameters.growth != redis_growth::none;
-  f.certified = !grows && p.window_milliseconds == 0 && p.geometry.bits <= most_bits_pulled;
-  if (f.certified) {
+  f.why_uncertified =
+      now.parameters.growth != redis_growth::none ? "the filter grows"
+      : p.window_milliseconds != 0                ? "the filter has a window"
+      : p.geometry.bits > most_bits_pulled
+          ? fmt::format("the filter has more than the {} that are fetched for it", bytes_text(most_bits_pulled / 8))
+          : "";
+  if (f.certified()) {
     const any_filter copy = filter.pull();
     f.bits = take_census(p, copy.bytes());
+    f.predicted = false_positive_rate(p, now.inserted);
   }
-  f.count_is_estimate = true;
+  f.counted_bits = false;
+  f.count_is_estimate = now.is_estimate;
   f.counted = f.keys = now.inserted;
-  const bool by_formula = now.layers <= 1 && p.window_milliseconds == 0;
-  f.predicted = by_formula ? false_positive_rate(p, now.inserted) : now.rate_now;
   constexpr std::uint64_t most_queries = 2'000'000;  // some seconds of a server
   f.needed = queries_needed(f.bits.certified_rate);
   f.measured =
@@ -308,7 +325,7 @@ exit_status verify(const verify_options& options) {
   const params& p = filter.parameters();
   if (!options.common.quiet) say_if_dirty(options.filter, file);
 
-  findings f{error_facts_of(file, filter.bytes()), {}, 0, {}, {}, {}, true};
+  findings f{error_facts_of(file, filter.bytes()), {}, 0, {}, {}, {}, {}};
   f.taint = taint_text(p, file.counts.refused_removals, f.bits.certified_rate);
 
   const std::uint64_t most_queries = p.scheme.empty() ? 20'000'000 : queries_of_scheme(p, 1'000'000);

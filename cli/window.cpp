@@ -178,6 +178,13 @@ void refuse_state_without_window(const making_options& wanted, const std::string
                "choose another file, or remove this one"});
 }
 
+std::string window_option(const params& p) {
+  if (p.window_keys != 0) return fmt::format(" --window-keys {}", p.window_keys);
+  std::string time = duration_text(p.window_milliseconds);
+  time.erase(std::remove(time.begin(), time.end(), ' '), time.end());
+  return " --window " + time;
+}
+
 std::string window_text(const params& p) {
   if (p.window_keys != 0) return " in the last " + count_text(p.window_keys);
   if (p.window_milliseconds != 0) return " in " + duration_text(p.window_milliseconds);
@@ -243,29 +250,23 @@ exit_status info_of_window(const info_options& options, const mapped_storage& fi
 
   output out(STDOUT_FILENO, "standard output");
   if (options.json) {
-    nlohmann::ordered_json result = {{"filter", options.filter},
-                                     {"layout", p.layout},
-                                     {"scheme", nullptr},
-                                     {"hash", p.hash},
-                                     {"keys", name_of(p.keys)},
-                                     {"seed", p.seed},
-                                     {"key_check", check_value_of(p)},
-                                     {"bits", p.geometry.bits},
-                                     {"bytes", filter.size()},
-                                     {"file_bytes", file.file_bytes},
-                                     {"probes", p.geometry.probes},
-                                     {"capacity", p.capacity},
-                                     {"target_rate", p.target_rate},
-                                     {"inserted", file.counts.inserted},
-                                     {"count_is_estimate", file.counts.is_estimate},
-                                     {"window", window_json(f)},
-                                     {"rate_now", now.bits.certified_rate},
-                                     {"predicted_rate", now.predicted},
-                                     {"predicted_for_keys", now.keys},
-                                     {"measured_rate", nullptr},
-                                     {"alarm", now.alarming},
-                                     {"clean", file.clean},
-                                     {"note", file.metadata}};
+    nlohmann::ordered_json result = info_head(options.filter, p, {"scheme", nullptr});
+    result.update({{"bits", p.geometry.bits},
+                   {"bytes", filter.size()},
+                   {"file_bytes", file.file_bytes},
+                   {"probes", p.geometry.probes},
+                   {"capacity", p.capacity},
+                   {"target_rate", p.target_rate},
+                   {"inserted", file.counts.inserted},
+                   {"count_is_estimate", file.counts.is_estimate},
+                   {"window", window_json(f)},
+                   {"rate_now", now.bits.certified_rate},
+                   {"predicted_rate", now.predicted},
+                   {"predicted_for_keys", now.keys},
+                   {"measured_rate", nullptr},
+                   {"alarm", now.alarming},
+                   {"clean", file.clean},
+                   {"note", file.metadata}});
     write_info(out, options, std::move(result), measured, pages);
   } else {
     info_page page(out);

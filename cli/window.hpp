@@ -61,6 +61,9 @@ void refuse_state_without_window(const making_options& wanted, const std::string
 /// " in 24 h", " in the last 1,000"; empty without a window.
 std::string window_text(const params& p);
 
+/// " --window 24h", " --window-keys 1000", as commands take it.
+std::string window_option(const params& p);
+
 /// Warns if a generation has more keys than the promise allows; whether it did.
 bool warn_of_generations(const std::string& where, const any_filter& filter);
 

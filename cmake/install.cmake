@@ -1,11 +1,19 @@
-# Library, headers, command, man page; bloomery is then found by find_package(bloomery) and by pkg-config.
+# Libraries, headers, command, man page; bloomery is then found by find_package(bloomery) and by pkg-config.
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/bloomery")
 
 install(TARGETS bloomery EXPORT bloomeryTargets)
+set(headers_left_out "")
+if(TARGET bloomery_redis)
+  # The shared library finds the main one beside itself.
+  set_target_properties(bloomery_redis PROPERTIES INSTALL_RPATH "$ORIGIN")
+  install(TARGETS bloomery_redis EXPORT bloomeryRedisTargets)
+else()
+  set(headers_left_out PATTERN "redis*.hpp" EXCLUDE) # what could not be linked
+endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/bloomery" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING
-        PATTERN "*.hpp")
+        PATTERN "*.hpp" ${headers_left_out})
 if(TARGET bloomery_cli)
   if(BUILD_SHARED_LIBS)
     file(RELATIVE_PATH from_bin_to_lib "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
@@ -17,8 +25,11 @@ if(EXISTS "${PROJECT_SOURCE_DIR}/docs/bloomery.1")
   install(FILES "${PROJECT_SOURCE_DIR}/docs/bloomery.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 endif()
 
-# find_package(bloomery)
+# find_package(bloomery), and with COMPONENTS redis
 install(EXPORT bloomeryTargets NAMESPACE bloomery:: DESTINATION "${package_dir}")
+if(TARGET bloomery_redis)
+  install(EXPORT bloomeryRedisTargets NAMESPACE bloomery:: DESTINATION "${package_dir}")
+endif()
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/bloomeryConfig.cmake.in"
                               "${PROJECT_BINARY_DIR}/bloomeryConfig.cmake" INSTALL_DESTINATION "${package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/bloomeryConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
@@ -38,12 +49,27 @@ if(libdir_is_absolute OR includedir_is_absolute)
   set(pc_libdir "${CMAKE_INSTALL_FULL_LIBDIR}")
   set(pc_includedir "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
 endif()
-# Who links the static library must name the threads too; the shared one carries its own.
-set(pc_libs "")
-set(pc_libs_private "-pthread")
-if(NOT BUILD_SHARED_LIBS)
-  set(pc_libs " -pthread")
-  set(pc_libs_private "-lstdc++ -lm")
+
+# install_pc(NAME DESCRIPTION ... [LIBS ...] [LIBS_PRIVATE ...] [REQUIRES ...] [REQUIRES_PRIVATE ...])
+function(install_pc pc_name)
+  cmake_parse_arguments(PARSE_ARGV 1 pc "" "DESCRIPTION;LIBS;LIBS_PRIVATE;REQUIRES;REQUIRES_PRIVATE" "")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/bloomery.pc.in" "${PROJECT_BINARY_DIR}/${pc_name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${pc_name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endfunction()
+
+# Who links a static library must name what it needs, too; a shared one carries its own.
+set(description "${PROJECT_DESCRIPTION} (C++20)")
+set(redis_description "Bloom filters on servers of Redis or Valkey that many machines share (C++20)")
+set(bloomery_itself "bloomery = ${PROJECT_VERSION}")
+if(BUILD_SHARED_LIBS)
+  install_pc(bloomery DESCRIPTION "${description}" LIBS "-lbloomery" LIBS_PRIVATE "-pthread")
+else()
+  install_pc(bloomery DESCRIPTION "${description}" LIBS "-lbloomery -pthread" LIBS_PRIVATE "-lstdc++ -lm")
 endif()
-configure_file("${PROJECT_SOURCE_DIR}/cmake/bloomery.pc.in" "${PROJECT_BINARY_DIR}/bloomery.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/bloomery.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+if(TARGET bloomery_redis AND BUILD_SHARED_LIBS)
+  install_pc(bloomery-redis DESCRIPTION "${redis_description}" LIBS "-lbloomery_redis" REQUIRES "${bloomery_itself}"
+             REQUIRES_PRIVATE "hiredis, openssl")
+elseif(TARGET bloomery_redis)
+  install_pc(bloomery-redis DESCRIPTION "${redis_description}" LIBS "-lbloomery_redis"
+             REQUIRES "${bloomery_itself}, hiredis, openssl")
+endif()

@@ -56,7 +56,7 @@ struct redis_chain_info {
 };
 
 /// A chain of bitmaps on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in or
-/// not, and may be inserted again. Commands: Redis from 6.0 on.
+/// not, and may be inserted again. Redis 6.2 or later, or Valkey.
 ///
 /// Not to be used by two threads at once: each has its own, or they take turns.
 ///

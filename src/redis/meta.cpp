@@ -4,6 +4,7 @@
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/window.hpp>
 
+#include "redis/router.hpp"
 #include "tables.hpp"
 
 #include <algorithm>
@@ -183,6 +184,23 @@ meta meta::parse(std::string_view text, const std::string& where) {
   }
   p.geometry = m.first.whole(all.shards);
   return m;
+}
+
+std::optional<meta> read_meta(router& servers) {
+  const redis_address& address = servers.address();
+  const std::string key = meta_key(address.name);
+  batch commands;
+  commands.begin(slot_of(key), mode::write);
+  commands.command({"GET", key});
+  commands.command({"GET", second_key(address.name)});
+  std::optional<meta> found;
+  servers.run(commands, [&](std::size_t, reply r) {
+    throw_if_error(r, address, "open the filter");
+    throw_if_error(r.next(), address, "open the filter");
+    if (r.is_nil()) r = r.next();
+    if (!r.is_nil()) found = meta::parse(r.text(), address.text());
+  });
+  return found;
 }
 
 bool hash_alike(const params& a, const params& b) noexcept {

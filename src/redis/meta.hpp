@@ -58,6 +58,12 @@ struct meta {
   static meta parse(std::string_view text, const std::string& where);
 };
 
+class router;
+
+/// The description of the filter as it is on the servers now: of the master, since a replica may be behind, and under
+/// whichever of its two keys it stands. Nothing: there is none. @throws error as router::run and meta::parse
+std::optional<meta> read_meta(router& servers);
+
 /// Keys of one have the same hashes in the other.
 bool hash_alike(const params& a, const params& b) noexcept;
 

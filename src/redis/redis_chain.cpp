@@ -7,6 +7,7 @@
 // kind share. The original does not know it, so it may be too low, and two writers that set the same bit count it twice,
 // so it may be too high. It decides nothing but when to count again: the server's BITCOUNT alone makes a chain grow.
 #include "redis/batch.hpp"
+#include "redis/chain_keys.hpp"
 #include "redis/router.hpp"
 
 #include <bloomery/error.hpp>
@@ -114,9 +115,9 @@ struct redis_chain::body {
 
   // ---- names --------------------------------------------------------------------------------------------------------
 
-  std::string bitmap_key(std::uint64_t i) const { return name + "-" + std::to_string(i); }
-  std::string cursor_key() const { return name == "bloomfilter" ? "cursor" : name + "-cursor"; }
-  std::string our_key() const { return name + "-bloomery"; }
+  std::string bitmap_key(std::uint64_t i) const { return redis::bitmap_key(name, i); }
+  std::string cursor_key() const { return redis::cursor_key(name); }
+  std::string our_key() const { return redis::chain_facts_key(name); }
   static std::string ones_field(std::uint64_t i) { return "ones:" + std::to_string(i); }
 
   // ---- commands -----------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ constexpr std::uint64_t key_overhead = 160;    // entry, name and object of a ke
 constexpr std::uint64_t header_bytes = 420;    // of a shard's hash with its entry, measured
 constexpr std::uint64_t first_lines = 15;      // in 1 KiB: a layer to begin with, of what grows
 constexpr std::uint64_t small_lines = 1023;    // lines in 64 KiB, with the stamp
-constexpr std::uint64_t large_lines = 16'382;  // in 1 MiB
+constexpr std::uint64_t large_lines = 16'382;  // in 1 MiB, which has room for one more
 constexpr std::uint64_t usual_shards = 16;
 constexpr std::uint64_t most_shards = std::uint64_t{1} << 24;
 constexpr std::uint64_t most_layers = 16;
@@ -180,6 +180,21 @@ void check_params(const redis_params& p) {
   }
 }
 
+// Shards of equal size that the lines of a filter can be cut into which is there already: about as many as one would have
+// that is made here, and never four times the fewest, for then such a number of lines has no divisor to speak of.
+std::uint64_t shards_that_divide(std::uint64_t lines) {
+  const std::uint64_t fewest = divided_up(lines, large_lines + 1);
+  const std::uint64_t usual = std::max(fewest, lines > small_lines ? usual_shards : 1);
+  for (const std::uint64_t from : {usual, fewest}) {
+    for (std::uint64_t shards = from; shards <= std::min(most_shards, 4 * from); ++shards) {
+      if (lines % shards == 0) return shards;
+    }
+  }
+  refuse("the filter cannot be cut into shards of equal size",
+         std::to_string(512 * divided_up(lines, fewest) * fewest) + " bits, the next number that can",
+         std::to_string(512 * lines), "build it anew with so many (-m), or add its keys to a shared filter");
+}
+
 }  // namespace
 
 std::uint64_t allocated_bytes(std::uint64_t bytes) noexcept {
@@ -226,11 +241,7 @@ redis_plan plan_redis(const redis_params& wanted) {
   if (p.filter.geometry != geometry{} && !grows) {  // of a filter that is there already
     row.check(p.filter.geometry);
     const std::uint64_t all = p.filter.geometry.bits / 512;
-    if (p.shards == 0) {
-      p.shards =
-          std::max<std::uint64_t>(divided_up(all, large_lines), all > usual_shards * small_lines ? usual_shards : 1);
-      while (p.shards <= all && all % p.shards != 0) ++p.shards;
-    }
+    if (p.shards == 0) p.shards = shards_that_divide(all);
     if (p.shards > all || all % p.shards != 0) {
       refuse("the lines of the filter cannot be dealt out evenly", "a number of lines that the shards divide",
              std::to_string(all) + " lines, " + std::to_string(p.shards) + " shards");

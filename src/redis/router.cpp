@@ -1061,13 +1061,14 @@ reply_list copy_of(const reply& first) {
 
 }  // namespace
 
-std::vector<router::node_reply> router::run_on_nodes(std::initializer_list<std::string_view> words, bool replicas_too) {
+std::vector<router::node_reply> router::run_on_nodes(const std::vector<std::string_view>& words, bool replicas_too) {
   const std::vector<node*> nodes = state_->all_nodes(replicas_too);
   batch command;
   std::vector<node_reply> replies;
   for (const node* n : nodes) {
     command.begin(0, mode::read);
-    command.command(words);
+    command.start(words.size());
+    for (const std::string_view word : words) command.word(word);
     replies.push_back({n->where.text(), n->is_replica, {}});
   }
   state_->run(

@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bloomery::redis {
@@ -58,7 +59,7 @@ class router {
     reply_list replies;
     redis::reply reply() const { return {replies, 0}; }
   };
-  std::vector<node_reply> run_on_nodes(std::initializer_list<std::string_view> words, bool replicas_too = false);
+  std::vector<node_reply> run_on_nodes(const std::vector<std::string_view>& words, bool replicas_too = false);
 
   /// wait_for_replicas() is about what is written from here on.
   void forget_writes() noexcept;

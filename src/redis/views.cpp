@@ -42,21 +42,7 @@ void redis_filter::body::run(const std::function<void(std::size_t, reply)>& take
   });
 }
 
-std::optional<redis::meta> redis_filter::body::read_meta() {
-  const std::string key = redis::meta_key(address.name);
-  commands.clear();
-  commands.begin(redis::slot_of(key), mode::write);  // of the master: a replica may be behind
-  commands.command({"GET", key});
-  commands.command({"GET", redis::second_key(address.name)});
-  std::optional<redis::meta> found;
-  run(
-      [&](std::size_t, reply r) {
-        if (r.is_nil()) r = r.next();
-        if (!r.is_nil()) found = redis::meta::parse(r.text(), where());
-      },
-      "open the filter");
-  return found;
-}
+std::optional<redis::meta> redis_filter::body::read_meta() { return redis::read_meta(router); }
 
 std::optional<redis::meta> redis_filter::body::read_coming() {
   const std::string key = redis::replacement_key(address.name);

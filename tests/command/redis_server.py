@@ -6,6 +6,7 @@ on the server, not what the command says of it.
 """
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -13,8 +14,24 @@ import subprocess
 import tempfile
 import time
 import unittest
+from collections.abc import Callable
 
 from support import CommandTest
+
+SOURCE = os.environ["BLOOMERY_SOURCE"]
+
+
+def documented_rights(name: str) -> dict[str, list[str]]:
+    """What docs/redis.md lets a user have: of "a filter", "in a cluster", ... the rules of ACL SETUSER."""
+    with open(os.path.join(SOURCE, "docs", "redis.md")) as file:
+        [listed] = re.findall(r"(?ms)^```text\n(a filter .*?)^```", file.read())
+    rights: dict[str, list[str]] = {}
+    for line in listed.splitlines():
+        heading, rules = line[:21].strip(), line[21:].replace("NAME", name).split()
+        if heading:
+            last = rights.setdefault(heading, [])
+        last += rules
+    return rights
 
 
 PROGRAM: str | None = None  # another than redis-server
@@ -152,3 +169,17 @@ class RedisTest(CommandTest):
 
     def redis(self, *words: object):
         return self.server.client(*words)
+
+    def wait_until(self, it_is_so: Callable[[], bool]) -> None:
+        end = time.monotonic() + 60
+        while not it_is_so():
+            self.assertLess(time.monotonic(), end, "it does not come to that")
+            time.sleep(0.01)
+
+    def refused_in_time(self, *words: object, says: str, **options) -> None:
+        """An error of waiting in vain, which takes all of the time; on a slow machine it takes longer to get there."""
+        for timeout in ("300ms", "2s", "10s"):
+            result = self.bloomery(*words, "--timeout", timeout, status=2, **options)
+            if re.search(says, result.err):
+                return
+        self.refused(*words, "--timeout", "30s", says=says, **options)

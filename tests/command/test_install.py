@@ -1,5 +1,6 @@
 """bloomery installed is found by find_package and pkg-config; its source serves add_subdirectory."""
 
+import functools
 import glob
 import os
 import shutil
@@ -11,63 +12,149 @@ BUILD = os.environ["BLOOMERY_BUILD"]
 SOURCE = os.environ["BLOOMERY_SOURCE"]
 CONSUMERS = os.path.join(SOURCE, "tests", "consumers")
 
+DIRECTORY = tempfile.mkdtemp()
+unittest.addModuleCleanup(shutil.rmtree, DIRECTORY)
 
-def run(*command: str, **environment: str) -> str:
+
+def output_of(status: int, *command: str, **environment: str) -> str:
     ended = subprocess.run(
         command, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
-    if ended.returncode != 0:
-        raise AssertionError(f"{' '.join(command)}: exit status {ended.returncode}\n{ended.stdout}")
+    if ended.returncode != status:
+        raise AssertionError(f"{' '.join(command)}: exit status {ended.returncode}, not {status}\n{ended.stdout}")
     return ended.stdout
 
 
-class Install(unittest.TestCase):
+# For who has neither hiredis nor OpenSSL.
+WITHOUT_BOTH = ("-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON")
+
+
+def run(*command: str, **environment: str) -> str:
+    return output_of(0, *command, **environment)
+
+
+def new_directory() -> str:
+    return tempfile.mkdtemp(dir=DIRECTORY)
+
+
+def configuring(source: str, build: str, *options: str) -> list[str]:
+    quickly = ("-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0")
+    return ["cmake", "-G", "Ninja", "-S", source, "-B", build, *quickly, *options]
+
+
+def build_consumers(way: str, *options: str) -> str:
+    """The folder of the built programs."""
+    build = new_directory()
+    run(*configuring(os.path.join(CONSUMERS, way), build, *options))
+    run("cmake", "--build", build)
+    return build
+
+
+def installed(build: str) -> str:
+    prefix = new_directory()
+    run("cmake", "--install", build, "--prefix", prefix)
+    return prefix
+
+
+def headers(include: str) -> list[str]:
+    return sorted(glob.glob("bloomery/**/*.hpp", root_dir=include, recursive=True))
+
+
+def is_about_redis(header: str) -> bool:
+    return os.path.basename(header).startswith("redis")
+
+
+class Installed:
+    """What holds of static and of shared libraries; build() says where they are built."""
+
     @classmethod
     def setUpClass(cls) -> None:
-        cls.directory = tempfile.mkdtemp()
-        cls.addClassCleanup(shutil.rmtree, cls.directory)
-        cls.prefix = os.path.join(cls.directory, "prefix")
-        run("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        cls.prefix = installed(cls.build())
 
-    def build_with_cmake(self, consumer: str, *options: str) -> str:
-        build = os.path.join(self.directory, consumer)
-        run(
-            "cmake", "-G", "Ninja", "-S", os.path.join(CONSUMERS, consumer), "-B", build, "-DCMAKE_BUILD_TYPE=Debug",
-            "-DCMAKE_CXX_FLAGS_DEBUG=-O0", *options,
+    def test_find_package_finds_both(self) -> None:
+        consumers = build_consumers(
+            "find_package", f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCOMPONENTS=redis", *self.FIND_OPTIONS
         )  # fmt: skip
-        run("cmake", "--build", build)
-        return os.path.join(build, "consumer")
 
-    def test_find_package_finds_it(self) -> None:
-        consumer = self.build_with_cmake("find_package", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run(os.path.join(consumers, "consumer"))
+        run(os.path.join(consumers, "redis_consumer"))
 
-        run(consumer)
-
-    def test_pkg_config_finds_it(self) -> None:
+    def test_pkg_config_finds_both(self) -> None:
         (pc,) = glob.glob(os.path.join(self.prefix, "**", "bloomery.pc"), recursive=True)
-        build = os.path.join(self.directory, "pkg_config")
-        os.mkdir(build)
+        build = new_directory()
         makefile = os.path.join(CONSUMERS, "pkg_config", "Makefile")
 
         run("make", "-C", build, "-f", makefile, f"VPATH={os.path.dirname(makefile)}", PKG_CONFIG_PATH=os.path.dirname(pc))
-        # Only a shared build needs to be told where its library is.
-        run(os.path.join(build, "consumer"), LD_LIBRARY_PATH=os.path.dirname(os.path.dirname(pc)))
 
-    def test_a_subdirectory_gives_the_shared_library_and_nothing_else(self) -> None:
-        consumer = self.build_with_cmake("add_subdirectory", f"-DBLOOMERY_SOURCE={SOURCE}", "-DBUILD_SHARED_LIBS=ON")
-
-        self.assertIn("libbloomery.so", run("ldd", consumer))
-        run(consumer)
+        for consumer in ("consumer", "redis_consumer"):
+            # Only a shared build needs to be told where its libraries are.
+            run(os.path.join(build, consumer), LD_LIBRARY_PATH=os.path.dirname(os.path.dirname(pc)))
 
     def test_every_public_header_is_installed(self) -> None:
-        def headers(include: str) -> list[str]:
-            return sorted(glob.glob("bloomery/**/*.hpp", root_dir=include, recursive=True))
-
         self.assertTrue(headers(os.path.join(SOURCE, "include")))
         self.assertEqual(headers(os.path.join(self.prefix, "include")), headers(os.path.join(SOURCE, "include")))
 
+
+class Static(Installed, unittest.TestCase):
+    """As long as nobody configured the build otherwise."""
+
+    FIND_OPTIONS = ()
+
+    @staticmethod
+    def build() -> str:
+        return BUILD
+
+    def test_find_package_finds_the_main_library_without_hiredis_and_openssl(self) -> None:
+        consumers = build_consumers("find_package", f"-DCMAKE_PREFIX_PATH={self.prefix}", *WITHOUT_BOTH)
+
+        run(os.path.join(consumers, "consumer"))
+
     def test_the_command_is_installed_and_runs(self) -> None:
         run(os.path.join(self.prefix, "bin", "bloomery"), "--help")
+
+
+class Shared(Installed, unittest.TestCase):
+    """Made by a program that has bloomery's source beside its own and wants shared libraries, and their installation."""
+
+    FIND_OPTIONS = WITHOUT_BOTH  # a shared library has its own
+
+    @staticmethod
+    @functools.cache
+    def build() -> str:
+        wanted = [f"-D{name}=ON" for name in ("BUILD_SHARED_LIBS", "BLOOMERY_BUILD_REDIS", "BLOOMERY_INSTALL")]
+        return build_consumers("add_subdirectory", f"-DBLOOMERY_SOURCE={SOURCE}", *wanted)
+
+    def test_a_subdirectory_gives_both(self) -> None:
+        for name, library in (("consumer", "libbloomery.so"), ("redis_consumer", "libbloomery_redis.so")):
+            consumer = os.path.join(self.build(), name)
+
+            self.assertIn(library, run("ldd", consumer))
+            run(consumer)
+
+
+class WithoutRedis(unittest.TestCase):
+    """Nothing is compiled: to ask what is installed, an empty file is library enough."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        build = new_directory()
+        beside = os.path.join(CONSUMERS, "add_subdirectory")
+        run(*configuring(beside, build, f"-DBLOOMERY_SOURCE={SOURCE}", "-DBLOOMERY_INSTALL=ON"))
+        with open(os.path.join(build, "bloomery", "libbloomery.a"), "wb"):
+            pass
+        cls.prefix = installed(build)
+
+    def test_its_headers_are_not_installed(self) -> None:
+        every = headers(os.path.join(SOURCE, "include"))
+
+        self.assertEqual(headers(os.path.join(self.prefix, "include")), [name for name in every if not is_about_redis(name)])
+
+    def test_who_asks_for_the_component_is_told_why_there_is_none(self) -> None:
+        asking = configuring(
+            os.path.join(CONSUMERS, "find_package"), new_directory(), f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCOMPONENTS=redis"
+        )  # fmt: skip
+
+        self.assertIn("BLOOMERY_BUILD_REDIS=ON", " ".join(output_of(1, *asking).split()))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import tempfile
 import time
 import unittest
 
-from redis_server import RedisServer
+from redis_server import RedisServer, documented_rights
 from support import CommandTest, keys, text
 
 
@@ -25,7 +25,9 @@ class Cluster(CommandTest):
         for node in cls.nodes[1:]:
             cls.nodes[0].client("CLUSTER", "MEET", "127.0.0.1", node.port)
         end = time.monotonic() + 30
-        while time.monotonic() < end and any(not cls.is_well(node) for node in cls.nodes):
+        while any(not cls.is_well(node) for node in cls.nodes):
+            if time.monotonic() > end:
+                raise RuntimeError("the cluster does not start: " + cls.nodes[0].client("CLUSTER", "INFO").decode())
             time.sleep(0.02)
 
     @staticmethod
@@ -75,6 +77,34 @@ class Cluster(CommandTest):
         self.assertEqual(sorted((one["status"], len(one["nodes"])) for one in by_check["eviction"]), [("OK", 2), ("RISK", 1)])
         self.assertIn("32 shards", by_check["filter"][0]["text"])
 
+    def test_the_documented_rights_are_enough(self) -> None:
+        rights = documented_rights("f")
+        env = dict(os.environ, BLOOMERY_REDIS_USER="user", BLOOMERY_REDIS_PASSWORD="pw")
+
+        def allow(*rules: str) -> None:
+            for node in self.nodes:
+                node.client("ACL", "SETUSER", "user", "reset", "on", ">pw", *rules)
+
+        def permissions() -> dict[str, dict]:
+            found = self.bloomery("redis", "doctor", "--json", self.address("f"), status=1, env=env).json
+            return {finding["status"]: finding for finding in found["findings"] if finding["check"] == "permissions"}
+
+        rules = rights["a filter"] + rights["in a cluster"]
+        allow(*rules)
+        for making in (["-n", 20_000, "--shards", 16], ["--grow", "-n", 1000, "--shards", 16]):
+            for node in self.nodes:
+                node.client("FLUSHALL")
+            self.bloomery("build", "-q", *making, "-o", self.address("f"), stdin=text(keys(10_000)), env=env)
+            self.assertEqual(self.bloomery("check", "-c", self.address("f"), stdin=text(keys(10_000)), env=env).out, b"10000\n")
+            self.bloomery("info", self.address("f"), env=env)
+        self.assertEqual(list(permissions()), ["UNKNOWN"])
+        allow(*rules, "+info", "+acl|dryrun", "+acl|whoami")
+        self.assertEqual(list(permissions()), ["OK"])
+        self.nodes[1].client("ACL", "SETUSER", "user", "-asking", "-setrange")
+        found = permissions()
+        self.assertEqual((len(found["OK"]["nodes"]), len(found["BAD"]["nodes"])), (2, 1))
+        self.assertIn("may not use SETRANGE, ASKING on", found["BAD"]["text"])
+
     def test_the_other_kind_of_address_is_told(self) -> None:
         single = self.address("f").replace("redis+cluster", "redis")
         found = self.bloomery("redis", "doctor", "--json", single, status=1).json["findings"]
@@ -107,8 +137,8 @@ class Tls(CommandTest):
 
         self.assert_has_all(address, keys(500), *options)
         self.assert_has_all(server.address("f"), keys(500))
-        self.refused("check", "--timeout", "2s", *options[2:], address, stdin=b"a\n", says="certificate|TLS")
-        self.refused("check", "--tls-ca", "missing", address, stdin=b"a\n", says="missing")
+        self.refused("check", *options[2:], address, stdin=b"a\n", says="its certificate is not trusted")
+        self.refused("check", "--tls-ca", "missing", address, stdin=b"a\n", says="missing: cannot read the certificates to trust")
 
     def make_certificates(self) -> dict[str, str]:
         if shutil.which("openssl") is None:

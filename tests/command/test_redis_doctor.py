@@ -1,11 +1,15 @@
 """bloomery redis doctor: what a server's settings mean for a filter. Each risk is made on a real server, and mended."""
 
+import glob
 import os
+import re
+import socket
+import threading
 import time
 import unittest
 
-from redis_server import RedisServer, RedisTest
-from support import CommandTest, keys, text
+from redis_server import SOURCE, RedisServer, RedisTest, documented_rights
+from support import CommandTest, keys, text, xxh3
 
 CHECKS = ["server", "permissions", "persistence", "eviction", "memory", "replicas", "latency", "filter"]
 
@@ -70,7 +74,12 @@ class Doctor(RedisTest):
     def test_memory_that_is_nearly_used_up(self) -> None:
         used = int(self.redis("INFO", "memory").decode().split("used_memory:")[1].split()[0])
         self.set(maxmemory=str(int(used * 1.05)))
-        self.assertEqual(self.findings()["memory"]["status"], "RISK")
+        found = self.findings()["memory"]
+        self.assertEqual(found["status"], "RISK")
+        self.assertRegex(found["text"], r"\A[\d.]+ \w+ of [\d.]+ \w+ used\Z")
+        self.assertIn("CONFIG SET maxmemory to more", found["mend"])
+        self.set(maxmemory=str(10 * used))
+        self.assertEqual(self.findings()["memory"]["status"], "OK")
 
     def test_the_filter_itself(self) -> None:
         self.assertIn("none of this name", self.findings()["filter"]["text"])
@@ -94,35 +103,228 @@ class Doctor(RedisTest):
 
         self.redis("FLUSHALL")
         self.redis("SET", b"{f}:m", b"not ours")
-        self.assertEqual(self.findings()["filter"]["status"], "BAD")
+        other = self.findings()["filter"]
+        self.assertEqual(other["status"], "BAD")
+        self.assertIn("this name has something else on the server", other["text"])
 
-    def test_permissions(self) -> None:
-        def user(rules: str) -> dict:
-            self.redis("ACL", "SETUSER", "lim", "reset", "on", ">pw", *rules.split())
-            return self.findings(env=dict(os.environ, BLOOMERY_REDIS_USER="lim", BLOOMERY_REDIS_PASSWORD="pw"))
+    def test_a_description_of_which_one_copy_was_evicted(self) -> None:
+        self.bloomery("build", "-q", "-n", 200_000, "-o", self.f, stdin=text(keys(1000)))
+        self.redis("DEL", b"{f}:m")
 
-        self.bloomery("build", "-q", "-n", 100, "-o", self.f, stdin=b"a\n")
-        enough = "~{f* +@read +@write +@scripting +ping +time +wait"
+        self.assertRegex(self.findings()["filter"]["text"], r"200,000 keys at 1 %.*it takes \d+ KiB")
+        [told] = self.bloomery("explain", "--json", self.f, "key-5").json["keys"]
+        self.assertEqual((told["maybe_present"], told["shard"]), (True, xxh3(b"key-5")[0] * 16 >> 64))
 
-        self.assertEqual(user("~{f* +@all")["permissions"]["status"], "OK")
-        self.assertEqual(user(enough + " +info +config|get +acl|dryrun +acl|whoami")["permissions"]["status"], "OK")
-        few = user(enough)
-        self.assertEqual((few["server"]["status"], few["permissions"]["status"]), ("RISK", "OK"))
-        none = user("~{f* +@read +ping +acl|dryrun +acl|whoami +info")
-        self.assertEqual(none["permissions"]["status"], "BAD")
-        self.assertRegex(none["permissions"]["text"], "SETRANGE")
-        self.assertIn("GET", user("~other +@all")["permissions"]["text"])
-        # What it calls enough is enough.
-        user(enough)
-        environment = dict(os.environ, BLOOMERY_REDIS_USER="lim", BLOOMERY_REDIS_PASSWORD="pw")
-        self.bloomery("add", "-q", self.f, stdin=b"b\n", env=environment)
-        self.bloomery("info", self.f, env=environment)
-        self.assertEqual(self.bloomery("check", self.f, stdin=b"a\nb\nc\n", env=environment).lines, [b"a", b"b"])
-        self.bloomery("build", "-q", "--grow", "-n", 100, "-o", self.server.address("f2"), stdin=text(keys(3000)), env=environment)
+    def test_a_chain_is_known(self) -> None:
+        self.bloomery("build", "-q", "--scheme", "guava-chain", "-n", 100, "-o", self.f, stdin=b"a\n")
+
+        found = self.findings()
+
+        self.assertEqual((found["filter"]["status"], found["permissions"]["status"]), ("OK", "OK"))
+        self.assertIn("--scheme guava-chain", found["filter"]["text"])
 
     def test_no_server_is_an_error(self) -> None:
-        self.refused("redis", "doctor", "--timeout", "200ms", "unix:///no/such/socket?name=f", says="socket")
-        self.refused("redis", "doctor", "file", says="address")
+        self.refused("redis", "doctor", "--timeout", "200ms", "unix:///no/such/socket?name=f", says=r"/no/such/socket: no answer within \d+ ms: found No such file")
+        self.refused("redis", "doctor", "file", says="file: not an address of Redis: expected redis://")
+
+
+class Permissions(RedisTest):
+    """Users with and without rights; what the documentation lists is enough, and the doctor says the same."""
+
+    ASKING = ["+info", "+config|get", "+acl|dryrun", "+acl|whoami"]
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.env = dict(os.environ, BLOOMERY_REDIS_USER="user", BLOOMERY_REDIS_PASSWORD="pw")
+        self.rights = documented_rights("f")
+
+    def allow(self, *rules: str) -> None:
+        self.redis("ACL", "SETUSER", "user", "reset", "on", ">pw", *rules)
+
+    def permissions(self, *rules: str, options: list[str] = [], address: str = "") -> dict:
+        self.allow(*rules)
+        result = self.bloomery("redis", "doctor", "--json", *options, address or self.f, status=None, env=self.env)
+        [found] = [finding for finding in result.json["findings"] if finding["check"] == "permissions"]
+        self.assertEqual(result.status, 1)  # the server keeps nothing on its disk
+        return found
+
+    def test_what_is_documented_is_enough_and_what_the_doctor_asks_for(self) -> None:
+        waiting = ["--wait-replicas", "1"]
+        for case, more, options in (("a filter", [], []), ("a filter", self.rights["--wait-replicas"], waiting), ("a chain", [], [])):
+            with self.subTest(case=case, more=more):
+                self.redis("FLUSHALL")
+                if case == "a chain":
+                    self.bloomery("build", "-q", "--scheme", "guava-chain", "-n", 100, "-o", self.f, stdin=b"a\n")
+                rules = self.rights[case] + more
+                self.assertEqual(self.permissions(*rules, *self.ASKING, options=options)["status"], "OK")
+                for right in rules:
+                    if right[0] == "+":
+                        less = [rule for rule in rules if rule != right]
+                        found = self.permissions(*less, *self.ASKING, options=options)
+                        name = right[1:].replace("|", " ").upper()
+                        self.assertEqual(found["status"], "BAD", right)
+                        if case == "a chain" and name in ("STRLEN", "PTTL"):
+                            continue  # without these it does not see that there is one
+                        self.assertRegex(found["text"], rf"\Athis user may not use {name}(, [GS]ET on \S+)* on the filter's keys\Z")
+                        self.assertEqual(sorted(found["mend"].split()[3:]), sorted(rules))
+
+    def test_every_pattern_of_keys_is_asked_for(self) -> None:
+        patterns = [rule for rule in self.rights["a filter"] if rule[0] == "~"]
+        self.assertEqual(len(patterns), 3)
+        for pattern in patterns:
+            found = self.permissions(*[rule for rule in self.rights["a filter"] if rule != pattern], *self.ASKING)
+            self.assertEqual(found["status"], "BAD", pattern)
+            self.assertIn(" on the filter's keys", found["text"])
+
+    def test_names_are_no_patterns(self) -> None:
+        found = self.permissions("+info", *self.ASKING, address=self.server.address("a*%5Bb"))
+        rules = found["mend"].split()[3:]
+        self.assertEqual(rules[0], r"~{a\*\[b}:*")
+        self.assertEqual(self.permissions(*rules, *self.ASKING, address=self.server.address("a*%5Bb"))["status"], "OK")
+
+    def test_with_the_documented_rights_everything_works(self) -> None:
+        f, g = self.f, self.server.address("g")
+        self.allow(*self.rights["a filter"], *documented_rights("g")["a filter"], *self.rights["--wait-replicas"])
+        self.write("keys", keys(3000))
+
+        def run(*words: object, stdin: bytes = b"", status: int = 0):
+            return self.bloomery(*words, stdin=stdin, status=status, env=self.env)
+
+        self.redis("CONFIG", "RESETSTAT")
+        for making in (["-n", 3000], ["--grow", "-n", 100], ["--max-keys", 9000, "-n", 100], ["--window", "1h", "-n", 3000], ["--counting", "-n", 3000]):
+            with self.subTest(making=making):
+                for key in self.server.keys():
+                    self.redis("DEL", key)
+                run("build", *making, "--ttl", "1h", "-o", f, "keys")
+                run("build", *making, "-o", f, "keys")
+                run("add", "--wait-replicas", 0, f, stdin=text(keys(100, "more")))
+                run("check", f, stdin=text(keys(3000)))
+                run("info", f)
+                run("verify", f, "--present", "keys", "--queries", 1000)
+                run("explain", f, "key-1")
+                run("dedup", "--state", f, stdin=text(keys(10, "line")))
+                run("redis", "doctor", f, status=1)
+                if making == ["-n", 3000]:
+                    run("pull", f, "-o", "file")
+                    run("push", "file", g)
+                    run("push", "file", g)
+                    run("union", "-o", g, f, "file")
+                    run("union", "-o", "both", f, g)
+                if "--counting" in making:
+                    run("remove", f, stdin=text(keys(10)))
+                    run("pull", f, "-o", "counters")
+        self.refused_in_time("add", "--wait-replicas", 1, f, stdin=b"one\n", env=self.env, says="not on as many replicas as were wanted")
+        self.allow(*self.rights["a filter, to check"])
+        self.assertEqual(run("check", f, stdin=b"key-20\n").out, b"key-20\n")
+
+        self.redis("FLUSHALL")
+        self.allow(*self.rights["a chain"])
+        chain = ["--scheme", "guava-chain"]
+        run("build", *chain, "-n", 300, "-p", "1%", "--ttl", "1h", "-o", f, stdin=text(keys(500)))
+        run("build", *chain, "-o", f, stdin=text(keys(500)))
+        run("add", *chain, f, stdin=text(keys(1000)))
+        run("check", *chain, f, stdin=text(keys(1000)))
+        self.assertGreater(run("info", "--json", *chain, f).json["growths"], 1)
+
+    def test_sources_send_what_is_documented(self) -> None:
+        sent = set()
+        for path in glob.glob(os.path.join(SOURCE, "src", "redis", "*.[ch]pp")):
+            with open(path) as file:
+                source = file.read()
+            if not path.endswith("rights.hpp"):
+                sent |= {found.rstrip(" ") for found in re.findall(r"""(?:redis\.call\('|\{"|word\("|, ")([A-Z_]{3,}(?=['"]))""", source)}
+                sent |= {f"{a} {b}" for a, b in re.findall(r'\{"(SCRIPT|CLUSTER)", "([A-Z]+)"', source)}
+                sent |= {"ASKING"} if r"*1\r\n$6\r\nASKING\r\n" in source else set()
+        listed = {rule[1:].replace("|", " ").upper() for rules in self.rights.values() for rule in rules if rule[0] == "+"}
+
+        # AUTH needs no right; the others are no commands but words of them, and beginnings of errors.
+        others = {"AUTH", "SCRIPT", "CLUSTER", "LOAD", "SLOTS", "OVERFLOW", "SAT", "INCRBY", "PXAT", "XX", "NOPERM", "NOAUTH", "WRONGPASS", "DENIED", "WRONGTYPE", "OOM", "MISCONF", "BLOOMERY_REDIS_USER"}
+        self.assertEqual(sent - others, listed)
+
+    def test_what_could_not_be_asked_is_not_well(self) -> None:
+        rules = self.rights["a filter"]
+        found = self.permissions(*rules)
+
+        self.assertEqual(found["status"], "UNKNOWN")
+        self.assertRegex(found["text"], r"\Anot known whether this user may use BITOP, DEL, .*SETRANGE, UNLINK, .*ACL DRYRUN is answered with 'NOPERM")
+        self.assertIn("ACL DRYRUN", found["mend"])
+        asked = found["text"].split(":")[0].split("may use ")[1].split(", ")
+        self.assertFalse({"GET", "GETRANGE", "BITFIELD"} & set(asked), "these were tried")
+        page = self.bloomery("redis", "doctor", self.f, status=1, env=self.env).out.decode()
+        self.assertRegex(page, r"(?m)^UNKNOWN permissions +not known whether")
+        # What was tried and refused is known.
+        self.assertRegex(self.permissions(*rules, "-getrange")["text"], r"\Athis user may not use GETRANGE on the filter's keys; not known")
+
+    def test_an_old_server_has_no_way_to_ask(self) -> None:
+        found = self.answered(b"-ERR Unknown subcommand or wrong number of arguments for 'DRYRUN'. Try ACL HELP.\r\n")
+
+        self.assertEqual(found["status"], "UNKNOWN")
+        self.assertRegex(found["text"], r"SETRANGE.*Unknown subcommand")
+
+    def test_any_answer_but_ok_is_a_refusal(self) -> None:
+        words = b"User default has no permissions to run the 'get' command"
+        for answer in (b"+QUEUED\r\n", b"$%d\r\n%s\r\n" % (len(words), words), b"-ERR Command 'GET' not found\r\n", b"$-1\r\n"):
+            with self.subTest(answer=answer):
+                found = self.answered(answer)
+                self.assertEqual(found["status"], "BAD")
+                self.assertIn("BITCOUNT, BITFIELD,", found["text"])
+
+    def answered(self, answer: bytes) -> dict:
+        """What the doctor says if a server answers so to ACL DRYRUN, and as the real one to all else."""
+        path = os.path.join(self.server.folder, "between")
+        between = Between(path, self.server.path, answer)
+        try:
+            result = self.bloomery("redis", "doctor", "--json", f"unix://{path}?name=f", status=1)
+        finally:
+            between.end()
+        [found] = [finding for finding in result.json["findings"] if finding["check"] == "permissions"]
+        return found
+
+
+class Between:
+    """Hands commands on to a server, but answers ACL DRYRUN itself."""
+
+    def __init__(self, path: str, server: str, answer: bytes) -> None:
+        self.path, self.server, self.answer = path, server, answer
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(path)
+        self.listener.listen()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rb") as asked, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+            server.connect(self.server)
+            with server.makefile("rb") as answers:
+                while first := asked.readline():
+                    command = first
+                    for _ in range(int(first[1:])):
+                        size = asked.readline()
+                        command += size + asked.read(int(size[1:]) + 2)
+                    if b"\r\nDRYRUN\r\n" in command:
+                        connection.sendall(self.answer)
+                    else:
+                        server.sendall(command)
+                        connection.sendall(self.reply(answers))
+
+    def reply(self, answers) -> bytes:
+        line = answers.readline()
+        size = int(line[1:]) if line[:1] in b"$*" else -1
+        if line[:1] == b"$" and size >= 0:
+            return line + answers.read(size + 2)
+        return line + b"".join(self.reply(answers) for _ in range(size))
+
+    def end(self) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        os.unlink(self.path)
 
 
 class Replicas(CommandTest):

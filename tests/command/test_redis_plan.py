@@ -74,17 +74,17 @@ class Plan(CommandTest):
 
     def test_what_is_not_for_redis_is_refused(self) -> None:
         for options, why in {
-            ("--sealed",): "--sealed",
-            ("-m", "1MiB"): "-m",
-            ("--table",): "--table",
-            ("--threat",): "--threat",
-            ("--memory", "1GiB"): "--memory",
-            ("--window-keys", 5): "--window-keys",
-            ("--prefer", "speed"): "--prefer",
+            ("--sealed",): "not of a filter on Redis",
+            ("-m", "1MiB"): "the size of a shared filter follows from keys and error rate",
+            ("--table",): "not of a filter on Redis",
+            ("--threat",): "not of a filter on Redis",
+            ("--memory", "1GiB"): "not of a filter on Redis",
+            ("--window-keys", 5): "machines share a clock",
+            ("--prefer", "speed"): "the quickest layout of a shared filter is line",
         }.items():
-            self.refused("plan", "--redis", "-n", 1000, *options, says=why)
+            self.refused("plan", "--redis", "-n", 1000, *options, says=rf"\Abloomery: {options[0]}: {why}")
         self.refused("plan", "--redis", says="needs a number of keys")
-        self.refused("plan", "--nodes", 3, "-n", 5, "-p", "1%", says="--redis")
+        self.refused("plan", "--nodes", 3, "-n", 5, "-p", "1%", says="--nodes requires --redis")
 
 
 if __name__ == "__main__":
