@@ -120,7 +120,7 @@ void add_server(CLI::App& app, server_options& o) {
   app.add_option("--tls-key", o.certificate_key, "TLS: the file of its key")->check(check_name)->group(on_redis);
   app.add_option_function<std::string>(
          "--timeout", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--timeout"); },
-         "of a call, with all that is tried again in it: 500ms, 1min; 10s if not given")
+         "of an exchange with the servers, with all that is tried again in it: 500ms, 1min; 10s if not given")
       ->group(on_redis);
 }
 

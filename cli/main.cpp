@@ -101,7 +101,9 @@ int guarded(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return report("out of memory; ask for fewer keys or a higher error rate");
   } catch (const std::exception& e) {
-    return report(e.what());
+    const int status = report(e.what());
+    if (stop_signal() != 0) die_of(stop_signal());  // a server was left without its answer
+    return status;
   }
 }
 

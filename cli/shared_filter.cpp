@@ -3,6 +3,7 @@
 #include "counting.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
+#include "signals.hpp"
 #include "window.hpp"
 
 #include <bloomery/error.hpp>
@@ -194,6 +195,7 @@ redis_connection_options connection_of(const server_options& server) {
   o.certificate = server.certificate;
   o.certificate_key = server.certificate_key;
   o.read_from_replicas = server.from_replicas;
+  o.stop_descriptor = stop_descriptor();
   return o;
 }
 

@@ -26,13 +26,19 @@ namespace bloomery {
 
 /// How to reach servers.
 struct redis_connection_options {
-  std::chrono::milliseconds connect_time{2'000};  ///< for one connection to come about
-  /// For a call, with all that is tried again in it; and a millisecond more for each KiB that is sent or received.
+  /// For one connection to come about, more than 0. To look a host's name up is the system's affair, and takes its own
+  /// time before that (resolv.conf says how much).
+  std::chrono::milliseconds connect_time{2'000};
+  /// For one exchange with the servers, with all that is tried again in it, more than 0; and a millisecond more for each
+  /// KiB that is sent or received, up to ten times as much. A call is a few exchanges for each 16384 keys.
   std::chrono::milliseconds time{10'000};
   std::string certificate_authorities = {};  ///< TLS: a file of certificates to trust; empty: the system's
   std::string certificate = {};              ///< TLS: of this client, a file; empty: none
   std::string certificate_key = {};          ///< TLS: the key of that, a file
   bool read_from_replicas = false;           ///< lookups go to replicas: what they have not got yet is absent there
+  /// A file descriptor that becomes readable when all is to end, -1 for none: an exchange under way then has one more
+  /// second before it fails as unavailable. It is not read.
+  int stop_descriptor = -1;
 };
 
 /// How to use a shared filter.

@@ -10,7 +10,7 @@ namespace bloomery {
 
 /// The address of a filter on Redis or Valkey. Four forms, NAME percent-encoded:
 ///
-///     redis://[user:password@]host[:port]/NAME[?db=N]        one server, or any node of none
+///     redis://[user:password@]host[:port]/NAME[?db=N]        one server
 ///     rediss://...                                           the same with TLS
 ///     unix:///path/to/socket?name=NAME[&db=N]                a socket of this machine
 ///     redis+cluster://[user:password@]host:port,host:port/NAME     a cluster, by some of its nodes

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 namespace bloomery {
 namespace {
@@ -56,14 +57,81 @@ std::string shown(std::string_view text) {
   return s.size() < text.size() ? s + "..." : s;
 }
 
-// One address being read. What stands before the last '@' may be a password, wherever a slip has put it: no message has
-// any of it.
+// Stretches of an address that may be a password, wherever a slip has put it: all before the last '@'; behind a host what
+// is no port, or all of it if there is no host; values of words that no address has.
+class secrets {
+ public:
+  explicit secrets(std::string_view text) : text_(text) {
+    const scheme* const known = scheme_of(text);
+    const std::size_t slashes = text.find("://");
+    std::size_t at = known != nullptr ? known->text.size() : slashes == text.npos ? 0 : slashes + 3;
+    if (const std::size_t sign = text.rfind('@'); sign != text.npos) {
+      if (known == nullptr) at = 0;
+      hide(at, sign);
+      at = sign + 1;
+    }
+    const std::size_t question = std::min(text.find('?', at), text.size());
+    if (known == nullptr || !known->socket) look_at_servers(at, std::min(text.find('/', at), question));
+    look_at_words(question);
+  }
+
+  bool has_any_of(std::string_view part) const {
+    const std::less<> before;
+    return std::any_of(hidden_.begin(), hidden_.end(), [&](std::string_view h) {
+      return before(part.data(), h.data() + h.size()) && before(h.data(), part.data() + part.size());
+    });
+  }
+
+  std::string shown_without() const {
+    std::string all;
+    std::size_t at = 0;
+    for (const std::string_view h : hidden_) {
+      const auto begin = static_cast<std::size_t>(h.data() - text_.data());
+      all += text_.substr(at, begin - at);
+      all += "...";
+      at = begin + h.size();
+    }
+    all += text_.substr(at);
+    return shown(all);
+  }
+
+ private:
+  void hide(std::size_t begin, std::size_t end) {
+    if (begin < end) hidden_.push_back(text_.substr(begin, end - begin));
+  }
+
+  void look_at_servers(std::size_t at, std::size_t end) {
+    while (at < end) {
+      const std::size_t comma = std::min(text_.find(',', at), end);
+      const std::string_view server = text_.substr(at, comma - at);
+      const std::size_t colon = server.find(':', server.starts_with('[') ? server.find(']') : 0);
+      if (colon != server.npos) {
+        const std::string_view port = server.substr(colon + 1);
+        if (colon == 0 || !std::all_of(port.begin(), port.end(), is_digit)) hide(at + colon + 1, comma);
+      }
+      at = comma + 1;
+    }
+  }
+
+  void look_at_words(std::size_t at) {
+    while (at < text_.size()) {
+      ++at;  // '?' or '&'
+      const std::size_t end = std::min(text_.find('&', at), text_.size());
+      const std::size_t equals = text_.find('=', at);
+      const std::string_view word = text_.substr(at, std::min(equals, end) - at);
+      if (equals < end && word != "db" && word != "name") hide(equals + 1, end);
+      at = end;
+    }
+  }
+
+  std::string_view text_;
+  std::vector<std::string_view> hidden_;  // parts of it, in order
+};
+
+// One address being read.
 class parser {
  public:
-  explicit parser(std::string_view text) : text_(text) {
-    const std::size_t at = text.rfind('@');
-    public_ = at == std::string_view::npos ? 0 : at + 1;
-  }
+  explicit parser(std::string_view text) : text_(text), secrets_(text) {}
 
   redis_address run() {
     redis_address a;
@@ -107,16 +175,9 @@ class parser {
  private:
   [[noreturn]] void refuse(std::string what, std::string expected, std::string_view part,
                            std::string found = {}) const {
-    const std::less<> before;
-    if (!part.empty() && !before(part.data(), text_.data() + public_)) found = "'" + shown(part) + "'";
+    if (!part.empty() && !secrets_.has_any_of(part)) found = "'" + shown(part) + "'";
     throw error(errc::invalid_argument,
-                {std::move(what), without_secrets(), std::move(expected), std::move(found), ""});
-  }
-
-  std::string without_secrets() const {
-    if (public_ == 0) return shown(text_);
-    const scheme* const s = scheme_of(text_);
-    return std::string(s == nullptr ? "" : s->text) + "...@" + shown(text_.substr(public_));
+                {std::move(what), secrets_.shown_without(), std::move(expected), std::move(found), ""});
   }
 
   // Bytes that stand for themselves, and %XX. Those that part an address are refused unless they are in `also`.
@@ -219,7 +280,7 @@ class parser {
                s.socket    ? "name=NAME and db=N, each once"
                : s.cluster ? "none"
                            : "db=N, once",
-               pair);
+               word);
       }
       if (end == std::string_view::npos) return;
       query = query.substr(end + 1);
@@ -238,7 +299,7 @@ class parser {
   }
 
   std::string_view text_;
-  std::size_t public_;  // from here on it is fit to be shown
+  secrets secrets_;
 };
 
 std::string encoded(std::string_view bytes, std::string_view also) {

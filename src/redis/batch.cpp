@@ -23,8 +23,6 @@ constexpr std::array<std::uint16_t, 256> crc_table = [] {
   return table;
 }();
 
-constexpr unsigned slots = 16384;
-
 }  // namespace
 
 std::uint16_t slot_of(std::string_view key) noexcept {
@@ -35,7 +33,7 @@ std::uint16_t slot_of(std::string_view key) noexcept {
   }
   unsigned crc = 0;
   for (const char c : key) crc = (crc << 8 & 0xFFFF) ^ crc_table[crc >> 8 ^ static_cast<unsigned char>(c)];
-  return static_cast<std::uint16_t>(crc % slots);
+  return static_cast<std::uint16_t>(crc % num_slots);
 }
 
 void batch::clear() noexcept {

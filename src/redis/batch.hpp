@@ -15,8 +15,11 @@
 
 namespace bloomery::redis {
 
+/// Of a cluster.
+inline constexpr std::size_t num_slots = 16384;
+
 /// The cluster's slot of a key: CRC-16/XMODEM of the part in the first {...} that is not empty, else of all, modulo
-/// 16384.
+/// num_slots.
 std::uint16_t slot_of(std::string_view key) noexcept;
 
 /// A script for EVALSHA.

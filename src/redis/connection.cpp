@@ -37,6 +37,12 @@ std::string tls_text() {
 
 constexpr std::size_t tls_chunk = 16 << 10;  // bytes of a record of TLS
 
+// Whoever runs the program at a terminal would be asked by OpenSSL, and everybody else would wait.
+int give_no_passphrase(char*, int, int, void* was_asked) {
+  if (was_asked != nullptr) *static_cast<bool*>(was_asked) = true;
+  return -1;
+}
+
 }  // namespace
 
 std::string place::text() const {
@@ -61,6 +67,7 @@ tls_settings::tls_settings(const redis_connection_options& options) : context_(s
   SSL_CTX* const tls = context_->tls = ::SSL_CTX_new(::TLS_client_method());
   if (tls == nullptr) throw error(errc::unavailable, {"OpenSSL gives no TLS here", "", "", tls_text(), ""});
   ::SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
+  ::SSL_CTX_set_options(tls, SSL_OP_NO_RENEGOTIATION);  // reading and writing are never held up by the other
   ::SSL_CTX_set_verify(tls, SSL_VERIFY_PEER, nullptr);
   ::SSL_CTX_set_mode(tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   if (options.certificate_authorities.empty()) {
@@ -69,12 +76,22 @@ tls_settings::tls_settings(const redis_connection_options& options) : context_(s
     refuse("cannot read the certificates to trust", options.certificate_authorities);
   }
   if (!options.certificate.empty()) {
+    bool is_encrypted = false;
+    ::SSL_CTX_set_default_passwd_cb(tls, give_no_passphrase);
+    ::SSL_CTX_set_default_passwd_cb_userdata(tls, &is_encrypted);
     if (::SSL_CTX_use_certificate_chain_file(tls, options.certificate.c_str()) != 1) {
       refuse("cannot read this client's certificate", options.certificate);
     }
     const std::string& key = options.certificate_key.empty() ? options.certificate : options.certificate_key;
-    if (::SSL_CTX_use_PrivateKey_file(tls, key.c_str(), SSL_FILETYPE_PEM) != 1 ||
-        ::SSL_CTX_check_private_key(tls) != 1) {
+    const bool good = ::SSL_CTX_use_PrivateKey_file(tls, key.c_str(), SSL_FILETYPE_PEM) == 1;
+    ::SSL_CTX_set_default_passwd_cb_userdata(tls, nullptr);
+    if (is_encrypted) {
+      ::ERR_clear_error();
+      throw error(errc::invalid_argument,
+                  {"the key of this client's certificate is encrypted", key, "a key in PEM without a passphrase", "",
+                   "openssl pkey -in FILE -out PLAIN makes one: keep it from others' eyes"});
+    }
+    if (!good || ::SSL_CTX_check_private_key(tls) != 1) {
       refuse("cannot use the key of this client's certificate", key);
     }
   } else if (!options.certificate_key.empty()) {
@@ -119,7 +136,7 @@ void connection::fail(std::string why) {
   failure_ = std::move(why);
 }
 
-void connection::open(const place& where, const tls_settings* tls) {
+void connection::open(const place& where, const tls_settings* tls, std::chrono::milliseconds time) {
   close();
   failure_.clear();
   last_refusal_.clear();
@@ -144,7 +161,7 @@ void connection::open(const place& where, const tls_settings* tls) {
     addrinfo* found = nullptr;
     const std::string port = std::to_string(where.port);
     int problem = ::getaddrinfo(where.host.c_str(), port.c_str(), &hints, &found);
-    if (problem != 0) {
+    if (problem == EAI_NONAME || problem == EAI_NODATA) {
       hints.ai_flags = AI_NUMERICSERV;  // without a network but loopback AI_ADDRCONFIG finds nothing
       problem = ::getaddrinfo(where.host.c_str(), port.c_str(), &hints, &found);
     }
@@ -155,10 +172,19 @@ void connection::open(const place& where, const tls_settings* tls) {
     ::freeaddrinfo(found);
     std::reverse(candidates_.begin(), candidates_.end());  // taken from the back
   }
+  time_of_each_ = time / std::max<std::size_t>(candidates_.size(), 1);
+  connect_next();
+}
+
+void connection::hurry(moment now) {
+  if (now < patient_until()) return;
+  last_refusal_ = "no answer";
   connect_next();
 }
 
 void connection::connect_next() {
+  connecting_ = false;
+  next_at_ = std::chrono::steady_clock::now() + time_of_each_;
   while (!candidates_.empty()) {
     const candidate next = std::move(candidates_.back());
     candidates_.pop_back();
@@ -255,7 +281,6 @@ void connection::go_on(short events) {
     if (::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &problem, &length) != 0) problem = errno;
     if (problem != 0) {
       last_refusal_ = system_text(problem);
-      connecting_ = false;
       return connect_next();
     }
     connected();

@@ -49,8 +49,9 @@ class connection {
   ~connection();
   connection(connection&&) = delete;
 
-  /// Begins to connect; what fails is told by failure(). Looking up a host's name may take its time.
-  void open(const place& where, const tls_settings* tls);
+  /// Begins to connect; what fails is told by failure(). A host's name is looked up at once, which may take its time;
+  /// of its addresses each gets an equal part of `time` to answer, and the last one whatever is left.
+  void open(const place& where, const tls_settings* tls, std::chrono::milliseconds time);
   void close() noexcept;
 
   bool is_open() const noexcept { return static_cast<bool>(socket_); }
@@ -71,6 +72,12 @@ class connection {
   /// After poll(), with what it found: connects, and writes what is to be written.
   void go_on(short events);
 
+  /// When hurry() is to be called at the latest, if nothing happens before.
+  moment patient_until() const noexcept { return connecting_ && !candidates_.empty() ? next_at_ : moment::max(); }
+
+  /// Leaves an address that is silent for the next one, if its time is over.
+  void hurry(moment now);
+
   /// Bytes to be written. Written at once as far as the system takes them by flush(), the rest by go_on().
   void write(std::string_view bytes) {
     waiting_.append(bytes);
@@ -81,7 +88,6 @@ class connection {
   /// Bytes that write() was given, and those of them that may have left this program, since open().
   std::uint64_t queued() const noexcept { return queued_; }
   std::uint64_t maybe_sent() const noexcept { return maybe_sent_; }
-  std::size_t unsent() const noexcept { return waiting_.size() - waiting_at_ + wire_.size() - wire_at_; }
 
   /// Bytes from the server, as far as there are some; 0: none now, or closed.
   std::size_t read(std::span<char> into);
@@ -108,6 +114,8 @@ class connection {
   posix::descriptor socket_;
   place where_;
   std::vector<candidate> candidates_;  // addresses yet to be tried
+  std::chrono::milliseconds time_of_each_{};
+  moment next_at_{};  // the address that is tried now has had its time
   std::string last_refusal_;
   bool connecting_ = false;
   bool through_ = false;

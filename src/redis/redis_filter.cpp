@@ -71,6 +71,7 @@ void begin_again(Work work) {
 template <class Body, class Key>
 void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_new) {
   assert(is_new.empty() || is_new.size() == keys.size());
+  b.router.forget_writes();
   std::vector<std::uint64_t> los;
   std::vector<std::uint8_t> fresh;
   std::size_t again = 0;  // so many went into a filter that was replaced before this call was over

@@ -61,7 +61,6 @@ inline constexpr std::array rights = {
     right{"CLUSTER SLOTS", need::cluster, true},
     right{"ASKING", need::cluster, true},
     right{"READONLY", need::replica, true},
-    right{"PING", need::waiting, true},
     right{"WAIT 0 1", need::waiting, true},
     right{"SELECT 0", need::database},
 };

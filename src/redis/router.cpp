@@ -4,6 +4,7 @@
 
 #include "redis/connection.hpp"
 #include "redis/reader.hpp"
+#include "redis/slots.hpp"
 
 #include <poll.h>
 
@@ -30,51 +31,28 @@ constexpr std::size_t most_under_way = 128 << 10;
 
 // A node of a cluster that has not answered for so long may be dead: others are asked.
 constexpr milliseconds quiet_time{1'000};
-// For one node to tell where all slots are.
+// For one node to tell where all slots are, at first: the network may be slow, and so may TLS. Twice as much after each
+// round of all nodes in vain.
 constexpr milliseconds map_time{500};
+// A replica that could not be reached is left alone for some of these: one at first, twice as many each time.
+constexpr milliseconds shortest_absence{1'000};
+// Ten years are as good as for ever, and there are clocks that can count them.
+constexpr milliseconds longest_time = std::chrono::hours(24 * 365 * 10);
+// What an answer's size adds to a call's time ends when that is so many times as long: else a server could feed a call
+// for hours.
+constexpr int most_extension = 10;
+// After a stop: for what is under way.
+constexpr milliseconds time_to_stop{1'000};
 // Calls take longer by this for what they carry, so that a large one is no failure: a server gives 1 MiB/s at least.
 constexpr milliseconds time_for(std::size_t bytes) { return milliseconds(bytes >> 10); }
 
-constexpr std::size_t num_slots = 16384;
 constexpr std::uint16_t no_node = 0xFFFF;
 
 // Pauses before something is tried again.
 constexpr milliseconds shortest_pause{10};
 constexpr milliseconds longest_pause{500};
-
-// What a server's error asks the sender to do.
-enum class verdict : std::uint8_t {
-  final,        // it is the answer
-  later,        // the same again after a pause
-  other_node,   // MOVED
-  ask,          // ASK
-  load_script,  // NOSCRIPT
-  reconnect,    // this is not the server any more that it was
-};
-
-verdict verdict_of(std::string_view text) {
-  struct row {
-    std::string_view begin;
-    verdict means;
-  };
-  static constexpr std::array<row, 11> rows = {{
-      {"NOSCRIPT ", verdict::load_script},
-      {"MOVED ", verdict::other_node},
-      {"ASK ", verdict::ask},
-      {"TRYAGAIN ", verdict::later},
-      {"CLUSTERDOWN ", verdict::later},
-      {"LOADING ", verdict::later},
-      {"MASTERDOWN ", verdict::later},
-      {"NOREPLICAS ", verdict::later},
-      {"BUSY ", verdict::later},
-      {"READONLY ", verdict::reconnect},
-      {"ERR max number of clients reached", verdict::reconnect},
-  }};
-  for (const row& r : rows) {
-    if (text.starts_with(r.begin)) return r.means;
-  }
-  return verdict::final;
-}
+// So often something is tried again without one, when a server has said how.
+constexpr std::uint8_t most_at_once = 4;
 
 // First in, first out; the memory stays.
 template <class T>
@@ -137,6 +115,7 @@ struct sent {
 
 struct node {
   place where;
+  std::uint16_t number = 0;  // among all
   bool is_replica = false;
   bool in_map = true;
   std::vector<node*> replicas;  // of a master
@@ -154,11 +133,14 @@ struct node {
   std::vector<loaded_script> loaded;
   std::string leaving;  // why the connection is to be closed as soon as all is answered; empty: it is not
   line_of<errand> to_send;
-  moment open_until{};      // while opening and greeting
-  moment not_before{};      // to be opened again
-  moment last_heard{};      // or when it was first asked something
-  unsigned failures = 0;    // since the last answer
-  bool written_to = false;  // since the last WAIT
+  moment open_until{};           // while opening and greeting
+  moment not_before{};           // to be opened again
+  moment last_heard{};           // or when it was first asked something
+  unsigned failures = 0;         // of this call, since the last answer
+  unsigned absences = 0;         // of all calls, since the last answer
+  moment absent_until{};         // a replica: nobody asks it before
+  std::uint64_t opened = 0;      // connections so far, so the number of the present one
+  std::uint64_t written_on = 0;  // the first connection that wrote since the last WAIT; 0: none did
 };
 
 // Where a command that begins at `at` ends.
@@ -176,23 +158,17 @@ std::size_t end_of_command(std::string_view bytes, std::size_t at) {
   return at;
 }
 
-// "MOVED 3999 127.0.0.1:6381": the place, of `asked` if the host is empty. Nothing if the text is another.
-std::optional<place> target_of(std::string_view text, const place& asked) {
-  const std::size_t space = text.rfind(' ');
-  const std::size_t colon = text.rfind(':');
-  if (space == std::string_view::npos || colon == std::string_view::npos || colon < space) return std::nullopt;
-  place target;
-  target.host = text.substr(space + 1, colon - space - 1);
-  if (target.host.empty() || target.host == "?") target.host = asked.host;
-  const auto [end, problem] = std::from_chars(text.data() + colon + 1, text.data() + text.size(), target.port);
-  if (problem != std::errc() || end != text.data() + text.size() || target.port == 0) return std::nullopt;
-  return target;
-}
-
 }  // namespace
 
 struct router::state {
   state(redis_address a, redis_connection_options o) : address(std::move(a)), options(std::move(o)) {
+    for (milliseconds* const time : {&options.time, &options.connect_time}) {
+      if (*time <= milliseconds::zero()) {
+        throw error(errc::invalid_argument, {"no time to reach a server", address.text(), "more than 0 milliseconds",
+                                             std::to_string(time->count()), ""});
+      }
+      *time = std::min(*time, longest_time);
+    }
     std::random_device seed;
     random.seed(seed());
     if (address.cluster) return;
@@ -203,24 +179,27 @@ struct router::state {
     }
   }
 
-  // With groups that are pinned to nodes: one for each, else by their slots.
-  void run(const batch& commands, const on_replies& take, milliseconds time, std::span<node* const> pinned = {});
+  // With groups that are pinned to nodes: one for each, else by their slots. To be kept: no new connections are made.
+  enum class connections : std::uint8_t { as_needed, kept };
+  void run(const batch& commands, const on_replies& take, milliseconds time, std::span<node* const> pinned = {},
+           connections which = connections::as_needed);
 
   std::vector<node*> all_nodes(bool replicas_too);
 
   node& node_at(place where);
-  std::uint16_t number_of(const node& n) const;
+  node& add_node(place where);
   node* node_for(std::uint32_t group);
   void need_map();
   void refresh_map();
   bool take_map(const reply& slots, const place& asked);
-  bool exchange(const place& with, const batch& question, reply_list& answers, moment within);
+  bool exchange(const place& with, const batch& question, reply_list& answers, milliseconds within);
+  void set_role(node& n, bool is_replica);
   void forget_nodes();
 
   void serve(node& n);
   void open(node& n);
   std::uint32_t greeting_for(const node& n, batch& greeting) const;
-  std::string check_greeting(const reply_list& replies, const place& where);
+  std::string check_greeting(const reply_list& replies, const place& where, std::uint32_t first = 0);
   void greet(node& n);
   void fill(node& n);
   void send(node& n, errand e);
@@ -229,16 +208,28 @@ struct router::state {
   void finish(node& n, const sent& done);
   void tell(std::uint32_t group, reply first);
   void again(node& n, errand e, verdict v, std::string_view text, std::uint64_t sent_at);
+  bool may_go_at_once(errand e);
+  void load_script(node& n, errand e, std::uint64_t sent_at);
+  void follow_moved(const node& n, errand e, std::string_view text);
+  void follow_ask(const node& n, errand e, std::string_view text);
   void dispatch(errand e);
   void put_off(errand e);
   void lost(node& n, const std::string& why);
   void look_at_quiet_nodes();
+  void close(node& n) noexcept;
   void leave() noexcept;
   milliseconds pause_after(unsigned failures);
+  void begin(milliseconds within);
+  bool wait_for(std::vector<pollfd>& these, moment wake);
   void wait_for_events();
   [[noreturn]] void out_of_time();
   [[noreturn]] void refuse(errc code, std::string what, const place& where, std::string found, std::string way_out) {
     throw error(code, {std::move(what), where.text(), "", std::move(found), std::move(way_out)});
+  }
+
+  [[noreturn]] void lose_writes(const node& n) {
+    refuse(errc::unavailable, "the connection that wrote is lost, and so nobody knows which replicas have it", n.where,
+           last_problem, "it may be in or not: insert it again");
   }
 
   [[noreturn]] void distrust(const place& where, const std::string& why) {
@@ -264,9 +255,12 @@ struct router::state {
   const batch* commands = nullptr;
   const on_replies* take = nullptr;
   std::span<node* const> pinned;
+  connections allowed = connections::as_needed;
   moment now{};
   moment until{};
+  moment latest{};  // for until
   moment began{};
+  bool stopping = false;
   std::size_t open_groups = 0;
   std::vector<std::uint8_t> attempts;  // of each group
   std::vector<bool> repeats;           // of each group: a part of it may have run more than once
@@ -291,16 +285,24 @@ node& router::state::node_at(place where) {
   for (const std::unique_ptr<node>& n : nodes) {
     if (n->where == where) return *n;
   }
+  return add_node(std::move(where));
+}
+
+node& router::state::add_node(place where) {
   if (nodes.size() >= no_node) refuse(errc::damaged, "a cluster of too many nodes", where, "", "");
   nodes.push_back(std::make_unique<node>());
   nodes.back()->where = std::move(where);
+  nodes.back()->number = static_cast<std::uint16_t>(nodes.size() - 1);
   return *nodes.back();
 }
 
-std::uint16_t router::state::number_of(const node& n) const {
-  std::uint16_t number = 0;
-  while (nodes[number].get() != &n) ++number;
-  return number;
+// Whether a connection reads from a replica is said when it begins: one to a server that was a master is of no use.
+void router::state::set_role(node& n, bool is_replica) {
+  const bool demoted = is_replica && !n.is_replica;
+  n.is_replica = is_replica;
+  if (!demoted || (n.now != node::phase::greeting && n.now != node::phase::ready)) return;
+  if (n.under_way.empty()) return close(n);
+  if (n.leaving.empty()) n.leaving = "the server has become a replica";
 }
 
 // Null: nobody has the slot, as far as is known.
@@ -313,7 +315,7 @@ node* router::state::node_for(std::uint32_t group) {
   node& master = *nodes[number];
   if (options.read_from_replicas && g.mode == mode::read && attempts[group] == 0 && !master.replicas.empty()) {
     node& replica = *master.replicas[g.slot % master.replicas.size()];
-    if (replica.failures == 0) return &replica;
+    if (replica.absent_until <= now) return &replica;
   }
   return &master;
 }
@@ -342,10 +344,13 @@ void router::state::refresh_map() {
   question.begin(0, mode::read);
   question.command({"CLUSTER", "SLOTS"});
   reply_list answers;
+  const std::string problem_before = last_problem;
+  const std::string place_before = last_place;
+  const milliseconds for_each = std::min(map_time * (1 << std::min(map_failures, 20U)), options.connect_time);
   for (const place& p : places) {
     now = clock::now();
     if (now >= until) break;
-    if (!exchange(p, question, answers, std::min(until, now + map_time))) continue;
+    if (!exchange(p, question, answers, for_each)) continue;
     const reply r(answers, 0);
     if (r.is_error()) {
       last_problem = r.text();
@@ -360,6 +365,8 @@ void router::state::refresh_map() {
     if (!take_map(r, p)) continue;
     map_wanted = false;
     map_failures = 0;
+    last_problem = problem_before;  // what others failed to tell is of no interest now
+    last_place = place_before;
     now = clock::now();
     map_not_before = now + pause_after(3);
     return;
@@ -371,82 +378,77 @@ void router::state::refresh_map() {
 
 // False: it says nothing that can be used.
 bool router::state::take_map(const reply& ranges, const place& asked) {
-  const auto useless = [&](const char* why) {
+  const char* why = nullptr;
+  const std::vector<slot_range> read = slot_ranges_in(ranges, asked, why);
+  if (read.empty()) {
     last_problem = why;
     last_place = asked.text();
     return false;
-  };
-  if (!ranges.is(reply_type::array)) return useless("no list of slots");
-  if (ranges.size() == 0) return useless("the cluster has no slots");
+  }
+
+  std::map<std::pair<std::string, std::uint16_t>, node*> known;
+  for (const std::unique_ptr<node>& n : nodes) {
+    n->in_map = false;
+    n->replicas.clear();
+    known[{n->where.host, n->where.port}] = n.get();
+  }
   std::vector<std::uint16_t> map(num_slots, no_node);
-  for (const std::unique_ptr<node>& n : nodes) n->in_map = false;
-  reply range(ranges);
-  if (ranges.size() > num_slots) return useless("more ranges of slots than slots");
-  std::vector<node*> masters;
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    range = i == 0 ? ranges[0] : range.next();
-    if (range.size() < 3) return useless("a range of slots without nodes");
-    const std::int64_t first = range[0].integer();
-    const std::int64_t last = range[1].integer();
-    if (!range[0].is(reply_type::integer) || !range[1].is(reply_type::integer) || first < 0 || last < first ||
-        last >= static_cast<std::int64_t>(num_slots)) {
-      return useless("slots that there are not");
-    }
+  for (const slot_range& range : read) {
     node* master = nullptr;
-    for (std::size_t j = 2; j < range.size(); ++j) {
-      const reply which = range[j];
-      if (which.size() < 2) return useless("a node without an address");
-      place where;
-      where.host = which[0].text();
-      if (where.host.empty() || where.host == "?") where.host = asked.host;  // the one that was asked
-      const std::int64_t port = which[1].integer();
-      if (port < 1 || port > 65535 || where.host.size() > 253) return useless("a node without an address");
-      where.port = static_cast<std::uint16_t>(port);
-      node& n = node_at(where);
-      n.in_map = true;
-      n.is_replica = master != nullptr;
+    for (const place& where : range.nodes) {
+      node*& n = known[{where.host, where.port}];
+      if (n == nullptr) n = &add_node(where);
+      n->in_map = true;
+      set_role(*n, master != nullptr);
       if (master == nullptr) {
-        master = &n;
-        if (std::find(masters.begin(), masters.end(), master) == masters.end()) {
-          masters.push_back(master);
-          n.replicas.clear();
-        }
-        std::fill(map.begin() + first, map.begin() + last + 1, number_of(n));
-      } else if (std::find(master->replicas.begin(), master->replicas.end(), &n) == master->replicas.end()) {
-        master->replicas.push_back(&n);
+        master = n;
+        std::fill(map.begin() + static_cast<std::ptrdiff_t>(range.first),
+                  map.begin() + static_cast<std::ptrdiff_t>(range.last + 1), n->number);
+      } else {
+        master->replicas.push_back(n);
       }
     }
+  }
+  for (const std::unique_ptr<node>& n : nodes) {  // that have several ranges
+    std::vector<node*>& all = n->replicas;
+    std::sort(all.begin(), all.end(), [](const node* a, const node* b) { return a->number < b->number; });
+    all.erase(std::unique(all.begin(), all.end()), all.end());
   }
   slots = std::move(map);
   return true;
 }
 
 // One question on a connection of its own. False: no answer; last_problem says why.
-bool router::state::exchange(const place& with, const batch& question, reply_list& answers, moment within) {
+bool router::state::exchange(const place& with, const batch& question, reply_list& answers, milliseconds within) {
   if (address.tls && tls == nullptr) tls = std::make_unique<tls_settings>(options);
   node other;  // never among the nodes
   other.where = with;
   last_place = with.text();
   batch all;
-  std::uint32_t greetings = greeting_for(other, all);
+  const std::uint32_t greetings = greeting_for(other, all);
+  std::uint32_t greeted = 0;
   connection link;
   reader in;
-  link.open(with, address.tls ? tls.get() : nullptr);
+  link.open(with, address.tls ? tls.get() : nullptr, within);
+  now = clock::now();
+  const moment end = now + within;
   link.write(all.bytes());
   link.write(question.bytes());
   std::uint32_t expected = question.groups().front().commands;
   answers.clear();
   link.flush();
   while (link.is_open()) {
-    const moment at = clock::now();
-    if (at >= within) {
-      last_problem = "no answer";
+    if (now >= std::min(until, end)) {
+      last_problem = "no answer within " + std::to_string(within.count()) + " ms";
       return false;
     }
-    pollfd one{link.descriptor(), link.wanted_events(), 0};
-    const auto wait = std::chrono::ceil<milliseconds>(within - at);
-    if (::poll(&one, 1, static_cast<int>(wait.count())) <= 0) continue;
-    link.go_on(one.revents);
+    polled.assign(1, {link.descriptor(), link.wanted_events(), 0});
+    const bool some = wait_for(polled, std::min({until, end, link.patient_until()}));
+    if (!some) {
+      link.hurry(now);
+      continue;
+    }
+    link.go_on(polled.front().revents);
     while (const std::size_t got = link.read(buffer)) {
       std::string_view bytes(buffer.data(), got);
       while (true) {
@@ -456,16 +458,16 @@ bool router::state::exchange(const place& with, const batch& question, reply_lis
                  "check the host and the port");
         }
         if (found == reader::found::none) break;
-        if (greetings > 0) {
-          last_problem = check_greeting(answers, with);
+        if (greeted < greetings) {
+          last_problem = check_greeting(answers, with, greeted);
           if (!last_problem.empty()) return false;
-          --greetings;
+          ++greeted;
           answers.clear();
         } else if (--expected == 0) {
           return true;
         }
       }
-      if (clock::now() >= within) break;
+      if (clock::now() >= end) break;
     }
   }
   last_problem = link.failure();
@@ -476,7 +478,8 @@ bool router::state::exchange(const place& with, const batch& question, reply_lis
 // Nodes that no map has any more, and nobody needs.
 void router::state::forget_nodes() {
   if (!address.cluster || slots.empty()) return;
-  const bool all_in = std::all_of(nodes.begin(), nodes.end(), [](const auto& n) { return n->in_map || n->written_to; });
+  const bool all_in =
+      std::all_of(nodes.begin(), nodes.end(), [](const auto& n) { return n->in_map || n->written_on != 0; });
   if (all_in) return;
   std::vector<node*> of_slot(num_slots, nullptr);
   for (std::size_t s = 0; s < num_slots; ++s) {
@@ -485,20 +488,20 @@ void router::state::forget_nodes() {
   for (node* n : of_slot) {
     if (n != nullptr) n->in_map = true;  // by MOVED
   }
-  std::erase_if(nodes, [](const auto& n) { return !n->in_map && !n->written_to; });
+  std::erase_if(nodes, [](const auto& n) { return !n->in_map && n->written_on == 0; });
   for (const std::unique_ptr<node>& n : nodes) {
     std::erase_if(n->replicas, [&](const node* replica) {
       return std::none_of(nodes.begin(), nodes.end(), [&](const auto& other) { return other.get() == replica; });
     });
   }
-  std::map<const node*, std::uint16_t> numbers;
-  for (std::size_t i = 0; i < nodes.size(); ++i) numbers[nodes[i].get()] = static_cast<std::uint16_t>(i);
-  for (std::size_t s = 0; s < num_slots; ++s) slots[s] = of_slot[s] == nullptr ? no_node : numbers[of_slot[s]];
+  for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i]->number = static_cast<std::uint16_t>(i);
+  for (std::size_t s = 0; s < num_slots; ++s) slots[s] = of_slot[s] == nullptr ? no_node : of_slot[s]->number;
 }
 
 // ---- one connection -------------------------------------------------------------------------------------------------
 
 void router::state::open(node& n) {
+  if (allowed == connections::kept) lose_writes(n);
   if (address.tls && tls == nullptr) tls = std::make_unique<tls_settings>(options);
   n.in.emplace();
   n.replies.clear();
@@ -509,7 +512,8 @@ void router::state::open(node& n) {
   n.bytes_under_way = 0;
   n.now = node::phase::opening;
   n.open_until = now + options.connect_time;
-  n.link.open(n.where, address.tls ? tls.get() : nullptr);
+  ++n.opened;
+  n.link.open(n.where, address.tls ? tls.get() : nullptr, options.connect_time);
 }
 
 // What a new connection begins with; the number of its commands.
@@ -527,13 +531,14 @@ std::uint32_t router::state::greeting_for(const node& n, batch& greeting) const 
   return greeting.groups().front().commands;
 }
 
-// The text of an error that may pass; empty if all is well.
-std::string router::state::check_greeting(const reply_list& replies, const place& where) {
+// The text of an error that may pass; empty if all is well. The replies are those from number `first` on.
+std::string router::state::check_greeting(const reply_list& replies, const place& where, std::uint32_t first) {
   for (std::size_t at = 0; at < replies.nodes_.size(); ++at) {
     const reply each(replies, at);
     if (!each.is_error()) continue;
-    std::string text(each.text());
-    if (verdict_of(text) != verdict::final) return text;
+    const bool to_auth = first + at == 0 && !address.password.empty();
+    const std::string text = to_auth ? shown_answer_to_auth(each.text()) : std::string(each.text());
+    if (verdict_of(each.text()) != verdict::final) return text;
     if (text.starts_with("ERR DB ") || text.starts_with("ERR invalid DB")) {
       refuse(errc::invalid_argument, "the server has no database " + std::to_string(address.database), where, text, "");
     }
@@ -575,7 +580,7 @@ void router::state::send(node& n, errand e) {
   n.bytes_under_way += end - begin;
   if (e.how == gait::asking_step) n.link.write("*1\r\n$6\r\nASKING\r\n");
   n.link.write(commands->bytes().substr(begin, end - begin));
-  if (g.mode != mode::read) n.written_to = true;
+  if (g.mode != mode::read && n.written_on == 0) n.written_on = n.opened;
 }
 
 void router::state::fill(node& n) {
@@ -590,6 +595,7 @@ void router::state::fill(node& n) {
 
 void router::state::serve(node& n) {
   if (n.now == node::phase::closed && !n.to_send.empty() && n.not_before <= now) open(n);
+  if (n.now == node::phase::opening) n.link.hurry(now);
   if (n.now == node::phase::opening && n.link.is_through()) greet(n);
   if ((n.now == node::phase::opening || n.now == node::phase::greeting) && n.link.is_open() && n.open_until <= now) {
     return lost(n, "no connection within " + std::to_string(options.connect_time.count()) + " ms");
@@ -604,7 +610,7 @@ void router::state::receive(node& n) {
     const std::size_t got = n.link.read(buffer);
     if (got == 0) break;
     n.last_heard = now;
-    until += time_for(got);
+    until = std::max(until, std::min(until + time_for(got), latest));
     std::string_view bytes(buffer.data(), got);
     while (true) {
       const reader::found found = n.in->next(bytes, n.replies);
@@ -630,7 +636,8 @@ void router::state::receive(node& n) {
 }
 
 void router::state::replied(node& n, reply last) {
-  n.failures = 0;
+  n.failures = n.absences = 0;
+  n.absent_until = {};
   sent& first = n.under_way.front();
   if (last.is_error() && verdict_of(last.text()) != verdict::final) first.trouble = true;
   if (--first.commands > 0) return;
@@ -672,7 +679,10 @@ void router::state::finish(node& n, const sent& done) {
     stepping.erase(done.group);
     return tell(done.group, {all, 0});
   }
-  if (!done.trouble) return tell(done.group, first);
+  if (!done.trouble) {
+    if (!last_problem.empty() && last_place == n.where.text()) last_problem.clear();  // it is well again
+    return tell(done.group, first);
+  }
   // Something in the group is to be done again, and with it all of the group.
   verdict worst = verdict::final;
   std::string_view text;
@@ -700,7 +710,6 @@ void router::state::tell(std::uint32_t group, reply first) {
 
 // What an error of a server asks for.
 void router::state::again(node& n, errand e, verdict v, std::string_view text, std::uint64_t sent_at) {
-  const batch::group& g = commands->groups()[e.group];
   repeats[e.group] = true;
   last_problem = text;
   last_place = n.where.text();
@@ -708,55 +717,64 @@ void router::state::again(node& n, errand e, verdict v, std::string_view text, s
     refuse(errc::invalid_argument, "the server is one of a cluster", n.where, last_problem,
            "give the cluster's address: redis+cluster://" + n.where.text() + "/NAME");
   }
-  const bool at_once = attempts[e.group] < 4;
   switch (v) {
-    case verdict::load_script: {
-      // Of many groups with one script that were sent at once, the first lets it be loaded for all.
-      const auto it = std::find_if(n.loaded.begin(), n.loaded.end(), [&](const auto& l) { return l.what == g.script; });
-      if (it == n.loaded.end() || it->at_byte <= sent_at) {
-        if (it != n.loaded.end()) n.loaded.erase(it);
-        n.loaded.push_back({g.script, n.link.queued()});
-        batch load;
-        load.begin(0, mode::read);
-        load.command({"SCRIPT", "LOAD", g.script != nullptr ? g.script->source : std::string_view()});
-        if (n.under_way.empty()) n.last_heard = now;
-        n.under_way.push({sent::kind::script, gait::whole, false, 1, 0, n.link.queued(), 0});
-        n.link.write(load.bytes());
-      }
-      if (!at_once) return put_off(e);
-      ++attempts[e.group];
-      return send(n, e);
-    }
-    case verdict::other_node: {
-      const std::optional<place> target = target_of(text, n.where);
-      need_map();
-      if (!target) return put_off(e);
-      node& other = node_at(*target);
-      other.in_map = true;
-      other.is_replica = false;
-      if (!slots.empty()) slots[g.slot % num_slots] = number_of(other);
-      if (!at_once) return put_off(e);
-      ++attempts[e.group];
-      return dispatch({e.group, e.how == gait::whole ? gait::whole : gait::step});
-    }
-    case verdict::ask: {
-      if (e.how == gait::asking_step) return put_off(e);
-      const std::optional<place> target = target_of(text, n.where);
-      if (!target) return put_off(e);
-      if (e.how == gait::whole && g.commands > 1) return dispatch({e.group, gait::step});
-      node& other = node_at(*target);
-      other.in_map = true;
-      other.to_send.push({e.group, gait::asking_step});
-      return;
-    }
+    case verdict::load_script: return load_script(n, e, sent_at);
+    case verdict::other_node: return follow_moved(n, e, text);
+    case verdict::ask: return follow_ask(n, e, text);
     case verdict::reconnect:
       // What else is under way will be answered the same, or not be needed any more.
       if (n.leaving.empty()) n.leaving = text;
       return put_off(e);
     default:
-      if (text.starts_with("CLUSTERDOWN")) need_map();
+      if (essence_of(text).starts_with("CLUSTERDOWN")) need_map();
       return put_off(e);
   }
+}
+
+// For the first few times without a pause.
+bool router::state::may_go_at_once(errand e) {
+  if (attempts[e.group] >= most_at_once) return false;
+  ++attempts[e.group];
+  return true;
+}
+
+// Of many groups with one script that were sent at once, the first lets it be loaded for all.
+void router::state::load_script(node& n, errand e, std::uint64_t sent_at) {
+  const script* const wanted = commands->groups()[e.group].script;
+  const auto it = std::find_if(n.loaded.begin(), n.loaded.end(), [&](const auto& l) { return l.what == wanted; });
+  if (it == n.loaded.end() || it->at_byte <= sent_at) {
+    if (it != n.loaded.end()) n.loaded.erase(it);
+    n.loaded.push_back({wanted, n.link.queued()});
+    batch load;
+    load.begin(0, mode::read);
+    load.command({"SCRIPT", "LOAD", wanted != nullptr ? wanted->source : std::string_view()});
+    if (n.under_way.empty()) n.last_heard = now;
+    n.under_way.push({sent::kind::script, gait::whole, false, 1, 0, n.link.queued(), 0});
+    n.link.write(load.bytes());
+  }
+  if (!may_go_at_once(e)) return put_off(e);
+  send(n, e);
+}
+
+void router::state::follow_moved(const node& n, errand e, std::string_view text) {
+  const std::optional<place> target = target_of(text, n.where);
+  need_map();
+  if (!target) return put_off(e);
+  node& other = node_at(*target);
+  other.in_map = true;
+  set_role(other, false);
+  if (!slots.empty()) slots[commands->groups()[e.group].slot % num_slots] = other.number;
+  if (!may_go_at_once(e)) return put_off(e);
+  dispatch({e.group, e.how == gait::whole ? gait::whole : gait::step});
+}
+
+void router::state::follow_ask(const node& n, errand e, std::string_view text) {
+  const std::optional<place> target = target_of(text, n.where);
+  if (!target || e.how == gait::asking_step) return put_off(e);
+  if (e.how == gait::whole && commands->groups()[e.group].commands > 1) return dispatch({e.group, gait::step});
+  node& other = node_at(*target);
+  other.in_map = true;
+  other.to_send.push({e.group, gait::asking_step});
 }
 
 void router::state::dispatch(errand e) {
@@ -780,6 +798,10 @@ void router::state::lost(node& n, const std::string& why) {
   last_place = n.where.text();
   const bool for_good = n.link.failed_for_good();
   const std::uint64_t maybe_sent = n.link.maybe_sent();
+  if (n.now != node::phase::ready || !n.under_way.empty()) {
+    n.absent_until = now + shortest_absence * (1 << std::min(n.absences, 5U));
+    if (n.absences < 255) ++n.absences;
+  }
   n.link.close();
   n.now = node::phase::closed;
   n.not_before = now + pause_after(n.failures);
@@ -838,6 +860,13 @@ void router::state::look_at_quiet_nodes() {
 
 // ---- a call ---------------------------------------------------------------------------------------------------------
 
+void router::state::close(node& n) noexcept {
+  n.under_way.clear();
+  n.bytes_under_way = 0;
+  n.link.close();
+  n.now = node::phase::closed;
+}
+
 // Whatever happened: no connection has replies to come that nobody waits for.
 void router::state::leave() noexcept {
   for (const std::unique_ptr<node>& n : nodes) {
@@ -845,24 +874,54 @@ void router::state::leave() noexcept {
     n->replies.clear();
     n->reply_begin = 0;
     if (n->under_way.empty() && n->leaving.empty() && n->now != node::phase::opening) continue;
-    n->under_way.clear();
-    n->bytes_under_way = 0;
-    n->link.close();
-    n->now = node::phase::closed;
+    close(*n);
   }
   later.clear();
   stepping.clear();
   commands = nullptr;
   take = nullptr;
   pinned = {};
+  allowed = connections::as_needed;
+}
+
+void router::state::begin(milliseconds within) {
+  began = now = clock::now();
+  until = now + within;
+  latest = now + most_extension * within;
+  stopping = false;
+  last_problem.clear();
+  last_place.clear();
+  map_not_before = now;
+  map_failures = 0;
 }
 
 void router::state::out_of_time() {
   const auto spent = std::chrono::duration_cast<milliseconds>(now - began);
   throw error(
       errc::unavailable,
-      {"no answer within " + std::to_string(spent.count()) + " ms", last_place.empty() ? address.text() : last_place,
-       "", last_problem, "is the server there, and to be reached from here? What was asked may be done or not"});
+      {(stopping ? "stopped, with no answer within " : "no answer within ") + std::to_string(spent.count()) + " ms",
+       last_place.empty() ? address.text() : last_place, "", last_problem,
+       "is the server there, and to be reached from here? What was asked may be done or not"});
+}
+
+// Until one of these has something, or the time comes. What is to stop has a moment more for what is under way.
+bool router::state::wait_for(std::vector<pollfd>& these, moment wake) {
+  const std::size_t count = these.size();
+  if (options.stop_descriptor >= 0 && !stopping) these.push_back({options.stop_descriptor, POLLIN, 0});
+  const auto wait = std::chrono::ceil<milliseconds>(std::max(wake - clock::now(), clock::duration::zero()));
+  const int found =
+      ::poll(these.data(), these.size(), static_cast<int>(std::min<milliseconds::rep>(wait.count(), 60'000)));
+  if (found < 0 && errno != EINTR) throw error(errc::io, {"cannot poll", "", "", std::strerror(errno), ""});
+  now = clock::now();
+  if (found < 0) {
+    for (pollfd& one : these) one.revents = 0;
+  }
+  if (these.size() > count && these.back().revents != 0) {
+    stopping = true;
+    until = latest = std::min(until, now + time_to_stop);
+  }
+  these.resize(count);
+  return std::any_of(these.begin(), these.end(), [](const pollfd& one) { return one.revents != 0; });
 }
 
 void router::state::wait_for_events() {
@@ -873,7 +932,9 @@ void router::state::wait_for_events() {
   if (map_wanted) wake = std::min(wake, map_not_before);
   for (const std::unique_ptr<node>& n : nodes) {
     if (n->now == node::phase::closed && !n->to_send.empty()) wake = std::min(wake, n->not_before);
-    if (n->now == node::phase::opening || n->now == node::phase::greeting) wake = std::min(wake, n->open_until);
+    if (n->now == node::phase::opening || n->now == node::phase::greeting) {
+      wake = std::min({wake, n->open_until, n->link.patient_until()});
+    }
     if (address.cluster && !n->under_way.empty()) {
       const moment quiet = n->last_heard + quiet_time;
       wake = std::min(wake, quiet > now ? quiet : now + longest_pause);
@@ -883,21 +944,17 @@ void router::state::wait_for_events() {
     polled.push_back({n->link.descriptor(), n->link.wanted_events(), 0});
     polled_nodes.push_back(n.get());
   }
-  const auto wait = std::chrono::ceil<milliseconds>(std::max(wake - clock::now(), clock::duration::zero()));
-  const int found =
-      ::poll(polled.data(), polled.size(), static_cast<int>(std::min<milliseconds::rep>(wait.count(), 60'000)));
-  if (found < 0 && errno != EINTR) throw error(errc::io, {"cannot poll", "", "", std::strerror(errno), ""});
-  now = clock::now();
+  wait_for(polled, wake);
   for (std::size_t i = 0; i < polled.size(); ++i) {
     node& n = *polled_nodes[i];
-    if (found < 0) polled[i].revents = 0;
     if (polled[i].revents == 0 && !n.link.has_more()) continue;
     n.link.go_on(polled[i].revents);
     if (n.now != node::phase::closed) receive(n);
   }
 }
 
-void router::state::run(const batch& all, const on_replies& to, milliseconds within, std::span<node* const> on) {
+void router::state::run(const batch& all, const on_replies& to, milliseconds within, std::span<node* const> on,
+                        connections which) {
   if (all.empty()) return;
   assert(commands == nullptr && "a callback must not call the router");
   struct at_the_end {
@@ -907,12 +964,8 @@ void router::state::run(const batch& all, const on_replies& to, milliseconds wit
   commands = &all;
   take = &to;
   pinned = on;
-  began = now = clock::now();
-  until = now + within + time_for(all.bytes().size());
-  last_problem.clear();
-  last_place.clear();
-  map_not_before = now;
-  map_failures = 0;
+  allowed = which;
+  begin(within + time_for(all.bytes().size()));
   open_groups = all.groups().size();
   attempts.assign(open_groups, 0);
   repeats.assign(open_groups, false);
@@ -962,16 +1015,14 @@ void router::state::run(const batch& all, const on_replies& to, milliseconds wit
 std::vector<node*> router::state::all_nodes(bool replicas_too) {
   if (address.cluster) {
     forget_nodes();
-    began = now = clock::now();
-    until = now + options.time;
-    map_failures = 0;
+    begin(options.time);
     do {
       need_map();
       refresh_map();
       if (!map_wanted) break;
       if (now >= until) out_of_time();
-      ::poll(nullptr, 0, static_cast<int>(std::chrono::ceil<milliseconds>(map_not_before - now).count()));
-      now = clock::now();
+      polled.clear();
+      wait_for(polled, std::min(until, map_not_before));
     } while (true);
   }
   std::vector<node*> found;
@@ -1027,56 +1078,37 @@ std::vector<router::node_reply> router::run_on_nodes(const std::vector<std::stri
   return replies;
 }
 
+void router::forget_writes() noexcept {
+  for (const std::unique_ptr<node>& n : state_->nodes) n->written_on = 0;
+}
+
 unsigned router::wait_for_replicas(unsigned replicas, std::chrono::milliseconds time) {
+  time = std::clamp(time, milliseconds(1), longest_time);
   unsigned fewest = replicas;
   std::vector<node*> written;
+  node* lost = nullptr;
   batch command;
-  const std::string count = std::to_string(replicas);
-  const std::string most = std::to_string(std::max<milliseconds::rep>(time.count(), 1));
   for (const std::unique_ptr<node>& n : state_->nodes) {
-    if (!n->written_to) continue;
+    if (n->written_on == 0) continue;
     written.push_back(n.get());
-    // WAIT is about what this connection wrote. If it is a new one, PING lets it be about all that the server has.
+    // Another connection may be one to another server, or to one that has forgotten what it had not saved: its replicas
+    // prove nothing about what was written on this one.
+    if (n->written_on != n->opened) lost = n.get();
     command.begin(0, mode::read);
-    command.command({"PING"});
-    command.command({"WAIT", count, most});
+    command.command({"WAIT", std::to_string(replicas), std::to_string(time.count())});
   }
-  for (node* n : written) n->written_to = false;
+  forget_writes();
+  if (lost != nullptr) state_->lose_writes(*lost);
   state_->run(
       command,
       [&](std::size_t, reply r) {
-        r = r.next();
         // A master that has become a replica meanwhile: nobody knows who has what was written to it.
         const bool demoted = r.is_error() && r.text().find("replica") != std::string_view::npos;
         if (!demoted) throw_if_error(r, state_->address, "wait for replicas");
         fewest = static_cast<unsigned>(std::min<std::int64_t>(fewest, std::max<std::int64_t>(r.integer(), 0)));
       },
-      state_->options.time + time, written);
+      state_->options.time + time, written, state::connections::kept);
   return fewest;
-}
-
-void throw_if_error(const reply& r, const redis_address& address, std::string_view doing) {
-  if (!r.is_error()) return;
-  const std::string_view text = r.text();
-  const std::string what = "cannot " + std::string(doing);
-  const auto fail = [&](errc code, std::string way_out) {
-    throw error(code, {what, address.text(), "", std::string(text.substr(0, 300)), std::move(way_out)});
-  };
-  if (text.starts_with("NOPERM")) {
-    fail(errc::not_permitted, "the user needs this command and the keys of the filter: ACL SETUSER");
-  }
-  if (text.starts_with("NOAUTH") || text.starts_with("WRONGPASS") || text.starts_with("DENIED")) {
-    fail(errc::not_permitted,
-         "give user and password in the address or in BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD");
-  }
-  if (text.starts_with("ERR unknown command")) {
-    fail(errc::not_permitted, "the server does not have the command, or its name was changed there");
-  }
-  if (text.starts_with("WRONGTYPE")) fail(errc::incompatible, "the key is somebody else's: choose another name");
-  if (text.starts_with("OOM")) fail(errc::too_large, "the server's maxmemory is reached");
-  if (text.starts_with("MISCONF")) fail(errc::unavailable, "the server cannot save to its disk and takes no writes");
-  if (verdict_of(text) != verdict::final) fail(errc::unavailable, "");
-  fail(errc::io, "");
 }
 
 }  // namespace bloomery::redis

@@ -11,6 +11,7 @@
 #include <bloomery/redis_address.hpp>
 
 #include "redis/batch.hpp"
+#include "redis/verdict.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -39,7 +40,8 @@ class router {
   ///
   /// A group of mode::once with a script: the script is what must not run twice. One without: none of its commands.
   ///
-  /// The time is that of the options, and a millisecond more for each KiB that is sent or received.
+  /// The time is that of the options, and a millisecond more for each KiB that is sent or received, but at most ten
+  /// times as long.
   /// @throws error  unavailable: a node could not be reached, or not within the time; or what is mode::once may be done
   ///                or not; not_permitted: wrong password, a certificate that is not trusted; damaged: the server
   ///                speaks another protocol; invalid_argument: a cluster is addressed as one server or the other way
@@ -62,8 +64,12 @@ class router {
   };
   std::vector<node_reply> run_on_nodes(const std::vector<std::string_view>& words, bool replicas_too = false);
 
-  /// WAIT on every node that was written to since the last call. @returns the fewest replicas that have it all, of any
+  /// wait_for_replicas() is about what is written from here on.
+  void forget_writes() noexcept;
+
+  /// WAIT on every connection that wrote since the last call. @returns the fewest replicas that have it all, of any
   /// node; `replicas` if none was written to
+  /// @throws error  unavailable: a connection that wrote is no more, so nobody knows
   unsigned wait_for_replicas(unsigned replicas, std::chrono::milliseconds time);
 
   const redis_address& address() const noexcept;
@@ -73,9 +79,5 @@ class router {
   struct state;
   std::unique_ptr<state> state_;
 };
-
-/// Throws what a server's error means: not_permitted (NOPERM, NOAUTH, WRONGPASS), incompatible (WRONGTYPE: the key is
-/// somebody else's), too_large (OOM), unavailable, else io. Does nothing if the reply is none.
-void throw_if_error(const reply& r, const redis_address& address, std::string_view doing);
 
 }  // namespace bloomery::redis

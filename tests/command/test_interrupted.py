@@ -3,6 +3,7 @@
 import fcntl
 import os
 import signal
+import socket
 import struct
 import subprocess
 import termios
@@ -19,6 +20,23 @@ def setUpModule() -> None:
     # Who runs the tests in the background may have them ignored, and processes inherit that.
     for stop in STOPS:
         signal.signal(stop, signal.SIG_DFL)
+
+
+class WhileAsking(CommandTest):
+    """The signal comes while a server is silent."""
+
+    def test_it_ends_before_the_time_is_over_and_by_the_signal(self) -> None:
+        for scheme in "redis", "redis+cluster":
+            with socket.create_server(("127.0.0.1", 0)) as silent:
+                address = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/f"
+                process = self.start("info", "--timeout", "5min", address)
+                with silent.accept()[0] as asked:
+                    self.assertTrue(asked.recv(1))
+
+                    process.send_signal(signal.SIGINT)
+
+                    self.assertEqual(process.wait(60), -signal.SIGINT)
+                self.assertIn(b"stopped", process.stderr.read())
 
 
 class WhileWaiting(CommandTest):

@@ -215,6 +215,20 @@ TEST_F(Address, ShowsNoPasswordWhereverASlipIs) {
            "unix://anna:hunter2@/s?name=n",
            "http://anna:hunter2@h/n",
            "anna:hunter2@h/n",
+           "redis://:hunter2:6379/n",
+           "redis://:hunter2/n",
+           "redis://:hunter2",
+           "redis://anna:hunter2/n",
+           "redis://anna:hunter2?db=1",
+           "redis+cluster://a:1,:hunter2:6379/n",
+           "redis+cluster://a:1,anna:hunter2/n",
+           "redis://h/n?password=hunter2",
+           "redis://h/n?db=1&password=hunter2",
+           "redis://h/n?password=hun=ter2&db=x",
+           "redis+cluster://h/n?auth=hunter2",
+           "unix:///s?name=n&password=hunter2",
+           "redis://anna:pw@h/n?password=hunter2",
+           "postgres://:hunter2:6379/n",
        }) {
     SCOPED_TRACE(text);
     const auto thrown = error_of([&] { redis_address::parse(text); });
@@ -222,6 +236,31 @@ TEST_F(Address, ShowsNoPasswordWhereverASlipIs) {
     ASSERT_TRUE(thrown);
     EXPECT_EQ(std::string_view(thrown->what()).find("hun"), std::string_view::npos) << thrown->what();
     EXPECT_EQ(std::string_view(thrown->what()).find("ter2"), std::string_view::npos) << thrown->what();
+  }
+}
+
+TEST_F(Address, IsShownButForWhatMayBeAPassword) {
+  struct slip {
+    const char* text;
+    const char* where;
+    const char* found;
+  };
+  for (const slip& s : {
+           slip{"redis://h:65536/n", "redis://h:65536/n", "'65536'"},
+           slip{"redis://[::1]:/n", "redis://[::1]:/n", ""},
+           slip{"redis://:12345/n", "redis://:.../n", ""},
+           slip{"redis://anna:pw@h:0/n", "redis://...@h:0/n", "'0'"},
+           slip{"redis://h:x/n", "redis://h:.../n", ""},
+           slip{"redis://h/n?timeout=1&db=2", "redis://h/n?timeout=...&db=2", "'timeout'"},
+           slip{"redis://h/n?db=x", "redis://h/n?db=x", "'x'"},
+           slip{"redis+cluster://a:1,b:0/n", "redis+cluster://a:1,b:0/n", "'0'"},
+       }) {
+    SCOPED_TRACE(s.text);
+    const auto thrown = error_of([&] { redis_address::parse(s.text); });
+
+    ASSERT_TRUE(thrown);
+    EXPECT_EQ(thrown->text().where, s.where);
+    EXPECT_EQ(thrown->text().found, s.found);
   }
 }
 

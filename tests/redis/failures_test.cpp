@@ -300,10 +300,11 @@ TEST_F(Failure, OfFullBuffersDoesNotStopALargeBatch) {
 
 // ---- what is no server ----------------------------------------------------------------------------------------------
 
-// Answers whatever comes with the same bytes, or endlessly.
+// Answers whatever comes with the same bytes, or endlessly, with pauses.
 class liar {
  public:
-  liar(std::string bytes, bool endless) : bytes_(std::move(bytes)), endless_(endless) {
+  liar(std::string bytes, bool endless, milliseconds pause = {})
+      : bytes_(std::move(bytes)), endless_(endless), pause_(pause) {
     listening_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const std::uint16_t port = bind_to_loopback(listening_);
     if (port == 0 || ::listen(listening_, 4) != 0) throw std::runtime_error("no socket for the test");
@@ -336,6 +337,7 @@ class liar {
             open = n > 0;
             if (open) sent += static_cast<std::size_t>(n);
           }
+          if (pause_ > milliseconds::zero()) std::this_thread::sleep_for(pause_);
         } while (endless_ && open && !ending_);
         if (!open) break;
       }
@@ -345,6 +347,7 @@ class liar {
 
   std::string bytes_;
   bool endless_;
+  milliseconds pause_;
   redis_address where_;
   int listening_ = -1;
   std::atomic<bool> ending_ = false;
@@ -374,6 +377,14 @@ TEST_F(Failure, OfWhatIsNoServerIsTold) {
               }),
               errc::damaged);
   }
+}
+
+// As fast as earns each byte its time: that does not go on for ever.
+TEST_F(Failure, OfAnAnswerThatNeverEndsIsTold) {
+  liar server("$33554432\r\n" + std::string(64 << 10, 'x'), true, milliseconds(10));
+  router r(server.address(), within(milliseconds(30)));
+
+  EXPECT_EQ(code_of([&] { run(r, mode::read, {"GET", "k"}); }), errc::unavailable);
 }
 
 TEST_F(Failure, OfAServerThatLiesAboutItsSlotsIsToldInTime) {

@@ -1,0 +1,147 @@
+// A server by hand, for what no real one can be brought to do: a function says what it answers to each command.
+#pragma once
+
+#include "redis/servers.hpp"
+
+#include <bloomery/redis_address.hpp>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace bloomery_tests {
+
+/// Any number of connections to 127.0.0.1:port(), in a thread of its own.
+class stage {
+ public:
+  using words = std::vector<std::string>;
+
+  /// What is answered on a connection (from 0) to a command: bytes, none for silence; nothing: it hangs up.
+  using actor = std::function<std::optional<std::string>(std::size_t connection, const words& command)>;
+
+  explicit stage(actor a) : actor_(std::move(a)) {
+    listening_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    port_ = bind_to_loopback(listening_);
+    if (port_ == 0 || ::listen(listening_, 16) != 0 || ::pipe(wake_) != 0) throw std::runtime_error("no stage");
+    thread_ = std::thread([this] { work(); });
+  }
+  stage(const stage&) = delete;
+  stage& operator=(const stage&) = delete;
+  ~stage() {
+    ::close(wake_[1]);
+    thread_.join();
+    for (const guest& g : guests_) ::close(g.fd);
+    ::close(listening_);
+    ::close(wake_[0]);
+  }
+
+  std::uint16_t port() const { return port_; }
+  std::size_t connections() const { return accepted_; }
+
+  bloomery::redis_address address(bool cluster = false) const {
+    bloomery::redis_address a;
+    a.endpoints = {{"127.0.0.1", port_}};
+    a.cluster = cluster;
+    a.name = "f";
+    return a;
+  }
+
+ private:
+  struct guest {
+    int fd;
+    std::size_t number;
+    std::string bytes = {};
+  };
+
+  // A whole command from the front of the bytes; nothing: there is none yet.
+  static std::optional<words> taken_from(std::string& bytes) {
+    std::size_t at = 0;
+    const auto number = [&]() -> std::optional<std::size_t> {
+      const std::size_t end = bytes.find("\r\n", at);
+      if (end == std::string::npos) return std::nullopt;
+      const std::size_t value = std::stoul(bytes.substr(at + 1, end - at - 1));
+      at = end + 2;
+      return value;
+    };
+    const std::optional<std::size_t> count = number();
+    words found;
+    while (count && found.size() < *count) {
+      const std::optional<std::size_t> length = number();
+      if (!length || bytes.size() < at + *length + 2) return std::nullopt;
+      found.push_back(bytes.substr(at, *length));
+      at += *length + 2;
+    }
+    if (!count) return std::nullopt;
+    bytes.erase(0, at);
+    return found;
+  }
+
+  // False: the connection is over.
+  bool serve(guest& g) {
+    char some[4096];
+    const ssize_t got = ::recv(g.fd, some, sizeof some, 0);
+    if (got <= 0) return false;
+    g.bytes.append(some, static_cast<std::size_t>(got));
+    while (const std::optional<words> command = taken_from(g.bytes)) {
+      const std::optional<std::string> answer = actor_(g.number, *command);
+      if (!answer) return false;
+      for (std::size_t sent = 0; sent < answer->size();) {
+        const ssize_t n = ::send(g.fd, answer->data() + sent, answer->size() - sent, MSG_NOSIGNAL);
+        if (n <= 0) return false;
+        sent += static_cast<std::size_t>(n);
+      }
+    }
+    return true;
+  }
+
+  void work() {
+    std::vector<pollfd> polled;
+    while (true) {
+      polled = {{wake_[0], POLLIN, 0}, {listening_, POLLIN, 0}};
+      for (const guest& g : guests_) polled.push_back({g.fd, POLLIN, 0});
+      if (::poll(polled.data(), polled.size(), -1) < 0) continue;
+      if (polled[0].revents != 0) return;
+      std::vector<guest> left;
+      for (std::size_t i = 0; i < guests_.size(); ++i) {
+        if (polled[2 + i].revents == 0 || serve(guests_[i])) {
+          left.push_back(std::move(guests_[i]));
+        } else {
+          ::close(guests_[i].fd);
+        }
+      }
+      guests_ = std::move(left);
+      if (polled[1].revents == 0) continue;
+      const int fd = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+      if (fd >= 0) guests_.push_back({fd, accepted_++});
+    }
+  }
+
+  actor actor_;
+  int listening_ = -1;
+  int wake_[2] = {-1, -1};
+  std::uint16_t port_ = 0;
+  std::atomic<std::size_t> accepted_ = 0;
+  std::vector<guest> guests_;
+  std::thread thread_;
+};
+
+/// The answer to CLUSTER SLOTS of a cluster in which these ports of 127.0.0.1 have all slots: the master first.
+inline std::string all_slots_at(const std::vector<std::uint16_t>& ports) {
+  std::string text = "*1\r\n*" + std::to_string(2 + ports.size()) + "\r\n:0\r\n:16383\r\n";
+  for (const std::uint16_t port : ports) text += "*2\r\n$9\r\n127.0.0.1\r\n:" + std::to_string(port) + "\r\n";
+  return text;
+}
+
+}  // namespace bloomery_tests
