@@ -205,7 +205,7 @@ class examination {
       if (c == '*' || c == '?' || c == '[' || c == '\\') name += '\\';
       name += c;
     }
-    std::string text = is_chain_ ? "~" + name + "-*" : "~{" + name + "}:* ~{" + name + ":* ~{" + name + "~*";
+    std::string text = is_chain_ ? "~" + name + "-*" : "~{" + name + "}:* ~{" + name + "~*";
     if (is_chain_ && redis::cursor_key(address_.name) == "cursor") text += " ~cursor";
     for (const redis::right& r : redis::rights) {
       if (needs(r.what)) text += " " + redis::rule_of(r);

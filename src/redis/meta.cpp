@@ -183,10 +183,7 @@ meta meta::parse(std::string_view text, const redis_address& address) {
       !m.may_have(m.first_generation)) {
     damaged(where, "its values contradict each other");
   }
-  // Filters made by the first versions have the bare name.
-  if (m.instance != instance_of(address.name, m.epoch) && m.instance != key_name(address.name)) {
-    damaged(where, "its shards are those of another filter");
-  }
+  if (m.instance != instance_of(address.name, m.epoch)) damaged(where, "its shards are those of another filter");
   p.geometry = m.first.whole(all.shards);
   return m;
 }

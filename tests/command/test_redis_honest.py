@@ -50,7 +50,7 @@ class Union(RedisTest):
         small = self.build("small", "-n", 100)
         grown = self.build("grown", "-n", 100, "--grow")
         lost = self.build("lost", "-n", 100_000)
-        self.redis("DEL", "{lost:3}:0")
+        self.redis("DEL", self.server.shard(3, "lost") + b":0")
         self.write("no-filter", b"text\n")
         into = self.build("into", "-n", 100_000)
         before = {key: self.redis("DUMP", key) for key in self.server.keys()}
@@ -65,14 +65,14 @@ class Union(RedisTest):
         self.bloomery("pull", "-q", b, "-o", "b.bloom")
         into = self.build("into", "-n", 100_000, lines=0)
         # Who may change a part of the shards only is stopped midway.
-        mine = ["~{into}*", "~{into:0}*", "~{into:1}*"]
+        mine = [b"~{into}*", *(b"~%s*" % self.server.shard(shard, "into") for shard in range(2))]
         self.redis("ACL", "SETUSER", "half", "reset", "on", ">pw", "+@all", "%R~*", "&*", *mine)
         half = dict(os.environ, BLOOMERY_REDIS_USER="half", BLOOMERY_REDIS_PASSWORD="pw")
 
         for words in (["union", "-o", into, a, "b.bloom"], ["push", "b.bloom", into]):
             with self.subTest(words=words[0]):
                 self.refused(*words, env=half, says=r"unix://\S+ may have a part of the new keys by now beside what it had; run it again, which does no harm")
-                bits = [self.redis("BITCOUNT", b"{into:%d}:0" % shard, 0, -17) for shard in range(16)]
+                bits = [self.redis("BITCOUNT", self.server.shard(shard, "into") + b":0", 0, -17) for shard in range(16)]
                 self.assertGreater(min(bits[:2]), 0)
                 self.assertEqual(max(bits[2:]), 0)
 

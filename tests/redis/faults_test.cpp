@@ -153,11 +153,11 @@ TEST_F(RedisFaults, WhatIsWrittenIntoAnEvictedOlderLayerDoesNotPassForOne) {
   wanted.shards = 1;
   redis_filter f = redis_filter::create(at("x"), wanted);
   insert_all(f, keys_from(0, 3000));
-  ASSERT_EQ(server->command({"HGET", "{x:0}:h", "layers"}).text().substr(0, 3), "0,1");
-  const std::int64_t bytes = server->command({"STRLEN", "{x:0}:0"}).integer();
-  server->command({"DEL", "{x:0}:0"});
+  ASSERT_EQ(server->command({"HGET", server->shard("x", 0) + ":h", "layers"}).text().substr(0, 3), "0,1");
+  const std::int64_t bytes = server->command({"STRLEN", server->shard("x", 0) + ":0"}).integer();
+  server->command({"DEL", server->shard("x", 0) + ":0"});
   // As one who thought it the newest, and died: in the last line, so that all lines are there.
-  server->command({"SETBIT", "{x:0}:0", std::to_string(8 * (bytes - 16) - 1), "1"});
+  server->command({"SETBIT", server->shard("x", 0) + ":0", std::to_string(8 * (bytes - 16) - 1), "1"});
 
   for (std::uint64_t key = 0; key < 150; ++key) {
     EXPECT_EQ(code_of([&] { EXPECT_TRUE(f.may_contain(key)) << key; }), errc::damaged) << key;
@@ -286,6 +286,7 @@ TEST_F(RedisFaults, ABatchOfWhichAPartWasThereGoesIntoTheFilterThatIsThereNow) {
   wanted.shards = 1;
   redis_filter f = redis_filter::create(at("x"), wanted);
   f.insert(std::uint64_t{1});
+  const std::string header_of_old = server->shard("x", 0) + ":h";
   redis_filter g = redis_filter::open(at("x"));
   code_of([&] {
     g.replace(wanted, [&](redis_filter&) {
@@ -294,7 +295,7 @@ TEST_F(RedisFaults, ABatchOfWhichAPartWasThereGoesIntoTheFilterThatIsThereNow) {
     });
   });
   server->command({"ACL", "SETUSER", "default", "+unlink"});
-  ASSERT_EQ(server->command({"EXISTS", "{x:0}:h"}).integer(), 1) << "the old one is to be there still";
+  ASSERT_EQ(server->command({"EXISTS", header_of_old}).integer(), 1) << "the old one is to be there still";
 
   insert_all(f, {1, 3});
 
@@ -427,7 +428,7 @@ TEST_F(RedisFaults, RoomInALayerThatOthersHaveClosedIsNotGivenBack) {
     ASSERT_GT(counted(*server, "x", 1), 2u);
     redis_filter g = redis_filter::open(at("x"));
     insert_all(g, keys_from(100, 11'000));
-    ASSERT_EQ(server->command({"HGET", "{x:0}:h", "layers"}).text(), "0,1");
+    ASSERT_EQ(server->command({"HGET", server->shard("x", 0) + ":h", "layers"}).text(), "0,1");
     g = redis_filter::open(at("x"));  // its own is given back
     before = counted(*server, "x", 1);
   }
@@ -765,11 +766,12 @@ TEST_F(RedisFaults, ALayerThatBecomesLargerIsDamagedAndReadNowhereElse) {
     redis_filter f = redis_filter::create(at("x"), wanted, with_copy);
     insert_all(f, keys_from(0, 2000));
     EXPECT_EQ(count_found(f, keys_from(0, 2000)), 2000u);
-    const auto stamped = static_cast<std::uint64_t>(server->command({"STRLEN", "{x:0}:1"}).integer()) - 16;
-    ASSERT_EQ(server->command({"HGET", "{x:0}:h", "layers"}).text(), "0,1");
+    const auto stamped =
+        static_cast<std::uint64_t>(server->command({"STRLEN", server->shard("x", 0) + ":1"}).integer()) - 16;
+    ASSERT_EQ(server->command({"HGET", server->shard("x", 0) + ":h", "layers"}).text(), "0,1");
 
-    server->command({"HSET", "{x:0}:h", layer, "8388608 8 100000", "stamp", "another stamp..."});
-    server->command({"SETRANGE", "{x:0}:1", std::to_string(stamped), "another stamp..."});
+    server->command({"HSET", server->shard("x", 0) + ":h", layer, "8388608 8 100000", "stamp", "another stamp..."});
+    server->command({"SETRANGE", server->shard("x", 0) + ":1", std::to_string(stamped), "another stamp..."});
 
     for (int i = 0; i < 3; ++i) {
       EXPECT_EQ(code_of([&] { count_found(f, keys_from(1'000'000, 100)); }), errc::damaged);

@@ -62,11 +62,12 @@ struct generation_aside {
   std::int64_t bytes;  // of each
 
   generation_aside(test_server& server, const std::string& name) {
-    const std::string header = "{" + name + ":0}:h";
+    const std::string shard = server.shard(name, 0);
+    const std::string header = shard + ":h";
     const std::string number = server.command({"HGET", header, "layers"}).text();
     const std::string before = std::to_string(std::stoll(number) - 1);
-    newest = "{" + name + ":0}:" + number;
-    older = "{" + name + ":0}:" + before;
+    newest = shard + ":" + number;
+    older = shard + ":" + before;
     bytes = server.command({"STRLEN", newest}).integer();
     const std::string end = std::to_string(bytes - 16);
     server.command({"RENAME", newest, older});
