@@ -195,7 +195,7 @@ class examination {
   std::vector<std::string> some_keys() const {
     if (is_chain_) return {redis::bitmap_key(address_.name, 0), redis::cursor_key(address_.name)};
     const std::string name = redis::key_name(address_.name);
-    return {"{" + name + ":0}:h", "{" + name + "~0:0}:h", redis::meta_key(address_.name)};
+    return {"{" + name + "~0:0}:h", redis::meta_key(address_.name)};
   }
 
   // What ACL SETUSER has to be told.

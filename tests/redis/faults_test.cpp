@@ -264,7 +264,10 @@ TEST_F(RedisFaults, AGrowingFilterIsReplacedWithoutAMomentOfWrongAnswers) {
   std::vector<std::uint64_t> before(writers);
   std::uint64_t missing = 0;
   const int rounds = is_long() ? 300 : 25;
-  for (int round = 0; round < rounds; ++round) {
+  const auto all_have_written = [&] {
+    return std::all_of(written.begin(), written.end(), [](const auto& keys) { return keys > 20; });
+  };
+  for (int round = 0; round < rounds || !all_have_written(); ++round) {
     f.replace(small, [&](redis_filter& fresh) {
       for (std::uint64_t w = 0; w < writers; ++w) before[w] = begun[w];
       for (std::uint64_t w = 0; w < writers; ++w) insert_all(fresh, keys_from((w + 1) * apart, before[w]));
@@ -278,7 +281,6 @@ TEST_F(RedisFaults, AGrowingFilterIsReplacedWithoutAMomentOfWrongAnswers) {
   for (auto& t : threads) t.join();
 
   EXPECT_EQ(missing, 0u);
-  for (std::uint64_t w = 0; w < writers; ++w) EXPECT_GT(written[w], 20u);
 }
 
 TEST_F(RedisFaults, ABatchOfWhichAPartWasThereGoesIntoTheFilterThatIsThereNow) {
