@@ -97,7 +97,9 @@ dedup_result dedup_in_shared(const dedup_options& options, output& out, output* 
     return true;
   });
   if (suspects != nullptr) suspects->flush();
-  const std::optional<redis_info> now = info_at_once(state);
+  keys_done all;
+  const std::optional<redis_info> now = info_after(all, address, state);
+  if (all.failure) throw error(*all.failure);
   if (now) warn_if_overfull(address, *now);
   result.rate = now ? now->rate_now : p.filter.target_rate;
   // At most: the filter has been emptier, and much of what it had seen was not new.

@@ -102,8 +102,10 @@ redis_filter put(const redis_address& address, const any_filter& filter, const r
   } catch (const error& e) {
     if (e.code() == errc::incompatible || e.code() == errc::invalid_argument) throw;  // before anything was written
     error_text text = e.text();
-    text.way_out = fmt::format("{} may have a part of the new keys by now{}; run it again, which does no harm",
-                               address.text(), made ? ", or none" : " beside what it had");
+    const bool may_be_tried = e.code() != errc::damaged && e.code() != errc::locked;
+    text.way_out += fmt::format("{}{} may have a part of the new keys by now{}{}", text.way_out.empty() ? "" : "; ",
+                                address.text(), made ? ", or none" : " beside what it had",
+                                may_be_tried ? "; run it again, which does no harm" : "");
     throw error(e.code(), text);
   }
   return std::move(*to);

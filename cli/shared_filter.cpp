@@ -94,8 +94,11 @@ error with_numbers(const error& e, const keys_done& done, bool removes) {
                     count_text(done.changed), removes ? "removed" : "new"));
   }
   if (done.undecided > 0) {
-    add(fmt::format("{} of the input may be done or not: {}", range_text(done.keys, done.undecided),
-                    removes ? "ask check which are still there before you remove them again" : "add them again"));
+    const bool in_vain = e.code() == errc::too_large || e.code() == errc::damaged;
+    add(fmt::format("{} of the input may be done or not{}", range_text(done.keys, done.undecided),
+                    removes   ? ": ask check which are still there before you remove them again"
+                    : in_vain ? ""
+                              : ": add them again"));
   }
   return {e.code(), text};
 }

@@ -35,6 +35,20 @@ struct made_anew : error {
   using error::error;
 };
 
+inline constexpr int most_beginnings = 8;
+
+/// Runs a call, and once more if the filter was made anew.
+template <class Work>
+auto begin_again(Work work) {
+  for (int attempt = 1;; ++attempt) {
+    try {
+      return work();
+    } catch (const made_anew&) {
+      if (attempt == most_beginnings) throw;
+    }
+  }
+}
+
 /// What was to take a filter's place has lost a part, or was given up.
 struct replacement_lost : error {
   using error::error;
@@ -131,6 +145,7 @@ struct redis_filter::body {
 
   // ---- whole.cpp
 
+  redis_info info();
   estimate keys_in_window();
 
   // ---- life.cpp

@@ -188,7 +188,12 @@ void redis_filter::body::look_up(std::span<const std::uint64_t> los, std::uint8_
   for (unsigned round = 0; !todo.empty(); ++round) {
     if (round == most_rounds) throw_restless(address);
     const bool of_master = how == redis::access::write || round >= replica_rounds;
+    const std::uint64_t epoch = description.epoch;
     todo = look_once(los, todo, found, of_master ? mode::write : mode::read);
+    if (description.epoch == epoch) continue;
+    // What the filter before did not have may be in the one that took its place.
+    std::fill_n(found, los.size(), std::uint8_t{0});
+    todo = numbers_up_to(los.size());
   }
   if (how == redis::access::look_up) look_into_next(los, found);
 }

@@ -88,7 +88,13 @@ const redis_layer& redis_filter::body::next_layer_of(const shard_view& v) {
   for (const redis_layer& layer : v.layers) capacities.push_back(layer.capacity);
   const auto found = next_layers_.find(capacities);
   if (found != next_layers_.end()) return found->second;
-  return next_layers_[capacities] = next_layer(description.parameters, v.layers);
+  try {
+    return next_layers_[capacities] = next_layer(description.parameters, v.layers);
+  } catch (const error& e) {
+    error_text text = e.text();
+    text.where = where();
+    throw error(e.code(), text);
+  }
 }
 
 bool redis_filter::body::grow(std::span<const std::uint64_t> shards) {
@@ -231,7 +237,8 @@ void redis_filter::body::unlink(const redis::meta& m) {
       for (const std::string& name : all) commands.word(name);
     }
     if (!commands.empty()) run([](std::size_t, reply) {}, "remove the filter");
-    unlink_headless(m, headless);
+    // A shard that got a layer in between has it still.
+    unlink_headless(m, m.grows() ? shards : std::span<const std::uint64_t>(headless));
   });
 }
 
@@ -369,7 +376,8 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
       if (!differs.what.empty()) {
         differs.what = "there is another filter of this name: its " + differs.what + " is another";
         differs.where = address.text();
-        differs.way_out = "open it as it is, choose another name, or drop it first";
+        differs.way_out = "open it as it is, choose another name, or remove it first (drop(), or DEL of " + key +
+                          " and " + redis::second_key(address.name) + ")";
         throw error(errc::incompatible, std::move(differs));
       }
       return open(address, b->options);
@@ -485,7 +493,7 @@ void redis_filter::body::announce(const redis::meta& live, const redis::meta& co
   }
   if (before.empty() || before == text) return;
   unlink_coming(before);
-  if (options.notes) options.notes("a replacement of the filter that was interrupted is given up");
+  if (options.notes) options.notes("another replacement of the filter, interrupted or still under way, is given up");
 }
 
 // The shards of what n named.

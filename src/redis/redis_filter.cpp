@@ -37,7 +37,6 @@ void redis_filter::body::hash(std::span<const Key> keys, std::vector<std::uint64
 namespace {
 
 constexpr std::size_t part_keys = 16'384;  // that go through together
-constexpr int most_beginnings = 8;
 
 // Calls work(first, count) for some keys at a time: no call needs memory for all.
 template <class Work>
@@ -56,18 +55,6 @@ const redis_params& redis_filter::parameters() const noexcept { return body_->de
 
 namespace {
 
-// Runs a call for some keys; once more, with keys hashed again, if the filter was made anew with another hash.
-template <class Work>
-void begin_again(Work work) {
-  for (int attempt = 1;; ++attempt) {
-    try {
-      return work();
-    } catch (const redis::made_anew&) {
-      if (attempt == most_beginnings) throw;
-    }
-  }
-}
-
 template <class Body, class Key>
 void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_new) {
   assert(is_new.empty() || is_new.size() == keys.size());
@@ -76,7 +63,7 @@ void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_
   std::vector<std::uint8_t> fresh;
   std::size_t again = 0;  // so many went into a filter that was replaced before this call was over
   const auto insert_part = [&](std::size_t first, std::size_t count) {
-    begin_again([&] {
+    redis::begin_again([&] {
       b.hash(keys.subspan(first, count), los);
       fresh.resize(count);
       b.insert(los, fresh.data());
@@ -89,7 +76,7 @@ void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_
     if (std::exchange(epoch, b.description.epoch) != b.description.epoch) again = first;
   });
   for (int attempt = 0; again > 0; ++attempt) {
-    if (attempt == most_beginnings) {
+    if (attempt == redis::most_beginnings) {
       throw error(errc::unavailable,
                   {"the filter was replaced all the time while keys were inserted", b.where(), "", "", "try again"});
     }
@@ -114,7 +101,7 @@ void look_up_keys(Body& b, std::span<const Key> keys, std::span<std::uint64_t> b
   std::vector<std::uint64_t> los;
   std::vector<std::uint8_t> found;
   in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
-    begin_again([&] {
+    redis::begin_again([&] {
       b.hash(keys.subspan(first, count), los);
       found.resize(count);
       b.look_up(los, found.data());

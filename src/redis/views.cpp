@@ -81,7 +81,8 @@ void redis_filter::body::throw_own(std::string_view text) const {
   }
   if (text.starts_with("BLOOMERYGONE")) {
     error_text gone = {"a part of the filter is gone", where(), "", names,
-                       "build it again; see bloomery redis doctor for why"};
+                       "remove it (drop(), or DEL of " + redis::meta_key(address.name) + " and " +
+                           redis::second_key(address.name) + ") and build it again; see bloomery redis doctor for why"};
     if (to_come) throw redis::replacement_lost(errc::damaged, std::move(gone));
     throw error(errc::damaged, std::move(gone));
   }
@@ -196,10 +197,12 @@ void redis_filter::body::throw_gone(std::uint64_t shard, const std::string& what
   }
   const bool ended = description.expires_at != 0 && description.expires_at <= server_now() + 1000;
   if (ended) throw error(errc::not_found, {"the filter has expired", where(), "", "", "build it again"});
-  throw error(errc::damaged, {"a part of the filter is gone: " + what, where(), "",
-                              "shard " + std::to_string(shard) + " of " + std::to_string(description.shards()) +
-                                  " was evicted, deleted or lost by its server",
-                              "build it again; see bloomery redis doctor for why, and docs/redis.md"});
+  throw error(errc::damaged,
+              {"a part of the filter is gone: " + what, where(), "",
+               "shard " + std::to_string(shard) + " of " + std::to_string(description.shards()) +
+                   " was evicted, deleted or lost by its server",
+               "remove it (drop(), or DEL of " + redis::meta_key(address.name) + " and " +
+                   redis::second_key(address.name) + ") and build it again; see bloomery redis doctor for why"});
 }
 
 bool redis_filter::body::refresh(std::span<const std::uint64_t> shards) {

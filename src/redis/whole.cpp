@@ -75,8 +75,8 @@ estimate redis_filter::body::keys_in_window() {
   return {some.value / share, std::sqrt(some.sigma * some.sigma + some.value * (1 - share)) / share};
 }
 
-redis_info redis_filter::info() {
-  body& b = *body_;
+redis_info redis_filter::body::info() {
+  body& b = *this;
   b.be_current();
   b.load_all_views();
   const redis::meta& m = b.description;
@@ -166,12 +166,18 @@ redis_info redis_filter::info() {
   return result;
 }
 
+redis_info redis_filter::info() {
+  return redis::begin_again([&] { return body_->info(); });
+}
+
 estimate redis_filter::card() {
   body& b = *body_;
   if (b.description.windowed()) {
-    b.be_current();
-    b.load_all_views();
-    return b.keys_in_window();
+    return redis::begin_again([&] {
+      b.be_current();
+      b.load_all_views();
+      return b.keys_in_window();
+    });
   }
   const redis_info i = info();
   if (!i.is_estimate) return {static_cast<double>(i.inserted), 0};
@@ -280,10 +286,15 @@ void redis_filter::merge(const any_filter& other) {
         throw error(errc::locked, {"the filter was replaced meanwhile", b.where(), "", "", "merge again"});
       }
     }
-    if (!empty && !b.view(s).next.empty()) {
+    if (empty || b.view(s).next.empty()) continue;
+    const std::uint64_t epoch = b.description.epoch;
+    const bool is_replaced = b.replacement() != nullptr || b.description.epoch != epoch;
+    if (is_replaced) {
       throw error(errc::locked, {"the filter is being replaced, and the new one has not got these keys", b.where(), "",
                                  "", "merge again when that is done"});
     }
+    const std::uint64_t shards[] = {s};  // the mark of a replacement that was given up
+    b.unmark(shards);
   }
 }
 

@@ -2,6 +2,7 @@
 // their answers. The model is what was acknowledged, and which keys may be on the server.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/hash.hpp>
 #include <bloomery/redis.hpp>
 
 #include "redis/batch.hpp"
@@ -17,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -24,8 +26,10 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -446,6 +450,55 @@ TEST_F(RedisReplacement, ThatWasToExpireIsForgottenWhenItHas) {
   insert_all(f, keys_from(9000, 200));
   EXPECT_EQ(count_found(f, keys_from(9000, 200)), 200u);
   expect_the_old_one_alone();
+}
+
+TEST_F(RedisReplacement, ALookUpThatMeetsBothFiltersAsksTheNewOneForAllItsKeys) {
+  const auto key_of_shard = [](std::uint64_t shard) {
+    std::uint64_t key = 1'000'000;
+    while (multiply_high(mix{}(key).lo, 2) != shard) ++key;
+    return key;
+  };
+  const std::uint64_t keys[] = {key_of_shard(0), key_of_shard(1)};
+  proxy of_reader(server->socket()), of_replacer(server->socket());
+  redis_filter f = redis_filter::create(through(of_replacer), fixed());
+  redis_filter reader = redis_filter::open(through(of_reader));
+  std::atomic<bool> between = false, gone = false;
+  std::uint64_t there = 0;
+  std::thread asking;
+  f.replace(fixed(), [&](redis_filter&) {
+    EXPECT_FALSE(reader.may_contain(keys[0]));  // it knows the mark of this shard now, and not of the other
+    of_replacer.before("UNLINK", [&] {          // the new one is in place, the old one still there
+      redis_filter::open(at("x")).insert(keys[0]);
+      of_reader.before("HGETALL", [&] {
+        of_reader.before("GETRANGE", [&] {
+          between = true;
+          while (!gone) std::this_thread::sleep_for(milliseconds(1));
+        });
+      });
+      asking = std::thread([&] {
+        reader.may_contain(keys, std::span(&there, 1));
+        between = true;
+      });
+      while (!between) std::this_thread::sleep_for(milliseconds(1));
+    });
+  });
+  gone = true;
+  asking.join();
+
+  EXPECT_EQ(there, 1u);
+}
+
+TEST_F(RedisReplacement, ThatWasGivenUpHalfwayIsNoBarToAMerge) {
+  redis_filter f = filled();
+  die_while_replacing(fixed());
+  any_filter more = f.pull();
+  more.insert(std::uint64_t{1'000'000});
+
+  EXPECT_EQ(code_of([&] { f.merge(more); }), errc::locked) << "who fills it may be at it still";
+  server->command({"DEL", "{x}:n"});  // as who gives it up does before the marks go
+  f.merge(more);
+
+  EXPECT_TRUE(redis_filter::open(at("x")).may_contain(std::uint64_t{1'000'000}));
 }
 
 TEST_F(RedisReplacement, ThatWasInterruptedIsTakenAwayByTheNext) {
