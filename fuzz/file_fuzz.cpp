@@ -9,6 +9,8 @@
 
 #include "file/format.hpp"
 
+#include "require.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,8 +19,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <random>
@@ -40,12 +40,6 @@ constexpr std::size_t at_metadata_bytes = 160;
 constexpr std::size_t at_metadata_checksum = 168;
 constexpr std::size_t at_file_bytes = 176;
 constexpr std::size_t at_checksum = 504;
-
-void require(bool truth, const char* what) {
-  if (truth) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
 
 // A file in memory, with a path.
 class memory_file {
@@ -149,7 +143,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     add(filter);
     filter.close();
   });
-  require(adds == (opens && takes_keys), "what opens for reading opens for writing, but for what is sealed or has a log");
+  require(adds == (opens && takes_keys),
+          "what opens for reading opens for writing, but for what is sealed or has a log");
   if (adds) {
     const inspection after = inspect(file.path(), check::payload);
     require(after.usable && after.info.clean && !after.info.slot_damaged, "a writer leaves a clean file");

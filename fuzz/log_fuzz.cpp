@@ -5,6 +5,8 @@
 #include <bloomery/hash_log.hpp>
 
 #define XXH_INLINE_ALL
+#include "require.hpp"
+
 #include <xxhash.h>
 
 #include <sys/mman.h>
@@ -13,8 +15,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <random>
@@ -33,12 +33,6 @@ constexpr std::size_t header_bytes = hash_log::header_bytes;
 constexpr std::size_t record_header_bytes = hash_log::record_header_bytes;
 constexpr std::size_t at_id = 16;
 constexpr std::size_t at_checksum = 248;
-
-void require(bool truth, const char* what) {
-  if (truth) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
 
 std::vector<std::uint64_t> keys_of(const hash_log& log, log_reading& seen, std::uint64_t to = hash_log::all) {
   std::vector<std::uint64_t> keys;

@@ -8,21 +8,15 @@
 #include "redis/batch.hpp"
 #include "redis/reader.hpp"
 
+#include "require.hpp"
+
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
 namespace {
 
 using namespace bloomery;
-
-void require(bool truth, const char* what) {
-  if (truth) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
 
 void try_address(std::string_view text) {
   redis_address read;

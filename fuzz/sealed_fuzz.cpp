@@ -6,12 +6,12 @@
 #include <bloomery/fuse.hpp>
 #include <bloomery/key_source.hpp>
 
+#include "require.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -21,12 +21,6 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 namespace {
 
 using namespace bloomery;
-
-void require(bool truth, const char* what) {
-  if (truth) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
 
 unsigned width_of(std::uint8_t choice) { return 8u << choice % 3; }
 

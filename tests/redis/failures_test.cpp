@@ -29,12 +29,6 @@ using bloomery::redis::script;
 using bloomery::redis::throw_if_error;
 using std::chrono::milliseconds;
 
-redis_connection_options within(milliseconds time) {
-  redis_connection_options o;
-  o.time = time;
-  return o;
-}
-
 // As a user of the router would: errors that are answers are thrown.
 void run(router& r, mode m, std::initializer_list<std::string_view> words, std::string* answer = nullptr) {
   batch b;

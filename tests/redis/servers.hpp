@@ -43,6 +43,13 @@
 
 namespace bloomery_tests {
 
+/// So long for an exchange, with all that is tried again in it.
+inline bloomery::redis_connection_options within(std::chrono::milliseconds time) {
+  bloomery::redis_connection_options o;
+  o.time = time;
+  return o;
+}
+
 /// A folder for sockets, whose paths must be short: in the system's place for temporary files.
 class short_folder {
  public:

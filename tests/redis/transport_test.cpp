@@ -69,12 +69,6 @@ using bloomery::redis::router;
 using bloomery::redis::throw_if_error;
 using std::chrono::milliseconds;
 
-redis_connection_options within(milliseconds time) {
-  redis_connection_options o;
-  o.time = time;
-  return o;
-}
-
 std::string run(router& r, mode m, std::initializer_list<std::string_view> words) {
   batch b;
   b.begin(0, m);
