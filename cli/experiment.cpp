@@ -187,7 +187,8 @@ std::uint64_t work_of(const experiment& e) {
   return e.runs * (most_keys_for(e.filter.capacity) + e.queries * std::uint64_t{points_for(e.filter.capacity).size()});
 }
 
-std::vector<measured_point> carry_out(const experiment& e, const std::function<void(std::uint64_t)>& each_batch) {
+std::vector<measured_point> carry_out(const experiment& e, const std::function<void(std::uint64_t)>& each_batch,
+                                      const std::function<void(std::span<const measured_point>)>& each_run) {
   std::mutex one_at_a_time;
   const listener listen = [&](std::uint64_t keys) {
     if (!each_batch) return;
@@ -197,8 +198,9 @@ std::vector<measured_point> carry_out(const experiment& e, const std::function<v
   std::vector<measured_point> points;
   for (const std::uint64_t keys : points_for(e.filter.capacity)) {
     listen(0);  // with many probes, a prediction takes tenths of a second
-    points.push_back({keys, false_positive_rate(e.filter, keys), 0, 0, std::vector<double>(e.runs)});
+    points.push_back({keys, false_positive_rate(e.filter, keys), 0, 0, {}});
   }
+  if (each_run) each_run(points);
   std::uint64_t started = 0;
   run_pipeline<one_run>(
       static_cast<unsigned>(std::min<std::uint64_t>(e.threads, e.runs)),
@@ -211,11 +213,14 @@ std::vector<measured_point> carry_out(const experiment& e, const std::function<v
                                           : carry_out_run<std::string_view>(e, r.number, listen);
       },
       [&](one_run& r) {
-        for (std::size_t i = 0; i < points.size(); ++i) points[i].rates[r.number] = r.rates[i];
+        for (std::size_t i = 0; i < points.size(); ++i) {
+          points[i].rates.push_back(r.rates[i]);
+          summarise(points[i]);
+        }
+        if (each_run) each_run(points);
         return true;
       },
       [] {});
-  for (measured_point& point : points) summarise(point);
   return points;
 }
 

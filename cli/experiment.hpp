@@ -54,7 +54,9 @@ std::uint64_t work_of(const experiment& e);
 ///
 /// @param each_batch  hears how many keys have been inserted or looked up since the last call; never called by two
 ///                    threads at once; what it throws ends the experiment and comes out here
+/// @param each_run    sees what is known so far: first the predictions alone, then the rates of one more run each time
 /// @throws error      as any_filter
-std::vector<measured_point> carry_out(const experiment& e, const std::function<void(std::uint64_t)>& each_batch = {});
+std::vector<measured_point> carry_out(const experiment& e, const std::function<void(std::uint64_t)>& each_batch = {},
+                                      const std::function<void(std::span<const measured_point>)>& each_run = {});
 
 }  // namespace bloomery::cli

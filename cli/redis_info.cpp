@@ -6,12 +6,9 @@
 #include "info_page.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
-#include "signals.hpp"
 #include "window.hpp"
 
 #include <bloomery/error.hpp>
-#include <bloomery/hash.hpp>
-#include <bloomery/secret.hpp>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -19,14 +16,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <ctime>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace bloomery::cli {
 namespace {
@@ -69,34 +62,6 @@ std::string left_text(const redis_info& now, std::uint64_t left) {
 }
 
 }  // namespace
-
-measured_rate measure_shared(redis_filter& filter, std::uint64_t queries) {
-  // 16 random bytes, or an integer: no key of anybody's.
-  constexpr std::size_t keys_of_a_call = 8192;
-  const std::uint64_t start = random_secret().k0;
-  std::vector<std::uint64_t> numbers;
-  std::vector<std::string_view> texts;
-  std::vector<std::uint64_t> maybe;
-  measured_rate measured;
-  while (measured.queries < queries && stop_signal() == 0) {
-    const std::size_t count =
-        static_cast<std::size_t>(std::min<std::uint64_t>(keys_of_a_call, queries - measured.queries));
-    numbers.clear();
-    texts.clear();
-    for (std::size_t i = 0; i < 2 * count; ++i) numbers.push_back(mix64(start + 2 * measured.queries + i));
-    maybe.assign((count + 63) / 64, 0);
-    if (filter.parameters().filter.keys == key_kind::u64le) {
-      filter.may_contain(std::span<const std::uint64_t>(numbers).first(count), maybe);
-    } else {
-      for (std::size_t i = 0; i < count; ++i) texts.emplace_back(reinterpret_cast<const char*>(&numbers[2 * i]), 16);
-      filter.may_contain(texts, maybe);
-    }
-    measured.queries += count;
-    for (const std::uint64_t word : maybe) measured.hits += static_cast<std::uint64_t>(std::popcount(word));
-  }
-  if (stop_signal() != 0) throw interrupted();
-  return measured;
-}
 
 exit_status info_of_shared(const info_options& options) {
   if (is_chain(options.chain)) return info_of_chain(options);

@@ -4,6 +4,7 @@
 
 #include "kernels.hpp"
 
+#include <cassert>
 #include <cstddef>
 
 namespace bloomery {
@@ -23,6 +24,11 @@ const kernels::census_kernel& counting() noexcept {
 
 std::uint64_t count_ones(std::span<const std::uint8_t> bytes) noexcept {
   return counting().ones(bytes.data(), bytes.size());
+}
+
+void count_ones_of_lines(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> ones) noexcept {
+  assert(bytes.size() == 64 * ones.size());
+  counting().line_free(bytes.data(), ones.size(), ones.data());
 }
 
 void unite_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept {

@@ -334,7 +334,7 @@ struct growing_layers::body {
   double rate_of_first(std::size_t end) const {
     double none = 0;  // logarithm of the probability that none errs
     for (std::size_t i = 0; i < end; ++i) none += std::log1p(-layers[i].rate());
-    return -std::expm1(none);
+    return 0 - std::expm1(none);  // of an empty one 0, not -0
   }
 };
 
@@ -395,7 +395,7 @@ double growing_layers::certified_rate() const {
     const census seen = census_of<line>(l.planned.facts.geometry, {l.storage.data(), l.storage.size()});
     none += std::log1p(-seen.certified_rate);
   }
-  return -std::expm1(none);
+  return 0 - std::expm1(none);  // of an empty one 0, not -0
 }
 
 // Of D distinct keys that came while a layer was the newest the older ones, of rate R, took R D for seen. The n = (1 -

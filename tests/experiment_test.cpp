@@ -152,6 +152,27 @@ TEST(Experiment, TheListenerHearsAllTheWorkAndCanEndIt) {
   EXPECT_THROW(carry_out(e, [](std::uint64_t) { throw std::runtime_error("enough"); }), std::runtime_error);
 }
 
+TEST(Experiment, EachRunIsSeenWithWhatIsKnownSoFar) {
+  experiment e = small_experiment({.layout = "line"});
+  e.threads = 3;
+  std::vector<std::vector<measured_point>> seen;
+
+  const auto points =
+      carry_out(e, {}, [&](std::span<const measured_point> known) { seen.emplace_back(known.begin(), known.end()); });
+
+  ASSERT_EQ(seen.size(), e.runs + 1);
+  for (std::uint64_t runs = 0; runs <= e.runs; ++runs) {
+    ASSERT_EQ(seen[runs].size(), points.size());
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const auto& rates = points[i].rates;
+      EXPECT_EQ(seen[runs][i].predicted, points[i].predicted);
+      EXPECT_EQ(seen[runs][i].rates,
+                std::vector<double>(rates.begin(), rates.begin() + static_cast<std::ptrdiff_t>(runs)));
+    }
+  }
+  EXPECT_TRUE(same(seen.back(), points));
+}
+
 TEST(Experiment, QueriesShowTheAlarmsAskedFor) {
   EXPECT_EQ(queries_for(0.01, 100), 10'000u);
   EXPECT_EQ(queries_for(0.03, 100), 3'334u);

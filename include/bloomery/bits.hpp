@@ -27,6 +27,16 @@ inline bool set_bit(std::uint8_t* bytes, std::uint64_t x) noexcept {
 ///     assert(count_ones(bytes) == 3);
 std::uint64_t count_ones(std::span<const std::uint8_t> bytes) noexcept;
 
+/// The set bits of each 64 bytes, one after another: of blocks as long as a line of the cache.
+/// @param bytes  64 for each of `ones`
+///
+/// Example:
+///     const std::uint8_t bytes[128] = {0x03, 0x80};
+///     std::uint64_t ones[2];
+///     count_ones_of_lines(bytes, ones);
+///     assert(ones[0] == 3 && ones[1] == 0);
+void count_ones_of_lines(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> ones) noexcept;
+
 /// Sets in `into` what is set in `from`: of two compatible filters' bytes, the union. Equally many bytes.
 ///
 /// Example:

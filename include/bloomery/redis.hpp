@@ -85,6 +85,19 @@ struct redis_info {
   std::optional<std::int64_t> expires_at = {};  ///< milliseconds since 1970
 };
 
+/// A shard of a shared filter, as it is on its server.
+struct redis_shard {
+  /// Of a filter with a window a generation.
+  struct layer {
+    std::int64_t number = 0;  ///< 0, 1, ... from the oldest; or that of the generation
+    bloomery::geometry geometry = {};
+    std::uint64_t capacity = 0;  ///< keys that it is made for; 0: as many as may come
+    std::uint64_t ones = 0;      ///< bits set; of a counting filter counters that are not 0
+  };
+  std::string node;           ///< the master that has it, "host:port", or the path of its socket; "": nobody knows now
+  std::vector<layer> layers;  ///< the oldest first
+};
+
 /// A filter on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in or not, and
 /// may be inserted again. A counting filter may have it twice then, also if a lost connection was mended within a call.
 ///
@@ -155,7 +168,9 @@ class redis_filter {
   estimate card();
 
   /// As card(), and all else.
-  redis_info info();
+  ///
+  /// @param shards  if not null becomes what is known of each of them, one after another
+  redis_info info(std::vector<redis_shard>* shards = nullptr);
 
   /// What it is, as it was when this was opened.
   const redis_params& parameters() const noexcept;

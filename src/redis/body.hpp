@@ -145,7 +145,7 @@ struct redis_filter::body {
 
   // ---- whole.cpp
 
-  redis_info info();
+  redis_info info(std::vector<redis_shard>* shards);
   estimate keys_in_window();
 
   // ---- life.cpp

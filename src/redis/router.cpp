@@ -1078,6 +1078,12 @@ std::vector<router::node_reply> router::run_on_nodes(const std::vector<std::stri
   return replies;
 }
 
+std::string router::node_of(std::size_t slot) const {
+  if (!state_->address.cluster) return state_->nodes.front()->where.text();
+  const std::uint16_t number = state_->slots.empty() ? no_node : state_->slots[slot % num_slots];
+  return number == no_node ? "" : state_->nodes[number]->where.text();
+}
+
 void router::forget_writes() noexcept {
   for (const std::unique_ptr<node>& n : state_->nodes) n->written_on = 0;
 }

@@ -64,6 +64,9 @@ class router {
   };
   std::vector<node_reply> run_on_nodes(const std::vector<std::string_view>& words, bool replicas_too = false);
 
+  /// The master that has a slot, as the cluster was seen last; "": nobody knows yet.
+  std::string node_of(std::size_t slot) const;
+
   /// wait_for_replicas() is about what is written from here on.
   void forget_writes() noexcept;
 

@@ -75,7 +75,7 @@ estimate redis_filter::body::keys_in_window() {
   return {some.value / share, std::sqrt(some.sigma * some.sigma + some.value * (1 - share)) / share};
 }
 
-redis_info redis_filter::body::info() {
+redis_info redis_filter::body::info(std::vector<redis_shard>* shards) {
   body& b = *this;
   b.be_current();
   b.load_all_views();
@@ -85,6 +85,7 @@ redis_info redis_filter::body::info() {
   result.epoch = m.epoch;
   result.lines = m.first.lines;
   if (m.expires_at != 0) result.expires_at = m.expires_at;
+  if (shards != nullptr) shards->assign(static_cast<std::size_t>(m.shards()), {});
 
   // Layers of equal size together: what their bits tell is told once for all.
   struct sum {
@@ -139,9 +140,16 @@ redis_info redis_filter::body::info() {
                   : static_cast<std::uint64_t>(r.integer());
           to.ones += ones;
           result.ones += ones;
+          if (shards == nullptr) return;
+          std::vector<redis_shard::layer>& layers = (*shards)[static_cast<std::size_t>(s)].layers;
+          layers.resize(v.layers.size());
+          layers[l] = {v.numbers[l], layer.whole(1), layer.capacity, ones};
         },
         "count the bits");
     b.throw_holes(holes);
+    for (std::uint64_t s = first; s < end && shards != nullptr; ++s) {
+      (*shards)[static_cast<std::size_t>(s)].node = b.router.node_of(redis::slot_of(redis::header_key(m, s)));
+    }
   }
   double keys = 0;
   for (const auto& [size, of] : sums) {
@@ -166,8 +174,8 @@ redis_info redis_filter::body::info() {
   return result;
 }
 
-redis_info redis_filter::info() {
-  return redis::begin_again([&] { return body_->info(); });
+redis_info redis_filter::info(std::vector<redis_shard>* shards) {
+  return redis::begin_again([&] { return body_->info(shards); });
 }
 
 estimate redis_filter::card() {

@@ -47,6 +47,13 @@ std::uint32_t distinct_bits(const geometry& g, std::uint64_t h2) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(g.probes, g.bits / std::gcd(h2, g.bits)));
 }
 
+// Calls work(h2, count) with values of h2 that stand for `count` of them each: modulo m they are the same.
+template <class Work>
+void each_step(const geometry& g, Work work) {
+  const std::uint64_t classes = std::min(g.bits, halves);
+  for (std::uint64_t h2 = 0; h2 < classes; ++h2) work(h2, halves / classes + (h2 < halves % classes ? 1 : 0));
+}
+
 // For each bit that keys can set at all, the chance that a key does.
 //
 // With h2 and i given, h1 = 0 .. 65535 hits a run of 65536 bits, around the end as often as need be. So a run is noted
@@ -57,17 +64,18 @@ std::vector<double> chances_of_bits(const geometry& g) {
   const std::uint64_t run = halves % reach;
   std::vector<std::int64_t> notes(reach + 1);
   std::uint64_t in_every_round = 0;
-  for (std::uint64_t h2 = 0; h2 < halves; ++h2) {
+  each_step(g, [&](std::uint64_t h2, std::uint64_t count) {
     const std::uint32_t distinct = distinct_bits(g, h2);
-    in_every_round += distinct;
+    const auto alike = static_cast<std::int64_t>(count);
+    in_every_round += count * distinct;
     for (std::uint32_t i = 1; i <= distinct; ++i) {
       const std::uint64_t begin = bit_of(0, h2, i, g.bits);
       const std::uint64_t end = begin + run;
-      ++notes[begin];
-      if (end > reach) ++notes[0];
-      --notes[end > reach ? end - reach : end];
+      notes[begin] += alike;
+      if (end > reach) notes[0] += alike;
+      notes[end > reach ? end - reach : end] -= alike;
     }
-  }
+  });
   std::vector<double> chances(reach);
   auto keys = static_cast<std::int64_t>(rounds * in_every_round);
   for (std::uint64_t bit = 0; bit < reach; ++bit) {
@@ -95,8 +103,24 @@ class model {
   model(const geometry& g, std::uint64_t keys)
       : g_(g), keys_(static_cast<double>(keys)), chances_(chances_of_bits(g)), set_(chances_.size(), unknown) {}
 
+  double rate() { return g_.bits <= most_tried ? rate_by_all() : rate_by_samples(); }
+
+ private:
+  static constexpr double unknown = -1;
+  static constexpr std::uint64_t most_tried = 256;  // so few bits that all pairs of h1 and h2 modulo m are soon tried
+
+  double rate_by_all() {
+    double sum = 0;
+    each_step(g_, [&](std::uint64_t h2, std::uint64_t steps) {
+      each_step(g_, [&](std::uint64_t h1, std::uint64_t starts) {
+        sum += static_cast<double>(steps * starts) * rate_of(h1, h2);
+      });
+    });
+    return sum / (static_cast<double>(halves) * halves);
+  }
+
   // All h2 that come round, with four h1 each; of the others every fourth, with one.
-  double rate() {
+  double rate_by_samples() {
     constexpr std::uint64_t every = 4;
     double come_round = 0;
     double others = 0;
@@ -112,9 +136,6 @@ class model {
     if (sampled > 0) others *= static_cast<double>(count_of_others) / static_cast<double>(sampled);
     return (come_round + others) / halves;
   }
-
- private:
-  static constexpr double unknown = -1;
 
   // Multiples of the golden ratio spread evenly, however many of them.
   static std::uint64_t even_half(std::uint64_t i) { return (2 * i + 1) * 0x4F1BBCDCBFA53E0Bu >> 48; }
@@ -186,19 +207,28 @@ double certified_rate(const geometry& g, std::span<const std::uint8_t> bytes) {
     }
   }
   std::vector<std::uint64_t> found(run_words);
-  std::uint64_t reported = 0;
-  // Of many probes an even sample of h2 has to do; it takes a second.
-  const std::uint64_t tried = halves / std::bit_ceil(g.probes / 16 + 1u);
-  for (std::uint64_t i_h2 = 0; i_h2 < tried; ++i_h2) {
-    const std::uint64_t h2 = tried == halves ? i_h2 : i_h2 * 0x9E37'79B9'7F4A'7C15u >> 48;
+  const auto reported_by = [&](std::uint64_t h2) {
     std::fill(found.begin(), found.end(), ~std::uint64_t{0});
     for (std::uint32_t i = 1; i <= g.probes; ++i) {
       const std::uint64_t* const run = unrolled.data() + i * h2 / 64;
       const std::uint64_t shift = i * h2 % 64;
       for (std::size_t w = 0; w < run_words; ++w) found[w] &= run[w] >> shift | run[w + 1] << 1 << (63 - shift);
+      // Where some keys are left that is soon seen.
+      if (std::all_of(found.begin(), found.end(), [](std::uint64_t word) { return word == 0; }))
+        return std::uint64_t{0};
     }
+    std::uint64_t reported = 0;
     for (const std::uint64_t word : found) reported += static_cast<std::uint64_t>(std::popcount(word));
+    return reported;
+  };
+  // Of many probes an even sample of h2 has to do; it takes a second.
+  const std::uint64_t tried = halves / std::bit_ceil(g.probes / 16 + 1u);
+  std::uint64_t reported = 0;
+  if (tried == halves || g.bits <= tried) {
+    each_step(g, [&](std::uint64_t h2, std::uint64_t count) { reported += count * reported_by(h2); });
+    return static_cast<double>(reported) / 0x1p32;
   }
+  for (std::uint64_t i = 0; i < tried; ++i) reported += reported_by(i * 0x9E37'79B9'7F4A'7C15u >> 48);
   return static_cast<double>(reported) / (0x1p16 * static_cast<double>(tried));
 }
 

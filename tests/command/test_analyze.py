@@ -245,7 +245,7 @@ class Analyze(CommandTest):
 
     def test_a_chart_is_as_wide_as_the_terminal(self) -> None:
         for columns, widest in (100, 100), (60, 60), (300, 120), (0, 80):
-            out, err = self.on_a_terminal(columns, "-n", 1000, "-p", "3%", "--runs", 3)
+            out, err = self.on_a_terminal(columns, "-n", 1000, "-p", "3%", "--runs", 3, "--no-progress")
 
             self.assertIn("\x1b[34m", out)
             plain = re.sub(r"\x1b\[\d*m", "", out)
