@@ -2,8 +2,8 @@
 #
 #   make demo             deduplicate and screen a real list: of this Debian's package index, or FILE=...
 #   make build            the command, at build/release/bloomery
-#   make test             everything: all tests, both compilers, sanitizers, the fuzz targets' fixed runs, AArch64 in an emulator
-#   make test-long        the same with the tests' longer forms, and make fuzz
+#   make test             everything: all tests, both compilers, AddressSanitizer, the fuzz targets' fixed runs
+#   make test-long        the same with the tests' longer forms, ThreadSanitizer, AArch64 in an emulator, and make fuzz
 #   make test-statistics  predicted, certified and measured rates, the longer form alone: a quarter of an hour
 #   make bench            measure, in about 20 minutes; results in build/bench/
 #   make bench-quick      the library alone, in two minutes
@@ -21,7 +21,8 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
-export CTEST_PARALLEL_LEVEL = $(JOBS)
+# Many tests wait, for servers and for the browser.
+export CTEST_PARALLEL_LEVEL = $(shell expr $(JOBS) + 1)
 
 .PHONY: build demo test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint install clean install-dependencies
 .NOTPARALLEL:
@@ -37,14 +38,17 @@ demo: build
 # Both compilers: asan is clang's, dev g++'s. The whole suite of dev comes last: it is the summary to read.
 test: install-dependencies
 	cmake --workflow --preset asan
-	cmake --workflow --preset tsan
 	cmake --workflow --preset fuzz
-	tools/test-aarch64
 	cmake --workflow --preset dev
 
 test-long: export BLOOMERY_LONG = 1
 test-long: build test fuzz
+	tools/install-dependencies long
+	tools/test-aarch64
 	cmake --workflow --preset clang
+	cmake --build --preset asan-long && ctest --preset asan-long
+	cmake --workflow --preset tsan
+	cmake --build --preset tsan-long && ctest --preset tsan-long
 
 test-statistics: export BLOOMERY_LONG = 1
 test-statistics: install-dependencies

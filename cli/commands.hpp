@@ -159,6 +159,15 @@ struct info_options {
   bool json = false;
 };
 
+struct playground_options {
+  std::vector<std::string> filters;  ///< to be inspected
+  std::string host = "127.0.0.1";
+  std::uint64_t port = 0;  ///< 0: any that is free
+  bool open = true;        ///< a browser
+  std::string secret;
+  server_options server;
+};
+
 struct verify_options {
   std::string filter;
   std::string secret;
@@ -285,6 +294,7 @@ struct doctor_options {
   bool json = false;
 };
 
+exit_status playground(const playground_options& options);
 exit_status plan(const plan_options& options);
 exit_status plan_advice(const plan_options& options);
 exit_status build(const build_options& options);

@@ -316,6 +316,19 @@ void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return dedup(o); }; });
 }
 
+void add_playground(CLI::App& app, playground_options& o, deed& chosen) {
+  auto& c = *app.add_subcommand("playground", "a page to see filters work, to measure them, and to look into your own");
+  c.add_option("FILTER", o.filters, "filters to look into: files, or addresses as redis://HOST/NAME");
+  c.add_option("--port", o.port, "where to listen; any free port if not given")->check(CLI::Range(0, 65535));
+  c.add_option("--host", o.host, "an address of this machine to listen on; others can then come, too")
+      ->capture_default_str();
+  c.add_flag_callback(
+      "--no-open", [&] { o.open = false; }, "do not open a browser");
+  add_secret(c, o.secret);
+  add_server(c, o.server);
+  c.callback([&] { chosen = [&] { return playground(o); }; });
+}
+
 void add_info(CLI::App& app, info_options& o, deed& chosen) {
   auto& c =
       *app.add_subcommand("info", "what a filter knows, and what follows from it; or what this program is made of");
@@ -588,6 +601,7 @@ void add_commands(CLI::App& app, all_options& o, deed& chosen) {
   add_check(app, o.check, chosen);
   add_dedup(app, o.dedup, chosen);
   add_info(app, o.info, chosen);
+  add_playground(app, o.playground, chosen);
   add_verify(app, o.verify, chosen);
   add_explain(app, o.explain, chosen);
   add_analyze(app, o.analyze, chosen);

@@ -34,6 +34,7 @@ struct all_options {
   pull_options pull;
   push_options push;
   doctor_options doctor;
+  playground_options playground;
 };
 
 using deed = std::function<exit_status()>;

@@ -7,7 +7,7 @@ import unittest
 
 from support import LONG, PAYLOAD_AT, CommandTest, keys, text
 
-COMMANDS = """plan build add check dedup info verify explain analyze union intersect overlap fold remove rebuild seal keygen noisy""".split()
+COMMANDS = """plan build add check dedup info playground verify explain analyze union intersect overlap fold remove rebuild seal keygen noisy""".split()
 
 
 class BadNumbers(CommandTest):

@@ -1,0 +1,57 @@
+// How many blocks of a filter have so and so many cells set, and how many should: what somebody chose is uneven.
+#pragma once
+
+#include "playground/shown_filter.hpp"
+
+#include <bloomery/params.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace bloomery::playground {
+
+struct histogram {
+  std::uint64_t block_cells = 0;  ///< cells of a block; where there are none, runs of 512
+  /// Blocks with i * cells_of_bin to (i + 1) * cells_of_bin - 1 cells set are in bin i.
+  std::uint64_t cells_of_bin = 1;
+  std::vector<std::uint64_t> blocks = {};
+  std::vector<double> expected = {};  ///< of each bin, with so many distinct keys; empty: nobody knows
+};
+
+/// Cells of the blocks that a histogram of such a filter counts.
+std::uint64_t block_of_histogram(const shown_filter& filter);
+
+/// An empty one, with bins for all that can be.
+histogram histogram_for(const shown_filter& filter);
+
+/// Notes a block with so many cells set.
+void add_block(histogram& h, std::uint64_t ones);
+
+/// Sets what is expected of the blocks that were noted. Nothing, where expected_blocks() knows nothing.
+void expect(histogram& h, const params& p, double keys);
+
+/// How likely keys that nobody chose fill blocks so unevenly, or more: Pearson's chi-square over bins that were put together
+/// until each lets expect five blocks, by the approximation of Wilson and Hilferty; or, if that is less, that any block
+/// is as full as the fullest, or as empty as the emptiest.
+/// @return  0 to 1; nothing: nothing is expected, or there are too few blocks to tell
+std::optional<double> evenness(const histogram& h);
+
+/// Below this somebody chose the keys: one of a million honest filters looks like that.
+inline constexpr double least_chance = 1e-6;
+
+/// How many of `blocks` blocks have i cells set, i = 0 .. block_cells, once `keys` distinct keys are in.
+///
+/// A block takes keys as a Poisson variable of mean keys / blocks. With j keys, each of which sets k of b cells anywhere,
+/// it has x set with the probability of x different ones among j k balls, which follows from j k - 1 by
+///
+///   P(x) = P'(x) x / b + P'(x - 1) (b - x + 1) / b
+///
+/// and where each of l lanes of b / l cells has one ball of a key, from the l-fold sum of that with j balls. Where there
+/// are no blocks, cells are set independently of each other: binomial. Blocks of more than 4096 cells, for which the sum
+/// takes too long, have the normal distribution of the same mean and variance.
+/// @param keys  distinct ones; as bits tell them, any number
+/// @return  nothing for filters that forget or are sealed, and for those that are as good as full
+std::vector<double> expected_blocks(const params& p, std::uint64_t block_cells, std::uint64_t blocks, double keys);
+
+}  // namespace bloomery::playground

@@ -1,0 +1,7 @@
+/** Round whole numbers from one to another, about `most` of them: what is counted has nothing between. */
+export function integers(from: number, to: number, most: number): number[] {
+  let step = 1;
+  for (let i = 0; (to - from) / step > most; ++i) step = [2, 5, 10][i % 3]! * 10 ** Math.floor(i / 3);
+  const first = Math.ceil(from / step);
+  return Array.from({ length: Math.max(0, Math.floor(to / step) - first + 1) }, (_, i) => (first + i) * step);
+}

@@ -1,0 +1,31 @@
+// The chapters in their order, and the right answers of their questions. All that is said in them is in texts/*.json.
+import type { Component } from "svelte";
+import Cities from "./Cities.svelte";
+
+export interface Chapter {
+  chapter: number;
+  /** To be called once the reader has done what the chapter asks for. */
+  finish: () => void;
+}
+
+type Load = () => Promise<{ default: Component<Chapter> }>;
+const cities: Load = () => Promise.resolve({ default: Cities });
+
+export const chapters: Load[] = [
+  cities,
+  cities,
+  cities,
+  cities,
+  () => import("./Deleting.svelte"),
+  () => import("./Sizing.svelte"),
+  () => import("./Filling.svelte"),
+  () => import("./Weak.svelte"),
+  () => import("./Blocks.svelte"),
+  () => import("./Growing.svelte"),
+  () => import("./Windows.svelte"),
+  () => import("./Noisy.svelte"),
+  () => import("./World.svelte"),
+];
+
+export type Choice = "a" | "b" | "c";
+export const right: Record<number, Choice> = { 3: "b", 5: "c", 6: "a", 9: "b", 12: "c" };

@@ -1,0 +1,428 @@
+// The API of docs/playground-api.md, typed. All that the page knows of filters comes from here.
+import { currentLanguage, t, type Word } from "./words.svelte";
+
+export type Key = string | { base64: string };
+
+export interface Wanted {
+  layout?: string;
+  scheme?: string;
+  hash?: string;
+  seed?: string;
+  capacity?: number;
+  rate?: number;
+  bits?: number;
+  probes?: number;
+  window_keys?: number;
+  window_milliseconds?: number;
+  grows?: boolean;
+}
+
+export interface Params {
+  layout: string | null;
+  scheme: string | null;
+  hash: string | null;
+  family: "plain" | "counting" | "windowed" | "sealed" | "growing";
+  keys: "bytes" | "u64";
+  seed: string;
+  bits: number;
+  probes: number;
+  capacity: number;
+  rate: number;
+  block_cells: number;
+  cell_bits: number;
+  cells: number;
+  /** What the first cell is called: 1 where the original counts from one. */
+  first_number: number;
+  window_keys: number;
+  window_milliseconds: number;
+}
+
+export interface Layer {
+  first_cell: number;
+  cells: number;
+  capacity: number;
+  keys: number;
+  ones: number;
+  share: number;
+}
+
+export interface Facts {
+  keys: number | null;
+  counted: number | null;
+  estimated: { value: number | null; sigma: number | null };
+  ones: number;
+  cells: number;
+  fill: number;
+  certified: number;
+  predicted: number;
+  promised: number;
+  keys_left: number;
+  alarm: string | null;
+  layers: Layer[];
+  window: {
+    epoch: number;
+    part: number;
+    insertions: number;
+    generations: { epoch: number; lane: number; keys: number }[];
+  } | null;
+}
+
+export interface State {
+  id: string;
+  filter: Params;
+  facts: Facts;
+  steps: number;
+  can_undo: boolean;
+  truth: boolean;
+}
+
+export interface Cell {
+  cell: number;
+  layer: number;
+  value: number;
+  again: boolean;
+  new: boolean;
+  owners: Key[];
+  owner_count: number;
+}
+
+export interface KeyView {
+  key: Key;
+  answer: "maybe" | "no";
+  truth: "added" | "never" | "removed" | "forgotten" | null;
+  false_positive: boolean;
+  hash: string | null;
+  block: number | null;
+  cells: Cell[];
+}
+
+export interface Added {
+  keys: KeyView[];
+  count: number;
+  new: number;
+  state: State;
+}
+
+export interface Asked {
+  keys: KeyView[];
+  count: number;
+  maybe: number;
+  false_positives: number | null;
+}
+
+export interface Removed {
+  result: "removed" | "not_found";
+  cells: number[];
+  lost: Key[];
+  lost_count: number;
+  state: State;
+}
+
+export interface Point {
+  keys: number;
+  rate: number;
+}
+
+export interface Plan {
+  filter: Params;
+  rate: number;
+  bits_a_key: number;
+  bytes: number;
+  curve: Point[];
+  probes: { probes: number; rate: number; best?: true }[] | null;
+  layouts:
+    { layout: string; possible: boolean; bits_a_key: number; rate: number; chosen: boolean; reason: string }[] | null;
+}
+
+export interface Fill {
+  from: number;
+  to: number;
+  cells_of_range: number;
+  ones: number[];
+}
+
+export interface Owners {
+  cell: number;
+  value: number;
+  layer: number;
+  owners: Key[];
+  owner_count: number;
+}
+
+export interface Search {
+  queries: number;
+  hits: number;
+  rate: number;
+  low: number;
+  high: number;
+  found: Key[];
+}
+
+export interface Job<Result> {
+  id: string;
+  kind: string;
+  state: "waiting" | "running" | "done" | "failed" | "cancelled";
+  done: number;
+  total: number;
+  result: Result | null;
+  error: Problem | null;
+}
+
+export interface Analysis {
+  filter: Params;
+  runs: number;
+  queries: number;
+  seed: string;
+  points: Measured[];
+  theory: Point[];
+}
+
+export interface Measured {
+  keys: number;
+  predicted: number;
+  mean: number;
+  deviation: number;
+  /** Of the runs that are done. */
+  rates: number[];
+}
+
+export interface Bar {
+  structure: "filter" | "list" | "sorted" | "hash_set";
+  lookups_per_second: number;
+  low: number;
+  high: number;
+}
+
+export interface Benchmark {
+  rounds: number;
+  sizes: { keys: number; bars: Bar[] }[];
+}
+
+export interface Profile {
+  filter: Params;
+  keys: number;
+  bytes: number;
+  parts: { part: "hash" | "probe" | "memory"; nanoseconds: number }[];
+}
+
+export type Level = "good" | "watch" | "bad";
+
+export interface Shard {
+  shard: number;
+  node: string;
+  layers: number;
+  ones: number;
+  cells: number;
+}
+
+/** What was read of a filter that was named on the command line. */
+export interface Seen {
+  filter: Params;
+  file_bytes: number | null;
+  clean: boolean;
+  note: string;
+  /** Milliseconds since 1970. */
+  expires_at: number | null;
+  verdict: { level: Level; code: string; text: string };
+  promised: number;
+  certified: number;
+  predicted: number;
+  keys: number;
+  measured: { rate: number; low: number; high: number; queries: number } | null;
+  facts: Omit<Facts, "keys_left"> & { keys_left: number | null };
+  heat: { cells_of_range: number; ones: number[] } | null;
+  histogram: {
+    block_cells: number;
+    cells_of_bin: number;
+    blocks: number[];
+    expected: number[] | null;
+    chance: number | null;
+    fits: boolean | null;
+  } | null;
+  forecast: { more_percent: number; keys: number; rate: number }[] | null;
+  growth: { most_keys: number | null } | null;
+  shards: Shard[] | null;
+  nodes: { node: string; shards: number; layers: number; ones: number; cells: number }[] | null;
+}
+
+/** All of Seen is there once the filter could be read, and stays when it cannot be read any more. */
+export interface Inspection extends Partial<Seen> {
+  number: number;
+  name: string;
+  kind: "file" | "redis";
+  version: number;
+  state: "reading" | "ready" | "failed";
+  done: number;
+  error: Problem | null;
+  failed_at: number | null;
+  changed_at: number | null;
+}
+
+export interface About {
+  version: string;
+  api: number;
+  kernel: string;
+  threads: number;
+  layouts: { name: string; family: string; block_bits: number; cell_bits: number }[];
+  schemes: { name: string; origin: string }[];
+  hashes: string[];
+  limits: {
+    bits: number;
+    keys: number;
+    keys_of_call: number;
+    owned_keys: number;
+    key_bytes: number;
+    body_bytes: number;
+    filters: number;
+    jobs: number;
+  };
+  inspections: { number: number; name: string; kind: "file" | "redis" }[];
+}
+
+/** What went wrong, in the library's words. */
+export interface Problem {
+  code: string;
+  what: string;
+  where: string;
+  expected: string;
+  found: string;
+  way_out: string;
+}
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly problem: Problem,
+  ) {
+    super(sentence(problem));
+  }
+}
+
+/** What the fields of the API are called in the page. */
+const labels: Record<string, Word> = {
+  capacity: "play.capacity",
+  rate: "play.rate",
+  bits: "play.bits",
+  probes: "play.probes",
+  seed: "play.seed",
+  hash: "play.hash",
+  layout: "play.layout",
+  scheme: "play.layout",
+  window_keys: "play.window_keys",
+  window_milliseconds: "play.window_milliseconds",
+  count: "play.addresses.count",
+  key: "key.label",
+  keys: "key.label",
+  runs: "measure.runs",
+  queries: "measure.queries",
+  sizes: "measure.sizes",
+};
+
+const codes = [
+  "invalid_argument",
+  "too_large",
+  "not_found",
+  "not_a_filter",
+  "wrong_version",
+  "damaged",
+  "incompatible",
+  "unavailable",
+] as const;
+
+/**
+ * "Error (p): no such error rate: expected between 0 and 1, found 2; say 0.01 for 1 %". In other languages a sentence of
+ * the page comes first, and then what the API knows beyond it, in English.
+ */
+export function sentence(p: Problem): string {
+  if (p === lost) return t("play.away");
+  const english = currentLanguage() === "en";
+  const name = p.where in labels ? t(labels[p.where]!) : p.where === "id" ? "" : p.where;
+  const place = name && t("problem.at", { name });
+  const facts = [p.expected && `expected ${p.expected}`, p.found && `found ${p.found}`].filter(Boolean).join(", ");
+  // Whoever types in a form writes no JSON.
+  const way_out = /quotes|playground-api/.test(p.way_out) ? "" : p.way_out;
+  if (english) return place + p.what + (facts && `: ${facts}`) + (way_out && `; ${way_out}`);
+  const code = codes.find((one) => one === p.code) ?? "other";
+  const detail = [p.what === "cannot use this" ? "" : p.what, facts].filter(Boolean).join(": ");
+  return place + t(`problem.${code}`) + (detail && t("problem.detail", { detail }));
+}
+
+const lost: Problem = {
+  code: "unavailable",
+  what: "the playground does not answer",
+  where: "",
+  expected: "",
+  found: "",
+  way_out: "is it still running?",
+};
+
+async function send(
+  method: string,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+  last = false,
+): Promise<Response> {
+  let answer: Response;
+  const bytes = body instanceof Blob;
+  try {
+    answer = await fetch(`/api/1/${path}`, {
+      method,
+      ...(body === undefined ? {} : { body: bytes ? body : JSON.stringify(body) }),
+      ...(body === undefined || bytes ? {} : { headers: { "Content-Type": "application/json" } }),
+      ...(signal ? { signal } : {}),
+      ...(last ? { keepalive: true } : {}), // outlives the page
+    });
+  } catch (e) {
+    if (e instanceof DOMException && e.name === "AbortError") throw e;
+    throw new ApiError(0, lost);
+  }
+  if (answer.ok) return answer;
+  const problem = await answer.json().then(
+    (said: { error?: Problem }) => said.error ?? { ...lost, what: answer.statusText },
+    () => ({ ...lost, what: answer.statusText }),
+  );
+  throw new ApiError(answer.status, problem);
+}
+
+async function json<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  return (await send(method, path, body, signal)).json() as Promise<T>;
+}
+
+type Keys = { keys: Key[] } | { addresses: { seed: string; first: number; count: number } };
+
+export const api = {
+  about: () => json<About>("GET", "about"),
+  plan: (wanted: Wanted, signal?: AbortSignal) => json<Plan>("POST", "plans", wanted, signal),
+  make: (wanted: Wanted) => json<State>("POST", "filters", wanted),
+  upload: (file: Blob) => json<State>("POST", "files", file),
+  state: (id: string) => json<State>("GET", `filters/${id}`),
+  drop: async (id: string) => void (await send("DELETE", `filters/${id}`)),
+  add: (id: string, keys: Keys) => json<Added>("POST", `filters/${id}/add`, keys),
+  ask: (id: string, keys: Keys, signal?: AbortSignal) => json<Asked>("POST", `filters/${id}/ask`, keys, signal),
+  remove: (id: string, key: Key, by_force = false) => json<Removed>("POST", `filters/${id}/remove`, { key, by_force }),
+  undo: (id: string) => json<State>("POST", `filters/${id}/undo`),
+  reset: (id: string) => json<State>("POST", `filters/${id}/reset`),
+  tick: (id: string, milliseconds: number) => json<State>("POST", `filters/${id}/tick`, { milliseconds }),
+  cells: async (id: string, from: number, count: number) =>
+    new Uint8Array(await (await send("GET", `filters/${id}/cells?from=${from}&count=${count}`)).arrayBuffer()),
+  fill: (id: string, from: number, to: number, ranges: number) =>
+    json<Fill>("GET", `filters/${id}/fill?from=${from}&to=${to}&ranges=${ranges}`),
+  owners: (id: string, cell: number, signal?: AbortSignal) =>
+    json<Owners>("GET", `filters/${id}/cells/${cell}`, undefined, signal),
+  keys: (id: string, from: number, count: number) =>
+    json<{ total: number; distinct: number; keys: { key: Key; copies: number }[] }>(
+      "GET",
+      `filters/${id}/keys?from=${from}&count=${count}`,
+    ),
+  search: (id: string, count: number, seed = "0") => json<Search>("POST", `filters/${id}/search`, { count, seed }),
+  curve: (id: string) => json<{ points: Point[] }>("GET", `filters/${id}/curve`),
+  fileUrl: (id: string) => `/api/1/filters/${id}/file`,
+  start: <Result>(kind: string, body: object) => json<Job<Result>>("POST", "jobs", { kind, ...body }),
+  job: <Result>(id: string, signal?: AbortSignal) => json<Job<Result>>("GET", `jobs/${id}`, undefined, signal),
+  cancel: async (id: string) => void (await send("DELETE", `jobs/${id}`, undefined, undefined, true)),
+  inspect: (number: number, after: number, signal?: AbortSignal) =>
+    json<Inspection>("GET", `inspections/${number}?after=${after}`, undefined, signal),
+  askInspected: (number: number, keys: Key[]) =>
+    json<{ keys: KeyView[] }>("POST", `inspections/${number}/ask`, { keys }),
+};

@@ -1,0 +1,73 @@
+// What must be there for the page to go on waits until the server is.
+import { api, ApiError } from "./api";
+
+/** The server does not answer at all. */
+export function isAway(e: unknown): boolean {
+  return e instanceof ApiError && e.status === 0;
+}
+
+/** Asks the server now and then, until it answers. */
+async function back(left: () => boolean): Promise<void> {
+  while (!left()) {
+    await new Promise((done) => setTimeout(done, 1500));
+    try {
+      await api.about();
+      return;
+    } catch (e) {
+      if (!isAway(e)) return;
+    }
+  }
+}
+
+/** Does it; while the server is away says so and, once it is back, does it again. Who has `left` need not wait. */
+export async function patiently<T>(
+  work: () => Promise<T>,
+  away: (is: boolean) => void,
+  left: () => boolean = () => false,
+): Promise<T> {
+  for (;;) {
+    try {
+      const said = await work();
+      away(false);
+      return said;
+    } catch (e) {
+      if (isAway(e) && !left()) {
+        away(true);
+        await back(left);
+        if (!left()) continue;
+      }
+      away(false);
+      throw e;
+    }
+  }
+}
+
+let torn = false;
+
+/** A part of the page, as import() gives it. That the server is away is told by an ApiError here, too. */
+export async function part<T>(load: () => Promise<T>): Promise<T> {
+  const again = torn;
+  try {
+    // A style sheet that did not come is not asked for twice by import().
+    if (again) await Promise.all([...document.querySelectorAll<HTMLLinkElement>(sheets)].map(comesNow));
+    torn = false;
+    return await load();
+  } catch (e) {
+    torn = true;
+    await api.about();
+    if (again) throw e;
+    return part(load);
+  }
+}
+
+const sheets = "link[rel=stylesheet]";
+
+function comesNow(link: HTMLLinkElement): Promise<void> | undefined {
+  if (link.sheet) return undefined;
+  const other = link.cloneNode() as HTMLLinkElement;
+  return new Promise((done, failed) => {
+    other.onload = () => done();
+    other.onerror = () => failed(new Error(`no style sheet ${link.href}`));
+    link.replaceWith(other);
+  });
+}

@@ -1,0 +1,210 @@
+// The chart of the analysis: theory, runs, their mean and its band, over the keys; each with its name beside it.
+import type * as PlotLibrary from "@observablehq/plot";
+import type { Measured, Params, Point } from "../lib/api";
+import { count, percent } from "../lib/numbers";
+import { t } from "../lib/words.svelte";
+import { powers } from "./numbers";
+
+export interface Shown {
+  made: Params;
+  theory: Point[];
+  /** Empty until a run is done. */
+  points: Measured[];
+  runs: number;
+  queries: number;
+  /** The same bits with sound hashing, to be compared with. */
+  sound: Point[] | null;
+  log: boolean;
+  width: number;
+}
+
+const margin = { left: 74, right: 36, top: 32, bottom: 48 };
+/** Of more, only some are drawn. */
+export const mostCrosses = 3000;
+
+interface Name {
+  text: string;
+  fill: string;
+}
+
+export function analysisChart(plot: typeof PlotLibrary, shown: Shown): PlotLibrary.PlotOptions {
+  const { made, theory, points, runs, queries, sound, log, width } = shown;
+  const last = theory.at(-1)!;
+  const n = made.capacity;
+  const top =
+    1.06 * Math.max(1.25 * made.rate, last.rate, ...points.map((at) => Math.max(at.mean + at.deviation, ...at.rates)));
+  // Half of one false positive in all runs cannot be measured; below it a logarithm has only noise to show.
+  const smallest = log ? 10 ** Math.floor(Math.log10(0.3 / Math.max(queries * Math.max(runs, 1), 100 / made.rate))) : 0;
+  const visible = (rate: number) => rate > 0 && rate >= smallest;
+  const drawn = <T>(all: T[], rate: (one: T) => number) => (log ? all.filter((one) => visible(rate(one))) : all);
+
+  const every = Math.ceil((points.length * runs) / mostCrosses);
+  const crosses = points
+    .filter((_, i) => i % Math.max(1, every) === 0)
+    .flatMap((at) => at.rates.map((rate) => ({ keys: at.keys, rate })));
+
+  return {
+    marginLeft: margin.left,
+    marginRight: margin.right,
+    marginTop: margin.top,
+    marginBottom: margin.bottom,
+    x: {
+      label: t("measure.axis.keys"),
+      labelOffset: 40,
+      domain: [0, last.keys],
+      ticks: Math.min(width < 500 ? 3 : 8, last.keys),
+      tickFormat: count,
+    },
+    y: {
+      type: log ? "log" : "linear",
+      label: t(log ? "measure.axis.rate.log" : "measure.axis.rate"),
+      domain: [smallest, Math.min(top, 1)],
+      ticks: log ? powers(smallest, top) : 5,
+      tickFormat: percent,
+      grid: true,
+      clamp: log,
+    },
+    marks: [
+      ...targets(plot, n, made.rate, last.keys),
+      plot.areaY(points, {
+        x: "keys",
+        y1: (at: Measured) => Math.max(at.mean - at.deviation, smallest),
+        y2: (at: Measured) => Math.max(at.mean + at.deviation, smallest),
+        fill: "var(--chart-2)",
+        fillOpacity: 0.22,
+      }),
+      plot.dot(
+        drawn(crosses, (one) => one.rate),
+        {
+          x: "keys",
+          y: "rate",
+          symbol: "times",
+          r: 2.4,
+          stroke: "var(--quiet)",
+          strokeWidth: 1,
+          strokeOpacity: 0.75,
+        },
+      ),
+      plot.dot(
+        drawn(points, (at) => at.mean),
+        { x: "keys", y: "mean", r: 2.6, fill: "var(--chart-2)" },
+      ),
+      plot.lineY(
+        drawn(theory, (at) => at.rate),
+        { x: "keys", y: "rate", stroke: "var(--chart-1)", strokeWidth: 2 },
+      ),
+      ...(sound
+        ? soundly(
+            plot,
+            drawn(sound, (at) => at.rate),
+          )
+        : []),
+      ...names(plot, shown, smallest, top),
+    ],
+  };
+}
+
+// What it was made for: n across, p up.
+function targets(plot: typeof PlotLibrary, n: number, p: number, most: number): PlotLibrary.Markish[] {
+  const rule = { stroke: "var(--quiet)", strokeDasharray: "4,3" };
+  return [
+    plot.ruleX([n], rule),
+    plot.ruleY([p], rule),
+    plot.text([n], {
+      x: (keys: number) => keys,
+      frameAnchor: "top",
+      dy: -14,
+      textAnchor: n > 0.9 * most ? "end" : "middle",
+      text: () => t("measure.target.n", { n: count(n) }),
+      fill: "var(--quiet)",
+    }),
+    plot.text([p], {
+      x: () => most * 0.01,
+      y: (rate: number) => rate,
+      textAnchor: "start",
+      dy: -9,
+      text: () => t("measure.target.p", { p: percent(p) }),
+      fill: "var(--quiet)",
+      stroke: "var(--ground)",
+      strokeWidth: 4,
+    }),
+  ];
+}
+
+function soundly(plot: typeof PlotLibrary, curve: Point[]): PlotLibrary.Markish[] {
+  return [
+    plot.lineY(curve, { x: "keys", y: "rate", stroke: "var(--text)", strokeWidth: 1.5, strokeDasharray: "2,4" }),
+    plot.text(curve.slice(-1), {
+      x: "keys",
+      y: "rate",
+      textAnchor: "end",
+      dy: -10,
+      text: () => t("measure.name.sound"),
+      fill: "var(--text)",
+      stroke: "var(--ground)",
+      strokeWidth: 4,
+    }),
+  ];
+}
+
+// The names stand like stairs beside the curve, where there is room: left of it, or right of it if the scale is
+// logarithmic. Short lines lead from each to what it names.
+function names(plot: typeof PlotLibrary, shown: Shown, smallest: number, top: number): PlotLibrary.Markish[] {
+  const { theory, points, runs, log, width } = shown;
+  const last = theory.at(-1)!;
+  // A curve that lies on the axis has no side.
+  if (log ? last.rate < 30 * smallest : last.rate < 0.3 * top) return [];
+  // What a logarithm leaves out is not named.
+  const means = points.map((at) => at.mean).filter((mean) => mean > smallest);
+  const measured: Name[] =
+    (log ? means : points).length === 0
+      ? []
+      : [
+          ...(runs > 1 ? [{ text: t("measure.name.band"), fill: "var(--chart-2)" }] : []),
+          { text: t(runs === 1 ? "measure.name.mean.one" : "measure.name.mean", { runs }), fill: "var(--chart-2)" },
+          ...(runs > 1 ? [{ text: t("measure.name.run"), fill: "var(--quiet)" }] : []),
+        ];
+  const lowest = means.length > 0 ? Math.log(Math.min(...means) / smallest) / Math.log(top / smallest) : 0;
+  // What is measured lies high up, at the right edge, if the error is too small for so few questions.
+  const room = lowest < 0.5;
+  const first = Math.max(lowest, 0.2); // above the name of the theory
+  const height = (i: number) => (i === 0 ? 0.18 : room ? first + (0.85 - first) * 0.25 * i : 1.03 - 0.06 * i);
+  const all = [{ text: t("measure.name.theory"), fill: "var(--chart-1)" }, ...measured].map((name, i) => ({
+    ...name,
+    rate: log ? smallest * (top / smallest) ** height(i) : last.rate * (0.93 - 0.15 * i),
+    right: log && (i === 0 || room),
+  }));
+
+  const pixel = last.keys / (width - margin.left - margin.right);
+  return all.flatMap(({ text, fill, rate, right }) => {
+    const keys = (theory.find((at) => at.rate >= rate) ?? last).keys;
+    // Beyond what the runs have strewn about.
+    const strewn = points.filter(({ rates }) => rates.some((r) => (right ? r > smallest && r <= rate : r >= rate)));
+    const side = right ? 1 : -1;
+    const edge = strewn.at(right ? -1 : 0)?.keys ?? keys;
+    const at = Math.min(
+      (right ? Math.max(keys, edge) : Math.min(keys, edge)) + side * 24 * pixel,
+      last.keys - 40 * pixel,
+    );
+    return [
+      plot.link([0], {
+        x1: at,
+        x2: keys + side * 8 * pixel,
+        y1: rate,
+        y2: rate,
+        stroke: "var(--quiet)",
+        strokeWidth: 1,
+      }),
+      plot.text([0], {
+        x: at,
+        dx: 4 * side,
+        y: rate,
+        text: () => text,
+        fill,
+        stroke: "var(--ground)",
+        strokeWidth: 5,
+        textAnchor: right ? "start" : "end",
+      }),
+    ];
+  });
+}

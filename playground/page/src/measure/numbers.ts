@@ -1,0 +1,40 @@
+// Large round numbers, short, in the reader's language: "28.5M", "2850万".
+import { count } from "../lib/numbers";
+import { typedNumber } from "../lib/typed";
+import { currentLanguage, t } from "../lib/words.svelte";
+
+export function short(n: number): string {
+  return new Intl.NumberFormat(currentLanguage() === "zh" ? "zh-Hans" : "en", {
+    notation: "compact",
+    maximumSignificantDigits: 3,
+  }).format(n);
+}
+
+/** 2.345 as "2.3". */
+export function rough(n: number, digits = 2): string {
+  return String(Number(n.toPrecision(digits)));
+}
+
+/** 18.823 as "18.8", 0.5361 as "0.54". */
+export function nanoseconds(n: number): string {
+  return String(Number(n.toFixed(n < 1 ? 2 : 1)));
+}
+
+/** The powers of ten from one number to another: all that a logarithmic axis need name. */
+export function powers(from: number, to: number): number[] {
+  const all: number[] = [];
+  for (let e = Math.ceil(Math.log10(from) - 1e-9); 10 ** e <= to; ++e) all.push(10 ** e);
+  return all;
+}
+
+/** "1 key", "1 000 keys". */
+export function keysOf(n: number): string {
+  return t(n === 1 ? "measure.keys.one" : "measure.keys", { keys: count(n) });
+}
+
+/** What is wrong with a list of numbers, if one of them is none. */
+export function noNumber(text: string): string | undefined {
+  const wrong = text.split(/[,，、;]/).find((one) => !Number.isFinite(typedNumber(one)));
+  if (wrong === undefined) return undefined;
+  return wrong.trim() === "" ? t("measure.typed.missing") : t("measure.typed.none", { typed: wrong.trim() });
+}

@@ -1,0 +1,13 @@
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { defineConfig, loadEnv } from "vite";
+
+// `npm run dev` serves the page from here and asks a running `bloomery playground --port 8642` for everything else
+// (or another one: BLOOMERY_API=http://127.0.0.1:8101 npm run dev).
+// The playground answers to its own page only, so Host and Origin are made its own.
+const playground = loadEnv("", ".", "BLOOMERY_").BLOOMERY_API ?? "http://127.0.0.1:8642";
+
+export default defineConfig({
+  plugins: [svelte()],
+  build: { target: "es2022", reportCompressedSize: true, chunkSizeWarningLimit: 900 },
+  server: { proxy: { "/api": { target: playground, changeOrigin: true, headers: { origin: playground } } } },
+});

@@ -1,0 +1,232 @@
+// A filter that can be looked into while it is used: whatever its family, it has cells with numbers, and keys have cells.
+//
+// Plain and counting filters number their cells as the library does. Those of a growing filter's layers follow each other,
+// the oldest layer first. A filter that forgets has its cells without the bytes between them, and a cell is set if a
+// generation that is remembered now has it.
+#pragma once
+
+#include <bloomery/any_filter.hpp>
+#include <bloomery/census.hpp>
+#include <bloomery/estimate.hpp>
+#include <bloomery/generations.hpp>
+#include <bloomery/growing_layers.hpp>
+#include <bloomery/mapped_storage.hpp>
+#include <bloomery/params.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bloomery::playground {
+
+/// A key of a filter of numbers. @throws error invalid_argument: it is none
+std::uint64_t number_of_key(std::string_view key);
+
+/// What somebody asks for: two of keys, rate and bits, and what else is to be so and not otherwise.
+struct wanted_filter {
+  std::string layout = {};
+  std::string scheme = {};
+  std::string hash = {};
+  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> capacity = {};
+  std::optional<double> rate = {};
+  std::optional<std::uint64_t> bits = {};
+  std::optional<std::uint64_t> probes = {};
+  std::uint64_t window_keys = 0;
+  std::uint64_t window_milliseconds = 0;
+  bool grows = false;  ///< layers upon layers; the first has room for `capacity` keys
+};
+
+/// The parameters of such a filter; of a growing one those of its first layer.
+/// @throws error  invalid_argument, too_large; `where` is the field at fault, as the API names it
+params params_of(const wanted_filter& wanted);
+
+/// The layouts that can be asked for.
+std::span<const char* const> layouts_to_choose() noexcept;
+
+/// The hashes that can be asked for: a secret is not sent about.
+std::span<const char* const> hashes_to_choose() noexcept;
+
+std::uint64_t cells_of(const params& p);
+
+/// Cells of a block; 0: there are no blocks.
+std::uint64_t block_cells_of(const params& p);
+
+/// The rate of a growing filter of rate p, whose first layer has room for `first` keys, once so many are in.
+double rate_of_growing(double p, std::uint64_t first, std::uint64_t keys);
+
+/// A cell of a key.
+struct place {
+  std::uint64_t cell = 0;
+  std::uint32_t layer = 0;
+
+  friend bool operator==(const place&, const place&) = default;
+};
+
+struct layer_facts {
+  std::uint64_t first_cell = 0;
+  std::uint64_t cells = 0;
+  std::uint64_t capacity = 0;
+  std::uint64_t keys = 0;  ///< certainly new when it took them
+  std::uint64_t ones = 0;
+  double share = 0;  ///< error rate that it keeps at its capacity
+};
+
+/// What the filter says of itself.
+struct filter_facts {
+  std::uint64_t counted = 0;
+  bool count_is_estimate = false;  ///< bits were cleared by force, or a file says so: then nobody has counted
+  estimate estimated;
+  std::uint64_t ones = 0;
+  std::uint64_t cells = 0;
+  double certified = 0;
+  double predicted = 0;         ///< at so many distinct keys as were said to be in
+  std::uint64_t keys_left = 0;  ///< until the promise is broken; of a growing filter until it grows
+  std::string alarm;            ///< the bits do not fit the count; empty: they do
+  bool fuller = false;          ///< they are more
+  std::vector<layer_facts> layers;
+  std::optional<window_facts> window;
+  bool overfull = false;  ///< a generation of the window has more keys than the promise allows
+};
+
+/// How full ranges of cells are.
+struct fill_ranges {
+  std::uint64_t cells_of_range = 0;
+  std::vector<std::uint64_t> ones;
+};
+
+/// An empty file with a name, which is gone when this is.
+class passing_file {
+ public:
+  passing_file();  ///< @throws error io; so with the others
+  passing_file(const passing_file&) = delete;
+  passing_file& operator=(const passing_file&) = delete;
+  ~passing_file();
+
+  const std::string& path() const noexcept { return path_; }
+  void write(std::string_view bytes) const;
+  std::string read() const;
+
+ private:
+  std::string path_;
+};
+
+/// A filter in memory, one of all kinds. The clock of a window that goes by time runs, unless it is stopped.
+///
+/// Example:
+///     shown_filter cities({.scheme = "pharo", .capacity = 10, .rate = 0.1});
+///     assert(cities.insert("Madrid"));
+///     assert(cities.places_of("Madrid").front().cell == 17);  // the tutorial's bit 18, counted from 0
+class shown_filter {
+ public:
+  explicit shown_filter(const wanted_filter& wanted);
+
+  /// A filter as it was read from a file.
+  explicit shown_filter(any_filter filter);
+
+  /// The bits alone of a filter's file, as they are now: that takes no secret, and no key can be added or asked.
+  explicit shown_filter(mapped_storage bits);
+
+  shown_filter(shown_filter&&) noexcept;
+  shown_filter& operator=(shown_filter&&) noexcept;
+  ~shown_filter();
+
+  const params& parameters() const noexcept;  ///< of a growing filter those of its first layer
+  bool grows() const noexcept;
+  std::uint64_t byte_size() const noexcept;
+
+  /// @throws error invalid_argument: no number, of a filter of numbers
+  void check_key(std::string_view key) const;
+
+  /// @throws error incompatible: a sealed filter
+  void check_takes_keys() const;
+
+  bool forgets() const noexcept;               ///< it has a window
+  std::optional<window_facts> window() const;  ///< nothing for others
+  std::uint64_t epoch() const;                 ///< the newest generation's; requires forgets()
+
+  /// True: it is certainly new. @throws error  incompatible: a sealed filter; invalid_argument: no number, of a filter of
+  ///                                                  numbers; too_large: it had to grow beyond all memory
+  bool insert(std::string_view key);
+  bool may_contain(std::string_view key) const;
+
+  /// Takes a copy out of a counting filter. @throws error incompatible: of any other
+  removal remove(std::string_view key);
+
+  /// Clears the bits of a key, which no filter can stand: whatever shares them is lost, too.
+  /// @throws error incompatible: cells that are not bits, or layers
+  /// @return  false: it was not there, by the filter, and nothing is cleared
+  bool remove_by_force(std::string_view key);
+
+  void clear();  ///< not of a sealed filter: without its bytes it is none
+
+  /// Stops the clock of a window that goes by time, at the filter's newest generation; where it has none, where the
+  /// part of the window begins in which this moment lies. For others nothing.
+  /// @param milliseconds  since 1970
+  void stop_clock_at(std::uint64_t milliseconds);
+
+  /// Takes over what was dear to find of another of the same parameters.
+  void learn_from(const shown_filter& other) { most_ = other.most_; }
+
+  /// Lets time pass for a clock that stands still. @throws error incompatible: there is none
+  void tick(std::uint64_t milliseconds);
+
+  /// The cells of a key in the order of its probes; of a growing filter in every layer, the oldest first.
+  std::vector<place> places_of(std::string_view key) const;
+  std::optional<key_hash> hash_of(std::string_view key) const;  ///< none: a scheme reads the key itself
+
+  std::uint64_t bits() const;  ///< of a growing filter, of all its layers
+  std::uint64_t cells() const;
+  std::vector<std::uint8_t> values(std::uint64_t from,
+                                   std::uint64_t count) const;  ///< of cells; requires that they exist. Of those wider
+                                                                ///< than a byte whether they are not 0
+  std::uint32_t layer_of(std::uint64_t cell) const;
+  std::uint32_t newest_layer() const;  ///< its number; 0 unless it grows
+
+  /// Cells of a block; 0: there are no blocks.
+  std::uint64_t block_cells() const;
+
+  /// Counts the cells of from .. to - 1 that are not 0, in at most `most` ranges of equally many cells, the last perhaps
+  /// fewer. A range is a whole number of blocks, or a part that divides one. Requires from < to <= cells().
+  fill_ranges fill(std::uint64_t from, std::uint64_t to, std::uint64_t most) const;
+
+  /// How many cells are not 0 of each of the runs of `run` cells that begin at `from`, one after another; the filter's last
+  /// may be shorter. Several threads may count at once.
+  void count_runs(std::uint64_t from, std::uint64_t run, std::span<std::uint64_t> ones) const;
+
+  /// @param keys  distinct keys that are in, if somebody knows
+  filter_facts facts(std::optional<std::uint64_t> keys) const;
+
+  /// The rate once so many distinct keys are in.
+  double rate_at(std::uint64_t keys) const;
+
+  /// The filter itself. Not of one that grows, or of bits alone.
+  const any_filter& filter() const noexcept { return *filter_; }
+
+  /// Its bytes. Not of one that grows.
+  std::span<const std::uint8_t> bytes() const noexcept {
+    return bits_ ? std::span<const std::uint8_t>(bits_->data(), bits_->size()) : filter_->bytes();
+  }
+
+  /// The filter as a file's bytes. @throws error incompatible: a growing one has no file
+  std::string file() const;
+
+ private:
+  struct layers;
+  class cell_reader;
+  filter_facts facts_of_layers(filter_facts f) const;
+  census bits_now() const;
+  std::optional<any_filter> filter_;
+  std::optional<mapped_storage> bits_;         // without the filter
+  std::unique_ptr<layers> layers_;             // of a growing filter
+  std::unique_ptr<std::uint64_t> now_;         // milliseconds since 1970, of a clock that was stopped
+  std::optional<generations> generations_;     // of a filter that forgets: its epoch, quickly
+  mutable std::optional<std::uint64_t> most_;  // keys within the promise: dear to find
+};
+
+}  // namespace bloomery::playground

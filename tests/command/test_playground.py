@@ -1,0 +1,418 @@
+"""bloomery playground: the server on the network, driven by a hostile world.
+
+What the API answers is tested without the network (tests/playground); this is about who is answered, and that the server
+lives on.
+"""
+
+import concurrent.futures
+import gzip
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import unittest
+
+from support import CommandTest, keys
+
+PATIENCE = 30  # seconds, for what takes a moment
+
+
+class PlaygroundTest(CommandTest):
+    def playground(self, *arguments: object, **options) -> subprocess.Popen:
+        """Starts the command; it answers from now on at self.port."""
+        process = self.start("playground", "--no-open", *arguments, stdin=subprocess.DEVNULL, **options)
+        line = process.stdout.readline().decode()
+        found = re.fullmatch(r"http://(127\.0\.0\.1|localhost|\[::1\]):(\d+)/\n", line)
+        if not found:
+            process.kill()
+            self.fail(f"{line!r} is no address: {process.stderr.read().decode()}")
+        self.port = int(found[2])
+        return process
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def connect(self) -> socket.socket:
+        s = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+        self.addCleanup(s.close)
+        return s
+
+    def raw(self, request: bytes) -> bytes:
+        """All that comes back until the server closes the connection."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as s:
+            s.sendall(request)
+            return self.rest(s)
+
+    @staticmethod
+    def rest(s: socket.socket) -> bytes:
+        answer = b""
+        while True:
+            try:
+                piece = s.recv(65536)
+            except ConnectionResetError:
+                return answer
+            if not piece:
+                return answer
+            answer += piece
+
+    def ask(self, method: str, path: str, body=None, headers=None) -> tuple[int, dict, bytes]:
+        """Status, headers, body; what is no bytes is sent as JSON."""
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        try:
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+        finally:
+            connection.close()
+
+    def call(self, path: str, body=None, status: int = 200, method: str = "") -> dict:
+        got, _, answer = self.ask(method or ("GET" if body is None else "POST"), f"/api/1/{path}", body)
+        self.assertEqual(got, status, (path, body if body is None else str(body)[:200], answer[:500]))
+        return json.loads(answer) if answer else {}
+
+    def problem(self, answer: bytes) -> dict:
+        """An error in words, with a way out."""
+        p = json.loads(answer)["error"]
+        self.assertEqual(set(p), {"code", "what", "where", "expected", "found", "way_out"})
+        self.assertTrue(p["what"] and p["way_out"], p)
+        return p
+
+    def assert_lives(self) -> None:
+        self.assertEqual(self.call("about")["api"], 1)
+
+
+class Refused(PlaygroundTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.playground()
+
+    def refused(self, status: int, method: str, path: str, body=None, **headers: str) -> dict:
+        got, _, answer = self.ask(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        self.assertEqual(got, status, (method, path, headers, answer[:300]))
+        return self.problem(answer)
+
+    def test_another_host_is_refused_and_an_address_is_not(self) -> None:
+        for host in "evil.example", f"evil.example:{self.port}", f"127.0.0.1.evil.example:{self.port}", f"localhost:{self.port + 1}", "127.0.0.1", "", f"[::1:{self.port}", f"localhost:{self.port}:{self.port}":
+            self.assertEqual(self.refused(403, "GET", "/", Host=host)["where"], "Host")
+            self.refused(403, "GET", "/api/1/about", Host=host)
+            self.refused(403, "POST", "/api/1/filters", {"capacity": 1}, Host=host)
+        for host in f"localhost:{self.port}", f"LOCALHOST:{self.port}", f"127.0.0.1:{self.port}", f"[::1]:{self.port}":
+            self.assertEqual(self.ask("GET", "/api/1/about", headers={"Host": host})[0], 200, host)
+
+    def test_another_origin_is_refused(self) -> None:
+        for origin in "http://evil.example", "null", f"https://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.port + 1}", f"http://127.0.0.1:{self.port}.evil.example", "file://":
+            self.assertEqual(self.refused(403, "POST", "/api/1/filters", {"capacity": 1}, Origin=origin)["where"], "Origin")
+            self.refused(403, "DELETE", "/api/1/filters/x", Origin=origin)
+        for site in "cross-site", "same-site":
+            self.refused(403, "GET", "/api/1/about", Sec_Fetch_Site=site)
+            self.refused(403, "GET", "/api/1/about", Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate")
+            self.refused(403, "POST", "/", b"x", Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate")
+            self.refused(403, "GET", "/", Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors")
+            # A link may lead to the page.
+            self.assertEqual(self.ask("GET", "/", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"})[0], 200)
+        own = {"Origin": f"http://{self.host}", "Sec-Fetch-Site": "same-origin"}
+        self.assertEqual(self.ask("POST", "/api/1/filters", {"capacity": 1}, own)[0], 201)
+
+    def test_a_refused_body_is_not_taken_for_the_next_request(self) -> None:
+        hidden = f"POST /api/1/filters HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: 14\r\n\r\n" + '{"capacity":3}'
+        for head in (
+            f"POST /api/1/filters HTTP/1.1\r\nHost: {self.host}\r\nOrigin: http://evil.example\r\n",
+            f"POST /api/1/filters HTTP/1.1\r\nHost: evil.example\r\n",
+            f"POST /nowhere HTTP/1.1\r\nHost: {self.host}\r\n",
+            f"GET /api/1/about HTTP/1.1\r\nHost: {self.host}\r\n",
+            f"DELETE /api/1/filters/x HTTP/1.1\r\nHost: {self.host}\r\n",
+            f"POST /api/1/filters HTTP/1.1\r\nHost: {self.host}\r\nTransfer-Encoding: chunked\r\n",
+            f"GET /api/1/about HTTP/1.1\r\nHost: {self.host}\r\nTransfer-Encoding: chunked\r\n",
+        ):
+            answer = self.raw(f"{head}Content-Length: {len(hidden)}\r\n\r\n{hidden}".encode())
+            self.assertEqual(answer.count(b"HTTP/1.1 "), 1, (head, answer))
+            self.assertNotIn(b" 201 ", answer, head)
+
+    def test_bodies_that_are_too_long_or_wrapped_are_refused_in_words(self) -> None:
+        self.assertEqual(self.refused(413, "POST", "/api/1/plans", b" " * (17 << 20))["where"], "body")
+        self.assertEqual(self.refused(415, "POST", "/api/1/plans", gzip.compress(b"{}"), Content_Encoding="gzip")["code"], "invalid_argument")
+        self.refused(415, "POST", "/api/1/plans", b"--x--", Content_Type="multipart/form-data; boundary=x")
+        chunked = f"POST /api/1/plans HTTP/1.1\r\nHost: {self.host}\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n"
+        answer = self.raw(chunked.encode())
+        self.assertRegex(answer, rb"\AHTTP/1.1 411 ")
+        self.problem(answer.split(b"\r\n\r\n", 1)[1])
+        for length in "abc", "15x", "-1", "+15", "", "0x10", "15, 15", "15\r\nContent-Length: 16":
+            answer = self.raw(f"POST /api/1/plans HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: {length}\r\n\r\n{{\"capacity\":10}}".encode())
+            self.assertRegex(answer, rb"\AHTTP/1.1 4(00|11) ", length)
+            self.assertEqual(answer.count(b"HTTP/1.1 "), 1, answer)
+            self.problem(answer.split(b"\r\n\r\n", 1)[1])
+        answer = self.raw(f"POST /api/1/plans HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode())
+        self.assertRegex(answer, rb"\AHTTP/1.1 411 ")
+        self.problem(answer.split(b"\r\n\r\n", 1)[1])
+        for length in "99999999999999999999999", str(1 << 40):
+            answer = self.raw(f"POST /api/1/plans HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: {length}\r\n\r\n".encode())
+            self.assertRegex(answer, rb"\AHTTP/1.1 413 ", length)
+        self.assert_lives()
+
+    def test_no_path_leads_out_of_the_page(self) -> None:
+        for path in "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/..%2f..%2fetc%2fpasswd", "//etc/passwd", "/index.html%00.js", "/assets/../../server.cpp", "/index.html/", "/%", "/" + "a" * 8000:
+            status, _, answer = self.ask("GET", path)
+            self.assertIn(status, (400, 404, 414), path)
+            self.assertNotIn(b"root:", answer)
+        self.assertNotIn(b" 200 ", self.raw(b"GET /\0 HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % self.host.encode())[:20])
+        for path in "/api/1/nothing", "/api/2/about", "/api/1", "/api/1/filters", "/api/1/filters/../about/x", "/api/1/inspections/0", "/api/1/inspections/x":
+            status, _, answer = self.ask("GET", path)
+            self.assertIn(status, (400, 404), path)
+            self.problem(answer)
+        self.assert_lives()
+
+    def test_other_methods_are_refused(self) -> None:
+        for method in "PUT", "OPTIONS", "PATCH", "TRACE", "CONNECT", "PRI", "BREW":
+            for path in "/", "/api/1/about", "/api/1/filters":
+                self.assertIn(self.ask(method, path)[0], (400, 405), (method, path))
+        self.assertIn(self.ask("DELETE", "/")[0], (404, 405))
+        self.assertEqual(self.ask("DELETE", "/api/1/about")[0], 404)
+        status, headers, body = self.ask("HEAD", "/api/1/about")
+        self.assertEqual((status, body), (200, b""))
+        self.assertGreater(int(headers["content-length"]), 100)
+        self.assert_lives()
+
+    def test_heads_without_end_are_refused(self) -> None:
+        line = f"GET /api/1/about HTTP/1.1\r\nHost: {self.host}\r\n"
+        answer = self.raw((line + "".join(f"X-{i}: {'x' * 100}\r\n" for i in range(10_000))).encode())
+        self.assertRegex(answer, rb"\AHTTP/1.1 431 ")
+        self.problem(answer.split(b"\r\n\r\n", 1)[1])
+        for strange in b"\r\n\r\n", b"\0" * 100 + b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\xff\xfe" * 2000 + b"\r\n\r\n", b"GET " + b"/" * 9000 + b" HTTP/1.1\r\n\r\n":
+            self.assertNotIn(b" 200 ", self.raw(strange)[:20])
+        ranges = self.raw((line + "Connection: close\r\nRange: bytes=" + "0-," * 2700 + "0-\r\n\r\n").encode())
+        self.assertRegex(ranges, rb"\AHTTP/1.1 200 ")
+        self.assertLess(len(ranges), 5000)
+        self.assert_lives()
+
+    def test_every_answer_has_the_headers_that_keep_others_out(self) -> None:
+        for path in "/", "/api/1/about", "/nowhere":
+            _, headers, _ = self.ask("GET", path)
+            self.assertEqual(headers["x-content-type-options"], "nosniff")
+            self.assertEqual(headers["x-frame-options"], "DENY")
+            self.assertEqual(headers["referrer-policy"], "no-referrer")
+            for rule in "default-src 'self'", "frame-ancestors 'none'", "object-src 'none'", "base-uri 'none'":
+                self.assertIn(rule, headers["content-security-policy"])
+            self.assertNotIn("access-control-allow-origin", headers)
+
+    def test_the_page_is_compressed_only_for_who_takes_that(self) -> None:
+        plain = self.ask("GET", "/")
+        self.assertNotIn("content-encoding", plain[1])
+        if not plain[1]["content-type"].startswith("text/html"):
+            self.skipTest("built without a page")
+        self.assertNotEqual(self.ask("GET", "/", headers={"Accept-Encoding": "gzip;q=0"})[1].get("content-encoding"), "gzip")
+        packed = self.ask("GET", "/", headers={"Accept-Encoding": "br, gzip"})
+        self.assertEqual(packed[1]["content-encoding"], "gzip")
+        self.assertEqual(gzip.decompress(packed[2]), plain[2])
+
+
+class Crowds(PlaygroundTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.playground()
+
+    def test_many_visitors_have_a_filter_each(self) -> None:
+        def visitor(number: int) -> None:
+            filter = self.call("filters", {"capacity": 1000, "rate": 0.001}, 201)["id"]
+            mine = [f"visitor {number} key {i}" for i in range(100)]
+            self.call(f"filters/{filter}/add", {"keys": mine})
+            answers = self.call(f"filters/{filter}/ask", {"keys": mine})
+            self.assertEqual((answers["maybe"], answers["false_positives"]), (100, 0))
+            others = self.call(f"filters/{filter}/ask", {"keys": [f"visitor {number + 1} key {i}" for i in range(100)]})
+            self.assertEqual([view["truth"] for view in others["keys"]], ["never"] * 100)
+            self.assertLess(others["maybe"], 5)
+            self.assertEqual(self.call(f"filters/{filter}/keys?count=1000")["keys"], [{"key": key, "copies": 1} for key in mine])
+            return filter
+
+        with concurrent.futures.ThreadPoolExecutor(64) as crowd:
+            ids = list(crowd.map(visitor, range(64)))
+        self.assertEqual(len(set(ids)), 64)
+
+    def test_a_thousand_connections_at_once_are_answered_or_told(self) -> None:
+        request = f"GET /api/1/about HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode()
+        started = []
+        for i in range(1000):
+            s = socket.socket()
+            s.settimeout(PATIENCE)
+            s.connect(("127.0.0.1", self.port))
+            s.sendall(request)
+            started.append(s)
+            if len(started) == 250:
+                for s in started:
+                    self.assertRegex(s.recv(65536), rb"\AHTTP/1.1 (200|429|503) ")
+                    s.close()
+                started = []
+        self.assert_lives()
+
+    def test_who_says_nothing_or_half_a_word_keeps_no_one_waiting(self) -> None:
+        silent = [self.connect() for _ in range(150)]
+        for i, s in enumerate(silent):
+            if i % 3 != 0:
+                s.sendall(b"POST /api/1/plans HTTP/1.1\r\nHo")
+            if i % 3 == 2:
+                s.sendall(f"st: {self.host}\r\nContent-Length: 1000\r\n\r\n{{".encode())
+
+        begun = time.monotonic()
+        self.assert_lives()
+
+        # Each of them may take ten seconds while nobody else comes.
+        self.assertLess(time.monotonic() - begun, 9)
+
+    def test_downloads_may_be_left_half_way(self) -> None:
+        filter = self.call("filters", {"layout": "classic", "bits": 1 << 27, "capacity": 1000}, 201)["id"]
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as s:
+                s.sendall(f"GET /api/1/filters/{filter}/file HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode())
+                self.assertRegex(s.recv(1000), rb"\AHTTP/1.1 200 ")
+        self.assert_lives()
+        self.assertEqual(self.ask("DELETE", f"/api/1/filters/{filter}")[0], 204)
+
+    def test_an_upload_that_stops_half_way_is_no_filter(self) -> None:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as s:
+            s.sendall(f"POST /api/1/files HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: 1000000\r\n\r\nhalf".encode())
+            s.shutdown(socket.SHUT_WR)
+            answer = self.rest(s)
+        self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1.1 400 "), answer)
+        self.assert_lives()
+
+    def test_requests_may_follow_each_other_on_one_connection(self) -> None:
+        one = f"POST /api/1/plans HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: 15\r\n\r\n" + '{"capacity":10}'
+        last = f"GET /api/1/about HTTP/1.1\r\nHost: {self.host}\r\nConnection: close\r\n\r\n"
+        answer = self.raw((5 * one + last).encode())
+        self.assertEqual(answer.count(b"HTTP/1.1 200 "), 6, answer[-300:])
+
+
+class Silence(PlaygroundTest):
+    def test_a_server_that_says_nothing_keeps_no_one_else_waiting(self) -> None:
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen(1000)
+            process = self.playground(f"redis://127.0.0.1:{silent.getsockname()[1]}/a")
+            body = b'{"keys": ["Madrid"]}'
+            for _ in range(110):
+                self.connect().sendall(f"POST /api/1/inspections/0/ask HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+
+            # Each of them asks a server of which three seconds are waited for.
+            self.assert_lives()
+            status, _, answer = self.ask("POST", "/api/1/inspections/0/ask", body)
+            self.assertEqual((status, self.problem(answer)["code"]), (503, "unavailable"))
+
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=PATIENCE)
+
+
+class Files(PlaygroundTest):
+    def test_a_file_goes_out_and_comes_back(self) -> None:
+        self.playground()
+        lines = keys(1000)
+        filter = self.call("filters", {"capacity": 1000, "rate": 0.01}, 201)["id"]
+        self.call(f"filters/{filter}/add", {"keys": [line.decode() for line in lines]})
+
+        status, headers, data = self.ask("GET", f"/api/1/filters/{filter}/file")
+        self.assertEqual((status, headers["content-disposition"]), (200, 'attachment; filename="filter.bloom"'))
+        self.write("out.bloom", data)
+        self.make_filter("built.bloom", lines, "-n", 1000, "-p", 0.01)
+
+        # Byte for byte what the command builds.
+        self.assertEqual(self.bits_of("out.bloom"), self.bits_of("built.bloom"))
+        self.assert_has_all("out.bloom", lines)
+        status, _, answer = self.ask("POST", "/api/1/files", self.read("built.bloom"))
+        self.assertEqual(status, 201)
+        came = json.loads(answer)
+        self.assertEqual((came["truth"], came["facts"]["keys"]), (False, None))
+        asked = self.call(f"filters/{came['id']}/ask", {"keys": [line.decode() for line in lines]})
+        self.assertEqual((asked["maybe"], asked["false_positives"]), (1000, None))
+
+    def test_what_is_no_filter_is_refused(self) -> None:
+        self.write("no.bloom", b"this is no filter" * 1000)
+        self.write("empty.bloom", b"")
+        self.make_filter("cut.bloom", keys(10), "-n", 10)
+        self.write("cut.bloom", self.read("cut.bloom")[:5000])
+        for name in "no.bloom", "empty.bloom", "no such file", self.folder:
+            self.refused("playground", "--no-open", name, says="no|empty|folder|directory")
+        self.playground()
+        for name in "no.bloom", "empty.bloom", "cut.bloom":
+            status, _, answer = self.ask("POST", "/api/1/files", self.read(name))
+            self.assertEqual((status, self.problem(answer)["where"]), (422, "body"), name)
+
+
+    def test_a_filter_with_a_secret_is_looked_into_without_it(self) -> None:
+        self.bloomery("keygen", "-o", "key")
+        self.make_filter("secret.bloom", keys(100), "-n", 1000, "--secret", "key")
+        self.playground("secret.bloom")
+
+        seen = self.call("inspections/0")
+        while seen["state"] == "reading":
+            seen = self.call(f"inspections/0?after={seen['version']}")
+
+        self.assertEqual((seen["state"], seen["keys"], seen["measured"]), ("ready", 100, None))
+        self.assertEqual(self.problem(self.ask("POST", "/api/1/inspections/0/ask", {"keys": ["x"]})[2])["code"], "incompatible")
+
+
+class Lifetime(PlaygroundTest):
+    def test_a_port_in_use_is_named_with_a_way_out(self) -> None:
+        self.playground()
+        result = self.refused("playground", "--no-open", "--port", self.port, says=f"127.0.0.1:{self.port}")
+        self.assertRegex(result.err, "--port")
+
+    def test_a_given_port_is_taken(self) -> None:
+        # Bound, so that nobody else gets it, but not listened to.
+        with socket.socket() as kept:
+            kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            kept.bind(("127.0.0.1", 0))
+            port = kept.getsockname()[1]
+            self.playground("--port", port)
+            self.assertEqual(self.port, port)
+            self.assert_lives()
+
+    def test_no_such_host(self) -> None:
+        self.refused("playground", "--no-open", "--host", "no.such.host.invalid", says="--host")
+        self.refused("playground", "--no-open", "--host", "", says="--host")
+        self.refused("playground", "--no-open", "--port", "65536", says="port")
+
+    def test_others_come_by_address_not_by_a_foreign_name_and_never_with_a_secret(self) -> None:
+        process = self.playground("--host", "0.0.0.0")
+        for host, status in ("10.1.2.3", 200), ("127.0.0.1", 200), ("evil.example", 403):
+            self.assertEqual(self.ask("GET", "/api/1/about", headers={"Host": f"{host}:{self.port}"})[0], status)
+        process.send_signal(signal.SIGTERM)
+        self.assertIn(b"others", process.communicate(timeout=PATIENCE)[1])
+        self.bloomery("keygen", "-o", "key")
+        self.refused("playground", "--no-open", "--host", "0.0.0.0", "--secret", "key", says="secret.*--host|--host.*secret")
+
+    def test_signals_end_it_with_their_status_and_nothing_is_left(self) -> None:
+        self.make_filter("a.bloom", keys(10), "-n", 10)
+        scratch = self.path("tmp")
+        os.mkdir(scratch)
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL:
+            with self.subTest(number):
+                process = self.playground("a.bloom", env=dict(os.environ, TMPDIR=scratch))
+                self.call("filters", {"capacity": 100}, 201)
+                self.ask("POST", "/api/1/files", self.read("a.bloom"))
+                self.call("jobs", {"kind": "benchmark", "sizes": [1_000_000] * 6}, 202)
+                # One that waits for news, and one that says nothing.
+                news, silent = self.connect(), self.connect()
+                version = self.call("inspections/0")["version"]
+                news.sendall(f"GET /api/1/inspections/0?after={version + 1000} HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode())
+
+                process.send_signal(number)
+                out, _ = process.communicate(timeout=PATIENCE)
+
+                # As a shell has it: by the signal itself, or 128 and its number.
+                self.assertIn(process.returncode, (-number, 128 + number))
+                self.assertEqual(out, b"")
+                self.assertEqual(sorted(os.listdir(self.folder)), ["a.bloom", "tmp"])
+                self.assertEqual(os.listdir(scratch), [])
+                with self.assertRaises(ConnectionRefusedError):
+                    socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+                news.close()
+                silent.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

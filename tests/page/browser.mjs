@@ -1,0 +1,327 @@
+// What the tests of the page share: the real command, a real Chromium, and pages whose errors are counted.
+//
+//   import { playground, noSeriousFindings } from "./browser.mjs";
+//
+//   const { test, command } = playground();
+//   test("An empty filter denies every key", async (page) => {
+//     await page.goto("/#learn/1");
+//     await page.getByRole("button", { name: "Ask for Madrid" }).click();
+//     await eventually(async () => assert.match(await page.locator(".said").innerText(), /certainly never/));
+//   });
+//   test("It fits a phone", { width: 360, dark: true, language: "zh" }, async (page) => { ... });
+//
+// A file has one server and one browser, and each test a page of its own, with nothing kept from another. A test fails,
+// too, if its page wrote an error to the console, threw one, or asked anybody else than its server for anything. What
+// failed or hung leaves a picture, and what the server said.
+//
+// In the environment: BLOOMERY, the command; BLOOMERY_PAGE_PACKAGES, where node_modules is; BLOOMERY_PAGE_DIST, a built
+// page to be shown instead of the one in the command, while the page is being written.
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import fs from "node:fs";
+import { createRequire } from "node:module";
+import os from "node:os";
+import path from "node:path";
+import process from "node:process";
+import { after, test as nodeTest } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+export const source = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
+const binary = path.resolve(process.env.BLOOMERY ?? path.join(source, "build/dev/bloomery"));
+const dist = process.env.BLOOMERY_PAGE_DIST;
+const pictures = path.join(os.tmpdir(), "bloomery-page-failures");
+
+// ---- what must be there ----
+
+function packages() {
+  const named = process.env.BLOOMERY_PAGE_PACKAGES;
+  const folders = named
+    ? [path.resolve(named)]
+    : ["build/page", "playground/page"].map((one) => path.join(source, one));
+  const found = folders.find((one) => fs.existsSync(path.join(one, "node_modules/playwright-core")));
+  assert(found, `playwright-core is not in ${folders.join(" or ")}: build the page first, or run npm ci there`);
+  return createRequire(path.join(found, "package.json"));
+}
+
+function chromium() {
+  const places = ["/usr/bin", ...(process.env.PATH ?? "").split(path.delimiter)].map((one) =>
+    path.join(one, "chromium"),
+  );
+  return places.find((one) => fs.existsSync(one));
+}
+
+const browserFile = chromium();
+if (!browserFile) {
+  console.log("SKIP: chromium is not installed");
+  if (!process.env.NODE_TEST_CONTEXT) process.exit(77); // `node --test` would call that a failure: there each test is skipped
+}
+
+// ---- the server ----
+
+/** Starts the command in a folder and waits for the address that it prints. */
+async function serve(folder, files) {
+  const child = spawn(binary, ["playground", "--no-open", "--port", "0", ...files], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const server = { child, said: "", url: "" };
+  child.stderr.on("data", (text) => (server.said += text));
+  await new Promise((resolve, reject) => {
+    const limit = setTimeout(() => reject(new Error(`no address within 30 s. ${server.said}`)), 30_000);
+    const end = (how) => {
+      clearTimeout(limit);
+      how();
+    };
+    let line = "";
+    child.on("error", (e) => end(() => reject(e)));
+    child.on("exit", (status) => end(() => reject(new Error(`${binary} ended with ${status}. ${server.said}`))));
+    child.stdout.on("data", (text) => {
+      line += text;
+      server.url = /^(http:\/\/\S+?)\/?\n/.exec(line)?.[1] ?? "";
+      if (server.url) end(resolve);
+    });
+  });
+  return server;
+}
+
+async function stop(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  const late = setTimeout(() => child.kill("SIGKILL"), 5000);
+  await ended;
+  clearTimeout(late);
+}
+
+/** The page from a folder instead of from the command, under the same rules. */
+async function shownFrom(folder, context, url) {
+  const rules = (await fetch(url)).headers.get("content-security-policy") ?? "";
+  const types = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+  };
+  await context.route(/^[^?]*$/, (route) => {
+    const name = new URL(route.request().url()).pathname.replace(/\/$/, "/index.html");
+    const file = path.join(folder, name);
+    if (name.startsWith("/api/") || !fs.existsSync(file)) return route.continue();
+    const headers = { "content-type": types[path.extname(file)] ?? "text/plain", "content-security-policy": rules };
+    return route.fulfill({ body: fs.readFileSync(file), headers });
+  });
+}
+
+// ---- the tests of a file ----
+
+/**
+ * A server and a browser for the tests of this file.
+ *
+ * filters: files or addresses to inspect, or a function (folder, command) that makes them in an empty folder and names
+ * them. Gives { test, command, url, folder }: url() is the server's address, and command("plan", "-n", "1000") runs the
+ * command in the folder and gives what it wrote to standard output; { input: "a\nb\n" } may come last.
+ */
+export function playground({ filters = [] } = {}) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "bloomery-page-"));
+  let server;
+  let browser;
+  let starting;
+  let idle;
+
+  async function command(...words) {
+    const input = typeof words.at(-1) === "object" ? words.pop().input : "";
+    const running = promisify(execFile)(binary, words, { cwd: folder, maxBuffer: 1 << 28, timeout: 60_000 });
+    running.child.stdin.on("error", () => {}); // it may end without reading: its status tells
+    running.child.stdin.end(input);
+    return (await running).stdout;
+  }
+
+  async function start() {
+    server = await serve(folder, typeof filters === "function" ? await filters(folder, command) : filters);
+    browser = await packages()("playwright-core").chromium.launch({
+      executablePath: browserFile,
+      args: [
+        ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
+        ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+      ],
+    });
+  }
+
+  async function end() {
+    clearTimeout(idle);
+    starting = undefined;
+    await browser?.close();
+    if (server) await stop(server.child);
+  }
+  after(end);
+
+  // If all else fails; a browser ends by itself when its pipe closes.
+  process.on("exit", () => {
+    if (server?.child.exitCode === null) server.child.kill("SIGKILL");
+    fs.rmSync(folder, { recursive: true, force: true });
+  });
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+
+  /**
+   * test(name, async (page, context) => ...), with options before the function:
+   *   width, height          of the window; 1280 x 800
+   *   language               "en" or "zh": that of the browser
+   *   dark, reducedMotion    what the system asks for
+   *   expects                patterns of console errors that are no failure: [/status of 409/]
+   *   limit                  seconds until it counts as hanging; 30
+   *   context                anything else of Playwright's newContext()
+   */
+  function test(name, options, run) {
+    if (typeof options === "function") [options, run] = [{}, options];
+    const { width = 1280, height = 800, language = "en", dark = false, reducedMotion = false } = options;
+    const { expects = [], limit = 30 } = options;
+    nodeTest(name, { skip: !browserFile && "chromium is not installed" }, async () => {
+      clearTimeout(idle);
+      await (starting ??= start());
+      const context = await browser.newContext({
+        baseURL: server.url,
+        viewport: { width, height },
+        locale: language === "zh" ? "zh-CN" : "en-US",
+        colorScheme: dark ? "dark" : "light",
+        reducedMotion: reducedMotion ? "reduce" : "no-preference",
+        ...options.context,
+      });
+      if (dist) await shownFrom(path.resolve(dist), context, server.url);
+      const troubles = [];
+      const note = (text) => expects.some((one) => one.test(text)) || troubles.push(text);
+      context.on("console", (said) => said.type() === "error" && note(`console: ${said.text()}`));
+      context.on("weberror", (e) => note(`error: ${e.error().stack ?? e.error()}`));
+      context.on("request", (asked) => {
+        const to = new URL(asked.url());
+        if (!["data:", "blob:"].includes(to.protocol) && to.origin !== server.url) note(`request to ${asked.url()}`);
+      });
+      const page = await context.newPage();
+      page.setDefaultTimeout(1000 * Math.min(15, limit));
+      let bell;
+      const hung = new Promise((_, reject) => {
+        bell = setTimeout(() => reject(new Error(`it hung: no end within ${limit} s`)), 1000 * limit);
+      });
+      try {
+        const running = Promise.resolve(run(page, context));
+        running.catch(() => {}); // what still comes after it hung is of no interest
+        await Promise.race([running, hung]);
+        assert.deepEqual(troubles, [], "what the page complained of");
+      } catch (e) {
+        const picture = path.join(
+          pictures,
+          `${path.basename(process.argv[1], ".mjs")} ${name}.png`.replace(/[^\w.-]+/g, "-"),
+        );
+        const taken = await page.screenshot({ path: picture, fullPage: true, timeout: 5000 }).then(
+          () => picture,
+          (no) => `none, ${String(no).split("\n", 1)[0]}`,
+        );
+        console.error(
+          `FAILED: ${name}\n  at: ${page.url()}\n  picture: ${taken}\n  the page: ${troubles.join("\n    ") || "no complaint"}`,
+        );
+        console.error(
+          `  the server: ${server.said.trim()}${server.child.exitCode === null ? "" : ` (it ended: ${server.child.exitCode})`}`,
+        );
+        throw e;
+      } finally {
+        clearTimeout(bell);
+        await Promise.race([context.close(), pause(5000, undefined, { ref: false })]);
+        idle = setTimeout(end, 1000); // the first releases of Node.js 18 know no after()
+      }
+    });
+  }
+
+  return { test, command, url: () => server.url, folder };
+}
+
+// ---- what tests ask of a page ----
+
+/** Tries until `claim` holds, that is, does not throw; then gives what it gave. For what comes by and by. */
+export async function eventually(claim, seconds = 15) {
+  const end = Date.now() + 1000 * seconds;
+  for (;;) {
+    try {
+      return await claim();
+    } catch (e) {
+      if (Date.now() > end) throw e;
+    }
+    await pause(20);
+  }
+}
+
+/** No finding of axe that is serious or critical; `within` is a selector of the part to look at. */
+export async function noSeriousFindings(page, within) {
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(packages()("axe-core").source);
+  const violations = await page.evaluate(async (part) => {
+    const found = await globalThis.axe.run(part ?? document, { resultTypes: ["violations"] });
+    return found.violations.map(({ id, impact, help, nodes }) => ({
+      id,
+      impact,
+      help,
+      nodes: nodes.map((one) => `${one.target.join(" ")}: ${one.failureSummary}`),
+    }));
+  }, within);
+  const bad = violations.filter((one) => ["serious", "critical"].includes(one.impact));
+  const told = bad.map(
+    (one) => `${one.impact} ${one.id}: ${one.help}\n  ${one.nodes.join("\n  ").replace(/\n +/g, "\n    ")}`,
+  );
+  assert.equal(bad.length, 0, `at ${page.url()}\n${told.join("\n")}`);
+}
+
+/** The texts of a table, row by row, the head first; hidden ones, too. A chart's numbers stand in one. */
+export async function tableOf(locator) {
+  const table =
+    (await locator.evaluate((node) => node.tagName)) === "TABLE" ? locator : locator.locator("table").first();
+  return table.evaluate((node) => [...node.rows].map((row) => [...row.cells].map((one) => one.textContent.trim())));
+}
+
+/** A number as the page writes it: "1 234", "1.05 %", "3.2e-7". */
+export function numberOf(text) {
+  const n = Number(text.replace(/\s|%/g, ""));
+  assert(!Number.isNaN(n), `no number: ${text}`);
+  return text.includes("%") ? n / 100 : n;
+}
+
+/** The page's texts: words("zh")("learn.add", { key: "Madrid" }) is "加入 Madrid". Without values, they are left open. */
+export function words(language) {
+  const texts = JSON.parse(fs.readFileSync(path.join(source, `playground/page/src/texts/${language}.json`), "utf8"));
+  return (name, values = {}) => {
+    assert(name in texts, `no text ${name}`);
+    return texts[name].replace(/\{(\w+)\}/g, (all, key) => (key in values ? String(values[key]) : all));
+  };
+}
+
+/** What stands in a text where its open words are: valuesOf("{n} keys", "12 keys") is { n: "12" }. */
+export function valuesOf(open, text) {
+  const names = [];
+  const pattern = open
+    .replace(/[.*+?^$()|[\]\\]/g, "\\$&")
+    .replace(/\{(\w+)\}/g, (_, name) => (names.push(name), "(.+?)"));
+  const found = new RegExp(`^${pattern}$`, "s").exec(text);
+  assert(found, `this is not "${open}": ${text}`);
+  return Object.fromEntries(names.map((name, i) => [name, found[i + 1]]));
+}
+
+/** The page is no wider than the window. */
+export async function noSidewaysScrolling(page) {
+  const { wide, window, culprits } = await page.evaluate(() => {
+    const width = document.documentElement.clientWidth;
+    const out = [...document.body.querySelectorAll("*")].filter((one) => one.getBoundingClientRect().right > width + 1);
+    return {
+      wide: document.documentElement.scrollWidth,
+      window: width,
+      culprits: out.slice(0, 8).map((one) => `${one.tagName.toLowerCase()}.${one.className}`),
+    };
+  });
+  assert(wide <= window, `${page.url()} is ${wide} px wide in a window of ${window}: ${culprits.join(", ")}`);
+}
+
+/** Presses Tab, or `key`, until the element has the focus: it must be reachable without a mouse. */
+export async function tabTo(page, locator, key = "Tab") {
+  const has = () => locator.evaluate((node) => node === document.activeElement);
+  for (let i = 0; i < 200; ++i) {
+    if (await has()) return;
+    await page.keyboard.press(key);
+  }
+  assert.fail(`${locator} cannot be reached by ${key}`);
+}

@@ -1,0 +1,624 @@
+// The Play view: a filter made in the page is the command's, every answer is told with its reason, and nothing that is
+// typed, pasted or opened gets lost or is taken for anything but a key.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { eventually, noSeriousFindings, noSidewaysScrolling, playground, tabTo, tableOf } from "./browser.mjs";
+
+const { test, command, folder, url } = playground();
+
+const cities = "/#play?scheme=pharo&capacity=10&rate=0.1&keys=Madrid,Barcelona";
+
+// ---- where things are ----
+
+const key = (page) => page.getByRole("textbox", { name: "Key", exact: true });
+const field = (page, name) => page.getByRole("textbox", { name, exact: true });
+const button = (page, name) => page.getByRole("button", { name, exact: typeof name === "string" });
+const bits = (page) => page.getByRole("slider", { name: /^Bits of the filter/ });
+const story = (page) => page.getByRole("region", { name: "What just happened" }).getByRole("listitem").first();
+const truth = (page) => page.getByRole("region", { name: /^The truth/ }).getByRole("listitem");
+const setBits = (page) => page.getByText(/^[\d\s]+ of [\d\s]+ (bits are set|counters are not 0)\./);
+
+const told = (page, text) => eventually(async () => assert.match(await story(page).innerText(), text));
+const names = async (page) => (await truth(page).locator("span").allInnerTexts()).map((one) => one.trim());
+const holds = (page, keys) => eventually(async () => assert.deepEqual(await names(page), keys));
+
+/** Opens the view and waits until there is a filter. */
+async function open(page, where = "/#play") {
+  await page.goto(where);
+  await page.getByRole("link", { name: "Download" }).or(button(page, "Download")).waitFor();
+}
+
+async function add(page, name) {
+  await key(page).fill(name);
+  await key(page).press("Enter");
+  await eventually(async () => assert.ok((await story(page).innerText()).includes(`${name} is in.`)));
+}
+
+/** "maybe" or "no", as the story says it. */
+async function ask(page, name) {
+  await key(page).fill(name);
+  await key(page).press("Shift+Enter");
+  return eventually(async () => {
+    const said = await story(page).innerText();
+    assert.ok(said.includes(` ${name} `), said);
+    const answer = /^\S\s*(Maybe|No)\b/.exec(said);
+    assert.ok(answer, said);
+    return answer[1].toLowerCase();
+  });
+}
+
+async function paste(page, text) {
+  await key(page).focus();
+  await key(page).evaluate((input, lines) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", lines);
+    input.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+  }, text);
+}
+
+async function download(page, name) {
+  const file = path.join(folder, name);
+  const coming = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download" }).click();
+  await (await coming).saveAs(file);
+  return file;
+}
+
+/** Keys as a file of lines that a control takes. */
+const lines = (name, content) => ({ name, mimeType: "text/plain", buffer: Buffer.from(content) });
+
+// ---- the filter ----
+
+test("A filter made in the page answers in the command as it does here", { limit: 60 }, async (page) => {
+  await open(page);
+  await field(page, "Keys (n)").fill("40");
+  await field(page, "Error (p)").fill("20 %");
+  await page.getByRole("combobox", { name: "Layout" }).selectOption("line_free");
+  const present = ["alice", "bob", "carol", "München", "北京", "a b", "<b>"];
+  await told(page, /A new filter: 512 bits/);
+  for (const one of present) await add(page, one);
+  await page.getByRole("textbox", { name: "How many addresses" }).fill("30");
+  await button(page, "Add random addresses").click();
+  await told(page, /30 keys are in/);
+  const all = [...present, ...Array.from({ length: 25 }, (_, i) => `stranger ${i}`)];
+  const maybe = [];
+  for (const one of all) if ((await ask(page, one)) === "maybe") maybe.push(one);
+  const file = await download(page, "made.bloom");
+  fs.writeFileSync(path.join(folder, "all.txt"), `${all.join("\n")}\n`);
+
+  const said = (await command("check", file, "all.txt")).split("\n").slice(0, -1);
+
+  assert.deepEqual(said, maybe);
+  assert.deepEqual(said.slice(0, present.length), present);
+});
+
+test("A file that the command made can be opened, and asked", async (page) => {
+  fs.writeFileSync(path.join(folder, "keys.txt"), "alice\nbob\n");
+  await command("build", "-o", "built.bloom", "-n", "100", "-p", "0.001", "keys.txt");
+  await open(page);
+
+  await page.getByLabel("Open a file").setInputFiles(path.join(folder, "built.bloom"));
+
+  await told(page, /built\.bloom is open/);
+  assert.equal(await ask(page, "alice"), "maybe");
+  assert.equal(await ask(page, "mallory"), "no");
+  await page.getByText("Nobody knows which keys are in this file.").waitFor();
+});
+
+test("What is no filter is refused by its name", { expects: [/status of 422/] }, async (page) => {
+  await open(page);
+  await page.getByLabel("Open a file").setInputFiles(lines("notes.txt", "no filter"));
+  await eventually(async () => assert.match(await page.getByRole("alert").innerText(), /^notes\.txt: not a bloomery/));
+});
+
+test("Size and hashes follow from keys and error, and error from the size", async (page) => {
+  await open(page, "/#play?layout=classic&capacity=20&rate=0.05");
+  const faint = (name) => field(page, name).getAttribute("placeholder");
+  await eventually(async () => assert.deepEqual([await faint("Bits (m)"), await faint("Hashes (k)")], ["127", "4"]));
+
+  await field(page, "Bits (m)").fill("254");
+
+  await eventually(async () => assert.match(await faint("Error (p)"), /^0\.\d+/));
+  assert.equal(await field(page, "Error (p)").inputValue(), "");
+  await field(page, "Hashes (k)").fill("1");
+  await eventually(async () => assert.match(await faint("Error (p)"), /^7\.\d+/));
+  await field(page, "Error (p)").fill("5 %");
+  assert.equal(await field(page, "Bits (m)").inputValue(), "");
+});
+
+test(
+  "A wrong number is told beside its field, and what was typed stays",
+  { expects: [/status of 400/] },
+  async (page) => {
+    await open(page);
+    for (const [name, typed, expected] of [
+      ["Keys (n)", "many", /^Give a whole number from 1, in digits\.$/],
+      ["Keys (n)", "1e15", /at most 1.073.741.824 bits/],
+      ["Error (p)", "200", /between 0 and 1/],
+      ["Bits (m)", "-3", /a whole number/],
+    ]) {
+      const before = await field(page, name).inputValue();
+      await field(page, name).fill(typed);
+      await eventually(async () => assert.equal(await field(page, name).getAttribute("aria-invalid"), "true"));
+      const said = await field(page, name).getAttribute("aria-describedby");
+      assert.match(await page.locator(`[id="${said}"]`).innerText(), expected);
+      assert.equal(await field(page, name).inputValue(), typed);
+      await field(page, name).fill(before);
+      await eventually(async () => assert.equal(await field(page, name).getAttribute("aria-invalid"), "false"));
+    }
+  },
+);
+
+test("Another filter is made when it is told to, and the keys come along", async (page) => {
+  await open(page);
+  await add(page, "alice");
+  await page.getByRole("combobox", { name: "Layout" }).selectOption("split_block");
+  await button(page, "Make this filter").click();
+  await told(page, /One key came along/);
+  await eventually(async () => assert.match(await setBits(page).innerText(), /^8 of 256/));
+  await holds(page, ["alice"]);
+});
+
+test("By keyboard the key and the bits come before what makes others, and keep the focus", async (page) => {
+  await open(page, cities);
+  const before = (a, b) => a.evaluate((node, other) => (node.compareDocumentPosition(other) & 4) !== 0, b);
+  const order = [key(page), bits(page), field(page, "Keys (n)"), button(page, "Copy link")];
+  for (let i = 1; i < order.length; ++i) assert.ok(await before(order[i - 1], await order[i].elementHandle()), `${i}`);
+  await field(page, "Keys (n)").fill("100");
+  await button(page, "Make this filter").press("Enter");
+  await told(page, /2 keys came along/);
+  await eventually(async () => assert.ok(await key(page).evaluate((node) => node === document.activeElement)));
+});
+
+test("Enter in a field of the filter makes it", async (page) => {
+  await open(page);
+  await add(page, "alice");
+  await field(page, "Keys (n)").fill("100");
+  await field(page, "Keys (n)").press("Enter");
+  await told(page, /One key came along/);
+  await eventually(async () => assert.match(page.url(), /capacity=100&.*keys=alice/));
+});
+
+test("A link with a wrong number can be mended", async (page) => {
+  await page.goto("/#play?scheme=pharo&capacity=10&rate=7&keys=Madrid");
+  await page.getByText("Give a number between 0 and 1, or a percentage").waitFor();
+  await field(page, "Error (p)").fill("0.1");
+  await holds(page, ["Madrid"]);
+  await eventually(async () => assert.match(await setBits(page).innerText(), /^4 of 48/));
+});
+
+// ---- keys ----
+
+test("A typed key shows its answer before it is asked", async (page) => {
+  await open(page, cities);
+  await key(page).pressSequentially("Berlin");
+  await page.getByText("Not in it now: 2 of its bits are not set.").waitFor();
+  await key(page).fill("Roma");
+  await page.getByText("The filter would say maybe").waitFor();
+  await eventually(async () =>
+    assert.deepEqual(
+      await page.getByText("The bits of Roma").locator("xpath=..").getByRole("listitem").allInnerTexts(),
+      ["bit 36: set before"],
+    ),
+  );
+});
+
+test("A false positive is named, and who set its bits", async (page) => {
+  await open(page, cities);
+  assert.equal(await ask(page, "Roma"), "maybe");
+  await told(page, /false positive: Roma was never added\. 36 was set by Barcelona\./);
+});
+
+test("Keys that are typed faster than they are answered all come, in order", async (page) => {
+  await open(page);
+  await key(page).focus();
+  const all = Array.from({ length: 15 }, (_, i) => `k${i}`);
+  for (const one of all) {
+    await page.keyboard.insertText(one);
+    await page.keyboard.press("Enter");
+  }
+  await holds(page, all);
+  assert.equal(await key(page).inputValue(), "");
+});
+
+test("Undo takes back the last step, and Empty it all of them", async (page) => {
+  await open(page, cities);
+  const before = await setBits(page).innerText();
+  await add(page, "Paris");
+  assert.notEqual(await setBits(page).innerText(), before);
+  await button(page, "Undo").click();
+  await told(page, /taken back/);
+  assert.equal(await setBits(page).innerText(), before);
+  await holds(page, ["Madrid", "Barcelona"]);
+  await button(page, "Empty it").click();
+  await told(page, /empty again/);
+  assert.match(await setBits(page).innerText(), /^0 of 48/);
+});
+
+test("Many lines can be pasted, and are one step to take back", { limit: 90 }, async (page) => {
+  await open(page, "/#play?layout=line&capacity=250000&rate=0.01");
+  const count = 230_000;
+  await paste(page, Array.from({ length: count }, (_, i) => `a line that was pasted, number ${i}\r\n`).join(""));
+  await page.getByRole("progressbar").waitFor();
+  await eventually(async () => assert.match(await story(page).innerText(), /230\s000 keys are in/), 60);
+  assert.equal(await ask(page, "a line that was pasted, number 229999"), "maybe");
+  await button(page, "Undo").click();
+  await eventually(async () => assert.match(await setBits(page).innerText(), /^0 of/), 30);
+});
+
+test("A long paste can be stopped", { limit: 60 }, async (page) => {
+  await open(page, "/#play?layout=line&capacity=600000&rate=0.01");
+  await paste(page, Array.from({ length: 500_000 }, (_, i) => `line ${i}`).join("\n"));
+  await button(page, "Stop").click();
+  await eventually(async () => assert.match(await story(page).innerText(), /^\+\s*Stopped\. [1-4]00\s000 keys/), 30);
+  assert.equal(await ask(page, "line 0"), "maybe");
+});
+
+test("The lines of a file are keys, also where they are no text", { expects: [/status of 409/] }, async (page) => {
+  await open(page);
+  const bytes = Buffer.concat([
+    Buffer.from("München\r\n\nBerlin\n"),
+    Buffer.from([0xff, 0xfe, 0x0a]),
+    Buffer.from("end"),
+  ]);
+  await page.getByLabel("Add the lines of a file").setInputFiles(lines("keys.txt", bytes));
+  await holds(page, ["München", "Berlin", "base64://4=", "end"]);
+  await button(page, "Remove base64://4=").click();
+  await button(page, "Remove by force: base64://4=").click();
+  await holds(page, ["München", "Berlin", "end"]);
+});
+
+test("Keys are text, never HTML", async (page) => {
+  const evil = `<img src=x onerror="document.title='broken'"><b>bold</b>`;
+  await open(page);
+  await add(page, evil);
+  await ask(page, evil);
+  await bits(page).focus();
+  await page.keyboard.press("ArrowRight");
+  await page.getByLabel("Add the lines of a file").setInputFiles(lines("<i>.txt", `${evil}!\n`));
+  await holds(page, [evil, `${evil}!`]);
+  assert.equal(await page.locator("main img, main b b, main i i").count(), 0);
+  assert.notEqual(await page.title(), "broken");
+});
+
+test(
+  "Nothing is removed from a filter of bits, but by force; then it says what is lost",
+  { expects: [/status of 409/] },
+  async (page) => {
+    await open(page, cities);
+    await button(page, "Remove Madrid").click();
+    await page.getByText(/may take others with it/).waitFor();
+    await holds(page, ["Madrid", "Barcelona"]);
+    await button(page, "Remove by force: Madrid").click();
+    await told(page, /Bits 18, 9, 48, 39 were cleared\. Lost with it: Barcelona\./);
+    assert.equal(await ask(page, "Barcelona"), "no");
+    await told(page, /and that is wrong: Barcelona was added/);
+  },
+);
+
+test("A counting filter lets keys go", async (page) => {
+  await open(page, "/#play?layout=counting&capacity=20&rate=0.05&keys=alice,bob,alice");
+  await eventually(async () => assert.deepEqual(await names(page), ["alice\u00a0×2", "bob"]));
+  await button(page, "Remove alice").click();
+  await told(page, /alice is out/);
+  assert.equal(await ask(page, "alice"), "maybe");
+  await button(page, "Remove alice").click();
+  await holds(page, ["bob"]);
+  assert.equal(await ask(page, "alice"), "no");
+  assert.match(await setBits(page).innerText(), /counters/);
+});
+
+test("A window by time forgets when time passes", async (page) => {
+  await open(page, "/#play?window_milliseconds=60000&capacity=50&rate=0.05&keys=alice");
+  assert.equal(await ask(page, "alice"), "maybe");
+  await button(page, "Let 60 s pass").click();
+  await told(page, /60 seconds have passed/);
+  await button(page, "Let 60 s pass").click();
+  await eventually(async () => assert.match((await names(page)).join(), /alice\s+forgotten/));
+  assert.equal(await ask(page, "alice"), "no");
+});
+
+test("The smaller step of a window by time is a whole generation", async (page) => {
+  await open(page, "/#play?window_milliseconds=60000&capacity=50&rate=0.05&keys=alice");
+  const generation = page.getByText(/^keys: .*, newest first$/);
+  await eventually(async () => assert.match(await generation.innerText(), /^keys: 1\b/));
+  await button(page, "Let 8.57 s pass").click();
+  await eventually(async () => assert.match(await generation.innerText(), /^keys: 0 · 1\b/));
+});
+
+test("A story follows the language, also its commas", async (page) => {
+  await open(page);
+  await add(page, "alice");
+  await told(page, /It set bits \d+, \d+/);
+  await page.getByRole("button", { name: /show this page in Chinese/ }).click();
+  await eventually(async () => {
+    const said = await page.locator("ol li").first().innerText();
+    assert.match(said, /第 \d+、\d+/);
+  });
+});
+
+test("A growing filter shows its layers, and says why it is no file", async (page) => {
+  await open(page, "/#play?grows=true&capacity=20&rate=0.05");
+  await button(page, "Add random addresses").click();
+  await page.getByText(/^in [2-9] layers$/).waitFor();
+  await eventually(async () => assert.ok(await button(page, "Download").isDisabled()));
+  await page.getByText(/not one file/).waitFor();
+});
+
+test("False positives among strangers are counted, and can be asked for", async (page) => {
+  await open(page, "/#play?layout=classic&capacity=20&rate=0.05");
+  await page.getByRole("textbox", { name: "How many addresses" }).fill("20");
+  await button(page, "Add random addresses").click();
+  await button(page, /^Try 100.000 strangers$/).click();
+  await told(page, /of 100\s000 strangers were called maybe: \d/);
+  await button(page, /^Ask for / /* the first that was found */)
+    .first()
+    .click();
+  await told(page, /false positive: \S+@\S+ was never added\. \d+ was set by \S+@/);
+});
+
+// ---- the picture ----
+
+test("Arrow keys go from bit to bit, and name who set it", async (page) => {
+  await open(page, cities);
+  await tabTo(page, bits(page));
+  const said = () => bits(page).getAttribute("aria-valuetext");
+  await eventually(async () => assert.equal(await said(), "Bit 1 is not set."));
+  for (let i = 1; i < 9; ++i) await page.keyboard.press("ArrowRight");
+  await eventually(async () => assert.equal(await said(), "Bit 9 was set by Madrid."));
+  await page.keyboard.press("End");
+  await eventually(async () => assert.equal(await said(), "Bit 48 was set by Madrid, Barcelona."));
+  await key(page).focus();
+  assert.equal(await page.getByText("Bit 48 was set by").count(), 0);
+});
+
+test("A square of many bits opens into them", async (page) => {
+  await open(page, "/#play?layout=line_free&capacity=1000000&rate=0.01");
+  await page.getByText("Each square stands for 512 bits.").waitFor();
+  await tabTo(page, bits(page));
+  await eventually(async () => assert.match(await bits(page).getAttribute("aria-valuetext"), /0 of 512 set/));
+  await page.keyboard.press("Enter");
+  await page.getByText("Each square stands for 64 bits.").waitFor();
+  await page.keyboard.press("Enter");
+  await eventually(async () => assert.doesNotMatch(await setBits(page).innerText(), /Each square/));
+  await button(page, "Start over").click();
+  await page.getByText("Each square stands for 512 bits.").waitFor();
+});
+
+test("The mouse asks who set a bit, zooms and drags", async (page) => {
+  await open(page, "/#play?layout=classic&capacity=200&rate=0.01");
+  await button(page, "Add random addresses").click();
+  await told(page, /100 keys are in/);
+  await page.locator("canvas").scrollIntoViewIfNeeded();
+  const place = await page.locator("canvas").boundingBox();
+  const [x, y] = [place.x + place.width / 2, place.y + 100];
+  await page.mouse.move(x, y);
+  const said = await eventually(async () => {
+    const text = await page.getByText(/^Bit \d+ (is not set|was set by \S+@\S+)/).innerText();
+    return Number(text.split(" ")[1]);
+  });
+  await page.mouse.down();
+  await page.mouse.move(x, y - 90, { steps: 4 });
+  await page.mouse.up();
+  await page.mouse.move(x, y);
+  await eventually(async () =>
+    assert.ok(Number((await page.getByText(/^Bit \d+ /).innerText()).split(" ")[1]) > said + 40),
+  );
+  await page.mouse.wheel(0, 400);
+  await button(page, "Start over").waitFor();
+});
+
+/** The colours in the picture near the middle of each cell, beside its number, and those of the page by name. */
+const colours = (page) =>
+  page.locator("canvas").evaluate((canvas) => {
+    const style = getComputedStyle(document.documentElement);
+    const columns = Number(canvas.dataset.columns);
+    const [size, left] = [Number(canvas.dataset.size), Number(canvas.dataset.left)];
+    const ctx = canvas.getContext("2d");
+    const dense = canvas.width / canvas.getBoundingClientRect().width;
+    const hex = (data) => `#${[...data.slice(0, 3)].map((n) => n.toString(16).padStart(2, "0")).join("")}`;
+    const of = (cell) => {
+      const [x, y] = [left + (cell % columns) * size + size / 2, Math.floor(cell / columns) * size + size / 4];
+      return hex(ctx.getImageData(Math.round(x * dense), Math.round(y * dense), 1, 1).data);
+    };
+    return {
+      set: style.getPropertyValue("--accent"),
+      unset: style.getPropertyValue("--unset"),
+      cells: Array.from({ length: 48 }, (_, i) => of(i)),
+    };
+  });
+
+for (const dark of [false, true]) {
+  test(`The picture shows the bits that the filter has, ${dark ? "dark" : "light"}`, { dark }, async (page) => {
+    await open(page, cities);
+    const file = await page.getByRole("link", { name: "Download" }).getAttribute("href");
+    const values = async () => {
+      const answer = await fetch(url() + file.replace(/file$/, "cells?from=0&count=48"));
+      return [...new Uint8Array(await answer.arrayBuffer())];
+    };
+    const agrees = async (ones) => {
+      const cells = await values();
+      assert.equal(cells.filter(Boolean).length, ones);
+      await eventually(async () => {
+        const { set, unset, cells: drawn } = await colours(page);
+        assert.deepEqual(
+          drawn,
+          cells.map((value) => (value ? set : unset)),
+        );
+      });
+    };
+
+    await agrees(7);
+    await button(page, "Empty it").click();
+    await told(page, /empty again/);
+    await agrees(0);
+  });
+}
+
+test("After an addition the bits are drawn anew", async (page) => {
+  await open(page, "/#play?layout=classic&capacity=10000&rate=0.01");
+  for (let i = 0; i < 3; ++i) {
+    const before = await page.locator("canvas").evaluate((canvas) => canvas.toDataURL());
+    await add(page, `key ${i}`);
+    await eventually(async () =>
+      assert.notEqual(await page.locator("canvas").evaluate((canvas) => canvas.toDataURL()), before),
+    );
+  }
+});
+
+test("Small errors are told in figures that need no powers of ten", async (page) => {
+  await open(page, "/#play?layout=classic&capacity=100&rate=0.00000086");
+  const facts = page.getByRole("region", { name: "How it stands" });
+  await eventually(async () => assert.match(await facts.innerText(), /0\.000086\s%\s+1 in 1\.16 million/));
+});
+
+test("A wrong number is told in Chinese, too", { language: "zh", expects: [/status of 400/] }, async (page) => {
+  await page.goto("/#play");
+  const hashes = page.getByRole("textbox", { name: "哈希数 k" });
+  await hashes.fill("many");
+  await page.getByText("请用数字输入不小于 1 的整数。").waitFor();
+  await hashes.fill("999");
+  await page.getByText(/^这个值不能用（expected a whole number, 1 to 255, found 999）$/).waitFor();
+});
+
+test("The chart's numbers stand in a table", async (page) => {
+  await open(page, cities);
+  const rows = await eventually(async () => {
+    const found = await tableOf(page.locator("figure"));
+    assert.deepEqual(found.at(-1)[0], "16");
+    return found;
+  });
+  assert.deepEqual(rows[0], ["keys in it", "error"]);
+  assert.deepEqual(rows[1], ["0", "0"]);
+});
+
+// ---- links, and what may go wrong ----
+
+test("A link makes the same bits in another page", async (page, context) => {
+  await open(page, "/#play?layout=line&capacity=50&rate=0.02&seed=7");
+  for (const one of ["a,b", "100%", "München & Söhne", "#?=+ /"]) await add(page, one);
+  await eventually(async () => assert.match(page.url(), /keys=/));
+  const first = fs.readFileSync(await download(page, "first.bloom"));
+  const other = await context.newPage();
+
+  await open(other, page.url());
+
+  await holds(other, ["a,b", "100%", "München & Söhne", "#?=+ /"]);
+  assert.deepEqual(fs.readFileSync(await download(other, "second.bloom")), first);
+});
+
+test("The link can be copied", { context: { permissions: ["clipboard-read", "clipboard-write"] } }, async (page) => {
+  await open(page, cities);
+  await holds(page, ["Madrid", "Barcelona"]);
+  await button(page, "Copy link").click();
+  await page.getByText("Copied.", { exact: true }).waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), page.url());
+  assert.match(page.url(), /scheme=pharo&keys=Madrid%2CBarcelona$/);
+});
+
+test(
+  "A link that cannot be opened leaves the filter from before, and is not copied for it",
+  {
+    context: { permissions: ["clipboard-read", "clipboard-write"] },
+  },
+  async (page) => {
+    await open(page, cities);
+    await holds(page, ["Madrid", "Barcelona"]);
+    await page.goto("/#play?layout=classic&capacity=1000000000&rate=0.01");
+    await page.getByText("The link could not be opened. Below is the filter from before.").waitFor();
+    await button(page, "Copy link").click();
+    await page.getByText("Copied.", { exact: true }).waitFor();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    assert.match(link, /#play\?capacity=10&rate=0\.1&scheme=pharo&keys=Madrid%2CBarcelona$/);
+
+    await add(page, "Paris");
+
+    await eventually(async () => {
+      assert.equal(page.url(), `${link}%2CParis`);
+      assert.equal(await field(page, "Keys (n)").inputValue(), "10");
+      assert.equal(await page.getByText("The link could not be opened.").count(), 0);
+    });
+  },
+);
+
+test("A link holds no keys once one was removed: full counters do not count down", async (page) => {
+  await open(page, "/#play?layout=counting&capacity=20&rate=0.05&keys=alice,bob");
+  await eventually(async () => assert.match(page.url(), /keys=alice%2Cbob/));
+  await button(page, "Remove alice").click();
+  await told(page, /alice is out/);
+  await eventually(async () => assert.doesNotMatch(page.url(), /keys=/));
+});
+
+test("A link that is followed within the page makes its filter", async (page) => {
+  await open(page, cities);
+  await holds(page, ["Madrid", "Barcelona"]);
+  await page.goto("/#play?layout=classic&capacity=10&bits=100&probes=3&keys=Oslo");
+  await holds(page, ["Oslo"]);
+  await eventually(async () => assert.match(await setBits(page).innerText(), /^3 of 100/));
+});
+
+test("The filter waits while another view is looked at", async (page) => {
+  await open(page);
+  await add(page, "alice");
+  await page.getByRole("link", { name: "Learn" }).click();
+  await page.getByRole("heading", { name: "What does an empty filter know?" }).waitFor();
+  await page.getByRole("link", { name: "Play" }).click();
+  await holds(page, ["alice"]);
+});
+
+test("A filter that the server gave up is made again", { expects: [/status of 404/] }, async (page) => {
+  await open(page, cities);
+  const before = await setBits(page).innerText();
+  const file = await page.getByRole("link", { name: "Download" }).getAttribute("href");
+  await fetch(url() + file.replace(/\/file$/, ""), { method: "DELETE" });
+  await key(page).fill("Paris");
+  await button(page, "Make it again").click();
+  await told(page, /2 keys came along/);
+  await eventually(async () => assert.ok(await key(page).evaluate((node) => node === document.activeElement)));
+  assert.equal(await setBits(page).innerText(), before);
+  assert.equal(await key(page).inputValue(), "Paris");
+});
+
+test(
+  "When the server is away the page says so, keeps what was typed, and goes on",
+  { expects: [/ERR_/] },
+  async (page) => {
+    await open(page);
+    await page.route("**/api/**", (route) => route.abort("connectionrefused"));
+    await key(page).fill("alice");
+    await key(page).press("Enter");
+    await page.getByText("The playground does not answer.").waitFor();
+    await eventually(async () => assert.equal(await key(page).inputValue(), "alice"));
+    await page.unroute("**/api/**");
+    await eventually(async () => assert.equal(await page.getByText("The playground does not answer.").count(), 0));
+    await key(page).press("Enter");
+    await holds(page, ["alice"]);
+  },
+);
+
+// ---- for everybody ----
+
+for (const [dark, language] of [
+  [false, "en"],
+  [true, "zh"],
+]) {
+  test(`axe finds nothing serious, ${dark ? "dark" : "light"}, ${language}`, { dark, language }, async (page) => {
+    await page.goto(cities);
+    await page.locator("figure svg").waitFor();
+    await page.locator("form input").first().fill("Roma");
+    await page.keyboard.press("Shift+Enter");
+    await page.locator("li.wrong").waitFor();
+    await noSeriousFindings(page);
+  });
+}
+
+test("It fits a phone", { width: 360, height: 740 }, async (page) => {
+  await open(page, `${cities},${"a-very-long-key-".repeat(20)}`);
+  await told(page, /3 keys came along/);
+  await key(page).fill("x".repeat(200));
+  await key(page).press("Shift+Enter");
+  await told(page, /^\S\s*(No|Maybe)/);
+  await noSidewaysScrolling(page);
+  await noSeriousFindings(page);
+});

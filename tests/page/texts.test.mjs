@@ -1,0 +1,44 @@
+// The page's texts in all its languages. Needs no browser.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import { test } from "node:test";
+
+const folder = new URL("../../playground/page/src/texts/", import.meta.url);
+const textsOf = (name) => JSON.parse(fs.readFileSync(new URL(name, folder), "utf8"));
+const english = textsOf("en.json");
+const others = fs.readdirSync(folder).filter((name) => name !== "en.json");
+const open = (text) => new Set(text.match(/\{\w*\}/g));
+
+test("There is a text for each name in each language, in the same order", () => {
+  assert(others.includes("zh.json"));
+  for (const name of others) assert.deepEqual(Object.keys(textsOf(name)), Object.keys(english), name);
+});
+
+test("Each text has the open words of its English one", () => {
+  for (const name of others) {
+    for (const [key, text] of Object.entries(textsOf(name)))
+      assert.deepEqual(open(text), open(english[key]), `${name}: ${key}`);
+  }
+});
+
+test("Texts are not empty, and hold no markup", () => {
+  for (const name of ["en.json", ...others]) {
+    for (const [key, text] of Object.entries(textsOf(name))) {
+      assert(text !== "" || key === "story.between", `${name}: ${key} is empty`);
+      assert.doesNotMatch(text, /<\/?[a-z]|&\w+;/i, `${name}: ${key}`);
+      assert(/^\{\w+\}$/.test(text) || !/\{(?!\w+\})|\{\w*$/.test(text), `${name}: ${key} has an open brace`);
+    }
+  }
+});
+
+test("Chinese texts are in Chinese: no sentence was left in English", () => {
+  const bare = Object.entries(textsOf("zh.json")).filter(
+    ([key, text]) => text === english[key] && /[a-z]{2} [a-z]{2}/i.test(text),
+  );
+  assert.deepEqual(bare, []);
+});
+
+test("Chinese texts have Chinese punctuation between Chinese words", () => {
+  for (const [key, text] of Object.entries(textsOf("zh.json")))
+    assert.doesNotMatch(text, /\p{Script=Han} ?[,;:?!]/u, key);
+});

@@ -1,0 +1,143 @@
+// The shapes of docs/playground-api.md, to be compared with real answers.
+#pragma once
+
+#include "playground/json.hpp"
+
+#include "support/files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace bloomery_tests {
+
+using bloomery::playground::json;
+
+// The blocks of the page, "NAME = {...}", by name; a word in capitals is a string in them.
+inline std::map<std::string, std::vector<json>> documented() {
+  const bytes page = read_file(BLOOMERY_SOURCE_DIR "/docs/playground-api.md");
+  std::istringstream text(std::string(page.begin(), page.end()));
+  std::map<std::string, std::vector<json>> shapes;
+  std::string name, block;
+  const auto end_block = [&] {
+    if (!name.empty()) {
+      const std::string quoted = std::regex_replace(block, std::regex(R"(([:\[] ?)([A-Z]+)\b)"), "$1\"$2\"");
+      const json shape = json::parse(quoted, nullptr, false, true);
+      EXPECT_FALSE(shape.is_discarded()) << name << " is not JSON with comments:\n" << quoted;
+      shapes[name].push_back(shape);
+    }
+    name.clear();
+    block.clear();
+  };
+  const std::regex start(R"(    ([A-Z]+) = (.*))");
+  for (std::string line; std::getline(text, line);) {
+    std::smatch found;
+    if (std::regex_match(line, found, start)) {
+      end_block();
+      name = found[1];
+      block = found[2].str() + "\n";
+    } else if (!name.empty() && line.starts_with("     ")) {
+      block += line + "\n";
+    } else {
+      end_block();
+    }
+  }
+  end_block();
+  return shapes;
+}
+
+// What the page says may be null, beside what it shows as null.
+inline const std::set<std::string> may_be_null = {"PARAMS.scheme",
+                                                  "FACTS.keys",
+                                                  "FACTS.counted",
+                                                  "FACTS.estimated.value",
+                                                  "FACTS.estimated.sigma",
+                                                  "FACTS.window",
+                                                  "PLAN.probes",
+                                                  "PLAN.layouts",
+                                                  "KEY.truth",
+                                                  "ASKED.false_positives",
+                                                  "FACTS.keys_left",
+                                                  "INSPECTION.changed_at",
+                                                  "INSPECTION.file_bytes",
+                                                  "INSPECTION.measured",
+                                                  "INSPECTION.forecast",
+                                                  "INSPECTION.growth",
+                                                  "INSPECTION.shards",
+                                                  "INSPECTION.nodes",
+                                                  "INSPECTION.heat",
+                                                  "INSPECTION.histogram",
+                                                  "INSPECTION.histogram.expected",
+                                                  "INSPECTION.histogram.chance",
+                                                  "INSPECTION.histogram.fits"};
+
+// What it shows as null, and is an object or a number where it is something; others are strings.
+inline const std::set<std::string> object_or_null = {"JOB.result",
+                                                     "JOB.error",
+                                                     "KEY.block",
+                                                     "INSPECTION.error",
+                                                     "INSPECTION.failed_at",
+                                                     "INSPECTION.expires_at",
+                                                     "INSPECTION.growth.most_keys"};
+
+class shapes {
+ public:
+  // Whether an answer is what a shape says, at every depth; says what is not.
+  void check(const json& answer, const std::string& name) {
+    ASSERT_TRUE(all_.contains(name)) << name << " is not documented";
+    seen_.insert(name);
+    compare(answer, all_.at(name).front(), name);
+  }
+  const std::map<std::string, std::vector<json>>& all() const { return all_; }
+  bool seen(const std::string& name) const { return seen_.contains(name); }
+
+ private:
+  static std::set<std::string> names_of(const json& object) {
+    std::set<std::string> names;
+    for (const auto& [name, value] : object.items()) names.insert(name);
+    return names;
+  }
+
+  void compare(const json& answer, const json& shape, const std::string& where) {
+    if (answer.is_null()) {
+      EXPECT_TRUE(shape.is_null() || may_be_null.contains(where)) << where;
+      return;
+    }
+    if (shape.is_null()) {
+      EXPECT_TRUE(answer.is_string() || object_or_null.contains(where)) << where << ": " << answer;
+      return;
+    }
+    if (shape.is_string() && all_.contains(shape.get<std::string>())) return check(answer, shape);
+    if (shape.is_object()) {
+      ASSERT_TRUE(answer.is_object()) << where << ": " << answer;
+      EXPECT_EQ(names_of(answer), names_of(shape)) << where;
+      for (const auto& [name, value] : shape.items()) {
+        if (answer.contains(name)) compare(answer[name], value, where + "." + name);
+      }
+    } else if (shape.is_array()) {
+      ASSERT_TRUE(answer.is_array()) << where << ": " << answer;
+      for (const json& element : answer) {
+        // Of several shapes that which has its names.
+        const auto alike = std::find_if(shape.begin(), shape.end(), [&](const json& one) {
+          return !one.is_object() || names_of(one) == names_of(element);
+        });
+        compare(element, alike == shape.end() ? shape.front() : *alike, where + "[]");
+      }
+    } else {
+      EXPECT_EQ(answer.is_string(), shape.is_string()) << where << ": " << answer;
+      EXPECT_EQ(answer.is_boolean(), shape.is_boolean()) << where << ": " << answer;
+      EXPECT_EQ(answer.is_number(), shape.is_number()) << where << ": " << answer;
+    }
+  }
+
+  std::map<std::string, std::vector<json>> all_ = documented();
+  std::set<std::string> seen_;
+};
+
+}  // namespace bloomery_tests

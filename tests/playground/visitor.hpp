@@ -1,0 +1,87 @@
+// Somebody who uses the API, without the network.
+#pragma once
+
+#include "playground/api.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bloomery_tests {
+
+using bloomery::playground::json;
+
+inline json list_of(const std::string& prefix, std::uint64_t count, std::uint64_t first = 0) {
+  json keys = json::array();
+  for (std::uint64_t i = first; i < first + count; ++i) keys.push_back(prefix + std::to_string(i));
+  return keys;
+}
+
+class visitor {
+ public:
+  explicit visitor(bloomery::playground::collection::limits most = {}) : api({}, most) {}
+
+  bloomery::playground::response ask(const std::string& method, std::string path, const std::string& body = "") {
+    std::map<std::string, std::string> query;
+    if (const std::size_t mark = path.find('?'); mark != std::string::npos) {
+      std::string rest = path.substr(mark + 1) + "&";
+      for (std::size_t end; (end = rest.find('&')) != std::string::npos; rest.erase(0, end + 1)) {
+        const std::size_t is = rest.find('=');
+        query.emplace(rest.substr(0, is), rest.substr(is + 1, end - is - 1));
+      }
+      path.erase(mark);
+    }
+    return api.handle({method, "/api/1/" + path, query, body});
+  }
+
+  /// The answer, which must have this status.
+  json get(const std::string& path, int status = 200) { return checked(ask("GET", path), status, path); }
+  json post(const std::string& path, const json& body, int status = 200) {
+    return post_text(path, body.dump(), status);
+  }
+  json post_text(const std::string& path, const std::string& body, int status = 200) {
+    return checked(ask("POST", path, body), status, path + " " + body.substr(0, 200));
+  }
+  std::string made(const json& wanted) { return post("filters", wanted, 201)["id"].get<std::string>(); }
+  std::string bytes(const std::string& path) {
+    const bloomery::playground::response r = ask("GET", path);
+    EXPECT_EQ(r.status, 200) << r.body;
+    return r.body;
+  }
+
+  bloomery::playground::api api;
+
+ private:
+  static json checked(const bloomery::playground::response& r, int status, const std::string& asked) {
+    EXPECT_EQ(r.status, status) << asked << "\n" << r.body.substr(0, 500);
+    return r.body.empty() ? json(nullptr) : json::parse(r.body);
+  }
+};
+
+/// One filter of each kind that can be made, small, with room for `keys` keys.
+inline std::vector<json> all_kinds(std::uint64_t keys) {
+  std::vector<json> kinds;
+  for (const char* layout : {"classic", "split_block", "line", "line_free", "page", "counting"}) {
+    for (const char* hash : {"xxh3", "murmur3"}) {
+      kinds.push_back({{"layout", layout}, {"capacity", keys}, {"rate", 0.05}, {"hash", hash}, {"seed", "7"}});
+    }
+  }
+  for (const char* scheme : {"guava", "pharo", "python", "perl"}) {
+    // Guava's are made of whole words; the others need not even be whole bytes.
+    const std::uint64_t bits = std::string(scheme) == "guava" ? (8 * keys + 63) / 64 * 64 : 8 * keys + 5;
+    kinds.push_back({{"scheme", scheme}, {"capacity", keys}, {"bits", bits}, {"probes", 4}});
+  }
+  for (const char* layout : {"window", "window_line"}) {
+    kinds.push_back({{"layout", layout}, {"capacity", keys}, {"rate", 0.05}, {"window_keys", keys}});
+    kinds.push_back({{"layout", layout}, {"capacity", keys}, {"rate", 0.05}, {"window_milliseconds", 7000}});
+  }
+  kinds.push_back({{"grows", true}, {"capacity", std::max<std::uint64_t>(keys / 8, 1)}, {"rate", 0.05}});
+  return kinds;
+}
+
+}  // namespace bloomery_tests
