@@ -249,9 +249,17 @@ test("Many lines can be pasted, and are one step to take back", { limit: 90 }, a
 
 test("A long paste can be stopped", { limit: 60 }, async (page) => {
   await open(page, "/#play?layout=line&capacity=600000&rate=0.01");
+  let pressed;
+  const stop = new Promise((resolve) => (pressed = resolve));
+  let pieces = 0;
+  await page.route("**/add", async (route) => {
+    if (++pieces === 2) await stop; // or it is over before anybody can press
+    await route.continue();
+  });
   await paste(page, Array.from({ length: 500_000 }, (_, i) => `line ${i}`).join("\n"));
   await button(page, "Stop").click();
-  await eventually(async () => assert.match(await story(page).innerText(), /^\+\s*Stopped\. [1-4]00\s000 keys/), 30);
+  pressed();
+  await eventually(async () => assert.match(await story(page).innerText(), /^\+\s*Stopped\. [12]00\s000 keys/), 30);
   assert.equal(await ask(page, "line 0"), "maybe");
 });
 
