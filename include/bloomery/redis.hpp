@@ -98,6 +98,14 @@ struct redis_shard {
   std::vector<layer> layers;  ///< the oldest first
 };
 
+/// Lines of a shared filter that follow each other, of 64 bytes each, as they are on their server.
+struct redis_lines {
+  std::uint64_t shard = 0;
+  std::int64_t layer = 0;               ///< its number, as redis_shard has it
+  std::uint64_t first = 0;              ///< the first line's number, from 0 in this layer of this shard
+  std::span<const std::uint8_t> bytes;  ///< valid during the call
+};
+
 /// A filter on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in or not, and
 /// may be inserted again. A counting filter may have it twice then, also if a lost connection was mended within a call.
 ///
@@ -171,6 +179,21 @@ class redis_filter {
   ///
   /// @param shards  if not null becomes what is known of each of them, one after another
   redis_info info(std::vector<redis_shard>* shards = nullptr);
+
+  /// Reads the bits, some lines at a time, from masters: of a filter of up to `most` bytes all of them; of a larger one
+  /// runs of 64 lines, spread evenly over each layer of each shard, in all as many as `most` bytes allow, but one of each
+  /// layer at least. Each line is heard at most once. Of a filter with a window, not those of a generation that runs out
+  /// meanwhile.
+  /// @throws error  damaged: a part of the filter is gone; locked: it was made anew meanwhile; what `hear` throws
+  ///
+  /// Example:
+  ///     const auto set_bits = [](redis_filter& seen) {
+  ///       std::uint64_t ones = 0;
+  ///       seen.read_lines(64 << 20, [&](const redis_lines& some) { ones += count_ones(some.bytes); });
+  ///       return ones;
+  ///     };
+  ///     static_cast<void>(set_bits);
+  void read_lines(std::uint64_t most, const std::function<void(const redis_lines&)>& hear);
 
   /// What it is, as it was when this was opened.
   const redis_params& parameters() const noexcept;

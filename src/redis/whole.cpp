@@ -1,4 +1,4 @@
-// What concerns all bits of a shared filter: counting them, pulling them, taking in those of another.
+// What concerns all bits of a shared filter: counting them, reading them, pulling them, taking in those of another.
 #include "redis/body.hpp"
 #include "redis/scripts.hpp"
 
@@ -190,6 +190,90 @@ estimate redis_filter::card() {
   const redis_info i = info();
   if (!i.is_estimate) return {static_cast<double>(i.inserted), 0};
   return bloomery::estimated_keys(i.parameters.filter, std::min(i.ones, i.parameters.filter.geometry.bits));
+}
+
+// ---- reading lines --------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::uint64_t line_bytes = 64;
+
+struct run_of_lines {
+  std::uint64_t shard;
+  std::int64_t layer;
+  std::uint64_t first;
+  std::uint64_t lines;
+};
+
+// Calls work(first, lines) with runs of the lines 0 .. lines - 1: with all of them, or with `share` of them.
+template <class Work>
+void each_run(std::uint64_t lines, double share, Work work) {
+  constexpr std::uint64_t lines_of_piece = piece / line_bytes;
+  constexpr std::uint64_t sampled = 64;
+  if (share >= 1) {
+    for (std::uint64_t at = 0; at < lines; at += lines_of_piece) work(at, std::min(lines_of_piece, lines - at));
+    return;
+  }
+  const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(lines) / sampled);
+  const std::uint64_t runs = std::max<std::uint64_t>(wanted, 1);  // at most lines / 64: they do not touch
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    const auto first =
+        static_cast<std::uint64_t>(static_cast<double>(lines) / static_cast<double>(runs) * static_cast<double>(i));
+    work(first, std::min(sampled, lines - first));
+  }
+}
+
+}  // namespace
+
+void redis_filter::read_lines(std::uint64_t most, const std::function<void(const redis_lines&)>& hear) {
+  constexpr std::size_t most_runs = 1024;  // in flight, with at most so many bytes as are pulled at once
+  body& b = *body_;
+  b.be_current();
+  b.load_all_views();
+  const redis::meta m = b.description;
+  std::uint64_t all = 0;
+  for (std::uint64_t s = 0; s < m.shards(); ++s) {
+    for (const redis_layer& layer : b.view(s).layers) all += layer.lines * line_bytes;
+  }
+  const double share = all <= most ? 1 : static_cast<double>(most) / static_cast<double>(all);
+
+  std::vector<run_of_lines> runs;
+  std::uint64_t bytes = 0;
+  const auto fetch = [&] {
+    b.commands.clear();
+    for (const run_of_lines& one : runs) {
+      const std::string name = redis::layer_key(m, one.shard, one.layer);
+      b.commands.begin(redis::slot_of(name), from_master);
+      b.commands.command({"GETRANGE", name, std::to_string(one.first * line_bytes),
+                          std::to_string((one.first + one.lines) * line_bytes - 1)});
+    }
+    body::hole_list holes;
+    b.run(
+        [&](std::size_t number, reply r) {
+          const run_of_lines& one = runs[number];
+          const std::string_view text = r.text();
+          if (text.size() != one.lines * line_bytes) {
+            holes.emplace_back(one.shard, one.layer);
+            return;
+          }
+          hear({one.shard, one.layer, one.first, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}});
+        },
+        "read the bits");
+    b.throw_holes(holes);
+    runs.clear();
+    bytes = 0;
+  };
+  for (std::uint64_t s = 0; s < m.shards(); ++s) {
+    const shard_view v = b.view(s);  // a copy: a generation that begins meanwhile is not read
+    for (std::size_t l = 0; l < v.layers.size(); ++l) {
+      each_run(v.layers[l].lines, share, [&](std::uint64_t first, std::uint64_t lines) {
+        runs.push_back({s, v.numbers[l], first, lines});
+        bytes += lines * line_bytes;
+        if (runs.size() == most_runs || bytes >= pieces * piece) fetch();
+      });
+    }
+  }
+  if (!runs.empty()) fetch();
 }
 
 // ---- pull and merge -------------------------------------------------------------------------------------------------

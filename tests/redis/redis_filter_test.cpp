@@ -1,5 +1,6 @@
 // A shared filter on a real server, beside local filters with the same keys, exact formulas, and what happens to it.
 #include <bloomery/any_filter.hpp>
+#include <bloomery/bits.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_plan.hpp>
@@ -18,6 +19,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -163,6 +165,111 @@ TEST_F(RedisFilter, CountsAKeyOfSeveralGenerationsOnce) {
     EXPECT_EQ(g.info().inserted, static_cast<std::uint64_t>(keys.value + 0.5));
     EXPECT_TRUE(g.info().is_estimate);
   }
+}
+
+// The lines that were heard, by shard and layer: each once.
+struct lines_heard {
+  std::map<std::pair<std::uint64_t, std::int64_t>, std::map<std::uint64_t, std::vector<std::uint8_t>>> lines;
+  std::uint64_t count = 0;
+  std::uint64_t ones = 0;
+
+  lines_heard(redis_filter& f, std::uint64_t most) {
+    f.read_lines(most, [&](const redis_lines& some) {
+      ASSERT_EQ(some.bytes.size() % 64, 0u);
+      auto& of_layer = lines[{some.shard, some.layer}];
+      for (std::size_t i = 0; i < some.bytes.size() / 64; ++i) {
+        const auto line = some.bytes.subspan(64 * i, 64);
+        const bool is_new = of_layer.try_emplace(some.first + i, line.begin(), line.end()).second;
+        EXPECT_TRUE(is_new);
+        ++count;
+      }
+      ones += count_ones(some.bytes);
+    });
+  }
+};
+
+TEST_F(RedisFilter, ReadsEachLineOnceAsItIsPulled) {
+  redis_params wanted = integers(40'000, 0.01);
+  wanted.shards = 3;
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  insert_all(f, keys_from(0, 30'000));
+
+  const lines_heard heard(f, std::uint64_t{1} << 20);
+
+  std::vector<std::uint8_t> all;
+  for (std::uint64_t s = 0; s < 3; ++s) {
+    for (const auto& [number, line] : heard.lines.at({s, 0})) all.insert(all.end(), line.begin(), line.end());
+  }
+  const any_filter pulled = f.pull();
+  EXPECT_TRUE(std::ranges::equal(all, pulled.bytes()));
+}
+
+TEST_F(RedisFilter, ReadsTheLinesOfAllLayersAndGenerations) {
+  redis_filter grown = redis_filter::create(at("grown"), growing(500));
+  insert_all(grown, keys_from(0, 20'000));
+  redis_params weekly = integers(1000, 0.01);
+  weekly.shards = 1;
+  weekly.filter.window_milliseconds = 7 * std::uint64_t{86'400'000};
+  redis_filter first = redis_filter::create(at("weekly"), weekly);
+  insert_all(first, keys_from(0, 900));
+  const generation_aside aside(*server, "weekly");
+  redis_filter forgets = redis_filter::open(at("weekly"));
+  insert_all(forgets, keys_from(500, 700));
+
+  for (redis_filter* f : {&grown, &forgets}) {
+    const lines_heard heard(*f, std::uint64_t{1} << 30);
+
+    std::vector<redis_shard> shards;
+    const redis_info i = f->info(&shards);
+    EXPECT_GT(i.layers, 1u);
+    EXPECT_EQ(heard.ones, i.ones);
+    EXPECT_EQ(512 * heard.count, i.bits);
+    for (std::uint64_t s = 0; s < shards.size(); ++s) {
+      for (const redis_shard::layer& layer : shards[s].layers) {
+        const auto& lines = heard.lines.at({s, layer.number});
+        EXPECT_EQ(512 * lines.size(), layer.geometry.bits);
+        EXPECT_EQ(512 * (lines.rbegin()->first + 1), layer.geometry.bits);
+        std::uint64_t ones = 0;
+        for (const auto& [number, line] : lines) ones += count_ones(line);
+        EXPECT_EQ(ones, layer.ones);
+      }
+    }
+  }
+}
+
+TEST_F(RedisFilter, ReadsOfALargeOneRunsThatAreSpreadEvenly) {
+  redis_params wanted = integers(2'000'000, 0.01);
+  wanted.shards = 2;
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  insert_all(f, keys_from(0, 300'000));
+  std::vector<redis_shard> shards;
+  const redis_info i = f.info(&shards);
+
+  const lines_heard heard(f, i.bits / 8 / 10);
+
+  EXPECT_LE(64 * heard.count, i.bits / 8 / 10);
+  EXPECT_GT(64 * heard.count, i.bits / 8 / 11);
+  for (std::uint64_t s = 0; s < 2; ++s) {
+    const std::uint64_t lines = shards[s].layers.front().geometry.bits / 512;
+    std::vector<std::uint64_t> tenths(10);
+    for (const auto& [number, line] : heard.lines.at({s, 0})) ++tenths[number * 10 / lines];
+    for (const std::uint64_t of_tenth : tenths)
+      EXPECT_NEAR(static_cast<double>(of_tenth), static_cast<double>(lines) / 100, 64);
+  }
+  const double sampled = static_cast<double>(heard.ones) / (512.0 * static_cast<double>(heard.count));
+  const double all = static_cast<double>(i.ones) / static_cast<double>(i.bits);
+  // A line has some 7 keys: a Poisson variable, whose deviation is less than half of its mean.
+  EXPECT_NEAR(sampled, all, 6 * all / std::sqrt(4.0 * static_cast<double>(heard.count)));
+  EXPECT_LE(lines_heard(f, 0).count, 2 * 64u);
+}
+
+TEST_F(RedisFilter, ReadsNoLinesWhereAPartIsGone) {
+  redis_params wanted = integers(1000, 0.01);
+  wanted.shards = 4;
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  server->command({"DEL", server->shard("x", 2) + ":0"});
+
+  EXPECT_EQ(code_of([&] { lines_heard(f, std::uint64_t{1} << 20); }), errc::damaged);
 }
 
 TEST_F(RedisFilter, RemovesWhatWasInsertedAndRefusesStrangers) {
