@@ -1,5 +1,7 @@
 #include "playground/exhibit.hpp"
 
+#include "playground/passing_file.hpp"
+
 #include "cli/addresses.hpp"
 
 #include <bloomery/error.hpp>

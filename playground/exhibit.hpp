@@ -5,6 +5,7 @@
 
 #include "playground/exact_set.hpp"
 #include "playground/shown_filter.hpp"
+#include "playground/wanted_filter.hpp"
 
 #include <bloomery/measure.hpp>
 
