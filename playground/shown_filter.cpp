@@ -2,14 +2,10 @@
 
 #include "playground/passing_file.hpp"
 
-#include "cli/commands.hpp"
-
 #include <bloomery/audit.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/line.hpp>
 #include <bloomery/storage.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
@@ -301,11 +297,11 @@ filter_facts shown_filter::facts(std::optional<std::uint64_t> keys) const {
   f.estimated = estimated_keys(p, bits.ones);
   const std::uint64_t in = keys.value_or(f.counted);
   f.predicted = rate_at(in);
-  if (!most_) most_ = p.target_rate > 0 && p.target_rate < 1 ? cli::keys_within(p, p.target_rate) : 0;
-  f.keys_left = *most_ > in && f.certified <= p.target_rate * 1.01 ? *most_ - in : 0;
+  f.keys_left = keys_left(p, in, f.certified, most_);
   const audit count = audit_count(p, f.counted, bits.ones);
   if (!f.count_is_estimate && count.alarming()) {
-    f.alarm = fmt::format("{} bits are set than the count of keys explains", count.deviation() > 0 ? "more" : "fewer");
+    f.alarm = alarm_of(count);
+    f.fuller = count.deviation() > 0;
   }
   return f;
 }

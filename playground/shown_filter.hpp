@@ -3,18 +3,17 @@
 #pragma once
 
 #include "playground/cell_reader.hpp"
+#include "playground/filter_facts.hpp"
 #include "playground/wanted_filter.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/census.hpp>
-#include <bloomery/estimate.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/growing_layers.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,32 +35,6 @@ struct place {
   std::uint32_t layer = 0;
 
   friend bool operator==(const place&, const place&) = default;
-};
-
-struct layer_facts {
-  std::uint64_t first_cell = 0;
-  std::uint64_t cells = 0;
-  std::uint64_t capacity = 0;
-  std::uint64_t keys = 0;  ///< certainly new when it took them
-  std::uint64_t ones = 0;
-  double share = 0;  ///< error rate that it keeps at its capacity
-};
-
-/// What the filter says of itself.
-struct filter_facts {
-  std::uint64_t counted = 0;
-  bool count_is_estimate = false;  ///< bits were cleared by force, or a file says so: then nobody has counted
-  estimate estimated;
-  std::uint64_t ones = 0;
-  std::uint64_t cells = 0;
-  double certified = 0;
-  double predicted = 0;         ///< at so many distinct keys as were said to be in
-  std::uint64_t keys_left = 0;  ///< until the promise is broken; of a growing filter until it grows
-  std::string alarm;            ///< the bits do not fit the count; empty: they do
-  bool fuller = false;          ///< they are more
-  std::vector<layer_facts> layers;
-  std::optional<window_facts> window;
-  bool overfull = false;  ///< a generation of the window has more keys than the promise allows
 };
 
 /// How full ranges of cells are.
