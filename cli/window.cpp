@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <iterator>
@@ -426,21 +425,11 @@ exit_status unite_windows(const combine_options& options) {
 
 // ---- dedup ----------------------------------------------------------------------------------------------------------
 
-namespace {
-
-std::uint64_t system_time() {
-  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count();
-  return milliseconds > 0 ? static_cast<std::uint64_t>(milliseconds) : 0;
-}
-
-}  // namespace
-
 window_dedup::window_dedup(any_filter filter, std::optional<any_filter> file, output& out, window_clock clock)
     : filter_(std::move(filter)),
       file_(std::move(file)),
       out_(out),
-      clock_(clock ? std::move(clock) : system_time),
+      clock_(clock ? std::move(clock) : milliseconds_since_1970),
       part_(filter_.parameters().window_milliseconds != 0 ? filter_.window()->part : 0),
       moment_(std::make_unique<std::uint64_t>(part_ != 0 ? clock_() : 0)),
       slice_(std::clamp<std::size_t>(static_cast<std::size_t>(filter_.capacity() / 32), 512, 8192)) {

@@ -5,10 +5,10 @@
 #include "cli/addresses.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/generations.hpp>
 #include <bloomery/hash.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -38,11 +38,6 @@ void each_key(const key_list& keys, Work work) {
     batch.make(range.seed, range.first + done, std::min<std::uint64_t>(batch_size, range.count - done));
     for (const std::string_view key : batch.addresses()) work(key);
   }
-}
-
-std::uint64_t milliseconds_since_1970() {
-  using namespace std::chrono;
-  return static_cast<std::uint64_t>(duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
 }
 
 any_filter load(const std::string& path) {

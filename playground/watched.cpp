@@ -1,6 +1,7 @@
 #include "playground/watched.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/generations.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -11,10 +12,7 @@ namespace {
 
 constexpr auto between_looks = std::chrono::seconds(1);
 
-std::int64_t milliseconds_since_1970() {
-  using namespace std::chrono;
-  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
-}
+std::int64_t now() { return static_cast<std::int64_t>(milliseconds_since_1970()); }
 
 }  // namespace
 
@@ -85,7 +83,7 @@ void watched::publish(json facts, std::optional<std::int64_t> at) {
   if (known_ == facts) return;
   known_ = std::move(facts);
   problem_ = nullptr;
-  changed_at_ = at.value_or(milliseconds_since_1970());
+  changed_at_ = at.value_or(now());
   done_ = 1;
   news();
 }
@@ -100,7 +98,7 @@ void watched::progress(double done) {
 void watched::fail(json problem) {
   const std::lock_guard lock(turn_);
   if (problem_ == problem) return;
-  if (problem_.is_null()) failed_at_ = milliseconds_since_1970();
+  if (problem_.is_null()) failed_at_ = now();
   problem_ = std::move(problem);
   news();
 }
