@@ -30,9 +30,7 @@ constexpr std::uint64_t most_searched = 1'000'000;
 constexpr std::uint64_t all = ~std::uint64_t{0};
 constexpr int most_waiting = 48;  // requests for news: half of those that the server answers at once
 
-response json_response(const json& value, int status = 200) {
-  return {status, "application/json", value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"};
-}
+response json_response(const json& value, int status = 200) { return {status, "application/json", text_of(value)}; }
 
 response error_response(const error& e) { return json_response(json_of(e), status_of(e.code())); }
 

@@ -431,4 +431,6 @@ json json_of(const error& e) {
             {"way_out", e.text().way_out}}}};
 }
 
+std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
+
 }  // namespace bloomery::playground

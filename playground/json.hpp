@@ -57,6 +57,9 @@ json json_of(const filter_facts& facts, const params& p, std::optional<std::uint
 json json_of(const key_view& view, const shown_filter& filter);
 json json_of(const error& e);
 
+/// As it is sent: one line, in which what is no UTF-8 is replaced.
+std::string text_of(const json& value);
+
 /// The HTTP status that says best what an error is.
 int status_of(errc code) noexcept;
 
