@@ -216,9 +216,8 @@ struct server::body {
     const std::string path = req.path == "/" ? "/index.html" : req.path;
     const auto file = std::find_if(files.begin(), files.end(), [&](const page_file& f) { return f.path == path; });
     if (file == files.end() && files.empty() && path == "/index.html") {
-      res.set_content(
-          "This bloomery was built without Node.js, so it has no page. The API is here: see docs/playground-api.md.\n",
-          "text/plain; charset=utf-8");
+      res.set_content("This bloomery was built without its page. The API is here: see docs/playground-api.md.\n",
+                      "text/plain; charset=utf-8");
       return;
     }
     if (file == files.end()) {
