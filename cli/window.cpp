@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <iterator>
@@ -250,23 +249,10 @@ exit_status info_of_window(const info_options& options, const mapped_storage& fi
 
   output out(STDOUT_FILENO, "standard output");
   if (options.json) {
-    nlohmann::ordered_json result = info_head(options.filter, p, {"scheme", nullptr});
-    result.update({{"bits", p.geometry.bits},
-                   {"bytes", filter.size()},
-                   {"file_bytes", file.file_bytes},
-                   {"probes", p.geometry.probes},
-                   {"capacity", p.capacity},
-                   {"target_rate", p.target_rate},
-                   {"inserted", file.counts.inserted},
-                   {"count_is_estimate", file.counts.is_estimate},
-                   {"window", window_json(f)},
-                   {"rate_now", now.bits.certified_rate},
-                   {"predicted_rate", now.predicted},
-                   {"predicted_for_keys", now.keys},
-                   {"measured_rate", nullptr},
-                   {"alarm", now.alarming},
-                   {"clean", file.clean},
-                   {"note", file.metadata}});
+    nlohmann::ordered_json result = info_head_of_file(options.filter, filter);
+    result["window"] = window_json(f);
+    add_rates(result, now);
+    result.update({{"alarm", now.alarming}, {"clean", file.clean}, {"note", file.metadata}});
     write_info(out, options, std::move(result), measured, pages);
   } else {
     info_page page(out);
@@ -426,21 +412,11 @@ exit_status unite_windows(const combine_options& options) {
 
 // ---- dedup ----------------------------------------------------------------------------------------------------------
 
-namespace {
-
-std::uint64_t system_time() {
-  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count();
-  return milliseconds > 0 ? static_cast<std::uint64_t>(milliseconds) : 0;
-}
-
-}  // namespace
-
 window_dedup::window_dedup(any_filter filter, std::optional<any_filter> file, output& out, window_clock clock)
     : filter_(std::move(filter)),
       file_(std::move(file)),
       out_(out),
-      clock_(clock ? std::move(clock) : system_time),
+      clock_(clock ? std::move(clock) : milliseconds_since_1970),
       part_(filter_.parameters().window_milliseconds != 0 ? filter_.window()->part : 0),
       moment_(std::make_unique<std::uint64_t>(part_ != 0 ? clock_() : 0)),
       slice_(std::clamp<std::size_t>(static_cast<std::size_t>(filter_.capacity() / 32), 512, 8192)) {

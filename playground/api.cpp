@@ -3,6 +3,7 @@
 #include "cli/layout_choice.hpp"
 
 #include <bloomery/choice.hpp>
+#include <bloomery/growing_layers.hpp>
 #include <bloomery/kernel.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/scheme.hpp>
@@ -30,9 +31,7 @@ constexpr std::uint64_t most_searched = 1'000'000;
 constexpr std::uint64_t all = ~std::uint64_t{0};
 constexpr int most_waiting = 48;  // requests for news: half of those that the server answers at once
 
-response json_response(const json& value, int status = 200) {
-  return {status, "application/json", value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"};
-}
+response json_response(const json& value, int status = 200) { return {status, "application/json", text_of(value)}; }
 
 response error_response(const error& e) { return json_response(json_of(e), status_of(e.code())); }
 
@@ -91,16 +90,10 @@ json answers_json(const answers& a, const shown_filter& filter) {
   return {{"keys", keys}, {"count", a.count}};
 }
 
-json keys_json(const std::vector<std::string>& keys) {
-  json list = json::array();
-  for (const std::string& key : keys) list.push_back(json_of_key(key));
-  return list;
-}
-
 // ---- plans ----------------------------------------------------------------------------------------------------------
 
 double rate_of(const params& p, bool grows, std::uint64_t keys) {
-  return grows ? rate_of_growing(p.target_rate, p.capacity, keys) : false_positive_rate(p, keys);
+  return grows ? rate_of_growing(p.target_rate, keys, p.capacity) : false_positive_rate(p, keys);
 }
 
 // Of a curve: where a rate takes long there are fewer.
@@ -325,7 +318,7 @@ response api::answer_of_filter(const request& r, const std::string& id, const st
       for (const place& at : removed.cells) cells.push_back(at.cell);
       return json_response({{"result", removed.found ? "removed" : "not_found"},
                             {"cells", cells},
-                            {"lost", keys_json(removed.lost)},
+                            {"lost", json_of_keys(removed.lost)},
                             {"lost_count", removed.lost_count},
                             {"state", changed()}});
     }
@@ -346,7 +339,7 @@ response api::answer_of_filter(const request& r, const std::string& id, const st
                             {"rate", s.measured.rate()},
                             {"low", within.low},
                             {"high", within.high},
-                            {"found", keys_json(s.found)}});
+                            {"found", json_of_keys(s.found)}});
     }
   }
   if (rest.size() == 1 && get) {
@@ -391,7 +384,7 @@ response api::answer_of_filter(const request& r, const std::string& id, const st
     return json_response({{"cell", cell},
                           {"value", owners.value},
                           {"layer", owners.layer},
-                          {"owners", keys_json(owners.named)},
+                          {"owners", json_of_keys(owners.named)},
                           {"owner_count", owners.count}});
   }
   no_such_thing(r);

@@ -74,7 +74,7 @@ exit_status playground(const playground_options& options) {
   out.write(server.url() + "\n");
   out.flush();
   if (bloomery::playground::page_files().empty()) {
-    say("this program was built without Node.js, so it has no page: only the API of docs/playground-api.md is there");
+    say("this program was built without its page: only the API of docs/playground-api.md is there");
   }
   if (options.open) open_browser(server.url());
   if (for_others) say("others who can reach this machine can come, too, and ask the filters that you named");

@@ -1,5 +1,9 @@
 #include "playground/connections.hpp"
 
+#include "playground/json.hpp"
+
+#include <bloomery/error.hpp>
+
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -33,6 +37,14 @@ void hide_ranges(std::string& head) {
     if (at == head.end()) return;
     at[1] = 'x';
   }
+}
+
+std::string answer_to_long_head() {
+  const error problem(errc::too_large, {"the request's head is too long", "headers",
+                                        "at most " + std::to_string(visit::most_head) + " bytes", "more",
+                                        "send fewer headers, and what is long in the body"});
+  return "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n" +
+         text_of(json_of(problem));
 }
 
 }  // namespace
@@ -187,12 +199,7 @@ bool http_server::process_and_close_socket(socket_t socket) {
   for (std::size_t left = keep_alive_max_count_; left > 0; --left) {
     const visit::head found = v.read_head(patience);
     if (found == visit::head::too_long) {
-      v.httplib::Stream::write(
-          "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n"
-          "{\"error\":{\"code\":\"too_large\",\"what\":\"the request's head is too long\",\"where\":\"headers\","
-          "\"expected\":\"at most 16384 bytes\",\"found\":\"more\",\"way_out\":\"send fewer headers, and what is long "
-          "in "
-          "the body\"}}\n");
+      v.httplib::Stream::write(answer_to_long_head());
       v.part();
     }
     if (found != visit::head::complete) return false;

@@ -1,12 +1,14 @@
 #include "playground/exhibit.hpp"
 
+#include "playground/passing_file.hpp"
+
 #include "cli/addresses.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/generations.hpp>
 #include <bloomery/hash.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -36,11 +38,6 @@ void each_key(const key_list& keys, Work work) {
     batch.make(range.seed, range.first + done, std::min<std::uint64_t>(batch_size, range.count - done));
     for (const std::string_view key : batch.addresses()) work(key);
   }
-}
-
-std::uint64_t milliseconds_since_1970() {
-  using namespace std::chrono;
-  return static_cast<std::uint64_t>(duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
 }
 
 any_filter load(const std::string& path) {
@@ -242,6 +239,12 @@ answers exhibit::add(key_list keys) {
   return result;
 }
 
+bool exhibit::take_out(const std::string& key, bool by_force) {
+  const bool found = by_force ? filter_.remove_by_force(key) : filter_.remove(key) == removal::removed;
+  by_force ? keys_.remove_all(key) : keys_.remove(key);
+  return found;
+}
+
 removal_view exhibit::remove(std::string key, bool by_force) {
   facts_.reset();
   key = as_taken(std::move(key));
@@ -249,13 +252,7 @@ removal_view exhibit::remove(std::string key, bool by_force) {
   for (const place& at : filter_.places_of(key)) {
     if (std::find(result.cells.begin(), result.cells.end(), at) == result.cells.end()) result.cells.push_back(at);
   }
-  if (by_force) {
-    result.found = filter_.remove_by_force(key);
-    keys_.remove_all(key);
-  } else {
-    result.found = filter_.remove(key) == removal::removed;
-    keys_.remove(key);
-  }
+  result.found = take_out(key, by_force);
   steps_.emplace_back(std::in_place_type<remove_step>, remove_step{key, by_force});
   for (std::uint64_t i = 0; i < keys_.ever(); ++i) {
     const std::string& other = keys_.at(i);
@@ -276,13 +273,7 @@ void exhibit::do_again(const step& s) {
   if (const auto* added = std::get_if<add_step>(&s)) {
     each_key(added->keys, [&](std::string_view key) { insert(key); });
   } else if (const auto* removed = std::get_if<remove_step>(&s)) {
-    if (removed->by_force) {
-      filter_.remove_by_force(removed->key);
-      keys_.remove_all(removed->key);
-    } else {
-      filter_.remove(removed->key);
-      keys_.remove(removed->key);
-    }
+    take_out(removed->key, removed->by_force);
   } else {
     filter_.tick(std::get<tick_step>(s).milliseconds);
   }

@@ -5,6 +5,7 @@
 
 #include "playground/exact_set.hpp"
 #include "playground/shown_filter.hpp"
+#include "playground/wanted_filter.hpp"
 
 #include <bloomery/measure.hpp>
 
@@ -151,6 +152,7 @@ class exhibit {
   key_list as_taken(key_list keys) const;
   void do_again(const step& s);
   bool insert(std::string_view key);
+  bool take_out(const std::string& key, bool by_force);  // false: the filter had not got it
   truth truth_of(std::string_view key) const;
   key_view view_of(const std::string& key) const;
   void name_owners(std::vector<key_view>& views) const;

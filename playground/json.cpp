@@ -157,12 +157,6 @@ std::string range_text(std::uint64_t least, std::uint64_t most) {
 json or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 json finite_or_null(double number) { return std::isfinite(number) ? json(number) : json(nullptr); }
 
-json json_of_keys(const std::vector<std::string>& keys) {
-  json list = json::array();
-  for (const std::string& key : keys) list.push_back(json_of_key(key));
-  return list;
-}
-
 // Whose numbers of cells begin with 1.
 std::uint64_t first_number(const params& p) { return p.scheme == "pharo" ? 1 : 0; }
 
@@ -320,6 +314,12 @@ json json_of_key(std::string_view key) {
   }
 }
 
+json json_of_keys(const std::vector<std::string>& keys) {
+  json list = json::array();
+  for (const std::string& key : keys) list.push_back(json_of_key(key));
+  return list;
+}
+
 json json_of(const params& p, const shown_filter* shown) {
   return {{"layout", or_null(p.layout)},
           {"scheme", or_null(p.scheme)},
@@ -430,5 +430,7 @@ json json_of(const error& e) {
             {"found", e.text().found},
             {"way_out", e.text().way_out}}}};
 }
+
+std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
 
 }  // namespace bloomery::playground

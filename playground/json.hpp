@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace bloomery::playground {
 
@@ -52,10 +53,14 @@ class fields {
 wanted_filter wanted_from(fields& body);
 
 json json_of_key(std::string_view key);  ///< a string, or {"base64": "..."}
+json json_of_keys(const std::vector<std::string>& keys);
 json json_of(const params& p, const shown_filter* shown = nullptr);
 json json_of(const filter_facts& facts, const params& p, std::optional<std::uint64_t> keys);
 json json_of(const key_view& view, const shown_filter& filter);
 json json_of(const error& e);
+
+/// As it is sent: one line, in which what is no UTF-8 is replaced.
+std::string text_of(const json& value);
 
 /// The HTTP status that says best what an error is.
 int status_of(errc code) noexcept;

@@ -12,7 +12,7 @@ struct page_file {
   std::string_view gzipped;  ///< its bytes, compressed
 };
 
-/// All files; none if the program was built without Node.js.
+/// All files; none if the program was built without its page.
 std::span<const page_file> page_files() noexcept;
 
 }  // namespace bloomery::playground

@@ -44,17 +44,10 @@ std::string in_lower_case(std::string text) {
   return text;
 }
 
-void refuse(httplib::Response& res, int status, const char* code, const std::string& what, const std::string& where,
-            const std::string& expected, const std::string& found, const std::string& way_out) {
-  const json problem = {{"error",
-                         {{"code", code},
-                          {"what", what},
-                          {"where", where},
-                          {"expected", expected},
-                          {"found", found.substr(0, 100)},
-                          {"way_out", way_out}}}};
+void refuse(httplib::Response& res, int status, errc code, error_text text) {
+  text.found.resize(std::min<std::size_t>(text.found.size(), 100));
   res.status = status;
-  res.set_content(problem.dump(-1, ' ', true, json::error_handler_t::replace) + "\n", "application/json");
+  res.set_content(text_of(json_of(error(code, std::move(text)))), "application/json");
   res.set_header("Connection", "close");
 }
 
@@ -124,8 +117,9 @@ struct server::body {
   bool admits(const httplib::Request& req, httplib::Response& res) const {
     const std::string host_header = req.get_header_value("Host");
     if (!is_own_host(host_header, host, port)) {
-      refuse(res, 403, "not_permitted", "this is another host's page", "Host", fmt::format("{}:{}", host, port),
-             host_header, "go to " + fmt::format("http://127.0.0.1:{}/", port));
+      refuse(res, 403, errc::not_permitted,
+             {"this is another host's page", "Host", fmt::format("{}:{}", host, port), host_header,
+              "go to " + fmt::format("http://127.0.0.1:{}/", port)});
       return false;
     }
     // A link from elsewhere may lead to the page, but no other page may use the API.
@@ -135,44 +129,51 @@ struct server::body {
     const bool link =
         req.method == "GET" && !req.path.starts_with("/api/") && req.get_header_value("Sec-Fetch-Mode") == "navigate";
     if ((!origin.empty() && in_lower_case(origin) != "http://" + in_lower_case(host_header)) || !(own || link)) {
-      refuse(res, 403, "not_permitted", "another page asks", "Origin", "http://" + host_header,
-             origin.empty() ? site : origin, "use the playground's own page");
+      refuse(res, 403, errc::not_permitted,
+             {"another page asks", "Origin", "http://" + host_header, origin.empty() ? site : origin,
+              "use the playground's own page"});
       return false;
     }
     if (req.method != "GET" && req.method != "POST" && req.method != "DELETE" && req.method != "HEAD") {
-      refuse(res, 405, "invalid_argument", "no such method", "method", "GET, POST, DELETE or HEAD", req.method,
-             "see docs/playground-api.md");
+      refuse(res, 405, errc::invalid_argument,
+             {"no such method", "method", "GET, POST, DELETE or HEAD", req.method, "see docs/playground-api.md"});
       return false;
     }
     if (req.has_header("Transfer-Encoding")) {
-      refuse(res, 411, "invalid_argument", "the length must be said beforehand", "Transfer-Encoding", "Content-Length",
-             req.get_header_value("Transfer-Encoding"), "send the body in one piece, with its length");
+      refuse(res, 411, errc::invalid_argument,
+             {"the length must be said beforehand", "Transfer-Encoding", "Content-Length",
+              req.get_header_value("Transfer-Encoding"), "send the body in one piece, with its length"});
       return false;
     }
     if (req.has_header("Content-Encoding") || req.is_multipart_form_data()) {
-      refuse(res, 415, "invalid_argument", "a body is sent as it is", "Content-Type", "JSON, or bytes",
-             req.has_header("Content-Encoding") ? req.get_header_value("Content-Encoding")
-                                                : req.get_header_value("Content-Type"),
-             "send it uncompressed, and in one part");
+      refuse(res, 415, errc::invalid_argument,
+             {"a body is sent as it is", "Content-Type", "JSON, or bytes",
+              req.has_header("Content-Encoding") ? req.get_header_value("Content-Encoding")
+                                                 : req.get_header_value("Content-Type"),
+              "send it uncompressed, and in one part"});
       return false;
     }
     // Of a length that is none, nobody knows where the next request begins.
     const std::string length = req.get_header_value("Content-Length");
     if (req.get_header_value_count("Content-Length") > 1 || (req.has_header("Content-Length") && !is_number(length))) {
-      refuse(res, 400, "invalid_argument", "this is no length", "Content-Length", "one whole number of bytes",
-             req.get_header_value_count("Content-Length") > 1 ? "several" : length, "say how many bytes the body has");
+      refuse(
+          res, 400, errc::invalid_argument,
+          {"this is no length", "Content-Length", "one whole number of bytes",
+           req.get_header_value_count("Content-Length") > 1 ? "several" : length, "say how many bytes the body has"});
       return false;
     }
     if (req.method == "POST" && length.empty()) {
-      refuse(res, 411, "invalid_argument", "the length must be said beforehand", "Content-Length", "a number of bytes",
-             "none", "send the body with its length: Content-Length: 0 if there is none");
+      refuse(res, 411, errc::invalid_argument,
+             {"the length must be said beforehand", "Content-Length", "a number of bytes", "none",
+              "send the body with its length: Content-Length: 0 if there is none"});
       return false;
     }
     const std::size_t most = most_body(req);
     if (req.get_header_value<std::uint64_t>("Content-Length") > most) {
-      refuse(res, 413, "too_large", "the request is too long", "body", fmt::format("at most {} MiB", most >> 20),
-             req.get_header_value("Content-Length") + " bytes",
-             most == 0 ? "send this request without a body" : "send it in parts");
+      refuse(res, 413, errc::too_large,
+             {"the request is too long", "body", fmt::format("at most {} MiB", most >> 20),
+              req.get_header_value("Content-Length") + " bytes",
+              most == 0 ? "send this request without a body" : "send it in parts"});
       return false;
     }
     return true;
@@ -193,9 +194,10 @@ struct server::body {
     const auto size = req.get_header_value<std::uint64_t>("Content-Length");
     const reserved room(on_its_way, size);
     if (on_its_way > most_on_its_way) {
-      refuse(res, 503, "unavailable", "too much is on its way here", "body",
-             fmt::format("{} MiB of all requests together", most_on_its_way >> 20), std::to_string(size) + " bytes",
-             "try it again in a moment");
+      refuse(
+          res, 503, errc::unavailable,
+          {"too much is on its way here", "body", fmt::format("{} MiB of all requests together", most_on_its_way >> 20),
+           std::to_string(size) + " bytes", "try it again in a moment"});
       return;
     }
     request r = request_of(req);
@@ -204,8 +206,9 @@ struct server::body {
                          return r.body.size() <= size;
                        });
     if (whole && r.body.size() == size) return answer_with(res, answers.handle(r));
-    refuse(res, 400, "invalid_argument", "the request did not come to its end", "body", std::to_string(size) + " bytes",
-           std::to_string(r.body.size()), "send it again");
+    refuse(res, 400, errc::invalid_argument,
+           {"the request did not come to its end", "body", std::to_string(size) + " bytes",
+            std::to_string(r.body.size()), "send it again"});
   }
 
   void show(const httplib::Request& req, httplib::Response& res) const {
@@ -213,13 +216,12 @@ struct server::body {
     const std::string path = req.path == "/" ? "/index.html" : req.path;
     const auto file = std::find_if(files.begin(), files.end(), [&](const page_file& f) { return f.path == path; });
     if (file == files.end() && files.empty() && path == "/index.html") {
-      res.set_content(
-          "This bloomery was built without Node.js, so it has no page. The API is here: see docs/playground-api.md.\n",
-          "text/plain; charset=utf-8");
+      res.set_content("This bloomery was built without its page. The API is here: see docs/playground-api.md.\n",
+                      "text/plain; charset=utf-8");
       return;
     }
     if (file == files.end()) {
-      refuse(res, 404, "not_found", "no such page", "path", "/", req.path, "go to /");
+      refuse(res, 404, errc::not_found, {"no such page", "path", "/", req.path, "go to /"});
       return;
     }
     const std::string accepted = in_lower_case(req.get_header_value(accepted_encodings));
@@ -281,12 +283,12 @@ server::server(api& answers, const std::string& host, std::uint16_t port)
   b.http.Get(".*", [&b](const httplib::Request& req, httplib::Response& res) { b.show(req, res); });
   b.http.set_error_handler([](const httplib::Request& req, httplib::Response& res) {
     if (res.body.empty() && res.status != 204) {
-      refuse(res, res.status, res.status == 404 ? "not_found" : "invalid_argument", "no such thing", "path", "",
-             req.path, "see docs/playground-api.md");
+      refuse(res, res.status, res.status == 404 ? errc::not_found : errc::invalid_argument,
+             {"no such thing", "path", "", req.path, "see docs/playground-api.md"});
     }
   });
   b.http.set_exception_handler([](const httplib::Request&, httplib::Response& res, std::exception_ptr) {
-    refuse(res, 500, "io", "something went wrong here", "", "", "", "try it again");
+    refuse(res, 500, errc::io, {"something went wrong here", "", "", "", "try it again"});
   });
 
   errno = 0;

@@ -1,20 +1,19 @@
 // A filter that can be looked into while it is used: whatever its family, it has cells with numbers, and keys have cells.
-//
-// Plain and counting filters number their cells as the library does. Those of a growing filter's layers follow each other,
-// the oldest layer first. A filter that forgets has its cells without the bytes between them, and a cell is set if a
-// generation that is remembered now has it.
+// Which number a cell has: cell_reader.hpp.
 #pragma once
+
+#include "playground/cell_reader.hpp"
+#include "playground/filter_facts.hpp"
+#include "playground/wanted_filter.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/census.hpp>
-#include <bloomery/estimate.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/growing_layers.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,39 +26,6 @@ namespace bloomery::playground {
 /// A key of a filter of numbers. @throws error invalid_argument: it is none
 std::uint64_t number_of_key(std::string_view key);
 
-/// What somebody asks for: two of keys, rate and bits, and what else is to be so and not otherwise.
-struct wanted_filter {
-  std::string layout = {};
-  std::string scheme = {};
-  std::string hash = {};
-  std::uint64_t seed = 0;
-  std::optional<std::uint64_t> capacity = {};
-  std::optional<double> rate = {};
-  std::optional<std::uint64_t> bits = {};
-  std::optional<std::uint64_t> probes = {};
-  std::uint64_t window_keys = 0;
-  std::uint64_t window_milliseconds = 0;
-  bool grows = false;  ///< layers upon layers; the first has room for `capacity` keys
-};
-
-/// The parameters of such a filter; of a growing one those of its first layer.
-/// @throws error  invalid_argument, too_large; `where` is the field at fault, as the API names it
-params params_of(const wanted_filter& wanted);
-
-/// The layouts that can be asked for.
-std::span<const char* const> layouts_to_choose() noexcept;
-
-/// The hashes that can be asked for: a secret is not sent about.
-std::span<const char* const> hashes_to_choose() noexcept;
-
-std::uint64_t cells_of(const params& p);
-
-/// Cells of a block; 0: there are no blocks.
-std::uint64_t block_cells_of(const params& p);
-
-/// The rate of a growing filter of rate p, whose first layer has room for `first` keys, once so many are in.
-double rate_of_growing(double p, std::uint64_t first, std::uint64_t keys);
-
 /// A cell of a key.
 struct place {
   std::uint64_t cell = 0;
@@ -68,52 +34,10 @@ struct place {
   friend bool operator==(const place&, const place&) = default;
 };
 
-struct layer_facts {
-  std::uint64_t first_cell = 0;
-  std::uint64_t cells = 0;
-  std::uint64_t capacity = 0;
-  std::uint64_t keys = 0;  ///< certainly new when it took them
-  std::uint64_t ones = 0;
-  double share = 0;  ///< error rate that it keeps at its capacity
-};
-
-/// What the filter says of itself.
-struct filter_facts {
-  std::uint64_t counted = 0;
-  bool count_is_estimate = false;  ///< bits were cleared by force, or a file says so: then nobody has counted
-  estimate estimated;
-  std::uint64_t ones = 0;
-  std::uint64_t cells = 0;
-  double certified = 0;
-  double predicted = 0;         ///< at so many distinct keys as were said to be in
-  std::uint64_t keys_left = 0;  ///< until the promise is broken; of a growing filter until it grows
-  std::string alarm;            ///< the bits do not fit the count; empty: they do
-  bool fuller = false;          ///< they are more
-  std::vector<layer_facts> layers;
-  std::optional<window_facts> window;
-  bool overfull = false;  ///< a generation of the window has more keys than the promise allows
-};
-
 /// How full ranges of cells are.
 struct fill_ranges {
   std::uint64_t cells_of_range = 0;
   std::vector<std::uint64_t> ones;
-};
-
-/// An empty file with a name, which is gone when this is.
-class passing_file {
- public:
-  passing_file();  ///< @throws error io; so with the others
-  passing_file(const passing_file&) = delete;
-  passing_file& operator=(const passing_file&) = delete;
-  ~passing_file();
-
-  const std::string& path() const noexcept { return path_; }
-  void write(std::string_view bytes) const;
-  std::string read() const;
-
- private:
-  std::string path_;
 };
 
 /// A filter in memory, one of all kinds. The clock of a window that goes by time runs, unless it is stopped.
@@ -218,7 +142,7 @@ class shown_filter {
 
  private:
   struct layers;
-  class cell_reader;
+  cell_reader reading() const;
   filter_facts facts_of_layers(filter_facts f) const;
   census bits_now() const;
   std::optional<any_filter> filter_;

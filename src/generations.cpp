@@ -104,12 +104,13 @@ generations::generations(const params& p, window_clock clock)
   part_ = part_of(checked_length(p));
 }
 
-std::uint64_t generations::now() const {
-  if (clock_) return std::min(clock_(), most_moments);
+std::uint64_t milliseconds_since_1970() noexcept {
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count();
   return milliseconds > 0 ? static_cast<std::uint64_t>(milliseconds) : 0;
 }
+
+std::uint64_t generations::now() const { return clock_ ? std::min(clock_(), most_moments) : milliseconds_since_1970(); }
 
 void generations::refuse_insertions() {
   throw error(errc::too_large, {"a window takes no more insertions", "window", "at most 2^62 of them", "",

@@ -116,6 +116,33 @@ TEST(GrowingShares, OfLayersWithoutEndAreStillNoMoreThanTheRate) {
   EXPECT_GE(share_of_layer(0.25, ~std::size_t{0}), 0);
 }
 
+// ---- the rate beforehand
+
+TEST(GrowingRate, IsToldBeforehandAsTheFilterTellsItWithSoManyKeys) {
+  for (const double rate : {0.2, 0.01, 1e-6}) {
+    growing_layers seen(rate, 1000);
+    std::uint64_t in = 0;
+    for (const std::uint64_t count : {1u, 500u, 1000u, 1700u, 4000u, 30'000u, 100'000u}) {
+      for (; in < count; ++in) seen.insert(mix{}(in));
+      // A layer grows emptier by the keys that older ones took for seen, and its rate with the eighth power of that.
+      EXPECT_NEAR(rate_of_growing(rate, count, 1000), seen.false_positive_rate(), rate * rate) << count;
+    }
+  }
+}
+
+TEST(GrowingRate, RisesWithTheKeysAndKeepsThePromise) {
+  for (const double rate : {0.5, 0.01, 1e-12}) {
+    double before = 0;
+    for (std::uint64_t keys = 1; keys < std::uint64_t{1} << 36; keys *= 3) {
+      const double now = rate_of_growing(rate, keys, 100);
+      EXPECT_GT(now, before) << keys;
+      EXPECT_LT(now, rate) << keys;
+      before = now;
+    }
+    EXPECT_EQ(rate_of_growing(rate, 0, 100), 0);
+  }
+}
+
 // ---- what is refused
 
 TEST(GrowingFilter, RefusesWhatIsNoProbabilityAndNoFirstLayer) {

@@ -43,6 +43,9 @@ inline window_length last(std::chrono::milliseconds time) noexcept {
 /// Tells the time in milliseconds since 1970. An empty one stands for the system's clock.
 using window_clock = std::function<std::uint64_t()>;
 
+/// The system's clock; 0 before 1970.
+std::uint64_t milliseconds_since_1970() noexcept;
+
 /// What stands before the blocks of a windowed filter, in memory and in files.
 struct window_state {
   std::uint64_t newest = 0;      ///< epoch of the newest generation

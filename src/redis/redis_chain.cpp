@@ -2,6 +2,7 @@
 #include "redis/chain_play.hpp"
 #include "redis/chain_store.hpp"
 
+#include <bloomery/generations.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/redis_chain.hpp>
 
@@ -99,8 +100,7 @@ redis_chain_info redis_chain::info() {
   }
   found.rate_now = 1 - all_absent;
   if (time >= 0) {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    found.expires_at = std::chrono::duration_cast<std::chrono::milliseconds>(now).count() + time;
+    found.expires_at = static_cast<std::int64_t>(milliseconds_since_1970()) + time;
   }
   return found;
 }

@@ -1,0 +1,32 @@
+// One pass over all cells: how full ranges of them are, and how full blocks.
+#pragma once
+
+#include "playground/histogram.hpp"
+#include "playground/json.hpp"
+#include "playground/shown_filter.hpp"
+
+#include <bloomery/estimate.hpp>
+#include <bloomery/params.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace bloomery::playground {
+
+/// How full ranges and blocks are.
+struct fill_seen {
+  histogram by_blocks;
+  std::uint64_t cells_of_range = 0;
+  std::vector<std::uint64_t> ranges;
+};
+
+/// Counts every cell once, by several threads, each a piece at a time.
+/// @param progress  hears the share that is done, from one of them
+fill_seen fill_of(const shown_filter& filter, const std::function<void(double)>& progress);
+
+/// Adds heat and histogram to what is told of a filter; a verdict that was not bad becomes so if its blocks are uneven.
+/// @param keys  distinct ones, as the bits tell them: whether they are as many as were counted is another question
+void add_fill(json& seen, const params& p, fill_seen fill, const estimate& keys);
+
+}  // namespace bloomery::playground

@@ -1,0 +1,52 @@
+#include "playground/verdict.hpp"
+
+#include <bloomery/layouts/classic.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace bloomery::playground {
+namespace {
+
+// The promise; or what the filter does as it was planned, where a scheme's own rule of sizes promises a little too much.
+double planned_rate(const params& p) {
+  const bool dear = p.geometry.probes > classic::most_chosen_probes;  // such a rate takes a second
+  if (p.scheme.empty() || p.capacity == 0 || dear) return p.target_rate;
+  return std::max(p.target_rate, false_positive_rate(p, p.capacity));
+}
+
+}  // namespace
+
+json verdict(const char* level, const char* code, const std::string& text) {
+  return {{"level", level}, {"code", code}, {"text", text}};
+}
+
+json verdict_of(const filter_facts& f, const params& p) {
+  if (!f.alarm.empty()) {
+    return verdict("bad", f.fuller ? "fuller" : "emptier",
+                   f.alarm + ": somebody chose the keys, or changed the bits, or the count is wrong");
+  }
+  if (f.ones == 0) return verdict("good", "empty", "it is empty");
+  if (p.target_rate <= 0 || p.target_rate >= 1) return verdict("watch", "no_promise", "it promises nothing");
+  const double planned = planned_rate(p);
+  // One filter of many errs a little more than their mean; far more it errs only if it is too full.
+  const bool broken = f.certified > planned * 1.25 || (f.certified > planned * 1.01 && f.predicted > planned * 1.001);
+  if (f.window && f.overfull) {
+    return verdict(broken ? "bad" : "watch", "overfull",
+                   "a generation of its window has more keys than it is made for");
+  }
+  if (broken) return verdict("bad", "broken", "it errs more often than it promises");
+  if (f.certified > planned * 1.01) {
+    return verdict("watch", "above", "it errs a little more often than it promises, by chance");
+  }
+  if (planned > p.target_rate && (f.certified > p.target_rate * 1.01 || f.predicted > p.target_rate * 1.001)) {
+    return verdict("watch", "scheme", "its scheme errs a little more often than was asked for, even as planned");
+  }
+  if (f.window) return verdict("good", "keeps", "it keeps its promise");
+  if (f.keys_left == 0) return verdict("watch", "full", "it is full, and keeps its promise so far");
+  const std::uint64_t in = std::max<std::uint64_t>(f.counted, 1);
+  if (f.keys_left < in / 10) return verdict("watch", "nearly_full", "it is nearly full");
+  return verdict("good", "keeps", "it keeps its promise");
+}
+
+}  // namespace bloomery::playground

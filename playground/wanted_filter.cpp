@@ -1,0 +1,201 @@
+#include "playground/wanted_filter.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/layout_choice.hpp"
+#include "cli/window.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/growing_layers.hpp>
+#include <bloomery/layouts/counting.hpp>
+#include <bloomery/scheme.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <initializer_list>
+#include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bloomery::playground {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what, const std::string& field, const std::string& expected,
+                         const std::string& found, const std::string& way_out) {
+  throw error(errc::invalid_argument, {what, field, expected, found, way_out});
+}
+
+void check_name(const char* field, const std::string& name, std::span<const char* const> names) {
+  if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) return;
+  refuse(fmt::format("no such {} here", field), field, fmt::format("one of {}", fmt::join(names, ", ")),
+         "'" + name.substr(0, 40) + "'", fmt::format("leave {} out, or take one of these", field));
+}
+
+void check_names(const wanted_filter& w) {
+  check_name("layout", w.layout, layouts_to_choose());
+  check_name("hash", w.hash, hashes_to_choose());
+  if (w.scheme.empty() || find_scheme(w.scheme) != nullptr) return;
+  refuse("no such scheme", "scheme", "one of " + scheme_names(), "'" + w.scheme.substr(0, 40) + "'",
+         "leave scheme out, or take one of these");
+}
+
+// Which fields go together: the first that does not is named.
+void check_companions(const wanted_filter& w) {
+  struct given {
+    const char* field;
+    bool is;
+  };
+  const given layout{"layout", !w.layout.empty()};
+  const given scheme{"scheme", !w.scheme.empty()};
+  const given hash{"hash", !w.hash.empty()};
+  const given seed{"seed", w.seed != 0};
+  const given capacity{"capacity", w.capacity.has_value()};
+  const given rate{"rate", w.rate.has_value()};
+  const given bits{"bits", w.bits.has_value()};
+  const given probes{"probes", w.probes.has_value()};
+  const given window_keys{"window_keys", w.window_keys != 0};
+  const given window_milliseconds{"window_milliseconds", w.window_milliseconds != 0};
+  const auto alone = [](bool chosen, const char* what, const char* it, std::initializer_list<given> others) {
+    for (const given& other : others) {
+      if (!chosen || !other.is) continue;
+      refuse(what, other.field, "", fmt::format("{} and {}", it, other.field),
+             fmt::format("leave out {} or {}", it, other.field));
+    }
+  };
+  alone(w.grows, "a growing filter's layers follow from its keys and rate", "grows",
+        {layout, scheme, bits, probes, window_keys, window_milliseconds});
+  alone(window_keys.is, "a window has one length", "window_keys", {window_milliseconds});
+  const bool forgets = window_keys.is || window_milliseconds.is;
+  const char* const window = window_keys.is ? window_keys.field : window_milliseconds.field;
+  alone(forgets, "a filter that forgets has a size and a layout of its own", window, {scheme, bits, probes});
+  alone(scheme.is, "a scheme has a layout and hashes of its own", "scheme", {layout, hash, seed});
+  const bool layout_forgets = family_of({.layout = w.layout}) == family::windowed;
+  if (forgets && layout.is && !layout_forgets) {
+    refuse("this layout forgets nothing", "layout", "window, window_line, or none", w.layout,
+           fmt::format("leave out layout or {}", window));
+  }
+  if (!forgets && layout_forgets) {
+    refuse("this layout is for filters that forget", "layout", "", w.layout,
+           "give window_keys or window_milliseconds, too, or leave layout out");
+  }
+  if (capacity.is && rate.is && bits.is) {
+    refuse("capacity, rate and bits are three; the third follows from two", "bits", "two of them", "three",
+           "leave one of them out");
+  }
+  if (probes.is && !bits.is) {
+    refuse("the number of probes follows from capacity and rate", "probes", "bits beside it", "none",
+           "give bits instead of rate, or leave probes out");
+  }
+  if (w.grows || capacity.is || window_keys.is) return;
+  if (!bits.is || !rate.is || forgets || scheme.is || w.layout == counting::name) {
+    refuse("nobody knows how many keys will come", "capacity", "a number of keys", "none",
+           forgets || scheme.is || w.layout == counting::name ? "give capacity" : "give capacity, or bits and rate");
+  }
+}
+
+params first_of_growing(const wanted_filter& w) {
+  params p = complete({.layout = "line", .hash = w.hash, .seed = w.seed, .capacity = 1, .target_rate = 0.5});
+  const growing_layer first =
+      layer_of_growing(w.rate.value_or(0.01), 0, w.capacity.value_or(growing_layers::usual_first_layer));
+  p.geometry = first.geometry;
+  p.capacity = first.capacity;
+  p.target_rate = w.rate.value_or(0.01);
+  return p;
+}
+
+params sized(const wanted_filter& w) {
+  cli::making_options making;
+  making.capacity = w.capacity;
+  making.rate = w.rate;
+  making.bits = w.bits;
+  making.probes = w.probes;
+  making.layout = w.layout;
+  making.scheme = w.scheme;
+  making.hash = w.hash;
+  making.seed = w.seed;
+  if (w.window_keys != 0) making.window.keys = w.window_keys;
+  if (w.window_milliseconds != 0) making.window.milliseconds = w.window_milliseconds;
+  if (cli::wants_window(making)) return cli::params_for(making, cli::window_capacity_said(making), 0.01);
+  if (w.capacity) return cli::params_for(making, *w.capacity, 0.01);
+  // As many keys as bits hold at this rate.
+  const std::vector<cli::layout_plan> plans = cli::plan_layouts(making);
+  const auto named =
+      std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return plan.p.layout == w.layout; });
+  const cli::layout_plan& plan = named == plans.end() ? cli::chosen_of(plans) : *named;
+  if (!plan.possible()) {
+    refuse(fmt::format("no {} filter does this: {}", w.layout, plan.problem), "bits", "", std::to_string(*w.bits),
+           "give more bits or a higher rate, or leave layout out");
+  }
+  params p = plan.p;
+  p.hash = w.hash;
+  p.seed = w.seed;
+  return complete(std::move(p));
+}
+
+// What the library and the command say of their own arguments, with the names of the fields.
+std::string in_names_of_fields(std::string text) {
+  static constexpr std::pair<std::string_view, std::string_view> names[] = {
+      {"--layout", "layout"}, {"--hash", "hash"}, {"--seed", "seed"}, {"-n", "capacity"},
+      {"-p", "rate"},         {"-m", "bits"},     {"-k", "probes"}};
+  const auto is_part = [](char c) { return c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  for (const auto& [option, field] : names) {
+    for (std::size_t at = 0; (at = text.find(option, at)) != std::string::npos;) {
+      const std::size_t end = at + option.size();
+      const bool whole = (at == 0 || !is_part(text[at - 1])) && (end == text.size() || !is_part(text[end]));
+      if (whole) text.replace(at, option.size(), field);
+      at += whole ? field.size() : option.size();
+    }
+  }
+  return text;
+}
+
+error in_names_of_fields(const error& e, const wanted_filter& w) {
+  static constexpr std::string_view fields[] = {"layout", "scheme", "hash",   "seed",        "capacity",
+                                                "rate",   "bits",   "probes", "window_keys", "window_milliseconds",
+                                                "grows"};
+  error_text text = e.text();
+  for (std::string* part : {&text.what, &text.where, &text.expected, &text.found, &text.way_out}) {
+    *part = in_names_of_fields(std::move(*part));
+  }
+  const bool known = std::find(std::begin(fields), std::end(fields), text.where) != std::end(fields);
+  if (!known) text.where = w.bits ? "bits" : "capacity";
+  if (text.way_out.empty()) {
+    text.way_out = !text.expected.empty() ? fmt::format("give {} as {}", text.expected, text.where)
+                   : w.bits && w.rate     ? "give more bits or a higher rate"
+                   : w.bits               ? "give other bits, or leave bits out"
+                                          : "ask for fewer keys or a higher rate";
+  }
+  return error(e.code(), std::move(text));
+}
+
+}  // namespace
+
+std::span<const char* const> layouts_to_choose() noexcept {
+  static constexpr const char* names[] = {"classic", "split_block", "line",   "line_free",
+                                          "page",    "counting",    "window", "window_line"};
+  return names;
+}
+
+std::span<const char* const> hashes_to_choose() noexcept {
+  static constexpr const char* names[] = {"xxh3", "murmur3"};
+  return names;
+}
+
+params params_of(const wanted_filter& wanted) {
+  check_names(wanted);
+  check_companions(wanted);
+  try {
+    params p = wanted.grows ? first_of_growing(wanted) : sized(wanted);
+    if (p.geometry.bits < std::uint64_t{1} << 53) return p;
+    throw error(errc::too_large, {"too many bits to be told exactly", wanted.bits ? "bits" : "capacity", "below 2^53",
+                                  std::to_string(p.geometry.bits), "ask for fewer keys or a higher rate"});
+  } catch (const error& e) {
+    throw in_names_of_fields(e, wanted);
+  }
+}
+
+}  // namespace bloomery::playground

@@ -1,0 +1,67 @@
+// A filter that a thread of its own looks at again and again, and what it has seen last, for whoever asks.
+#pragma once
+
+#include "playground/inspection.hpp"
+#include "playground/json.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+namespace bloomery::playground {
+
+/// The way out of what is wrong with the filter itself.
+inline constexpr const char* looked_for_again = "put the filter back: it is looked for again every second";
+
+/// What both kinds have in common. A kind says how it is read. It calls start() once it is made, and end() before
+/// anything of it goes.
+class watched : public inspection {
+ public:
+  const std::string& name() const noexcept override { return name_; }
+  const char* kind() const noexcept override { return kind_; }
+  json look(std::uint64_t after, std::chrono::milliseconds most) override;
+  void stop() override;
+
+ protected:
+  watched(std::string name, const char* kind);
+
+  void start();
+  void end();
+  bool ending();
+
+  /// Looks once, and publishes what is other than before. What it throws is what is wrong now.
+  virtual void read_if_changed() = 0;
+
+  /// A writer that is at work makes us read again, also when it waits for keys: that is no news.
+  /// @param at  when it was changed, if something other than this reading tells; milliseconds since 1970
+  void publish(json facts, std::optional<std::int64_t> at = {});
+
+  /// Of the first time: what was known stays to be seen while it is read anew.
+  void progress(double done);
+
+ private:
+  void look_again_and_again();
+
+  // Null: nothing is wrong any more, and what was known is true again.
+  void fail(json problem);
+  void news();
+
+  std::string name_;
+  const char* kind_;
+  std::mutex turn_;
+  std::condition_variable changed_;
+  json known_;    // null: it was never read
+  json problem_;  // null: none
+  double done_ = 0;
+  std::int64_t changed_at_ = 0;  // milliseconds since 1970
+  std::int64_t failed_at_ = 0;
+  std::uint64_t version_ = 1;
+  bool stop_ = false;
+  std::thread reader_;
+};
+
+}  // namespace bloomery::playground
