@@ -83,10 +83,17 @@ async function planned(keys, rate, layout) {
   return layouts.find((one) => one.layout === layout);
 }
 
+/** Goes on until it is cancelled. */
 const long = {
   "analysis.n": "1000000",
   "analysis.runs": "100",
   "analysis.queries": "100000",
+};
+/** Is done in no time. */
+const small = {
+  "analysis.n": "100",
+  "analysis.runs": "2",
+  "analysis.queries": "100",
 };
 
 // ---- the analysis ----
@@ -208,11 +215,7 @@ test("What is known so far is drawn while it runs", async (page) => {
 });
 
 test("A logarithmic scale shows the same numbers", async (page) => {
-  await open(page, {
-    "analysis.n": "100",
-    "analysis.runs": "2",
-    "analysis.queries": "100",
-  });
+  await open(page, small);
   const one = panel(page, "analysis");
   await begin(page, one);
   await done(one);
@@ -268,11 +271,7 @@ test("The link repeats the experiment", async (page, context) => {
 
 test("The numbers are copied as they stand in the table", async (page, context) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  await open(page, {
-    "analysis.n": "100",
-    "analysis.runs": "2",
-    "analysis.queries": "100",
-  });
+  await open(page, small);
   const one = panel(page, "analysis");
   await begin(page, one);
   await done(one);
@@ -395,12 +394,7 @@ test("The button that can be pressed next has the focus", async (page) => {
 });
 
 test("What was measured is still there when the view is left and found again", async (page) => {
-  await open(page, {
-    "analysis.n": "150",
-    "analysis.runs": "2",
-    "analysis.queries": "100",
-    "profile.n": "1000",
-  });
+  await open(page, { ...small, "analysis.n": "150", "profile.n": "1000" });
   const [one, other] = [panel(page, "analysis"), panel(page, "profile")];
   for (const each of [one, other]) {
     await begin(page, each);
@@ -533,11 +527,7 @@ for (const [name, ...cases] of [
 }
 
 test("All of it can be done by keys", async (page) => {
-  await open(page, {
-    "analysis.n": "100",
-    "analysis.runs": "2",
-    "analysis.queries": "100",
-  });
+  await open(page, small);
   const one = panel(page, "analysis");
 
   await tabTo(page, one.field("measure.runs"));

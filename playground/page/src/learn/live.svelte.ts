@@ -2,7 +2,7 @@
 //
 //   const live = new Live({ scheme: "pharo", capacity: 10, rate: 0.1 }, ["Madrid"]);
 //   onMount(live.open);
-import { api, sentence, ApiError, type State, type Wanted } from "../lib/api";
+import { api, ApiError, reason, type State, type Wanted } from "../lib/api";
 import { isAway, patiently } from "../lib/patience";
 
 export class Live {
@@ -80,7 +80,7 @@ export class Live {
         }
       });
     } else if (e instanceof ApiError && e.status === 404 && e.problem.where === "id") this.gone = true;
-    else this.problem = e instanceof ApiError ? sentence(e.problem) : String(e);
+    else this.problem = reason(e);
   }
 
   // No button need be disabled while one thing follows another: it would lose the focus of who presses it by keyboard.

@@ -347,6 +347,11 @@ export function sentence(p: Problem): string {
   return place + t(`problem.${code}`) + (detail && t("problem.detail", { detail }));
 }
 
+/** What went wrong, of whatever was thrown. */
+export function reason(e: unknown): string {
+  return e instanceof ApiError ? sentence(e.problem) : String(e);
+}
+
 const lost: Problem = {
   code: "unavailable",
   what: "the playground does not answer",

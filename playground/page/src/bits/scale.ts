@@ -1,5 +1,5 @@
 // The four scales of one picture: how many cells a square shows, and how large it is.
-import type { State } from "./api";
+import type { State } from "../lib/api";
 
 export interface Level {
   /** Cells in a square. */

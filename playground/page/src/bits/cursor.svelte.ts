@@ -1,0 +1,117 @@
+// Where the reader is in the picture: the square that is pointed at, and what is said of it: who set it.
+import { api, ApiError, sentence, type Owners, type State } from "../lib/api";
+import { brief, count } from "../lib/numbers";
+import { t } from "../lib/words.svelte";
+import type { Cells } from "./cells";
+import type { Sight } from "./sight.svelte";
+
+export class Cursor {
+  /** The first cell of the square; -1: none was pointed at yet. */
+  cell = $state(-1);
+  said = $state("");
+  /** What is said stands beside the square. */
+  box = $state(false);
+  #asking: AbortController | undefined;
+  /** The square is still being loaded. */
+  #unanswered = false;
+
+  /** `lost` is told what went wrong; true: it is dealt with, and need not be shown. */
+  constructor(
+    private readonly filter: () => State,
+    private readonly sight: Sight,
+    private readonly cells: Cells,
+    private readonly lost: (e: unknown) => boolean | undefined,
+  ) {}
+
+  begin(): void {
+    this.cell = -1;
+    this.box = false;
+  }
+
+  /** Goes to a square and says what there is to say of it. */
+  async ask(cell: number): Promise<void> {
+    this.cell = cell;
+    this.#asking?.abort();
+    const { grid } = this.sight;
+    if (!grid || cell < 0) return;
+    if (grid.unit > 1) {
+      const said = this.#range(cell, grid.unit);
+      this.#unanswered = said === null;
+      if (said !== null) this.#say(said);
+      return;
+    }
+    this.#asking = new AbortController();
+    try {
+      this.#say(this.#told(cell, await api.owners(this.filter().id, cell, this.#asking.signal)));
+    } catch (e) {
+      if (e instanceof ApiError && !this.lost(e)) this.#say(sentence(e.problem));
+    }
+  }
+
+  /** Other squares have come. */
+  askAgain(): void {
+    if (this.#unanswered && this.cell >= 0) void this.ask(this.cell);
+  }
+
+  #say(said: string): void {
+    this.said = said;
+    this.box = true;
+  }
+
+  /** What a square of many cells holds; null while it is being loaded. */
+  #range(cell: number, unit: number): string | null {
+    const s = this.sight.segmentOf(cell)!;
+    const piece = this.cells.of(s.layer, unit);
+    const set = piece?.data[(cell - s.first) / unit - piece.first];
+    if (set === undefined) return null;
+    const first = this.filter().filter.first_number;
+    const to = Math.min(cell + unit, s.first + s.cells);
+    const words = { from: count(cell + first), to: count(to - 1 + first), set: count(set), cells: count(to - cell) };
+    return `${t("bits.range", words)} ${t("bits.open")}`;
+  }
+
+  #told(cell: number, o: Owners): string {
+    const { filter, truth } = this.filter();
+    const words = { bit: count(cell + filter.first_number), keys: o.owners.map(brief).join(t("bits.and")) };
+    let said: string;
+    if (o.value === 0) said = t("bits.unset", words);
+    else if (o.owners.length === 0) said = t(truth ? "bits.too_many" : "bits.unknown", words);
+    else if (o.owner_count > o.owners.length) {
+      said = t("bits.owners.more", { ...words, more: count(o.owner_count - o.owners.length) });
+    } else said = t("bits.owner", words);
+    return filter.cell_bits === 4 && o.value > 0 ? `${said} ${t("bits.counter", { value: o.value })}` : said;
+  }
+
+  // ---- moving ----
+
+  /** Nearer (-1) or farther (1), around a place. */
+  zoom(by: -1 | 1, x?: number, y?: number): void {
+    if (this.sight.zoom(by, x, y)) this.box = false;
+  }
+
+  /** Nearer or farther around the square, if it is in sight; and it is told anew. */
+  zoomHere(by: -1 | 1): void {
+    const { cell, sight } = this;
+    const at = cell >= 0 ? sight.placeOf(cell) : null;
+    if (!at || at.y < 0 || at.y > sight.height) return this.zoom(by);
+    this.zoom(by, at.x + at.size / 2, at.y + at.size / 2);
+    void this.ask(sight.squareOf(cell));
+  }
+
+  /** Into a square of many cells. */
+  open(cell: number): void {
+    this.sight.open(cell);
+    this.cell = cell;
+    this.box = false;
+  }
+
+  /** To the square of that cell, by so many cells away; it scrolls if it must. */
+  moveBy(cells: number): void {
+    const last = this.filter().filter.cells - 1;
+    // The first move shows where it is.
+    const by = this.cell < 0 && Number.isFinite(cells) ? 0 : cells;
+    const cell = this.sight.squareOf(Math.max(0, Math.min(last, Math.max(0, this.cell) + by)));
+    this.sight.reveal(cell);
+    void this.ask(cell);
+  }
+}

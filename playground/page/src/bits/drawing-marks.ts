@@ -1,0 +1,62 @@
+// Draws the marks over the squares: what each cell of the key in hand is to it, and where the cursor is.
+import type { Colours } from "../lib/colours.svelte";
+import type { Role } from "../lib/marks";
+import type { Place } from "./sight.svelte";
+
+interface Mark {
+  role: Role;
+  /** The key is only being typed. */
+  faint: boolean;
+  /** Where those of a shared cell go: beside what a counter counts, and on no square of many cells. */
+  stripes: "over" | "beside" | "none";
+}
+
+/** Roles differ by form: new ones have a thick bright frame, shared ones stripes, the proof a broken frame. */
+export function mark(ctx: CanvasRenderingContext2D, colours: Colours, at: Place, { role, faint, stripes }: Mark): void {
+  const large = at.size >= 16;
+  const s = Math.max(at.size - (large ? 2 : 1), 9);
+  const x = at.x + (at.size - s) / 2 - (large ? 1 : 0);
+  const y = at.y + (at.size - s) / 2 - (large ? 1 : 0);
+  const set = role === "new" || role === "shared";
+  ctx.save();
+  if (!large) {
+    // What is smaller than its mark is drawn anew, on a ground of its own.
+    ctx.fillStyle = colours.ground;
+    ctx.fillRect(x - 1.5, y - 1.5, s + 3, s + 3);
+    ctx.fillStyle = role === "new" ? colours.fresh : set ? colours.accent : colours.unset;
+    ctx.fillRect(x, y, s, s);
+  }
+  ctx.globalAlpha = faint ? 0.7 : 1;
+  if (role === "shared" && large && stripes !== "none") {
+    ctx.beginPath();
+    if (stripes === "beside") for (const edge of [x, x + 0.8 * s]) ctx.rect(edge, y, 0.2 * s, s);
+    else ctx.rect(x, y, s, s);
+    ctx.clip();
+    ctx.beginPath();
+    for (let d = -s; d < s; d += Math.max(4, s / 4)) {
+      ctx.moveTo(x + d, y + s);
+      ctx.lineTo(x + d + s, y);
+    }
+    ctx.lineWidth = Math.max(1, s / 22);
+    ctx.strokeStyle = colours.onAccent;
+    ctx.globalAlpha *= 0.75;
+    ctx.stroke();
+    ctx.globalAlpha = faint ? 0.7 : 1;
+  }
+  ctx.setLineDash(role !== "proof" ? [] : large ? [4, 3] : [3, 2]);
+  ctx.lineWidth = role === "looked" || faint || !large ? 1.5 : role === "new" ? 4 : 3;
+  ctx.strokeStyle =
+    role === "new" ? (large ? colours.fresh : colours.text) : role === "looked" ? colours.quiet : colours.maybe;
+  const inset = ctx.lineWidth / 2;
+  ctx.strokeRect(x + inset, y + inset, s - 2 * inset, s - 2 * inset);
+  ctx.restore();
+}
+
+/** A frame, larger than the square where that is small. */
+export function markCursor(ctx: CanvasRenderingContext2D, colours: Colours, at: Place): void {
+  const s = Math.max(at.size, 8);
+  ctx.setLineDash([]);
+  ctx.strokeStyle = colours.text;
+  ctx.lineWidth = 2;
+  ctx.strokeRect(at.x + (at.size - s) / 2, at.y + (at.size - s) / 2, s, s);
+}

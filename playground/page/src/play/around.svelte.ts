@@ -1,0 +1,69 @@
+// What stands around the bits: the keys that are truly in the filter, page by page, and the curve of its error.
+import { api, reason, type Key, type Point, type State } from "../lib/api";
+import type { Queue } from "./queue.svelte";
+
+const page = 100;
+
+export interface Listed {
+  key: Key;
+  copies: number;
+  /** A window has let it go. */
+  forgotten?: boolean;
+}
+
+export class Around {
+  keys = $state.raw<Listed[]>([]);
+  points = $state.raw<Point[]>([]);
+  #listed = $state(0);
+  #ever = $state(0);
+  #refreshes = 0;
+
+  constructor(private readonly queue: Queue) {}
+
+  /** Not all keys are listed yet. */
+  get more(): boolean {
+    return this.#listed < this.#ever;
+  }
+
+  /** To be called once for many actions that wait for each other. */
+  async refresh({ id, truth, filter }: State): Promise<void> {
+    const mine = ++this.#refreshes;
+    try {
+      const [list, curve] = await Promise.all([
+        !truth
+          ? null
+          : filter.family === "windowed"
+            ? newest(id)
+            : api.keys(id, 0, Math.max(page, Math.min(this.#listed, 1000))),
+        api.curve(id),
+      ]);
+      if (mine !== this.#refreshes) return;
+      this.keys = isIn(list?.keys ?? []);
+      this.#listed = list?.keys.length ?? 0;
+      this.#ever = list?.total ?? 0;
+      this.points = curve.points;
+    } catch (e) {
+      if (!this.queue.lost(e)) this.queue.trouble = reason(e);
+    }
+  }
+
+  async listMore(id: string): Promise<void> {
+    const set = await api.keys(id, this.#listed, page);
+    this.keys = [...this.keys, ...isIn(set.keys)];
+    this.#listed += set.keys.length;
+  }
+}
+
+/** Of keys that were ever added those that were not taken out. */
+function isIn(keys: Listed[]): Listed[] {
+  return keys.filter((one) => one.copies > 0);
+}
+
+/** The last keys of a window, the newest first, and which of them it has let go. */
+async function newest(id: string): Promise<{ keys: Listed[]; total: number }> {
+  const { total } = await api.keys(id, 0, 1);
+  const { keys } = await api.keys(id, Math.max(0, total - page), page);
+  const views = keys.length > 0 ? (await api.ask(id, { keys: keys.map((one) => one.key) })).keys : [];
+  const told = keys.map((one, i) => ({ ...one, forgotten: views[i]!.truth === "forgotten" }));
+  return { keys: told.reverse(), total: told.length };
+}

@@ -1,0 +1,167 @@
+// How the filter comes to be: from the link that was followed, from the controls, or again, if the server has given it up.
+// All of a small one is in the URL.
+import { untrack } from "svelte";
+import { api, type Key, type Plan, type Wanted } from "../lib/api";
+import { doAgain, Journal, type Step } from "../lib/journal.svelte";
+import { count } from "../lib/numbers";
+import { current, go } from "../lib/route.svelte";
+import { fromQuery } from "../lib/shared";
+import { line } from "../lib/story";
+import { takeKept, type Played } from "./played.svelte";
+import type { Queue } from "./queue.svelte";
+
+const fresh: Wanted = { layout: "classic", capacity: 20, rate: 0.05 };
+
+const same = (a: Wanted | null, b: Wanted | null) => JSON.stringify(a) === JSON.stringify(b);
+
+export function drop(id: string | undefined): void {
+  if (id) void api.drop(id).catch(() => {});
+}
+
+export class Making {
+  /** What the controls begin with; with another number they begin anew. */
+  start = $state.raw<Wanted>(fresh);
+  starts = $state(0);
+  /** The link that was followed makes no filter: the one from before is still shown. */
+  unopened = $state(false);
+  #planned = $state.raw<{ wanted: Wanted; plan: Plan } | null>(null);
+  /** The keys of the filter that is to be made from the first plan. */
+  #toMake: Key[] | null = null;
+  #inUrl = "";
+
+  constructor(
+    private readonly played: Played,
+    private readonly queue: Queue,
+  ) {}
+
+  /** The controls say another filter than the one that there is. */
+  readonly another = $derived.by(
+    () => this.played.filter !== undefined && this.#planned !== null && !same(this.#planned.wanted, this.played.wanted),
+  );
+
+  /** For onMount: what it returns keeps the filter. */
+  open = (): (() => void) => {
+    const { played } = this;
+    const { query } = current();
+    const given = fromQuery(query);
+    const kept = takeKept();
+    this.#inUrl = query.toString();
+    // Who comes back without a link finds the filter as it was left.
+    if (!given && kept) {
+      this.start = kept.wanted ?? fresh;
+      Object.assign(played, kept);
+      void this.queue.act(async () => played.changed(await api.state(kept.filter.id), null));
+    } else {
+      drop(kept?.filter.id);
+      this.start = given?.wanted ?? fresh;
+      this.#toMake = given?.keys ?? [];
+    }
+    ++this.starts;
+    return () => {
+      this.queue.left = true;
+      played.keep();
+    };
+  };
+
+  /** For an effect: a link is followed while the view is open. The controls begin anew with what it says. */
+  follow = (): void => {
+    const { view, query } = current();
+    const text = query.toString();
+    if (view !== "play" || text === this.#inUrl) return;
+    untrack(() => {
+      const given = fromQuery(query);
+      this.#inUrl = text;
+      if (!given) {
+        if (this.played.filter) this.keepInUrl();
+        return;
+      }
+      this.#toMake = given.keys;
+      this.unopened = false;
+      this.start = given.wanted;
+      ++this.starts;
+    });
+  };
+
+  keepInUrl(): void {
+    if (this.queue.left || current().view !== "play") return;
+    go("play", "", this.played.query, true);
+    this.#inUrl = current().query.toString();
+  }
+
+  /** Whoever goes on with the filter from before has done with the link that could not be opened. */
+  backToShown(): void {
+    if (!this.unopened) return;
+    this.unopened = false;
+    this.#toMake = null;
+    this.start = this.played.wanted ?? fresh;
+    ++this.starts;
+  }
+
+  /** The controls have a plan; null: what they say cannot be made. */
+  onplan = (wanted: Wanted, plan: Plan | null): void => {
+    const { played, queue } = this;
+    this.#planned = plan && { wanted, plan };
+    if (!plan) {
+      this.unopened = this.#toMake !== null && played.filter !== undefined;
+      return;
+    }
+    if (this.#toMake) {
+      const keys = this.#toMake;
+      this.#toMake = null;
+      this.unopened = false;
+      void queue.act(
+        () => this.#make(wanted, keys.length > 0 ? [{ keys }] : null),
+        "actions",
+        () => {
+          this.#toMake = keys;
+          this.unopened = played.filter !== undefined;
+        },
+      );
+    } else if (played.filter?.truth && played.filter.steps === 0 && queue.empty && !same(wanted, played.wanted)) {
+      // An empty filter follows the controls; one with keys waits to be told.
+      void queue.act(() => this.#make(wanted, null));
+    }
+  };
+
+  /** What the controls say, with the keys that are in. */
+  makeAnother(): Promise<void> {
+    return this.queue.act(() => this.#make(this.#planned!.wanted, this.played.journal.adds()));
+  }
+
+  /** The filter is no longer there: what was done to it is done again. */
+  makeAgain(): Promise<void> {
+    const { played } = this;
+    return this.queue.act(() => this.#make(played.wanted!, played.journal.whole ? played.journal.steps() : null));
+  }
+
+  async #make(wanted: Wanted, steps: Step[] | null): Promise<void> {
+    const { played } = this;
+    const old = played.filter?.id;
+    const made = await api.make(wanted);
+    // Whoever turns the controls of an empty filter makes many.
+    if (played.lines[0]?.parts[0]?.[0].startsWith("story.made")) played.lines = played.lines.slice(1);
+    const { bits, probes } = made.filter;
+    played.tell(line("done", [probes === 1 ? "story.made.one" : "story.made", { bits: count(bits), probes }]));
+    played.journal = new Journal();
+    played.groups = [];
+    let now = made;
+    if (steps && steps.length > 0) {
+      try {
+        const again = await doAgain(made, steps);
+        now = again.state;
+        for (const step of steps) played.journal.push(step);
+        played.groups = steps.map(() => 1);
+        if (again.count > 0)
+          played.tell(
+            line("done", [again.count === 1 ? "story.kept.one" : "story.kept", { count: count(again.count) }]),
+          );
+      } catch (e) {
+        drop(made.id);
+        throw e;
+      }
+    }
+    played.wanted = wanted;
+    played.changed(now, null);
+    if (old !== made.id) drop(old);
+  }
+}

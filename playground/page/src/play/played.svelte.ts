@@ -1,0 +1,92 @@
+// The filter that is played with: how it stands, what was done to it, so that it can be made again, and what is told of that.
+// It waits here while another view is looked at.
+import type { State, Wanted } from "../lib/api";
+import { Journal, type Step } from "../lib/journal.svelte";
+import type { Marks } from "../lib/marks";
+import { most_keys, toQuery } from "../lib/shared";
+import type { Line } from "../lib/story";
+import type { Queue } from "./queue.svelte";
+import { TypedKey } from "./typed-key.svelte";
+
+type Kept = Pick<Played, "wanted" | "journal" | "groups" | "lines" | "addresses"> & { filter: State };
+let kept: Kept | null = null;
+
+/** What waits here, if anything; from then on it is the caller's. */
+export function takeKept(): Kept | null {
+  const was = kept;
+  kept = null;
+  return was;
+}
+
+/** The filter in use, here or kept: it goes with the page. */
+let last: string | undefined;
+addEventListener("pagehide", (e) => {
+  if (last && !e.persisted) void fetch(`/api/1/filters/${last}`, { method: "DELETE", keepalive: true });
+});
+
+export class Played {
+  filter = $state.raw<State>();
+  /** What it was made from; null: it came as a file. */
+  wanted = $state.raw<Wanted | null>(null);
+  journal = $state.raw(new Journal());
+  /** How many steps of the API each action took: what is taken back as one. */
+  groups: number[] = [];
+  /** So many random addresses were added: the next come after them. */
+  addresses = 0;
+  /** Another number: its bits have changed. */
+  version = $state(0);
+  lines = $state.raw<Line[]>([]);
+  marks = $state.raw<Marks | null>(null);
+  /** It has changed, and what stands around the bits has not yet. */
+  stale = false;
+  readonly typed = new TypedKey();
+
+  constructor(private readonly queue: Queue) {}
+
+  /** The number of the first cell, as the original counts them. */
+  get first(): number {
+    return this.filter?.filter.first_number ?? 0;
+  }
+
+  get family() {
+    return this.filter?.filter.family;
+  }
+
+  /** So many keys are in it, if that is known. */
+  get inIt(): number {
+    return this.filter?.facts.keys ?? 0;
+  }
+
+  /** All of a small filter, for a link to it. */
+  get query(): Record<string, string> {
+    return this.wanted ? toQuery(this.wanted, this.journal.few(most_keys)) : {};
+  }
+
+  tell(one: Line): void {
+    this.lines = [one, ...this.lines].slice(0, 200);
+  }
+
+  changed(next: State, marks: Marks | null): void {
+    this.filter = next;
+    last = next.id;
+    this.marks = marks;
+    this.typed.forget();
+    this.queue.gone = false;
+    ++this.version;
+    this.stale = true;
+  }
+
+  /** One step was taken. */
+  did(step: Step, told: Line, next: State, marks: Marks | null = null): void {
+    this.journal.push(step);
+    this.groups.push(1);
+    this.tell(told);
+    this.changed(next, marks);
+  }
+
+  /** To be called when the view is left. */
+  keep(): void {
+    const { filter, wanted, journal, groups, lines, addresses } = this;
+    if (filter) kept = { filter, wanted, journal, groups, lines, addresses };
+  }
+}
