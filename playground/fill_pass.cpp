@@ -55,14 +55,19 @@ fill_seen fill_of(const shown_filter& filter, const std::function<void(double)>&
   return seen;
 }
 
-void add_fill(json& seen, const params& p, fill_seen fill, const estimate& keys) {
-  histogram& h = fill.by_blocks;
-  if (std::isfinite(keys.value)) expect(h, p, keys.value);
+void expect(fill_seen& fill, const params& p, const estimate& keys) {
+  if (std::isfinite(keys.value)) expect(fill.by_blocks, p, keys.value);
+}
+
+void add_fill(json& seen, const params& p, const fill_seen& fill) {
+  const histogram& h = fill.by_blocks;
   // Some schemes of others hash unevenly by themselves.
   const bool even = p.scheme.empty() || p.scheme == "guava";
   const double chance = even ? evenness(h).value_or(-1) : -1;
   const bool known = chance >= 0;
-  seen["heat"] = {{"cells_of_range", fill.cells_of_range}, {"ones", fill.ranges}};
+  seen["heat"] = {{"cells_of_range", fill.cells_of_range},
+                  {"ones", fill.ranges},
+                  {"read", fill.read.empty() ? json(nullptr) : json(fill.read)}};
   seen["histogram"] = {{"block_cells", h.block_cells},
                        {"cells_of_bin", h.cells_of_bin},
                        {"blocks", h.blocks},

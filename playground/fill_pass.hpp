@@ -18,15 +18,19 @@ namespace bloomery::playground {
 struct fill_seen {
   histogram by_blocks;
   std::uint64_t cells_of_range = 0;
-  std::vector<std::uint64_t> ranges;
+  std::vector<std::uint64_t> ranges;  ///< cells that are not 0, of each range
+  std::vector<std::uint64_t> read;    ///< cells of each range that were looked at; empty: all of them
 };
 
 /// Counts every cell once, by several threads, each a piece at a time.
 /// @param progress  hears the share that is done, from one of them
 fill_seen fill_of(const shown_filter& filter, const std::function<void(double)>& progress);
 
-/// Adds heat and histogram to what is told of a filter; a verdict that was not bad becomes so if its blocks are uneven.
+/// Sets what is expected of the blocks.
 /// @param keys  distinct ones, as the bits tell them: whether they are as many as were counted is another question
-void add_fill(json& seen, const params& p, fill_seen fill, const estimate& keys);
+void expect(fill_seen& fill, const params& p, const estimate& keys);
+
+/// Adds heat and histogram to what is told of a filter; a verdict that was not bad becomes so if its blocks are uneven.
+void add_fill(json& seen, const params& p, const fill_seen& fill);
 
 }  // namespace bloomery::playground

@@ -92,9 +92,9 @@ std::uint64_t block_of_histogram(const shown_filter& filter) {
   return block == 0 ? std::min(run_of_cells, filter.cells()) : block;
 }
 
-histogram histogram_for(const shown_filter& filter) {
+histogram histogram_of(std::uint64_t block_cells) {
   histogram h;
-  h.block_cells = block_of_histogram(filter);
+  h.block_cells = block_cells;
   h.cells_of_bin = (h.block_cells + most_bins) / most_bins;
   h.blocks.resize(h.block_cells / h.cells_of_bin + 1);
   return h;

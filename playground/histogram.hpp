@@ -22,8 +22,11 @@ struct histogram {
 /// Cells of the blocks that a histogram of such a filter counts.
 std::uint64_t block_of_histogram(const shown_filter& filter);
 
-/// An empty one, with bins for all that can be.
-histogram histogram_for(const shown_filter& filter);
+/// An empty one of blocks of so many cells, with bins for all that can be.
+histogram histogram_of(std::uint64_t block_cells);
+
+/// The same for a filter's blocks.
+inline histogram histogram_for(const shown_filter& filter) { return histogram_of(block_of_histogram(filter)); }
 
 /// Notes a block with so many cells set.
 void add_block(histogram& h, std::uint64_t ones);

@@ -115,7 +115,10 @@ class inspected_file final : public watched {
     facts.fuller = truth.alarming && truth.count.deviation() > 0;
     add_facts(seen, shown, facts, shown.forgets() ? facts.window->keys_held() : truth.keys);
     if (sealed) seen["verdict"] = verdict("good", "sealed", "it is sealed: its error stays as it is");
-    if (fill) add_fill(seen, p, *std::move(fill), truth.keys_from_bits);
+    if (fill) {
+      expect(*fill, p, truth.keys_from_bits);
+      add_fill(seen, p, *fill);
+    }
     // A writer that has the file mapped, and time itself, change it without its time.
     const bool dated = !mark_ || mark_->seconds != mark.seconds || mark_->nanoseconds != mark.nanoseconds;
     publish(std::move(seen), dated ? std::optional(milliseconds_of(now.st_mtim)) : std::nullopt);

@@ -1,6 +1,7 @@
 // A filter on Redis or Valkey, which others may be filling, replacing or removing, and whose servers may be away.
 #include "playground/inspected.hpp"
 
+#include "playground/fill_of_shared.hpp"
 #include "playground/fill_pass.hpp"
 #include "playground/filter_facts.hpp"
 #include "playground/findings.hpp"
@@ -134,9 +135,12 @@ class inspected_on_redis final : public watched {
       filter_facts facts = shown.facts(now.inserted);
       facts.alarm.clear();  // the count was made from the bits
       add_facts(seen, shown, facts, now.inserted);
-      add_fill(seen, p, fill_of(shown, [&](double done) { progress(done); }), facts.estimated);
+      fill_seen fill = fill_of(shown, [&](double done) { progress(done); });
+      expect(fill, p, facts.estimated);
+      add_fill(seen, p, fill);
     } else {
       add_unpulled(seen, now, shards);
+      add_fill(seen, p, fill_of(filter, p, shards, [&](double done) { progress(done); }));
     }
     publish(std::move(seen));
     mark_ = mark;
@@ -186,7 +190,7 @@ class inspected_on_redis final : public watched {
     }
   }
 
-  // What the servers tell without sending all bits.
+  // What the servers tell of layers, or of more bits than they should send.
   static void add_unpulled(json& seen, const redis_info& now, const std::vector<redis_shard>& shards) {
     const params& p = now.parameters.filter;
     const bool forgets = p.window_milliseconds != 0;

@@ -100,7 +100,7 @@ test("A server that dies is told with the time, and what was known stays", { lim
 
 test("A filter that grows on a server tells its layers", async (page) => {
   await page.goto(`/#inspect/${grown}`);
-  await page.getByText(t("inspect.heat.none")).waitFor();
+  await page.getByRole("slider").waitFor();
   const { layers } = JSON.parse(await command("info", "--json", redis.address("grown")));
 
   const rows = await tableOf(page.getByRole("region", { name: t("inspect.layers"), exact: true }).first());

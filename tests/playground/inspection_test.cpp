@@ -460,7 +460,7 @@ TEST_F(InspectedOnRedis, IsToldShardByShard) {
           {{{"node", server->socket()}, {"shards", 4}, {"layers", 4}, {"ones", ones}, {"cells", 32 * of_shard}}}));
 }
 
-TEST_F(InspectedOnRedis, ThatGrowsTellsItsLayersWithoutItsBits) {
+TEST_F(InspectedOnRedis, ThatGrowsTellsItsLayersAndTheirBits) {
   redis_params wanted = of(1000);
   wanted.growth = redis_growth::unlimited;
   redis_filter filter = redis_filter::create(at("a"), wanted);
@@ -471,7 +471,10 @@ TEST_F(InspectedOnRedis, ThatGrowsTellsItsLayersWithoutItsBits) {
 
   const bloomery::redis_info now = filter.info();
   EXPECT_EQ(seen["filter"]["family"], "growing");
-  EXPECT_EQ(seen["heat"], nullptr);
+  EXPECT_EQ(sum_of(seen["heat"]["ones"]), now.ones);
+  EXPECT_EQ(sum_of(seen["heat"]["read"]), now.bits);
+  EXPECT_EQ(sum_of(seen["histogram"]["blocks"]), now.bits / 512);
+  EXPECT_EQ(seen["histogram"]["fits"], true);
   EXPECT_EQ(seen["facts"]["layers"].size(), now.layers);
   EXPECT_GT(now.layers, 1);
   std::uint64_t cells = 0;
@@ -498,8 +501,65 @@ TEST_F(InspectedOnRedis, ThatForgetsTellsItsGenerations) {
 
   EXPECT_EQ(seen["filter"]["family"], "windowed");
   EXPECT_EQ(seen["facts"]["ones"], filter.info().ones);
+  EXPECT_EQ(sum_of(seen["heat"]["ones"]), filter.info().ones);
+  EXPECT_EQ(seen["histogram"]["fits"], true);
   EXPECT_GE(seen["facts"]["layers"].size(), 1);
   EXPECT_EQ(seen["forecast"], nullptr);
+}
+
+TEST_F(InspectedOnRedis, ThatGrowsWithManyShardsIsFilledAsChanceHasIt) {
+  redis_params wanted = of(8000);
+  wanted.growth = redis_growth::unlimited;
+  wanted.shards = 32;
+  redis_filter filter = redis_filter::create(at("a"), wanted);
+  insert(filter, 0, 150'000);
+  const auto i = inspect("a");
+
+  const json seen = ready(*i);
+
+  EXPECT_GT(filter.info().layers, 3);
+  ASSERT_FALSE(seen["histogram"]["expected"].is_null());
+  double expected = 0;
+  for (const json& blocks : seen["histogram"]["expected"]) expected += blocks.get<double>();
+  EXPECT_NEAR(expected, static_cast<double>(sum_of(seen["histogram"]["blocks"])), 0.01);
+  EXPECT_EQ(seen["histogram"]["fits"], true) << seen["histogram"]["chance"];
+}
+
+TEST_F(InspectedOnRedis, ThatGrowsAndIsPollutedIsUneven) {
+  redis_params wanted = of(20'000);
+  wanted.growth = redis_growth::unlimited;
+  redis_filter filter = redis_filter::create(at("a"), wanted);
+  insert(filter, 0, 30'000);
+  for (const char* line : {"64", "6400", "12800"}) {
+    server->command({"SETRANGE", server->shard("a", 1) + ":0", line, std::string(64, '\xff')});
+  }
+  const auto i = inspect("a");
+
+  const json seen = ready(*i);
+
+  EXPECT_EQ(seen["histogram"]["fits"], false);
+  EXPECT_EQ(seen["verdict"]["code"], "uneven");
+}
+
+TEST_F(InspectedOnRedis, ThatIsLargeIsReadInPart) {
+  redis_filter filter = redis_filter::create(at("a"), of(60'000'000));
+  insert(filter, 0, 200'000);
+  const auto i = inspect("a");
+
+  const json seen = ready(*i);
+
+  const std::uint64_t bits = filter.info().bits;
+  ASSERT_GT(bits / 8, 64 << 20);
+  const std::uint64_t read = sum_of(seen["heat"]["read"]);
+  EXPECT_LE(read, 8 * (16 << 20));
+  EXPECT_GT(read, 8 * (15 << 20));
+  EXPECT_EQ(seen["heat"]["read"].size(), seen["heat"]["ones"].size());
+  for (const json& cells : seen["heat"]["read"]) EXPECT_GT(cells, 0);
+  const double share = static_cast<double>(sum_of(seen["heat"]["ones"])) / static_cast<double>(read);
+  const double fill = seen["facts"]["fill"];
+  EXPECT_NEAR(share, fill, 0.03 * fill) << "some 40,000 keys are in what was read";
+  EXPECT_EQ(sum_of(seen["histogram"]["blocks"]), read / 512);
+  EXPECT_EQ(seen["histogram"]["fits"], true) << seen["histogram"]["chance"];
 }
 
 TEST_F(InspectedOnRedis, ShowsWhatOthersInsert) {

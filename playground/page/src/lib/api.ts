@@ -230,7 +230,7 @@ export interface Seen {
   keys: number;
   measured: { rate: number; low: number; high: number; queries: number } | null;
   facts: Omit<Facts, "keys_left"> & { keys_left: number | null };
-  heat: { cells_of_range: number; ones: number[] } | null;
+  heat: { cells_of_range: number; ones: number[]; read: number[] | null } | null;
   histogram: {
     block_cells: number;
     cells_of_bin: number;
