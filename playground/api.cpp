@@ -3,6 +3,7 @@
 #include "cli/layout_choice.hpp"
 
 #include <bloomery/choice.hpp>
+#include <bloomery/growing_layers.hpp>
 #include <bloomery/kernel.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/scheme.hpp>
@@ -98,7 +99,7 @@ json keys_json(const std::vector<std::string>& keys) {
 // ---- plans ----------------------------------------------------------------------------------------------------------
 
 double rate_of(const params& p, bool grows, std::uint64_t keys) {
-  return grows ? rate_of_growing(p.target_rate, p.capacity, keys) : false_positive_rate(p, keys);
+  return grows ? rate_of_growing(p.target_rate, keys, p.capacity) : false_positive_rate(p, keys);
 }
 
 // Of a curve: where a rate takes long there are fewer.

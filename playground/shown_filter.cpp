@@ -26,18 +26,6 @@ auto with_key(const any_filter& filter, std::string_view key, Work work) {
 
 }  // namespace
 
-double rate_of_growing(double p, std::uint64_t first, std::uint64_t keys) {
-  // Layers fill one after another.
-  double no_alarm = 1;
-  for (std::size_t i = 0; keys > 0; ++i) {
-    const growing_layer layer = layer_of_growing(p, i, first);
-    const std::uint64_t in_it = std::min(keys, layer.capacity);
-    no_alarm *= 1 - line::false_positive_rate(layer.geometry, in_it);
-    keys -= in_it;
-  }
-  return 1 - no_alarm;
-}
-
 std::uint64_t number_of_key(std::string_view key) {
   std::uint64_t number = 0;
   const auto [end, problem] = std::from_chars(key.data(), key.data() + key.size(), number);
@@ -247,10 +235,8 @@ void shown_filter::count_runs(std::uint64_t from, std::uint64_t run, std::span<s
 }
 
 double shown_filter::rate_at(std::uint64_t keys) const {
-  if (!layers_) {
-    return false_positive_rate(parameters(), keys);
-  }
-  return rate_of_growing(layers_->asked.target_rate, layers_->first, keys);
+  return layers_ ? rate_of_growing(layers_->asked.target_rate, keys, layers_->first)
+                 : false_positive_rate(parameters(), keys);
 }
 
 // Of a window by time without what has run out since its newest generation: lookups see none of that.

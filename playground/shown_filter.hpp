@@ -26,9 +26,6 @@ namespace bloomery::playground {
 /// A key of a filter of numbers. @throws error invalid_argument: it is none
 std::uint64_t number_of_key(std::string_view key);
 
-/// The rate of a growing filter of rate p, whose first layer has room for `first` keys, once so many are in.
-double rate_of_growing(double p, std::uint64_t first, std::uint64_t keys);
-
 /// A cell of a key.
 struct place {
   std::uint64_t cell = 0;

@@ -277,17 +277,6 @@ class layers {
     return keys(count);
   }
 
-  /// Exact for the layers, with all of `keys_in` in them; a few that were taken for seen are not.
-  double rate_at(std::uint64_t keys_in) {
-    long double rate = 0;
-    for (std::size_t i = 0; keys_in > 0; ++i) {
-      const std::uint64_t here = std::min(keys_in, at(i).capacity);
-      rate = rates::either(rate, static_cast<long double>(line::false_positive_rate(at(i).geometry, here)));
-      keys_in -= here;
-    }
-    return static_cast<double>(rate);
-  }
-
  private:
   template <class Value>
   std::uint64_t sum(std::size_t count, Value value) {
@@ -317,7 +306,7 @@ option growing_option(const demand& d) {
   const std::uint64_t most = d.unbounded && !limited ? std::max(assumed_keys, o.for_keys) : o.for_keys;
   o.worst_bits_a_key = all.worst_bits_a_key(fewest, std::max(fewest, most));
   o.bytes = bytes_for(all.bits(count));
-  o.rate = all.rate_at(o.for_keys);
+  o.rate = rate_of_growing(d.w.rate, o.for_keys, growing_layers::usual_first_layer);
   o.lines = static_cast<std::uint32_t>(count);
   params first = params_of(d, std::string(line::name), all.at(0).capacity);
   first.geometry = all.at(0).geometry;

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -173,6 +174,18 @@ growing_layer layer_of_growing(double rate, std::size_t layer, std::uint64_t fir
   made.share = share_of_layer(rate, layer);
   made.geometry = line::geometry_for(made.capacity, made.share);
   return made;
+}
+
+double rate_of_growing(double rate, std::uint64_t keys, std::uint64_t first) {
+  assert(first != 0);
+  long double any = 0;
+  for (std::size_t i = 0; keys > 0; ++i) {
+    const growing_layer layer = layer_of_growing(rate, i, first);
+    const std::uint64_t here = std::min(keys, layer.capacity);
+    any = rates::either(any, static_cast<long double>(line::false_positive_rate(layer.geometry, here)));
+    keys -= here;
+  }
+  return static_cast<double>(any);
 }
 
 struct growing_layers::body {

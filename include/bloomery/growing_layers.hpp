@@ -57,6 +57,24 @@ double share_of_layer(double rate, std::size_t layer) noexcept;
 ///     assert(layer_of_growing(0.01, 3, 65'536).capacity == 4 * 65'536);
 growing_layer layer_of_growing(double rate, std::size_t layer, std::uint64_t first);
 
+/// Error rate of a growing filter of rate p once so many distinct keys are in, known beforehand as its layers are.
+///
+///   1 - product of (1 - rate of a layer), over layers that fill one after another, each exact at its number of keys
+///
+/// One that is filled is as if it had a few keys more or fewer: those that older layers take for seen reach no newer one,
+/// and a layer ends the earlier by those that it took for its own.
+///
+/// @param rate   p, a probability in (0, 1)
+/// @param keys   distinct ones that are in
+/// @param first  keys of the first layer, 1 to 2^40
+/// @throws error too_large, as layer_of_growing
+///
+/// Example:
+///     assert(rate_of_growing(0.01, 0, 65'536) == 0);
+///     assert(rate_of_growing(0.01, 65'536, 65'536) <= share_of_layer(0.01, 0));
+///     assert(rate_of_growing(0.01, 1'000'000'000, 65'536) < 0.01);
+double rate_of_growing(double rate, std::uint64_t keys, std::uint64_t first);
+
 /// A set of hashes of unknown number. See growing_filter for what it promises; this has the same calls, for who hashes
 /// elsewhere. Only the first half of a hash is read.
 ///
