@@ -20,7 +20,6 @@
 #include <bloomery/redis.hpp>
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -561,36 +560,22 @@ TEST_F(InspectedOnRedis, OfNumbersTakesNoOtherKeys) {
 // Takes connections, and says nothing on them.
 class silent_server {
  public:
-  silent_server() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
-    sockaddr_in any{};
-    any.sin_family = AF_INET;
-    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof any;
-    if (::bind(socket_, reinterpret_cast<sockaddr*>(&any), size) != 0 || ::listen(socket_, 1000) != 0 ||
-        ::getsockname(socket_, reinterpret_cast<sockaddr*>(&any), &size) != 0) {
-      throw std::runtime_error("no server can be made here");
-    }
-    port_ = ntohs(any.sin_port);
-  }
+  silent_server() = default;
   silent_server(const silent_server&) = delete;
   silent_server& operator=(const silent_server&) = delete;
-  ~silent_server() {
-    connections();
-    ::close(socket_);
-  }
+  ~silent_server() { connections(); }
 
-  std::string address() const { return "redis://127.0.0.1:" + std::to_string(port_) + "/a"; }
+  std::string address() const { return "redis://127.0.0.1:" + std::to_string(listening_.port()) + "/a"; }
 
   // That have come since the last time; they are closed.
   int connections() const {
     int count = 0;
-    for (int one; (one = ::accept(socket_, nullptr, nullptr)) >= 0; ++count) ::close(one);
+    for (int one; (one = ::accept(listening_.fd(), nullptr, nullptr)) >= 0; ++count) ::close(one);
     return count;
   }
 
  private:
-  int socket_;
-  std::uint16_t port_ = 0;
+  loopback_listener listening_{1000, SOCK_NONBLOCK};
 };
 
 TEST(InspectedOnSilentServer, IsNotTriedForEveryOneWhoAsks) {

@@ -26,19 +26,7 @@ using bloomery::redis::mode;
 using bloomery::redis::reply;
 using bloomery::redis::router;
 using bloomery::redis::script;
-using bloomery::redis::throw_if_error;
 using std::chrono::milliseconds;
-
-// As a user of the router would: errors that are answers are thrown.
-void run(router& r, mode m, std::initializer_list<std::string_view> words, std::string* answer = nullptr) {
-  batch b;
-  b.begin(0, m);
-  b.command(words);
-  r.run(b, [&](std::size_t, const reply& first) {
-    throw_if_error(first, r.address(), "do it");
-    if (answer != nullptr) *answer = first.text();
-  });
-}
 
 class Failure : public testing::Test {
  protected:
@@ -181,7 +169,7 @@ TEST_F(Failure, OfAServerThatLoadsItsDataIsWaitedFor) {
   });
 
   std::string answer;
-  EXPECT_NO_THROW(run(r, mode::read, {"GETRANGE", "k", "0", "2"}, &answer));
+  EXPECT_NO_THROW(answer = run(r, mode::read, {"GETRANGE", "k", "0", "2"}));
 
   EXPECT_EQ(answer, "xxx");
 }
@@ -202,7 +190,7 @@ TEST_F(Failure, OfTheNetworkIsMendedForWhatMayRunTwiceAndToldForWhatMayNot) {
     } else {
       network.cut_after_questions(10);
     }
-    EXPECT_NO_THROW(run(r, mode::write, {"SET", "k", "v"}, &answer));
+    EXPECT_NO_THROW(answer = run(r, mode::write, {"SET", "k", "v"}));
     EXPECT_EQ(answer, "OK");
   }
 
@@ -244,9 +232,7 @@ TEST_F(Failure, OfAStoppedNetworkIsToldInTime) {
   EXPECT_EQ(thrown->code(), errc::unavailable);
   EXPECT_GE(spent, milliseconds(200));
   EXPECT_LT(spent, milliseconds(5000));
-  std::string answer;
-  run(r, mode::read, {"GET", "k"}, &answer);
-  EXPECT_EQ(answer, "v") << "not the late answer of another call";
+  EXPECT_EQ(run(r, mode::read, {"GET", "k"}), "v") << "not the late answer of another call";
 }
 
 TEST_F(Failure, OfANetworkThatIsOnlySlowIsNone) {
@@ -299,10 +285,7 @@ class liar {
  public:
   liar(std::string bytes, bool endless, milliseconds pause = {})
       : bytes_(std::move(bytes)), endless_(endless), pause_(pause) {
-    listening_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const std::uint16_t port = bind_to_loopback(listening_);
-    if (port == 0 || ::listen(listening_, 4) != 0) throw std::runtime_error("no socket for the test");
-    where_.endpoints = {{"127.0.0.1", port}};
+    where_.endpoints = {{"127.0.0.1", listening_.port()}};
     where_.name = "f";
     thread_ = std::thread([this] { work(); });
   }
@@ -310,9 +293,8 @@ class liar {
   liar& operator=(const liar&) = delete;
   ~liar() {
     ending_ = true;
-    ::shutdown(listening_, SHUT_RDWR);
+    ::shutdown(listening_.fd(), SHUT_RDWR);
     thread_.join();
-    ::close(listening_);
   }
 
   const redis_address& address() const { return where_; }
@@ -320,7 +302,7 @@ class liar {
  private:
   void work() {
     while (!ending_) {
-      const int fd = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+      const int fd = ::accept4(listening_.fd(), nullptr, nullptr, SOCK_CLOEXEC);
       if (fd < 0) continue;
       char asked[1024];
       while (!ending_ && ::recv(fd, asked, sizeof asked, 0) > 0) {
@@ -343,7 +325,7 @@ class liar {
   bool endless_;
   milliseconds pause_;
   redis_address where_;
-  int listening_ = -1;
+  loopback_listener listening_{4};
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };

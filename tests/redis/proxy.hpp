@@ -31,10 +31,7 @@ namespace bloomery_tests {
 class proxy {
  public:
   explicit proxy(std::string server_socket) : server_(std::move(server_socket)) {
-    listening_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    port_ = bind_to_loopback(listening_);
-    if (port_ == 0 || ::listen(listening_, 16) != 0 || ::pipe(wake_) != 0)
-      throw std::runtime_error("no proxy for the test");
+    if (::pipe(wake_) != 0) throw std::runtime_error("no proxy for the test");
     thread_ = std::thread([this] { work(); });
   }
   proxy(const proxy&) = delete;
@@ -44,12 +41,11 @@ class proxy {
     wake();
     thread_.join();
     for (const pair& p : pairs_) close(p);
-    ::close(listening_);
     ::close(wake_[0]);
     ::close(wake_[1]);
   }
 
-  std::uint16_t port() const { return port_; }
+  std::uint16_t port() const { return listening_.port(); }
   std::size_t connections() const { return accepted_; }
 
   /// Closes all connections, now.
@@ -169,7 +165,7 @@ class proxy {
       polled.clear();
       polled.push_back({wake_[0], POLLIN, 0});
       const bool stopped = stopped_;
-      if (!stopped) polled.push_back({listening_, POLLIN, 0});
+      if (!stopped) polled.push_back({listening_.fd(), POLLIN, 0});
       if (!stopped) {
         for (const pair& p : pairs_) {
           polled.push_back({p.client, POLLIN, 0});
@@ -207,7 +203,7 @@ class proxy {
   }
 
   void accept() {
-    const int client = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+    const int client = ::accept4(listening_.fd(), nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) return;
     ++accepted_;
     const int server = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -223,9 +219,8 @@ class proxy {
   }
 
   std::string server_;
-  int listening_ = -1;
+  loopback_listener listening_{16};
   int wake_[2] = {-1, -1};
-  std::uint16_t port_ = 0;
   std::atomic<bool> ending_ = false;
   std::atomic<bool> cut_ = false;
   std::atomic<bool> stopped_ = false;

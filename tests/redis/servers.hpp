@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -83,6 +84,29 @@ inline std::uint16_t bind_to_loopback(int fd) {
   return good ? ntohs(address.sin_port) : std::uint16_t{0};
 }
 
+/// A socket that listens at a free port of 127.0.0.1 as long as this lives.
+class loopback_listener {
+ public:
+  /// @param most_pending  connections that nobody has taken yet
+  /// @param flags         SOCK_NONBLOCK: taking one waits for none
+  explicit loopback_listener(int most_pending, int flags = 0)
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0)), port_(bind_to_loopback(fd_)) {
+    if (port_ != 0 && ::listen(fd_, most_pending) == 0) return;
+    ::close(fd_);
+    throw std::runtime_error("nobody can listen here for the test");
+  }
+  loopback_listener(const loopback_listener&) = delete;
+  loopback_listener& operator=(const loopback_listener&) = delete;
+  ~loopback_listener() { ::close(fd_); }
+
+  int fd() const { return fd_; }
+  std::uint16_t port() const { return port_; }
+
+ private:
+  int fd_;
+  std::uint16_t port_;
+};
+
 /// A port of 127.0.0.1 that was free a moment ago. Below 55536, so that a cluster has its bus at port + 10000.
 inline std::uint16_t free_port() {
   for (int i = 0; i < 100; ++i) {
@@ -92,6 +116,20 @@ inline std::uint16_t free_port() {
     if (port != 0 && port < 55'000) return port;
   }
   throw std::runtime_error("no free port for the test");
+}
+
+/// One command, as a user of the router would give it: an answer that is an error is thrown.
+inline std::string run(bloomery::redis::router& r, bloomery::redis::mode m,
+                       std::initializer_list<std::string_view> words) {
+  bloomery::redis::batch b;
+  b.begin(0, m);
+  b.command(words);
+  std::string answer;
+  r.run(b, [&](std::size_t, const bloomery::redis::reply& first) {
+    bloomery::redis::throw_if_error(first, r.address(), "do it");
+    answer = first.text();
+  });
+  return answer;
 }
 
 /// Polls until the condition is true, or throws after so long.

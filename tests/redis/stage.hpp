@@ -32,9 +32,7 @@ class stage {
   using actor = std::function<std::optional<std::string>(std::size_t connection, const words& command)>;
 
   explicit stage(actor a) : actor_(std::move(a)) {
-    listening_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    port_ = bind_to_loopback(listening_);
-    if (port_ == 0 || ::listen(listening_, 16) != 0 || ::pipe(wake_) != 0) throw std::runtime_error("no stage");
+    if (::pipe(wake_) != 0) throw std::runtime_error("no stage");
     thread_ = std::thread([this] { work(); });
   }
   stage(const stage&) = delete;
@@ -43,16 +41,15 @@ class stage {
     ::close(wake_[1]);
     thread_.join();
     for (const guest& g : guests_) ::close(g.fd);
-    ::close(listening_);
     ::close(wake_[0]);
   }
 
-  std::uint16_t port() const { return port_; }
+  std::uint16_t port() const { return listening_.port(); }
   std::size_t connections() const { return accepted_; }
 
   bloomery::redis_address address(bool cluster = false) const {
     bloomery::redis_address a;
-    a.endpoints = {{"127.0.0.1", port_}};
+    a.endpoints = {{"127.0.0.1", port()}};
     a.cluster = cluster;
     a.name = "f";
     return a;
@@ -109,7 +106,7 @@ class stage {
   void work() {
     std::vector<pollfd> polled;
     while (true) {
-      polled = {{wake_[0], POLLIN, 0}, {listening_, POLLIN, 0}};
+      polled = {{wake_[0], POLLIN, 0}, {listening_.fd(), POLLIN, 0}};
       for (const guest& g : guests_) polled.push_back({g.fd, POLLIN, 0});
       if (::poll(polled.data(), polled.size(), -1) < 0) continue;
       if (polled[0].revents != 0) return;
@@ -123,15 +120,14 @@ class stage {
       }
       guests_ = std::move(left);
       if (polled[1].revents == 0) continue;
-      const int fd = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+      const int fd = ::accept4(listening_.fd(), nullptr, nullptr, SOCK_CLOEXEC);
       if (fd >= 0) guests_.push_back({fd, accepted_++});
     }
   }
 
   actor actor_;
-  int listening_ = -1;
+  loopback_listener listening_{16};
   int wake_[2] = {-1, -1};
-  std::uint16_t port_ = 0;
   std::atomic<std::size_t> accepted_ = 0;
   std::vector<guest> guests_;
   std::thread thread_;

@@ -23,7 +23,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,25 +60,11 @@ using bloomery::errc;
 using bloomery::redis_address;
 using bloomery::redis_connection_options;
 using bloomery::redis_filter;
-using bloomery::redis::batch;
 using bloomery::redis::connection;
 using bloomery::redis::mode;
 using bloomery::redis::reply;
 using bloomery::redis::router;
-using bloomery::redis::throw_if_error;
 using std::chrono::milliseconds;
-
-std::string run(router& r, mode m, std::initializer_list<std::string_view> words) {
-  batch b;
-  b.begin(0, m);
-  b.command(words);
-  std::string answer;
-  r.run(b, [&](std::size_t, const reply& first) {
-    throw_if_error(first, r.address(), "do it");
-    answer = first.text();
-  });
-  return answer;
-}
 
 bool shows(const bloomery::error& e, std::string_view text) {
   return std::string_view(e.what()).find(text) != std::string_view::npos;
