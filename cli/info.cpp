@@ -80,23 +80,12 @@ exit_status info_of_filter(const info_options& options) {
 
   output out(STDOUT_FILENO, "standard output");
   if (options.json) {
-    nlohmann::ordered_json result = info_head(options.filter, p, {"scheme", name_or_null(p.scheme)});
-    result.update({{"bits", p.geometry.bits},
-                   {"bytes", bits.size()},
-                   {"file_bytes", file.file_bytes},
-                   {"probes", p.geometry.probes},
-                   {"capacity", p.capacity},
-                   {"target_rate", p.target_rate},
-                   {"inserted", file.counts.inserted},
-                   {"count_is_estimate", file.counts.is_estimate},
-                   {"estimated_keys", number_or_null(now.keys_from_bits.value)},
+    nlohmann::ordered_json result = info_head_of_file(options.filter, bits);
+    result.update({{"estimated_keys", number_or_null(now.keys_from_bits.value)},
                    {"estimated_keys_sigma", number_or_null(now.keys_from_bits.sigma)},
-                   {"fill", fill},
-                   {"rate_now", rate_now},
-                   {"predicted_rate", now.predicted},
-                   {"predicted_for_keys", now.keys},
-                   {"measured_rate", nullptr},
-                   {"keys_left", left},
+                   {"fill", fill}});
+    add_rates(result, now);
+    result.update({{"keys_left", left},
                    {"forecast", nlohmann::ordered_json::array()},
                    {"times_foldable", times_foldable(p)},
                    {"alarm", now.alarming},

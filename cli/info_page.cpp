@@ -38,6 +38,28 @@ nlohmann::ordered_json info_head(const std::string& name, const params& p,
           {"key_check", name_or_null(p.key_check == 0 ? "" : key_check_text(p.key_check))}};
 }
 
+nlohmann::ordered_json info_head_of_file(const std::string& name, const mapped_storage& filter) {
+  const file_info& file = filter.info();
+  const params& p = file.parameters;
+  nlohmann::ordered_json head = info_head(name, p, {"scheme", name_or_null(p.scheme)});
+  head.update({{"bits", p.geometry.bits},
+               {"bytes", filter.size()},
+               {"file_bytes", file.file_bytes},
+               {"probes", p.geometry.probes},
+               {"capacity", p.capacity},
+               {"target_rate", p.target_rate},
+               {"inserted", file.counts.inserted},
+               {"count_is_estimate", file.counts.is_estimate}});
+  return head;
+}
+
+void add_rates(nlohmann::ordered_json& result, const error_facts& now) {
+  result.update({{"rate_now", now.bits.certified_rate},
+                 {"predicted_rate", now.predicted},
+                 {"predicted_for_keys", now.keys},
+                 {"measured_rate", nullptr}});
+}
+
 nlohmann::ordered_json name_or_null(const std::string& name) {
   return name.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(name);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "commands.hpp"
+#include "error_facts.hpp"
 #include "output.hpp"
 
 #include <bloomery/mapped_storage.hpp>
@@ -39,6 +40,12 @@ class info_page {
 /// @param sort  {"family", ...} or {"scheme", ...}
 nlohmann::ordered_json info_head(const std::string& name, const params& p,
                                  const std::pair<const char*, nlohmann::ordered_json>& sort);
+
+/// What that of a file begins with, whose keys are added one by one: sizes, promise and the count of keys, too.
+nlohmann::ordered_json info_head_of_file(const std::string& name, const mapped_storage& filter);
+
+/// Adds the rates, with room for the measured one.
+void add_rates(nlohmann::ordered_json& result, const error_facts& now);
 
 /// null if it is empty.
 nlohmann::ordered_json name_or_null(const std::string& name);

@@ -249,23 +249,10 @@ exit_status info_of_window(const info_options& options, const mapped_storage& fi
 
   output out(STDOUT_FILENO, "standard output");
   if (options.json) {
-    nlohmann::ordered_json result = info_head(options.filter, p, {"scheme", nullptr});
-    result.update({{"bits", p.geometry.bits},
-                   {"bytes", filter.size()},
-                   {"file_bytes", file.file_bytes},
-                   {"probes", p.geometry.probes},
-                   {"capacity", p.capacity},
-                   {"target_rate", p.target_rate},
-                   {"inserted", file.counts.inserted},
-                   {"count_is_estimate", file.counts.is_estimate},
-                   {"window", window_json(f)},
-                   {"rate_now", now.bits.certified_rate},
-                   {"predicted_rate", now.predicted},
-                   {"predicted_for_keys", now.keys},
-                   {"measured_rate", nullptr},
-                   {"alarm", now.alarming},
-                   {"clean", file.clean},
-                   {"note", file.metadata}});
+    nlohmann::ordered_json result = info_head_of_file(options.filter, filter);
+    result["window"] = window_json(f);
+    add_rates(result, now);
+    result.update({{"alarm", now.alarming}, {"clean", file.clean}, {"note", file.metadata}});
     write_info(out, options, std::move(result), measured, pages);
   } else {
     info_page page(out);
