@@ -90,12 +90,6 @@ json answers_json(const answers& a, const shown_filter& filter) {
   return {{"keys", keys}, {"count", a.count}};
 }
 
-json keys_json(const std::vector<std::string>& keys) {
-  json list = json::array();
-  for (const std::string& key : keys) list.push_back(json_of_key(key));
-  return list;
-}
-
 // ---- plans ----------------------------------------------------------------------------------------------------------
 
 double rate_of(const params& p, bool grows, std::uint64_t keys) {
@@ -324,7 +318,7 @@ response api::answer_of_filter(const request& r, const std::string& id, const st
       for (const place& at : removed.cells) cells.push_back(at.cell);
       return json_response({{"result", removed.found ? "removed" : "not_found"},
                             {"cells", cells},
-                            {"lost", keys_json(removed.lost)},
+                            {"lost", json_of_keys(removed.lost)},
                             {"lost_count", removed.lost_count},
                             {"state", changed()}});
     }
@@ -345,7 +339,7 @@ response api::answer_of_filter(const request& r, const std::string& id, const st
                             {"rate", s.measured.rate()},
                             {"low", within.low},
                             {"high", within.high},
-                            {"found", keys_json(s.found)}});
+                            {"found", json_of_keys(s.found)}});
     }
   }
   if (rest.size() == 1 && get) {
@@ -390,7 +384,7 @@ response api::answer_of_filter(const request& r, const std::string& id, const st
     return json_response({{"cell", cell},
                           {"value", owners.value},
                           {"layer", owners.layer},
-                          {"owners", keys_json(owners.named)},
+                          {"owners", json_of_keys(owners.named)},
                           {"owner_count", owners.count}});
   }
   no_such_thing(r);

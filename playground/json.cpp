@@ -157,12 +157,6 @@ std::string range_text(std::uint64_t least, std::uint64_t most) {
 json or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 json finite_or_null(double number) { return std::isfinite(number) ? json(number) : json(nullptr); }
 
-json json_of_keys(const std::vector<std::string>& keys) {
-  json list = json::array();
-  for (const std::string& key : keys) list.push_back(json_of_key(key));
-  return list;
-}
-
 // Whose numbers of cells begin with 1.
 std::uint64_t first_number(const params& p) { return p.scheme == "pharo" ? 1 : 0; }
 
@@ -318,6 +312,12 @@ json json_of_key(std::string_view key) {
   } catch (const json::type_error&) {
     return {{"base64", base64_of(key)}};
   }
+}
+
+json json_of_keys(const std::vector<std::string>& keys) {
+  json list = json::array();
+  for (const std::string& key : keys) list.push_back(json_of_key(key));
+  return list;
 }
 
 json json_of(const params& p, const shown_filter* shown) {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace bloomery::playground {
 
@@ -52,6 +53,7 @@ class fields {
 wanted_filter wanted_from(fields& body);
 
 json json_of_key(std::string_view key);  ///< a string, or {"base64": "..."}
+json json_of_keys(const std::vector<std::string>& keys);
 json json_of(const params& p, const shown_filter* shown = nullptr);
 json json_of(const filter_facts& facts, const params& p, std::optional<std::uint64_t> keys);
 json json_of(const key_view& view, const shown_filter& filter);
