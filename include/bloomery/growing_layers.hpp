@@ -61,7 +61,8 @@ growing_layer layer_of_growing(double rate, std::size_t layer, std::uint64_t fir
 ///
 ///   1 - product of (1 - rate of a layer), over layers that fill one after another, each exact at its number of keys
 ///
-/// The few keys that older layers take for seen count as if the newest one had them: it is a little emptier than that.
+/// One that is filled is as if it had a few keys more or fewer: those that older layers take for seen reach no newer one,
+/// and a layer ends the earlier by those that it took for its own.
 ///
 /// @param rate   p, a probability in (0, 1)
 /// @param keys   distinct ones that are in
