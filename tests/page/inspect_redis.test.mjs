@@ -98,10 +98,16 @@ test("A server that dies is told with the time, and what was known stays", { lim
   assert.equal(await page.getByRole("alert").count(), 0);
 });
 
-test("A filter that grows on a server tells its layers", async (page) => {
+test("A filter that grows on a server tells its layers, and where they are full", async (page) => {
   await page.goto(`/#inspect/${grown}`);
-  await page.getByRole("slider").waitFor();
-  const { layers } = JSON.parse(await command("info", "--json", redis.address("grown")));
+  await page.getByRole("region", { name: t("inspect.heat"), exact: true }).getByRole("slider").waitFor();
+  const { layers, bits } = JSON.parse(await command("info", "--json", redis.address("grown")));
+  const blocks = await tableOf(page.getByRole("region", { name: t("inspect.blocks"), exact: true }));
+  assert.equal(
+    blocks.slice(1).reduce((sum, [, found]) => sum + numberOf(found), 0),
+    bits / 512,
+  );
+  await page.getByText(t("inspect.blocks.said.fits")).waitFor();
 
   const rows = await tableOf(page.getByRole("region", { name: t("inspect.layers"), exact: true }).first());
 
