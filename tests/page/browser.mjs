@@ -15,7 +15,7 @@
 // failed or hung leaves a picture, and what the server said.
 //
 // In the environment: BLOOMERY, the command; BLOOMERY_PAGE_PACKAGES, where node_modules is; BLOOMERY_PAGE_DIST, a built
-// page to be shown instead of the one in the command, while the page is being written.
+// page to be shown instead of the one in the command, while the page is being written; BLOOMERY_CHROMIUM, the browser.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import fs from "node:fs";
@@ -45,11 +45,13 @@ function packages() {
   return createRequire(path.join(found, "package.json"));
 }
 
+/** The one that has no window, if it is there: it needs half the time. */
 function chromium() {
-  const places = ["/usr/bin", ...(process.env.PATH ?? "").split(path.delimiter)].map((one) =>
-    path.join(one, "chromium"),
-  );
-  return places.find((one) => fs.existsSync(one));
+  if (process.env.BLOOMERY_CHROMIUM) return process.env.BLOOMERY_CHROMIUM;
+  const folders = ["/usr/bin", ...(process.env.PATH ?? "").split(path.delimiter)];
+  return ["chromium-headless-shell", "chromium"]
+    .flatMap((name) => folders.map((one) => path.join(one, name)))
+    .find((one) => fs.existsSync(one));
 }
 
 const browserFile = chromium();
