@@ -4,58 +4,24 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { eventually, noSeriousFindings, noSidewaysScrolling, playground, tabTo, tableOf } from "./browser.mjs";
+import {
+  add,
+  ask,
+  bits,
+  button,
+  cities,
+  field,
+  holds,
+  key,
+  names,
+  open,
+  paste,
+  setBits,
+  story,
+  told,
+} from "./play_view.mjs";
 
 const { test, command, folder, url } = playground();
-
-const cities = "/#play?scheme=pharo&capacity=10&rate=0.1&keys=Madrid,Barcelona";
-
-// ---- where things are ----
-
-const key = (page) => page.getByRole("textbox", { name: "Key", exact: true });
-const field = (page, name) => page.getByRole("textbox", { name, exact: true });
-const button = (page, name) => page.getByRole("button", { name, exact: typeof name === "string" });
-const bits = (page) => page.getByRole("slider", { name: /^Bits of the filter/ });
-const story = (page) => page.getByRole("region", { name: "What just happened" }).getByRole("listitem").first();
-const truth = (page) => page.getByRole("region", { name: /^The truth/ }).getByRole("listitem");
-const setBits = (page) => page.getByText(/^[\d\s]+ of [\d\s]+ (bits are set|counters are not 0)\./);
-
-const told = (page, text) => eventually(async () => assert.match(await story(page).innerText(), text));
-const names = async (page) => (await truth(page).locator("span").allInnerTexts()).map((one) => one.trim());
-const holds = (page, keys) => eventually(async () => assert.deepEqual(await names(page), keys));
-
-/** Opens the view and waits until there is a filter. */
-async function open(page, where = "/#play") {
-  await page.goto(where);
-  await page.getByRole("link", { name: "Download" }).or(button(page, "Download")).waitFor();
-}
-
-async function add(page, name) {
-  await key(page).fill(name);
-  await key(page).press("Enter");
-  await eventually(async () => assert.ok((await story(page).innerText()).includes(`${name} is in.`)));
-}
-
-/** "maybe" or "no", as the story says it. */
-async function ask(page, name) {
-  await key(page).fill(name);
-  await key(page).press("Shift+Enter");
-  return eventually(async () => {
-    const said = await story(page).innerText();
-    assert.ok(said.includes(` ${name} `), said);
-    const answer = /^\S\s*(Maybe|No)\b/.exec(said);
-    assert.ok(answer, said);
-    return answer[1].toLowerCase();
-  });
-}
-
-async function paste(page, text) {
-  await key(page).focus();
-  await key(page).evaluate((input, lines) => {
-    const clipboardData = new DataTransfer();
-    clipboardData.setData("text/plain", lines);
-    input.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
-  }, text);
-}
 
 async function download(page, name) {
   const file = path.join(folder, name);

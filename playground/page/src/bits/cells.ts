@@ -76,7 +76,7 @@ export class Cells {
       this.#pieces = pieces;
       this.come();
     } catch (e) {
-      if (mine !== this.#last) return;
+      if (mine !== this.#last || id !== this.filter().id) return;
       this.#loadedFor = "";
       this.failed(e);
     }

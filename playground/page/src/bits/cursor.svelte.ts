@@ -23,7 +23,9 @@ export class Cursor {
     private readonly lost: (e: unknown) => boolean | undefined,
   ) {}
 
+  /** As if none was pointed at: of another filter, what was asked is of no interest. */
   begin(): void {
+    this.#asking?.abort();
     this.cell = -1;
     this.box = false;
   }

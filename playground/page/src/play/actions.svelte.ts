@@ -6,6 +6,7 @@ import { brief, bytes, count, percent } from "../lib/numbers";
 import { line, listOf, toldAdded, toldAsked, type Part } from "../lib/story";
 import { mistake, typedNumber } from "../lib/typed";
 import { t } from "../lib/words.svelte";
+import { Addition } from "./addition.svelte";
 import { drop } from "./making.svelte";
 import type { Played } from "./played.svelte";
 import type { Queue } from "./queue.svelte";
@@ -17,10 +18,6 @@ const cameIn = (came: number, isNew: number) =>
   line("done", [came === 1 ? "story.many.one" : "story.many", { count: count(came), new: count(isNew) }]);
 
 export class Actions {
-  /** Of an addition that takes many calls. */
-  progress = $state.raw<{ done: number; all: number; said: string } | null>(null);
-  #stopped = false;
-
   constructor(
     private readonly played: Played,
     private readonly queue: Queue,
@@ -91,11 +88,6 @@ export class Actions {
     void this.#addCalls(callsOfFile(file, this.limits()), file.size, said);
   };
 
-  /** An addition of many calls ends after the one that is under way. */
-  stop = (): void => {
-    this.#stopped = true;
-  };
-
   /** Adds the calls one by one, with their progress, until the end or until it is stopped. */
   #addCalls(calls: Iterable<Call> | AsyncIterable<Call>, all: number, said: (n: number) => string): Promise<void> {
     return this.queue.act(async () => {
@@ -105,11 +97,11 @@ export class Actions {
       let steps = 0;
       let next: State | undefined;
       let last: KeyView[] = [];
-      this.#stopped = false;
-      this.progress = { done: 0, all, said: said(0) };
+      const addition = new Addition(all, said);
+      played.addition = addition;
       try {
         for await (const call of calls) {
-          if (this.#stopped) break;
+          if (addition.stopped) break;
           if (call.keys.length === 0) continue;
           const answer = await api.add(this.#id, { keys: call.keys });
           played.journal.push({ keys: call.keys });
@@ -118,12 +110,12 @@ export class Actions {
           isNew += answer.new;
           next = answer.state;
           last = answer.keys;
-          this.progress = { done: call.done, all, said: said(call.done) };
+          addition.done = call.done;
         }
       } finally {
-        this.progress = null;
+        played.addition = null;
         if (steps > 0) played.groups.push(steps);
-        if (this.#stopped) played.tell(line("done", ["story.stopped", { count: count(came) }]));
+        if (addition.stopped) played.tell(line("done", ["story.stopped", { count: count(came) }]));
         else if (came > 0) played.tell(cameIn(came, isNew));
         if (next) played.changed(next, came === 1 ? marksOf(last[0]!, "added") : null);
       }
@@ -153,14 +145,16 @@ export class Actions {
   undo = (): Promise<void> =>
     this.queue.act(async () => {
       const { played } = this;
+      let steps = played.groups.pop() ?? 1;
       let next: State | undefined;
       try {
-        for (let n = played.groups.pop() ?? 1; n > 0; --n) {
+        for (; steps > 0; --steps) {
           next = await api.undo(this.#id);
           played.journal.pop();
         }
         played.tell(line("done", ["story.undone"]));
       } finally {
+        if (steps > 0) played.groups.push(steps);
         if (next) played.changed(next, null);
       }
     });

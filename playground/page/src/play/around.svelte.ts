@@ -1,5 +1,6 @@
 // What stands around the bits: the keys that are truly in the filter, page by page, and the curve of its error.
-import { api, reason, type Key, type Point, type State } from "../lib/api";
+import { api, reason, type Key, type Point } from "../lib/api";
+import type { Played } from "./played.svelte";
 import type { Queue } from "./queue.svelte";
 
 const page = 100;
@@ -17,8 +18,12 @@ export class Around {
   #listed = $state(0);
   #ever = $state(0);
   #refreshes = 0;
+  #refreshed: Promise<void> = Promise.resolve();
 
-  constructor(private readonly queue: Queue) {}
+  constructor(
+    private readonly played: Played,
+    private readonly queue: Queue,
+  ) {}
 
   /** Not all keys are listed yet. */
   get more(): boolean {
@@ -26,8 +31,14 @@ export class Around {
   }
 
   /** To be called once for many actions that wait for each other. */
-  async refresh({ id, truth, filter }: State): Promise<void> {
+  refresh(): void {
+    this.#refreshed = this.#refresh();
+  }
+
+  async #refresh(): Promise<void> {
+    const { id, truth, filter } = this.played.filter!;
     const mine = ++this.#refreshes;
+    const late = () => mine !== this.#refreshes || id !== this.played.filter!.id;
     try {
       const [list, curve] = await Promise.all([
         !truth
@@ -37,18 +48,19 @@ export class Around {
             : api.keys(id, 0, Math.max(page, Math.min(this.#listed, 1000))),
         api.curve(id),
       ]);
-      if (mine !== this.#refreshes) return;
+      if (late()) return;
       this.keys = isIn(list?.keys ?? []);
       this.#listed = list?.keys.length ?? 0;
       this.#ever = list?.total ?? 0;
       this.points = curve.points;
     } catch (e) {
-      if (!this.queue.lost(e)) this.queue.trouble = reason(e);
+      if (!late() && !this.queue.lost(e)) this.queue.trouble = reason(e);
     }
   }
 
-  async listMore(id: string): Promise<void> {
-    const set = await api.keys(id, this.#listed, page);
+  async listMore(): Promise<void> {
+    await this.#refreshed;
+    const set = await api.keys(this.played.filter!.id, this.#listed, page);
     this.keys = [...this.keys, ...isIn(set.keys)];
     this.#listed += set.keys.length;
   }

@@ -7,7 +7,7 @@ import { count } from "../lib/numbers";
 import { current, go } from "../lib/route.svelte";
 import { fromQuery } from "../lib/shared";
 import { line } from "../lib/story";
-import { takeKept, type Played } from "./played.svelte";
+import { takeOver, type Played } from "./played.svelte";
 import type { Queue } from "./queue.svelte";
 
 const fresh: Wanted = { layout: "classic", capacity: 20, rate: 0.05 };
@@ -39,29 +39,46 @@ export class Making {
     () => this.played.filter !== undefined && this.#planned !== null && !same(this.#planned.wanted, this.played.wanted),
   );
 
-  /** For onMount: what it returns keeps the filter. */
+  /** The first filter, or that of a link, is still to be made. */
+  get waits(): boolean {
+    return this.#toMake !== null;
+  }
+
+  /** It could not be made, since the server was away. If there was no plan, the controls go on asking for it. */
+  goOn(): void {
+    if (this.#planned) this.onplan(this.#planned.wanted, this.#planned.plan);
+  }
+
+  /** For onMount: what it returns is to be called when the view is left. */
   open = (): (() => void) => {
     const { played } = this;
     const { query } = current();
     const given = fromQuery(query);
-    const kept = takeKept();
+    const before = takeOver(played);
     this.#inUrl = query.toString();
-    // Who comes back without a link finds the filter as it was left.
-    if (!given && kept) {
-      this.start = kept.wanted ?? fresh;
-      Object.assign(played, kept);
-      void this.queue.act(async () => played.changed(await api.state(kept.filter.id), null));
-    } else {
-      drop(kept?.filter.id);
-      this.start = given?.wanted ?? fresh;
+    if (!given && before?.filter) this.#goOnFrom(before);
+    else {
+      void before?.settled.then(() => drop(before.filter?.id));
       this.#toMake = given?.keys ?? [];
+      this.#begin(given?.wanted);
     }
-    ++this.starts;
-    return () => {
-      this.queue.left = true;
-      played.keep();
-    };
+    return () => (this.queue.left = true);
   };
+
+  /** Who comes back without a link finds the filter as it was left, or as what was begun then has left it. */
+  #goOnFrom(before: Played): void {
+    const { played } = this;
+    played.goOnFrom(before);
+    this.#begin(played.wanted);
+    const { start } = this;
+    void this.queue.act(async () => {
+      await before.settled;
+      played.goOnFrom(before);
+      // Unless a link was followed meanwhile.
+      if (this.start === start && !same(start, played.wanted ?? fresh)) this.#begin(played.wanted);
+      played.changed(await api.state(played.filter!.id), null);
+    });
+  }
 
   /** For an effect: a link is followed while the view is open. The controls begin anew with what it says. */
   follow = (): void => {
@@ -77,10 +94,16 @@ export class Making {
       }
       this.#toMake = given.keys;
       this.unopened = false;
-      this.start = given.wanted;
-      ++this.starts;
+      this.#begin(given.wanted);
     });
   };
+
+  /** The controls begin anew. */
+  #begin(start: Wanted | null | undefined): void {
+    this.start = start ?? fresh;
+    this.#planned = null;
+    ++this.starts;
+  }
 
   keepInUrl(): void {
     if (this.queue.left || current().view !== "play") return;
@@ -93,8 +116,7 @@ export class Making {
     if (!this.unopened) return;
     this.unopened = false;
     this.#toMake = null;
-    this.start = this.played.wanted ?? fresh;
-    ++this.starts;
+    this.#begin(this.played.wanted);
   }
 
   /** The controls have a plan; null: what they say cannot be made. */
@@ -107,12 +129,14 @@ export class Making {
     }
     if (this.#toMake) {
       const keys = this.#toMake;
+      const { start } = this;
       this.#toMake = null;
       this.unopened = false;
       void queue.act(
         () => this.#make(wanted, keys.length > 0 ? [{ keys }] : null),
         "actions",
         () => {
+          if (this.start !== start) return; // another link was followed meanwhile
           this.#toMake = keys;
           this.unopened = played.filter !== undefined;
         },
@@ -125,7 +149,8 @@ export class Making {
 
   /** What the controls say, with the keys that are in. */
   makeAnother(): Promise<void> {
-    return this.queue.act(() => this.#make(this.#planned!.wanted, this.played.journal.adds()));
+    const { wanted } = this.#planned!;
+    return this.queue.act(() => this.#make(wanted, this.played.journal.adds()));
   }
 
   /** The filter is no longer there: what was done to it is done again. */
@@ -134,34 +159,27 @@ export class Making {
     return this.queue.act(() => this.#make(played.wanted!, played.journal.whole ? played.journal.steps() : null));
   }
 
+  /** If it fails, all is as it was. */
   async #make(wanted: Wanted, steps: Step[] | null): Promise<void> {
     const { played } = this;
     const old = played.filter?.id;
     const made = await api.make(wanted);
+    const again = await doAgain(made, steps ?? []).catch((e: unknown) => {
+      drop(made.id);
+      throw e;
+    });
     // Whoever turns the controls of an empty filter makes many.
     if (played.lines[0]?.parts[0]?.[0].startsWith("story.made")) played.lines = played.lines.slice(1);
     const { bits, probes } = made.filter;
     played.tell(line("done", [probes === 1 ? "story.made.one" : "story.made", { bits: count(bits), probes }]));
-    played.journal = new Journal();
-    played.groups = [];
-    let now = made;
-    if (steps && steps.length > 0) {
-      try {
-        const again = await doAgain(made, steps);
-        now = again.state;
-        for (const step of steps) played.journal.push(step);
-        played.groups = steps.map(() => 1);
-        if (again.count > 0)
-          played.tell(
-            line("done", [again.count === 1 ? "story.kept.one" : "story.kept", { count: count(again.count) }]),
-          );
-      } catch (e) {
-        drop(made.id);
-        throw e;
-      }
-    }
+    if (again.count > 0)
+      played.tell(line("done", [again.count === 1 ? "story.kept.one" : "story.kept", { count: count(again.count) }]));
+    const journal = new Journal();
+    for (const step of steps ?? []) journal.push(step);
+    played.journal = journal;
+    played.groups = (steps ?? []).map(() => 1);
     played.wanted = wanted;
-    played.changed(now, null);
+    played.changed(again.state, null);
     if (old !== made.id) drop(old);
   }
 }

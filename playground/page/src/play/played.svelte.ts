@@ -1,28 +1,27 @@
 // The filter that is played with: how it stands, what was done to it, so that it can be made again, and what is told of that.
-// It waits here while another view is looked at.
+// It waits here while another view is looked at; what was begun with it goes on.
 import type { State, Wanted } from "../lib/api";
 import { Journal, type Step } from "../lib/journal.svelte";
 import type { Marks } from "../lib/marks";
 import { most_keys, toQuery } from "../lib/shared";
 import type { Line } from "../lib/story";
+import type { Addition } from "./addition.svelte";
 import type { Queue } from "./queue.svelte";
 import { TypedKey } from "./typed-key.svelte";
 
-type Kept = Pick<Played, "wanted" | "journal" | "groups" | "lines" | "addresses"> & { filter: State };
-let kept: Kept | null = null;
-
-/** What waits here, if anything; from then on it is the caller's. */
-export function takeKept(): Kept | null {
-  const was = kept;
-  kept = null;
-  return was;
-}
-
-/** The filter in use, here or kept: it goes with the page. */
-let last: string | undefined;
+/** The one in use, in sight or not: its filter goes with the page. */
+let inUse: Played | undefined;
 addEventListener("pagehide", (e) => {
-  if (last && !e.persisted) void fetch(`/api/1/filters/${last}`, { method: "DELETE", keepalive: true });
+  const id = inUse?.filter?.id;
+  if (id && !e.persisted) void fetch(`/api/1/filters/${id}`, { method: "DELETE", keepalive: true });
 });
+
+/** From now on `played` is the one in use; gives the one before. */
+export function takeOver(played: Played): Played | undefined {
+  const before = inUse;
+  inUse = played;
+  return before;
+}
 
 export class Played {
   filter = $state.raw<State>();
@@ -33,6 +32,8 @@ export class Played {
   groups: number[] = [];
   /** So many random addresses were added: the next come after them. */
   addresses = 0;
+  /** What takes many calls, while it does. */
+  addition = $state.raw<Addition | null>(null);
   /** Another number: its bits have changed. */
   version = $state(0);
   lines = $state.raw<Line[]>([]);
@@ -68,7 +69,6 @@ export class Played {
 
   changed(next: State, marks: Marks | null): void {
     this.filter = next;
-    last = next.id;
     this.marks = marks;
     this.typed.forget();
     this.queue.gone = false;
@@ -84,9 +84,13 @@ export class Played {
     this.changed(next, marks);
   }
 
-  /** To be called when the view is left. */
-  keep(): void {
-    const { filter, wanted, journal, groups, lines, addresses } = this;
-    if (filter) kept = { filter, wanted, journal, groups, lines, addresses };
+  /** Stands where another stands. */
+  goOnFrom({ filter, wanted, journal, groups, lines, addresses, addition }: Played): void {
+    Object.assign(this, { filter, wanted, journal, groups, lines, addresses, addition });
+  }
+
+  /** When all that was begun with it has ended. */
+  get settled(): Promise<void> {
+    return this.queue.settled;
   }
 }

@@ -31,6 +31,11 @@ export class Queue {
     return this.#waiting === 0;
   }
 
+  /** When all that waits now has ended. */
+  get settled(): Promise<void> {
+    return this.#turn;
+  }
+
   /** Runs one action, after those before it; `failed` is called if it fails, before that is told. */
   act(work: () => Promise<void>, beside: "key" | "actions" = "actions", failed?: () => void): Promise<void> {
     if (++this.#waiting === 1) this.#slow = setTimeout(() => (this.working = true), 400);
@@ -77,6 +82,7 @@ export class Queue {
       setTimeout(() => void this.#comeBack(), 2000);
       return;
     }
+    if (this.left) return;
     this.away = false;
     this.on.back();
   }

@@ -1,0 +1,182 @@
+// The Play view while requests are under way: it is left and come back to, links are followed one upon the other, and the
+// server goes away and returns.
+import assert from "node:assert/strict";
+import { eventually, playground } from "./browser.mjs";
+import { add, button, cities, field, holds, key, open, paste, setBits, story, told } from "./play_view.mjs";
+
+const { test } = playground();
+
+/** The next request to such a path waits until what this gives is called: by itself to go on, or with what else to do. */
+async function hold(page, path) {
+  let go;
+  const going = new Promise((resolve) => (go = resolve));
+  let come;
+  const came = new Promise((resolve) => (come = resolve));
+  let held = false;
+  await page.route(path, async (route) => {
+    if (held) return route.fallback();
+    held = true;
+    come();
+    const how = await going;
+    return how ? how(route) : route.continue();
+  });
+  return { came, go };
+}
+
+const refuse = (route) => route.abort("connectionrefused");
+const away = (page) => page.getByText("The playground does not answer.");
+
+async function toLearnAndBack(page, between = () => {}) {
+  await page.getByRole("link", { name: "Learn" }).click();
+  await page.getByRole("heading", { name: "What does an empty filter know?" }).waitFor();
+  await between();
+  await page.getByRole("link", { name: "Play" }).click();
+  await key(page).waitFor();
+}
+
+// ---- the view is left ----
+
+for (const back of [false, true]) {
+  const when = back ? "and still when it is come back to" : "is there afterwards";
+  test(`A filter that is being made when the view is left, ${when}`, async (page) => {
+    await open(page, cities);
+    await holds(page, ["Madrid", "Barcelona"]);
+    await field(page, "Keys (n)").fill("100");
+    const making = await hold(page, "**/api/1/filters");
+    await button(page, "Make this filter").click();
+    await making.came;
+    const goOn = async () => {
+      const dropped = page.waitForResponse((answer) => answer.request().method() === "DELETE");
+      making.go();
+      await dropped;
+    };
+
+    await toLearnAndBack(page, back ? undefined : goOn);
+    if (back) await goOn();
+
+    await told(page, /2 keys came along/);
+    await holds(page, ["Madrid", "Barcelona"]);
+    await eventually(async () => assert.match(page.url(), /capacity=100&.*keys=Madrid%2CBarcelona$/));
+    assert.equal(await field(page, "Keys (n)").inputValue(), "100");
+    assert.equal(await button(page, "Make this filter").count(), 0);
+    assert.equal(await button(page, "Make it again").count(), 0);
+  });
+}
+
+test("A long paste goes on in another view, and can be stopped afterwards", { limit: 60 }, async (page) => {
+  await open(page, "/#play?layout=line&capacity=600000&rate=0.01");
+  const adding = await hold(page, "**/add");
+  await paste(page, Array.from({ length: 500_000 }, (_, i) => `line ${i}`).join("\n"));
+  await adding.came;
+
+  await toLearnAndBack(page);
+  await button(page, "Stop").click();
+  await key(page).fill("alice");
+  await key(page).press("Enter");
+  adding.go();
+
+  await told(page, /alice is in/);
+  const said = await page.getByRole("region", { name: "What just happened" }).getByRole("listitem").allInnerTexts();
+  assert.match(said[1], /^\+\s*Stopped\. 100\s000 keys/);
+  for (let i = 0; i < 2; ++i) {
+    await button(page, "Undo").click();
+    await told(page, /taken back/);
+  }
+  await eventually(async () => assert.match(await setBits(page).innerText(), /^0 of/));
+});
+
+// ---- links ----
+
+test(
+  "A link whose filter cannot be made lends no keys to the one that was followed since",
+  { expects: [/status of 409/] },
+  async (page) => {
+    const making = await hold(page, "**/api/1/filters");
+    await page.goto(cities);
+    await making.came;
+    const planning = await hold(page, "**/api/1/plans");
+    await page.goto("/#play?layout=classic&capacity=10&bits=100&probes=3&keys=Oslo");
+    await planning.came;
+    const error = { code: "too_large", what: "no room", where: "", expected: "", found: "", way_out: "" };
+    making.go((route) => route.fulfill({ status: 409, json: { error } }));
+    await page.getByText("no room").waitFor();
+    planning.go();
+
+    await holds(page, ["Oslo"]);
+  },
+);
+
+// ---- the server is away ----
+
+test("The first filter comes by itself when the server is back", { expects: [/ERR_/] }, async (page) => {
+  await page.route("**/api/1/plans", refuse);
+  await page.goto(cities);
+  await away(page).waitFor();
+
+  await page.unroute("**/api/1/plans");
+
+  await holds(page, ["Madrid", "Barcelona"]);
+  assert.equal(await away(page).count(), 0);
+});
+
+test(
+  "A link that is followed while the server is away is opened when it is back",
+  { expects: [/ERR_/] },
+  async (page) => {
+    await open(page);
+    await add(page, "alice");
+    await page.route("**/api/**", refuse);
+    await page.goto(cities);
+    await page.getByText("The link could not be opened.").waitFor();
+    await key(page).fill("bob");
+    await eventually(async () => assert.equal(await away(page).count(), 2)); // also above all of it
+
+    await page.unroute("**/api/**");
+
+    await holds(page, ["Madrid", "Barcelona"]);
+    assert.equal(await away(page).count(), 0);
+    assert.match(page.url(), /keys=Madrid%2CBarcelona$/);
+  },
+);
+
+test("A filter that could not be made leaves the keys of the one before", { expects: [/ERR_/] }, async (page) => {
+  await open(page, cities);
+  await holds(page, ["Madrid", "Barcelona"]);
+  const before = await setBits(page).innerText();
+  await field(page, "Keys (n)").fill("100");
+  await page.route("**/add", refuse, { times: 1 });
+  await button(page, "Make this filter").click();
+  await away(page).first().waitFor();
+  assert.match(await story(page).innerText(), /2 keys came along/);
+  await eventually(async () => assert.equal(await away(page).count(), 0));
+  assert.equal(await setBits(page).innerText(), before);
+  assert.match(page.url(), /capacity=10&.*keys=Madrid%2CBarcelona$/);
+
+  await button(page, "Make this filter").click();
+
+  await eventually(async () => assert.match(page.url(), /capacity=100&.*keys=Madrid%2CBarcelona$/));
+  await holds(page, ["Madrid", "Barcelona"]);
+});
+
+test(
+  "What could be taken back in part only is taken back as a whole the next time",
+  { expects: [/ERR_/] },
+  async (page) => {
+    await open(page, "/#play?layout=line&capacity=250000&rate=0.01");
+    await add(page, "alice");
+    const alone = await setBits(page).innerText();
+    await paste(page, Array.from({ length: 120_000 }, (_, i) => `line ${i}`).join("\n"));
+    await told(page, /120\s000 keys are in/);
+    await page.route("**/undo", refuse, { times: 1 });
+    await button(page, "Undo").click();
+    await away(page).first().waitFor();
+    await eventually(async () => assert.equal(await away(page).count(), 0));
+
+    await button(page, "Undo").click();
+    await told(page, /taken back/);
+
+    await eventually(async () => assert.equal(await setBits(page).innerText(), alone));
+    await button(page, "Undo").click();
+    await eventually(async () => assert.match(await setBits(page).innerText(), /^0 of/));
+  },
+);
