@@ -5,7 +5,6 @@
 #include <bloomery/layouts/counting.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -18,58 +17,48 @@ constexpr std::uint64_t line_bytes = 64;
 constexpr std::uint64_t most_whole = std::uint64_t{64} << 20;    // bytes that come over the network
 constexpr std::uint64_t most_sampled = std::uint64_t{16} << 20;  // of a larger one
 
+// Of fewer lines nobody can tell what is chance: so many keys as came fell on them in some way.
+constexpr std::uint64_t least_lines = 16;
+
 // A layer of a shard, or a generation.
 struct stretch {
   std::uint64_t first = 0;  // its first line, of all the filter's
   std::uint64_t lines = 0;
-  std::size_t group = 0;
+  std::size_t pool = 0;
 };
 
-// Stretches that are as full as each other, but for chance.
-struct alike {
-  geometry size = {0, 0};
+// Stretches whose keys fell on any of their lines alike, as they were read.
+struct pool {
+  std::uint64_t lines = 0;
+  geometry read = {0, 0};
   std::uint64_t ones = 0;
-  std::uint64_t lines_read = 0;
+
+  bool tells() const noexcept { return lines >= least_lines; }
 };
 
 class all_stretches {
  public:
-  explicit all_stretches(const std::vector<redis_shard>& shards) {
-    struct layer_of_shard {
-      std::size_t shard;
-      const redis_shard::layer* layer;
-      double fill() const { return static_cast<double>(layer->ones) / static_cast<double>(layer->geometry.bits); }
-    };
-    std::map<std::int64_t, std::vector<layer_of_shard>> by_number;  // the oldest first
+  // Keys choose among the shards of a filter, or of a generation that has begun in all of them. Those that grow do so each
+  // for itself: how full a layer of one is tells nothing of the others.
+  all_stretches(const redis_info& now, const std::vector<redis_shard>& shards) {
+    std::map<std::int64_t, std::vector<std::pair<std::size_t, geometry>>> by_number;  // the oldest first
     for (std::size_t s = 0; s < shards.size(); ++s) {
-      for (const redis_shard::layer& layer : shards[s].layers) by_number[layer.number].push_back({s, &layer});
+      for (const redis_shard::layer& layer : shards[s].layers) by_number[layer.number].emplace_back(s, layer.geometry);
     }
-    for (auto& [number, layers] : by_number) {
-      for (const layer_of_shard& one : layers) {
-        const std::uint64_t lines = one.layer->geometry.bits / (8 * line_bytes);
-        stretches_[{number, one.shard}] = {lines_, lines, 0};
+    for (const auto& [number, layers] : by_number) {
+      const bool together = now.parameters.growth == redis_growth::none && layers.size() == shards.size();
+      for (const auto& [shard, size] : layers) {
+        if (!together || shard == layers.front().first) pools_.push_back({0, {0, size.probes}, 0});
+        const std::uint64_t lines = size.bits / (8 * line_bytes);
+        pools_.back().lines += lines;
+        stretches_[{number, shard}] = {lines_, lines, pools_.size() - 1};
         lines_ += lines;
-      }
-      // Shards that grow each for itself have their newest layers filled in part.
-      std::sort(layers.begin(), layers.end(), [](const auto& a, const auto& b) { return a.fill() < b.fill(); });
-      double most = -1;
-      for (const layer_of_shard& one : layers) {
-        if (one.fill() > most) {
-          groups_.emplace_back();
-          const double chance = 3 / std::sqrt(std::max(1.0, static_cast<double>(one.layer->ones)));
-          most = one.fill() * (1 + std::max(0.01, chance));
-        }
-        stretches_[{number, one.shard}].group = groups_.size() - 1;
-        alike& to = groups_.back();
-        to.size.bits += one.layer->geometry.bits;
-        to.size.probes = one.layer->geometry.probes;
-        to.ones += one.layer->ones;
       }
     }
   }
 
   std::uint64_t lines() const noexcept { return lines_; }
-  std::vector<alike>& groups() noexcept { return groups_; }
+  std::vector<pool>& pools() noexcept { return pools_; }
 
   /// Null: nobody knew of it.
   const stretch* find(std::uint64_t shard, std::int64_t layer) const {
@@ -79,35 +68,37 @@ class all_stretches {
 
  private:
   std::map<std::pair<std::int64_t, std::size_t>, stretch> stretches_;  // by number and shard
-  std::vector<alike> groups_;
+  std::vector<pool> pools_;
   std::uint64_t lines_ = 0;
 };
 
-// Each group's blocks have their own distribution, and the histogram has the sum.
-void expect_of_groups(histogram& h, params p, const std::vector<alike>& groups) {
-  constexpr std::size_t most_groups = 64;  // each takes milliseconds
-  if (groups.size() > most_groups) return;
-  h.expected.assign(h.blocks.size(), 0);
-  for (const alike& g : groups) {
-    if (g.lines_read == 0) continue;
-    p.geometry = g.size;
-    const double keys = estimated_keys(p, std::min(g.ones, g.size.bits)).value;
-    const double share = static_cast<double>(g.lines_read * 8 * line_bytes) / static_cast<double>(g.size.bits);
-    const std::vector<double> by_cell =
-        std::isfinite(keys) ? expected_blocks(p, h.block_cells, g.lines_read, keys * share) : std::vector<double>();
-    if (by_cell.empty()) {
-      h.expected.clear();  // as good as full: nobody knows
-      return;
-    }
+// By what was read, not by what was told before: others go on to insert. Each pool's blocks have their own distribution,
+// and the histogram has the sum.
+// @param small  the blocks of pools that tell nothing
+void expect_of_pools(histogram& h, params p, const std::vector<pool>& pools, const histogram& small) {
+  std::map<std::uint32_t, std::vector<double>> by_probes;  // blocks with so many keys
+  for (const pool& one : pools) {
+    const std::uint64_t lines = one.read.bits / (8 * line_bytes);
+    if (!one.tells() || lines == 0) continue;
+    p.geometry = one.read;
+    const double keys = estimated_keys(p, one.ones).value;
+    if (!can_be_expected(p, h.block_cells, keys / static_cast<double>(lines))) return;
+    add_loads(by_probes[one.read.probes], lines, keys);
+  }
+  h.expected.assign(small.blocks.begin(), small.blocks.end());
+  for (const auto& [probes, with] : by_probes) {
+    p.geometry.probes = probes;
+    const std::vector<double> by_cell = blocks_of_loads(p, h.block_cells, with);
     for (std::size_t x = 0; x < by_cell.size(); ++x) h.expected[x / h.cells_of_bin] += by_cell[x];
   }
 }
 
 }  // namespace
 
-fill_seen fill_of(redis_filter& filter, const params& p, const std::vector<redis_shard>& shards,
-                  const std::function<void(double)>& progress) {
-  all_stretches all(shards);
+std::optional<fill_seen> fill_of(redis_filter& filter, const redis_info& now, const std::vector<redis_shard>& shards,
+                                 const std::function<void(double)>& progress) {
+  const params& p = now.parameters.filter;
+  all_stretches all(now, shards);
   const bool counts = cell_bits_of(p) > 1;
   const std::uint64_t cells_of_line = 8 * line_bytes / cell_bits_of(p);
   const bool whole = all.lines() * line_bytes <= most_whole;
@@ -117,6 +108,8 @@ fill_seen fill_of(redis_filter& filter, const params& p, const std::vector<redis
   const std::uint64_t lines_of_range = std::max<std::uint64_t>((all.lines() + most_ranges - 1) / most_ranges, 1);
   fill_seen seen;
   seen.by_blocks = histogram_of(cells_of_line);
+  histogram small = histogram_of(cells_of_line);
+  bool is_another = false;
   seen.cells_of_range = lines_of_range * cells_of_line;
   seen.ranges.resize(static_cast<std::size_t>((all.lines() + lines_of_range - 1) / lines_of_range));
   seen.read.resize(seen.ranges.size());
@@ -124,7 +117,8 @@ fill_seen fill_of(redis_filter& filter, const params& p, const std::vector<redis
   double heard = 0;
   std::vector<std::uint64_t> ones;
   filter.read_lines(most, [&](const redis_lines& some) {
-    const stretch* const place = all.find(some.shard, some.layer);
+    is_another |= some.epoch != now.epoch;
+    const stretch* const place = is_another ? nullptr : all.find(some.shard, some.layer);
     const std::size_t count = some.bytes.size() / line_bytes;
     if (place == nullptr || some.first + count > place->lines) return;
     ones.resize(count);
@@ -135,17 +129,21 @@ fill_seen fill_of(redis_filter& filter, const params& p, const std::vector<redis
     } else {
       count_ones_of_lines(some.bytes, ones);
     }
+    pool& to = all.pools()[place->pool];
+    to.read.bits += 8 * some.bytes.size();
     for (std::size_t i = 0; i < count; ++i) {
       const auto range = static_cast<std::size_t>((place->first + some.first + i) / lines_of_range);
       seen.ranges[range] += ones[i];
       seen.read[range] += cells_of_line;
       add_block(seen.by_blocks, ones[i]);
+      if (!to.tells()) add_block(small, ones[i]);
+      to.ones += ones[i];
     }
-    all.groups()[place->group].lines_read += count;
     heard += static_cast<double>(some.bytes.size());
     progress(std::min(heard / expected, 1.0));
   });
-  expect_of_groups(seen.by_blocks, p, all.groups());
+  if (is_another) return std::nullopt;
+  expect_of_pools(seen.by_blocks, p, all.pools(), small);
   return seen;
 }
 

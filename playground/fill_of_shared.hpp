@@ -4,19 +4,21 @@
 
 #include "playground/fill_pass.hpp"
 
-#include <bloomery/params.hpp>
 #include <bloomery/redis.hpp>
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace bloomery::playground {
 
 /// Reads all bits of a filter of up to 64 MiB, and 16 MiB of a larger one: evenly spread, so that others who ask the servers
-/// hardly notice. What is expected of the blocks is set, too, where the groups of layers that are filled alike are few.
+/// hardly notice. What is expected of the blocks is set, too, unless some of them are as good as full.
+/// @param now       and
 /// @param shards    as info() told them just now; what came since then is left out
 /// @param progress  hears the share that is done
-fill_seen fill_of(redis_filter& filter, const params& p, const std::vector<redis_shard>& shards,
-                  const std::function<void(double)>& progress);
+/// @return          nothing: it was made anew meanwhile
+std::optional<fill_seen> fill_of(redis_filter& filter, const redis_info& now, const std::vector<redis_shard>& shards,
+                                 const std::function<void(double)>& progress);
 
 }  // namespace bloomery::playground

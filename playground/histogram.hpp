@@ -35,8 +35,9 @@ void add_block(histogram& h, std::uint64_t ones);
 void expect(histogram& h, const params& p, double keys);
 
 /// How likely keys that nobody chose fill blocks so unevenly, or more: Pearson's chi-square over bins that were put together
-/// until each lets expect five blocks, by the approximation of Wilson and Hilferty; or, if that is less, that any block
-/// is as full as the fullest, or as empty as the emptiest.
+/// until each lets expect five blocks, less what no model knows, by the approximation of Wilson and Hilferty; or, if that
+/// is less, that any block is as full as the fullest, or as empty as the emptiest. The least of the three, three times: one
+/// of them is more often small than each.
 /// @return  0 to 1; nothing: nothing is expected, or there are too few blocks to tell
 std::optional<double> evenness(const histogram& h);
 
@@ -56,5 +57,15 @@ inline constexpr double least_chance = 1e-6;
 /// @param keys  distinct ones; as bits tell them, any number
 /// @return  nothing for filters that forget or are sealed, and for those that are as good as full
 std::vector<double> expected_blocks(const params& p, std::uint64_t block_cells, std::uint64_t blocks, double keys);
+
+/// Whether that is known of blocks with so many keys in the mean: not of those that are as good as full.
+bool can_be_expected(const params& p, std::uint64_t block_cells, double mean);
+
+/// Adds how many of `blocks` blocks have j keys, with[j], where `keys` keys fell on them, so many and no others: binomial.
+/// A few blocks differ less from each other than those of a filter that has them by the thousand.
+void add_loads(std::vector<double>& with, std::uint64_t blocks, double keys);
+
+/// How many blocks have i cells set, i = 0 .. block_cells, if with[j] blocks have j keys. Not for classic.
+std::vector<double> blocks_of_loads(const params& p, std::uint64_t block_cells, const std::vector<double>& with);
 
 }  // namespace bloomery::playground

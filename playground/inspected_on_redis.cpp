@@ -136,11 +136,13 @@ class inspected_on_redis final : public watched {
       facts.alarm.clear();  // the count was made from the bits
       add_facts(seen, shown, facts, now.inserted);
       fill_seen fill = fill_of(shown, [&](double done) { progress(done); });
-      expect(fill, p, facts.estimated);
-      add_fill(seen, p, fill);
+      expect(fill, shown.parameters(), facts.estimated);
+      add_fill(seen, shown.parameters(), fill);
     } else {
+      const auto fill = fill_of(filter, now, shards, [&](double done) { progress(done); });
+      if (!fill) return;  // the next look sees the new one
       add_unpulled(seen, now, shards);
-      add_fill(seen, p, fill_of(filter, p, shards, [&](double done) { progress(done); }));
+      add_fill(seen, p, *fill);
     }
     publish(std::move(seen));
     mark_ = mark;

@@ -104,6 +104,7 @@ struct redis_lines {
   std::int64_t layer = 0;               ///< its number, as redis_shard has it
   std::uint64_t first = 0;              ///< the first line's number, from 0 in this layer of this shard
   std::span<const std::uint8_t> bytes;  ///< valid during the call
+  std::uint64_t epoch = 0;              ///< of the filter that has them, as redis_info has it
 };
 
 /// A filter on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in or not, and
@@ -183,7 +184,8 @@ class redis_filter {
   /// Reads the bits, some lines at a time, from masters: of a filter of up to `most` bytes all of them; of a larger one
   /// runs of 64 lines, spread evenly over each layer of each shard, in all as many as `most` bytes allow, but one of each
   /// layer at least. Each line is heard at most once. Of a filter with a window, not those of a generation that runs out
-  /// meanwhile.
+  /// meanwhile. They are heard while others are on their way: `hear` may not use this filter, and what it takes is part of
+  /// the time for an exchange.
   /// @throws error  damaged: a part of the filter is gone; locked: it was made anew meanwhile; what `hear` throws
   ///
   /// Example:

@@ -256,7 +256,11 @@ void redis_filter::read_lines(std::uint64_t most, const std::function<void(const
             holes.emplace_back(one.shard, one.layer);
             return;
           }
-          hear({one.shard, one.layer, one.first, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}});
+          hear({one.shard,
+                one.layer,
+                one.first,
+                {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()},
+                m.epoch});
         },
         "read the bits");
     b.throw_holes(holes);

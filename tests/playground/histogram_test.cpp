@@ -23,6 +23,8 @@ namespace {
 
 using bloomery::any_filter;
 using bloomery::params;
+using bloomery::playground::add_loads;
+using bloomery::playground::blocks_of_loads;
 using bloomery::playground::evenness;
 using bloomery::playground::expect;
 using bloomery::playground::expected_blocks;
@@ -132,6 +134,29 @@ TEST(ExpectedBlocks, AreThoseOfBallsThrownOneByOne) {
     }
     EXPECT_GT(*evenness(h), least_chance);
   }
+}
+
+TEST(ExpectedBlocks, OfFewBlocksKnowThatOneHasWhatAnotherHasNot) {
+  std::vector<double> with;
+
+  add_loads(with, 1, 5.2);
+  add_loads(with, 2, 2);
+
+  ASSERT_EQ(with.size(), 6);
+  EXPECT_NEAR(with[5], 1, 1e-12);
+  for (const std::size_t j : {0, 2}) EXPECT_NEAR(with[j], 0.5, 1e-12);
+  EXPECT_NEAR(with[1], 1, 1e-12);
+}
+
+TEST(ExpectedBlocks, OfManyBlocksAreTheSameByEitherWay) {
+  const params p = params_of("line");
+  std::vector<double> with;
+  add_loads(with, 1'000'000, 30e6);
+
+  const std::vector<double> binomial = blocks_of_loads(p, 512, with);
+
+  const std::vector<double> poisson = expected_blocks(p, 512, 1'000'000, 30e6);
+  for (std::size_t x = 0; x <= 512; ++x) EXPECT_NEAR(binomial[x], poisson[x], 0.1) << x;
 }
 
 TEST(Evenness, OfRandomKeysIsLikely) {

@@ -170,11 +170,13 @@ TEST_F(RedisFilter, CountsAKeyOfSeveralGenerationsOnce) {
 // The lines that were heard, by shard and layer: each once.
 struct lines_heard {
   std::map<std::pair<std::uint64_t, std::int64_t>, std::map<std::uint64_t, std::vector<std::uint8_t>>> lines;
+  std::set<std::uint64_t> epochs;
   std::uint64_t count = 0;
   std::uint64_t ones = 0;
 
   lines_heard(redis_filter& f, std::uint64_t most) {
     f.read_lines(most, [&](const redis_lines& some) {
+      epochs.insert(some.epoch);
       ASSERT_EQ(some.bytes.size() % 64, 0u);
       auto& of_layer = lines[{some.shard, some.layer}];
       for (std::size_t i = 0; i < some.bytes.size() / 64; ++i) {
@@ -202,6 +204,7 @@ TEST_F(RedisFilter, ReadsEachLineOnceAsItIsPulled) {
   }
   const any_filter pulled = f.pull();
   EXPECT_TRUE(std::ranges::equal(all, pulled.bytes()));
+  EXPECT_EQ(heard.epochs, std::set{f.info().epoch});
 }
 
 TEST_F(RedisFilter, ReadsTheLinesOfAllLayersAndGenerations) {
