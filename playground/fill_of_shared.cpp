@@ -108,6 +108,7 @@ std::optional<fill_seen> fill_of(redis_filter& filter, const redis_info& now, co
   const std::uint64_t lines_of_range = std::max<std::uint64_t>((all.lines() + most_ranges - 1) / most_ranges, 1);
   fill_seen seen;
   seen.by_blocks = histogram_of(cells_of_line);
+  seen.by_blocks.unseen = of_live_filters;
   histogram small = histogram_of(cells_of_line);
   bool is_another = false;
   seen.cells_of_range = lines_of_range * cells_of_line;

@@ -116,9 +116,6 @@ void expect(histogram& h, const params& p, double keys) {
 
 std::optional<double> evenness(const histogram& h) {
   constexpr double least_expected = 5;
-  // What no model knows: keys that an older layer seemed to have, keys that came while the others were read. It is less
-  // than anybody sees in a picture, and beyond chance where there are a million blocks.
-  constexpr double unseen = 0.002;
   if (h.expected.empty()) return std::nullopt;
   struct group {
     double expected = 0;
@@ -144,7 +141,7 @@ std::optional<double> evenness(const histogram& h) {
     double chi_square = 0;
     for (const group& g : groups) chi_square += (g.found - g.expected) * (g.found - g.expected) / g.expected;
     // The sum is given, and the mean was fitted.
-    chance = tail_of_chi_square(std::max(chi_square - unseen * all, 0.0), static_cast<double>(groups.size() - 2));
+    chance = tail_of_chi_square(std::max(chi_square - h.unseen * all, 0.0), static_cast<double>(groups.size() - 2));
   }
   double beyond = 0;
   for (std::size_t i = h.blocks.size(); i-- > 0;) {

@@ -17,7 +17,12 @@ struct histogram {
   std::uint64_t cells_of_bin = 1;
   std::vector<std::uint64_t> blocks = {};
   std::vector<double> expected = {};  ///< of each bin, with so many distinct keys; empty: nobody knows
+  double unseen = 0;                  ///< chi-square a block that is nobody's fault, though no model knows it
 };
+
+/// What is unseen where others insert while blocks are read, or where older layers seemed to have some of a layer's keys.
+/// It is less than anybody sees in a picture, and beyond chance where there are a million blocks.
+inline constexpr double of_live_filters = 0.002;
 
 /// Cells of the blocks that a histogram of such a filter counts.
 std::uint64_t block_of_histogram(const shown_filter& filter);
@@ -35,7 +40,7 @@ void add_block(histogram& h, std::uint64_t ones);
 void expect(histogram& h, const params& p, double keys);
 
 /// How likely keys that nobody chose fill blocks so unevenly, or more: Pearson's chi-square over bins that were put together
-/// until each lets expect five blocks, less what no model knows, by the approximation of Wilson and Hilferty; or, if that
+/// until each lets expect five blocks, less what is unseen, by the approximation of Wilson and Hilferty; or, if that
 /// is less, that any block is as full as the fullest, or as empty as the emptiest. The least of the three, three times: one
 /// of them is more often small than each.
 /// @return  0 to 1; nothing: nothing is expected, or there are too few blocks to tell

@@ -116,6 +116,7 @@ class inspected_file final : public watched {
     add_facts(seen, shown, facts, shown.forgets() ? facts.window->keys_held() : truth.keys);
     if (sealed) seen["verdict"] = verdict("good", "sealed", "it is sealed: its error stays as it is");
     if (fill) {
+      if (!file.clean) fill->by_blocks.unseen = of_live_filters;  // somebody adds to it
       expect(*fill, p, truth.keys_from_bits);
       add_fill(seen, p, *fill);
     }

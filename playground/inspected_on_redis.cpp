@@ -136,6 +136,7 @@ class inspected_on_redis final : public watched {
       facts.alarm.clear();  // the count was made from the bits
       add_facts(seen, shown, facts, now.inserted);
       fill_seen fill = fill_of(shown, [&](double done) { progress(done); });
+      fill.by_blocks.unseen = of_live_filters;
       expect(fill, shown.parameters(), facts.estimated);
       add_fill(seen, shown.parameters(), fill);
     } else {
