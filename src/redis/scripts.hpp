@@ -102,15 +102,21 @@ redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'next', ARGV[3])
 return 1
 )lua"};
 
-/// KEYS m, m2; ARGV what they are, what they shall be, expiry (0: none, '': as it was).
+/// KEYS m, m2; ARGV what they are, what they shall be, expiry (0: none, '': as it was). What is left of a time that m tells
+/// would be a millisecond off when it is set.
 inline constexpr script exchange{R"lua(
 local held = redis.call('GET', KEYS[1]) and KEYS[1] or KEYS[2]
 if redis.call('GET', held) ~= ARGV[1] then return 0 end
 local left = redis.call('PTTL', held)
+local told = string.match(ARGV[1], '\nexpires=(%d+)\n') or '0'
 for _, key in ipairs(KEYS) do
   redis.call('SET', key, ARGV[2])
   if ARGV[3] == '' then
-    if left > 0 then redis.call('PEXPIRE', key, left) end
+    if left > 0 and told ~= '0' then
+      redis.call('PEXPIREAT', key, told)
+    elseif left > 0 then
+      redis.call('PEXPIRE', key, left)
+    end
   elseif ARGV[3] ~= '0' then
     redis.call('PEXPIREAT', key, ARGV[3])
   end
