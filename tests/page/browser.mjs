@@ -251,6 +251,23 @@ export async function eventually(claim, seconds = 15) {
   }
 }
 
+/** The next request to such a path waits until what this gives is called: by itself to go on, or with what else to do. */
+export async function hold(page, path) {
+  let go;
+  const going = new Promise((resolve) => (go = resolve));
+  let come;
+  const came = new Promise((resolve) => (come = resolve));
+  let held = false;
+  await page.route(path, async (route) => {
+    if (held) return route.fallback();
+    held = true;
+    come();
+    const how = await going;
+    return how ? how(route) : route.continue();
+  });
+  return { came, go };
+}
+
 /** No finding of axe that is serious or critical; `within` is a selector of the part to look at. */
 export async function noSeriousFindings(page, within) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(packages()("axe-core").source);

@@ -5,6 +5,7 @@ import process from "node:process";
 import zlib from "node:zlib";
 import {
   eventually,
+  hold,
   noSeriousFindings,
   noSidewaysScrolling,
   numberOf,
@@ -402,6 +403,22 @@ test("A chapter whose filter was given up offers another", { expects: [/status o
   await r.press(r.button("learn.anew"));
   await chapters[2](r);
   assert(await page.evaluate(() => globalThis.same), "the page itself stays");
+});
+
+test("A chapter that is left asks nothing of its filter after that is gone", async (page) => {
+  const cells = await hold(page, "**/cells?*");
+  await page.goto("/#learn/2");
+  await cells.came;
+  await page.getByRole("link", { name: words("en")("nav.measure") }).click();
+  await page.locator("form").first().waitFor();
+  const answers = [];
+  page.on("response", (one) => one.url().includes("/filters/") && answers.push([one.request().method(), one.status()]));
+  cells.go();
+  await eventually(() => assert(answers.some(([method]) => method === "DELETE")));
+  assert.deepEqual(answers, [
+    ["GET", 200],
+    ["DELETE", 204],
+  ]);
 });
 
 /** As if the server had ended: nothing is answered, until what is given back is called. */

@@ -1,27 +1,10 @@
 // The Play view while requests are under way: it is left and come back to, links are followed one upon the other, and the
 // server goes away and returns.
 import assert from "node:assert/strict";
-import { eventually, playground } from "./browser.mjs";
+import { eventually, hold, playground } from "./browser.mjs";
 import { add, button, cities, field, holds, key, open, paste, setBits, story, told } from "./play_view.mjs";
 
 const { test } = playground();
-
-/** The next request to such a path waits until what this gives is called: by itself to go on, or with what else to do. */
-async function hold(page, path) {
-  let go;
-  const going = new Promise((resolve) => (go = resolve));
-  let come;
-  const came = new Promise((resolve) => (come = resolve));
-  let held = false;
-  await page.route(path, async (route) => {
-    if (held) return route.fallback();
-    held = true;
-    come();
-    const how = await going;
-    return how ? how(route) : route.continue();
-  });
-  return { came, go };
-}
 
 const refuse = (route) => route.abort("connectionrefused");
 const away = (page) => page.getByText("The playground does not answer.");

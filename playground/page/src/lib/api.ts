@@ -361,6 +361,17 @@ const lost: Problem = {
   way_out: "is it still running?",
 };
 
+/** What is not answered yet, with its path. */
+const underWay = new Map<Promise<Response>, string>();
+
+async function answered(path: string): Promise<void> {
+  for (;;) {
+    const calls = [...underWay].flatMap(([call, to]) => (to.startsWith(path) ? [call] : []));
+    if (calls.length === 0) return;
+    await Promise.allSettled(calls);
+  }
+}
+
 async function send(
   method: string,
   path: string,
@@ -370,17 +381,21 @@ async function send(
 ): Promise<Response> {
   let answer: Response;
   const bytes = body instanceof Blob;
+  const call = fetch(`/api/1/${path}`, {
+    method,
+    ...(body === undefined ? {} : { body: bytes ? body : JSON.stringify(body) }),
+    ...(body === undefined || bytes ? {} : { headers: { "Content-Type": "application/json" } }),
+    ...(signal ? { signal } : {}),
+    ...(last ? { keepalive: true } : {}), // outlives the page
+  });
+  underWay.set(call, path);
   try {
-    answer = await fetch(`/api/1/${path}`, {
-      method,
-      ...(body === undefined ? {} : { body: bytes ? body : JSON.stringify(body) }),
-      ...(body === undefined || bytes ? {} : { headers: { "Content-Type": "application/json" } }),
-      ...(signal ? { signal } : {}),
-      ...(last ? { keepalive: true } : {}), // outlives the page
-    });
+    answer = await call;
   } catch (e) {
     if (e instanceof DOMException && e.name === "AbortError") throw e;
     throw new ApiError(0, lost);
+  } finally {
+    underWay.delete(call);
   }
   if (answer.ok) return answer;
   const problem = await answer.json().then(
@@ -402,7 +417,11 @@ export const api = {
   make: (wanted: Wanted) => json<State>("POST", "filters", wanted),
   upload: (file: Blob) => json<State>("POST", "files", file),
   state: (id: string) => json<State>("GET", `filters/${id}`),
-  drop: async (id: string) => void (await send("DELETE", `filters/${id}`)),
+  /** When all that was asked of it is answered: what comes too late for a filter is an error in the browser's console. */
+  drop: async (id: string) => {
+    await answered(`filters/${id}`);
+    await send("DELETE", `filters/${id}`);
+  },
   add: (id: string, keys: Keys) => json<Added>("POST", `filters/${id}/add`, keys),
   ask: (id: string, keys: Keys, signal?: AbortSignal) => json<Asked>("POST", `filters/${id}/ask`, keys, signal),
   remove: (id: string, key: Key, by_force = false) => json<Removed>("POST", `filters/${id}/remove`, { key, by_force }),
