@@ -38,7 +38,6 @@ demo: build
 # Both compilers: asan is clang's, dev g++'s. The whole suite of dev comes last: it is the summary to read.
 test: install-dependencies
 	cmake --workflow --preset asan
-	cmake --workflow --preset fuzz
 	cmake --workflow --preset dev
 
 test-long: export BLOOMERY_LONG = 1

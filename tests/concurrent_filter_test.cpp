@@ -25,8 +25,8 @@ namespace bloomery {
 namespace {
 
 using bloomery_tests::code_of;
+using bloomery_tests::combination;
 using bloomery_tests::combination_names;
-using bloomery_tests::combinations;
 using bloomery_tests::seeded;
 
 using bytes = std::vector<std::uint8_t>;
@@ -64,6 +64,12 @@ class numbered_keys {
   std::vector<std::string> texts_;
   std::vector<Key> keys_;
 };
+
+// Each layout with both kinds of key, each hashed one way: a key is hashed before anything is shared.
+template <class... Layouts>
+using with_both_keys =
+    testing::Types<combination<std::string_view, Layouts, xxh3>..., combination<std::uint64_t, Layouts, mix>...>;
+using combinations = with_both_keys<split_block, line, line_free, page, classic>;
 
 template <class C>
 class ConcurrentFilter : public testing::Test {
