@@ -46,6 +46,44 @@ for (const back of [false, true]) {
   });
 }
 
+for (const [what, path, early] of [
+  ["planned", "**/api/1/plans", "/#play"],
+  ["planned", "**/api/1/plans", undefined],
+  ["made", "**/api/1/filters", undefined],
+]) {
+  const [link, when] = early ? ["link", "beside another filter"] : ["first link", "before there is a filter"];
+  test(`A ${link} whose filter is being ${what} when the view is left is opened by who comes back, ${when}`, async (page) => {
+    if (early) await open(page, early);
+    const waiting = await hold(page, path);
+    await page.goto(cities);
+    await waiting.came;
+
+    await toLearnAndBack(page);
+    waiting.go();
+
+    await holds(page, ["Madrid", "Barcelona"]);
+    await eventually(async () => assert.match(page.url(), /scheme=pharo&.*keys=Madrid%2CBarcelona$/));
+  });
+}
+
+test(
+  "A first link whose filter could not be made when the view was left is opened by who comes back",
+  { expects: [/ERR_/] },
+  async (page) => {
+    const making = await hold(page, "**/api/1/filters");
+    await page.goto(cities);
+    await making.came;
+
+    await toLearnAndBack(page, async () => {
+      const failed = page.waitForEvent("requestfailed");
+      making.go(refuse);
+      await failed;
+    });
+
+    await holds(page, ["Madrid", "Barcelona"]);
+  },
+);
+
 test("A long paste goes on in another view, and can be stopped afterwards", { limit: 60 }, async (page) => {
   await open(page, "/#play?layout=line&capacity=600000&rate=0.01");
   const adding = await hold(page, "**/add");

@@ -1,13 +1,13 @@
 // How the filter comes to be: from the link that was followed, from the controls, or again, if the server has given it up.
 // All of a small one is in the URL.
 import { untrack } from "svelte";
-import { api, type Key, type Plan, type Wanted } from "../lib/api";
+import { api, type Plan, type Wanted } from "../lib/api";
 import { doAgain, Journal, type Step } from "../lib/journal.svelte";
 import { count } from "../lib/numbers";
 import { current, go } from "../lib/route.svelte";
 import { fromQuery } from "../lib/shared";
 import { line } from "../lib/story";
-import { takeOver, type Played } from "./played.svelte";
+import { takeOver, type Pending, type Played } from "./played.svelte";
 import type { Queue } from "./queue.svelte";
 
 const fresh: Wanted = { layout: "classic", capacity: 20, rate: 0.05 };
@@ -25,8 +25,6 @@ export class Making {
   /** The link that was followed makes no filter: the one from before is still shown. */
   unopened = $state(false);
   #planned = $state.raw<{ wanted: Wanted; plan: Plan } | null>(null);
-  /** The keys of the filter that is to be made from the first plan. */
-  #toMake: Key[] | null = null;
   #inUrl = "";
 
   constructor(
@@ -41,7 +39,7 @@ export class Making {
 
   /** The first filter, or that of a link, is still to be made. */
   get waits(): boolean {
-    return this.#toMake !== null;
+    return this.played.pending !== null;
   }
 
   /** It could not be made, since the server was away. If there was no plan, the controls go on asking for it. */
@@ -56,11 +54,10 @@ export class Making {
     const given = fromQuery(query);
     const before = takeOver(played);
     this.#inUrl = query.toString();
-    if (!given && before?.filter) this.#goOnFrom(before);
+    if (!given && before) this.#goOnFrom(before);
     else {
       void before?.settled.then(() => drop(before.filter?.id));
-      this.#toMake = given?.keys ?? [];
-      this.#begin(given?.wanted);
+      this.#makeFirst(given ?? { wanted: null, keys: [] });
     }
     return () => (this.queue.left = true);
   };
@@ -68,15 +65,21 @@ export class Making {
   /** Who comes back without a link finds the filter as it was left, or as what was begun then has left it. */
   #goOnFrom(before: Played): void {
     const { played } = this;
+    const { pending } = before;
     played.goOnFrom(before);
-    this.#begin(played.wanted);
+    played.pending = pending;
+    this.#begin((pending ?? played).wanted);
     const { start } = this;
     void this.queue.act(async () => {
       await before.settled;
       played.goOnFrom(before);
       // Unless a link was followed meanwhile.
-      if (this.start === start && !same(start, played.wanted ?? fresh)) this.#begin(played.wanted);
-      played.changed(await api.state(played.filter!.id), null);
+      if (this.start === start) {
+        if (before.pending && !pending)
+          this.#makeFirst(before.pending); // it could not be made there after all
+        else if (!pending && !same(start, played.wanted ?? fresh)) this.#begin(played.wanted);
+      }
+      if (played.filter) played.changed(await api.state(played.filter.id), null);
     });
   }
 
@@ -92,11 +95,15 @@ export class Making {
         if (this.played.filter) this.keepInUrl();
         return;
       }
-      this.#toMake = given.keys;
       this.unopened = false;
-      this.#begin(given.wanted);
+      this.#makeFirst(given);
     });
   };
+
+  #makeFirst(pending: Pending): void {
+    this.played.pending = pending;
+    this.#begin(pending.wanted);
+  }
 
   /** The controls begin anew. */
   #begin(start: Wanted | null | undefined): void {
@@ -115,7 +122,7 @@ export class Making {
   backToShown(): void {
     if (!this.unopened) return;
     this.unopened = false;
-    this.#toMake = null;
+    this.played.pending = null;
     this.#begin(this.played.wanted);
   }
 
@@ -124,20 +131,21 @@ export class Making {
     const { played, queue } = this;
     this.#planned = plan && { wanted, plan };
     if (!plan) {
-      this.unopened = this.#toMake !== null && played.filter !== undefined;
+      this.unopened = this.waits && played.filter !== undefined;
       return;
     }
-    if (this.#toMake) {
-      const keys = this.#toMake;
+    if (played.pending) {
+      const { pending } = played;
+      const { keys } = pending;
       const { start } = this;
-      this.#toMake = null;
+      played.pending = null;
       this.unopened = false;
       void queue.act(
         () => this.#make(wanted, keys.length > 0 ? [{ keys }] : null),
         "actions",
         () => {
           if (this.start !== start) return; // another link was followed meanwhile
-          this.#toMake = keys;
+          played.pending = pending;
           this.unopened = played.filter !== undefined;
         },
       );

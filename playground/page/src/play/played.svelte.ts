@@ -1,6 +1,6 @@
 // The filter that is played with: how it stands, what was done to it, so that it can be made again, and what is told of that.
 // It waits here while another view is looked at; what was begun with it goes on.
-import type { State, Wanted } from "../lib/api";
+import type { Key, State, Wanted } from "../lib/api";
 import { Journal, type Step } from "../lib/journal.svelte";
 import type { Marks } from "../lib/marks";
 import { most_keys, toQuery } from "../lib/shared";
@@ -23,6 +23,12 @@ export function takeOver(played: Played): Played | undefined {
   return before;
 }
 
+/** wanted: null for the one that is made without being asked for. */
+export interface Pending {
+  wanted: Wanted | null;
+  keys: Key[];
+}
+
 export class Played {
   filter = $state.raw<State>();
   /** What it was made from; null: it came as a file. */
@@ -30,6 +36,8 @@ export class Played {
   journal = $state.raw(new Journal());
   /** How many steps of the API each action took: what is taken back as one. */
   groups: number[] = [];
+  /** What is to be made as soon as it is planned: the first filter, or that of a link. */
+  pending = $state.raw<Pending | null>(null);
   /** So many random addresses were added: the next come after them. */
   addresses = 0;
   /** What takes many calls, while it does. */
