@@ -76,11 +76,12 @@ struct turns {
 turns chosen_turns() {
   const char* const wanted = std::getenv("BLOOMERY_KERNEL");
   if (wanted == nullptr) return {};
-  turns t{0, 0};
+  std::size_t all = 0;
+  turns t;
   for (const kernels::kernel_set* set : kernels::kernel_sets) {
     if (!set->supported()) continue;
-    if (std::string_view(wanted) == set->name) t.mine = t.all;
-    ++t.all;
+    if (std::string_view(wanted) == set->name) t.mine = all;
+    t.all = ++all;
   }
   return t;
 }
