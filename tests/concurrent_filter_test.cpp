@@ -65,10 +65,12 @@ class numbered_keys {
   std::vector<Key> keys_;
 };
 
-// Each layout with both kinds of key, each hashed one way: a key is hashed before anything is shared.
+// Each layout with both kinds of key, each hashed one way, since a key is hashed before anything is shared; and a hash that
+// has a key of its own.
 template <class... Layouts>
 using with_both_keys =
-    testing::Types<combination<std::string_view, Layouts, xxh3>..., combination<std::uint64_t, Layouts, mix>...>;
+    testing::Types<combination<std::string_view, Layouts, xxh3>..., combination<std::uint64_t, Layouts, mix>...,
+                   combination<std::string_view, classic, siphash>, combination<std::uint64_t, line, siphash>>;
 using combinations = with_both_keys<split_block, line, line_free, page, classic>;
 
 template <class C>

@@ -289,6 +289,17 @@ test("The numbers are copied as they stand in the table", async (page, context) 
   );
 });
 
+test("Where a browser does not allow to copy, that is said", async (page) => {
+  // So it is for a page that came from another computer without encryption.
+  await page.addInitScript(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
+  await open(page);
+  const one = panel(page, "analysis");
+
+  await one.place.getByRole("button", { name: en("chart.copy") }).click();
+
+  await one.place.getByText(en("chart.copied.not")).waitFor();
+});
+
 // ---- the benchmark and the profile ----
 
 test("A benchmark has a bar for each structure, and its title is drawn from them", { limit: 60 }, async (page) => {
