@@ -27,16 +27,18 @@ change_result filter_handle::in_calls(key_span keys, Some some) {
   change_result done;
   while (done.keys < keys.size()) {
     const std::size_t count = std::min<std::size_t>(keys_of_a_call, keys.size() - done.keys);
-    std::uint64_t undecided = 0;
+    bool begun = false;
     try {
       check_limits();
-      if (capabilities().is_remote) undecided = count;
+      begun = true;
       done.changed += some(static_cast<std::size_t>(done.keys), count);
     } catch (const partial_error& e) {
       const change_result& more = e.done();
       throw partial_error(e, {done.keys + more.keys, done.changed + more.changed}, e.undecided());
     } catch (const error& e) {
-      throw partial_error(e, done, undecided);
+      const bool refused =
+          e.code() == errc::incompatible || e.code() == errc::not_permitted || e.code() == errc::invalid_argument;
+      throw partial_error(e, done, begun && !refused ? count : 0);
     }
     done.keys += count;
   }
@@ -101,6 +103,8 @@ void filter_handle::merge(filter_handle&) { refuse("this kind of filter cannot b
 void filter_handle::clear() { refuse("this kind of filter cannot be cleared", parameters()); }
 
 void filter_handle::tick(std::uint64_t) {}
+
+void filter_handle::settle() {}
 
 void filter_handle::commit() {}
 

@@ -177,6 +177,9 @@ class filter_handle {
   /// Sets the time of a sliding-window filter, in milliseconds since 1970; other filters ignore it.
   virtual void tick(std::uint64_t now);
 
+  /// Waits for work in the background, such as the rebuild of a filter that grows. @throws error io
+  virtual void settle();
+
   /// Makes all changes durable and, with capabilities().commits_whole, visible. The last call on the filter: afterwards it
   /// may only be destroyed. Without it a file is closed by the destructor, which reports no failure.
   /// @throws error io, not_permitted: what was inserted may be lost
@@ -193,7 +196,7 @@ class filter_handle {
   filter_handle() = default;
 
   /// Some keys, at most keys_of_a_call. Returns how many changed the filter. An error thrown here counts all of them as
-  /// undecided if the filter is remote, else as not done.
+  /// undecided, but those that refuse keys: incompatible, not_permitted, invalid_argument.
   virtual std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) = 0;
   virtual std::uint64_t remove_some(key_span keys, removal* results);
   virtual void look_up_some(key_span keys, std::uint64_t* bitmap) = 0;
