@@ -7,7 +7,7 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter.hpp>
 
-#include "kernels.hpp"
+#include "kernels/dispatch.hpp"
 
 #include <algorithm>
 #include <concepts>

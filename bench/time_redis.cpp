@@ -12,8 +12,8 @@
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_plan.hpp>
 
-#include "redis/batch.hpp"
-#include "redis/router.hpp"
+#include "redis/net/batch.hpp"
+#include "redis/net/router.hpp"
 #include "redis/servers.hpp"
 
 #include <sched.h>

@@ -1,6 +1,6 @@
 // The grammar of all commands. Each command is a function of its options; see commands.hpp.
-#include "grammar.hpp"
-#include "numbers.hpp"
+#include "cli/grammar.hpp"
+#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/params.hpp>

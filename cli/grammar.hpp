@@ -1,7 +1,7 @@
 // The grammar of the command line: from words to a command's options and its deed.
 #pragma once
 
-#include "commands.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <CLI/CLI.hpp>
 

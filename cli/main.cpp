@@ -1,9 +1,9 @@
 // bloomery: the command itself: parses, runs the one command that is meant, and turns errors into words and exit statuses.
-#include "grammar.hpp"
-#include "output.hpp"
-#include "shared_filter.hpp"
-#include "signals.hpp"
-#include "suggest.hpp"
+#include "app/signals.hpp"
+#include "cli/commands/shared_filter.hpp"
+#include "cli/grammar.hpp"
+#include "cli/io/output.hpp"
+#include "cli/text/suggest.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/kernel.hpp>

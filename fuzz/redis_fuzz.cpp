@@ -5,8 +5,8 @@
 #include <bloomery/error.hpp>
 #include <bloomery/redis_address.hpp>
 
-#include "redis/batch.hpp"
-#include "redis/reader.hpp"
+#include "redis/net/batch.hpp"
+#include "redis/net/reader.hpp"
 
 #include "require.hpp"
 

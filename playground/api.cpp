@@ -1,6 +1,6 @@
 #include "playground/api.hpp"
 
-#include "cli/layout_choice.hpp"
+#include "cli/commands/layout_choice.hpp"
 
 #include <bloomery/choice.hpp>
 #include <bloomery/growing_layers.hpp>

@@ -1,6 +1,6 @@
 #include "playground/cell_reader.hpp"
 
-#include "cli/counting.hpp"
+#include "cli/commands/counting.hpp"
 
 #include <bloomery/bits.hpp>
 #include <bloomery/census.hpp>

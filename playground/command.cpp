@@ -7,9 +7,9 @@
 #include "playground/page_files.hpp"
 #include "playground/server.hpp"
 
-#include "cli/commands.hpp"
-#include "cli/output.hpp"
-#include "cli/signals.hpp"
+#include "app/signals.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/io/output.hpp"
 
 #include <bloomery/error.hpp>
 

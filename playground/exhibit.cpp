@@ -2,7 +2,7 @@
 
 #include "playground/passing_file.hpp"
 
-#include "cli/addresses.hpp"
+#include "app/addresses.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/generations.hpp>

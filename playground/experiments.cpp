@@ -1,8 +1,8 @@
 // The jobs themselves: the error as filters fill, lookups beside other structures, and where a lookup's time goes.
 #include "playground/jobs.hpp"
 
-#include "cli/addresses.hpp"
-#include "cli/experiment.hpp"
+#include "app/addresses.hpp"
+#include "app/experiment.hpp"
 
 #include <bloomery/any_filter.hpp>
 

@@ -1,6 +1,6 @@
 #include "playground/filter_facts.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include "playground/inspection.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <memory>
 #include <string>

@@ -8,8 +8,8 @@
 #include "playground/verdict.hpp"
 #include "playground/watched.hpp"
 
-#include "cli/error_facts.hpp"
-#include "cli/signals.hpp"
+#include "app/signals.hpp"
+#include "cli/commands/error_facts.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>

@@ -9,8 +9,8 @@
 #include "playground/verdict.hpp"
 #include "playground/watched.hpp"
 
-#include "cli/error_facts.hpp"
-#include "cli/shared_filter.hpp"
+#include "cli/commands/error_facts.hpp"
+#include "cli/commands/shared_filter.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>

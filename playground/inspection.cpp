@@ -2,7 +2,7 @@
 
 #include "playground/inspected.hpp"
 
-#include "cli/shared_filter.hpp"
+#include "cli/commands/shared_filter.hpp"
 
 #include <bloomery/error.hpp>
 

@@ -3,7 +3,7 @@
 
 #include "playground/json.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include "playground/wanted_filter.hpp"
 
-#include "cli/commands.hpp"
-#include "cli/layout_choice.hpp"
-#include "cli/window.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/layout_choice.hpp"
+#include "cli/commands/window.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/growing_layers.hpp>

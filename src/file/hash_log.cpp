@@ -4,7 +4,7 @@
 #include <bloomery/hash.hpp>
 #include <bloomery/key_hash.hpp>
 
-#include "file/posix.hpp"
+#include "platform/posix.hpp"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -3,8 +3,8 @@
 #include <bloomery/error.hpp>
 
 #include "file/format.hpp"
-#include "file/posix.hpp"
 #include "file/publish.hpp"
+#include "platform/posix.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -4,7 +4,7 @@
 #include <bloomery/params.hpp>
 #include <bloomery/storage.hpp>
 
-#include "file/posix.hpp"
+#include "platform/posix.hpp"
 
 #include <cstdint>
 #include <span>

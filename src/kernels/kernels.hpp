@@ -11,7 +11,7 @@
 
 namespace bloomery::kernels {
 
-// The layouts' constants, once more; src/kernels.cpp compares them.
+// The layouts' constants, once more; src/kernels/dispatch.cpp compares them.
 inline constexpr std::uint32_t split_block_salt[8] = {0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D,
                                                       0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31};
 inline constexpr std::uint64_t line_multiplier = 0x9E3779B97F4A7C15;

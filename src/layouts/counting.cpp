@@ -1,8 +1,8 @@
 #include <bloomery/layouts/counting.hpp>
 
 #include "layouts/free_probes.hpp"
-#include "occupancy.hpp"
-#include "rates.hpp"
+#include "math/occupancy.hpp"
+#include "math/rates.hpp"
 
 #include <bloomery/error.hpp>
 

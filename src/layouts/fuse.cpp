@@ -6,7 +6,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/layout.hpp>
 
-#include "rates.hpp"
+#include "math/rates.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -2,8 +2,8 @@
 
 #include <bloomery/error.hpp>
 
-#include "occupancy.hpp"
-#include "rates.hpp"
+#include "math/occupancy.hpp"
+#include "math/rates.hpp"
 
 #include <cmath>
 #include <string>

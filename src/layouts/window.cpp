@@ -5,7 +5,7 @@
 #include <bloomery/kernel.hpp>
 
 #include "kernels/window.hpp"
-#include "rates.hpp"
+#include "math/rates.hpp"
 
 #include <algorithm>
 #include <cmath>

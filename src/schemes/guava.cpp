@@ -5,9 +5,9 @@
 //
 // Bit i is bit i % 64 of word i / 64. With little-endian words that is our own order; Guava's writeTo stores them
 // big-endian.
-#include "census.hpp"
-#include "hashes/murmur3.hpp"
-#include "rates.hpp"
+#include "hash/murmur3.hpp"
+#include "math/rates.hpp"
+#include "registry/census.hpp"
 #include "schemes/schemes.hpp"
 
 #include <bloomery/error.hpp>

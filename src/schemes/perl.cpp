@@ -5,7 +5,7 @@
 // Perl's vec() numbers bits as we do. Bloom::Filter draws its salts with rand(), so its filters mean nothing outside
 // their process. Ours are fixed: the salt of probe i = 0, 1, ... is the decimal text of i ("0", "1", ...), and with a
 // seed other than 0 "<seed>.<i>" ("42.0", "42.1", ...). A Bloom::Filter given the same salts has the same bits.
-#include "hashes/sha1.hpp"
+#include "hash/sha1.hpp"
 #include "schemes/schemes.hpp"
 
 #include <bloomery/sizing.hpp>

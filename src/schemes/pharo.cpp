@@ -5,7 +5,7 @@
 //
 // Halves of 16 bits reach the first 65535 (k + 1) bits and no others: a filter of a million keys fills these up and
 // reports nearly every absent key (97 % where 1 % was asked for). It is right for some thousand keys.
-#include "hashes/murmur3.hpp"
+#include "hash/murmur3.hpp"
 #include "schemes/schemes.hpp"
 
 #include <bloomery/bits.hpp>

@@ -4,7 +4,7 @@
 //
 // A bitarray counts the bits of a byte from its top, as is its default. The class is made from (m, k); it has no rule
 // for (n, p), so here it gets the smallest size whose exact rate is p.
-#include "hashes/murmur3.hpp"
+#include "hash/murmur3.hpp"
 #include "schemes/schemes.hpp"
 
 #include <bloomery/layouts/classic.hpp>

@@ -4,8 +4,8 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/error.hpp>
 
-#include "census.hpp"
-#include "rates.hpp"
+#include "math/rates.hpp"
+#include "registry/census.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -228,7 +228,7 @@ class Permissions(RedisTest):
 
     def test_sources_send_what_is_documented(self) -> None:
         sent = set()
-        for path in glob.glob(os.path.join(SOURCE, "src", "redis", "*.[ch]pp")):
+        for path in glob.glob(os.path.join(SOURCE, "src", "redis", "**", "*.[ch]pp"), recursive=True):
             with open(path) as file:
                 source = file.read()
             if not path.endswith("rights.hpp"):

@@ -5,7 +5,7 @@
 
 #include "playground/api.hpp"
 
-#include "cli/signals.hpp"
+#include "app/signals.hpp"
 
 #include "redis/cluster.hpp"
 #include "redis/fixtures.hpp"

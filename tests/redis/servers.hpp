@@ -10,8 +10,8 @@
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_address.hpp>
 
-#include "redis/batch.hpp"
-#include "redis/router.hpp"
+#include "redis/net/batch.hpp"
+#include "redis/net/router.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

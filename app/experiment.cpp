@@ -1,0 +1,227 @@
+#include "app/experiment.hpp"
+
+#include "app/addresses.hpp"
+#include "app/pipeline.hpp"
+
+#include <bloomery/any_filter.hpp>
+#include <bloomery/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace bloomery::cli {
+namespace {
+
+constexpr std::size_t batch_size = 4096;
+
+using listener = std::function<void(std::uint64_t)>;
+
+// A run's keys are hashes where a layout reads those, and texts where a scheme reads the keys themselves.
+void insert(any_filter& filter, std::span<const key_hash> keys) { filter.insert_hashes(keys); }
+void insert(any_filter& filter, std::span<const std::string_view> keys) { filter.insert(keys); }
+
+void look_up(const any_filter& filter, std::span<const key_hash> keys, std::span<std::uint64_t> bitmap) {
+  filter.may_contain_hashes(keys, bitmap);
+}
+void look_up(const any_filter& filter, std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) {
+  filter.may_contain(keys, bitmap);
+}
+
+void append(const any_filter& filter, std::span<const std::string_view> keys, std::vector<key_hash>& to) {
+  to.resize(to.size() + keys.size());
+  filter.hash(keys, std::span(to).last(keys.size()));
+}
+void append(const any_filter&, std::span<const std::string_view> keys, std::vector<std::string_view>& to) {
+  to.insert(to.end(), keys.begin(), keys.end());
+}
+
+template <class Key>
+std::uint64_t false_alarms(const any_filter& filter, std::span<const Key> absent, const listener& each_batch) {
+  std::uint64_t alarms = 0;
+  std::array<std::uint64_t, batch_size / 64> bitmap{};
+  for (std::size_t at = 0; at < absent.size(); at += batch_size) {
+    const auto some = absent.subspan(at, std::min(batch_size, absent.size() - at));
+    const auto answers = std::span(bitmap).first((some.size() + 63) / 64);
+    look_up(filter, some, answers);
+    for (const std::uint64_t word : answers) alarms += static_cast<std::uint64_t>(std::popcount(word));
+    each_batch(some.size());
+  }
+  return alarms;
+}
+
+// Fills the filter with what next(from, count) gives, and measures at each point.
+template <class Key, class Next>
+std::vector<double> fill_and_measure(any_filter& filter, Next next, std::span<const Key> absent,
+                                     const listener& each_batch) {
+  std::vector<double> rates;
+  std::uint64_t in = 0;
+  for (const std::uint64_t keys : points_for(filter.capacity())) {
+    while (in < keys) {
+      const std::span<const Key> some = next(in, std::min<std::uint64_t>(batch_size, keys - in));
+      insert(filter, some);
+      in += some.size();
+      each_batch(some.size());
+    }
+    rates.push_back(static_cast<double>(false_alarms(filter, absent, each_batch)) / static_cast<double>(absent.size()));
+  }
+  return rates;
+}
+
+// All numbers of an experiment have equally many digits, so that the addresses that are looked up look like those that
+// are inserted.
+std::uint64_t first_number(const experiment& e) {
+  const std::uint64_t count = e.runs * (e.queries + most_keys_for(e.filter.capacity));
+  std::uint64_t power = 10;
+  while (power < count) power *= 10;
+  return power;
+}
+
+// The addresses of a run are those of its own numbers: first the absent ones, then those that are inserted.
+template <class Key>
+std::vector<double> run_with_addresses(const experiment& e, std::uint64_t run, const listener& each_batch) {
+  any_filter filter(e.filter);
+  const std::uint64_t first_absent = first_number(e) + run * (e.queries + most_keys_for(e.filter.capacity));
+  const std::uint64_t first_inserted = first_absent + e.queries;
+  std::deque<address_batch> texts(1);
+  std::vector<Key> absent;
+  absent.reserve(e.queries);
+  while (absent.size() < e.queries) {
+    if (std::is_same_v<Key, std::string_view>) texts.emplace_back();  // these are not hashed: the text is needed
+    texts.back().make(e.seed, first_absent + absent.size(),
+                      std::min<std::uint64_t>(batch_size, e.queries - absent.size()));
+    append(filter, texts.back().addresses(), absent);
+  }
+  address_batch text;
+  std::vector<Key> some;
+  const auto next = [&](std::uint64_t from, std::uint64_t count) {
+    text.make(e.seed, first_inserted + from, count);
+    some.clear();
+    append(filter, text.addresses(), some);
+    return std::span<const Key>(some);
+  };
+  return fill_and_measure<Key>(filter, next, absent, each_batch);
+}
+
+// [Fisher & Yates]; std::shuffle would give other orders with another standard library.
+template <class Key>
+void shuffle(std::vector<Key>& keys, std::uint64_t seed) {
+  for (std::uint64_t left = keys.size(); left > 1; --left) {
+    const std::uint64_t chance = mix64(left ^ mix64(seed));
+    std::swap(keys[left - 1], keys[multiply_high(chance, left)]);
+  }
+}
+
+template <class Key>
+std::vector<double> run_with_lines(const experiment& e, std::uint64_t run, const listener& each_batch) {
+  any_filter filter(e.filter);
+  std::vector<Key> keys;
+  keys.reserve(e.lines.size());
+  append(filter, e.lines, keys);
+  shuffle(keys, mix64(e.seed) + run);
+  const std::span<const Key> all = keys;
+  const auto next = [&](std::uint64_t from, std::uint64_t count) { return all.subspan(from, count); };
+  return fill_and_measure<Key>(filter, next, all.subspan(most_keys_for(e.filter.capacity), e.queries), each_batch);
+}
+
+template <class Key>
+std::vector<double> carry_out_run(const experiment& e, std::uint64_t run, const listener& each_batch) {
+  return e.lines.empty() ? run_with_addresses<Key>(e, run, each_batch) : run_with_lines<Key>(e, run, each_batch);
+}
+
+struct one_run {
+  std::uint64_t number = 0;
+  std::vector<double> rates;
+};
+
+void summarise(measured_point& point) {
+  const auto runs = static_cast<double>(point.rates.size());
+  double sum = 0;
+  for (const double rate : point.rates) sum += rate;
+  point.mean = sum / runs;
+  double squares = 0;
+  for (const double rate : point.rates) squares += (rate - point.mean) * (rate - point.mean);
+  point.deviation = point.rates.size() > 1 ? std::sqrt(squares / (runs - 1)) : 0;
+}
+
+}  // namespace
+
+std::uint64_t most_keys_for(std::uint64_t capacity) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 40;
+  if (capacity > most) {
+    throw error(errc::too_large, {"too many keys for an experiment", "-n", "at most " + std::to_string(most),
+                                  std::to_string(capacity), ""});
+  }
+  return capacity + capacity / 2;
+}
+
+std::vector<std::uint64_t> points_for(std::uint64_t capacity) {
+  const std::uint64_t most = most_keys_for(capacity);
+  const std::uint64_t step = std::max<std::uint64_t>(10, capacity / 100);
+  std::set<std::uint64_t> points = {std::min<std::uint64_t>(10, most)};
+  for (std::uint64_t keys = step; keys <= most; keys += step) points.insert(keys);
+  for (std::uint64_t quarters = 1; quarters <= 6; ++quarters) points.insert(capacity * quarters / 4);
+  points.erase(0);
+  return {points.begin(), points.end()};
+}
+
+std::uint64_t queries_for(double rate, double alarms) {
+  return static_cast<std::uint64_t>(std::clamp(std::ceil(alarms / rate), 1.0, 0x1p62));
+}
+
+std::uint64_t sane_queries(const experiment& wanted) {
+  // A lookup by hash takes some nanoseconds, one by a scheme up to a microsecond.
+  const std::uint64_t in_all = wanted.filter.scheme.empty() ? 3'000'000'000 : 50'000'000;
+  const std::uint64_t times = wanted.runs * points_for(wanted.filter.capacity).size();
+  return std::clamp<std::uint64_t>(in_all / times, 1000, most_queries / 4);
+}
+
+std::uint64_t work_of(const experiment& e) {
+  return e.runs * (most_keys_for(e.filter.capacity) + e.queries * std::uint64_t{points_for(e.filter.capacity).size()});
+}
+
+std::vector<measured_point> carry_out(const experiment& e, const std::function<void(std::uint64_t)>& each_batch,
+                                      const std::function<void(std::span<const measured_point>)>& each_run) {
+  std::mutex one_at_a_time;
+  const listener listen = [&](std::uint64_t keys) {
+    if (!each_batch) return;
+    const std::lock_guard lock(one_at_a_time);
+    each_batch(keys);
+  };
+  std::vector<measured_point> points;
+  for (const std::uint64_t keys : points_for(e.filter.capacity)) {
+    listen(0);  // with many probes, a prediction takes tenths of a second
+    points.push_back({keys, false_positive_rate(e.filter, keys), 0, 0, {}});
+  }
+  if (each_run) each_run(points);
+  std::uint64_t started = 0;
+  run_pipeline<one_run>(
+      static_cast<unsigned>(std::min<std::uint64_t>(e.threads, e.runs)),
+      [&](one_run& r) {
+        r.number = started++;
+        return r.number < e.runs;
+      },
+      [&](one_run& r) {
+        r.rates = e.filter.scheme.empty() ? carry_out_run<key_hash>(e, r.number, listen)
+                                          : carry_out_run<std::string_view>(e, r.number, listen);
+      },
+      [&](one_run& r) {
+        for (std::size_t i = 0; i < points.size(); ++i) {
+          points[i].rates.push_back(r.rates[i]);
+          summarise(points[i]);
+        }
+        if (each_run) each_run(points);
+        return true;
+      },
+      [] {});
+  return points;
+}
+
+}  // namespace bloomery::cli

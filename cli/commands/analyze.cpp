@@ -1,0 +1,234 @@
+// bloomery analyze: filters are filled and their error is measured as they fill, beside the theory.
+//
+//   $ bloomery analyze -n 100 -p 3% -o chart.svg
+//
+// The experiment is in experiment.hpp, the charts are in chart.hpp and terminal_chart.hpp; here they are put together.
+#include "app/signals.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/io/output.hpp"
+#include "cli/io/progress.hpp"
+#include "cli/io/whole_file.hpp"
+#include "cli/text/chart.hpp"
+#include "cli/text/numbers.hpp"
+#include "cli/text/terminal_chart.hpp"
+
+#include <bloomery/error.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bloomery::cli {
+namespace {
+
+constexpr double default_rate = 0.01;
+constexpr std::uint64_t most_runs = 1000;
+constexpr double enough_alarms = 100;  // seen by a run at p: known to a tenth, and the mean of ten runs to a thirtieth
+
+void check_charts(const analyze_options& options) {
+  for (const std::string& path : options.charts) {
+    if (!path.ends_with(".svg") && !path.ends_with(".png")) {
+      throw error(errc::invalid_argument, {"charts are SVG or PNG, as the name's end says", "-o",
+                                           "NAME.svg or NAME.png", "'" + path + "'", "add .svg or .png to the name"});
+    }
+    check_not_an_input(path, "-o", options.inputs);
+    check_can_write(path);
+  }
+}
+
+void check_range(const char* option, std::uint64_t number, std::uint64_t most) {
+  if (number >= 1 && number <= most) return;
+  throw error(errc::invalid_argument,
+              {"cannot use this number", option, "1 to " + count_text(most), count_text(number), ""});
+}
+
+// The distinct keys of the inputs, sorted: the order of the inputs does not matter.
+class distinct_lines {
+ public:
+  explicit distinct_lines(const input_options& inputs) {
+    if (inputs.files.empty()) return;
+    reader source(inputs);
+    std::vector<std::string_view> lines;
+    std::vector<std::string_view> cut;
+    for (chunk piece; source.next(piece);) {
+      const std::string& text = texts_.emplace_back(piece.text());
+      cut_lines(text, inputs.line_end(), lines);
+      if (!keys_are_lines(inputs)) cut_keys(lines, inputs, cut);
+      const auto& keys = keys_are_lines(inputs) ? lines : cut;
+      keys_.insert(keys_.end(), keys.begin(), keys.end());
+      if (stop_signal() != 0) throw interrupted();
+    }
+    if (stop_signal() != 0) throw interrupted();
+    std::sort(keys_.begin(), keys_.end());
+    keys_.erase(std::unique(keys_.begin(), keys_.end()), keys_.end());
+  }
+
+  const std::vector<std::string_view>& keys() const noexcept { return keys_; }
+
+ private:
+  std::deque<std::string> texts_;  // where the keys are; a deque, since they must not move
+  std::vector<std::string_view> keys_;
+};
+
+std::uint64_t capacity_for(const analyze_options& options, std::size_t lines) {
+  if (options.wanted.capacity) return *options.wanted.capacity;
+  if (options.inputs.files.empty()) {
+    throw error(errc::invalid_argument, {"the number of keys is missing", "-n", "a number of keys, or files of keys",
+                                         "", "for example: bloomery analyze -n 100 -p 3%"});
+  }
+  return std::max<std::uint64_t>(lines / 3, 1);
+}
+
+// Absent lines are those that are not inserted. At p a run should see one false alarm at least.
+std::uint64_t queries_of_lines(const analyze_options& options, const experiment& e) {
+  const std::uint64_t most = most_keys_for(e.filter.capacity);
+  const std::uint64_t absent = e.lines.size() > most ? e.lines.size() - most : 0;
+  const std::uint64_t needed = options.queries.value_or(queries_for(e.filter.target_rate, 1));
+  if (absent < needed) {
+    throw error(errc::invalid_argument,
+                {fmt::format("too few distinct lines: {} are there, {} are inserted, and others are looked up",
+                             count_text(e.lines.size()), count_text(most)),
+                 "INPUT", "at least " + count_text(needed) + " left", count_text(absent),
+                 options.queries ? "give more lines, a smaller -n or fewer --queries"
+                                 : "give more lines, a smaller -n or a higher -p"});
+  }
+  return options.queries.value_or(
+      std::min({absent, queries_for(e.filter.target_rate, enough_alarms), sane_queries(e)}));
+}
+
+experiment experiment_for(const analyze_options& options, const distinct_lines& lines) {
+  experiment e;
+  making_options wanted = options.wanted;
+  if (!wanted.scheme.empty()) wanted.seed = 0;  // schemes have hashes of their own: the seed is that of the keys alone
+  e.filter = params_for(wanted, capacity_for(options, lines.keys().size()), default_rate);
+  e.runs = options.runs;
+  e.seed = options.wanted.seed;
+  e.lines = lines.keys();
+  e.threads = options.common.threads;
+  const std::uint64_t enough = queries_for(e.filter.target_rate, enough_alarms);
+  e.queries = !options.inputs.files.empty() ? queries_of_lines(options, e)
+                                            : options.queries.value_or(std::min(enough, sane_queries(e)));
+  if (e.queries < enough && !options.queries && !options.common.quiet) {
+    say(fmt::format("note: at {} each run sees some {:.2g} false alarms with {} absent keys; {} would show {:.0f}",
+                    rate_text(e.filter.target_rate), e.filter.target_rate * static_cast<double>(e.queries),
+                    count_text(e.queries), count_text(enough), enough_alarms));
+  }
+  return e;
+}
+
+std::vector<measured_point> carry_out_watched(const experiment& e, bool show_progress) {
+  progress bar(show_progress, "analyze");
+  const std::uint64_t total = work_of(e);
+  std::uint64_t done = 0;
+  return carry_out(e, [&](std::uint64_t keys) {
+    if (stop_signal() != 0) throw interrupted();
+    done += keys;
+    if (bar.due()) bar.show({.keys = done, .bytes_read = done, .bytes_total = total});
+  });
+}
+
+// The theory between the points, too, so that it is a curve where there are few points.
+std::vector<theory_point> theory_of(const experiment& e, const std::vector<measured_point>& points) {
+  std::vector<theory_point> curve = {{0, 0}};
+  constexpr std::size_t smooth = 60;
+  const std::uint64_t between = std::max<std::uint64_t>(1, smooth / points.size());
+  std::uint64_t from = 0;
+  for (const measured_point& p : points) {
+    for (std::uint64_t i = 1; i < between; ++i) {
+      const std::uint64_t keys = from + (p.keys - from) * i / between;
+      if (keys > curve.back().keys) curve.push_back({keys, false_positive_rate(e.filter, keys)});
+    }
+    curve.push_back({p.keys, p.predicted});
+    from = p.keys;
+  }
+  return curve;
+}
+
+chart chart_of(const experiment& e, std::vector<measured_point> points) {
+  const params& p = e.filter;
+  chart c;
+  c.title = fmt::format("{}, {}, {}: n = {}, p = {}", kind_text(p), counted(p.geometry.bits, "bit"),
+                        counted(p.geometry.probes, "probe"), count_text(p.capacity), rate_text(p.target_rate));
+  c.subtitle = fmt::format("{} filled with {}; at each point {} looked up in each", counted(e.runs, "filter"),
+                           e.lines.empty() ? "random e-mail addresses" : "lines of the input",
+                           e.queries == 1 ? "1 absent one is" : count_text(e.queries) + " absent ones are");
+  c.capacity = p.capacity;
+  c.target_rate = p.target_rate;
+  c.runs = e.runs;
+  c.theory = theory_of(e, points);
+  c.points = std::move(points);
+  return c;
+}
+
+std::string table_of(const experiment& e, const std::vector<measured_point>& points) {
+  std::string text =
+      fmt::format("{:>13}  {:>5}  {:>9}  {:>9}  {:>9}\n", "keys", "of n", "theory", "measured", "deviation");
+  std::uint64_t before = 0;
+  for (std::uint64_t quarters = 1; quarters <= 6; ++quarters) {
+    const std::uint64_t keys = e.filter.capacity * quarters / 4;
+    if (keys == before) continue;  // there are fewer than four
+    before = keys;
+    const auto p =
+        std::find_if(points.begin(), points.end(), [&](const measured_point& point) { return point.keys == keys; });
+    text += fmt::format("{:>13}  {:>3} %  {:>9}  {:>9}  {:>9}\n", count_text(keys), quarters * 25,
+                        rate_text(p->predicted), rate_text(p->mean), rate_text(p->deviation));
+  }
+  return text;
+}
+
+nlohmann::ordered_json as_json(const experiment& e, const std::vector<measured_point>& points) {
+  const params& p = e.filter;
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const measured_point& point : points) {
+    list.push_back({{"keys", point.keys},
+                    {"predicted", point.predicted},
+                    {"mean", point.mean},
+                    {"deviation", point.deviation},
+                    {"rates", point.rates}});
+  }
+  return {{"layout", p.layout},
+          {"scheme", p.scheme},
+          {"hash", p.hash},
+          {"bits", p.geometry.bits},
+          {"probes", p.geometry.probes},
+          {"capacity", p.capacity},
+          {"target_rate", p.target_rate},
+          {"source", e.lines.empty() ? "addresses" : "lines"},
+          {"runs", e.runs},
+          {"queries", e.queries},
+          {"seed", e.seed},
+          {"points", list}};
+}
+
+}  // namespace
+
+exit_status analyze(const analyze_options& options) {
+  check_promise(options.wanted);
+  check_range("--runs", options.runs, most_runs);
+  if (options.queries) check_range("--queries", *options.queries, most_queries);
+  check_charts(options);
+  const distinct_lines lines(options.inputs);
+  const experiment e = experiment_for(options, lines);
+  const std::vector<measured_point> points = carry_out_watched(e, options.common.progress && !options.common.quiet);
+  const chart c = chart_of(e, points);
+  for (const std::string& path : options.charts) {
+    if (stop_signal() != 0) throw interrupted();
+    write_whole(path, path.ends_with(".svg") ? svg_of(c) : png_of(c));
+  }
+  output out(STDOUT_FILENO, "standard output");
+  if (options.common.json)
+    out.write(json_line(as_json(e, points)));
+  else if (!options.common.quiet)
+    out.write(c.title + "\n" + c.subtitle + "\n\n" + terminal_chart(c, look_of_standard_output()) + "\n" +
+              table_of(e, points));
+  out.flush();
+  return exit_status::found;
+}
+
+}  // namespace bloomery::cli

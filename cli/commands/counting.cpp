@@ -1,0 +1,161 @@
+#include "cli/commands/counting.hpp"
+
+#include "app/signals.hpp"
+#include "cli/io/key_batch.hpp"
+#include "cli/io/output.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/bits.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/file_edit.hpp>
+#include <bloomery/layouts/counting.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bloomery::cli {
+
+bool is_counting(const std::string& path) {
+  const inspection seen = inspect(path);
+  return seen.usable && family_of(seen.info.parameters) == family::counting;
+}
+
+void check_counting(const making_options& wanted) {
+  const bool named = wanted.layout == counting::name;
+  if (!wanted.counting && named) {
+    throw error(errc::invalid_argument,
+                {"this layout is for keys that are to be removed", "--layout", "one of " + layout_names(),
+                 "'" + wanted.layout + "'", "build with --counting instead"});
+  }
+  if (!wanted.counting) return;
+  const auto refuse = [](const char* why, const std::string& found, const char* other) {
+    throw error(errc::invalid_argument,
+                {why, "--counting", "", found, std::string("leave out --counting or ") + other});
+  };
+  if (!wanted.layout.empty() && !named) {
+    refuse("counters are a layout of their own", "--layout " + wanted.layout, "--layout");
+  }
+  if (!wanted.scheme.empty()) refuse("a scheme has bits of its own", "--scheme " + wanted.scheme, "--scheme");
+  if (wanted.prefer) refuse("there is one layout of counters, and nothing to prefer", "--prefer", "--prefer");
+  if (wanted.growing) refuse("a log says what was added, not what was removed", "--grow", "--grow");
+  if (wanted.window.milliseconds || wanted.window.keys) {
+    refuse("a windowed filter forgets by itself; keys cannot be removed from it", "a window", "--window");
+  }
+}
+
+void refuse_counting(const std::string& path, const params& p, const char* what, const char* way_out) {
+  if (family_of(p) != family::counting) return;
+  throw error(errc::incompatible, {what, path, "a filter of bits", "a counting filter", way_out});
+}
+
+void check_can_remove(const std::string& name, const params& p) {
+  if (family_of(p) == family::counting) return;
+  throw error(errc::incompatible, {"keys cannot be removed from this filter: its bits belong to many keys at once",
+                                   name, "a counting filter", kind_text(p), "build it anew with --counting"});
+}
+
+std::string those_not_there(std::uint64_t keys, std::uint64_t not_found) {
+  if (keys == 1) return "the key was";
+  return fmt::format("{} of {} {}", count_text(not_found), counted(keys, "key"), not_found == 1 ? "was" : "were");
+}
+
+file_edit edit_counting(const std::string& path, const std::string& keyfile, bool quiet) {
+  file_edit edit(path, wait_for_writer, secret_of(keyfile));
+  if (!quiet) say_if_dirty(path, *edit.filter().opened_from());
+  check_room(path, edit.filter().byte_size());
+  return edit;
+}
+
+exit_status add_to_counting(const add_options& options) {
+  const bool quiet = options.common.quiet;
+  file_edit edit = edit_counting(options.filter, options.secret, quiet);
+  any_filter& filter = edit.filter();
+  std::uint64_t keys = 0;
+  std::uint64_t fresh = 0;
+  const pass_options pass{options.common.threads, options.common.progress && !quiet, "add"};
+  const bool finished = for_each_batch(
+      filter, options.inputs, pass, [](key_batch&) {},
+      [&](key_batch& batch) {
+        insert(filter, batch);
+        keys += batch.keys.size();
+        fresh += static_cast<std::uint64_t>(std::count(batch.is_new.begin(), batch.is_new.end(), std::uint8_t{1}));
+        return true;
+      });
+  if (!finished) throw interrupted();
+  const std::uint64_t all = filter.size();
+  const std::uint64_t capacity = filter.capacity();
+  const estimate different = filter.estimated_keys();
+  const double rate = std::max(filter.false_positive_rate(), filter.certified_rate());  // full counters stay full
+  const double promised = filter.parameters().target_rate;
+  point_of_no_return();
+  edit.commit();
+  if (capacity > 0 && different.value - 3 * different.sigma > static_cast<double>(capacity)) {
+    say(
+        fmt::format("{}: warning: more keys than the {} it was made for; error now at most {} "
+                    "instead of {}; build a larger one",
+                    options.filter, count_text(capacity), rate_text(rate), rate_text(promised)));
+  }
+  if (options.common.json) {
+    output out(STDOUT_FILENO, "standard output");
+    out.write(json_line({{"filter", options.filter},
+                         {"keys", keys},
+                         {"new", fresh},
+                         {"size", all},
+                         {"rate", rate},
+                         {"complete", true}}));
+    out.flush();
+  } else if (!quiet) {
+    say(fmt::format("{}: {} read, {} new, {} in all with their copies, error now at most {}", options.filter,
+                    counted(keys, "key"), count_text(fresh), count_text(all), rate_text(rate)));
+  }
+  return exit_status::found;
+}
+
+std::uint32_t value_of_cell(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t cell) {
+  if (family_of(p) == family::counting) return counting::counter(bytes.data(), cell);
+  return test_bit(bytes.data(), cell) ? 1 : 0;
+}
+
+const char* name_of_cell(const params& p) { return family_of(p) == family::counting ? "counter" : "bit"; }
+
+double unnoticed_by_now(const params& p, std::uint64_t refused, double rate) {
+  return unnoticed_removals(refused, std::max(rate, p.target_rate));
+}
+
+std::string taint_text(const params& p, std::uint64_t refused, double rate) {
+  if (refused == 0) return "";
+  const double unnoticed = unnoticed_by_now(p, refused, rate);
+  const std::string others =
+      std::isfinite(unnoticed) ? fmt::format("about {:.2g}", unnoticed) : "nobody knows how many";
+  return fmt::format(
+      "tainted: {} {} to be removed that {} not there; {} more such removals probably went unnoticed, each of which "
+      "may "
+      "have taken others' keys along",
+      counted(refused, "key"), refused == 1 ? "was" : "were", refused == 1 ? "was" : "were", others);
+}
+
+std::vector<std::pair<const char*, std::string>> counting_lines(const mapped_storage& filter, double rate) {
+  const params& p = filter.info().parameters;
+  if (family_of(p) != family::counting) return {};
+  const std::uint64_t full = counting::cells_full({filter.data(), filter.size()});
+  const std::string taint = taint_text(p, filter.info().counts.refused_removals, rate);
+  return {{"counters",
+           fmt::format("{} of 4 bits; {}", count_text(p.geometry.bits / counting::cell_bits),
+                       full == 0 ? "none is full" : count_text(full) + " full: they stay so, whatever is removed")},
+          {"removals", taint.empty() ? "none of a key that was not there" : taint}};
+}
+
+void add_counting_facts(nlohmann::ordered_json& result, const mapped_storage& filter, double rate) {
+  if (family_of(filter.info().parameters) != family::counting) return;
+  const std::uint64_t refused = filter.info().counts.refused_removals;
+  result["counters"] = filter.info().parameters.geometry.bits / counting::cell_bits;
+  result["counters_full"] = counting::cells_full({filter.data(), filter.size()});
+  result["tainted"] = refused > 0;
+  result["refused_removals"] = refused;
+  result["unnoticed_removals"] = number_or_null(unnoticed_by_now(filter.info().parameters, refused, rate));
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,205 @@
+// dedup --exact: no line is lost, order kept, in little memory, by three passes over the input.
+//
+// 1. Every key goes into the filter. A line that is certainly new is a first occurrence. The others are suspects:
+// nearly
+//      all are repetitions, a few are false alarms. A second, small filter remembers the suspects' keys.
+// 2. Candidates, the lines whose key may be a suspect's, go with their number into temporary files, one for each share
+// of
+//      the hash space. A share at a time, an exact set settles which candidates have come before: those are dropped.
+//   3. The lines that are not dropped go out.
+//
+// All copies of a key are candidates of one share, in order, so the set sees them as the input has them. It holds each
+// key once: lines that are repeated a million times cost no memory.
+#include "cli/commands/dedup.hpp"
+
+#include "app/signals.hpp"
+#include "cli/io/system_error.hpp"
+#include "cli/io/temporary_file.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory_resource>
+#include <unordered_set>
+
+namespace bloomery::cli {
+namespace {
+
+constexpr std::uint64_t share_memory = std::uint64_t{64} << 20;  // of the set of a share, if all its keys are distinct
+constexpr std::uint64_t memory_a_key = 72;                       // beside the key's bytes: node, buckets old and new
+constexpr std::uint64_t most_shares = 4000;                      // each is an open file
+constexpr double suspects_rate = 0.01;
+constexpr std::uint64_t most_suspects_bits = std::uint64_t{64} << 23;  // 64 MiB
+
+// A line's number and key, as they lie in a share's file: the key's bytes follow.
+struct record_head {
+  std::uint64_t line = 0;
+  std::uint64_t key_bytes = 0;
+};
+
+// A filter for as many suspects as there are lines, but never over 64 MiB: if it is too small, more lines than
+// necessary become candidates, which costs disk and no correctness.
+params suspects_params(const params& p, std::uint64_t lines) {
+  params s = complete({.layout = "split_block",
+                       .hash = p.hash,
+                       .seed = p.seed,
+                       .capacity = lines,
+                       .target_rate = suspects_rate,
+                       .secret = p.secret});
+  s.geometry.bits = std::min(s.geometry.bits, most_suspects_bits);
+  return s;
+}
+
+std::uint64_t shares_for(std::uint64_t bytes, std::uint64_t lines) {
+  const std::uint64_t files = allow_many_files();
+  constexpr std::uint64_t others = 64;  // standard streams, inputs, the process's own
+  const std::uint64_t allowed = files > 2 * others ? files - others : others;
+  return std::min({(bytes + lines * memory_a_key) / share_memory + 1, most_shares, allowed});
+}
+
+class exact_dedup {
+ public:
+  exact_dedup(const dedup_options& options, const params& p, const input_options& inputs, std::uint64_t lines)
+      : options_(options),
+        inputs_(inputs),
+        filter_(p),
+        suspected_(suspects_params(p, lines)),
+        dropped_(lines / 64 + 1) {}
+
+  dedup_result run(output& out, output* suspects) {
+    find_suspects(suspects);
+    if (suspects_ > 0) {
+      gather_candidates();
+      for (temporary_file& share : shares_) settle(share);
+    }
+    return write(out);
+  }
+
+ private:
+  pass_options pass(const char* verb, const output* watched = nullptr) const {
+    const bool visible = watched != nullptr && watched->watched();
+    return {options_.common.threads, options_.common.progress && !options_.common.quiet && !visible, verb};
+  }
+
+  error changed_input(std::uint64_t lines) const {
+    return {errc::io,
+            {"the input changed while it was read", "input", counted(lines_, "line"),
+             counted(lines, "line") + " or more", "run again when nobody writes to it"}};
+  }
+
+  void find_suspects(output* suspects) {
+    const char line_end = inputs_.line_end();
+    const bool whole = for_each_batch(
+        filter_, inputs_, pass("dedup, 1 of 3"), [](key_batch&) {},
+        [&](key_batch& batch) {
+          insert(filter_, batch);
+          suspect_hashes_.clear();
+          for (std::size_t i = 0; i < batch.lines.size(); ++i) {
+            if (batch.is_new[i] != 0) continue;
+            suspect_hashes_.push_back(batch.hashes[i]);
+            if (suspects == nullptr) continue;
+            suspects->write(batch.lines[i]);
+            suspects->write({&line_end, 1});
+          }
+          suspected_.insert_hashes(suspect_hashes_);
+          suspects_ += suspect_hashes_.size();
+          lines_ += batch.lines.size();
+          text_bytes_ += batch.text.size;
+          return true;
+        });
+    if (!whole) throw interrupted();
+    if (suspects != nullptr) suspects->flush();
+    dropped_.resize(lines_ / 64 + 1);
+  }
+
+  void gather_candidates() {
+    const std::uint64_t shares = shares_for(text_bytes_, lines_);
+    for (std::uint64_t i = 0; i < shares; ++i) shares_.emplace_back();
+    std::uint64_t line = 0;
+    const bool whole = for_each_batch(
+        suspected_, inputs_, pass("dedup, 2 of 3"), [&](key_batch& batch) { look_up(suspected_, batch); },
+        [&](key_batch& batch) {
+          for (std::size_t i = 0; i < batch.lines.size(); ++i, ++line) {
+            if (!batch.may_contain(i)) continue;
+            const record_head head{line, batch.keys[i].size()};
+            temporary_file& share = shares_[multiply_high(batch.hashes[i].hi, shares)];
+            share.append({reinterpret_cast<const char*>(&head), sizeof head});
+            share.append(batch.keys[i]);
+          }
+          return true;
+        });
+    if (!whole) throw interrupted();
+    if (line != lines_) throw changed_input(line);
+  }
+
+  void settle(temporary_file& share) {
+    if (stop_signal() != 0) throw interrupted();
+    std::pmr::monotonic_buffer_resource arena;
+    std::pmr::unordered_set<std::string_view> seen(&arena);
+    std::string key;
+    share.rewind();
+    for (record_head head; share.read({reinterpret_cast<char*>(&head), sizeof head}) == sizeof head;) {
+      key.resize(head.key_bytes);
+      share.read(key);
+      if (seen.contains(key)) {
+        dropped_[head.line / 64] |= std::uint64_t{1} << (head.line % 64);
+        ++dropped_lines_;
+        continue;
+      }
+      auto* const kept = static_cast<char*>(arena.allocate(key.size() + 1, 1));  // an empty key has an address, too
+      std::copy(key.begin(), key.end(), kept);
+      seen.emplace(kept, key.size());
+    }
+    share.discard();
+  }
+
+  dedup_result write(output& out) {
+    dedup_result result;
+    line_writer kept(out, inputs_.line_end());
+    std::vector<std::string_view> lines;
+    reader source(inputs_);
+    progress bar(pass("", &out).show_progress, "dedup, 3 of 3");
+    for (chunk piece; source.next(piece);) {
+      cut_lines(piece.text(), inputs_.line_end(), lines);
+      for (const std::string_view line : lines) {
+        if (result.lines_in == lines_) throw changed_input(lines_ + 1);
+        const std::uint64_t number = result.lines_in++;
+        if ((dropped_[number / 64] >> (number % 64) & 1) != 0) continue;
+        kept.add(line);
+        ++result.lines_out;
+      }
+      kept.finish(piece.text().data() + piece.size);
+      if (bar.due()) bar.show({result.lines_in, source.bytes_read(), source.bytes_total()});
+    }
+    out.flush();
+    result.finished = stop_signal() == 0;
+    if (result.finished && result.lines_in < lines_) throw changed_input(result.lines_in);
+    result.rescued = suspects_ - dropped_lines_;
+    result.rate = filter_.false_positive_rate();
+    return result;
+  }
+
+  const dedup_options& options_;
+  const input_options& inputs_;
+  any_filter filter_;
+  any_filter suspected_;
+  std::vector<std::uint64_t> dropped_;  // a bit a line
+  std::vector<key_hash> suspect_hashes_;
+  std::vector<temporary_file> shares_;
+  std::uint64_t lines_ = 0;
+  std::uint64_t suspects_ = 0;
+  std::uint64_t dropped_lines_ = 0;
+  std::uint64_t text_bytes_ = 0;
+};
+
+}  // namespace
+
+dedup_result dedup_exactly(const dedup_options& options, const params& p, const input_options& inputs,
+                           std::uint64_t lines, output& out, output* suspects) {
+  return exact_dedup(options, p, inputs, lines).run(out, suspects);
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,127 @@
+// bloomery fold FILTER -o OUT: a filter that was made too large, halved without its keys.
+//
+//   $ bloomery fold large.bloom -o small.bloom -p 1%
+//
+// Each halving joins neighbouring blocks; the result is bit for bit what building small would have given. How far it
+// may go is decided by the certified rate of the halved bits themselves.
+#include "app/signals.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/counting.hpp"
+#include "cli/commands/shared_filter.hpp"
+#include "cli/commands/window.hpp"
+#include "cli/io/output.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/census.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/estimate.hpp>
+#include <bloomery/fold.hpp>
+#include <bloomery/mapped_storage.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace bloomery::cli {
+namespace {
+
+constexpr const char* scheme_sizes = "a scheme's sizes are its system's own and are not halved";
+
+std::span<const std::uint8_t> bytes_of(const heap_storage& bytes) { return {bytes.data(), bytes.size()}; }
+
+}  // namespace
+
+exit_status fold_filter(const fold_options& options) {
+  refuse_shared(options.filter, "fold");
+  refuse_shared(options.output, "fold");
+  if (options.times && options.rate) {
+    throw error(errc::invalid_argument, {"how often to halve is said twice", "--times", "", "-p too", "leave out one"});
+  }
+  check_replaceable(options.output, "-o");
+  loaded_file file = load_file(options.filter);
+  say_if_dirty(options.filter, file.info);
+  params p = file.info.parameters;
+  check_known(p, options.filter);
+  refuse_counting(options.filter, p, "counters are not folded", "build it anew of its size");
+  refuse_window(p, options.filter, "fold");
+  refuse_sealed(p, options.filter, "halved");
+  const std::uint64_t bytes_before = file.bytes.size();
+  const double rate = options.rate.value_or(p.target_rate);
+  if (!options.times && rate == 0) {
+    throw error(errc::invalid_argument, {"no rate to keep: the filter promises none", options.filter, "-p or --times",
+                                         "neither", "say which error may not be passed, with -p"});
+  }
+  if (options.times && *options.times > times_foldable(p)) {
+    throw error(errc::invalid_argument,
+                {"a filter of this size cannot be halved so often", options.filter,
+                 "--times of at most " + std::to_string(times_foldable(p)), std::to_string(*options.times),
+                 p.scheme.empty() ? "'bloomery build --foldable' makes filters that can" : scheme_sizes});
+  }
+
+  census now = take_census(p, bytes_of(file.bytes));
+  unsigned times = 0;
+  const char* why = now.certified_rate > rate ? "it is above that already" : "its size cannot be halved further";
+  while (times < times_foldable(file.info.parameters)) {
+    if (options.times && times == *options.times) break;
+    if (stop_signal() != 0) throw interrupted();
+    heap_storage half = fold(p, bytes_of(file.bytes), 1);
+    const params half_params = folded(p, 1);
+    const census then = take_census(half_params, bytes_of(half));
+    if (!options.times && then.certified_rate > rate) {
+      if (now.certified_rate <= rate) why = "once more would pass the rate";
+      break;
+    }
+    file.bytes = std::move(half);
+    p = half_params;
+    now = then;
+    ++times;
+  }
+  // What it promises from now on: the rate that was kept, for as many keys as that holds.
+  if (times > 0) {
+    if (options.rate) p.target_rate = rate;
+    if (p.target_rate > 0) p.capacity = std::max<std::uint64_t>(keys_within(p, p.target_rate), 1);
+  }
+  // Of as many keys fewer would have been new in a smaller filter.
+  // The count of a file that was not closed is out of date.
+  const double keys = file.info.clean
+                          ? static_cast<double>(distinct_keys(file.info.parameters, file.info.counts.inserted))
+                          : estimated_keys(p, now.ones).value;
+  const std::uint64_t inserted =
+      times == 0 && file.info.clean ? file.info.counts.inserted : counted_of_estimate(p, keys);
+  if (stop_signal() != 0) throw interrupted();
+  point_of_no_return();
+  save_file(options.output, p, bytes_of(file.bytes),
+            {.inserted = inserted, .is_estimate = file.info.counts.is_estimate || !file.info.clean},
+            file.info.metadata);
+
+  if (options.json) {
+    output out(STDOUT_FILENO, "standard output");
+    out.write(json_line({{"filter", options.output},
+                         {"times", times},
+                         {"bytes_before", bytes_before},
+                         {"bytes", file.bytes.size()},
+                         {"bits", p.geometry.bits},
+                         {"rate", now.certified_rate},
+                         {"capacity", p.capacity},
+                         {"target_rate", p.target_rate},
+                         {"times_foldable", times_foldable(p)}}));
+    out.flush();
+  }
+  if (!options.quiet) {
+    const std::string result = times == 0 ? "not halved" : "halved " + times_text(times);
+    say(fmt::format("{}: {}: {}, was {}; error {}{}", options.output, result, bytes_text(file.bytes.size()),
+                    bytes_text(bytes_before), rate_text(now.certified_rate),
+                    options.times ? "" : fmt::format(" (at most {}: {})", rate_text(rate), why)));
+    if (times == 0 && times_foldable(p) == 0) {
+      say(fmt::format(
+          "{}: note: {}", options.filter,
+          p.scheme.empty() ? "'bloomery build --foldable' makes filters that can be halved" : scheme_sizes));
+    }
+  }
+  return exit_status::found;
+}
+
+}  // namespace bloomery::cli

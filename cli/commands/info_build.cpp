@@ -1,0 +1,116 @@
+// bloomery info --build: what this program is made of, and what of it this processor runs.
+#include "cli/commands/commands.hpp"
+#include "cli/io/output.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/kernel.hpp>
+#include <bloomery/params.hpp>
+
+#include "platform/machine.hpp"  // the cache's size, which the library tells nobody else
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace bloomery::cli {
+namespace {
+
+#if defined(__clang__)
+constexpr const char* compiler = "clang " __clang_version__;
+#else
+constexpr const char* compiler = "g++ " __VERSION__;
+#endif
+
+// The words of a text; commas are taken for blanks.
+std::vector<std::string> words_of(std::string text) {
+  std::replace(text.begin(), text.end(), ',', ' ');
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+// What the system says the processor can do; empty where it does not tell.
+std::vector<std::string> processor_features() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("flags") || line.starts_with("Features")) return words_of(line.substr(line.find(':') + 1));
+  }
+  return {};
+}
+
+std::vector<std::string> needs_of(const kernel_info& set) {
+  return set.needs == "nothing" ? std::vector<std::string>{} : words_of(set.needs);
+}
+
+// Empty for a set that runs here, and where the system does not tell what the processor lacks.
+std::vector<std::string> lacks_of(const kernel_info& set, const std::vector<std::string>& features) {
+  std::vector<std::string> lacks;
+  if (set.supported || features.empty()) return lacks;
+  for (const std::string& need : needs_of(set)) {
+    if (std::find(features.begin(), features.end(), need) == features.end()) lacks.push_back(need);
+  }
+  return lacks;
+}
+
+std::string reason_of_choice(const std::string& chosen) {
+  return kernel_is_forced() ? "BLOOMERY_KERNEL=" + chosen : "the best this processor supports";
+}
+
+std::string verdict(const kernel_info& set, const std::vector<std::string>& lacks) {
+  if (set.chosen) return "chosen: " + reason_of_choice(set.name);
+  if (set.supported) return "would run here";
+  return lacks.empty() ? "cannot run here" : fmt::format("cannot run here: lacks {}", fmt::join(lacks, " "));
+}
+
+}  // namespace
+
+exit_status info_of_build(bool json) {
+  const std::vector<kernel_info> sets = kernel_list();
+  const std::vector<std::string> features = processor_features();
+  output out(STDOUT_FILENO, "standard output");
+  if (json) {
+    nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
+    for (const kernel_info& set : sets) {
+      kernels.push_back({{"name", set.name},
+                         {"needs", needs_of(set)},
+                         {"supported", set.supported},
+                         {"lacks", lacks_of(set, features)},
+                         {"chosen", set.chosen}});
+    }
+    out.write(json_line({{"version", BLOOMERY_VERSION},
+                         {"compiler", compiler},
+                         {"kernel", kernel_name()},
+                         {"kernel_reason", reason_of_choice(kernel_name())},
+                         {"kernels", kernels},
+                         {"own_cache_bytes", own_cache_size()},
+                         {"layouts", words_of(layout_names())},
+                         {"hashes", words_of(hash_names())},
+                         {"schemes", words_of(scheme_names())}}));
+  } else {
+    const auto line = [&](const char* name, const std::string& value) {
+      out.write(fmt::format("{:<14}{}\n", name, value));
+    };
+    line("version", BLOOMERY_VERSION);
+    line("compiler", compiler);
+    for (const kernel_info& set : sets) {
+      line(&set == &sets.front() ? "kernels" : "",
+           fmt::format("{:<8}{}; needs {}", set.name, verdict(set, lacks_of(set, features)), set.needs));
+    }
+    line("own cache", bytes_text(own_cache_size()) + " of each core; larger filters are fetched ahead of their use");
+    line("layouts", layout_names());
+    line("hashes", hash_names());
+    line("schemes", scheme_names());
+  }
+  out.flush();
+  return exit_status::found;
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,23 @@
+// bloomery keygen -o KEYFILE: a new secret key, in a file that only its owner may read.
+//
+//   $ bloomery keygen -o users.key
+//   bloomery: users.key: a new secret key, check value 3F60A1B2C4D5E6F7; keep it: without it its filters are useless
+//
+// A file that is there already is left alone: with a key that is replaced, all filters made with it would be lost.
+#include "cli/commands/commands.hpp"
+
+#include <bloomery/secret.hpp>
+
+#include <fmt/format.h>
+
+namespace bloomery::cli {
+
+exit_status keygen(const keygen_options& options) {
+  const secret_key key = random_secret();
+  write_secret(options.output, key);
+  say(fmt::format("{}: a new secret key, check value {}; keep it: without it its filters are useless", options.output,
+                  key_check_text(key_check(key))));
+  return exit_status::found;
+}
+
+}  // namespace bloomery::cli

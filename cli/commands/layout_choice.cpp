@@ -1,0 +1,291 @@
+#include "cli/commands/layout_choice.hpp"
+
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/choice.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/counting.hpp>
+#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/layouts/page.hpp>
+#include <bloomery/layouts/split_block.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace bloomery::cli {
+namespace {
+
+// What sizes and probes a layout can have.
+struct shape {
+  std::string_view name;
+  std::uint64_t block_bits;
+  std::uint64_t most_blocks;
+  std::uint32_t fixed_probes;  // 0: any number
+  std::uint32_t most_chosen_probes;
+  std::uint32_t cell_bits = 1;
+};
+
+// The quickest first, as in the library's table.
+constexpr shape shapes[] = {
+    {split_block::name, split_block::block_bits, split_block::max_blocks, split_block::lanes, split_block::lanes},
+    {line::name, line::block_bits, line::max_blocks, line::lanes, line::lanes},
+    {line_free::name, line_free::block_bits, line_free::max_blocks, 0, line_free::most_chosen_probes},
+    {page::name, page::block_bits, page::max_blocks, 0, page::most_chosen_probes},
+    {classic::name, 1, std::uint64_t{1} << 62, 0, classic::most_chosen_probes},
+};
+
+// Of no plan: taken only by name.
+constexpr shape of_counting = {
+    counting::name, counting::block_bits, counting::max_blocks, 0, counting::most_chosen_probes, counting::cell_bits};
+
+const shape& shape_of(const std::string& layout) {
+  if (layout == of_counting.name) return of_counting;
+  const auto found =
+      std::find_if(std::begin(shapes), std::end(shapes), [&](const shape& s) { return s.name == layout; });
+  if (found != std::end(shapes)) return *found;
+  throw error(errc::invalid_argument, {"no such layout", "", "one of " + layout_names(), "'" + layout + "'", ""});
+}
+
+void check_probes(const shape& s, std::optional<std::uint64_t> probes) {
+  if (s.fixed_probes == 0 || !probes || *probes == s.fixed_probes) return;
+  throw error(errc::invalid_argument,
+              {fmt::format("{} always has {} probes", s.name, s.fixed_probes), "-k", std::to_string(s.fixed_probes),
+               std::to_string(*probes), "leave -k out, or take line_free, page or classic"});
+}
+
+params params_of(const shape& s, geometry g, std::uint64_t capacity) {
+  params p;
+  p.layout = s.name;
+  p.geometry = g;
+  p.capacity = capacity;
+  return p;
+}
+
+double rate_of(const shape& s, geometry g, std::uint64_t capacity) {
+  return false_positive_rate(params_of(s, g, capacity), capacity);
+}
+
+// Probes beyond the best only make it worse, and uneven blocks make the best fewer than the textbook's m/n ln 2.
+std::uint32_t best_probes(const shape& s, std::uint64_t bits, std::uint64_t capacity) {
+  if (s.name == classic::name) return classic::best_probes(bits, capacity);
+  const double cells = static_cast<double>(bits) / s.cell_bits;
+  const double ideal = cells / static_cast<double>(capacity) * std::log(2.0);
+  auto best = static_cast<std::uint32_t>(std::clamp(std::floor(ideal) + 1, 1.0, 1.0 * s.most_chosen_probes));
+  double lowest = rate_of(s, {bits, best}, capacity);
+  while (best > 1) {
+    const double fewer = rate_of(s, {bits, best - 1}, capacity);
+    if (fewer > lowest) break;
+    lowest = fewer;
+    --best;
+  }
+  return best;
+}
+
+// The fewest bits that keep p at n keys with k probes.
+geometry smallest_with(const shape& s, std::uint64_t n, double p, std::uint32_t k) {
+  const auto keeps = [&](std::uint64_t blocks) { return rate_of(s, {blocks * s.block_bits, k}, n) <= p; };
+  // As if all bits were as likely set: p = (1 - e^(-kn/m))^k, solved for m.
+  const double even_bits = -1.0 * k * static_cast<double>(n) / std::log1p(-std::pow(p, 1.0 / k));
+  const double guess = even_bits / static_cast<double>(s.block_bits);
+  std::uint64_t enough = guess < 1                                    ? 1
+                         : guess < static_cast<double>(s.most_blocks) ? static_cast<std::uint64_t>(guess)
+                                                                      : 1;
+  while (!keeps(enough)) {
+    if (enough >= s.most_blocks) {
+      throw error(errc::too_large, {fmt::format("no size of {} keeps this rate with so many probes", s.name), "-k", "",
+                                    std::to_string(k), "leave -k out"});
+    }
+    enough = std::min(2 * enough, s.most_blocks);
+  }
+  std::uint64_t short_of = enough / 2;
+  while (short_of > 0 && keeps(short_of)) {
+    enough = short_of;
+    short_of /= 2;
+  }
+  while (enough - short_of > 1) {
+    const std::uint64_t middle = short_of + (enough - short_of) / 2;
+    (keeps(middle) ? enough : short_of) = middle;
+  }
+  return {enough * s.block_bits, k};
+}
+
+std::uint64_t whole_blocks(const shape& s, std::uint64_t bits) {
+  if (bits >= s.block_bits) return bits / s.block_bits * s.block_bits;
+  throw error(errc::invalid_argument, {fmt::format("a {} filter is made of blocks of {} bits", s.name, s.block_bits),
+                                       "-m", fmt::format("{} or more", s.block_bits), std::to_string(bits),
+                                       "choose a larger size or --layout classic"});
+}
+
+// The most keys that `bits` hold at this rate, with `probes` or else the number that holds most.
+params roomiest(const shape& s, std::uint64_t bits, double rate, std::optional<std::uint64_t> probes) {
+  const std::uint64_t whole = whole_blocks(s, bits);
+  const auto holds = [&](std::uint32_t k) {
+    params p = params_of(s, {whole, k}, whole / 8);
+    p.capacity = keys_within(p, rate);
+    return p;
+  };
+  params best;
+  if (s.fixed_probes != 0 || probes) {
+    best = holds(s.fixed_probes != 0 ? s.fixed_probes : static_cast<std::uint32_t>(*probes));
+  } else {
+    // With k the keys rise to the best number of probes, which is at most the textbook's -log2(p), and fall beyond.
+    const double ideal = std::clamp(std::round(-std::log2(rate)), 1.0, 1.0 * s.most_chosen_probes);
+    for (auto k = std::min(static_cast<std::uint32_t>(ideal) + 1, s.most_chosen_probes); k >= 1; --k) {
+      params p = holds(k);
+      if (p.capacity < best.capacity) break;
+      best = std::move(p);
+    }
+  }
+  if (best.capacity == 0) {
+    throw error(errc::invalid_argument, {"too small for a single key at this rate", "-m", "", "", ""});
+  }
+  best.target_rate = rate;
+  return complete(std::move(best));
+}
+
+// One layout with two of keys, rate and size.
+params solve(const shape& s, const making_options& w) {
+  check_probes(s, w.probes);
+  if (!w.capacity) return roomiest(s, *w.bits, *w.rate, w.probes);
+  params p = params_of(s, {}, *w.capacity);
+  if (w.bits) {
+    p.geometry = geometry_within(p.layout, *w.bits, w.probes, *w.capacity);
+  } else {
+    p.target_rate = *w.rate;
+    if (w.probes && s.fixed_probes == 0) {
+      p.geometry = smallest_with(s, *w.capacity, *w.rate, static_cast<std::uint32_t>(*w.probes));
+    }
+  }
+  return complete(std::move(p));
+}
+
+std::vector<layout_plan> solve_all(const making_options& w) {
+  std::vector<layout_plan> plans;
+  for (const shape& s : shapes) {
+    layout_plan plan;
+    plan.p.layout = s.name;
+    try {
+      plan.p = solve(s, w);
+      plan.rate = false_positive_rate(plan.p, plan.p.capacity);
+    } catch (const error& e) {
+      plan.problem = e.what();
+    }
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+// Keys and rate are given: the library's rule.
+void judge_sizes(std::vector<layout_plan>& plans, preference prefer) {
+  std::vector<candidate> candidates;
+  for (const layout_plan& plan : plans) {
+    candidate c{plan.p.layout};
+    if (plan.possible()) {
+      c.geometry = plan.p.geometry;
+      c.bits_a_key = plan.bits_a_key();
+    }
+    candidates.push_back(std::move(c));
+  }
+  judge(candidates, prefer);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    plans[i].within = candidates[i].within;
+    plans[i].chosen = candidates[i].chosen;
+    plans[i].reason = candidates[i].reason;
+  }
+}
+
+// How good a layout is in a given size: its keys, or if those are given as few errors as possible.
+struct merit {
+  bool by_keys;
+
+  bool less(const layout_plan& a, const layout_plan& b) const {
+    if (!a.possible() || !b.possible()) return b.possible() && !a.possible();
+    return by_keys ? a.p.capacity < b.p.capacity : a.rate > b.rate;
+  }
+  std::string text(const layout_plan& plan) const {
+    return plan.p.layout + ", " + (by_keys ? counted(plan.p.capacity, "key") : rate_text(plan.rate));
+  }
+  std::string shortfall(const layout_plan& plan, const layout_plan& best) const {
+    if (!by_keys) return fmt::format("errs {:.3g} times as often as {}", plan.rate / best.rate, best.p.layout);
+    const double fewer = 1 - static_cast<double>(plan.p.capacity) / static_cast<double>(best.p.capacity);
+    return fmt::format("holds {:.0f} % fewer keys than {}", 100 * fewer, best.p.layout);
+  }
+};
+
+// The size is given: as good as the best would be in a size that the allowance makes this one of.
+void judge_merits(std::vector<layout_plan>& plans, const making_options& w, preference prefer) {
+  const merit m{!w.capacity};
+  const auto less = [&](const layout_plan& a, const layout_plan& b) { return m.less(a, b); };
+  const layout_plan best = *std::max_element(plans.begin(), plans.end(), less);
+  const std::uint64_t slack = 8 * always_allowed_bytes;
+  std::vector<layout_plan> in_less;
+  std::string less_text;
+  if (*w.bits > slack) {
+    const std::uint64_t percent = 100 + allowed_percent(prefer);
+    const std::uint64_t share = *w.bits / percent * 100 + *w.bits % percent * 100 / percent;
+    making_options smaller = w;
+    smaller.bits = std::min(share, *w.bits - slack);
+    in_less = solve_all(smaller);
+    less_text = *smaller.bits == share
+                    ? fmt::format("{:.0f} % of this size", 100.0 * 100 / static_cast<double>(percent))
+                    : fmt::format("{} bytes less", always_allowed_bytes);
+  }
+  const auto enough = std::max_element(in_less.begin(), in_less.end(), less);
+  const bool any_will_do = enough == in_less.end() || !enough->possible();
+  std::size_t within = 0;
+  layout_plan* chosen = nullptr;
+  for (layout_plan& plan : plans) {
+    // The best is always within: a search that ends at a local best may find a better one in the smaller size.
+    plan.within = plan.possible() && (any_will_do || !m.less(plan, *enough) || !m.less(plan, best));
+    plan.chosen = plan.within && chosen == nullptr;
+    if (plan.chosen) chosen = &plan;
+    within += plan.within ? 1 : 0;
+  }
+  for (layout_plan& plan : plans) {
+    if (!plan.possible() || plan.chosen) continue;
+    plan.reason = plan.within ? "slower than " + chosen->p.layout : m.shortfall(plan, best);
+  }
+  chosen->reason = within == 1 ? "the only one" : fmt::format("the quickest of {}", within);
+  if (any_will_do) {
+    chosen->reason += fmt::format("; {} bytes more or less count as nothing", always_allowed_bytes);
+  } else {
+    const char* verb = m.by_keys ? (within == 1 ? "holds what" : "hold what")
+                                 : (within == 1 ? "errs no more than" : "err no more than");
+    chosen->reason += fmt::format(" that {} the best would in {} ({})", verb, less_text, m.text(*enough));
+  }
+}
+
+}  // namespace
+
+geometry geometry_within(const std::string& layout, std::uint64_t bits, std::optional<std::uint64_t> probes,
+                         std::uint64_t capacity) {
+  const shape& s = shape_of(layout);
+  check_probes(s, probes);
+  const std::uint64_t whole = whole_blocks(s, bits);
+  if (s.fixed_probes != 0) return {whole, s.fixed_probes};
+  return {whole, probes ? static_cast<std::uint32_t>(*probes) : best_probes(s, whole, capacity)};
+}
+
+std::vector<layout_plan> plan_layouts(const making_options& wanted) {
+  std::vector<layout_plan> plans = solve_all(wanted);
+  if (std::none_of(plans.begin(), plans.end(), [](const layout_plan& plan) { return plan.possible(); })) {
+    throw error(errc::invalid_argument, {"no layout does this: " + plans.back().problem, "", "", "", ""});
+  }
+  const preference prefer = wanted.prefer.value_or(preference::speed);
+  if (wanted.bits)
+    judge_merits(plans, wanted, prefer);
+  else
+    judge_sizes(plans, prefer);
+  return plans;
+}
+
+const layout_plan& chosen_of(const std::vector<layout_plan>& plans) {
+  return *std::find_if(plans.begin(), plans.end(), [](const layout_plan& plan) { return plan.chosen; });
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,259 @@
+// bloomery noisy: a set in several copies, each wrong every other time, so that one lost copy gives little away.
+//
+//   $ bloomery noisy split --copies 5 -o members members.txt
+//   $ bloomery noisy check members < names.txt
+//
+// Each copy is a filter of 1.44 bits a key with its own secret, given to another party. Whoever has i of the copies
+// takes 0.5^i of all absent keys for present; J copies together cost what one filter of rate 0.5^J costs. [M. Ceglowski,
+// "Using Bloom Filters", perl.com 2004]
+#include "app/signals.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/screen.hpp"
+#include "cli/io/hash_spool.hpp"
+#include "cli/io/key_batch.hpp"
+#include "cli/io/output.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/secret.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace bloomery::cli {
+namespace {
+
+constexpr double rate_of_a_copy = 0.5;
+constexpr std::uint64_t most_copies = 64;
+
+std::string name_of_copy(const std::string& prefix, std::uint64_t i) { return fmt::format("{}.{}", prefix, i); }
+std::string filter_of(const std::string& copy) { return copy + ".bloom"; }
+std::string key_of(const std::string& copy) { return copy + ".key"; }
+
+bool exists(const std::string& path) {
+  std::error_code none;
+  return std::filesystem::exists(path, none);
+}
+
+// What each of these names: all copies of a prefix, or one copy. Each once, in order.
+std::vector<std::string> copies_named(const std::vector<std::string>& names) {
+  std::vector<std::string> copies;
+  const auto take = [&](const std::string& copy) {
+    if (std::find(copies.begin(), copies.end(), copy) == copies.end()) copies.push_back(copy);
+    return true;
+  };
+  for (std::string name : names) {
+    if (name.ends_with(".bloom")) name.resize(name.size() - std::string(".bloom").size());
+    bool some = false;
+    std::uint64_t last = 0;
+    for (std::uint64_t i = 1; i <= most_copies; ++i) {
+      if (!exists(filter_of(name_of_copy(name, i)))) continue;
+      some = take(name_of_copy(name, i));
+      if (i != last + 1) {
+        say(fmt::format("{}: note: copy {} is not there: without it, lines pass more often", name, last + 1));
+      }
+      last = i;
+    }
+    if (!some && exists(filter_of(name))) some = take(name);
+    if (!some) {
+      throw error(errc::not_found, {"no copies of this name", name, filter_of(name_of_copy(name, 1)) + " and so on",
+                                    "none", "give the PREFIX that 'noisy split -o' was given"});
+    }
+  }
+  return copies;
+}
+
+// A copy and its key; a filter or key that cannot be used is told with the way out.
+any_filter open_copy(const std::string& name) {
+  if (!exists(key_of(name))) {
+    throw error(errc::not_found, {"the copy's secret key is not beside it", filter_of(name), key_of(name), "none",
+                                  "put it there, or name other copies: PREFIX.1 PREFIX.3"});
+  }
+  return open_filter(filter_of(name), key_of(name));
+}
+
+// Copies are to err every other time, which takes as many distinct keys as they were made for.
+void warn_if_wrong_size(const std::string& prefix, const any_filter& copy, std::uint64_t capacity) {
+  const estimate keys = copy.estimated_keys();
+  const bool full = !std::isfinite(keys.value);
+  const auto made_for = static_cast<double>(capacity);
+  const bool fewer = !full && keys.value + 3 * keys.sigma < 0.9 * made_for;
+  const bool more = full || keys.value - 3 * keys.sigma > 1.1 * made_for;
+  if (!fewer && !more) return;
+  say(fmt::format("{}: warning: {} distinct keys than the {} they were made for: they err {}; make them again with {}",
+                  prefix, fewer ? "fewer" : "more", count_text(capacity),
+                  fewer ? "more seldom and give more away" : "more often",
+                  full ? "a larger -n" : fmt::format("-n {}", std::max<long long>(std::llround(keys.value), 1))));
+}
+
+// All copies are in memory at once, and go to one disk.
+void check_size(const std::string& prefix, std::uint64_t bytes_each, std::uint64_t copies) {
+  const std::uint64_t bytes = bytes_each > ~std::uint64_t{0} / copies ? ~std::uint64_t{0} : bytes_each * copies;
+  const std::uint64_t memory =
+      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (bytes > memory) {
+    throw error(errc::too_large,
+                {"no memory for so many copies of this size", "--copies", "at most " + bytes_text(memory),
+                 bytes_text(bytes), "ask for fewer keys or fewer copies"});
+  }
+  check_room(filter_of(name_of_copy(prefix, 1)), bytes);
+}
+
+// Both files of each copy; if one cannot be written, none is left.
+void write_copies(const std::string& prefix, const std::vector<any_filter>& copies,
+                  const std::vector<secret_key>& secrets) {
+  std::vector<std::string> made;
+  try {
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      const std::string name = name_of_copy(prefix, i + 1);
+      write_secret(key_of(name), secrets[i]);
+      made.push_back(key_of(name));
+      copies[i].save(filter_of(name));
+      made.push_back(filter_of(name));
+    }
+  } catch (...) {
+    std::error_code none;
+    for (const std::string& path : made) std::filesystem::remove(path, none);
+    throw;
+  }
+}
+
+// Distinct keys, exactly: copies made for more of them would err more seldom, and give more away. What can be read only
+// once is kept in a temporary file.
+std::uint64_t distinct_keys_of(input_options& inputs, const common_options& common,
+                               std::optional<temporary_file>& text) {
+  if (!name_standard_input(inputs) || !can_reread(inputs)) {
+    text.emplace(spool_text(inputs));
+    inputs.files = {text->path()};
+  }
+  const any_filter hasher(complete({.layout = "classic", .capacity = 1, .target_rate = rate_of_a_copy}));
+  hash_spool spool;
+  const pass_options pass{common.threads, common.progress && !common.quiet, "count"};
+  const bool whole = for_each_batch(
+      hasher, inputs, pass, [](key_batch&) {},
+      [&](key_batch& batch) {
+        spool.append(batch.hashes);
+        return true;
+      });
+  if (!whole) throw interrupted();
+  return std::max<std::uint64_t>(spool.count_distinct(), 1);
+}
+
+}  // namespace
+
+exit_status noisy_split(const noisy_split_options& options) {
+  if (options.copies < 1 || options.copies > most_copies) {
+    throw error(errc::invalid_argument,
+                {"copies of a noisy set", "--copies", "1 to 64", count_text(options.copies), ""});
+  }
+  for (std::uint64_t i = 1; i <= options.copies; ++i) {
+    for (const std::string& path :
+         {filter_of(name_of_copy(options.prefix, i)), key_of(name_of_copy(options.prefix, i))}) {
+      if (exists(path)) {
+        throw error(errc::already_exists, {"a copy of this name is there already", path, "", "",
+                                           "choose another PREFIX, or remove the old copies"});
+      }
+    }
+  }
+  input_options inputs = options.inputs;
+  std::optional<temporary_file> text;
+  making_options wanted;
+  wanted.layout = "classic";
+  wanted.capacity = options.capacity ? *options.capacity : distinct_keys_of(inputs, options.common, text);
+  check_promise(wanted);
+
+  std::vector<any_filter> copies;
+  std::vector<secret_key> secrets;
+  for (std::uint64_t i = 0; i < options.copies; ++i) {
+    secrets.push_back(random_secret());
+    params p = params_for(wanted, *wanted.capacity, rate_of_a_copy);
+    if (i == 0) check_size(options.prefix, bytes_for(p.geometry.bits), options.copies);
+    p.hash = "siphash";
+    p.secret = secrets.back();
+    copies.emplace_back(p);
+  }
+  std::uint64_t lines = 0;
+  std::vector<key_hash> hashes;
+  const pass_options pass{options.common.threads, options.common.progress && !options.common.quiet, "split"};
+  const bool whole = for_each_batch(
+      copies.front(), inputs, pass, [](key_batch&) {},
+      [&](key_batch& batch) {
+        lines += batch.keys.size();
+        for (any_filter& copy : copies) {
+          hashes.resize(batch.keys.size());
+          copy.hash(batch.keys, hashes);
+          copy.insert_hashes(hashes);
+        }
+        return true;
+      });
+  if (!whole) throw interrupted();
+
+  write_copies(options.prefix, copies, secrets);
+  const std::uint64_t bytes = copies.front().byte_size();
+  double together = 1;
+  nlohmann::ordered_json rates = nlohmann::ordered_json::array();
+  for (const any_filter& copy : copies) {
+    rates.push_back(copy.certified_rate());
+    together *= copy.certified_rate();
+  }
+  const double rate = copies.front().certified_rate();
+  if (options.common.json) {
+    output out(STDOUT_FILENO, "standard output");
+    out.write(json_line({{"prefix", options.prefix},
+                         {"copies", options.copies},
+                         {"keys", lines},
+                         {"capacity", *wanted.capacity},
+                         {"bytes_each", bytes},
+                         {"rates", rates},
+                         {"rate_together", together}}));
+    out.flush();
+  }
+  if (!options.common.quiet) {
+    const std::string last = options.copies == 1 ? "" : fmt::format(" to {}.{}", options.prefix, options.copies);
+    say(fmt::format("{}.1{}: {}, {} each, {} in all; each .bloom with a secret of its own in its .key", options.prefix,
+                    last, counted(lines, "line"), bytes_text(bytes), bytes_text(bytes * options.copies)));
+    say(fmt::format("one copy and its key take {} of all absent keys for present", rate_text(rate)));
+    if (options.copies > 1) say(fmt::format("all {} copies together: {}", options.copies, rate_text(together)));
+    say("a copy's no is certain: who tries all keys that there might be halves their number with each copy; "
+        "this is not differential privacy");
+  }
+  warn_if_wrong_size(options.prefix, copies.front(), *wanted.capacity);
+  return exit_status::found;
+}
+
+exit_status noisy_check(const noisy_check_options& options) {
+  const std::vector<std::string> names = copies_named(options.copies);
+  std::vector<any_filter> copies;
+  for (const std::string& name : names) copies.push_back(open_copy(name));
+  const input_options& inputs = options.inputs;
+  for (const std::string& name : names) check_output(inputs, filter_of(name));
+  double rate = 1;
+  for (const any_filter& copy : copies) rate *= copy.certified_rate();
+  const auto ask_all = [&](key_batch& batch) {
+    look_up(copies.front(), batch);
+    // Each copy hashes with a secret of its own.
+    std::vector<key_hash> hashes(batch.keys.size());
+    std::vector<std::uint64_t> maybe(batch.maybe.size());
+    for (std::size_t i = 1; i < copies.size(); ++i) {
+      copies[i].hash(batch.keys, hashes);
+      copies[i].may_contain_hashes(hashes, maybe);
+      for (std::size_t word = 0; word < maybe.size(); ++word) batch.maybe[word] &= maybe[word];
+    }
+  };
+  const lookup_pass ask = [&](const input_options& from, const pass_options& pass,
+                              const std::function<bool(key_batch&)>& finish) {
+    return for_each_batch(copies.front(), from, pass, ask_all, finish);
+  };
+  return screen(ask, {options.invert, options.count, inputs, options.common}, {{"copies", names}, {"rate", rate}});
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,96 @@
+// bloomery overlap A B: how many keys two filters have in common, as far as their bits can tell.
+//
+//   $ bloomery overlap mon.bloom tue.bloom
+//   keys in A     30,035 +- 114
+//   ...
+#include "cli/commands/commands.hpp"
+#include "cli/commands/counting.hpp"
+#include "cli/commands/shared_filter.hpp"
+#include "cli/commands/window.hpp"
+#include "cli/io/output.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/estimate.hpp>
+#include <bloomery/mapped_storage.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace bloomery::cli {
+namespace {
+
+nlohmann::ordered_json json_of(const estimate& e) {
+  return {{"value", number_or_null(e.value)}, {"sigma", number_or_null(e.sigma)}, {"noise", e.is_noise()}};
+}
+
+}  // namespace
+
+exit_status overlap_of(const overlap_options& options) {
+  refuse_shared(options.a, "overlap");
+  refuse_shared(options.b, "overlap");
+  const mapped_storage a = open_bits(options.a);
+  const mapped_storage b = open_bits(options.b);
+  say_if_dirty(options.a, a.info());
+  say_if_dirty(options.b, b.info());
+  const params& p = a.info().parameters;
+  refuse_counting(options.a, p, "counting filters have no overlap: counters do not tell whose copies they are",
+                  "compare filters of bits made of their keys");
+  check_compatible(options.a, p, options.b, b.info().parameters);
+  refuse_window(p, options.a, "overlap");
+  const shared_ones ones = count_shared({a.data(), a.size()}, {b.data(), b.size()});
+  const overlap o = estimate_overlap(p, ones);
+  const bool full = !std::isfinite(o.keys_either.value);
+  const bool empty = ones.a == 0 || ones.b == 0;
+  const bool tells = !full && !empty && !o.keys_both.is_noise();
+
+  output out(STDOUT_FILENO, "standard output");
+  if (options.json) {
+    out.write(json_line({{"a", options.a},
+                         {"b", options.b},
+                         {"bits", p.geometry.bits},
+                         {"ones_a", ones.a},
+                         {"ones_b", ones.b},
+                         {"ones_shared", ones.both},
+                         {"ones_shared_by_chance", o.shared_by_chance},
+                         {"keys_a", json_of(o.keys_a)},
+                         {"keys_b", json_of(o.keys_b)},
+                         {"keys_either", json_of(o.keys_either)},
+                         {"keys_both", json_of(o.keys_both)},
+                         {"jaccard", json_of(o.jaccard)}}));
+  } else {
+    const auto line = [&](const char* name, const std::string& value) {
+      out.write(fmt::format("{:<14}{}\n", name, value));
+    };
+    const auto keys = [&](const estimate& e) {
+      return std::isfinite(e.value) ? keys_text(e, "key") : "unknown: all bits are set";
+    };
+    line("A", fmt::format("{}: {}", options.a, keys(o.keys_a)));
+    line("B", fmt::format("{}: {}", options.b, keys(o.keys_b)));
+    line("either", keys(o.keys_either));
+    line("shared bits", fmt::format("{}; {} if they had no key in common", count_text(ones.both),
+                                    count_text(static_cast<std::uint64_t>(std::llround(o.shared_by_chance)))));
+    if (full) {
+      line("both", "unknown: together the filters are full");
+    } else if (empty) {
+      line("both", std::string("none: ") +
+                       (ones.a == 0 && ones.b == 0 ? "both filters are"
+                        : ones.a == 0              ? "A is"
+                                                   : "B is") +
+                       " empty");
+    } else if (tells) {
+      line("both", keys(o.keys_both));
+      line("Jaccard", fmt::format("{:.4f} +- {:.4f}", o.jaccard.value, o.jaccard.margin()));
+    } else {
+      line("both",
+           fmt::format("too few to tell: fewer than {} would be lost in chance here",
+                       counted(static_cast<std::uint64_t>(std::ceil(3 * o.keys_both.sigma)) + 1, "common key")));
+    }
+  }
+  out.flush();
+  return tells ? exit_status::found : exit_status::nothing;
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,184 @@
+// bloomery plan: give two of keys, error rate and size, get the third, for each layout.
+//
+//   $ bloomery plan -n 1M -p 1%
+//   layout       bits a key        size  probes             keys  error at that
+//   split_block       10.53    1.26 MiB       8        1,000,000            1 %  taken
+//   line              10.10     1.2 MiB       8        1,000,000            1 %  slower than split_block
+//   ...
+//   Take split_block: the quickest of 5 within 25 % of the least memory (classic, 9.59 bits a key).
+#include "cli/commands/commands.hpp"
+#include "cli/commands/layout_choice.hpp"
+#include "cli/commands/shared_filter.hpp"
+#include "cli/io/output.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/choice.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/layouts/classic.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace bloomery::cli {
+namespace {
+
+std::string advice(const std::vector<layout_plan>& plans) {
+  const layout_plan& chosen = chosen_of(plans);
+  return "Take " + chosen.p.layout + ": " + chosen.reason + ".";
+}
+
+// A table cell padded to the right.
+std::string cell(const std::string& text, std::size_t width) { return fmt::format("{:>{}}", text, width); }
+
+void print_plans(const std::vector<layout_plan>& plans, output& out) {
+  out.write("layout       bits a key        size  probes             keys  error at that\n");
+  for (const layout_plan& plan : plans) {
+    const params& p = plan.p;
+    if (!plan.possible()) {
+      out.write(fmt::format("{:<12} {}\n", p.layout, plan.problem));
+      continue;
+    }
+    out.write(fmt::format("{:<12} {} {} {} {} {}  {}\n", p.layout, cell(fmt::format("{:.2f}", plan.bits_a_key()), 10),
+                          cell(bytes_text(bytes_for(p.geometry.bits)), 11), cell(std::to_string(p.geometry.probes), 7),
+                          cell(count_text(p.capacity), 16), cell(rate_text(plan.rate), 14),
+                          plan.chosen ? "taken" : plan.reason));
+  }
+  out.write(advice(plans) + "\n");
+}
+
+nlohmann::ordered_json as_json(const std::vector<layout_plan>& plans, preference prefer) {
+  nlohmann::ordered_json layouts = nlohmann::ordered_json::array();
+  for (const layout_plan& plan : plans) {
+    const params& p = plan.p;
+    if (!plan.possible()) {
+      layouts.push_back({{"layout", p.layout}, {"problem", plan.problem}, {"ok", false}, {"within", false}});
+      continue;
+    }
+    layouts.push_back({{"layout", p.layout},
+                       {"bits", p.geometry.bits},
+                       {"bytes", bytes_for(p.geometry.bits)},
+                       {"bits_a_key", plan.bits_a_key()},
+                       {"probes", p.geometry.probes},
+                       {"capacity", p.capacity},
+                       {"rate", plan.rate},
+                       {"ok", true},
+                       {"within", plan.within},
+                       {"reason", plan.reason}});
+  }
+  const layout_plan& chosen = chosen_of(plans);
+  return {{"layouts", layouts},
+          {"advice", advice(plans)},
+          {"prefer", name_of(prefer)},
+          {"chosen", chosen.p.layout},
+          {"reason", chosen.reason}};
+}
+
+// How large filters are, for a first idea. The sizes are classic's, exact.
+struct table_line {
+  double rate;
+  std::uint64_t keys;
+};
+
+constexpr table_line table_lines[] = {{1e-2, 1'000},   {1e-3, 1'000},     {1e-4, 1'000},     {1e-4, 10'000},
+                                      {1e-4, 100'000}, {1e-4, 1'000'000}, {1e-5, 1'000'000}, {1e-6, 1'000'000}};
+
+// Thousands of bytes in KiB, millions in MB, as the table has been printed elsewhere.
+std::string table_size(std::uint64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  return value < 1e6 ? fmt::format("{:.3g} KiB", value / 1024) : fmt::format("{:.2f} MB", value / 1e6);
+}
+
+void print_table(bool json, output& out) {
+  nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+  if (!json) out.write("error rate        keys        size  bytes a key\n");
+  for (const table_line& l : table_lines) {
+    const std::uint64_t bits = classic::bits_for(l.keys, l.rate);
+    const std::uint64_t bytes = bytes_for(bits);
+    const double bytes_a_key = static_cast<double>(bits) / 8 / static_cast<double>(l.keys);
+    if (json) {
+      lines.push_back(
+          {{"rate", l.rate}, {"keys", l.keys}, {"bits", bits}, {"bytes", bytes}, {"bytes_a_key", bytes_a_key}});
+    } else {
+      out.write(fmt::format("{} {} {} {}\n", cell(fmt::format("{:g} %", l.rate * 100), 10),
+                            cell(count_text(l.keys), 11), cell(table_size(bytes), 11),
+                            cell(fmt::format("{:.2f}", bytes_a_key), 12)));
+    }
+  }
+  if (json) out.write(json_line({{"table", lines}}));
+}
+
+// Which layout is taken at which rate, for docs/choice.md.
+constexpr double choice_rates[] = {0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 1e-3, 5e-4, 1e-4, 1e-5, 1e-6};
+constexpr std::uint64_t choice_keys = 1'000'000;
+
+void print_choices(std::uint64_t keys, preference prefer, bool json, output& out) {
+  nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+  if (!json) out.write("error rate  layout       bits a key  probes  more than the least\n");
+  for (const double rate : choice_rates) {
+    const std::vector<candidate> all = layout_candidates(keys, rate, prefer);
+    const auto chosen = std::find_if(all.begin(), all.end(), [](const candidate& c) { return c.chosen; });
+    const candidate* least = nullptr;
+    for (const candidate& c : all) {
+      if (c.possible() && (least == nullptr || c.geometry.bits < least->geometry.bits)) least = &c;
+    }
+    if (chosen == all.end()) {
+      throw error(errc::too_large, {"no layout does this: " + all.back().reason, "-n", "", std::to_string(keys), ""});
+    }
+    if (json) {
+      lines.push_back({{"rate", rate},
+                       {"layout", chosen->layout},
+                       {"bits", chosen->geometry.bits},
+                       {"bits_a_key", chosen->bits_a_key},
+                       {"probes", chosen->geometry.probes},
+                       {"least_layout", least->layout},
+                       {"least_bits", least->geometry.bits},
+                       {"least_bits_a_key", least->bits_a_key}});
+      continue;
+    }
+    const double more = 100 * (chosen->bits_a_key / least->bits_a_key - 1);
+    out.write(fmt::format("{}  {:<12} {} {}  {}\n", cell(rate_text(rate), 10), chosen->layout,
+                          cell(fmt::format("{:.2f}", chosen->bits_a_key), 10),
+                          cell(std::to_string(chosen->geometry.probes), 7),
+                          chosen == all.begin() + (least - all.data())
+                              ? "it is the least"
+                              : fmt::format("{:.1f} % ({}, {:.2f})", more, least->layout, least->bits_a_key)));
+  }
+  if (json) out.write(json_line({{"prefer", name_of(prefer)}, {"keys", keys}, {"choices", lines}}));
+}
+
+}  // namespace
+
+exit_status plan(const plan_options& options) {
+  if (options.redis) return plan_shared(options);
+  if (options.advised()) return plan_advice(options);
+  output out(STDOUT_FILENO, "standard output");
+  const making_options& w = options.wanted;
+  check_promise(w);
+  const preference prefer = w.prefer.value_or(preference::speed);
+  if (options.table) {
+    if (w.prefer)
+      print_choices(w.capacity.value_or(choice_keys), prefer, options.json, out);
+    else
+      print_table(options.json, out);
+    out.flush();
+    return exit_status::found;
+  }
+  if (w.capacity.has_value() + w.rate.has_value() + w.bits.has_value() != 2) {
+    throw error(errc::invalid_argument, {"a plan follows from two of keys, error rate and size", "plan",
+                                         "two of -n, -p, -m", "", "for example: bloomery plan -n 100M -p 1%"});
+  }
+  const std::vector<layout_plan> plans = plan_layouts(w);
+  if (options.json)
+    out.write(json_line(as_json(plans, prefer)));
+  else
+    print_plans(plans, out);
+  out.flush();
+  return exit_status::found;
+}
+
+}  // namespace bloomery::cli

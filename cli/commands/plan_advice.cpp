@@ -1,0 +1,209 @@
+// bloomery plan with needs: which kind of filter, out of all that there are?
+//
+//   $ bloomery plan -n 1M -p 1% --deletes
+//   take         counting: 44.12 bits a key, 5.26 MiB
+//   error        1 % with 1,000,000 keys in
+//   lookup       1 cache line
+//   why          ...
+//   make         bloomery build --counting -n 1000000 -p 1% -o FILTER INPUT
+//
+// The choice is the library's, bloomery/advice.hpp; here it is put into words and into a command line.
+#include "cli/commands/commands.hpp"
+#include "cli/commands/window.hpp"
+#include "cli/io/output.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/advice.hpp>
+#include <bloomery/error.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace bloomery::cli {
+namespace {
+
+constexpr double default_rate = 0.01;
+
+requirements requirements_of(const plan_options& o) {
+  const making_options& w = o.wanted;
+  requirements r;
+  r.keys = w.capacity.value_or(0);
+  r.most_keys = o.most_keys.value_or(0);
+  r.rate = w.rate.value_or(default_rate);
+  r.grows = w.growing;
+  r.deletes = o.deletes;
+  r.sealed = o.sealed;
+  r.window_milliseconds = w.window.milliseconds.value_or(0);
+  r.window_keys = w.window.keys.value_or(0);
+  r.log = o.log.value_or(false);
+  r.memory_bytes = o.memory ? bytes_for(*o.memory) : 0;
+  r.threat = o.threat;
+  r.prefer = w.prefer.value_or(preference::speed);
+  return r;
+}
+
+void check_needs(const plan_options& o) {
+  const auto refuse = [](const char* option, const char* way_out) {
+    throw error(errc::invalid_argument, {"what a filter has to do says its size", option, "", "", way_out});
+  };
+  if (o.wanted.bits) refuse("-m", "for the most memory it may take there is --memory");
+  if (o.wanted.probes) refuse("-k", "leave it out");
+  if (o.table) refuse("--table", "leave it out");
+  const auto refuse_zero = [](const std::optional<std::uint64_t>& number, const char* option) {
+    if (number && *number == 0)
+      throw error(errc::invalid_argument, {"nothing fits into nothing", option, "1 or more", "0", ""});
+  };
+  refuse_zero(o.wanted.capacity, "-n");
+  refuse_zero(o.most_keys, "--max-keys");
+  refuse_zero(o.memory, "--memory");
+  refuse_zero(o.wanted.window.keys, "--window-keys");
+}
+
+// ---- the command lines that make it
+
+// What the command would not choose by itself.
+std::string layout_option(const params& p, preference prefer) {
+  params unnamed = p;
+  unnamed.layout.clear();
+  unnamed.geometry = {};
+  if (complete(unnamed, prefer).layout != p.layout) return " --layout " + p.layout;
+  return prefer == preference::memory ? " --prefer memory" : "";
+}
+
+std::vector<std::string> commands_for(const requirements& r, const advice& a) {
+  const option& o = a.taken;
+  std::vector<std::string> commands;
+  if (a.needs_secret) commands.push_back("bloomery keygen -o KEY");
+  const std::string secret = a.needs_secret ? " --secret KEY" : "";
+  const std::string keys = fmt::format(" -n {}", o.for_keys);
+  const std::string rate = rate_option(r.rate);
+  const std::string rest = secret + " -o FILTER INPUT";
+  params plain = o.parameters;
+  if (a.needs_secret) plain.hash.clear();
+  switch (o.take) {
+    case structure::plain:
+      // Made for the most keys, it can be halved if few come.
+      commands.push_back("bloomery build" + keys + rate + layout_option(plain, r.prefer) +
+                         (r.keys != 0 && r.keys < o.for_keys ? " --foldable" : "") + rest);
+      break;
+    case structure::counting: commands.push_back("bloomery build --counting" + keys + rate + rest); break;
+    case structure::windowed:
+      commands.push_back("bloomery build" + window_option(o.parameters) + (o.parameters.window_keys == 0 ? keys : "") +
+                         rate + (o.parameters.layout == "window" ? "" : " --layout " + o.parameters.layout) + rest);
+      break;
+    case structure::sealed:
+      commands.push_back(fmt::format("bloomery seal --width {}{}", cell_bits_of(o.parameters), rest));
+      break;
+    case structure::growing: commands.push_back("bloomery dedup --grow" + rate + secret + " INPUT"); break;
+    case structure::logged: commands.push_back("bloomery build --grow" + rate + rest); break;
+  }
+  return commands;
+}
+
+// ---- in words
+
+std::string lines_text(std::uint32_t lines) { return counted(lines, "cache line") + (lines == 1 ? "" : " at most"); }
+
+std::string bits_text(double bits) {
+  return bits < 999.5 ? fmt::format("{:.2f}", bits) : count_text(static_cast<std::uint64_t>(std::round(bits)));
+}
+
+std::string taken_text(const option& o) {
+  const std::string& layout = o.parameters.layout;
+  std::string s = name_of(o.take) + (layout == name_of(o.take) ? "" : " (" + layout + ")");
+  s += fmt::format(": {} bits a key", bits_text(o.bits_a_key));
+  if (o.worst_bits_a_key != o.bits_a_key) s += ", " + bits_text(o.worst_bits_a_key) + " at worst";
+  s += "; " + bytes_text(o.bytes);
+  if (o.worst_bits_a_key != o.bits_a_key) s += " at most";
+  if (o.disk_bytes != 0) s += ", and a log of " + bytes_text(o.disk_bytes);
+  return s;
+}
+
+bool grows(const option& o) { return o.take == structure::growing || o.take == structure::logged; }
+
+std::string passed_text(const option& o) { return fmt::format("  {:<9}  {}\n", name_of(o.take), o.reason); }
+
+void print(const requirements& r, const advice& a, output& out) {
+  const option& o = a.taken;
+  const auto line = [&](const char* name, const std::string& text) {
+    out.write(fmt::format("{:<8}  {}\n", name, text));
+  };
+  line("take", taken_text(o));
+  std::string error = fmt::format("{} with {} in", rate_text(o.rate), counted(o.for_keys, "key"));
+  if (grows(o)) error += fmt::format(", and never more than {}", rate_text(r.rate));
+  line("error", error);
+  if (grows(o) && r.keys == 0 && r.most_keys == 0) {
+    line("", fmt::format("(nobody knows how many keys come: the figures are for {})", count_text(o.for_keys)));
+  }
+  line("lookup", lines_text(o.lines));
+  line("why", o.reason);
+  for (const std::string& command : commands_for(r, a)) line("command", command);
+  for (const std::string& warning : a.warnings) line("warning", warning);
+  out.write("what would change it\n");
+  for (const change& c : a.changes) out.write("  " + c.text + "\n");
+  out.write("passed over\n");
+  for (const option& passed : a.passed_over) out.write(passed_text(passed));
+}
+
+nlohmann::ordered_json as_json(const option& o) {
+  nlohmann::ordered_json j = {{"take", name_of(o.take)}, {"ok", o.possible()}};
+  if (o.possible()) {
+    j["layout"] = o.parameters.layout;
+    j["bits_a_key"] = o.bits_a_key;
+    j["worst_bits_a_key"] = o.worst_bits_a_key;
+    j["keys"] = o.for_keys;
+    j["bytes"] = o.bytes;
+    j["disk_bytes"] = o.disk_bytes;
+    j["rate"] = o.rate;
+    j["lines"] = o.lines;
+  }
+  j["reason"] = o.reason;
+  return j;
+}
+
+nlohmann::ordered_json as_json(const requirements& r, const advice& a) {
+  nlohmann::ordered_json changes = nlohmann::ordered_json::array();
+  for (const change& c : a.changes) {
+    changes.push_back({{"what", c.what},
+                       {"take", name_of(c.take)},
+                       {"layout", c.layout},
+                       {"bits_a_key", c.bits_a_key},
+                       {"worst_bits_a_key", c.worst_bits_a_key},
+                       {"text", c.text}});
+  }
+  nlohmann::ordered_json room;  // null: no limit, or a number that is known
+  if (a.most_keys_in_memory != 0) room = a.most_keys_in_memory;
+  nlohmann::ordered_json passed = nlohmann::ordered_json::array();
+  for (const option& o : a.passed_over) passed.push_back(as_json(o));
+  return {{"taken", as_json(a.taken)},
+          {"hash", a.taken.parameters.hash},
+          {"needs_secret", a.needs_secret},
+          {"most_keys_in_memory", room},
+          {"commands", commands_for(r, a)},
+          {"warnings", a.warnings},
+          {"changes", changes},
+          {"passed_over", passed}};
+}
+
+}  // namespace
+
+exit_status plan_advice(const plan_options& options) {
+  check_needs(options);
+  const requirements r = requirements_of(options);
+  const advice a = advise(r);
+  output out(STDOUT_FILENO, "standard output");
+  if (options.json)
+    out.write(json_line(as_json(r, a)));
+  else
+    print(r, a, out);
+  out.flush();
+  return exit_status::found;
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,66 @@
+// bloomery rebuild FILTER: a filter that keeps a log, made anew of it: another size, rate or layout, without its keys.
+//
+//   $ bloomery rebuild users.bloom -p 0.1%
+//   bloomery: users.bloom: 1,000,000 keys; has room for 1,240,000 keys at 0.1 %: 2.43 MiB (line, 16.4 bits a key)
+//
+// The old filter stays until the new one is whole. The log is enough: FILTER itself may be missing or damaged.
+#include "app/signals.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/logged.hpp"
+#include "cli/commands/shared_filter.hpp"
+#include "cli/io/output.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+namespace bloomery::cli {
+
+exit_status rebuild(const rebuild_options& options) {
+  refuse_shared(options.filter, "rebuild", true);
+  const bool quiet = options.common.quiet;
+  logged_filter filter =
+      logged_filter::recover(options.filter,
+                             {.rate = options.rate,
+                              .capacity = options.capacity,
+                              .layout = options.layout,
+                              .salvage = options.salvage,
+                              .watch =
+                                  [] {
+                                    if (stop_signal() != 0) throw interrupted();
+                                  }},
+                             wait_for_writer, secret_of(options.secret), [&](const std::string& text) {
+                               if (!quiet) say(text);
+                             });
+  const params p = filter.parameters();
+  const std::uint64_t keys = filter.size();
+  const std::uint64_t lost = filter.lost_keys();
+  const double rate = filter.false_positive_rate();
+  const std::uint64_t log_bytes = filter.log().bytes();
+  const std::uint64_t logged = filter.log().keys();
+  filter.close();
+  if (lost > 0) say(fmt::format("{}: warning: {} lost with a part of the log", options.filter, counted(lost, "key")));
+  if (options.common.json) {
+    output out(STDOUT_FILENO, "standard output");
+    out.write(json_line({{"filter", options.filter},
+                         {"keys", keys},
+                         {"lost", lost},
+                         {"capacity", p.capacity},
+                         {"bytes", bytes_for(p.geometry.bits)},
+                         {"target_rate", p.target_rate},
+                         {"rate", rate},
+                         {"layout", p.layout},
+                         {"bits", p.geometry.bits},
+                         {"probes", p.geometry.probes},
+                         {"log_bytes", log_bytes},
+                         {"log_keys", logged}}));
+    out.flush();
+  } else if (!quiet) {
+    say(fmt::format("{}: {}, error now {}; has room for {}; its log has {}", options.filter, counted(keys, "key"),
+                    rate_text(rate), size_text(p), bytes_text(log_bytes)));
+  }
+  return exit_status::found;
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,163 @@
+// bloomery plan --redis: how a filter that many machines share would lie on its servers.
+//
+//   $ bloomery plan --redis --nodes 6 -n 10G -p 1%
+//   layout    line_free: 6 bits a key within a line of 64 bytes
+//   shards    12,445, each of 16,382 lines: a string of 1 MiB; 24,891 keys in all
+//   memory    12.2 GiB, 10.47 bits a key
+//   nodes     6: 2.03 GiB on each, up to 2.16 GiB by chance
+//   ...
+#include "cli/commands/shared_filter.hpp"
+
+#include "cli/commands/window.hpp"
+#include "cli/io/output.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/layouts/counting.hpp>
+#include <bloomery/redis_plan.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+namespace bloomery::cli {
+namespace {
+
+constexpr double default_rate = 0.01;
+
+// Microseconds of a server's core for a key, in batches: measured with redis-server 7.0, lines read by GETRANGE and bits
+// set by BITFIELD.
+constexpr double microseconds_of_lookup = 0.40;
+constexpr double microseconds_of_insert = 2.2;
+
+void check_needs(const plan_options& o) {
+  const auto refuse = [](bool given, const char* option) {
+    if (!given) return;
+    throw error(errc::invalid_argument, {"not of a filter on Redis", option, "", "", "leave out --redis or it"});
+  };
+  refuse(o.table, "--table");
+  refuse(o.sealed, "--sealed");
+  refuse(o.log.has_value(), "--log, --no-log");
+  refuse(o.memory.has_value(), "--memory");
+  refuse(o.threat, "--threat");
+}
+
+redis_plan planned(const plan_options& o) {
+  check_needs(o);
+  making_options wanted = o.wanted;
+  wanted.counting = o.deletes;
+  sharing_options sharing;
+  sharing.most_keys = o.most_keys;
+  check_shared_promise(wanted, sharing);
+  std::uint64_t capacity = wanted.capacity.value_or(0);
+  if (capacity == 0 && (wanted.growing || o.most_keys))
+    capacity = std::min(growing_from, o.most_keys.value_or(growing_from));
+  if (capacity == 0) {
+    throw error(errc::invalid_argument, {"a plan needs a number of keys", "-n", "the distinct keys to expect", "none",
+                                         "say -n 100M, or --max-keys, or --grow if nobody knows"});
+  }
+  return plan_redis(shared_params(wanted, sharing, capacity, default_rate));
+}
+
+// The fullest of so many nodes: shards go to nodes by the hash of their names.
+double most_shards_of_a_node(double shards, double nodes) {
+  const double mean = shards / nodes;
+  return nodes == 1 ? shards : std::min(shards, std::ceil(mean + 3 * std::sqrt(mean)));
+}
+
+std::string command_for(const plan_options& o, const redis_plan& plan) {
+  const redis_params& p = plan.parameters;
+  std::string command = "bloomery build -o ";
+  command += o.nodes > 1 ? "redis+cluster://HOST:PORT,HOST:PORT/NAME" : "redis://HOST/NAME";
+  command += fmt::format(" -n {}", p.filter.capacity) + rate_option(p.filter.target_rate);
+  if (p.growth == redis_growth::unlimited) command += " --grow";
+  if (p.growth == redis_growth::to_maximum) command += fmt::format(" --max-keys {}", p.maximum);
+  if (p.filter.layout == counting::name) command += " --counting";
+  if (!o.wanted.layout.empty() && p.filter.layout != counting::name) command += " --layout " + o.wanted.layout;
+  if (p.filter.window_milliseconds != 0) command += window_option(p.filter);
+  return command + " INPUT";
+}
+
+}  // namespace
+
+exit_status plan_shared(const plan_options& options) {
+  const redis_plan plan = planned(options);
+  const redis_params& p = plan.parameters;
+  const auto nodes = static_cast<double>(options.nodes);
+  const auto shards = static_cast<double>(plan.shards);
+  const std::uint64_t keys = p.growth == redis_growth::to_maximum ? p.maximum : p.filter.capacity;
+  const bool unlimited = p.growth == redis_growth::unlimited;
+  const auto memory = static_cast<double>(plan.full_memory_bytes);
+  const double bits_a_key = 8 * memory / static_cast<double>(keys);
+  const double of_a_node = memory / nodes;
+  const double most_of_a_node = memory / shards * most_shards_of_a_node(shards, nodes);
+  const double lookups = 1e6 / microseconds_of_lookup * nodes;
+  const double inserts = 1e6 / microseconds_of_insert * nodes;
+  const auto whole = [](double x) { return static_cast<std::uint64_t>(std::llround(x)); };
+
+  output out(STDOUT_FILENO, "standard output");
+  if (options.json) {
+    out.write(json_line({{"layout", p.filter.layout},
+                         {"probes", plan.first.probes},
+                         {"capacity", p.filter.capacity},
+                         {"target_rate", p.filter.target_rate},
+                         {"growth", growth_text(p)},
+                         {"shards", plan.shards},
+                         {"lines_of_a_shard", plan.first.lines},
+                         {"bytes_of_a_string", plan.first.string_bytes()},
+                         {"layers", plan.layers},
+                         {"server_keys", plan.server_keys},
+                         {"memory_bytes", plan.memory_bytes},
+                         {"full_memory_bytes", plan.full_memory_bytes},
+                         {"bits_a_key", bits_a_key},
+                         {"nodes", options.nodes},
+                         {"bytes_of_a_node", whole(of_a_node)},
+                         {"most_bytes_of_a_node", whole(most_of_a_node)},
+                         {"lookups_a_second", whole(lookups)},
+                         {"inserts_a_second", whole(inserts)},
+                         {"command", command_for(options, plan)}}));
+    out.flush();
+    return exit_status::found;
+  }
+  const auto line = [&](const char* name, const std::string& text) {
+    out.write(fmt::format("{:<9} {}\n", name, text));
+  };
+  line("filter", fmt::format("{}{} at {}", counted(p.filter.capacity, "key"), window_text(p.filter),
+                             rate_text(p.filter.target_rate)));
+  line("layout", fmt::format("{}: {} {}s a key, within 64 bytes", p.filter.layout, plan.first.probes,
+                             p.filter.layout == counting::name ? "counter" : "bit"));
+  line("shards", fmt::format("{}, each {}: a string of {}; {} on the servers", count_text(plan.shards),
+                             counted(plan.first.lines, "line"), bytes_text(plan.first.string_bytes()),
+                             counted(plan.server_keys, "key")));
+  if (p.growth != redis_growth::none) {
+    line("grows", growth_text(p) + (unlimited ? fmt::format(": each shard by itself, {} layers at most", plan.layers)
+                                              : fmt::format(": each shard by itself, up to {} layers", plan.layers)));
+  }
+  if (p.filter.window_milliseconds != 0) line("forgets", fmt::format("in {} generations", plan.layers));
+  line("memory", plan.memory_bytes == plan.full_memory_bytes
+                     ? fmt::format("{}{}, {:.2f} bits a key", bytes_text(plan.memory_bytes),
+                                   unlimited ? " at first" : "", bits_a_key)
+                     : fmt::format("{} at first, {} when it is full: {:.2f} bits a key", bytes_text(plan.memory_bytes),
+                                   bytes_text(plan.full_memory_bytes), bits_a_key));
+  if (options.nodes > 1) {
+    line("nodes", fmt::format("{}: {} on each, up to {} by chance", options.nodes, bytes_text(whole(of_a_node)),
+                              bytes_text(whole(most_of_a_node))));
+    if (shards < 4 * nodes) {
+      line("", fmt::format("{} spread badly over so many: --shards {} would do", counted(plan.shards, "shard"),
+                           4 * options.nodes));
+    }
+  }
+  line("speed", fmt::format("about {} lookups or {} inserts a second, in batches: {} us and {} us of a server's core",
+                            count_text(whole(lookups / 1e4) * 10'000), count_text(whole(inserts / 1e4) * 10'000),
+                            microseconds_of_lookup, microseconds_of_insert));
+  line("command", command_for(options, plan));
+  out.flush();
+  return exit_status::found;
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,228 @@
+// bloomery seal INPUT... -o OUT: the smallest filter of keys that will not change.
+//
+//   $ bloomery seal users.txt -o users.bloom
+//   bloomery: users.bloom: 1,000,000 lines, 999,871 keys; sealed in 1.08 MiB (fuse8, 9.045 bits a key), error 0.391 %
+//
+// Half of each key's hash, 8 bytes, is kept in memory until all keys are there; then the filter is built, every key is
+// looked up in it, and it appears as a file when it is whole.
+#include "app/signals.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/shared_filter.hpp"
+#include "cli/io/key_batch.hpp"
+#include "cli/io/output.hpp"
+#include "cli/io/progress.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/fuse.hpp>
+#include <bloomery/hash_log.hpp>
+#include <bloomery/logged_filter.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <span>
+#include <system_error>
+
+namespace bloomery::cli {
+namespace {
+
+// Hashes, 8 bytes each, that come one after another. It grows without being copied where the system can move pages.
+class halves {
+ public:
+  void append(std::span<const key_hash> hashes) {
+    make_room(hashes.size());
+    for (const key_hash& hash : hashes) words_.get()[size_++] = hash.lo;
+  }
+
+  void append(std::span<const std::uint64_t> los) {
+    make_room(los.size());
+    std::copy(los.begin(), los.end(), words_.get() + size_);
+    size_ += los.size();
+  }
+
+  std::span<std::uint64_t> all() const { return {words_.get(), size_}; }
+  std::uint64_t size() const { return size_; }
+
+ private:
+  struct giver_back {
+    void operator()(std::uint64_t* words) const { std::free(words); }
+  };
+
+  void make_room(std::size_t more) {
+    if (size_ + more <= room_) return;
+    const std::size_t room = std::max<std::size_t>(size_ + more + room_ / 2, 1 << 16);
+    const std::uint64_t memory =
+        static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    void* moved = (size_ + more) * sizeof(std::uint64_t) < memory
+                      ? std::realloc(words_.get(), room * sizeof(std::uint64_t))
+                      : nullptr;
+    if (moved == nullptr) {
+      throw error(errc::too_large, {"so many keys cannot be sealed with this memory", "memory",
+                                    bytes_text((size_ + more) * sizeof(std::uint64_t)) + " and the filter",
+                                    bytes_text(memory), "seal fewer keys at once"});
+    }
+    static_cast<void>(words_.release());  // realloc has it
+    words_.reset(static_cast<std::uint64_t*>(moved));
+    room_ = room;
+  }
+
+  std::unique_ptr<std::uint64_t, giver_back> words_;
+  std::size_t size_ = 0;
+  std::size_t room_ = 0;
+};
+
+bool is_filter(const std::string& path) {
+  constexpr char magic[] = "\x89\x42\x4C\x4D\x52\x0D\x0A\x1A";
+  std::error_code none;
+  if (path == "-" || !std::filesystem::is_regular_file(path, none)) return false;  // (of a pipe no byte may be taken)
+  std::ifstream file(path, std::ios::binary);
+  char start[8] = {};
+  return file.read(start, sizeof start) && std::memcmp(start, magic, sizeof start) == 0;
+}
+
+// What is to be sealed: hashes, and how they were made.
+struct collected {
+  params hashing;
+  halves los;
+  std::uint64_t keys = 0;  // as they came, with copies
+};
+
+// The hashes in the log of the filter of which `info` was read.
+void read_log(const std::string& filter, const file_info& info, halves& to) {
+  const std::string path = logged_filter::log_path(filter);
+  const hash_log log = hash_log::open(path);
+  const params& p = info.parameters;
+  const params& of_log = log.parameters();
+  if (of_log.log_id != p.log_id || of_log.hash != p.hash || of_log.keys != p.keys || of_log.seed != p.seed ||
+      of_log.key_check != p.key_check) {
+    throw error(errc::incompatible, {"this is another filter's log", path, "the log of " + filter, "another", ""});
+  }
+  const std::string way_out = "bloomery rebuild " + filter + " --salvage goes on without them";
+  if (const std::string missing = logged_filter::missing_in(info, log); !missing.empty()) {
+    throw error(errc::damaged, {"keys are lost in the log", path, "", missing, way_out});
+  }
+  const log_reading seen = log.read(0, [&](std::span<const std::uint64_t> los) {
+    if (stop_signal() != 0) throw interrupted();
+    to.append(los);
+  });
+  if (!seen.whole()) {
+    throw error(errc::damaged, {"keys are lost in the log", path, "", seen.damage_in_words(), way_out});
+  }
+}
+
+collected from_filter(const seal_options& options, const std::string& path) {
+  if (options.inputs.files.size() > 1) {
+    throw error(errc::invalid_argument, {"a filter is sealed alone, and here are other inputs too", path, "one INPUT",
+                                         std::to_string(options.inputs.files.size()), ""});
+  }
+  const file_info info = open_bits(path).info();
+  collected result{info.parameters, {}, 0};
+  const params& p = result.hashing;
+  if (family_of(p) == family::sealed) {
+    throw error(errc::incompatible, {"it is sealed already", path, "", p.layout, ""});
+  }
+  if (p.log_id == 0) {
+    throw error(errc::invalid_argument, {"a filter cannot list its keys, which sealing takes", path,
+                                         "files of keys, or a "
+                                         "filter that has a log",
+                                         "a filter without", "seal the keys themselves, or build with --grow"});
+  }
+  if (!options.wanted.hash.empty() || options.wanted.seed != 0 || options.wanted.keys != key_kind::bytes) {
+    throw error(errc::invalid_argument,
+                {"the keys of a log are hashed already", path, "", "--hash, --seed or --u64", "leave them out"});
+  }
+  if (!options.wanted.secret.empty()) open_filter(path, options.wanted.secret);  // is it the right key?
+  if (p.key_check != 0) result.hashing.secret = secret_of(options.wanted.secret);
+  read_log(path, info, result.los);
+  result.keys = result.los.size();
+  return result;
+}
+
+collected from_keys(const seal_options& options) {
+  making_options hashing = options.wanted;
+  hashing.layout = "line";
+  const any_filter hasher(params_for(hashing, 1, 0.01));
+  collected result{hasher.parameters(), {}, 0};
+  const bool whole = for_each_batch(
+      hasher, options.inputs, {options.common.threads, options.common.progress && !options.common.quiet, "read"},
+      [](key_batch&) {},
+      [&](key_batch& batch) {
+        result.los.append(batch.hashes);
+        return true;
+      });
+  if (!whole) throw interrupted();
+  result.keys = result.los.size();
+  return result;
+}
+
+collected collect(const seal_options& options) {
+  for (const std::string& name : options.inputs.files) {
+    if (is_filter(name)) return from_filter(options, name);
+  }
+  return from_keys(options);
+}
+
+}  // namespace
+
+void refuse_sealed(const params& p, const std::string& path, const std::string& what) {
+  if (family_of(p) != family::sealed) return;
+  throw error(errc::incompatible, {"a sealed filter cannot be " + what, path, "", p.layout, ""});
+}
+
+exit_status seal(const seal_options& options) {
+  refuse_shared(options.output, "seal", true);
+  for (const std::string& input : options.inputs.files) refuse_shared(input, "seal", true);
+  const auto width = static_cast<unsigned>(std::min<std::uint64_t>(options.width, 64));
+  if (width != 8 && width != 16 && width != 32) {
+    throw error(errc::invalid_argument,
+                {"bits of a fingerprint", "--width", "8, 16 or 32", std::to_string(options.width), ""});
+  }
+  check_promise(options.wanted);
+  check_not_an_input(options.output, "-o", options.inputs);
+  check_not_the_key(options.output, "-o", options.wanted.secret);
+  check_replaceable(options.output, "-o");
+  collected what = collect(options);
+  check_room(options.output, what.los.size() * width / 8);
+
+  progress bar(options.common.progress && !options.common.quiet, "seal");
+  fuse_bytes sealed = fuse_build(what.los.all(), width, options.common.threads, [&](std::uint64_t keys) {
+    if (stop_signal() != 0) throw interrupted();
+    if (bar.due()) bar.show({keys, keys, what.los.size(), -1, -1});
+  });
+  bar.wipe();
+  const params p = fuse_params(what.hashing, width, sealed);
+  point_of_no_return();
+  save_file(options.output, p, {sealed.payload.data(), sealed.payload.size()}, {.inserted = sealed.keys}, options.note);
+
+  const double bits_a_key =
+      sealed.keys == 0 ? 0 : static_cast<double>(p.geometry.bits) / static_cast<double>(sealed.keys);
+  if (options.common.json) {
+    output out(STDOUT_FILENO, "standard output");
+    out.write(json_line(
+        {{"filter", options.output},
+         {"lines", what.keys},
+         {"keys", sealed.keys},
+         {"bytes", sealed.payload.size()},
+         {"bits_a_key", sealed.keys == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(bits_a_key)},
+         {"rate", p.target_rate},
+         {"layout", p.layout},
+         {"hash", p.hash},
+         {"bits", p.geometry.bits}}));
+    out.flush();
+  } else if (!options.common.quiet) {
+    say(fmt::format("{}: {}, {}; sealed in {} ({}{}), error {}", options.output, counted(what.keys, "line"),
+                    counted(sealed.keys, "key"), bytes_text(sealed.payload.size()), p.layout,
+                    sealed.keys == 0 ? "" : fmt::format(", {:.4g} bits a key", bits_a_key), rate_text(p.target_rate)));
+  }
+  return exit_status::found;
+}
+
+}  // namespace bloomery::cli

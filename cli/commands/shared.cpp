@@ -1,0 +1,340 @@
+// What commands say alike; declared in commands.hpp.
+#include "app/signals.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/counting.hpp"
+#include "cli/commands/layout_choice.hpp"
+#include "cli/commands/shared_filter.hpp"
+#include "cli/commands/window.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/hash.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/counting.hpp>
+#include <bloomery/logged_filter.hpp>
+#include <bloomery/sizing.hpp>
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace bloomery::cli {
+
+std::string printable(const std::string& text) {
+  std::string shown;
+  const auto byte_at = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+  // U+0080 to U+009F, two bytes each in UTF-8, are control characters too.
+  const auto starts_control = [&](std::size_t i) { return byte_at(i) == 0xC2 && byte_at(i + 1) >> 5 == 0b100; };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (byte_at(i) < 0x20 || byte_at(i) == 0x7F || starts_control(i) || (i > 0 && starts_control(i - 1)))
+      shown += fmt::format("\\x{:02X}", byte_at(i));
+    else
+      shown += text[i];
+  }
+  return shown;
+}
+
+void say(const std::string& text) {
+  std::fputs(("bloomery: " + printable(without_passwords(text)) + "\n").c_str(), stderr);
+}
+
+std::string json_line(const nlohmann::ordered_json& object) {
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void say_if_dirty(const std::string& path, const file_info& info) {
+  if (info.clean) return;
+  say(path +
+      ": note: not closed cleanly (a writer is at work, or was killed); its keys are all there, its count of keys "
+      "is estimated");
+}
+
+void wait_for_writer(const std::string& path) {
+  if (stop_signal() != 0) throw interrupted();
+  static bool said = false;
+  if (!std::exchange(said, true)) say(path + ": waiting for another process that is writing it");
+}
+
+std::optional<secret_key> secret_of(const std::string& keyfile) {
+  if (keyfile.empty()) return std::nullopt;
+  static std::map<std::string, secret_key> known;
+  if (const auto found = known.find(keyfile); found != known.end()) return found->second;
+  bool readable_by_others = false;
+  const secret_key key = read_secret(keyfile, &readable_by_others);
+  if (readable_by_others) say(keyfile + ": warning: others can read this key; chmod 600 it");
+  known.emplace(keyfile, key);
+  return key;
+}
+
+any_filter open_filter(const std::string& path, const std::string& keyfile, access mode, bloomery::check what,
+                       const mapped_storage::on_wait& waiting) {
+  return any_filter::open(path, mode, what, waiting, secret_of(keyfile));
+}
+
+std::string kind_text(const params& p) { return p.scheme.empty() ? p.layout : "scheme " + p.scheme; }
+
+std::string size_text(const params& p) {
+  if (p.capacity == 0) {
+    return fmt::format("{} ({}), made for an unknown number of keys", bytes_text(bytes_for(p.geometry.bits)),
+                       kind_text(p));
+  }
+  const double bits_a_key = static_cast<double>(p.geometry.bits) / static_cast<double>(p.capacity);
+  return fmt::format("{}{} at {}: {} ({}, {:.4g} bits a key)", counted(p.capacity, "key"), window_text(p),
+                     rate_text(p.target_rate), bytes_text(bytes_for(p.geometry.bits)), kind_text(p), bits_a_key);
+}
+
+params params_for(const making_options& wanted, std::uint64_t capacity, double default_rate) {
+  if (wants_window(wanted)) return window_params(wanted, capacity, default_rate);
+  params p;
+  p.layout = wanted.counting ? std::string(counting::name) : wanted.layout;
+  p.scheme = wanted.scheme;
+  p.hash = wanted.hash;
+  p.keys = wanted.keys;
+  p.seed = wanted.seed;
+  p.capacity = capacity;
+  p.secret = secret_of(wanted.secret);
+  if (!p.scheme.empty() && p.seed != 0) {
+    throw error(errc::invalid_argument,
+                {"a scheme has hashes of its own", "--seed", "", "", "leave out --seed or --scheme"});
+  }
+  if (!wanted.bits) {
+    if (wanted.probes) {
+      throw error(errc::invalid_argument,
+                  {"a number of probes needs a number of bits here", "-k", "", "", "add -m, or leave -k out"});
+    }
+    p.target_rate = wanted.rate.value_or(default_rate);
+    return complete(p, wanted.prefer.value_or(preference::speed));
+  }
+  if (wanted.rate) {
+    throw error(errc::invalid_argument,
+                {"size and error rate cannot both be chosen", "-m", "", "", "give -m or -p; the other follows"});
+  }
+  if (!p.scheme.empty()) {
+    p.geometry = {*wanted.bits, wanted.probes ? static_cast<std::uint32_t>(*wanted.probes)
+                                              : classic::best_probes(*wanted.bits, capacity)};
+    return complete(p);
+  }
+  if (p.layout.empty()) {
+    making_options sized = wanted;
+    sized.capacity = capacity;
+    p.layout = chosen_of(plan_layouts(sized)).p.layout;
+  }
+  p.geometry = geometry_within(p.layout, *wanted.bits, wanted.probes, capacity);
+  return complete(p);
+}
+
+namespace {
+
+// What a key cannot go together with.
+void check_secret(const making_options& wanted) {
+  if (wanted.secret.empty()) {
+    if (wanted.hash != siphash::name) return;
+    throw error(errc::invalid_argument,
+                {"the hash siphash needs a secret key", "--hash", "", "", "add --secret KEYFILE; keygen makes one"});
+  }
+  const auto refuse = [](const char* why, const std::string& found, const std::string& other) {
+    throw error(errc::invalid_argument, {why, "--secret", "", found, "leave out --secret or " + other});
+  };
+  if (!wanted.scheme.empty()) refuse("a scheme has hashes of its own", "--scheme " + wanted.scheme, "--scheme");
+  if (!wanted.hash.empty() && wanted.hash != siphash::name) {
+    refuse("a secret is for the hash siphash", "--hash " + wanted.hash, "--hash");
+  }
+  if (wanted.seed != 0) refuse("a key takes the seed's place", "--seed " + std::to_string(wanted.seed), "--seed");
+  secret_of(wanted.secret);
+}
+
+}  // namespace
+
+void check_promise(const making_options& wanted) {
+  check_window(wanted);
+  if (wanted.capacity && *wanted.capacity == 0) {
+    throw error(errc::invalid_argument, {"a filter is made for at least one key", "-n", "1 or more", "0", ""});
+  }
+  if (wanted.bits && *wanted.bits == 0) {
+    throw error(errc::invalid_argument, {"a filter has at least one bit", "-m", "1 or more", "0", ""});
+  }
+  if (wanted.probes && (*wanted.probes == 0 || *wanted.probes > max_probes)) {
+    throw error(errc::invalid_argument, {"probes of a filter", "-k", "1 to 255", std::to_string(*wanted.probes), ""});
+  }
+  if (wanted.prefer && !(wanted.layout.empty() && wanted.scheme.empty())) {
+    const char* named = wanted.layout.empty() ? "--scheme" : "--layout";
+    throw error(errc::invalid_argument,
+                {"a preference is for choosing a layout, and one is named", "--prefer", "",
+                 std::string(named) + " " + (wanted.layout.empty() ? wanted.scheme : wanted.layout),
+                 std::string("leave out --prefer or ") + named});
+  }
+  check_secret(wanted);
+  check_counting(wanted);
+}
+
+namespace {
+
+bool is_an_input(const std::string& path, const input_options& inputs) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) return false;
+  const std::vector<std::string> names = inputs.files.empty() ? std::vector<std::string>{"-"} : inputs.files;
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::filesystem::equivalent(path, name == "-" ? "/proc/self/fd/0" : name, none);
+  });
+}
+
+}  // namespace
+
+void check_not_an_input(const std::string& path, const std::string& option, const input_options& inputs) {
+  if (!is_an_input(path, inputs)) return;
+  throw error(errc::invalid_argument,
+              {"the output would replace the input " + path, option, "", "", "choose another name"});
+}
+
+void check_not_the_key(const std::string& path, const std::string& option, const std::string& keyfile) {
+  std::error_code none;
+  if (keyfile.empty() || !std::filesystem::is_regular_file(path, none)) return;
+  if (!std::filesystem::equivalent(path, keyfile, none)) return;
+  throw error(errc::invalid_argument,
+              {"the output would replace the secret key " + path, option, "", "", "choose another name"});
+}
+
+void check_replaceable(const std::string& path, const std::string& option) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none) || std::filesystem::file_size(path, none) == 0) return;
+  if (const inspection old = inspect(path); old.usable) {
+    if (old.info.parameters.log_id == 0) return;
+    throw error(
+        errc::already_exists,
+        {"a filter that keeps a log would be replaced: " + path, option, "a new name, or that of a filter without", "",
+         "choose another name, or remove it and its log " + logged_filter::log_path(path)});
+  }
+  throw error(errc::already_exists,
+              {"a file that is no filter would be replaced: " + path, option, "a new name, or that of a filter",
+               "another file", "choose another name, or remove it"});
+}
+
+void check_room(const std::string& path, std::uint64_t bytes) {
+  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
+    return;  // a pipe has no room to run out of
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  struct statvfs status {};
+  if (::statvfs(parent.empty() ? "." : parent.c_str(), &status) != 0) return;  // saving will say what is wrong
+  const std::uint64_t room = std::uint64_t{status.f_bavail} * status.f_frsize;
+  if (bytes <= room || !std::filesystem::is_directory(parent.empty() ? "." : parent)) return;
+  throw error(errc::too_large, {"no room for so much", path, bytes_text(bytes), bytes_text(room) + " free",
+                                "ask for fewer keys or a higher error rate, or choose another disk"});
+}
+
+void check_output(const input_options& inputs, const std::string& filter) {
+  const std::string standard_output = "/proc/self/fd/1";
+  std::error_code none;
+  const bool is_filter = !filter.empty() && std::filesystem::equivalent(standard_output, filter, none);
+  if (!is_filter && !is_an_input(standard_output, inputs)) return;
+  throw error(errc::invalid_argument,
+              {is_filter ? "the output is the filter's own file" : "an input is also the output", "standard output", "",
+               "", "send it to another file"});
+}
+
+temporary_file spool_text(const input_options& inputs) {
+  temporary_file text;
+  reader source(inputs);
+  for (chunk piece; source.next(piece);) {
+    text.append(piece.text());
+    if (piece.text().back() != inputs.line_end()) text.append(std::string(1, inputs.line_end()));
+  }
+  if (stop_signal() != 0) throw interrupted();
+  text.rewind();
+  return text;
+}
+
+double losses_between(const params& p, std::uint64_t from, std::uint64_t to) {
+  const auto rate = [&](std::uint64_t keys) { return false_positive_rate(p, from + keys); };
+  return to > from ? expected_losses(to - from, rate) : 0;
+}
+
+std::uint64_t distinct_keys(const params& p, std::uint64_t counted) {
+  if (family_of(p) == family::counting) return counted;                 // of copies: at most so many
+  if (family_of(p) == family::sealed) return counted;                   // none was taken for seen
+  if (p.geometry.probes > classic::most_chosen_probes) return counted;  // such rates take a second each
+  return bloomery::distinct_keys(counted, [&](std::uint64_t keys) { return false_positive_rate(p, keys); });
+}
+
+std::uint64_t keys_within(const params& p, double rate) {
+  if (p.geometry.probes > classic::most_chosen_probes) return p.capacity;  // such rates take a second each
+  std::uint64_t within = 0;
+  std::uint64_t beyond = std::max<std::uint64_t>(p.capacity, 1);  // a good guess
+  while (beyond < (std::uint64_t{1} << 62) && false_positive_rate(p, beyond) <= rate) {
+    within = beyond;
+    beyond *= 2;
+  }
+  while (beyond - within > 1) {
+    const std::uint64_t middle = within + (beyond - within) / 2;
+    (false_positive_rate(p, middle) <= rate ? within : beyond) = middle;
+  }
+  return within;
+}
+
+mapped_storage open_bits(const std::string& path, bloomery::check what) {
+  return mapped_storage::open(path, access::read_only, what, {},
+                              [&](const params& found) { check_known(found, path); });
+}
+
+void check_compatible(const std::string& path_a, const params& a, const std::string& path_b, const params& b) {
+  const std::string reason = difference(a, b);
+  if (reason.empty()) return;
+  // The same filter, but for its size: the larger one may be halved to the smaller.
+  params resized = a;
+  resized.geometry.bits = b.geometry.bits;
+  const std::uint64_t large = std::max(a.geometry.bits, b.geometry.bits);
+  const std::uint64_t small = std::min(a.geometry.bits, b.geometry.bits);
+  std::string way_out = "only filters of one kind, size, hash and secret can be combined";
+  if (difference(resized, b).empty() && large % small == 0 && std::has_single_bit(large / small)) {
+    way_out = fmt::format("'bloomery fold {} --times {} -o NAME' makes them equal",
+                          a.geometry.bits > b.geometry.bits ? path_a : path_b, std::countr_zero(large / small));
+  }
+  throw error(errc::incompatible,
+              {"these filters do not fit together", path_a + " and " + path_b, "", reason, way_out});
+}
+
+nlohmann::ordered_json number_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+std::string keys_text(const estimate& keys, const std::string& noun) {
+  const auto whole = [](double x) { return static_cast<std::uint64_t>(std::llround(std::min(x, 0x1p62))); };
+  const std::uint64_t margin = whole(std::ceil(keys.margin()));
+  return fmt::format("{} +- {} {}{}", count_text(whole(keys.value)), count_text(margin), noun,
+                     whole(keys.value) == 1 && margin == 0 ? "" : "s");
+}
+
+std::string rate_with_interval(const measured_rate& m) {
+  const interval i = m.within();
+  // All three in one unit, that of the largest.
+  const auto text = [&](double rate) {
+    return i.high >= 1e-4 && rate < 1e-4 ? fmt::format("{:.3g} %", rate * 100) : rate_text(rate);
+  };
+  return fmt::format("{} ({} to {}): {} of {} absent keys", text(m.rate()), text(i.low), text(i.high),
+                     count_text(m.hits), count_text(m.queries));
+}
+
+std::uint64_t queries_of_scheme(const params& p, std::uint64_t usual) {
+  constexpr std::uint32_t usual_probes = 8;
+  return std::max<std::uint64_t>(usual * usual_probes / std::max(p.geometry.probes, usual_probes), 1);
+}
+
+nlohmann::ordered_json json_of(const measured_rate& m) {
+  const interval i = m.within();
+  return {{"queries", m.queries}, {"hits", m.hits}, {"rate", m.rate()}, {"low", i.low}, {"high", i.high}};
+}
+
+std::uint64_t counted_of_estimate(const params& p, double keys) {
+  if (p.geometry.probes > classic::most_chosen_probes) return static_cast<std::uint64_t>(std::min(keys, 0x1p62));
+  return certainly_new_keys(keys, [&](std::uint64_t n) { return false_positive_rate(p, n); });
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,510 @@
+#include "cli/commands/shared_filter.hpp"
+
+#include "app/signals.hpp"
+#include "cli/commands/counting.hpp"
+#include "cli/commands/window.hpp"
+#include "cli/io/output.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/hash.hpp>
+#include <bloomery/layouts/counting.hpp>
+#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/secret.hpp>
+
+#include "redis/filter/meta.hpp"
+#include "redis/net/batch.hpp"
+#include "redis/net/router.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bloomery::cli {
+namespace {
+
+// Keys of a call: many enough for every shard to get some, few enough for a slow line to carry them within the time.
+// A multiple of 64, so that answers begin with a word.
+constexpr std::size_t most_keys_of_a_call = std::size_t{32} << 10;
+
+[[noreturn]] void refuse(const char* what, const std::string& option, const std::string& found,
+                         const std::string& way_out) {
+  throw error(errc::invalid_argument, {what, option, "", found, way_out});
+}
+
+const char* first_of(const server_options& o) {
+  return o.wait_replicas != 0         ? "--wait-replicas"
+         : o.from_replicas            ? "--replicas"
+         : !o.authorities.empty()     ? "--tls-ca"
+         : !o.certificate.empty()     ? "--tls-cert"
+         : !o.certificate_key.empty() ? "--tls-key"
+         : o.milliseconds.has_value() ? "--timeout"
+                                      : nullptr;
+}
+
+const char* first_of(const sharing_options& o) {
+  return o.most_keys ? "--max-keys" : o.shards ? "--shards" : o.milliseconds ? "--ttl" : nullptr;
+}
+
+const char* first_of(const chain_options& o) {
+  return !o.scheme.empty() ? "--scheme" : o.capacity ? "-n" : o.rate ? "-p" : nullptr;
+}
+
+// A shared filter has all bits of a key within a line of one string. A scheme that sets them anywhere has no place here;
+// a chain of bitmaps is no shared filter of this kind, and was asked for before.
+void check_scheme(const std::string& scheme) {
+  if (scheme.empty()) return;
+  refuse("a shared filter has all bits of a key in one cache line, and a scheme has them anywhere", "--scheme", scheme,
+         "leave out --scheme, say --scheme guava-chain, or build a file");
+}
+
+template <class Part>
+void in_calls(std::size_t keys, Part part) {
+  for (std::size_t first = 0; first < keys; first += most_keys_of_a_call) {
+    part(first, std::min(most_keys_of_a_call, keys - first));
+  }
+}
+
+// call(keys) with the keys as the filter takes them.
+template <class Call>
+void with_keys(const redis_filter& filter, const key_batch& batch, std::size_t first, std::size_t count, Call call) {
+  if (filter.parameters().filter.keys == key_kind::u64le)
+    call(std::span<const std::uint64_t>(batch.integers).subspan(first, count));
+  else
+    call(batch.keys.subspan(first, count));
+}
+
+// "keys 1 to 3,000"
+std::string range_text(std::uint64_t before, std::uint64_t count) {
+  if (count == 1) return "key " + count_text(before + 1);
+  return fmt::format("keys {} to {}", count_text(before + 1), count_text(before + count));
+}
+
+// The error with what is done, and what may be.
+error with_numbers(const error& e, const keys_done& done, bool removes) {
+  error_text text = e.text();
+  const auto add = [&](const std::string& more) { text.way_out += (text.way_out.empty() ? "" : "; ") + more; };
+  if (done.keys > 0) {
+    add(fmt::format("{} of the input {} done, {} of them {}", range_text(0, done.keys), done.keys == 1 ? "is" : "are",
+                    count_text(done.changed), removes ? "removed" : "new"));
+  }
+  if (done.undecided > 0) {
+    const bool in_vain = e.code() == errc::too_large || e.code() == errc::damaged;
+    add(fmt::format("{} of the input may be done or not{}", range_text(done.keys, done.undecided),
+                    removes   ? ": ask check which are still there before you remove them again"
+                    : in_vain ? ""
+                              : ": add them again"));
+  }
+  return {e.code(), text};
+}
+
+// What stands behind "://" in words of the command line that have blanks.
+std::vector<std::string>& blank_addresses() {
+  static std::vector<std::string> all;
+  return all;
+}
+
+}  // namespace
+
+// ---- which filters are shared ---------------------------------------------------------------------------------------
+
+const char* given_of(const server_options& server, const sharing_options& sharing, const chain_options& chain) {
+  for (const char* option : {first_of(server), first_of(sharing), first_of(chain)}) {
+    if (option != nullptr) return option;
+  }
+  return nullptr;
+}
+
+bool is_shared(const std::string& filter, const server_options& server, const sharing_options& sharing,
+               const chain_options& chain) {
+  if (redis_address::is_one(filter)) {
+    refuse_needless(server, {&filter, 1});
+    return true;
+  }
+  if (const char* option = given_of(server, sharing, chain)) {
+    refuse("this is about a filter on Redis, and FILTER is a file", option, "'" + filter + "'",
+           std::string("leave out ") + option + ", or give an address: redis://HOST/NAME");
+  }
+  return false;
+}
+
+void refuse_time(const std::optional<std::uint64_t>& now) {
+  if (now) refuse("a filter on servers goes by its server's clock, if by any", "--now", "", "leave it out");
+}
+
+void refuse_needless(const server_options& server, std::span<const std::string> addresses) {
+  server_options certificates;
+  certificates.authorities = server.authorities;
+  certificates.certificate = server.certificate;
+  certificates.certificate_key = server.certificate_key;
+  const char* const option = first_of(certificates);
+  const auto has_tls = [](const std::string& text) {
+    return redis_address::is_one(text) && redis_address::parse(text).tls;
+  };
+  if (option == nullptr || std::any_of(addresses.begin(), addresses.end(), has_tls)) return;
+  refuse("certificates are of TLS", option, "an address without",
+         "leave it out, or write rediss:// or rediss+cluster://");
+}
+
+void refuse_shared(const std::string& filter, const std::string& verb, bool takes_log) {
+  if (!redis_address::is_one(filter)) return;
+  const std::string text = redis_address::parse(filter).text();
+  const std::string way_out =
+      takes_log ? "no server keeps the log of keys that it takes; 'bloomery build --grow -o FILE' of the keys does"
+                : "'bloomery pull " + text +
+                      " -o FILE' makes it one, 'bloomery push FILE ADDRESS' a filter on Redis of a file";
+  throw error(errc::invalid_argument,
+              {verb + " takes files, not filters on Redis", text, "a filter's file", "an address", way_out});
+}
+
+std::string without_passwords(const std::string& text) {
+  std::string shown;
+  std::size_t from = 0;
+  for (std::size_t at = 0; (at = text.find("://", from)) != std::string::npos;) {
+    at += 3;
+    shown.append(text, from, at - from);
+    std::size_t end = std::min(text.find_first_of(" \t\n", at), text.size());
+    for (const std::string& rest : blank_addresses()) {
+      if (text.compare(at, rest.size(), rest) == 0) end = std::max(end, at + rest.size());
+    }
+    const std::size_t sign = std::string_view(text).substr(at, end - at).rfind('@');
+    from = sign == std::string::npos ? at : at + sign + 1;
+  }
+  return shown.append(text, from);
+}
+
+void know_words(std::span<const char* const> words) {
+  for (const std::string_view word : words) {
+    const std::size_t at = word.find("://");
+    if (at != word.npos && word.find_first_of(" \t\n", at) != word.npos)
+      blank_addresses().emplace_back(word.substr(at + 3));
+  }
+}
+
+// ---- opening --------------------------------------------------------------------------------------------------------
+
+redis_connection_options connection_of(const server_options& server) {
+  redis_connection_options o;
+  if (server.milliseconds) {
+    o.time = std::chrono::milliseconds(*server.milliseconds);
+    o.connect_time = std::min(o.connect_time, o.time);
+  }
+  o.certificate_authorities = server.authorities;
+  o.certificate = server.certificate;
+  o.certificate_key = server.certificate_key;
+  o.read_from_replicas = server.from_replicas;
+  o.stop_descriptor = stop_descriptor();
+  return o;
+}
+
+redis_options options_for(const redis_address& address, const server_options& server, const std::string& keyfile,
+                          bool quiet) {
+  redis_options o;
+  o.connection = connection_of(server);
+  o.secret = secret_of(keyfile);
+  o.wait_replicas = static_cast<unsigned>(server.wait_replicas);
+  if (!quiet) {
+    o.notes = [where = address.text()](const std::string& note) { say(where + ": note: " + note); };
+  }
+  return o;
+}
+
+redis_filter open_shared(const redis_address& address, const server_options& server, const std::string& keyfile,
+                         bool quiet) {
+  try {
+    return redis_filter::open(address, options_for(address, server, keyfile, quiet));
+  } catch (const error& e) {
+    if (e.code() != errc::not_found || !finds_chain(address, server)) throw;
+  }
+  throw error(errc::incompatible, {"there is a chain of bitmaps of this name", address.text(), "a shared filter", "",
+                                   "build, add, check and info know chains: say --scheme guava-chain; other commands "
+                                   "take another name"});
+}
+
+std::optional<redis_filter> find_shared(const redis_address& address, const server_options& server,
+                                        const std::string& keyfile, bool quiet) {
+  try {
+    return open_shared(address, server, keyfile, quiet);
+  } catch (const error& e) {
+    if (e.code() != errc::not_found) throw;
+    return std::nullopt;
+  }
+}
+
+// ---- making ---------------------------------------------------------------------------------------------------------
+
+void check_shared_promise(const making_options& wanted, const sharing_options& sharing) {
+  check_scheme(wanted.scheme);
+  if (wanted.bits) {
+    refuse("the size of a shared filter follows from keys and error rate", "-m", "", "give -n and -p");
+  }
+  if (wanted.probes) refuse("the bits of a key follow from keys and error rate", "-k", "", "give -n and -p");
+  if (!wanted.layout.empty() && !wanted.counting && wanted.layout != line::name && wanted.layout != line_free::name &&
+      wanted.layout != counting::name) {
+    throw error(errc::invalid_argument,
+                {"a shared filter has all bits of a key in one cache line", "--layout", "line or line_free",
+                 "'" + wanted.layout + "'", "choose one of these, or leave out --layout"});
+  }
+  if (wanted.prefer) {
+    refuse("the quickest layout of a shared filter is line, the smallest line_free", "--prefer",
+           name_of(*wanted.prefer), "leave it out, or say --layout line_free");
+  }
+  if (wanted.window.keys) {
+    refuse("machines share a clock, and not a count of insertions", "--window-keys", "", "say --window 24h");
+  }
+  refuse_time(wanted.window.now);
+  const bool grows = wanted.growing || sharing.most_keys;
+  const std::string growing = wanted.growing ? "--grow" : "--max-keys";
+  if (wanted.growing && sharing.most_keys) {
+    refuse("growing without a limit has none", "--max-keys", "--grow", "leave out one of the two");
+  }
+  if (grows && wanted.counting) refuse("counters do not grow", growing, "--counting", "leave out one of the two");
+  if (grows && wants_window(wanted)) {
+    refuse("a filter that forgets does not grow", growing, "--window", "leave out one of the two");
+  }
+  if (wanted.counting && wants_window(wanted)) {
+    refuse("a filter that forgets by itself takes no key out", "--counting", "--window", "leave out one of the two");
+  }
+  if (sharing.most_keys && *sharing.most_keys < wanted.capacity.value_or(1)) {
+    throw error(errc::invalid_argument,
+                {"the most keys are fewer than the keys to expect", "--max-keys",
+                 fmt::format("{} or more", wanted.capacity.value_or(1)), std::to_string(*sharing.most_keys), ""});
+  }
+  if (sharing.shards && *sharing.shards == 0) {
+    throw error(errc::invalid_argument, {"a filter has at least one shard", "--shards", "1 or more", "0", ""});
+  }
+  making_options rest = wanted;  // what files' filters are asked, too
+  rest.window = {};
+  rest.growing = false;
+  check_promise(rest);
+}
+
+void refuse_what_files_have(const build_options& options) {
+  if (options.foldable) refuse("a shared filter is not folded", "--foldable", "", "leave it out");
+  if (!options.note.empty()) refuse("a shared filter keeps no remark", "--note", "", "leave it out");
+}
+
+redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
+                           double default_rate) {
+  redis_params p;
+  p.filter.layout = wanted.counting ? std::string(counting::name) : wanted.layout;
+  p.filter.hash = wanted.hash;
+  p.filter.keys = wanted.keys;
+  p.filter.seed = wanted.seed;
+  p.filter.capacity = capacity;
+  p.filter.target_rate = wanted.rate.value_or(default_rate);
+  p.filter.window_milliseconds = wanted.window.milliseconds.value_or(0);
+  p.filter.secret = secret_of(wanted.secret);
+  p.growth = sharing.most_keys ? redis_growth::to_maximum
+             : wanted.growing  ? redis_growth::unlimited
+                               : redis_growth::none;
+  p.maximum = sharing.most_keys.value_or(0);
+  p.shards = sharing.shards.value_or(0);
+  if (sharing.milliseconds) p.expires_in = std::chrono::milliseconds(*sharing.milliseconds);
+  return p;
+}
+
+namespace {
+
+[[noreturn]] void refuse_another(const redis_address& address, const char* what, const std::string& asked,
+                                 const std::string& there, const char* option) {
+  throw error(errc::incompatible,
+              {std::string("the filter that is there has another ") + what + ", and keeps it", address.text(), asked,
+               there, std::string("leave out ") + option + ", or choose another name"});
+}
+
+}  // namespace
+
+void refuse_another_sharing(const redis_address& address, const redis_params& there, bool growing,
+                            const sharing_options& asked, const server_options& server) {
+  redis_params wanted = there;
+  if (growing) wanted.growth = redis_growth::unlimited;
+  if (asked.most_keys) wanted.growth = redis_growth::to_maximum;
+  wanted.maximum = asked.most_keys.value_or(there.maximum);
+  if (wanted.growth != there.growth || wanted.maximum != there.maximum) {
+    refuse_another(address, "growth", growth_text(wanted), growth_text(there), growing ? "--grow" : "--max-keys");
+  }
+  if (asked.shards && *asked.shards != there.shards) {
+    refuse_another(address, "number of shards", count_text(*asked.shards), count_text(there.shards), "--shards");
+  }
+  refuse_another_life(address, redis::meta_key(address.name), asked, server);
+}
+
+void refuse_another_life(const redis_address& address, const std::string& key, const sharing_options& asked,
+                         const server_options& server) {
+  if (!asked.milliseconds) return;
+  redis::router servers(address, connection_of(server));
+  redis::batch question;
+  question.begin(redis::slot_of(key), redis::mode::read);
+  question.command({"PTTL", key});
+  std::int64_t left = 0;
+  servers.run(question, [&](std::size_t, redis::reply r) {
+    if (!r.is_error()) left = r.integer();
+  });
+  constexpr std::int64_t never = -1;  // PTTL's answer
+  if (left != never && (left < 0 || static_cast<std::uint64_t>(left) <= *asked.milliseconds)) return;
+  refuse_another(
+      address, "time to live", duration_text(*asked.milliseconds) + " at most",
+      left == never ? "it does not expire" : duration_text(static_cast<std::uint64_t>(left) / 1000 * 1000) + " left",
+      "--ttl");
+}
+
+// ---- keys -----------------------------------------------------------------------------------------------------------
+
+std::uint64_t insert_some(redis_filter& filter, key_batch& batch, std::size_t first, std::size_t count) {
+  batch.is_new.resize(batch.keys.size());
+  const std::span<std::uint8_t> is_new = std::span(batch.is_new).subspan(first, count);
+  with_keys(filter, batch, first, count, [&](auto keys) { filter.insert(keys, is_new); });
+  return static_cast<std::uint64_t>(std::count(is_new.begin(), is_new.end(), std::uint8_t{1}));
+}
+
+std::uint64_t remove_some(redis_filter& filter, const key_batch& batch, std::size_t first, std::size_t count) {
+  std::vector<removal> results(count);
+  with_keys(filter, batch, first, count, [&](auto keys) { filter.remove(keys, results); });
+  return static_cast<std::uint64_t>(std::count(results.begin(), results.end(), removal::removed));
+}
+
+void insert(redis_filter& filter, key_batch& batch) {
+  in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) { insert_some(filter, batch, first, count); });
+}
+
+void look_up(redis_filter& filter, key_batch& batch) {
+  batch.maybe.resize((batch.keys.size() + 63) / 64);
+  in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) {
+    const std::span<std::uint64_t> maybe = std::span(batch.maybe).subspan(first / 64, (count + 63) / 64);
+    with_keys(filter, batch, first, count, [&](auto keys) { filter.may_contain(keys, maybe); });
+  });
+}
+
+keys_done change_keys(
+    key_kind kind, const input_options& inputs, const common_options& common, const std::string& verb,
+    const std::function<std::uint64_t(key_batch& batch, std::size_t first, std::size_t count)>& change) {
+  keys_done done;
+  try {
+    done.finished = for_each_batch(kind, inputs, {1, common.progress && !common.quiet, verb}, [&](key_batch& batch) {
+      in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) {
+        done.undecided = count;
+        done.changed += change(batch, first, count);
+        done.undecided = 0;
+        done.keys += count;
+      });
+      return true;
+    });
+  } catch (const error& e) {
+    done.finished = false;
+    done.failure = with_numbers(e, done, verb == "remove");
+  }
+  return done;
+}
+
+lookup_pass lookups_in(redis_filter& filter) {
+  return [&filter](const input_options& inputs, const pass_options& options,
+                   const std::function<bool(key_batch&)>& finish) {
+    return for_each_batch(filter.parameters().filter.keys, inputs, options, [&](key_batch& batch) {
+      look_up(filter, batch);
+      return finish(batch);
+    });
+  };
+}
+
+// ---- saying ---------------------------------------------------------------------------------------------------------
+
+std::optional<redis_info> info_at_once(redis_filter& filter) {
+  if (filter.parameters().filter.geometry.bits > most_bits_counted_at_once) return std::nullopt;
+  return filter.info();
+}
+
+std::optional<redis_info> info_after(keys_done& done, const redis_address& address, redis_filter& filter) {
+  if (done.failure) return std::nullopt;
+  try {
+    return info_at_once(filter);
+  } catch (const error& e) {
+    count_failed(done, address, e);
+    return std::nullopt;
+  }
+}
+
+void count_failed(keys_done& done, const redis_address& address, const error& why) {
+  if (why.code() == errc::damaged || why.code() == errc::not_found) {
+    done.failure = why;
+    return;
+  }
+  say(fmt::format("{}: warning: it is done, but how many keys there are now is not known: {}", address.text(),
+                  why.what()));
+}
+
+void add_end(nlohmann::ordered_json& result, const keys_done& done) {
+  result["complete"] = done.finished;
+  if (done.failure) result["undecided"] = done.undecided;
+}
+
+void print_result(const nlohmann::ordered_json& result) {
+  output out(STDOUT_FILENO, "standard output");
+  out.write(json_line(result));
+  out.flush();
+}
+
+std::string shared_size_text(const redis_params& p) {
+  return size_text(p.filter) + " in " + counted(p.shards, "shard");
+}
+
+std::string growth_text(const redis_params& p) {
+  switch (p.growth) {
+    case redis_growth::to_maximum: return "up to " + counted(p.maximum, "key");
+    case redis_growth::unlimited: return "without limit";
+    case redis_growth::none: break;
+  }
+  return "not at all";
+}
+
+void warn_if_overfull(const redis_address& address, const redis_info& now) {
+  const params& p = now.parameters.filter;
+  if (now.parameters.growth != redis_growth::none || now.rate_now <= 1.01 * p.target_rate) return;
+  if (p.window_milliseconds != 0) {
+    say(fmt::format(
+        "{}: warning: more keys at a time than a seventh of the {} it was made for in a window; error now {} "
+        "instead of {}; make a larger one",
+        address.text(), count_text(p.capacity), rate_text(now.rate_now), rate_text(p.target_rate)));
+    return;
+  }
+  say(fmt::format("{}: warning: more keys than the {} it was made for; error now {} instead of {}; make a larger one",
+                  address.text(), count_text(p.capacity), rate_text(now.rate_now), rate_text(p.target_rate)));
+}
+
+measured_rate measure_shared(redis_filter& filter, std::uint64_t queries) {
+  // 16 random bytes, or an integer: no key of anybody's.
+  constexpr std::size_t keys_of_a_call = 8192;
+  const std::uint64_t start = random_secret().k0;
+  std::vector<std::uint64_t> numbers;
+  std::vector<std::string_view> texts;
+  std::vector<std::uint64_t> maybe;
+  measured_rate measured;
+  while (measured.queries < queries && stop_signal() == 0) {
+    const std::size_t count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(keys_of_a_call, queries - measured.queries));
+    numbers.clear();
+    texts.clear();
+    for (std::size_t i = 0; i < 2 * count; ++i) numbers.push_back(mix64(start + 2 * measured.queries + i));
+    maybe.assign((count + 63) / 64, 0);
+    if (filter.parameters().filter.keys == key_kind::u64le) {
+      filter.may_contain(std::span<const std::uint64_t>(numbers).first(count), maybe);
+    } else {
+      for (std::size_t i = 0; i < count; ++i) texts.emplace_back(reinterpret_cast<const char*>(&numbers[2 * i]), 16);
+      filter.may_contain(texts, maybe);
+    }
+    measured.queries += count;
+    for (const std::uint64_t word : maybe) measured.hits += static_cast<std::uint64_t>(std::popcount(word));
+  }
+  if (stop_signal() != 0) throw interrupted();
+  return measured;
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,191 @@
+// What commands do alike with a filter on Redis or Valkey (bloomery/redis.hpp), which is named by its address. The deeds
+// are in redis_*.cpp, one call from each command's own file; a filter is used by one thread at a time, whatever -j says.
+#pragma once
+
+#include "cli/commands/commands.hpp"
+#include "cli/commands/dedup.hpp"
+#include "cli/io/key_batch.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/redis.hpp>
+#include <bloomery/redis_address.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace bloomery::cli {
+
+// ---- which filters are shared ---------------------------------------------------------------------------------------
+
+/// Whether FILTER is an address. @throws error invalid_argument: it is a file, and options are given that are about
+/// servers, about sharing or about chains
+bool is_shared(const std::string& filter, const server_options& server, const sharing_options& sharing = {},
+               const chain_options& chain = {});
+
+/// Refuses a time, of which a filter on servers needs none from the command line. @throws error invalid_argument
+void refuse_time(const std::optional<std::uint64_t>& now);
+
+/// The first option given of those about servers, sharing or chains; nullptr: none.
+const char* given_of(const server_options& server, const sharing_options& sharing = {},
+                     const chain_options& chain = {});
+
+/// Refuses certificates if none of these addresses is one with TLS. @throws error invalid_argument; as redis_address::parse
+void refuse_needless(const server_options& server, std::span<const std::string> addresses);
+
+/// Refuses an address where only a file will do.
+/// @param verb       "fold"
+/// @param takes_log  and only one that has a log, so that pulling it is no way out @throws error invalid_argument
+void refuse_shared(const std::string& filter, const std::string& verb, bool takes_log = false);
+
+/// The name of a chain of bitmaps for --scheme.
+inline constexpr const char* chain_scheme = "guava-chain";
+
+/// Whether it is a chain that the options are about. @throws error invalid_argument: another scheme, or what is said of
+/// chains only
+bool is_chain(const chain_options& chain);
+
+/// Whether the keys of a chain are there. What cannot be asked is not there.
+bool finds_chain(const redis_address& address, const server_options& server);
+
+/// A text without the passwords in it: nothing between "://" and the last '@' of that word. A password may have been
+/// written unencoded, with '/', ':' or quotation marks, and a scheme be misspelt.
+std::string without_passwords(const std::string& text);
+
+/// Makes known which words of the command line are one word with blanks in it, such as a password with blanks.
+void know_words(std::span<const char* const> words);
+
+// ---- opening --------------------------------------------------------------------------------------------------------
+
+redis_connection_options connection_of(const server_options& server);
+
+/// @param quiet  nothing is said of what was mended on the way
+/// @throws error  as secret_of
+redis_options options_for(const redis_address& address, const server_options& server, const std::string& keyfile,
+                          bool quiet);
+
+/// redis_filter::open. @throws error  as that, and as redis_address::parse; incompatible: there is a chain of this name
+redis_filter open_shared(const redis_address& address, const server_options& server, const std::string& keyfile,
+                         bool quiet = false);
+
+/// The same, or nothing if there is none.
+std::optional<redis_filter> find_shared(const redis_address& address, const server_options& server,
+                                        const std::string& keyfile, bool quiet = false);
+
+// ---- making ---------------------------------------------------------------------------------------------------------
+
+/// Refuses what no shared filter can be, before anything is read or asked. @throws error invalid_argument
+void check_shared_promise(const making_options& wanted, const sharing_options& sharing);
+
+/// Refuses what is kept in files only. @throws error invalid_argument
+void refuse_what_files_have(const build_options& options);
+
+/// The parameters asked for. @param capacity  keys to expect; at first, if it grows
+redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
+                           double default_rate);
+
+/// Refuses what is asked of a filter that is there already and is made otherwise: growth, shards, and what
+/// refuse_another_life() does. @param growing  --grow @throws error incompatible
+void refuse_another_sharing(const redis_address& address, const redis_params& there, bool growing,
+                            const sharing_options& asked, const server_options& server);
+
+/// Refuses --ttl for keys that are there already and do not expire, or later than in so long: their time stays. (If they
+/// expire earlier, they may have been made with it a while ago.)
+/// @param key  one of the filter's, all of which expire at one time @throws error incompatible
+void refuse_another_life(const redis_address& address, const std::string& key, const sharing_options& asked,
+                         const server_options& server);
+
+/// The keys that a filter starts with that is to grow, if nobody says: as many, or those that are there already.
+inline constexpr std::uint64_t growing_from = 100'000;
+
+// ---- keys -----------------------------------------------------------------------------------------------------------
+
+/// Adds the batch; is_new has an answer for each key.
+void insert(redis_filter& filter, key_batch& batch);
+
+/// Looks the batch up; maybe has an answer for each key.
+void look_up(redis_filter& filter, key_batch& batch);
+
+/// Some keys of the batch, few enough for a call. Returns how many were new, or were there and are removed.
+std::uint64_t insert_some(redis_filter& filter, key_batch& batch, std::size_t first, std::size_t count);
+std::uint64_t remove_some(redis_filter& filter, const key_batch& batch, std::size_t first, std::size_t count);
+
+/// What became of the keys that were to be added or removed.
+struct keys_done {
+  std::uint64_t keys = 0;       ///< whose call has returned
+  std::uint64_t changed = 0;    ///< of these: they were new, or are removed
+  std::uint64_t undecided = 0;  ///< of the call that failed: done or not, nobody can tell
+  bool finished = true;         ///< all of the input was taken
+  std::optional<error> failure =
+      {};  ///< what ended it. It has the numbers, too; to be thrown when the result is printed
+};
+
+/// The keys of all inputs, a call at a time.
+/// @param verb    "add", "build" or "remove"
+/// @param change  takes `count` keys of the batch, from `first` on; returns how many it changed
+keys_done change_keys(
+    key_kind kind, const input_options& inputs, const common_options& common, const std::string& verb,
+    const std::function<std::uint64_t(key_batch& batch, std::size_t first, std::size_t count)>& change);
+
+/// Lookups in a filter, which must stay.
+lookup_pass lookups_in(redis_filter& filter);
+
+// ---- saying ---------------------------------------------------------------------------------------------------------
+
+/// Bits that a server counts in some tens of milliseconds.
+inline constexpr std::uint64_t most_bits_counted_at_once = std::uint64_t{64} << 23;
+
+/// What is known at once: nothing of a filter so large that its server would be long in counting its bits.
+std::optional<redis_info> info_at_once(redis_filter& filter);
+
+/// The same after the work, unless that has failed. If the servers do not tell, that is said and the work is a success.
+std::optional<redis_info> info_after(keys_done& done, const redis_address& address, redis_filter& filter);
+
+/// What was to be counted after the work could not be: that is said. But a filter that is gone, or a part of it, is a
+/// failure, for the keys may have been in it.
+void count_failed(keys_done& done, const redis_address& address, const error& why);
+
+/// Adds to a JSON object how the work ended.
+void add_end(nlohmann::ordered_json& result, const keys_done& done);
+
+/// Writes it to standard output.
+void print_result(const nlohmann::ordered_json& result);
+
+/// size_text() of its first layers, and the shards: "... in 4 shards".
+std::string shared_size_text(const redis_params& p);
+
+/// "no growth", "up to 1,000,000 keys", "without limit".
+std::string growth_text(const redis_params& p);
+
+/// The error rate by experiment, with so many random absent keys. @throws interrupted, error
+measured_rate measure_shared(redis_filter& filter, std::uint64_t queries);
+
+/// Warns of more keys than a filter was made for, unless it grows.
+void warn_if_overfull(const redis_address& address, const redis_info& now);
+
+// ---- the deeds ------------------------------------------------------------------------------------------------------
+
+exit_status plan_shared(const plan_options& options);
+exit_status build_shared(const build_options& options);
+exit_status add_to_shared(const add_options& options);
+exit_status remove_from_shared(const remove_options& options);
+exit_status info_of_shared(const info_options& options);
+exit_status explain_shared(const explain_options& options);
+exit_status unite_shared(const combine_options& options);
+
+// Of a chain of bitmaps; the other commands do not know it.
+exit_status build_chain(const build_options& options);
+exit_status add_to_chain(const add_options& options);
+exit_status check_chain(const check_options& options);
+exit_status info_of_chain(const info_options& options);
+
+/// dedup with a state that many machines share: what is new to it goes out. A killed run may have remembered the lines
+/// of its last batch without writing them; an error says which those are.
+dedup_result dedup_in_shared(const dedup_options& options, output& out, output* suspects);
+
+}  // namespace bloomery::cli

@@ -1,0 +1,467 @@
+#include "cli/commands/window.hpp"
+
+#include "app/signals.hpp"
+#include "cli/commands/info_page.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/generations.hpp>
+#include <bloomery/hash.hpp>
+#include <bloomery/layouts/window.hpp>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <ctime>
+#include <iterator>
+
+namespace bloomery::cli {
+namespace {
+
+// Lines written but not yet in the state file, as in dedup without a window.
+constexpr std::size_t most_pending = std::size_t{256} << 10;
+constexpr std::uint64_t most_pending_bytes = std::uint64_t{64} << 20;
+
+std::string option_of_window(const window_options& w) { return w.keys ? "--window-keys" : "--window"; }
+
+[[noreturn]] void refuse(const std::string& what, const std::string& option, const std::string& found,
+                         const std::string& way_out) {
+  throw error(errc::invalid_argument, {what, option, "", found, way_out});
+}
+
+bool is_window_layout(const std::string& name) { return family_of({.layout = name}) == family::windowed; }
+
+std::string length_text(const window_length& length) {
+  return length.keys != 0 ? "the last " + count_text(length.keys) : duration_text(length.milliseconds);
+}
+
+// "2023-11-14 22:13:20 UTC"; far from now just the number.
+std::string moment_text(std::uint64_t milliseconds) {
+  constexpr std::uint64_t year_9999 = 253'402'300'799'000;
+  if (milliseconds > year_9999) return count_text(milliseconds / 1000) + " s after 1970";
+  const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
+  const std::string text = fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(seconds));
+  const std::uint64_t rest = milliseconds % 1000;
+  return text + (rest == 0 ? "" : fmt::format(".{:03}", rest)) + " UTC";
+}
+
+// When, or at which insertions, the keys of a generation came.
+std::string span_text(const window_facts& f, std::uint64_t epoch) {
+  if (f.length.keys != 0) {
+    return fmt::format("insertions {} to {}", count_text(epoch * f.part + 1), count_text((epoch + 1) * f.part));
+  }
+  return fmt::format("from {}", moment_text(epoch * f.part));
+}
+
+std::uint64_t oldest_epoch(const window_facts& f) { return f.epoch - std::min<std::uint64_t>(f.epoch, window_parts); }
+
+nlohmann::ordered_json generations_json(const window_facts& f) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (std::uint64_t epoch = f.epoch + 1; epoch-- > oldest_epoch(f);) {
+    list.push_back({{"epoch", epoch}, {"keys", f.keys[epoch % window_lanes]}});
+  }
+  return list;
+}
+
+nlohmann::ordered_json window_json(const window_facts& f) {
+  nlohmann::ordered_json window;
+  if (f.length.keys != 0)
+    window["keys"] = f.length.keys;
+  else
+    window["seconds"] = static_cast<double>(f.length.milliseconds) / 1000;
+  window["part"] =
+      f.length.keys != 0 ? nlohmann::ordered_json(f.part) : nlohmann::ordered_json(static_cast<double>(f.part) / 1000);
+  window["epoch"] = f.epoch;
+  window["insertions"] = f.insertions;
+  window["keys_held"] = f.keys_held();
+  window["keys_allowed"] = f.keys_of_part;
+  window["overfull"] = f.has_overfull_generation();
+  window["generations"] = generations_json(f);
+  return window;
+}
+
+std::string overfull_text(const window_facts& f) {
+  const std::uint64_t most = *std::max_element(f.keys.begin(), f.keys.end());
+  return fmt::format("a generation has {} of the {} it may have, a seventh of a window's", counted(most, "key"),
+                     count_text(f.keys_of_part));
+}
+
+}  // namespace
+
+bool wants_window(const making_options& wanted) { return wanted.window.keys || wanted.window.milliseconds; }
+
+void refuse_with_window(const making_options& wanted, const std::string& option) {
+  if (!wants_window(wanted)) return;
+  refuse("a filter with a window does not go together with " + option, option_of_window(wanted.window), option,
+         "leave out one of the two");
+}
+
+void check_window(const making_options& wanted) {
+  const window_options& w = wanted.window;
+  if (!wants_window(wanted)) {
+    if (is_window_layout(wanted.layout)) {
+      refuse("this layout is for filters with a window", "--layout", wanted.layout,
+             "add --window 24h or --window-keys N");
+    }
+    if (w.now) refuse("a time is for filters with a window", "--now", "no window", "add --window 24h, or leave it out");
+    return;
+  }
+  const std::string option = option_of_window(w);
+  if (w.keys == std::uint64_t{0}) refuse("a window of nothing", option, "0", "ask for at least one key");
+  if (!wanted.scheme.empty()) refuse_with_window(wanted, "--scheme");
+  if (wanted.counting) refuse_with_window(wanted, "--counting");
+  if (wanted.growing) refuse_with_window(wanted, "--grow");
+  if (wanted.bits) refuse_with_window(wanted, "-m");
+  if (wanted.probes) refuse_with_window(wanted, "-k");
+  if (wanted.prefer) refuse_with_window(wanted, "--prefer");
+  if (!wanted.layout.empty() && !is_window_layout(wanted.layout)) {
+    refuse("this layout has no window", "--layout", wanted.layout, "use window, window_line, or none");
+  }
+  if (w.keys && w.now)
+    refuse("a window of keys asks for no time", "--now", "--window-keys", "leave out one of the two");
+}
+
+std::uint64_t window_capacity(const making_options& wanted) {
+  return wanted.capacity ? *wanted.capacity : wanted.window.keys.value_or(0);
+}
+
+std::uint64_t window_capacity_said(const making_options& wanted) {
+  const std::uint64_t capacity = window_capacity(wanted);
+  if (capacity != 0) return capacity;
+  throw error(errc::invalid_argument,
+              {"nobody knows how many keys will come", "-n", "the number of distinct keys to expect within a window",
+               "none", "say -n 100M, or more to be safe"});
+}
+
+params window_params(const making_options& wanted, std::uint64_t capacity, double default_rate) {
+  params p;
+  p.layout = wanted.layout.empty() ? std::string(window::name) : wanted.layout;
+  p.hash = wanted.hash;
+  p.keys = wanted.keys;
+  p.seed = wanted.seed;
+  p.secret = secret_of(wanted.secret);
+  p.capacity = capacity;
+  p.target_rate = wanted.rate.value_or(default_rate);
+  p.window_keys = wanted.window.keys.value_or(0);
+  p.window_milliseconds = wanted.window.milliseconds.value_or(0);
+  return complete(p);
+}
+
+void set_now(any_filter& filter, const std::optional<std::uint64_t>& now) {
+  if (!now) return;
+  if (filter.parameters().window_milliseconds == 0) {
+    refuse("the filter does not go by time", "--now", kind_text(filter.parameters()), "leave out --now");
+  }
+  filter.set_clock([now] { return *now; });
+}
+
+void refuse_another_window(const making_options& wanted, const params& p, const std::string& state) {
+  if (!(wanted.window.keys && p.window_keys == 0) && !(wanted.window.milliseconds && p.window_milliseconds == 0))
+    return;
+  throw error(errc::incompatible,
+              {"this state file has a window of another kind", state, option_of_window(wanted.window),
+               "it remembers what came" + window_text(p), "choose another file, or remove this one"});
+}
+
+bool asks_for_another_window(const making_options& wanted, const params& p) {
+  return wants_window(wanted) && (wanted.window.keys.value_or(0) != p.window_keys ||
+                                  wanted.window.milliseconds.value_or(0) != p.window_milliseconds);
+}
+
+void refuse_state_without_window(const making_options& wanted, const std::string& state) {
+  if (!wants_window(wanted) && !wanted.window.now) return;
+  throw error(errc::incompatible,
+              {"this state file has no window", state, "one that was made with " + option_of_window(wanted.window), "",
+               "choose another file, or remove this one"});
+}
+
+std::string window_option(const params& p) {
+  if (p.window_keys != 0) return fmt::format(" --window-keys {}", p.window_keys);
+  std::string time = duration_text(p.window_milliseconds);
+  time.erase(std::remove(time.begin(), time.end(), ' '), time.end());
+  return " --window " + time;
+}
+
+std::string window_text(const params& p) {
+  if (p.window_keys != 0) return " in the last " + count_text(p.window_keys);
+  if (p.window_milliseconds != 0) return " in " + duration_text(p.window_milliseconds);
+  return "";
+}
+
+bool warn_of_generations(const std::string& where, const any_filter& filter) {
+  // Counts first: the rate takes some time.
+  const window_state s = window_state::of(filter.bytes().data());
+  const std::uint64_t allowed = filter.capacity() / window_parts + (filter.capacity() % window_parts != 0 ? 1 : 0);
+  if (filter.capacity() == 0 || *std::max_element(s.keys.begin(), s.keys.end()) <= allowed) return false;
+  const window_facts f = *filter.window();
+  if (!f.has_overfull_generation()) return false;
+  say(fmt::format(
+      "{}warning: {}; error now {} instead of {}; give a larger -n, seven times the most keys that may come "
+      "in a seventh of the window",
+      where.empty() ? "" : where + ": ", overfull_text(f), rate_text(f.rate),
+      rate_text(filter.parameters().target_rate)));
+  return true;
+}
+
+void add_window(nlohmann::ordered_json& result, const any_filter& filter) {
+  if (const auto f = filter.window()) result["window"] = window_json(*f);
+}
+
+error_facts error_facts_of_window(const file_info& file, std::span<const std::uint8_t> bytes) {
+  const params& p = file.parameters;
+  const window_facts now = facts_of_window(p, bytes);
+  error_facts f;
+  f.bits = take_census(p, bytes);
+  f.keys = f.counted = now.keys_held();
+  f.keys_from_bits = {static_cast<double>(f.keys), 0};
+  f.count = audit_window(p, bytes);
+  f.count_is_estimate = file.counts.is_estimate || !file.clean;
+  f.alarming = f.count.alarming() && !f.count_is_estimate;
+  f.predicted = now.rate;
+  return f;
+}
+
+bool has_window(const std::string& path) {
+  const inspection found = inspect(path);
+  return found.usable && family_of(found.info.parameters) == family::windowed;
+}
+
+void refuse_window(const params& p, const std::string& path, const std::string& deed) {
+  if (family_of(p) != family::windowed) return;
+  throw error(errc::incompatible,
+              {"there is no " + deed + " of filters with a window", path, "a filter that forgets nothing", p.layout,
+               "union is what they have, if they go by time"});
+}
+
+// ---- info -----------------------------------------------------------------------------------------------------------
+
+exit_status info_of_window(const info_options& options, const mapped_storage& filter, const inspection& pages,
+                           const std::optional<measured_rate>& measured) {
+  const file_info& file = filter.info();
+  const params& p = file.parameters;
+  const std::span<const std::uint8_t> bytes(filter.data(), filter.size());
+  check_window_state(p, bytes, file.clean, options.filter);
+  const window_facts f = facts_of_window(p, bytes);
+  const error_facts now = error_facts_of_window(file, bytes);
+  const bool overfull = f.has_overfull_generation();
+
+  output out(STDOUT_FILENO, "standard output");
+  if (options.json) {
+    nlohmann::ordered_json result = info_head_of_file(options.filter, filter);
+    result["window"] = window_json(f);
+    add_rates(result, now);
+    result.update({{"alarm", now.alarming}, {"clean", file.clean}, {"note", file.metadata}});
+    write_info(out, options, std::move(result), measured, pages);
+  } else {
+    info_page page(out);
+    const auto line = [&](const std::string& name, const std::string& value) { page.line(name, value); };
+    line("filter", options.filter);
+    line("kind", fmt::format("{}, hash {}, keys {}", p.layout, p.hash, name_of(p.keys)));
+    page.seed_and_secret(p);
+    line("window", fmt::format("{}, in 7 generations of {} and the newest", length_text(f.length),
+                               f.length.keys != 0 ? count_text(f.part) : duration_text(f.part)));
+    line("size", fmt::format("{} ({}, {} a key)", bytes_text(filter.size()), counted(p.geometry.bits, "bit"),
+                             counted(p.geometry.probes, "probe")));
+    line("made for", p.capacity == 0
+                         ? "an unknown number of keys"
+                         : fmt::format("{} of a window at {}", counted(p.capacity, "key"), rate_text(p.target_rate)));
+    line("insertions", fmt::format("{}; {} certainly new in the window, {}", count_text(f.insertions),
+                                   count_text(file.counts.inserted),
+                                   file.counts.is_estimate || !file.clean ? "estimated" : "as counted"));
+    line("generations", fmt::format("{} held, by generation:", counted(f.keys_held(), "key")));
+    for (std::uint64_t epoch = f.epoch + 1; epoch-- > oldest_epoch(f);) {
+      line("", fmt::format("{}, {}: {}", epoch == f.epoch ? "newest" : fmt::format("{} ago", f.epoch - epoch),
+                           span_text(f, epoch), counted(f.keys[epoch % window_lanes], "key")));
+    }
+    line("error now", rate_text(now.bits.certified_rate) + ", certified from the bits, at the newest generation");
+    line("predicted", fmt::format("{} for {}", rate_text(now.predicted), counted(now.keys, "key")));
+    page.measured(options, p, measured);
+    if (p.capacity != 0) {
+      line("promise", overfull ? fmt::format("broken: {}", overfull_text(f))
+                               : fmt::format("kept: {} over the whole window, up to {} in each generation",
+                                             rate_text(p.target_rate), counted(f.keys_of_part, "key")));
+    }
+    if (now.alarming) {
+      line("ALARM", fmt::format("{} bits set than its count of keys explains, {}: see bloomery verify",
+                                now.count.deviation() > 0 ? "more" : "fewer", distance_text(now.count)));
+    }
+    line("state",
+         file.clean ? "clean" : "not closed cleanly: a writer is at work, or was killed; the count is out of date");
+    page.end(options, file, pages);
+  }
+  out.flush();
+  return pages.problems.empty() ? exit_status::found : exit_status::nothing;
+}
+
+// ---- explain --------------------------------------------------------------------------------------------------------
+
+exit_status explain_in_window(const explain_options& options, const any_filter& filter) {
+  if (!options.owners.files.empty()) {
+    throw error(errc::invalid_argument,
+                {"which keys set a bit is not told of filters with a window", "--keys", "", "", "leave out --keys"});
+  }
+  const params& p = filter.parameters();
+  const window_facts f = facts_of_window(p, filter.bytes());  // as of the newest generation
+  const std::uint64_t block_bytes = block_bits_of(p) / 8;
+  output out(STDOUT_FILENO, "standard output");
+  nlohmann::ordered_json keys = nlohmann::ordered_json::array();
+  bool any = false;
+  for (const std::string& key : options.keys) {
+    key_hash hash{};
+    if (p.keys == key_kind::u64le) {
+      const std::uint64_t number = parse_integer_key(key, "KEY");
+      filter.hash(std::span(&number, 1), std::span(&hash, 1));
+    } else {
+      const std::string_view text = key;
+      filter.hash(std::span(&text, 1), std::span(&hash, 1));
+    }
+    const std::vector<std::uint64_t> cells = filter.cells(hash);  // each is 8 times a byte
+    const std::uint64_t block = (cells.front() / 8 - window_state_bytes) / block_bytes;
+    const std::uint8_t* const at = filter.bytes().data() + window_state_bytes + block * block_bytes;
+    std::uint32_t stamp = 0;
+    std::copy_n(at, sizeof stamp, reinterpret_cast<std::uint8_t*>(&stamp));
+    const std::uint8_t live = live_lanes(stamp, static_cast<std::uint32_t>(f.epoch));
+    std::uint8_t have = live;
+    for (const std::uint64_t cell : cells) have &= filter.bytes()[cell / 8];
+    any |= have != 0;
+
+    nlohmann::ordered_json generations = nlohmann::ordered_json::array();
+    std::string lines;
+    for (std::uint64_t epoch = f.epoch + 1; epoch-- > oldest_epoch(f);) {
+      const auto lane = static_cast<std::uint8_t>(1u << epoch % window_lanes);
+      const auto set = std::count_if(cells.begin(), cells.end(),
+                                     [&](std::uint64_t cell) { return (filter.bytes()[cell / 8] & live & lane) != 0; });
+      const bool says_yes = (have & lane) != 0;
+      lines += fmt::format("  {:<8} {}: {}, {} of {} cells\n",
+                           epoch == f.epoch ? "newest" : fmt::format("{} ago", f.epoch - epoch), span_text(f, epoch),
+                           says_yes ? "maybe there" : "certainly not", set, cells.size());
+      generations.push_back({{"epoch", epoch}, {"maybe_present", says_yes}, {"cells_set", set}});
+    }
+    const std::string hash_text = fmt::format("{:016X} {:016X}", hash.lo, hash.hi);
+    if (options.json) {
+      nlohmann::ordered_json bytes = nlohmann::ordered_json::array();
+      for (const std::uint64_t cell : cells) bytes.push_back(cell / 8);
+      keys.push_back({{"key", key},
+                      {"maybe_present", have != 0},
+                      {"hash", hash_text},
+                      {"block", block},
+                      {"cells", bytes},
+                      {"generations", generations}});
+      continue;
+    }
+    out.write(fmt::format("{}: {}\n", key.empty() ? "(the empty key)" : printable(key),
+                          have != 0 ? "maybe seen in the window" : "certainly not seen in the window"));
+    out.write(fmt::format("  {:<18} {}\n", p.hash, hash_text));
+    const std::uint64_t blocks = (p.geometry.bits / 8 - window_state_bytes) / block_bytes;
+    out.write(fmt::format("  block {:<12} of {}: bytes {} to {}\n", count_text(block), count_text(blocks),
+                          count_text(window_state_bytes + block * block_bytes),
+                          count_text(window_state_bytes + (block + 1) * block_bytes - 1)));
+    out.write(lines);
+  }
+  if (options.json) out.write(json_line({{"filter", options.filter}, {"keys", keys}}));
+  out.flush();
+  return any ? exit_status::found : exit_status::nothing;
+}
+
+// ---- union ----------------------------------------------------------------------------------------------------------
+
+// Bits are enough: no secret is asked for.
+exit_status unite_windows(const combine_options& options) {
+  loaded_file first = load_file(options.filters.front());
+  const params& p = first.info.parameters;
+  const std::span<std::uint8_t> bytes(first.bytes.data(), first.bytes.size());
+  check_known(p, options.filters.front());
+  check_window_state(p, bytes, first.info.clean, options.filters.front());
+  say_if_dirty(options.filters.front(), first.info);
+  std::uint64_t inserted = first.info.counts.inserted;
+  for (std::size_t i = 1; i < options.filters.size(); ++i) {
+    if (stop_signal() != 0) throw interrupted();
+    const std::string& name = options.filters[i];
+    const mapped_storage other = open_bits(name, bloomery::check::payload);
+    say_if_dirty(name, other.info());
+    check_compatible(options.filters.front(), p, name, other.info().parameters);
+    check_window_state(p, {other.data(), other.size()}, other.info().clean, name);
+    merge_windows(p, bytes, {other.data(), other.size()});
+    inserted += other.info().counts.inserted;
+  }
+  const window_facts f = facts_of_window(p, bytes);
+  const double rate = look_at_window(p, bytes).certified_rate;
+  point_of_no_return();
+  save_file(options.output, p, bytes, {.inserted = inserted, .is_estimate = true}, first.info.metadata);
+  if (options.json) {
+    output out(STDOUT_FILENO, "standard output");
+    out.write(json_line({{"filter", options.output},
+                         {"of", options.filters.size()},
+                         {"window", window_json(f)},
+                         {"rate", rate},
+                         {"capacity", p.capacity},
+                         {"target_rate", p.target_rate}}));
+    out.flush();
+  }
+  if (options.quiet) return exit_status::found;
+  say(fmt::format("{}: the union of {} filters, each key in its own generation: at most {}; error {}", options.output,
+                  options.filters.size(), counted(f.keys_held(), "key"), rate_text(rate)));
+  if (p.target_rate > 0 && rate > p.target_rate) {
+    say(fmt::format("{}: warning: that is above the promised {}; filters made for more keys have room for a union",
+                    options.output, rate_text(p.target_rate)));
+  }
+  return exit_status::found;
+}
+
+// ---- dedup ----------------------------------------------------------------------------------------------------------
+
+window_dedup::window_dedup(any_filter filter, std::optional<any_filter> file, output& out, window_clock clock)
+    : filter_(std::move(filter)),
+      file_(std::move(file)),
+      out_(out),
+      clock_(clock ? std::move(clock) : milliseconds_since_1970),
+      part_(filter_.parameters().window_milliseconds != 0 ? filter_.window()->part : 0),
+      moment_(std::make_unique<std::uint64_t>(part_ != 0 ? clock_() : 0)),
+      slice_(std::clamp<std::size_t>(static_cast<std::size_t>(filter_.capacity() / 32), 512, 8192)) {
+  const auto frozen = [moment = moment_.get()] { return *moment; };
+  filter_.set_clock(frozen);
+  if (file_) file_->set_clock(frozen);
+  rate_ = filter_.false_positive_rate();
+}
+
+// The file gets what is pending before the time moves to another generation: keys are there in that in which they came.
+void window_dedup::come_to_now() {
+  if (part_ == 0) return;
+  const std::uint64_t now = clock_();
+  if (file_ && !pending_.empty() && now / part_ != *moment_ / part_) write_down(out_);
+  *moment_ = now;
+}
+
+// Of the lines that were not in the window a share is dropped, the rate of that moment: r of k + d, if k were kept.
+void window_dedup::insert(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new) {
+  filter_.insert_hashes(hashes, is_new);
+  const auto kept = static_cast<double>(std::count(is_new.begin(), is_new.end(), std::uint8_t{1}));
+  const double after = filter_.false_positive_rate();
+  const double rate = std::min((rate_ + after) / 2, 0.999);
+  losses_ += kept * rate / (1 - rate);
+  rate_ = after;
+}
+
+void window_dedup::commit(output& out) {
+  if (pending_.size() >= most_pending || pending_bytes_ >= most_pending_bytes) write_down(out);
+}
+
+void window_dedup::finish(output& out) {
+  out.flush();
+  if (!file_) return;
+  write_down(out);
+  file_->close();
+}
+
+void window_dedup::write_down(output& out) {
+  if (file_) {
+    out.sync();
+    file_->insert_hashes(pending_);
+  }
+  pending_.clear();
+  pending_bytes_ = 0;
+}
+
+}  // namespace bloomery::cli

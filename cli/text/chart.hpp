@@ -1,0 +1,34 @@
+// The chart of an experiment: how the error grows with the keys, by theory and as measured. Drawn by cairo.
+#pragma once
+
+#include "app/experiment.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bloomery::cli {
+
+/// A point of the theory's curve.
+struct theory_point {
+  std::uint64_t keys = 0;
+  double rate = 0;
+};
+
+struct chart {
+  std::string title;     ///< the filter
+  std::string subtitle;  ///< the experiment
+  std::uint64_t capacity = 0;
+  double target_rate = 0;
+  std::uint64_t runs = 0;
+  std::vector<theory_point> theory;  ///< as many as make a smooth curve, from 0 keys on
+  std::vector<measured_point> points;
+
+  double highest_rate() const;  ///< of all curves and dots
+};
+
+/// The chart as the bytes of a file. @throws error io: cairo cannot draw (out of memory, no font)
+std::string svg_of(const chart& c);
+std::string png_of(const chart& c);
+
+}  // namespace bloomery::cli

@@ -1,0 +1,228 @@
+#include <bloomery/generations.hpp>
+
+#include <bloomery/sizing.hpp>
+
+#include "math/occupancy.hpp"
+#include "registry/tables.hpp"
+#include "registry/windows.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace bloomery {
+namespace {
+
+// Moments and insertions stay below this: what epochs are multiplied with does not overflow.
+constexpr std::uint64_t most_moments = std::uint64_t{1} << 62;
+
+void put(std::uint8_t* bytes, const window_state& s) noexcept { std::memcpy(bytes, &s, sizeof s); }
+
+const layout_row& row_of(const params& p) {
+  const layout_row* row = find_layout(p.layout);
+  if (row == nullptr || row->window == nullptr) {
+    throw error(errc::invalid_argument,
+                {"this filter has no window", "layout", "window or window_line", "'" + p.layout + p.scheme + "'", ""});
+  }
+  return *row;
+}
+
+void check_size(const params& p, std::span<const std::uint8_t> bytes) {
+  row_of(p).check(p.geometry);
+  if (bytes.size() == bytes_for(p.geometry.bits)) return;
+  throw error(errc::invalid_argument, {"bytes of a filter", "window", std::to_string(bytes_for(p.geometry.bits)),
+                                       std::to_string(bytes.size()), ""});
+}
+
+window_length checked_length(const params& p) {
+  check_window_length(p);
+  return {p.window_keys, p.window_milliseconds};
+}
+
+std::uint64_t part_of(const window_length& length) {
+  const std::uint64_t whole = length.keys + length.milliseconds;
+  return whole / window_parts + (whole % window_parts != 0 ? 1 : 0);
+}
+
+// Rates of very many probes take long.
+constexpr std::uint32_t most_probes_quickly = 64;
+
+// Distinct keys of generations that counted so many: those which they took for their own by mistake are not among them.
+// While a generation's own rate is below `from_rate`, its count is taken as it is.
+keys_by_lane distinct_in_lanes(const window_calls& calls, const geometry& g, const keys_by_lane& counted,
+                               double from_rate) {
+  if (g.probes > most_probes_quickly) return counted;
+  keys_by_lane distinct = counted;
+  const auto rate = [&](std::uint64_t keys) { return calls.rate_of(g, {&keys, 1}); };
+  for (std::uint64_t& keys : distinct) {
+    if (keys > 0 && rate(keys) >= from_rate) keys = distinct_keys(keys, rate);
+  }
+  return distinct;
+}
+
+}  // namespace
+
+void check_window_length(const params& p) {
+  const bool windowed = family_of(p) == family::windowed;
+  const auto refuse = [](const char* what, const std::string& expected, const std::string& found) {
+    throw error(errc::invalid_argument, {what, "window", expected, found, ""});
+  };
+  if (!windowed) {
+    if (p.window_keys == 0 && p.window_milliseconds == 0) return;
+    refuse("only filters that forget have a window", "layout window or window_line", "'" + p.layout + p.scheme + "'");
+  }
+  if (p.window_keys == 0 && p.window_milliseconds == 0) {
+    refuse("a window has a length", "so many keys, or so long a time", "none");
+  }
+  if (p.window_keys != 0 && p.window_milliseconds != 0) refuse("a window has one length", "keys or a time", "both");
+  if (std::max(p.window_keys, p.window_milliseconds) > most_moments) {
+    refuse("a window is not so long", "at most 2^62", std::to_string(std::max(p.window_keys, p.window_milliseconds)));
+  }
+}
+
+window_state window_state::at(std::uint64_t epoch) const noexcept {
+  window_state later = *this;
+  if (epoch <= newest) return later;
+  const std::uint64_t passed = std::min<std::uint64_t>(epoch - newest, window_lanes);
+  for (std::uint64_t i = 1; i <= passed; ++i) later.keys[(newest + i) % window_lanes] = 0;
+  later.newest = epoch;
+  return later;
+}
+
+std::uint64_t window_facts::keys_held() const noexcept {
+  return std::accumulate(keys.begin(), keys.end(), std::uint64_t{0});
+}
+
+bool window_facts::has_overfull_generation() const noexcept {
+  return keys_of_part != 0 && *std::max_element(keys.begin(), keys.end()) > keys_of_part;
+}
+
+generations::generations(const params& p, window_clock clock)
+    : by_keys_(p.window_keys != 0), part_(0), clock_(std::move(clock)) {
+  row_of(p);
+  part_ = part_of(checked_length(p));
+}
+
+std::uint64_t milliseconds_since_1970() noexcept {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count();
+  return milliseconds > 0 ? static_cast<std::uint64_t>(milliseconds) : 0;
+}
+
+std::uint64_t generations::now() const { return clock_ ? std::min(clock_(), most_moments) : milliseconds_since_1970(); }
+
+void generations::refuse_insertions() {
+  throw error(errc::too_large, {"a window takes no more insertions", "window", "at most 2^62 of them", "",
+                                "begin again with an empty filter"});
+}
+
+void generations::begin_generation(std::uint8_t* bytes, const window_state& s, std::uint64_t epoch) noexcept {
+  put(bytes, s.at(epoch));
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // known before the first cell of the new generation is set
+}
+
+void generations::check(std::span<const std::uint8_t> bytes, bool settled, const std::string& path) const {
+  const auto damaged = [&](const char* what, const std::string& expected, std::uint64_t found) {
+    throw error(errc::damaged,
+                {what, path, expected, std::to_string(found), "restore the file from a copy or build it again"});
+  };
+  const window_state s = window_state::of(bytes.data());
+  const bool zeros = std::all_of(bytes.begin() + sizeof s, bytes.begin() + window_state_bytes,
+                                 [](std::uint8_t byte) { return byte == 0; });
+  if (!zeros) damaged("reserved bytes of the window's state", "zeros", 1);
+  if (s.newest > most_moments / part_) {
+    damaged("newest generation of the window", "at most " + std::to_string(most_moments / part_), s.newest);
+  }
+  if (s.insertions > most_insertions) damaged("insertions of the window", "at most 2^62", s.insertions);
+  if (!settled) return;
+  std::uint64_t left = s.insertions;
+  for (const std::uint64_t keys : s.keys) {
+    if (keys > left) damaged("keys of the window's generations", "no more than were inserted", keys);
+    left -= keys;
+  }
+  // A writer that was killed may have begun the next generation and inserted nothing.
+  if (!by_keys_ || s.newest == s.insertions / part_) return;
+  if (s.insertions > 0 && s.newest == (s.insertions - 1) / part_) return;
+  damaged("newest generation of the window", std::to_string(s.insertions / part_) + ", for its insertions", s.newest);
+}
+
+std::uint64_t generations::unite(std::uint8_t* bytes, const std::uint8_t* other) const {
+  if (by_keys_) {
+    throw error(errc::incompatible,
+                {"windows that go by keys cannot be merged", "", "windows that go by time", "by keys",
+                 "two streams of insertions have no order in common; go by time to merge"});
+  }
+  const window_state a = window_state::of(bytes);
+  const window_state b = window_state::of(other);
+  check_insertions(a.insertions, b.insertions);
+  const std::uint64_t epoch = std::max(a.newest, b.newest);
+  window_state both = a.at(epoch);
+  const window_state more = b.at(epoch);
+  both.insertions += more.insertions;
+  for (std::uint32_t lane = 0; lane < window_lanes; ++lane) both.keys[lane] += more.keys[lane];
+  put(bytes, both);
+  return epoch;
+}
+
+void check_window_state(const params& p, std::span<const std::uint8_t> bytes, bool settled, const std::string& path) {
+  check_size(p, bytes);
+  generations(p).check(bytes, settled, path);
+}
+
+void merge_windows(const params& p, std::span<std::uint8_t> into, std::span<const std::uint8_t> from) {
+  const layout_row& row = row_of(p);
+  check_size(p, into);
+  check_size(p, from);
+  const std::uint64_t epoch = generations(p).unite(into.data(), from.data());
+  row.window->unite(into.data(), from.data(), p.geometry, static_cast<std::uint32_t>(epoch));
+}
+
+window_facts facts_of_window(const params& p, std::span<const std::uint8_t> bytes, std::optional<std::uint64_t> epoch) {
+  const layout_row& row = row_of(p);
+  check_size(p, bytes);
+  window_state s = window_state::of(bytes.data());
+  s = s.at(epoch.value_or(s.newest));
+  window_facts f;
+  f.length = checked_length(p);
+  f.part = part_of(f.length);
+  f.keys_of_part = p.capacity / window_parts + (p.capacity % window_parts != 0 ? 1 : 0);
+  f.epoch = s.newest;
+  f.insertions = s.insertions;
+  f.keys = s.keys;
+  // At a rate of 1 % one key in some thousand is not counted, and that is far less than a generation's share of the rate.
+  f.rate = row.window->rate_of(p.geometry, distinct_in_lanes(*row.window, p.geometry, s.keys, 0.01));
+  return f;
+}
+
+window_cells look_at_window(const params& p, std::span<const std::uint8_t> bytes) {
+  const layout_row& row = row_of(p);
+  check_size(p, bytes);
+  const auto newest = static_cast<std::uint32_t>(window_state::of(bytes.data()).newest);
+  return row.window->look_at_cells(bytes.data(), p.geometry, newest);
+}
+
+audit audit_window(const params& p, std::span<const std::uint8_t> bytes) {
+  const layout_row& row = row_of(p);
+  const window_cells cells = look_at_window(p, bytes);
+  const keys_by_lane counted = window_state::of(bytes.data()).keys;
+  const keys_by_lane distinct = distinct_in_lanes(*row.window, p.geometry, counted, 0);
+  const occupancy lane = row.window->lane(p.geometry);
+  audit result{0, {}, p.geometry.probes <= most_probes_quickly};
+  double variance = 0;
+  for (std::uint32_t i = 0; i < window_lanes; ++i) {
+    const auto keys = static_cast<double>(distinct[i]);
+    const estimate expected = ones_of_keys(lane, keys);
+    // Keys that the generation took for its own have not been counted; their number has its own chance.
+    const double lost = static_cast<double>(distinct[i] - std::min(distinct[i], counted[i]));
+    const double of_a_key = ones_of_keys(lane, keys + 1).value - expected.value;
+    result.ones += cells.ones[i];
+    result.expected.value += expected.value;
+    variance += expected.sigma * expected.sigma + of_a_key * of_a_key * lost;
+    if (row.window->rate_of(p.geometry, {&distinct[i], 1}) > 0.5) result.conclusive = false;
+  }
+  result.expected.sigma = std::sqrt(variance);
+  return result;
+}
+
+}  // namespace bloomery

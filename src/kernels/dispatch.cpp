@@ -1,0 +1,184 @@
+#include "kernels/dispatch.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/kernel.hpp>
+#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/layouts/split_block.hpp>
+
+#include "platform/machine.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <iterator>
+#include <string>
+
+namespace bloomery {
+namespace {
+
+// The kernels include nothing of ours, so they have these constants once more.
+static_assert(std::equal(std::begin(split_block::salt), std::end(split_block::salt),
+                         std::begin(kernels::split_block_salt)));
+static_assert(line::multiplier == kernels::line_multiplier && line_free::multiplier == kernels::line_multiplier);
+static_assert(line_free::step == kernels::line_free_step);
+static_assert(mix64(1) == [] {
+  std::uint64_t x = 1 * kernels::mix_first;
+  x ^= x >> 33;
+  x *= kernels::mix_second;
+  return x ^ (x >> 27);
+}());
+static_assert(std::endian::native == std::endian::little, "the kernels load little-endian words as they are");
+
+const char* wanted_kernel() {
+  const char* name = std::getenv("BLOOMERY_KERNEL");
+  return name == nullptr || *name == '\0' ? nullptr : name;
+}
+
+bool choice_was_forced = false;  // set by choose(), once
+
+const kernels::kernel_set& choose() {
+  const char* wanted = wanted_kernel();
+  choice_was_forced = wanted != nullptr;
+  const kernels::kernel_set* best = nullptr;
+  std::string names;
+  for (const kernels::kernel_set* set : kernels::kernel_sets) {
+    if (wanted != nullptr && std::string(wanted) == set->name && !set->supported()) {
+      throw error(errc::invalid_argument,
+                  {"this processor cannot run the kernels " + std::string(set->name), "BLOOMERY_KERNEL",
+                   std::string("a processor with ") + set->needs, "one that lacks some of them",
+                   "unset it to have the best this one can; 'bloomery info --build' lists them"});
+    }
+    if (!set->supported()) continue;
+    names += (names.empty() ? "" : ", ") + std::string(set->name);
+    if (wanted == nullptr || std::string(wanted) == set->name) best = set;
+  }
+  if (best != nullptr) return *best;
+  throw error(errc::invalid_argument, {"no such kernels on this machine", "BLOOMERY_KERNEL", "one of " + names,
+                                       "'" + std::string(wanted) + "'", "unset it to have the best ones"});
+}
+
+// The chosen set as a number, so that calls on single keys can be direct ones: 0 until first asked, then its place in
+// kernel_sets and 1.
+std::atomic<int> chosen_number{0};
+
+int number_of(const kernels::kernel_set* set) {
+  return static_cast<int>(std::find(std::begin(kernels::kernel_sets), std::end(kernels::kernel_sets), set) -
+                          std::begin(kernels::kernel_sets)) +
+         1;
+}
+
+template <class L>
+const kernels::layout_kernel& kernel_of(const kernels::kernel_set& set) noexcept {
+  if constexpr (std::same_as<L, split_block>) return set.split_block;
+  if constexpr (std::same_as<L, line>) return set.line;
+  if constexpr (std::same_as<L, line_free>) return set.line_free;
+}
+
+kernels::form form_of(key_source::kind kind) noexcept {
+  switch (kind) {
+    case key_source::kind::hashes: return kernels::form::hashes;
+    case key_source::kind::halves: return kernels::form::halves;
+    case key_source::kind::mixed: break;
+  }
+  return kernels::form::mixed;
+}
+
+// Kernels take the bytes of a lookup as they take those of an insert; they do not write them then.
+template <class L>
+kernels::blocks blocks_of(const std::uint8_t* bytes, const geometry& g) noexcept {
+  return {const_cast<std::uint8_t*>(bytes), g.bits / L::block_bits, g.probes, fetch_for(g.bits / 8)};
+}
+
+}  // namespace
+
+kernels::fetch fetch_for(std::uint64_t bytes) {
+  static const std::uint64_t near = own_cache_size();
+  static const bool to_first_level = is_amd();
+  if (bytes <= near) return kernels::fetch::none;
+  return to_first_level ? kernels::fetch::first_level : kernels::fetch::second_level;
+}
+
+kernels::keys kernel_keys(const key_source& keys) noexcept {
+  return {keys.words(), keys.size(), keys.whitening(), form_of(keys.form())};
+}
+
+const kernels::kernel_set& chosen_kernels() {
+  static const kernels::kernel_set& chosen = choose();
+  // Once: a store at every call would have threads fight for the line.
+  if (chosen_number.load(std::memory_order_relaxed) == 0) [[unlikely]]
+    chosen_number.store(number_of(&chosen), std::memory_order_relaxed);
+  return chosen;
+}
+
+std::string kernel_name() { return chosen_kernels().name; }
+
+std::vector<kernel_info> kernel_list() {
+  const kernels::kernel_set& chosen = chosen_kernels();
+  std::vector<kernel_info> list;
+  for (const kernels::kernel_set* set : kernels::kernel_sets) {
+    list.push_back({set->name, set->needs, set->supported(), set == &chosen});
+  }
+  return list;
+}
+
+bool kernel_is_forced() {
+  chosen_kernels();
+  return choice_was_forced;
+}
+
+template <class L>
+std::uint64_t kernel_calls<L>::insert_batch(std::uint8_t* bytes, const geometry& g, const key_source& keys,
+                                            std::uint8_t* is_new) noexcept {
+  return kernel_of<L>(chosen_kernels()).insert(blocks_of<L>(bytes, g), kernel_keys(keys), is_new);
+}
+
+template <class L>
+void kernel_calls<L>::has_batch(const std::uint8_t* bytes, const geometry& g, const key_source& keys,
+                                std::uint64_t* bitmap) noexcept {
+  kernel_of<L>(chosen_kernels()).has(blocks_of<L>(bytes, g), kernel_keys(keys), bitmap);
+}
+
+// A comparison that always goes the same way and a direct call cost less than a call through a pointer.
+#if defined(__x86_64__)
+// As number_of() has them; builds with UBSan do not take a comparison of addresses for a constant.
+constexpr int number_of_avx2 = 2;
+constexpr int number_of_avx512 = 3;
+#define BLOOMERY_DIRECT(call)                                  \
+  int number = chosen_number.load(std::memory_order_relaxed);  \
+  if (number == 0) [[unlikely]]                                \
+    number = number_of(&chosen_kernels());                     \
+  if (number == number_of_avx512) [[likely]]                   \
+    return kernels::on_avx512::call;                           \
+  if (number == number_of_avx2) return kernels::on_avx2::call; \
+  return kernels::on_scalar::call
+#elif defined(__aarch64__)
+constexpr int number_of_neon = 2;  // as number_of() has it; see above
+#define BLOOMERY_DIRECT(call)                                 \
+  int number = chosen_number.load(std::memory_order_relaxed); \
+  if (number == 0) [[unlikely]]                               \
+    number = number_of(&chosen_kernels());                    \
+  if (number == number_of_neon) [[likely]]                    \
+    return kernels::on_neon::call;                            \
+  return kernels::on_scalar::call
+#else
+#define BLOOMERY_DIRECT(call) return kernels::on_scalar::call
+#endif
+
+#define BLOOMERY_KERNEL_CALLS(L)                                                                             \
+  template <>                                                                                                \
+  bool kernel_calls<L>::insert_into(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept {  \
+    BLOOMERY_DIRECT(L##_insert(block, lo, probes));                                                          \
+  }                                                                                                          \
+  template <>                                                                                                \
+  bool kernel_calls<L>::has_in(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept { \
+    BLOOMERY_DIRECT(L##_has(block, lo, probes));                                                             \
+  }                                                                                                          \
+  template class kernel_calls<L>;
+
+BLOOMERY_KERNEL_CALLS(split_block)
+BLOOMERY_KERNEL_CALLS(line)
+BLOOMERY_KERNEL_CALLS(line_free)
+
+}  // namespace bloomery

@@ -1,0 +1,158 @@
+// Other systems' sizing rules, in double and in their order of operations, so that their sizes come out to the bit.
+#include <bloomery/sizing.hpp>
+
+#include <bloomery/error.hpp>
+
+#include "math/rates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+
+namespace bloomery {
+namespace {
+
+// m0 = -n ln(p) / ln(2)^2
+double real_bits(std::uint64_t capacity, double false_positive_rate) {
+  return -static_cast<double>(capacity) * std::log(false_positive_rate) / (std::log(2.0) * std::log(2.0));
+}
+
+// `bits`, a whole number, if 64 bits hold it and its multiple of 64.
+std::uint64_t checked_bits(double bits) {
+  if (bits < 0x1p64 - 0x1p12) return static_cast<std::uint64_t>(bits);
+  throw error(errc::too_large, {"too many bits", "capacity", "a filter of less than 2^64 bits", std::to_string(bits),
+                                "ask for fewer keys or a higher rate"});
+}
+
+std::uint32_t checked_probes(double probes) {
+  if (probes <= max_probes) return static_cast<std::uint32_t>(probes);
+  throw error(errc::too_large,
+              {"too many hashes", "rate", "at most 255 hashes a key", std::to_string(probes), "ask for a higher rate"});
+}
+
+// Sum over i = a .. b - 1 of the parabola through (a, at_a), (middle, at_middle), (b, at_b): Simpson's rule for sums.
+double parabola_sum(double a, double at_a, double middle, double at_middle, double b, double at_b) {
+  const double count = b - a;
+  if (middle == a) return at_a * count;
+  const double slope = (at_middle - at_a) / (middle - a);
+  const double curve = ((at_b - at_middle) / (b - middle) - slope) / (b - a);
+  const double sum_of_offsets = count * (count - 1) / 2;
+  const double sum_of_squares = sum_of_offsets * (2 * count - 1) / 3;
+  return at_a * count + slope * sum_of_offsets + curve * (sum_of_squares - (middle - a) * sum_of_offsets);
+}
+
+// A function's values at a, halfway and at b, and the sum over a .. b - 1 that they suggest.
+struct stretch {
+  std::uint64_t a, middle, b;
+  double at_a, at_middle, at_b;
+
+  double sum() const {
+    return parabola_sum(static_cast<double>(a), at_a, static_cast<double>(middle), at_middle, static_cast<double>(b),
+                        at_b);
+  }
+};
+
+stretch stretch_of(std::uint64_t a, double at_a, std::uint64_t b, double at_b,
+                   const std::function<double(std::uint64_t)>& rate) {
+  const std::uint64_t middle = a + (b - a) / 2;
+  return {a, middle, b, at_a, middle == a ? at_a : rate(middle), at_b};
+}
+
+// Halves a stretch until its halves agree with the whole; up to two keys are summed exactly.
+double refined_sum(const stretch& s, double tolerance, const std::function<double(std::uint64_t)>& rate) {
+  if (s.b - s.a <= 2) return s.sum();
+  const stretch left = stretch_of(s.a, s.at_a, s.middle, s.at_middle, rate);
+  const stretch right = stretch_of(s.middle, s.at_middle, s.b, s.at_b, rate);
+  const double halves = left.sum() + right.sum();
+  if (std::abs(halves - s.sum()) <= tolerance) return halves;
+  return refined_sum(left, tolerance / 2, rate) + refined_sum(right, tolerance / 2, rate);
+}
+
+// Rates summed over 0 .. keys - 1, good to 1e-5 of the sum or to `enough` keys.
+double losses(std::uint64_t keys, double enough, const std::function<double(std::uint64_t)>& rate) {
+  if (keys == 0) return 0;
+  const stretch all = stretch_of(0, rate(0), keys, rate(keys), rate);
+  return refined_sum(all, std::max(1e-5 * all.sum(), enough), rate);
+}
+
+// One step of Newton's for n - expected_losses(n) = wanted, from an n nearby.
+double refined(double n, double wanted, const std::function<double(std::uint64_t)>& rate) {
+  const auto keys = static_cast<std::uint64_t>(n);
+  const double new_keys = static_cast<double>(keys) - expected_losses(keys, rate);
+  return static_cast<double>(keys) + (wanted - new_keys) / std::max(1 - rate(keys), 1e-6);
+}
+
+}  // namespace
+
+std::uint64_t textbook_bits(std::uint64_t capacity, double false_positive_rate) {
+  rates::check_promise(std::max<std::uint64_t>(capacity, 1), false_positive_rate);
+  return checked_bits(std::ceil(real_bits(capacity, false_positive_rate)));
+}
+
+geometry ceil_ceil_geometry(std::uint64_t capacity, double false_positive_rate) {
+  rates::check_promise(capacity, false_positive_rate);
+  // m0 / n * ln 2 is -log2(p): without the detour no rounding turns the 1 of p = 1/2 into 2.
+  return {textbook_bits(capacity, false_positive_rate), checked_probes(std::ceil(-std::log2(false_positive_rate)))};
+}
+
+geometry floor_round_geometry(std::uint64_t capacity, double false_positive_rate) {
+  rates::check_promise(capacity, false_positive_rate);
+  const std::uint64_t bits = checked_bits(std::floor(real_bits(capacity, false_positive_rate)));
+  const std::uint64_t words = std::max<std::uint64_t>(1, bits / 64 + (bits % 64 != 0));
+  const double probes = std::round(static_cast<double>(bits) / static_cast<double>(capacity) * std::log(2.0));
+  return {64 * words, checked_probes(std::max(1.0, probes))};
+}
+
+geometry searched_geometry(std::uint64_t capacity, double false_positive_rate) {
+  rates::check_promise(capacity, false_positive_rate);
+  double fewest = INFINITY;
+  std::uint32_t best = 1;
+  for (std::uint32_t k = 1; k <= 100; ++k) {
+    const double clear = 1 - std::pow(false_positive_rate, 1.0 / k);
+    if (clear == 0 || clear == 1) continue;  // lost to rounding; Perl divides by zero here
+    const double bits = -static_cast<double>(k) * static_cast<double>(capacity) / std::log(clear);
+    if (bits < fewest) {
+      fewest = bits;
+      best = k;
+    }
+  }
+  return {checked_bits(std::floor(fewest)) + 1, best};
+}
+
+double expected_losses(std::uint64_t keys, const std::function<double(std::uint64_t)>& rate) {
+  return losses(keys, 0, rate);
+}
+
+std::uint64_t distinct_keys(std::uint64_t counted, const std::function<double(std::uint64_t)>& rate) {
+  constexpr double steps = 64;
+  constexpr int most_steps = 400;
+  const auto wanted = static_cast<double>(counted);
+  double keys = 0;
+  double reached = 0;
+  double rate_here = 0;
+  // Steps grow where few keys are new, so that a filter which is nearly full is done in some hundred.
+  double step = std::max(wanted / steps, 1.0);
+  for (int i = 0; i < most_steps && rate_here < 1; ++i) {
+    const double rate_there = rate(static_cast<std::uint64_t>(keys + step));
+    const double new_share = 1 - (rate_here + rate_there) / 2;
+    if (reached + step * new_share >= wanted) {
+      const double found = keys + (wanted - reached) / new_share;
+      // The steps are good to 1e-4 of the keys. That is nothing beside chance but for very many of them.
+      return static_cast<std::uint64_t>(std::llround(wanted < 1e7 ? found : refined(found, wanted, rate)));
+    }
+    reached += step * new_share;
+    keys += step;
+    rate_here = rate_there;
+    if (new_share < 0.5) step *= 1.25;
+  }
+  return std::max(counted, static_cast<std::uint64_t>(std::min(keys, 0x1p62)));
+}
+
+std::uint64_t certainly_new_keys(double distinct, const std::function<double(std::uint64_t)>& rate) {
+  const auto keys = static_cast<std::uint64_t>(std::llround(std::min(distinct, 0x1p62)));
+  const double lost = losses(keys, 1e-3, rate);  // rounded to whole keys: more would only cost time
+  return keys - std::min(keys, static_cast<std::uint64_t>(std::llround(lost)));
+}
+
+}  // namespace bloomery

@@ -1,0 +1,302 @@
+#include "redis/chain/chain_play.hpp"
+
+namespace bloomery::redis {
+namespace {
+
+constexpr std::uint64_t probes_of_a_command = 2048;  // a quarter of a millisecond of the server's time
+constexpr std::size_t bits_of_a_script = 1024;       // Lua's stack ends at 8000, and each bit takes four words of it
+// Of many keys three probes are read at first, and the others where these are set: in a bitmap that is half full, by one
+// absent key of eight. It costs a round trip more, and saves up to two thirds of the bits.
+constexpr std::size_t many_keys = 64;
+constexpr std::size_t first_probes = 3;
+constexpr int most_tries = 6;
+
+// Sets bits, unless the bitmap is not there in the length of ARGV[1] bits. What they were; or 0.
+constexpr script set_bits{R"(
+if redis.call('STRLEN', KEYS[1]) * 8 < tonumber(ARGV[1]) then return 0 end
+local command = {'BITFIELD', KEYS[1]}
+local n = 2
+for i = 2, #ARGV do
+  command[n + 1], command[n + 2], command[n + 3], command[n + 4] = 'SET', 'u1', ARGV[i], '1'
+  n = n + 4
+end
+return redis.call(unpack(command)))"};
+
+// Mends the shared count by what the server has counted (ARGV[2]) while the field was ARGV[3], and adds ARGV[4]. Another
+// client may do the same at once: mended twice is mended once.
+constexpr script mend_count{R"(
+local field = redis.call('HGET', KEYS[1], ARGV[1]) or '0'
+if field == ARGV[3] or (tonumber(field) or -1) < tonumber(ARGV[2]) then
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+end
+return redis.call('HINCRBY', KEYS[1], ARGV[1], ARGV[4]))"};
+
+}  // namespace
+
+void chain_play::take(std::span<const std::string_view> keys) {
+  keys_ = keys.size();
+  positions_.resize(keys_ * store_.geometry.probes);
+  for (std::size_t i = 0; i < keys_; ++i) {
+    store_.rule.positions(keys[i], store_.geometry, 0, positions_.data() + i * store_.geometry.probes);
+  }
+}
+
+void chain_play::begin_at(std::uint64_t cursor) {
+  cursor_ = cursor;
+  newest_ = {};
+}
+
+// What is known of the newest bitmap is forgotten if it is another one now.
+void chain_play::move_to(std::uint64_t now) {
+  if (now != cursor_) begin_at(now);
+}
+
+// ---- reading --------------------------------------------------------------------------------------------------------
+
+void chain_play::look_up(bool to_insert) {
+  store_.until_whole([&] { return try_to_look_up(to_insert); });
+}
+
+// What is gone.
+std::optional<error> chain_play::try_to_look_up(bool to_insert) {
+  present_.assign(keys_, 0);
+  lengths_.assign(cursor_ + 1, 0);
+  const std::optional<std::uint64_t> at_server = read_bitmaps(0, to_insert);
+  const std::uint64_t before = cursor_;
+  has_cursor_ = at_server.has_value();
+  move_to(at_server.value_or(0));
+  if (cursor_ < before) return store_.gone(store_.bitmap_key(before));  // it was emptied meanwhile
+  if (cursor_ > before) {
+    lengths_.resize(cursor_ + 1, 0);
+    read_bitmaps(before + 1, to_insert);
+  }
+  if (auto lost = store_.lost_of(lengths_, has_cursor_)) return lost;
+  if (newest_.seen && lengths_.back() == 0) return store_.gone(store_.bitmap_key(cursor_));
+  newest_.seen = lengths_.back() > 0;
+  return std::nullopt;
+}
+
+// The bitmaps from `from` up to the cursor, some megabytes of requests at a time. Where the server has the cursor.
+std::optional<std::uint64_t> chain_play::read_bitmaps(std::uint64_t from, bool to_insert) {
+  if (to_insert) set_.assign(keys_ * store_.geometry.probes, 0);
+  const std::uint64_t at_once = std::max<std::uint64_t>(1, 65'536 / (keys_ * store_.geometry.probes + 1));
+  std::optional<std::uint64_t> now;
+  for (; from <= cursor_; from += at_once) {
+    now = read_bitmaps(from, std::min(from + at_once - 1, cursor_), to_insert);
+  }
+  return now;
+}
+
+std::optional<std::uint64_t> chain_play::read_bitmaps(std::uint64_t from, std::uint64_t to, bool to_insert) {
+  const redis::mode mode = to_insert ? redis::mode::write : redis::mode::read;  // write: from the master
+  const bool newest_too = to_insert && to == cursor_;
+  const bool count = newest_too && newest_.count_is_due(store_.geometry);
+  const std::size_t first =
+      keys_ >= many_keys ? std::min<std::size_t>(first_probes, store_.geometry.probes) : store_.geometry.probes;
+  const auto probes_in = [&](std::uint64_t i) { return newest_too && i == to ? store_.geometry.probes : first; };
+  const auto step_in = [&](std::uint64_t i) { return std::max<std::size_t>(1, probes_of_a_command / probes_in(i)); };
+  store_.commands.clear();
+  store_.one(mode, {"GET", store_.cursor_key()});
+  for (std::uint64_t i = from; i <= to; ++i) {
+    const std::string key = store_.bitmap_key(i);
+    const std::size_t step = step_in(i);
+    store_.begin(key, mode);
+    for (std::size_t at = 0; at < keys_; at += step) {
+      ask_for_bits(
+          key, std::min(step, keys_ - at), [&](std::size_t j) { return at + j; }, 0, probes_in(i));
+    }
+    store_.commands.command({"STRLEN", key});
+    if (count && i == to) store_.commands.command({"BITCOUNT", key});
+  }
+  if (count) store_.one(mode, {"HGET", store_.our_key(), store_.ones_field(cursor_)});
+
+  std::optional<std::uint64_t> now;
+  std::uint64_t ones = 0;
+  std::string field = "0";
+  undecided_.clear();
+  store_.run("read a chain", [&](std::size_t group, reply r) {
+    const std::uint64_t i = from + group - 1;
+    if (group == 0) {
+      now = store_.cursor_in(r);
+    } else if (i > to) {
+      if (!r.is_nil()) field = r.text();
+    } else {
+      const std::size_t step = step_in(i);
+      for (std::size_t at = 0; at < keys_; at += step, r = r.next()) {
+        take_bits(r, i, at, std::min(step, keys_ - at), probes_in(i), newest_too && i == to);
+      }
+      lengths_[i] = store_.count_in(r);
+      if (lengths_[i] > 0) store_.check_length(i, lengths_[i]);
+      if (count && i == to) ones = store_.count_in(r.next());
+    }
+  });
+  if (count) newest_.is_counted(ones, field);
+  if (!undecided_.empty()) read_rest(first, mode);
+  return now;
+}
+
+// One command for n keys, key_at(0) and so on: their probes from `first` up to `last`.
+template <class KeyAt>
+void chain_play::ask_for_bits(const std::string& bitmap, std::size_t n, KeyAt key_at, std::size_t first,
+                              std::size_t last) {
+  store_.commands.start(2 + 3 * n * (last - first));
+  store_.commands.word("BITFIELD_RO");
+  store_.commands.word(bitmap);
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t probe = first; probe < last; ++probe) {
+      store_.commands.word("GET");
+      store_.commands.word("u1");
+      store_.commands.word(positions_[key_at(j) * store_.geometry.probes + probe]);
+    }
+  }
+}
+
+void chain_play::check_bits(const reply& r, std::size_t count) const {
+  if (r.size() == count) return;
+  throw store_.error_of(errc::io, "the server sent another number of bits than was asked for", "", "", "");
+}
+
+// The reply for the first `probes` probes of n keys from the key `at` on, in bitmap i.
+void chain_play::take_bits(const reply& r, std::uint64_t i, std::size_t at, std::size_t n, std::size_t probes,
+                           bool keep) {
+  check_bits(r, n * probes);
+  for (std::size_t j = 0; j < n; ++j) {
+    bool all = true;
+    for (std::size_t probe = 0; probe < probes; ++probe) {
+      const bool bit = r[j * probes + probe].integer() != 0;
+      all = all && bit;
+      if (keep) set_[(at + j) * probes + probe] = bit ? 1 : 0;
+    }
+    if (all && probes == store_.geometry.probes) present_[at + j] = 1;
+    if (all && probes < store_.geometry.probes) undecided_.push_back({i, at + j});
+  }
+}
+
+// The other probes of keys whose first ones are set.
+void chain_play::read_rest(std::size_t first, redis::mode mode) {
+  const std::size_t rest = store_.geometry.probes - first;
+  const std::size_t step = std::max<std::size_t>(1, probes_of_a_command / rest);
+  store_.commands.clear();
+  std::vector<std::span<const key_in_bitmap>> parts;
+  for (std::size_t at = 0; at < undecided_.size(); at += parts.back().size()) {
+    const std::uint64_t i = undecided_[at].bitmap;
+    std::size_t n = 1;
+    while (n < step && at + n < undecided_.size() && undecided_[at + n].bitmap == i) ++n;
+    parts.push_back(std::span(undecided_).subspan(at, n));
+    store_.begin(store_.bitmap_key(i), mode);
+    ask_for_bits(
+        store_.bitmap_key(i), n, [&](std::size_t j) { return undecided_[at + j].key; }, first, store_.geometry.probes);
+    store_.commands.command({"STRLEN", store_.bitmap_key(i)});  // again: it may be gone since
+  }
+  store_.run("read a chain", [&](std::size_t group, const reply& r) {
+    const auto& part = parts[group];
+    check_bits(r, part.size() * rest);
+    for (std::size_t j = 0; j < part.size(); ++j) {
+      bool all = true;
+      for (std::size_t probe = 0; probe < rest; ++probe) all = all && r[j * rest + probe].integer() != 0;
+      if (all) present_[part[j].key] = 1;
+    }
+    const std::uint64_t i = part[0].bitmap;
+    lengths_[i] = std::min(lengths_[i], store_.count_in(r.next()));
+  });
+}
+
+// ---- inserting ------------------------------------------------------------------------------------------------------
+
+std::size_t chain_play::insert_some(std::uint8_t* is_new) {
+  for (int tries = 1; tries <= most_tries; ++tries) {
+    look_up(true);
+    if (is_new) std::fill_n(is_new, keys_, std::uint8_t{0});
+    const plan p = play_through();
+    if (!to_set_.empty() && !send(is_new)) continue;  // it was emptied in between, or has lost the bitmap
+    if (!to_set_.empty() || p.grows) settle(p.grows);
+    return p.keys;
+  }
+  throw store_.gone(store_.bitmap_key(cursor_));
+}
+
+// What would come if they were inserted one by one.
+chain_play::plan chain_play::play_through() {
+  const std::size_t probes = store_.geometry.probes;
+  plan p;
+  to_set_.clear();
+  fresh_.clear();
+  for (; p.keys < keys_ && !p.grows; ++p.keys) {
+    for (std::size_t i = p.keys * probes; present_[p.keys] == 0 && i < (p.keys + 1) * probes; ++i) {
+      if (set_[i] == 0 && fresh_.insert(positions_[i]).second) to_set_.push_back({p.keys, positions_[i]});
+    }
+    p.grows = over_half(newest_.ones + to_set_.size());
+  }
+  return p;
+}
+
+// Sets the bits of the plan; those that are set need not be sent, they stay set. False: the bitmap has gone since its bits
+// were read.
+bool chain_play::send(std::uint8_t* is_new) {
+  const std::string key = store_.bitmap_key(cursor_);
+  const bool is_whole = lengths_[cursor_] == store_.geometry.bits / 8;
+  if (!is_whole && !store_.complete_bitmap(cursor_, has_cursor_)) return false;
+  store_.commands.clear();
+  add_to_count(to_set_.size());
+  for (std::size_t at = 0; at < to_set_.size(); at += bits_of_a_script) {
+    const auto part = std::span(to_set_).subspan(at, std::min(bits_of_a_script, to_set_.size() - at));
+    store_.begin(key, mode::write);
+    store_.commands.start_script(set_bits, 1, 1 + part.size());
+    store_.commands.word(key);
+    store_.commands.word(store_.geometry.bits);
+    for (const bit_to_set& bit : part) store_.commands.word(bit.position);
+  }
+
+  bool there = true;
+  std::uint64_t shared = 0;
+  store_.run("insert into a chain", [&](std::size_t group, const reply& r) {
+    if (group == 0) {
+      shared = store_.count_in(r);
+      return;
+    }
+    const auto part = std::span(to_set_).subspan((group - 1) * bits_of_a_script);
+    if (r.is(reply_type::integer)) {
+      there = false;
+      return;
+    }
+    check_bits(r, std::min(bits_of_a_script, part.size()));
+    for (std::size_t i = 0; is_new && i < r.size(); ++i) {
+      if (r[i].integer() == 0) is_new[part[i].key] = 1;
+    }
+  });
+  newest_.mend = false;
+  newest_.ones = shared;
+  if (!there) newest_ = {.seen = true};
+  return there;
+}
+
+void chain_play::settle(bool count_is_due) {
+  if (count_is_due || over_half(newest_.ones)) count();  // others have inserted, too
+  if (over_half(newest_.ones)) move_to(store_.grow(cursor_, has_cursor_));
+}
+
+// The shared count of the newest_ bitmap's ones goes up; the reply is what it is then.
+void chain_play::add_to_count(std::uint64_t ones) {
+  if (newest_.mend) {
+    store_.one_script(mend_count, store_.our_key(),
+                      {store_.ones_field(cursor_), std::to_string(newest_.ones), newest_.field, std::to_string(ones)});
+  } else {
+    store_.one(redis::mode::write, {"HINCRBY", store_.our_key(), store_.ones_field(cursor_), std::to_string(ones)});
+  }
+}
+
+// Has the server count the newest_ bitmap.
+void chain_play::count() {
+  std::uint64_t ones = 0;
+  std::string field = "0";
+  store_.commands.clear();
+  store_.one(redis::mode::write, {"BITCOUNT", store_.bitmap_key(cursor_)});
+  store_.one(redis::mode::write, {"HGET", store_.our_key(), store_.ones_field(cursor_)});
+  store_.run("count bits", [&](std::size_t group, const reply& r) {
+    if (group == 0) ones = store_.count_in(r);
+    if (group == 1 && !r.is_nil()) field = r.text();
+  });
+  newest_.is_counted(ones, field);
+}
+
+}  // namespace bloomery::redis

@@ -1,0 +1,126 @@
+// The chain as its users see it. What lies on the server is chain_store's, how it is asked and filled is chain_play's.
+#include "redis/chain/chain_play.hpp"
+#include "redis/chain/chain_store.hpp"
+
+#include <bloomery/generations.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/redis_chain.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+namespace bloomery {
+
+struct redis_chain::body {
+  body(const redis_address& address, redis_connection_options options) : store(address, std::move(options)) {}
+
+  redis::chain_store store;
+  redis::chain_play play{store};
+};
+
+redis_chain::redis_chain(std::unique_ptr<body> b) noexcept : body_(std::move(b)) {}
+redis_chain::redis_chain(redis_chain&&) noexcept = default;
+redis_chain& redis_chain::operator=(redis_chain&&) noexcept = default;
+redis_chain::~redis_chain() = default;
+
+redis_chain redis_chain::create(const redis_address& address, const redis_chain_params& wanted,
+                                redis_connection_options options) {
+  auto b = std::make_unique<body>(address, std::move(options));
+  b->play.begin_at(b->store.create(wanted));
+  return redis_chain(std::move(b));
+}
+
+redis_chain redis_chain::open(const redis_address& address, std::optional<redis_chain_params> known,
+                              redis_connection_options options) {
+  auto b = std::make_unique<body>(address, std::move(options));
+  b->play.begin_at(b->store.open(known));
+  return redis_chain(std::move(b));
+}
+
+bool redis_chain::insert(std::string_view key) {
+  std::uint8_t is_new = 0;
+  insert({&key, 1}, {&is_new, 1});
+  return is_new != 0;
+}
+
+void redis_chain::insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new) {
+  assert(is_new.empty() || is_new.size() == keys.size());
+  for (std::size_t at = 0; at < keys.size();) {
+    const std::size_t n = std::min(redis::chain_play::most_keys_at_once, keys.size() - at);
+    body_->play.take(keys.subspan(at, n));
+    at += body_->play.insert_some(is_new.empty() ? nullptr : is_new.data() + at);
+  }
+}
+
+bool redis_chain::may_contain(std::string_view key) {
+  std::uint64_t word = 0;
+  may_contain({&key, 1}, {&word, 1});
+  return word != 0;
+}
+
+void redis_chain::may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) {
+  assert(bitmap.size() >= keys.size() / 64 + (keys.size() % 64 != 0));
+  std::fill(bitmap.begin(), bitmap.end(), 0);
+  for (std::size_t at = 0; at < keys.size();) {
+    const std::size_t n = std::min(redis::chain_play::most_keys_at_once, keys.size() - at);
+    body_->play.take(keys.subspan(at, n));
+    body_->play.look_up(false);
+    for (std::size_t i = 0; i < n; ++i, ++at) bitmap[at / 64] |= std::uint64_t{body_->play.present(i)} << (at % 64);
+  }
+}
+
+std::uint64_t redis_chain::growths() { return body_->store.read_cursor(redis::mode::read); }
+
+redis_chain_info redis_chain::info() {
+  redis::chain_store& store = body_->store;
+  redis_chain_info found{.parameters = store.params, .geometry = store.geometry};
+  body_->play.take({});
+  body_->play.look_up(false);  // all bitmaps are there
+  found.growths = body_->play.cursor();
+  found.ones.resize(static_cast<std::size_t>(found.growths) + 1);
+  std::int64_t time = -1;
+  store.commands.clear();
+  for (std::uint64_t i = 0; i <= found.growths; ++i) store.one(redis::mode::read, {"BITCOUNT", store.bitmap_key(i)});
+  store.one(redis::mode::read, {"PTTL", store.bitmap_key(0)});
+  store.run("count bits", [&](std::size_t group, const redis::reply& r) {
+    if (group < found.ones.size()) {
+      found.ones[group] = std::min(store.count_in(r), store.geometry.bits);
+    } else {
+      time = r.integer();
+    }
+  });
+  double all_absent = 1;
+  for (const std::uint64_t ones : found.ones) {
+    found.keys += classic::keys_from_zeros(store.geometry, store.geometry.bits - ones);
+    const double fill = static_cast<double>(ones) / static_cast<double>(store.geometry.bits);
+    all_absent *= 1 - std::pow(fill, static_cast<double>(store.geometry.probes));
+  }
+  found.rate_now = 1 - all_absent;
+  if (time >= 0) {
+    found.expires_at = static_cast<std::int64_t>(milliseconds_since_1970()) + time;
+  }
+  return found;
+}
+
+const redis_chain_params& redis_chain::parameters() const noexcept { return body_->store.params; }
+
+const geometry& redis_chain::geometry() const noexcept { return body_->store.geometry; }
+
+void redis_chain::reset() {
+  body_->store.reset();
+  body_->play.begin_at(0);
+}
+
+void redis_chain::drop() {
+  body_->store.drop();
+  body_->play.begin_at(0);
+}
+
+void redis_chain::expire(std::chrono::milliseconds time) { body_->store.expire(time); }
+
+void redis_chain::persist() { body_->store.persist(); }
+
+}  // namespace bloomery

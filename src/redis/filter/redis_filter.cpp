@@ -1,0 +1,168 @@
+// The face of the shared filter: keys become hashes here, and the rest is the body's.
+#include <bloomery/redis.hpp>
+
+#include <bloomery/error.hpp>
+
+#include "redis/filter/body.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <utility>
+
+namespace bloomery {
+
+template <class Key>
+void redis_filter::body::hash(std::span<const Key> keys, std::vector<std::uint64_t>& los) const {
+  constexpr bool integers = std::same_as<Key, std::uint64_t>;
+  const key_kind kind = description.parameters.filter.keys;
+  if ((kind == key_kind::u64le) != integers) {
+    throw error(errc::incompatible, {"keys of another kind than the filter's", where(), name_of(kind),
+                                     name_of(integers ? key_kind::u64le : key_kind::bytes), ""});
+  }
+  constexpr std::size_t batch = 256;
+  std::array<key_hash, batch> hashes;
+  los.resize(keys.size());
+  for (std::size_t first = 0; first < keys.size(); first += batch) {
+    const auto some = keys.subspan(first, std::min(batch, keys.size() - first));
+    if constexpr (integers) {
+      hasher->of_integers(seed, some, hashes.data());
+    } else {
+      hasher->of_bytes(seed, some, hashes.data());
+    }
+    for (std::size_t i = 0; i < some.size(); ++i) los[first + i] = hashes[i].lo;
+  }
+}
+
+namespace {
+
+constexpr std::size_t part_keys = 16'384;  // that go through together
+
+// Calls work(first, count) for some keys at a time: no call needs memory for all.
+template <class Work>
+void in_parts(std::size_t total, Work work) {
+  for (std::size_t first = 0; first < total; first += part_keys) work(first, std::min(part_keys, total - first));
+}
+
+}  // namespace
+
+redis_filter::redis_filter(std::unique_ptr<body> b) noexcept : body_(std::move(b)) {}
+redis_filter::redis_filter(redis_filter&&) noexcept = default;
+redis_filter& redis_filter::operator=(redis_filter&&) noexcept = default;
+redis_filter::~redis_filter() = default;
+
+const redis_params& redis_filter::parameters() const noexcept { return body_->description.parameters; }
+
+namespace {
+
+template <class Body, class Key>
+void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_new) {
+  assert(is_new.empty() || is_new.size() == keys.size());
+  b.router.forget_writes();
+  std::vector<std::uint64_t> los;
+  std::vector<std::uint8_t> fresh;
+  std::size_t again = 0;  // so many went into a filter that was replaced before this call was over
+  const auto insert_part = [&](std::size_t first, std::size_t count) {
+    redis::begin_again([&] {
+      b.hash(keys.subspan(first, count), los);
+      fresh.resize(count);
+      b.insert(los, fresh.data());
+    });
+  };
+  std::uint64_t epoch = b.description.epoch;
+  in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
+    insert_part(first, count);
+    if (!is_new.empty()) std::copy(fresh.begin(), fresh.end(), is_new.begin() + static_cast<std::ptrdiff_t>(first));
+    if (std::exchange(epoch, b.description.epoch) != b.description.epoch) again = first;
+  });
+  for (int attempt = 0; again > 0; ++attempt) {
+    if (attempt == redis::most_beginnings) {
+      throw error(errc::unavailable,
+                  {"the filter was replaced all the time while keys were inserted", b.where(), "", "", "try again"});
+    }
+    in_parts(std::exchange(again, 0), [&](std::size_t first, std::size_t count) {
+      insert_part(first, count);
+      if (std::exchange(epoch, b.description.epoch) != b.description.epoch) again = keys.size();
+    });
+  }
+  const unsigned replicas = b.options.wait_replicas;
+  if (replicas == 0 || keys.empty()) return;
+  const unsigned have = b.router.wait_for_replicas(replicas, b.options.connection.time);
+  if (have >= replicas) return;
+  throw error(errc::unavailable,
+              {"the keys are in, but not on as many replicas as were wanted", b.where(), std::to_string(replicas),
+               std::to_string(have), "insert them again when the replicas are back"});
+}
+
+template <class Body, class Key>
+void look_up_keys(Body& b, std::span<const Key> keys, std::span<std::uint64_t> bitmap) {
+  assert(bitmap.size() >= (keys.size() + 63) / 64);
+  std::fill(bitmap.begin(), bitmap.end(), std::uint64_t{0});
+  std::vector<std::uint64_t> los;
+  std::vector<std::uint8_t> found;
+  in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
+    redis::begin_again([&] {
+      b.hash(keys.subspan(first, count), los);
+      found.resize(count);
+      b.look_up(los, found.data());
+    });
+    for (std::size_t i = 0; i < count; ++i) {
+      bitmap[(first + i) / 64] |= std::uint64_t{found[i]} << (first + i) % 64;
+    }
+  });
+}
+
+template <class Body, class Key>
+void remove_keys(Body& b, std::span<const Key> keys, std::span<removal> results) {
+  assert(results.size() == keys.size());
+  std::vector<std::uint64_t> los;
+  in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
+    b.hash(keys.subspan(first, count), los);
+    b.remove(los, results.data() + first);
+  });
+}
+
+}  // namespace
+
+void redis_filter::insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new) {
+  insert_keys(*body_, keys, is_new);
+}
+void redis_filter::insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new) {
+  insert_keys(*body_, keys, is_new);
+}
+bool redis_filter::insert(std::string_view key) {
+  std::uint8_t is_new = 0;
+  insert(std::span(&key, 1), std::span(&is_new, 1));
+  return is_new != 0;
+}
+bool redis_filter::insert(std::uint64_t key) {
+  std::uint8_t is_new = 0;
+  insert(std::span<const std::uint64_t>(&key, 1), std::span(&is_new, 1));
+  return is_new != 0;
+}
+
+void redis_filter::may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) {
+  look_up_keys(*body_, keys, bitmap);
+}
+void redis_filter::may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap) {
+  look_up_keys(*body_, keys, bitmap);
+}
+bool redis_filter::may_contain(std::string_view key) {
+  std::uint64_t answer = 0;
+  may_contain(std::span(&key, 1), std::span(&answer, 1));
+  return answer != 0;
+}
+bool redis_filter::may_contain(std::uint64_t key) {
+  std::uint64_t answer = 0;
+  may_contain(std::span<const std::uint64_t>(&key, 1), std::span(&answer, 1));
+  return answer != 0;
+}
+
+void redis_filter::remove(std::span<const std::string_view> keys, std::span<removal> results) {
+  remove_keys(*body_, keys, results);
+}
+void redis_filter::remove(std::span<const std::uint64_t> keys, std::span<removal> results) {
+  remove_keys(*body_, keys, results);
+}
+
+}  // namespace bloomery

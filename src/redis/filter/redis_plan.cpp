@@ -1,0 +1,309 @@
+#include <bloomery/redis_plan.hpp>
+
+#include <bloomery/error.hpp>
+#include <bloomery/growing_layers.hpp>
+#include <bloomery/sizing.hpp>
+
+#include "redis/filter/meta.hpp"
+#include "registry/tables.hpp"
+#include "registry/windows.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+constexpr std::uint64_t line_bytes = 64;
+constexpr std::uint64_t stamp_bytes = 16;
+constexpr std::uint64_t string_overhead = 10;  // header of a string of more than 64 KiB, and the zero behind it
+constexpr std::uint64_t key_overhead = 160;    // entry, name and object of a key, measured
+constexpr std::uint64_t header_bytes = 420;    // of a shard's hash with its entry, measured
+constexpr std::uint64_t first_lines = 15;      // in 1 KiB: a layer to begin with, of what grows
+constexpr std::uint64_t small_lines = 1023;    // lines in 64 KiB, with the stamp
+constexpr std::uint64_t large_lines = 16'382;  // in 1 MiB, which has room for one more
+constexpr std::uint64_t usual_shards = 16;
+constexpr std::uint64_t most_shards = std::uint64_t{1} << 24;
+constexpr std::uint64_t most_string_bytes = std::uint64_t{512} << 20;
+
+std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+// As many lines as fit where so many have to.
+std::uint64_t rounded_lines(std::uint64_t lines) {
+  return (allocated_bytes(line_bytes * lines + stamp_bytes + string_overhead) - stamp_bytes - string_overhead) /
+         line_bytes;
+}
+
+// The most lines, not more than so many, that leave nothing of what the allocator gives.
+std::uint64_t fitting_lines(std::uint64_t most) {
+  std::uint64_t low = 1;
+  while (rounded_lines(low + 1) <= most && rounded_lines(low + 1) > low) low = rounded_lines(low + 1);
+  return low;
+}
+
+[[noreturn]] void refuse(std::string what, std::string expected, std::string found, std::string way_out = {}) {
+  throw error(errc::invalid_argument,
+              {std::move(what), "shared filter", std::move(expected), std::move(found), std::move(way_out)});
+}
+
+const layout_row& row_of(const params& p) {
+  const layout_row* row = find_layout(p.layout);
+  if (row == nullptr || (p.layout != "line" && p.layout != "line_free" && p.layout != "counting")) {
+    refuse("a layout that cannot be shared", "line, line_free or counting: a key's cells in one line of 64 bytes",
+           p.layout);
+  }
+  return *row;
+}
+
+// Keys that are certainly new when `distinct` have come: what a layer counts.
+std::uint64_t counted(const layout_row& row, const geometry& g, std::uint64_t distinct) {
+  const auto rate = [&](std::uint64_t keys) { return row.false_positive_rate(g, keys); };
+  const auto lost = static_cast<std::uint64_t>(std::ceil(expected_losses(distinct, rate)));
+  return std::max<std::uint64_t>(distinct - std::min(lost, distinct), 1);
+}
+
+// The most keys at which a layer of these lines keeps a rate.
+std::uint64_t most_keys(const layout_row& row, const geometry& g, double rate) {
+  std::uint64_t low = 1;
+  std::uint64_t high = g.bits;
+  while (low < high) {
+    const std::uint64_t middle = high - (high - low) / 2;
+    if (row.false_positive_rate(g, middle) <= rate) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+enum class spare { unused, used };
+
+// A shard's layer for so many keys. What the allocator gives beyond them is used for more keys, or for fewer errors.
+redis_layer layer_for(const layout_row& row, std::uint64_t keys, double rate, spare room) {
+  geometry least = row.geometry_for(keys, rate);
+  if (room == spare::used) {
+    while (least.bits < 512 * first_lines) least = row.geometry_for(keys += 1 + keys / 8, rate);
+  }
+  redis_layer layer{rounded_lines(least.bits / 512), least.probes, 0};
+  if (layer.string_bytes() > most_string_bytes) {
+    throw error(errc::too_large, {"a layer of the filter is longer than a string may be", "shared filter", "512 MiB",
+                                  std::to_string(layer.string_bytes()) + " bytes", "make it of more shards"});
+  }
+  const geometry g{512 * layer.lines, layer.probes};
+  layer.capacity = counted(row, g, room == spare::used ? most_keys(row, g, rate) : keys);
+  return layer;
+}
+
+// Of the keys that a filter is made for, those of the fullest shards: all but one in 30,000 have fewer.
+std::uint64_t keys_of_shard(std::uint64_t keys, std::uint64_t shards) {
+  if (shards == 1) return keys;
+  const double mean = static_cast<double>(keys) / static_cast<double>(shards);
+  return static_cast<std::uint64_t>(std::ceil(mean + 4 * std::sqrt(mean)));
+}
+
+// Of the maximum. A single shard has no others to make up for it when fewer keys than expected pass for others.
+std::uint64_t most_keys_of_shard(const redis_params& p) {
+  const std::uint64_t keys = keys_of_shard(p.maximum, p.shards);
+  if (p.shards > 1) return keys;
+  return keys + static_cast<std::uint64_t>(std::ceil(4 * std::sqrt(static_cast<double>(keys) * p.filter.target_rate)));
+}
+
+// Each layer counts up to one key less than are expected to be new, and what it counts is doubled by those that follow.
+constexpr std::uint64_t lost_by_rounding = 2;  // of the first layer
+
+// Keys for which a layer with a declared maximum is made at least: fewer need more for its name than for its bits.
+constexpr std::uint64_t least_first_keys = 400;
+
+// More of them cost more: 14.1 bits a key at 1 % for eleven layers, 13.5 for six. What there is at first is a thirtieth.
+constexpr std::uint64_t most_doublings = 5;
+
+// Doublings of a shard from its first layer to the maximum.
+std::uint64_t doublings_of(const redis_params& p) {
+  const std::uint64_t first = std::max(divided_up(p.filter.capacity, p.shards), least_first_keys);
+  const std::uint64_t all = most_keys_of_shard(p);
+  std::uint64_t count = 0;
+  while (count < most_doublings && first <= all >> (count + 1)) ++count;
+  return count;
+}
+
+// The error that the next layer may make, which takes as many keys as those before it. With a maximum, what these left of
+// the rate is spent in proportion to the keys that are still to come: so the last layer gets about half of it, and what
+// lines that were rounded up did not spend.
+double share_of(const redis_params& p, const layout_row& row, std::span<const redis_layer> before) {
+  const double rate = p.filter.target_rate;
+  if (p.growth == redis_growth::unlimited) return share_of_layer(rate, before.size());
+  if (before.empty()) return rate * (1 - 0x1p-40) * std::exp2(-static_cast<double>(doublings_of(p)));
+  double spent = 0;
+  std::uint64_t keys = 0;
+  for (const redis_layer& layer : before) {
+    const geometry g{512 * layer.lines, layer.probes};
+    const auto rate_at = [&](std::uint64_t n) { return row.false_positive_rate(g, n); };
+    spent += rate_at(distinct_keys(layer.capacity, rate_at));
+    keys += layer.capacity;
+  }
+  const std::uint64_t to_come = std::max(most_keys_of_shard(p), 2 * keys) - keys;
+  return (rate * (1 - 0x1p-20) - spent) * static_cast<double>(keys) / static_cast<double>(to_come);
+}
+
+std::uint64_t memory_of(const redis_layer& layer) {
+  return allocated_bytes(layer.string_bytes() + string_overhead) + key_overhead;
+}
+
+void check_params(const redis_params& p) {
+  if (p.filter.capacity == 0) refuse("a shared filter is made for some keys", "-n, at least 1", "0");
+  if (!(p.filter.target_rate > 0 && p.filter.target_rate < 1)) {
+    refuse("the false-positive rate is a probability", "more than 0 and less than 1",
+           std::to_string(p.filter.target_rate));
+  }
+  if (!p.filter.scheme.empty()) refuse("schemes cannot be shared", "a layout", p.filter.scheme);
+  if (p.filter.window_keys != 0) {
+    refuse("a shared filter forgets by time", "a window in time", "a number of keys", "use --window");
+  }
+  if (p.shards > most_shards) refuse("too many shards", "at most 2^24", std::to_string(p.shards));
+  if (p.growth == redis_growth::to_maximum && p.maximum < p.filter.capacity) {
+    refuse("the maximum is below the capacity", "at least " + std::to_string(p.filter.capacity),
+           std::to_string(p.maximum));
+  }
+  if (p.growth != redis_growth::none && (p.filter.layout == "counting" || p.filter.window_milliseconds != 0)) {
+    refuse("this filter cannot grow", "layout line or line_free, and no window",
+           p.filter.layout == "counting" ? "layout counting" : "a window", "make it for the most keys there will be");
+  }
+  if (p.filter.layout == "counting" && p.filter.window_milliseconds != 0) {
+    refuse("a filter forgets by time, or what is removed from it", "layout line or line_free, with a window",
+           "layout counting");
+  }
+}
+
+// Shards of equal size that the lines of a filter can be cut into which is there already: about as many as one would have
+// that is made here, and never four times the fewest, for then such a number of lines has no divisor to speak of.
+std::uint64_t shards_that_divide(std::uint64_t lines) {
+  const std::uint64_t fewest = divided_up(lines, large_lines + 1);
+  const std::uint64_t usual = std::max(fewest, lines > small_lines ? usual_shards : 1);
+  for (const std::uint64_t from : {usual, fewest}) {
+    for (std::uint64_t shards = from; shards <= std::min(most_shards, 4 * from); ++shards) {
+      if (lines % shards == 0) return shards;
+    }
+  }
+  refuse("the filter cannot be cut into shards of equal size",
+         std::to_string(512 * divided_up(lines, fewest) * fewest) + " bits, the next number that can",
+         std::to_string(512 * lines), "build it anew with so many (-m), or add its keys to a shared filter");
+}
+
+}  // namespace
+
+std::uint64_t allocated_bytes(std::uint64_t bytes) noexcept {
+  if (bytes <= 16) return 16;
+  if (bytes <= 128) return (bytes + 15) / 16 * 16;
+  const std::uint64_t step = std::bit_ceil(bytes) / 8;
+  return (bytes + step - 1) / step * step;
+}
+
+redis_layer next_layer(const redis_params& complete, std::span<const redis_layer> before) {
+  std::uint64_t keys = 0;
+  for (const redis_layer& layer : before) keys += layer.capacity;
+  if (before.size() >= redis::most_layers) {
+    throw error(errc::too_large,
+                {"the filter has grown as far as it can", "shared filter", "at most 16 layers",
+                 std::to_string(keys * complete.shards) + " keys", "replace it by one that is made for more keys"});
+  }
+  const bool limited = complete.growth == redis_growth::to_maximum;
+  if (limited && before.size() > doublings_of(complete)) {
+    throw error(errc::too_large,
+                {"the filter is full", "shared filter", "at most " + std::to_string(complete.maximum) + " keys", "more",
+                 "replace it by one with a higher maximum"});
+  }
+  const layout_row& row = row_of(complete.filter);
+  return layer_for(row, keys, share_of(complete, row, before), limited ? spare::unused : spare::used);
+}
+
+redis_plan plan_redis(const redis_params& wanted) {
+  redis_plan plan;
+  redis_params& p = plan.parameters;
+  p = wanted;
+  if (p.filter.layout.empty()) p.filter.layout = "line_free";
+  check_params(p);
+  const layout_row& row = row_of(p.filter);
+  const std::uint64_t window = p.filter.window_milliseconds;
+  const bool grows = p.growth != redis_growth::none;
+  // A generation has a seventh of the window's keys, and an eighth of the error.
+  std::uint64_t keys = p.filter.capacity;
+  if (window != 0) keys = divided_up(keys, window_lanes - 1);
+  double rate = p.filter.target_rate;
+  if (window != 0) rate /= window_lanes;
+  if (p.growth == redis_growth::unlimited) rate = share_of_layer(rate, 0);
+
+  if (p.filter.geometry != geometry{} && !grows) {  // of a filter that is there already
+    row.check(p.filter.geometry);
+    const std::uint64_t all = p.filter.geometry.bits / 512;
+    if (p.shards == 0) p.shards = shards_that_divide(all);
+    if (p.shards > all || all % p.shards != 0) {
+      refuse("the lines of the filter cannot be dealt out evenly", "a number of lines that the shards divide",
+             std::to_string(all) + " lines, " + std::to_string(p.shards) + " shards");
+    }
+    plan.first = {all / p.shards, p.filter.geometry.probes, 0};
+  } else {
+    // With a maximum the last layer, of half the keys and with half the error, is most of the filter: it has to fit.
+    const bool limited = p.growth == redis_growth::to_maximum;
+    const std::uint64_t last = limited ? usual_shards * keys_of_shard(p.maximum, usual_shards) / 2 : keys;
+    const geometry whole = row.geometry_for(std::max<std::uint64_t>(last, 1), limited ? rate / 2 : rate);
+    const std::uint64_t all = whole.bits / 512;
+    if (p.shards == 0) {
+      const std::uint64_t of_shard = divided_up(all, usual_shards);
+      if (all <= small_lines && p.growth != redis_growth::unlimited) {
+        p.shards = 1;
+      } else if (limited) {
+        p.shards = std::max(usual_shards, divided_up(all, std::min(fitting_lines(of_shard), large_lines)));
+      } else {
+        p.shards = std::max(usual_shards, divided_up(all, std::min(rounded_lines(of_shard), large_lines)));
+      }
+    }
+    if (limited) {
+      // The layers after the first double what there is: so it gets its share of the whole.
+      const std::uint64_t parts = std::uint64_t{1} << doublings_of(p);
+      plan.first = layer_for(row, divided_up(most_keys_of_shard(p), parts) + lost_by_rounding, share_of(p, row, {}),
+                             spare::unused);
+    } else if (grows) {
+      plan.first = layer_for(row, keys_of_shard(keys, p.shards), rate, spare::used);
+    } else {
+      const std::uint64_t lines = divided_up(all, p.shards);
+      plan.first = {p.shards == 1 ? lines : rounded_lines(lines), whole.probes, 0};
+    }
+  }
+  if (p.shards > most_shards || plan.first.string_bytes() > most_string_bytes) {
+    throw error(errc::too_large, {"the filter is larger than can be shared", "shared filter", "2^24 shards of 1 MiB",
+                                  std::to_string(p.shards) + " shards", ""});
+  }
+  plan.shards = p.shards;
+  plan.layers = window != 0                            ? window_lanes
+                : p.growth == redis_growth::to_maximum ? doublings_of(p) + 1
+                : grows                                ? redis::most_layers
+                                                       : 1;
+  p.filter.geometry = plan.first.whole(p.shards);
+  params local = p.filter;
+  local.window_milliseconds = 0;
+  local = complete(std::move(local));
+  local.window_milliseconds = window;
+  p.filter = std::move(local);
+
+  const std::uint64_t of_shard = memory_of(plan.first) + header_bytes;
+  plan.server_keys = 2 * plan.shards + 2;
+  plan.memory_bytes = plan.shards * of_shard + header_bytes;
+  plan.full_memory_bytes = plan.memory_bytes;
+  if (window != 0) plan.full_memory_bytes += plan.shards * (window_lanes - 1) * memory_of(plan.first);
+  if (p.growth == redis_growth::to_maximum) {
+    std::vector<redis_layer> layers = {plan.first};
+    while (layers.size() < plan.layers) {
+      layers.push_back(next_layer(p, layers));
+      plan.full_memory_bytes += plan.shards * memory_of(layers.back());
+    }
+  }
+  return plan;
+}
+
+}  // namespace bloomery

@@ -1,0 +1,247 @@
+// What has to be done at one blow, in Lua. Every key is in KEYS, and nothing of a user's is in the text.
+//
+// h is the hash {NAME~EPOCH:s}:h, b a layer's string. `stamp` is what the caller thinks the header's stamp is; where it is
+// not, nothing is done, and the answer is 0 or -1: the caller reads the header and comes again.
+#pragma once
+
+#include "redis/net/batch.hpp"
+
+namespace bloomery::redis::scripts {
+
+/// KEYS h b; ARGV epoch, stamp, offset of the stamp in b, layer, number, expiry of all, expiry of b (0: none). 1: made,
+/// 0: was there.
+inline constexpr script create{R"lua(
+local epoch = redis.call('HGET', KEYS[1], 'epoch')
+if epoch == ARGV[1] then return 0 end
+if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then
+  return redis.error_reply('BLOOMERYEXISTS ' .. KEYS[1] .. ' or ' .. KEYS[2])
+end
+redis.call('SETRANGE', KEYS[2], ARGV[3], ARGV[2])
+redis.call('HSET', KEYS[1], 'epoch', ARGV[1], 'stamp', ARGV[2], 'count', '0', 'layers', ARGV[5],
+           'layer' .. ARGV[5], ARGV[4])
+if ARGV[7] ~= '0' then redis.call('PEXPIREAT', KEYS[2], ARGV[7]) end
+if ARGV[6] ~= '0' then
+  redis.call('PEXPIREAT', KEYS[1], ARGV[6])
+  if ARGV[7] == '0' or tonumber(ARGV[6]) < tonumber(ARGV[7]) then redis.call('PEXPIREAT', KEYS[2], ARGV[6]) end
+end
+return 1
+)lua"};
+
+/// KEYS h, newest b, new b; ARGV stamp, new stamp, offset of the stamp in the new b, layer, number.
+inline constexpr script grow{R"lua(
+if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
+if redis.call('EXISTS', KEYS[3]) > 0 then return redis.error_reply('BLOOMERYEXISTS ' .. KEYS[3]) end
+if redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[1] then return redis.error_reply('BLOOMERYGONE ' .. KEYS[2]) end
+redis.call('SETRANGE', KEYS[3], ARGV[3], ARGV[2])
+redis.call('SETRANGE', KEYS[2], redis.call('STRLEN', KEYS[2]) - 16, string.rep('\0', 16))
+redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'layers', redis.call('HGET', KEYS[1], 'layers') .. ',' .. ARGV[5],
+           'layer' .. ARGV[5], ARGV[4])
+local left = redis.call('PTTL', KEYS[1])
+if left > 0 then redis.call('PEXPIRE', KEYS[3], left) end
+return 1
+)lua"};
+
+/// KEYS h; ARGV stamp, keys wanted, capacity of all layers. Of so many keys there may be more: at most what is wanted.
+inline constexpr script reserve{R"lua(
+if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return -1 end
+local free = tonumber(ARGV[3]) - tonumber(redis.call('HGET', KEYS[1], 'count'))
+local granted = math.max(0, math.min(free, tonumber(ARGV[2])))
+if granted > 0 then redis.call('HINCRBY', KEYS[1], 'count', granted) end
+return granted
+)lua"};
+
+/// KEYS h; ARGV stamp, keys that were reserved and did not come. Of a shard that has grown since then none: their room is
+/// in a layer that is closed.
+inline constexpr script give_back{R"lua(
+if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
+redis.call('HINCRBY', KEYS[1], 'count', -tonumber(ARGV[2]))
+return 1
+)lua"};
+
+/// KEYS h, newest b, new b; ARGV stamp, new stamp, offset of the stamp, generation, milliseconds of one, how many are
+/// kept, expiry of the new b. -1: the clock of the server is not there yet. A newest b whose time is not over must be
+/// whole: bits that somebody wrote where it was evicted must not pass for it.
+inline constexpr script rotate{R"lua(
+if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
+local now = redis.call('TIME')
+local generation = tonumber(ARGV[4])
+if math.floor((now[1] * 1000 + math.floor(now[2] / 1000)) / tonumber(ARGV[5])) < generation then return -1 end
+if redis.call('EXISTS', KEYS[3]) > 0 then return redis.error_reply('BLOOMERYEXISTS ' .. KEYS[3]) end
+local layers = redis.call('HGET', KEYS[1], 'layers')
+if redis.call('GETRANGE', KEYS[2], -16, -1) == ARGV[1] then
+  redis.call('SETRANGE', KEYS[2], redis.call('STRLEN', KEYS[2]) - 16, string.rep('\0', 16))
+elseif (tonumber(string.match(layers, '%d+$')) + tonumber(ARGV[6])) * tonumber(ARGV[5]) >
+       now[1] * 1000 + math.floor(now[2] / 1000) then
+  return redis.error_reply('BLOOMERYGONE ' .. KEYS[2])
+else
+  redis.call('DEL', KEYS[2])
+end
+redis.call('SETRANGE', KEYS[3], ARGV[3], ARGV[2])
+redis.call('PEXPIREAT', KEYS[3], ARGV[7])
+local left = redis.call('PTTL', KEYS[1])
+if left > 0 and left < redis.call('PTTL', KEYS[3]) then redis.call('PEXPIRE', KEYS[3], left) end
+local kept = ''
+for number in string.gmatch(layers, '%d+') do
+  if tonumber(number) > generation - tonumber(ARGV[6]) then kept = kept .. number .. ',' end
+end
+redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'layers', kept .. ARGV[4])
+return 1
+)lua"};
+
+/// KEYS h, newest b; ARGV stamp, new stamp, the instance that is to come ('': none after all), then only that mark is
+/// taken away (''). A b that is not whole gets no stamp, so that it does not pass for one. -1: there is no header.
+inline constexpr script mark{R"lua(
+local stamp = redis.call('HGET', KEYS[1], 'stamp')
+if not stamp then return -1 end
+if stamp ~= ARGV[1] then return 0 end
+if ARGV[4] ~= '' and redis.call('HGET', KEYS[1], 'next') ~= ARGV[4] then return 1 end
+if redis.call('GETRANGE', KEYS[2], -16, -1) == ARGV[1] then
+  redis.call('SETRANGE', KEYS[2], redis.call('STRLEN', KEYS[2]) - 16, ARGV[2])
+end
+redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'next', ARGV[3])
+return 1
+)lua"};
+
+/// KEYS m, m2; ARGV what they are, what they shall be, expiry (0: none, '': as it was). What is left of a time that m tells
+/// would be a millisecond off when it is set.
+inline constexpr script exchange{R"lua(
+local held = redis.call('GET', KEYS[1]) and KEYS[1] or KEYS[2]
+if redis.call('GET', held) ~= ARGV[1] then return 0 end
+local left = redis.call('PTTL', held)
+local told = string.match(ARGV[1], '\nexpires=(%d+)\n') or '0'
+for _, key in ipairs(KEYS) do
+  redis.call('SET', key, ARGV[2])
+  if ARGV[3] == '' then
+    if left > 0 and told ~= '0' then
+      redis.call('PEXPIREAT', key, told)
+    elseif left > 0 then
+      redis.call('PEXPIRE', key, left)
+    end
+  elseif ARGV[3] ~= '0' then
+    redis.call('PEXPIREAT', key, ARGV[3])
+  end
+end
+return 1
+)lua"};
+
+/// KEYS m, m2, n; ARGV epoch of m, what n shall be, its expiry (0: none). A list of what n was before ('': nothing); 0: m
+/// has another epoch.
+inline constexpr script announce{R"lua(
+local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
+if not held or string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end
+local before = redis.call('GET', KEYS[3])
+redis.call('SET', KEYS[3], ARGV[2])
+if ARGV[3] ~= '0' then redis.call('PEXPIREAT', KEYS[3], ARGV[3]) end
+return {before or ''}
+)lua"};
+
+/// KEYS m, m2, n; ARGV epoch of m, what n is and m shall be, expiry of m (0: none).
+inline constexpr script replace{R"lua(
+local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
+if not held or string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end
+if redis.call('GET', KEYS[3]) ~= ARGV[2] then return 0 end
+redis.call('DEL', KEYS[3])
+for i = 1, 2 do
+  redis.call('SET', KEYS[i], ARGV[2])
+  if ARGV[3] ~= '0' then redis.call('PEXPIREAT', KEYS[i], ARGV[3]) end
+end
+return 1
+)lua"};
+
+/// KEYS m, m2, n; ARGV epoch of m, if there is one. A list of what n was ('': nothing), and all are gone; 0: m has another
+/// epoch.
+inline constexpr script drop{R"lua(
+local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
+if held and string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end
+local coming = redis.call('GET', KEYS[3])
+redis.call('DEL', unpack(KEYS))
+return {coming or ''}
+)lua"};
+
+/// KEYS n, or m in the making; ARGV what it is. 1: it is taken away.
+inline constexpr script withdraw{R"lua(
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
+)lua"};
+
+/// KEYS h, all b; ARGV stamp, expiry (0: none), then for each b when it goes by itself (0: not).
+inline constexpr script expire{R"lua(
+if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
+for i, key in ipairs(KEYS) do
+  local at = ARGV[2]
+  if i > 1 and ARGV[i + 1] ~= '0' and (at == '0' or tonumber(ARGV[i + 1]) < tonumber(at)) then at = ARGV[i + 1] end
+  if at == '0' then
+    redis.call('PERSIST', key)
+  else
+    redis.call('PEXPIREAT', key, at)
+  end
+end
+return 1
+)lua"};
+
+/// KEYS h, b; ARGV stamp, then for each key the number of its counters and the counters. A list: 1 removed, 0 not found.
+inline constexpr script remove{R"lua(
+if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] or redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[1] then
+  return 0
+end
+local results = {}
+local at = 2
+while at <= #ARGV do
+  local count = tonumber(ARGV[at])
+  local get = {}
+  for i = 1, count do
+    get[3 * i - 2] = 'GET'
+    get[3 * i - 1] = 'u4'
+    get[3 * i] = '#' .. ARGV[at + i]
+  end
+  local counters = redis.call('BITFIELD', KEYS[2], unpack(get))
+  local all = true
+  local set = {}
+  for i = 1, count do
+    if counters[i] == 0 then all = false end
+    if counters[i] < 15 then
+      set[#set + 1] = 'INCRBY'
+      set[#set + 1] = 'u4'
+      set[#set + 1] = '#' .. ARGV[at + i]
+      set[#set + 1] = '-1'
+    end
+  end
+  if not all then
+    redis.call('HINCRBY', KEYS[1], 'refused', 1)
+  elseif #set > 0 then
+    redis.call('BITFIELD', KEYS[2], unpack(set))
+  end
+  results[#results + 1] = all and 1 or 0
+  at = at + count + 1
+end
+return results
+)lua"};
+
+/// KEYS h, b, a name in between; ARGV stamp, bits to be set.
+inline constexpr script merge{R"lua(
+if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] or redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[1] then
+  return 0
+end
+redis.call('SET', KEYS[3], ARGV[2])
+redis.call('BITOP', 'OR', KEYS[2], KEYS[2], KEYS[3])
+redis.call('DEL', KEYS[3])
+local left = redis.call('PTTL', KEYS[1])
+if left > 0 then redis.call('PEXPIRE', KEYS[2], left) end
+return 1
+)lua"};
+
+/// KEYS h, b; ARGV epoch, bytes of b. Takes away bits that were written where there is no filter any more, or where a layer
+/// was evicted: all that make one make it in full length.
+inline constexpr script sweep{R"lua(
+local epoch = redis.call('HGET', KEYS[1], 'epoch')
+if epoch and (epoch ~= ARGV[1] or redis.call('STRLEN', KEYS[2]) >= tonumber(ARGV[2])) then return 0 end
+return redis.call('DEL', KEYS[2])
+)lua"};
+
+/// KEYS h, all b there may be. What is left of a shard whose header was evicted.
+inline constexpr script unlink_headless{R"lua(
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+return redis.call('UNLINK', unpack(KEYS))
+)lua"};
+
+}  // namespace bloomery::redis::scripts

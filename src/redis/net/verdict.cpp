@@ -1,0 +1,87 @@
+#include "redis/net/verdict.hpp"
+
+#include <bloomery/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace bloomery::redis {
+
+std::string_view essence_of(std::string_view text) {
+  const std::size_t at = text.starts_with("ERR Error running script") ? text.rfind(": -") : std::string_view::npos;
+  return at == std::string_view::npos ? text : text.substr(at + 3);
+}
+
+namespace {
+
+struct known_error {
+  std::string_view begin;
+  verdict means;
+};
+
+// Null: no error of those that ask for something.
+const known_error* known_error_of(std::string_view text) {
+  static constexpr std::array<known_error, 11> rows = {{
+      {"NOSCRIPT ", verdict::load_script},
+      {"MOVED ", verdict::other_node},
+      {"ASK ", verdict::ask},
+      {"TRYAGAIN ", verdict::later},
+      {"CLUSTERDOWN ", verdict::later},
+      {"LOADING ", verdict::later},
+      {"MASTERDOWN ", verdict::later},
+      {"NOREPLICAS ", verdict::later},
+      {"BUSY ", verdict::later},
+      {"READONLY ", verdict::reconnect},
+      {"ERR max number of clients reached", verdict::reconnect},
+  }};
+  text = essence_of(text);
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return text.starts_with(row.begin); });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+verdict verdict_of(std::string_view text) {
+  const known_error* const known = known_error_of(text);
+  return known == nullptr ? verdict::final : known->means;
+}
+
+std::string shown_answer_to_auth(std::string_view text) {
+  for (const std::string_view begin : {"WRONGPASS ", "NOAUTH ", "NOPERM "}) {
+    if (text.starts_with(begin)) return std::string(text);
+  }
+  if (const known_error* const known = known_error_of(text)) return std::string(known->begin);
+  for (const std::string_view none :
+       {"ERR AUTH <password> called without any password configured", "ERR Client sent AUTH, but no password is set"}) {
+    if (text.starts_with(none)) return "a server without a password";
+  }
+  return "an error in answer to AUTH";
+}
+
+void throw_if_error(const reply& r, const redis_address& address, std::string_view doing) {
+  if (!r.is_error()) return;
+  const std::string_view text = essence_of(r.text());
+  const std::string what = "cannot " + std::string(doing);
+  const auto fail = [&](errc code, std::string way_out) {
+    throw error(code, {what, address.text(), "", std::string(text.substr(0, 300)), std::move(way_out)});
+  };
+  if (text.starts_with("NOPERM")) {
+    fail(errc::not_permitted, "the user needs this command and the keys of the filter: ACL SETUSER");
+  }
+  if (text.starts_with("NOAUTH") || text.starts_with("WRONGPASS") || text.starts_with("DENIED")) {
+    fail(errc::not_permitted,
+         "give user and password in the address or in BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD");
+  }
+  if (text.starts_with("ERR unknown command")) {
+    fail(errc::not_permitted, "the server does not have the command, or its name was changed there");
+  }
+  if (text.starts_with("WRONGTYPE")) fail(errc::incompatible, "the key is somebody else's: choose another name");
+  if (text.starts_with("OOM")) fail(errc::too_large, "the server's maxmemory is reached");
+  if (text.starts_with("MISCONF")) fail(errc::unavailable, "the server cannot save to its disk and takes no writes");
+  if (verdict_of(text) != verdict::final) fail(errc::unavailable, "");
+  fail(errc::io, "");
+}
+
+}  // namespace bloomery::redis

@@ -1,0 +1,144 @@
+#include "registry/choice.hpp"
+
+#include <bloomery/choice.hpp>
+#include <bloomery/error.hpp>
+
+#include "math/rates.hpp"
+#include "registry/tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+// The textbook's m = -n ln(p) / ln(2)^2 supposes that all bits are as likely set, and the best, fractional k. Uneven
+// blocks and whole numbers of probes only add to it, but for rounding; the tests compare it with every layout.
+double least_thinkable(std::uint64_t capacity, double rate) {
+  return 0.999 * -static_cast<double>(capacity) * std::log(rate) / (std::log(2.0) * std::log(2.0));
+}
+
+// Nothing, and the problem, if the layout cannot keep the promise.
+std::optional<geometry> size_of(const layout_row& row, std::uint64_t capacity, double rate,
+                                std::optional<error>& problem) {
+  try {
+    return row.geometry_for(capacity, rate);
+  } catch (const error& e) {
+    if (e.code() != errc::too_large) throw;
+    problem = e;
+    return std::nullopt;
+  }
+}
+
+std::string two_decimals(double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.2f", value);
+  return text;
+}
+
+// "37 %", but never a rounded 25 % where 25 % is the limit.
+std::string percent_more(std::uint64_t bits, std::uint64_t fewest, unsigned limit) {
+  const double percent = 100 * (static_cast<double>(bits) / static_cast<double>(fewest) - 1);
+  char text[64];
+  std::snprintf(text, sizeof text, percent < limit + 1 ? "%.2f %%" : "%.0f %%", percent);
+  return text;
+}
+
+}  // namespace
+
+const char* name_of(preference prefer) noexcept { return prefer == preference::speed ? "speed" : "memory"; }
+
+unsigned allowed_percent(preference prefer) noexcept { return prefer == preference::speed ? 25 : 3; }
+
+std::uint64_t most_bits(std::uint64_t fewest, preference prefer) noexcept {
+  const std::uint64_t percent = allowed_percent(prefer);
+  const std::uint64_t share = fewest / 100 * percent + fewest % 100 * percent / 100;
+  const std::uint64_t more = std::max(share, 8 * always_allowed_bytes);
+  return fewest > std::numeric_limits<std::uint64_t>::max() - more ? std::numeric_limits<std::uint64_t>::max()
+                                                                   : fewest + more;
+}
+
+void judge(std::vector<candidate>& candidates, preference prefer) {
+  const auto bits = [](const candidate& c) {
+    return c.possible() ? c.geometry.bits : std::numeric_limits<std::uint64_t>::max();
+  };
+  const auto least = std::min_element(candidates.begin(), candidates.end(),
+                                      [&](const candidate& a, const candidate& b) { return bits(a) < bits(b); });
+  if (least == candidates.end() || !least->possible()) return;
+  const std::uint64_t most = most_bits(least->geometry.bits, prefer);
+  const unsigned percent = allowed_percent(prefer);
+  std::size_t within = 0;
+  candidate* chosen = nullptr;
+  for (candidate& c : candidates) {
+    c.within = c.possible() && c.geometry.bits <= most;
+    c.chosen = c.within && chosen == nullptr;
+    if (c.chosen) chosen = &c;
+    within += c.within ? 1 : 0;
+  }
+  for (candidate& c : candidates) {
+    if (!c.possible() || c.chosen) continue;
+    c.reason = c.within ? "slower than " + chosen->layout
+                        : "needs " + percent_more(c.geometry.bits, least->geometry.bits, percent) +
+                              " more memory than " + least->layout;
+  }
+  const bool by_bytes = most - least->geometry.bits == 8 * always_allowed_bytes;
+  const std::string allowed =
+      by_bytes ? std::to_string(always_allowed_bytes) + " bytes" : std::to_string(percent) + " %";
+  const std::string memory =
+      "within " + allowed + " of the least memory (" +
+      (chosen == &*least ? "its own" : least->layout + ", " + two_decimals(least->bits_a_key) + " bits a key") + ")";
+  chosen->reason = (within == 1 ? "the only one " : "the quickest of " + std::to_string(within) + " ") + memory;
+}
+
+std::vector<candidate> layout_candidates(std::uint64_t capacity, double false_positive_rate, preference prefer) {
+  rates::check_promise(capacity, false_positive_rate);
+  std::vector<candidate> candidates;
+  for (const layout_row& row : layout_rows()) {
+    candidate c{std::string(row.name)};
+    std::optional<error> problem;
+    if (const std::optional<geometry> g = size_of(row, capacity, false_positive_rate, problem)) {
+      c.geometry = *g;
+      c.rate = row.false_positive_rate(*g, capacity);
+      c.bits_a_key = static_cast<double>(g->bits) / static_cast<double>(capacity);
+    } else {
+      c.reason = problem->what();
+    }
+    candidates.push_back(std::move(c));
+  }
+  judge(candidates, prefer);
+  return candidates;
+}
+
+// layout_rows() has the quickest first. The sizes of page and classic take tens of milliseconds where the rate is low,
+// those of the others few. So from the quickest on, one layout after the other, until what the rest may need cannot
+// change the choice.
+choice choose_layout(std::uint64_t capacity, double false_positive_rate, preference prefer) {
+  rates::check_promise(capacity, false_positive_rate);
+  const double thinkable = least_thinkable(capacity, false_positive_rate);
+  std::vector<choice> known;
+  std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
+  std::optional<error> problem;
+  const auto first_within = [&](std::uint64_t least) {
+    const std::uint64_t most = most_bits(least, prefer);
+    return std::find_if(known.begin(), known.end(), [&](const choice& c) { return c.geometry.bits <= most; });
+  };
+  for (const layout_row& row : layout_rows()) {
+    const std::optional<geometry> g = size_of(row, capacity, false_positive_rate, problem);
+    if (!g) continue;
+    known.push_back({row.name, *g});
+    fewest = std::min(fewest, g->bits);
+    const double least = std::min(static_cast<double>(fewest), thinkable);
+    const auto first = first_within(fewest);
+    if (first == first_within(static_cast<std::uint64_t>(least))) return *first;
+  }
+  if (known.empty()) throw error(*problem);
+  return *first_within(fewest);
+}
+
+}  // namespace bloomery

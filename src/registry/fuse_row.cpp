@@ -1,0 +1,83 @@
+#include "registry/fuse_row.hpp"
+
+#include <bloomery/bits.hpp>
+#include <bloomery/error.hpp>
+
+#include "math/rates.hpp"
+
+#include <cmath>
+
+namespace bloomery {
+namespace {
+
+[[noreturn]] void refuse_making() {
+  throw error(errc::invalid_argument, {"a sealed filter is made of all its keys at once", "layout", "", "",
+                                       "use sealed_filter, or bloomery seal"});
+}
+
+}  // namespace
+
+geometry fuse_geometry_for(std::uint64_t, double) { refuse_making(); }
+
+void check_fuse_geometry(const geometry& g) {
+  constexpr std::uint64_t unit = 512;
+  if (g.bits < 2 * unit || g.bits % unit != 0) {
+    throw error(errc::invalid_argument,
+                {"bits of a sealed filter", "geometry", "a multiple of 512, 1024 or more", std::to_string(g.bits), ""});
+  }
+  if (g.probes != fuse::probes) {
+    throw error(errc::invalid_argument, {"probes of a sealed filter", "geometry", "3", std::to_string(g.probes), ""});
+  }
+}
+
+double fuse_keys_from_zeros(const geometry&, std::uint64_t) { return 0; }
+
+occupancy fuse_occupancy(const geometry& g) { return {1, g.bits, 0, g.probes}; }
+
+// Whatever three cells hold, a random key's fingerprint is their exclusive or with probability 2^-w: what there is to
+// certify is which partitions have cells at all.
+template <fuse_fingerprint F>
+census fuse_census(const geometry& g, std::span<const std::uint8_t> bytes) {
+  check_fuse_geometry(g);
+  check_fuse(8 * sizeof(F), bytes, "census");
+  const std::uint64_t partitions = fuse::partitions_in(bytes.data());
+  std::uint64_t with_keys = 0;
+  for (std::uint64_t p = 0; p < partitions; ++p) with_keys += fuse::partition_in(bytes.data(), p).keys > 0 ? 1 : 0;
+  const long double hit = std::exp2(-8 * static_cast<long double>(sizeof(F))) * static_cast<long double>(with_keys) /
+                          static_cast<long double>(partitions);
+  const long double collision = rates::collision(0x1p64L, fuse_keys(bytes));
+  return {count_ones(bytes), static_cast<double>(rates::either(hit, collision))};
+}
+
+template <fuse_fingerprint F>
+void check_fuse_bytes(const params& p, std::span<const std::uint8_t> bytes, const std::string& where) {
+  check_fuse(8 * sizeof(F), bytes, where);
+  if (fuse_keys(bytes) == p.capacity) return;
+  throw error(errc::damaged, {"the sealed filter contradicts itself: keys", where, std::to_string(p.capacity),
+                              std::to_string(fuse_keys(bytes)), "restore it or seal the keys again"});
+}
+
+template census fuse_census<std::uint8_t>(const geometry&, std::span<const std::uint8_t>);
+template census fuse_census<std::uint16_t>(const geometry&, std::span<const std::uint8_t>);
+template census fuse_census<std::uint32_t>(const geometry&, std::span<const std::uint8_t>);
+template void check_fuse_bytes<std::uint8_t>(const params&, std::span<const std::uint8_t>, const std::string&);
+template void check_fuse_bytes<std::uint16_t>(const params&, std::span<const std::uint8_t>, const std::string&);
+template void check_fuse_bytes<std::uint32_t>(const params&, std::span<const std::uint8_t>, const std::string&);
+
+std::vector<std::uint64_t> sealed_cells(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t lo) {
+  const fuse_place place = fuse_place_of(cell_bits_of(p), bytes, lo);
+  if (!place.somewhere) return {};
+  return {place.cells.begin(), place.cells.end()};
+}
+
+void refuse_keys_if_sealed(const params& p, const std::string& where) {
+  if (family_of(p) != family::sealed) return;
+  throw error(errc::not_permitted, {"a sealed filter takes no more keys, and loses none", where, "", "",
+                                    "seal old and new keys together, or build a filter that grows: build --grow"});
+}
+
+void refuse_empty_if_sealed(const params& p) {
+  if (family_of(p) == family::sealed) refuse_making();
+}
+
+}  // namespace bloomery

@@ -1,0 +1,66 @@
+// Sealed filters among the layouts of tables.cpp, and what any_filter says of them alone.
+#pragma once
+
+#include <bloomery/fuse.hpp>
+
+#include "registry/tables.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bloomery {
+
+/// @throws error invalid_argument: always. The size follows from the keys.
+geometry fuse_geometry_for(std::uint64_t capacity, double rate);
+void check_fuse_geometry(const geometry& g);
+double fuse_keys_from_zeros(const geometry& g, std::uint64_t zeros);
+occupancy fuse_occupancy(const geometry& g);
+
+/// The exact rate of these partitions: 2^-w in each that has keys.
+template <fuse_fingerprint F>
+census fuse_census(const geometry& g, std::span<const std::uint8_t> bytes);
+
+/// check_fuse(), and whether the header knows as many keys.
+template <fuse_fingerprint F>
+void check_fuse_bytes(const params& p, std::span<const std::uint8_t> bytes, const std::string& where);
+
+template <fuse_fingerprint F>
+double fuse_rate_of(const geometry&, std::uint64_t keys) {
+  return fuse_rate(8 * sizeof(F), keys);
+}
+
+template <fuse_fingerprint F>
+void fuse_may_contain(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint64_t* bitmap) {
+  fuse::has_batch<F>(bytes, g.bits, keys, bitmap);
+}
+
+/// @param single  calls for each hash, in the order of hash_rows()
+template <fuse_fingerprint F>
+constexpr layout_row row_of_fuse(const single_key_calls* single) {
+  layout_row row{};
+  row.name = sizeof(F) == 1 ? "fuse8" : sizeof(F) == 2 ? "fuse16" : "fuse32";
+  row.geometry_for = fuse_geometry_for;
+  row.check = check_fuse_geometry;
+  row.false_positive_rate = fuse_rate_of<F>;
+  row.keys_from_zeros = fuse_keys_from_zeros;
+  row.may_contain = fuse_may_contain<F>;
+  row.single = single;
+  row.occupancy = fuse_occupancy;
+  row.take_census = fuse_census<F>;
+  row.family = family::sealed;
+  row.cell_bits = 8 * sizeof(F);
+  row.check_bytes = check_fuse_bytes<F>;
+  return row;
+}
+
+/// The numbers of a key's three cells; none in a partition without keys.
+std::vector<std::uint64_t> sealed_cells(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t lo);
+
+/// @throws error not_permitted: the filter is sealed
+void refuse_keys_if_sealed(const params& p, const std::string& where);
+
+/// @throws error invalid_argument: a sealed filter is never empty at first
+void refuse_empty_if_sealed(const params& p);
+
+}  // namespace bloomery

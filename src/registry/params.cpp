@@ -1,0 +1,165 @@
+#include <bloomery/params.hpp>
+
+#include <bloomery/error.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/scheme.hpp>
+
+#include "registry/choice.hpp"
+#include "registry/tables.hpp"
+#include "registry/windows.hpp"
+
+#include <utility>
+
+namespace bloomery {
+namespace {
+
+[[noreturn]] void unknown(const char* table, const std::string& name, const std::string& names) {
+  throw error(errc::invalid_argument, {std::string("no such ") + table, "", "one of " + names, "'" + name + "'", ""});
+}
+
+const scheme& scheme_of(const params& p) {
+  const scheme* row = find_scheme(p.scheme);
+  if (row == nullptr) unknown("scheme", p.scheme, names_of(schemes()));
+  if (!p.layout.empty() || !p.hash.empty()) {
+    throw error(errc::invalid_argument, {"a scheme has a layout and a hash of its own", "scheme", "", "",
+                                         "name either a scheme, or a layout and a hash"});
+  }
+  if (p.secret) {
+    throw error(errc::invalid_argument, {"a scheme has hashes of its own, which take no secret", "secret", "",
+                                         "scheme " + p.scheme, "use a layout"});
+  }
+  if (p.keys != key_kind::bytes) {
+    throw error(errc::invalid_argument, {"schemes take keys as bytes", "scheme", "", "integer keys", "use a layout"});
+  }
+  return *row;
+}
+
+const layout_row& layout_of(const params& p) {
+  const layout_row* row = find_layout(p.layout);
+  if (row == nullptr) unknown("layout", p.layout, names_of(layout_rows()));
+  return *row;
+}
+
+void complete_hash(params& p) {
+  if (p.hash.empty()) p.hash = p.secret ? "siphash" : p.keys == key_kind::bytes ? "xxh3" : "mix";
+  const hash_row* row = find_hash(p.hash);
+  if (row == nullptr) unknown("hash", p.hash, names_of(hash_rows()));
+  if (p.keys == key_kind::bytes && !row->takes_bytes) {
+    throw error(errc::invalid_argument, {"this hash is for integer keys", p.hash, "", "", "use xxh3 for bytes"});
+  }
+  if (p.seed > row->most_seed) {
+    throw error(errc::invalid_argument,
+                {"seed of " + p.hash, "seed", "at most " + std::to_string(row->most_seed), std::to_string(p.seed), ""});
+  }
+  if (row->keyed && !p.secret) {
+    throw error(errc::invalid_argument,
+                {"this hash needs a secret key", p.hash, "", "", "give it one: --secret KEYFILE, or params::secret"});
+  }
+  if (!row->keyed && p.secret) {
+    throw error(errc::invalid_argument,
+                {"this hash takes no secret", p.hash, "hash siphash", "", "leave out the secret or the hash"});
+  }
+  const std::uint64_t check = p.secret ? key_check(*p.secret) : 0;
+  if (p.key_check != 0 && p.key_check != check) {
+    throw error(errc::incompatible, {"this is not the filter's secret key", "secret",
+                                     "the key with check value " + key_check_text(p.key_check), key_check_text(check),
+                                     "give the filter's own key"});
+  }
+  p.key_check = check;
+}
+
+// The part that layouts and schemes share: both are a row with a size, a check and a rate.
+template <class Row>
+void complete_size(params& p, const Row& row) {
+  if (p.geometry == geometry{}) p.geometry = row.geometry_for(p.capacity, p.target_rate);
+  row.check(p.geometry);
+  if (!(p.target_rate >= 0 && p.target_rate <= 1)) {
+    throw error(errc::invalid_argument, {"the false-positive rate is a probability", "rate",
+                                         "at most 1, or 0 for unknown", std::to_string(p.target_rate), ""});
+  }
+  if (p.target_rate == 0 && p.capacity > 0) p.target_rate = row.false_positive_rate(p.geometry, p.capacity);
+}
+
+// A size to the bit is what classic alone takes.
+void choose(params& p, preference prefer) {
+  if (p.geometry != geometry{}) {
+    p.layout = classic::name;
+    return;
+  }
+  const choice chosen = choose_layout(p.capacity, p.target_rate, prefer);
+  p.layout = chosen.layout;
+  p.geometry = chosen.geometry;
+}
+
+}  // namespace
+
+const char* name_of(bloomery::family f) noexcept {
+  constexpr const char* names[] = {"plain", "counting", "windowed", "sealed"};
+  return names[static_cast<std::size_t>(f)];
+}
+
+family family_of(const params& p) noexcept {
+  const layout_row* row = find_layout(p.layout);
+  return row == nullptr ? family::plain : row->family;
+}
+
+std::uint32_t cell_bits_of(const params& p) noexcept {
+  const layout_row* row = find_layout(p.layout);
+  return row == nullptr ? 1 : row->cell_bits;
+}
+
+const char* name_of(key_kind kind) noexcept { return kind == key_kind::bytes ? "bytes" : "u64"; }
+
+params complete(params wanted, preference prefer) {
+  params p = std::move(wanted);
+  if (!p.scheme.empty()) {
+    check_window_length(p);
+    complete_size(p, scheme_of(p));
+    return p;
+  }
+  if (p.layout.empty()) choose(p, prefer);
+  check_window_length(p);
+  if (p.geometry == geometry{} && p.capacity == 0) p.capacity = p.window_keys;
+  complete_hash(p);
+  complete_size(p, layout_of(p));
+  return p;
+}
+
+std::string layout_names() { return names_of(layout_rows()); }
+std::string hash_names() { return names_of(hash_rows()); }
+std::string scheme_names() { return names_of(schemes()); }
+
+std::uint64_t block_bits_of(const params& p) { return p.scheme.empty() ? layout_of(p).block_bits : 0; }
+
+double false_positive_rate(const params& p, std::uint64_t keys) {
+  return p.scheme.empty() ? layout_of(p).false_positive_rate(p.geometry, keys)
+                          : scheme_of(p).false_positive_rate(p.geometry, keys);
+}
+
+std::string difference(const params& a, const params& b) {
+  const auto differ = [](const char* field, const std::string& x, const std::string& y) {
+    return std::string(field) + ": " + (x.empty() ? "none" : x) + " and " + (y.empty() ? "none" : y);
+  };
+  if (a.scheme != b.scheme) return differ("scheme", a.scheme, b.scheme);
+  if (a.layout != b.layout) return differ("layout", a.layout, b.layout);
+  if (family_of(a) == family::sealed) return "layout: " + a.layout + ", and the cells of sealed filters do not add up";
+  if (a.hash != b.hash) return differ("hash", a.hash, b.hash);
+  if (a.keys != b.keys) return differ("keys", name_of(a.keys), name_of(b.keys));
+  if (a.seed != b.seed) return differ("seed", std::to_string(a.seed), std::to_string(b.seed));
+  if (a.key_check != b.key_check) return differ("secret", key_check_text(a.key_check), key_check_text(b.key_check));
+  if (a.window_keys != b.window_keys) {
+    return differ("window, keys", std::to_string(a.window_keys), std::to_string(b.window_keys));
+  }
+  if (a.window_milliseconds != b.window_milliseconds) {
+    return differ("window, milliseconds", std::to_string(a.window_milliseconds), std::to_string(b.window_milliseconds));
+  }
+  if (a.geometry.bits != b.geometry.bits) {
+    return differ("bits", std::to_string(a.geometry.bits), std::to_string(b.geometry.bits));
+  }
+  if (a.geometry.probes != b.geometry.probes) {
+    return differ("probes", std::to_string(a.geometry.probes), std::to_string(b.geometry.probes));
+  }
+  return {};
+}
+
+}  // namespace bloomery

@@ -1,0 +1,583 @@
+// The parts of the command that can be tested by themselves: the pipeline, the exact set, numbers, and the cutting of input.
+#include "app/pipeline.hpp"
+#include "cli/io/hash_set.hpp"
+#include "cli/io/input.hpp"
+#include "cli/text/numbers.hpp"
+
+#include "support/errors.hpp"
+#include "support/files.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace bloomery::cli {
+namespace {
+
+using bloomery_tests::bytes;
+using bloomery_tests::code_of;
+using bloomery_tests::error_of;
+using bloomery_tests::scratch_folder;
+using bloomery_tests::write_file;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using namespace std::string_literals;
+using namespace std::string_view_literals;
+
+// ---- pipeline -------------------------------------------------------------------------------------------------------
+
+struct number_batch {
+  int number = -1;
+  int square = -1;
+};
+
+void nothing_to_unblock() {}
+
+// Reads 0 .. count - 1.
+auto numbers_up_to(int count) {
+  return [count, next = 0](number_batch& batch) mutable {
+    if (next == count) return false;
+    batch.number = next++;
+    return true;
+  };
+}
+
+class PipelineOfWorkers : public testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(Each, PipelineOfWorkers, testing::Values(0, 1, 2, 3, 4, 8), testing::PrintToStringParamName());
+
+TEST_P(PipelineOfWorkers, FinishesAllBatchesInTheOrderOfReading) {
+  std::mt19937_64 random(1);
+  std::vector<std::uint64_t> delays(500);
+  for (std::uint64_t& delay : delays) delay = random() % 50;
+  std::vector<int> finished, squares;
+
+  run_pipeline<number_batch>(
+      GetParam(), numbers_up_to(500),
+      [&](number_batch& batch) {
+        std::this_thread::sleep_for(std::chrono::microseconds(delays[static_cast<std::size_t>(batch.number)]));
+        batch.square = batch.number * batch.number;
+      },
+      [&](number_batch& batch) {
+        finished.push_back(batch.number);
+        squares.push_back(batch.square);
+        return true;
+      },
+      nothing_to_unblock);
+
+  ASSERT_EQ(finished.size(), 500u);
+  for (int i = 0; i < 500; ++i) {
+    EXPECT_EQ(finished[static_cast<std::size_t>(i)], i);
+    EXPECT_EQ(squares[static_cast<std::size_t>(i)], i * i);
+  }
+}
+
+TEST_P(PipelineOfWorkers, NeverReadsTwiceNorFinishesTwiceAtOnce) {
+  std::atomic<int> reading{0}, finishing{0};
+  std::atomic<bool> overlapped{false};
+  auto numbers = numbers_up_to(300);
+  const auto alone = [&](std::atomic<int>& inside) {
+    if (inside.fetch_add(1) != 0) overlapped = true;
+    std::this_thread::yield();
+    inside.fetch_sub(1);
+  };
+
+  run_pipeline<number_batch>(
+      GetParam(),
+      [&](number_batch& batch) {
+        alone(reading);
+        return numbers(batch);
+      },
+      [](number_batch&) {},
+      [&](number_batch&) {
+        alone(finishing);
+        return true;
+      },
+      nothing_to_unblock);
+
+  EXPECT_FALSE(overlapped);
+}
+
+TEST_P(PipelineOfWorkers, StopsWhenFinishSaysSo) {
+  for (int round = 0; round < 300; ++round) {
+    int finished = 0;
+    std::atomic<int> read{0};
+
+    run_pipeline<number_batch>(
+        GetParam(),
+        [&](number_batch& batch) {
+          batch.number = read++;
+          return true;  // without end
+        },
+        [](number_batch&) {},
+        [&](number_batch& batch) {
+          ++finished;
+          return batch.number < 20;
+        },
+        nothing_to_unblock);
+
+    ASSERT_EQ(finished, 21);
+  }
+}
+
+// A read that waits for input which never comes.
+TEST(Pipeline, UnblocksAWaitingReadWhenItStops) {
+  for (const bool by_exception : {false, true}) {
+    std::mutex mutex;
+    std::condition_variable came;
+    bool unblocked = false;
+    int next = 0;
+    const auto run = [&] {
+      run_pipeline<number_batch>(
+          4,
+          [&](number_batch& batch) {
+            std::unique_lock lock(mutex);
+            batch.number = next++;
+            if (batch.number > 0) came.wait(lock, [&] { return unblocked; });
+            return batch.number == 0;
+          },
+          [](number_batch&) {},
+          [&](number_batch&) {
+            if (by_exception) throw std::runtime_error("finish failed");
+            return false;
+          },
+          [&] {
+            const std::lock_guard lock(mutex);
+            unblocked = true;
+            came.notify_all();
+          });
+    };
+
+    if (by_exception)
+      EXPECT_THROW(run(), std::runtime_error);
+    else
+      run();
+
+    EXPECT_TRUE(unblocked);
+  }
+}
+
+TEST_P(PipelineOfWorkers, DoesNothingWithoutInput) {
+  int calls = 0;
+
+  run_pipeline<number_batch>(
+      GetParam(), [](number_batch&) { return false; }, [&](number_batch&) { ++calls; },
+      [&](number_batch&) {
+        ++calls;
+        return true;
+      },
+      nothing_to_unblock);
+
+  EXPECT_EQ(calls, 0);
+}
+
+TEST_P(PipelineOfWorkers, ThrowsWhatAnyStageThrowsAndStops) {
+  for (const std::string stage : {"read", "prepare", "finish"}) {
+    for (const int at : {0, 1, 57}) {
+      std::vector<int> finished;
+      std::atomic<int> read{0};
+      const auto maybe_throw = [&](const char* name, int number) {
+        if (stage == name && number == at) throw std::runtime_error(stage + " failed");
+      };
+      const auto run = [&] {
+        run_pipeline<number_batch>(
+            GetParam(),
+            [&](number_batch& batch) {
+              batch.number = read++;
+              maybe_throw("read", batch.number);
+              return true;  // without end: only the exception stops it
+            },
+            [&](number_batch& batch) { maybe_throw("prepare", batch.number); },
+            [&](number_batch& batch) {
+              maybe_throw("finish", batch.number);
+              finished.push_back(batch.number);
+              return true;
+            },
+            nothing_to_unblock);
+      };
+
+      std::string thrown;
+      try {
+        run();
+      } catch (const std::runtime_error& e) {
+        thrown = e.what();
+      }
+
+      EXPECT_EQ(thrown, stage + " failed") << at;
+      EXPECT_LE(finished.size(), static_cast<std::size_t>(at));
+      for (std::size_t i = 0; i < finished.size(); ++i) EXPECT_EQ(finished[i], static_cast<int>(i));
+    }
+  }
+}
+
+TEST(Pipeline, PreparesSideBySide) {
+  std::atomic<int> inside{0}, most{0};
+
+  run_pipeline<number_batch>(
+      4, numbers_up_to(40),
+      [&](number_batch&) {
+        const int now = ++inside;
+        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        --inside;
+      },
+      [](number_batch&) { return true; }, nothing_to_unblock);
+
+  EXPECT_GT(most, 1);
+  EXPECT_LE(most, 4);
+}
+
+// ---- hash_set -------------------------------------------------------------------------------------------------------
+
+TEST(HashSet, AgreesWithAnOrderedSet) {
+  std::mt19937_64 random(1);
+  for (const std::size_t most : {1u, 2u, 3u, 100u, 5000u}) {
+    SCOPED_TRACE(most);
+    hash_set set(most);
+    std::set<std::pair<std::uint64_t, std::uint64_t>> truth;
+    for (int round = 0; round < 2; ++round) {
+      while (!set.full()) {
+        // Few different values, among them 0 and many with the same lower bits of hi, which collide.
+        // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a set with no room is full at once
+        const key_hash hash{random() % 3, (random() % (2 * most)) << (random() % 2 == 0 ? 0 : 40)};
+        ASSERT_EQ(set.insert(hash), truth.emplace(hash.lo, hash.hi).second);
+        ASSERT_EQ(set.size(), truth.size());
+      }
+      EXPECT_EQ(set.size(), most);
+      set.clear();
+      truth.clear();
+      EXPECT_EQ(set.size(), 0u);
+    }
+  }
+}
+
+TEST(HashSet, HoldsTheHashThatIsAllZeros) {
+  hash_set set(10);
+
+  EXPECT_TRUE(set.insert({0, 0}));
+  EXPECT_FALSE(set.insert({0, 0}));
+  EXPECT_TRUE(set.insert({0, 1}));
+  EXPECT_TRUE(set.insert({1, 0}));
+  EXPECT_EQ(set.size(), 3u);
+  set.clear();
+  EXPECT_TRUE(set.insert({0, 0}));
+}
+
+TEST(HashSet, OfNoRoomIsFull) { EXPECT_TRUE(hash_set(0).full()); }
+
+// ---- numbers --------------------------------------------------------------------------------------------------------
+
+TEST(ParseCount, TakesCountsAsPeopleWriteThem) {
+  const std::pair<const char*, std::uint64_t> cases[] = {{"0", 0},
+                                                         {"1", 1},
+                                                         {"007", 7},
+                                                         {"1000", 1000},
+                                                         {"1_000_000", 1'000'000},
+                                                         {"100M", 100'000'000},
+                                                         {"100m", 100'000'000},
+                                                         {"2.5k", 2500},
+                                                         {"2.5K", 2500},
+                                                         {"1e9", 1'000'000'000},
+                                                         {"1E3", 1000},
+                                                         {"3 M", 3'000'000},
+                                                         {".5k", 500},
+                                                         {"1G", 1'000'000'000},
+                                                         {"1T", 1'000'000'000'000},
+                                                         {"1P", 1'000'000'000'000'000},
+                                                         {"1e3k", 1'000'000},
+                                                         {"9007199254740993", 9'007'199'254'740'993},
+                                                         {"9223372036854775807", 9'223'372'036'854'775'807},
+                                                         {"9223372036854775808", 9'223'372'036'854'775'808u}};
+  for (const auto& [text, count] : cases) EXPECT_EQ(parse_count(text, "-n"), count) << text;
+}
+
+TEST(ParseCount, RefusesAllElseAndNamesTheOption) {
+  for (const char* text :
+       {"",     " ",       "abc",      "k",   "-1",  "-",     "+1",  "1.5",   "1e-4",  "0x10",
+        "nan",  "inf",     "infinity", "1KB", "1Ki", "1%",    "1 2", "1.2.3", "1,000", "9223372036854775809",
+        "1e20", "1e99999", "1e",       "1kk", "_",   "0X1p3", "ten", "1\n",   "１"}) {
+    const auto refused = error_of([&] { parse_count(text, "-n"); });
+
+    ASSERT_TRUE(refused) << text;
+    EXPECT_EQ(refused->code(), errc::invalid_argument);
+    EXPECT_THAT(refused->what(), HasSubstr("-n: "));
+    EXPECT_THAT(refused->what(), HasSubstr("'" + std::string(text) + "'"));
+  }
+}
+
+TEST(ParseBits, TakesBitsAndBytes) {
+  const std::pair<const char*, std::uint64_t> cases[] = {
+      {"1000000", 1'000'000}, {"1k", 1000},          {"8Mbit", 8'000'000},    {"8bit", 8},        {"10B", 80},
+      {"500kB", 4'000'000},   {"64MB", 512'000'000}, {"64MiB", 512ull << 20}, {"1.5KiB", 12'288}, {"1 GiB", 8ull << 30},
+      {"2TiB", 16ull << 40},  {"1e6", 1'000'000}};
+  for (const auto& [text, count] : cases) EXPECT_EQ(parse_bits(text, "-m"), count) << text;
+}
+
+TEST(ParseBits, RefusesAllElse) {
+  for (const char* text : {"", "MiB", "10b", "10mb", "10Kb", "1XiB", "-1B", "1e30", "nan", "1%", "0x10"}) {
+    EXPECT_EQ(code_of([&] { parse_bits(text, "-m"); }), errc::invalid_argument) << text;
+  }
+}
+
+TEST(ParseRate, TakesProbabilitiesAsPeopleWriteThem) {
+  const std::pair<const char*, double> cases[] = {{"0.01", 0.01},      {".5", 0.5},       {"1e-4", 1e-4},
+                                                  {"1%", 0.01},        {"0.1 %", 0.001},  {"99.9%", 0.999},
+                                                  {"1 in 1000", 1e-3}, {"1 in 1k", 1e-3}, {"2 in 1_000", 2e-3},
+                                                  {"1/1000", 1e-3},    {"1/1M", 1e-6},    {"1e-300", 1e-300}};
+  for (const auto& [text, rate] : cases) EXPECT_DOUBLE_EQ(parse_rate(text, "-p"), rate) << text;
+}
+
+TEST(ParseRate, RefusesWhatIsNoProbability) {
+  for (const char* text : {"",        "0",      "1",      "0.0",    "1.0",   "100%", "0%",     "-0.1",      "2",
+                           "nan",     "inf",    "1 in 0", "1 in 1", "1/0",   "0/5",  "1 in",   "1 of 1000", "1 in x",
+                           "1 in -5", "5 in 1", "%",      "1%%",    "1 % 2", "1k",   "1e-400", "0x1p-4",    "0,01"}) {
+    EXPECT_EQ(code_of([&] { parse_rate(text, "-p"); }), errc::invalid_argument) << text;
+  }
+}
+
+TEST(NumbersAsText, AreShortAndRight) {
+  EXPECT_EQ(count_text(0), "0");
+  EXPECT_EQ(count_text(999), "999");
+  EXPECT_EQ(count_text(1000), "1,000");
+  EXPECT_EQ(count_text(1'234'567), "1,234,567");
+  EXPECT_EQ(count_text(std::numeric_limits<std::uint64_t>::max()), "18,446,744,073,709,551,615");
+  EXPECT_EQ(bytes_text(0), "0 B");
+  EXPECT_EQ(bytes_text(999), "999 B");
+  EXPECT_EQ(bytes_text(1000), "0.977 KiB");
+  EXPECT_EQ(bytes_text(1024), "1 KiB");
+  EXPECT_EQ(bytes_text(119'537'664), "114 MiB");
+  EXPECT_EQ(bytes_text(1023 << 10), "0.999 MiB");
+  EXPECT_EQ(bytes_text(std::uint64_t{1} << 36), "64 GiB");
+  EXPECT_EQ(bytes_text(std::numeric_limits<std::uint64_t>::max()), "16 EiB");
+  EXPECT_EQ(rate_text(0.0105), "1.05 %");
+  EXPECT_EQ(rate_text(1), "100 %");
+  EXPECT_EQ(rate_text(0), "0 %");
+  EXPECT_EQ(rate_text(1.28e-4), "0.0128 %");
+  EXPECT_EQ(rate_text(1e-4), "0.01 %");
+  EXPECT_EQ(rate_text(9.99e-6), "9.99e-06");
+  EXPECT_EQ(share_text(1, 8), "12.5 %");
+  EXPECT_EQ(share_text(0, 8), "0 %");
+  EXPECT_EQ(share_text(1, 0), "-");
+}
+
+// ---- lines and keys -------------------------------------------------------------------------------------------------
+
+std::vector<std::string_view> lines_of(std::string_view text, char end = '\n') {
+  std::vector<std::string_view> lines{"left over"};
+  cut_lines(text, end, lines);
+  return lines;
+}
+
+TEST(CutLines, SplitsAtLineEndsOnly) {
+  EXPECT_THAT(lines_of(""), IsEmpty());
+  EXPECT_THAT(lines_of("\n"), ElementsAre(""));
+  EXPECT_THAT(lines_of("a"), ElementsAre("a"));
+  EXPECT_THAT(lines_of("a\n"), ElementsAre("a"));
+  EXPECT_THAT(lines_of("a\nb"), ElementsAre("a", "b"));
+  EXPECT_THAT(lines_of("\n\na\n\n"), ElementsAre("", "", "a", ""));
+  EXPECT_THAT(lines_of("a\0b\r\n\xFF\n"sv), ElementsAre("a\0b\r"sv, "\xFF"));
+  EXPECT_THAT(lines_of("a\nb\0c\0"sv, '\0'), ElementsAre("a\nb", "c"));
+}
+
+input_options fields(std::uint64_t field, std::string delimiter = "", bool crlf = false, bool nul_separated = false) {
+  input_options options;
+  options.field = field;
+  options.delimiter = std::move(delimiter);
+  options.crlf = crlf;
+  options.nul_separated = nul_separated;
+  return options;
+}
+
+input_options inputs(std::vector<std::string> files, bool nul_separated = false) {
+  input_options options;
+  options.files = std::move(files);
+  options.nul_separated = nul_separated;
+  return options;
+}
+
+std::vector<std::string_view> keys_of(std::vector<std::string_view> lines, const input_options& options) {
+  std::vector<std::string_view> keys{"left over"};
+  cut_keys(lines, options, keys);
+  return keys;
+}
+
+TEST(CutKeys, TakesTheFieldAskedFor) {
+  const std::vector<std::string_view> lines{"a\tb\tc", "a", "", "\t", "a\t", "\tb", "a,b\tc,d"};
+
+  EXPECT_THAT(keys_of(lines, fields(0)), testing::ElementsAreArray(lines));
+  EXPECT_THAT(keys_of(lines, fields(1)), ElementsAre("a", "a", "", "", "a", "", "a,b"));
+  EXPECT_THAT(keys_of(lines, fields(2)), ElementsAre("b", "", "", "", "", "b", "c,d"));
+  EXPECT_THAT(keys_of(lines, fields(3)), ElementsAre("c", "", "", "", "", "", ""));
+  EXPECT_THAT(keys_of(lines, fields(2, ",")), ElementsAre("", "", "", "", "", "", "b\tc"));
+  EXPECT_THAT(keys_of(lines, fields(100'000)), testing::Each(""));
+}
+
+TEST(CutKeys, DropsOneCarriageReturnWhereAsked) {
+  EXPECT_THAT(keys_of({"a\r", "a", "\r", "a\r\r", "a\rb"}, fields(0, "", true)),
+              ElementsAre("a", "a", "", "a\r", "a\rb"));
+  EXPECT_THAT(keys_of({"a\tb\r"}, fields(2, "", true)), ElementsAre("b"));
+  EXPECT_THAT(keys_of({"a\tb\r"}, fields(2)), ElementsAre("b\r"));
+}
+
+TEST(InputOptions, ThatContradictEachOtherAreRefused) {
+  EXPECT_EQ(code_of([] { check(fields(1, ",,")); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { check(fields(0, ",")); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { check(fields(0, "", true, true)); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { check(fields(1, ",")); }), std::nullopt);
+}
+
+// ---- reader ---------------------------------------------------------------------------------------------------------
+
+// All lines that a reader gives, from all its chunks.
+std::vector<std::string> lines_read(const input_options& options) {
+  std::vector<std::string> all;
+  std::vector<std::string_view> lines;
+  reader in(options);
+  for (chunk piece; in.next(piece);) {
+    EXPECT_GT(piece.size, 0u);
+    cut_lines(piece.text(), options.line_end(), lines);
+    all.insert(all.end(), lines.begin(), lines.end());
+  }
+  return all;
+}
+
+std::string gzip_of(const std::string& text) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string packed(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+std::string zstd_of(const std::string& text) {
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
+  return packed;
+}
+
+// Lines of many lengths: empty ones, some around the size of a chunk (256 KiB) and one of a megabyte.
+std::vector<std::string> many_lines() {
+  std::mt19937 random(7);
+  std::vector<std::string> lines;
+  lines.reserve(21'000);
+  for (int i = 0; i < 20'000; ++i) lines.emplace_back(random() % 60, static_cast<char>('a' + i % 26));
+  for (const int length : {262'143, 262'144, 262'145, 1'000'000, 0, 0, 100'000}) lines.emplace_back(length, 'L');
+  for (int i = 0; i < 100; ++i) lines.push_back("after " + std::to_string(i));
+  return lines;
+}
+
+std::string joined(const std::vector<std::string>& lines, char end) {
+  std::string text;
+  for (const std::string& line : lines) text += line + end;
+  return text;
+}
+
+TEST(Reader, GivesEveryLineWholeAndInOrder) {
+  const scratch_folder folder;
+  const auto lines = many_lines();
+  for (const bool nul : {false, true}) {
+    const std::string text = joined(lines, nul ? '\0' : '\n');
+    write_file(folder / "plain", text);
+    write_file(folder / "no end", text.substr(0, text.size() - 1));
+    write_file(folder / "gz", gzip_of(text));
+    write_file(folder / "two members.gz", gzip_of(text.substr(0, 100'003)) + gzip_of(text.substr(100'003)));
+    write_file(folder / "zst", zstd_of(text));
+    write_file(folder / "two frames.zst", zstd_of(text.substr(0, 100'003)) + zstd_of(text.substr(100'003)));
+    for (const char* name : {"plain", "no end", "gz", "two members.gz", "zst", "two frames.zst"}) {
+      EXPECT_TRUE(lines_read(inputs({folder / name}, nul)) == lines) << name;
+    }
+  }
+}
+
+TEST(Reader, EndsALineWithItsFile) {
+  const scratch_folder folder;
+  write_file(folder / "a", "1\n2"s);
+  write_file(folder / "b", ""s);
+  write_file(folder / "c", "3\n\n"s);
+
+  EXPECT_THAT(lines_read(inputs({folder / "a", folder / "b", folder / "c", folder / "a"})),
+              ElementsAre("1", "2", "3", "", "1", "2"));
+}
+
+TEST(Reader, CountsLinesAsItReadsThem) {
+  const scratch_folder folder;
+  const auto lines = many_lines();
+  write_file(folder / "plain", joined(lines, '\n'));
+  write_file(folder / "gz", gzip_of("a\nb"));
+
+  const text_size size = measure_text(inputs({folder / "plain", folder / "gz"}));
+
+  EXPECT_EQ(size.lines, lines.size() + 2);
+  EXPECT_EQ(size.bytes, joined(lines, '\n').size() + 3);
+}
+
+TEST(Reader, TellsItsProgressInBytesOnDisk) {
+  const scratch_folder folder;
+  write_file(folder / "f", "a\nb\n"s);
+  write_file(folder / "g", "c\n"s);
+  const input_options options = inputs({folder / "f", folder / "g"});
+  reader in(options);
+  for (chunk piece; in.next(piece);) {
+  }
+
+  EXPECT_EQ(in.bytes_total(), 6u);
+  EXPECT_EQ(in.bytes_read(), 6u);
+}
+
+TEST(Reader, ReportsDamagedCompressedInput) {
+  const scratch_folder folder;
+  const std::string gz = gzip_of(joined(many_lines(), '\n'));
+  const std::string zst = zstd_of(joined(many_lines(), '\n'));
+  std::string flipped = gz;
+  flipped[gz.size() - 6] ^= 1;  // in the checksum
+  write_file(folder / "cut.gz", gz.substr(0, gz.size() - 1));
+  write_file(folder / "magic.gz", gz.substr(0, 2));
+  write_file(folder / "flipped.gz", flipped);
+  write_file(folder / "rubbish after.gz", gz + "rubbish");
+  write_file(folder / "cut.zst", zst.substr(0, zst.size() - 1));
+  write_file(folder / "magic.zst", zst.substr(0, 4));
+
+  for (const char* name : {"cut.gz", "magic.gz", "flipped.gz", "rubbish after.gz", "cut.zst", "magic.zst"}) {
+    const auto refused = error_of([&] { lines_read(inputs({folder / name})); });
+    ASSERT_TRUE(refused) << name;
+    EXPECT_EQ(refused->code(), errc::damaged) << name;
+    EXPECT_THAT(refused->what(), HasSubstr(name));
+  }
+}
+
+TEST(Reader, RefusesMissingFilesAndFoldersBeforeItReadsTheFirst) {
+  const scratch_folder folder;
+  write_file(folder / "f", "a\n"s);
+  const input_options missing = inputs({folder / "f", folder / "missing"});
+  const input_options a_folder = inputs({folder / "f", folder.path()});
+
+  EXPECT_EQ(code_of([&] { reader in(missing); }), errc::not_found);
+  EXPECT_EQ(code_of([&] { reader in(a_folder); }), errc::io);
+}
+
+}  // namespace
+}  // namespace bloomery::cli

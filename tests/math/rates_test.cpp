@@ -1,0 +1,892 @@
+// The exact error rates against brute force and published values, and the sizes that follow from them.
+//
+// n keys, m bits, k probes, B blocks, p the promised rate.
+#include "math/rates.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/layouts/page.hpp>
+#include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/window.hpp>
+
+#include "support/errors.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+using bloomery_tests::code_of;
+
+// ---- classic --------------------------------------------------------------------------------------------------------
+
+// By counting: of all m^(kn) ways to set bits and all m^k to look, the share that finds only set bits.
+long double rate_by_enumeration(std::uint64_t m, std::uint32_t k, std::uint64_t n) {
+  std::uint64_t ways = 1;
+  for (std::uint64_t i = 0; i < k * (n + 1); ++i) ways *= m;
+  std::uint64_t found = 0;
+  for (std::uint64_t way = 0; way < ways; ++way) {
+    std::uint64_t rest = way;
+    std::uint64_t set = 0;
+    for (std::uint64_t i = 0; i < k * n; ++i, rest /= m) set |= std::uint64_t{1} << rest % m;
+    bool all = true;
+    for (std::uint64_t i = 0; i < k; ++i, rest /= m) all &= (set >> rest % m & 1) != 0;
+    found += all ? 1 : 0;
+  }
+  return static_cast<long double>(found) / static_cast<long double>(ways);
+}
+
+// By the distribution of X, the number of set bits after kn probes, one probe at a time: the mean of (X / m)^k.
+long double rate_by_occupancy(std::uint64_t m, std::uint32_t k, std::uint64_t n) {
+  const auto bits = static_cast<long double>(m);
+  std::vector<long double> chance(m + 1, 0);
+  chance[0] = 1;
+  for (std::uint64_t probe = 0; probe < k * n; ++probe) {
+    for (std::uint64_t x = m; x > 0; --x) {
+      chance[x] =
+          chance[x] * static_cast<long double>(x) / bits + chance[x - 1] * static_cast<long double>(m - x + 1) / bits;
+    }
+    chance[0] = 0;
+  }
+  long double rate = 0;
+  for (std::uint64_t x = 0; x <= m; ++x) rate += chance[x] * std::pow(static_cast<long double>(x) / bits, k);
+  return rate;
+}
+
+TEST(ClassicRate, IsTheShareOfAllWaysToSetAndToLook) {
+  for (const std::uint64_t m : {1u, 2u, 3u, 4u}) {
+    for (const std::uint32_t k : {1u, 2u, 3u}) {
+      for (const std::uint64_t n : {0u, 1u, 2u}) {
+        EXPECT_NEAR(static_cast<double>(rates::classic(m, k, n)), static_cast<double>(rate_by_enumeration(m, k, n)),
+                    1e-15)
+            << "m " << m << ", k " << k << ", n " << n;
+      }
+    }
+  }
+}
+
+TEST(ClassicRate, IsTheMeanOverTheNumberOfSetBits) {
+  for (const std::uint64_t m : {1u, 2u, 7u, 32u, 96u, 300u}) {
+    for (const std::uint32_t k : {1u, 2u, 3u, 7u, 14u, 40u}) {
+      for (const std::uint64_t n : {1u, 2u, 10u, 33u}) {
+        const long double expected = rate_by_occupancy(m, k, n);
+
+        EXPECT_NEAR(static_cast<double>(rates::classic(m, k, n) / expected), 1, 1e-12)
+            << "m " << m << ", k " << k << ", n " << n;
+      }
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(rates::classic(958, 7, 100) / rate_by_occupancy(958, 7, 100)), 1, 1e-12);
+}
+
+// One key sets 1 bit with probability 1/m, else 2: rates near 1e-24 to the last digits.
+TEST(ClassicRate, KeepsItsDigitsWhereItIsTiny) {
+  for (const long double m : {0x1p10L, 0x1p20L, 0x1p40L}) {
+    const long double expected = (1 / m + (1 - 1 / m) * 4) / (m * m);
+
+    EXPECT_NEAR(static_cast<double>(rates::classic(static_cast<std::uint64_t>(m), 2, 1) / expected), 1, 1e-15);
+  }
+}
+
+// Bloom's own formula is (1 - (1 - 1/m)^(kn))^k.  [Bose et al. 2008]
+TEST(ClassicRate, ExceedsBloomsFormulaByLessAndLessAsFiltersGrow) {
+  struct {
+    std::uint64_t n, m;
+    std::uint32_t k;
+    double ratio, half_a_digit;
+  } const cases[] = {{3, 32, 3, 1.035, 5e-4},
+                     {10, 96, 7, 1.066, 5e-4},
+                     {100, 958, 7, 1.0065, 5e-5},
+                     {1000, 9585, 7, 1.00065, 5e-6},
+                     {1'000'000, 9'585'059, 7, 1.0000, 5e-5}};
+  for (const auto& c : cases) {
+    const double survival = std::exp(static_cast<double>(c.n * c.k) * std::log1p(-1 / static_cast<double>(c.m)));
+    const double blooms = std::pow(1 - survival, c.k);
+
+    EXPECT_NEAR(static_cast<double>(rates::classic(c.m, c.k, c.n)) / blooms, c.ratio, c.half_a_digit) << c.n;
+  }
+}
+
+TEST(ClassicRate, RisesWithKeysAndFallsWithBits) {
+  for (const std::uint32_t k : {1u, 7u, 30u}) {
+    for (const std::uint64_t m : {10u, 1000u, 100'000u}) {
+      double before = 0;
+      for (std::uint64_t n = 1; n < 10 * m; n = 2 * n + 1) {
+        const double rate = classic::false_positive_rate({m, k}, n);
+        EXPECT_GE(rate, before * (1 - 1e-12)) << "m " << m << ", k " << k << ", n " << n;
+        EXPECT_LE(rate, 1);
+        EXPECT_LE(classic::false_positive_rate({m + 1, k}, n), rate * (1 + 1e-12))
+            << "m " << m << ", k " << k << ", n " << n;
+        before = rate;
+      }
+    }
+  }
+}
+
+TEST(ClassicRate, IsRightAtItsEnds) {
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+
+  EXPECT_EQ(rates::classic(1000, 7, 0), 0);
+  EXPECT_EQ(rates::classic(1, 1, 1), 1);
+  EXPECT_EQ(rates::classic(1, 255, 1), 1);
+  EXPECT_EQ(rates::classic(1, 7, 0), 0);
+  EXPECT_EQ(classic::false_positive_rate({1000, 7}, most), 1);
+  EXPECT_EQ(classic::false_positive_rate({1000, 64}, most), 1);
+  // One probe, one key: 1/m exactly, also for the largest filter.
+  EXPECT_EQ(rates::classic(std::uint64_t{1} << 63, 1, 1), 0x1p-63L);
+}
+
+// ---- blocked --------------------------------------------------------------------------------------------------------
+
+long double split_block_hit(long double i) { return std::pow(1 - std::pow(31.0L / 32, i), 8.0L); }
+
+long double choose(std::uint64_t n, std::uint64_t k) {
+  long double ways = 1;
+  for (std::uint64_t i = 0; i < k; ++i) ways = ways * static_cast<long double>(n - i) / static_cast<long double>(i + 1);
+  return ways;
+}
+
+// sum over j of (-1)^j C(8, j) [1 - (1 - (31/32)^j) / B]^n: exact, but loses digits as the rate falls.
+long double split_block_rate_by_alternating_sum(std::uint64_t n, long double B) {
+  long double rate = 0;
+  for (std::uint64_t j = 0; j <= 8; ++j) {
+    const long double thinning = (1 - std::pow(31.0L / 32, static_cast<long double>(j))) / B;
+    const long double term = choose(8, j) * std::exp(static_cast<long double>(n) * std::log1p(-thinning));
+    rate += j % 2 == 0 ? term : -term;
+  }
+  return rate;
+}
+
+TEST(BlockedRate, EqualsTheAlternatingSumWhereThatKeepsItsDigits) {
+  for (const std::uint64_t n : {1u, 10u, 1000u, 100'000u, 10'000'000u}) {
+    for (const double bits_a_key : {1.0, 4.0, 8.0, 12.0, 16.0, 24.0}) {
+      const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_a_key / 256));
+      const long double expected = split_block_rate_by_alternating_sum(n, static_cast<long double>(B));
+      const double lost = 1e-16 / static_cast<double>(expected);
+      if (lost > 1e-6) continue;
+
+      const long double actual = rates::blocked(n, B, split_block_hit);
+
+      EXPECT_NEAR(static_cast<double>(actual / expected), 1, 1e-12 + lost) << "n " << n << ", B " << B;
+    }
+  }
+}
+
+TEST(BlockedRate, EqualsTheBinomialSumForFewKeys) {
+  for (const std::uint64_t n : {1u, 2u, 5u, 30u}) {
+    for (const std::uint64_t B : {2u, 3u, 10u, 1000u, 1'000'000u}) {
+      const long double share = 1 / static_cast<long double>(B);
+      long double expected = 0;
+      for (std::uint64_t i = 1; i <= n; ++i) {
+        expected += choose(n, i) * std::pow(share, static_cast<long double>(i)) *
+                    std::pow(1 - share, static_cast<long double>(n - i)) * split_block_hit(static_cast<long double>(i));
+      }
+
+      EXPECT_NEAR(static_cast<double>(rates::blocked(n, B, split_block_hit) / expected), 1, 1e-14)
+          << "n " << n << ", B " << B;
+    }
+  }
+}
+
+TEST(BlockedRate, IsRightAtItsEnds) {
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+
+  EXPECT_EQ(rates::blocked(0, 1, split_block_hit), 0);
+  EXPECT_EQ(rates::blocked(0, 1000, split_block_hit), 0);
+  EXPECT_EQ(rates::blocked(5, 1, split_block_hit), split_block_hit(5));
+  EXPECT_EQ(rates::blocked(most, 1, split_block_hit), 1);
+  EXPECT_EQ(rates::blocked(most, std::uint64_t{1} << 32, split_block_hit), 1);
+  EXPECT_NEAR(static_cast<double>(rates::blocked(1'000'000'000, 1000, split_block_hit)), 1, 1e-15);
+}
+
+TEST(BlockedRate, TakesTheMeanOfAnyHit) {
+  const auto keys_in_block = [](long double i) { return i / 1000; };  // its mean is n / B
+
+  EXPECT_NEAR(static_cast<double>(rates::blocked(7000, 100, keys_in_block)), 0.07, 1e-15);
+}
+
+// ---- split_block ----------------------------------------------------------------------------------------------------
+
+TEST(SplitBlockRate, IsThePublishedOneForTenMillionKeys) {
+  struct {
+    std::uint64_t bits_a_key;
+    double rate, half_a_digit;
+  } const cases[] = {{8, 0.03321, 5e-6}, {12, 0.005420, 5e-7}, {16, 0.001316, 5e-7}};
+  for (const auto& c : cases) {
+    const geometry g{10'000'000 * c.bits_a_key, 8};
+
+    EXPECT_NEAR(split_block::false_positive_rate(g, 10'000'000), c.rate, c.half_a_digit) << c.bits_a_key;
+  }
+}
+
+TEST(SplitBlockRate, RisesWithKeysAndFallsWithBlocks) {
+  for (const std::uint64_t B : {1u, 2u, 100u, 1'000'000u}) {
+    double before = 0;
+    for (std::uint64_t n = 1; n < 1000 * B; n = 2 * n + 1) {
+      const double rate = split_block::false_positive_rate({256 * B, 8}, n);
+      EXPECT_GT(rate, 0);
+      EXPECT_LE(rate, 1);
+      EXPECT_GE(rate, before) << "B " << B << ", n " << n;
+      EXPECT_LE(split_block::false_positive_rate({256 * (B + 1), 8}, n), rate) << "B " << B << ", n " << n;
+      before = rate;
+    }
+  }
+}
+
+// 2^32 upper halves among B blocks: some blocks answer for one more than others. Poisson stands in for the binomial, from
+// which it differs by one in 10^9 here.
+TEST(SplitBlockRate, KnowsThatManyBlocksDoNotShareTheHashEvenly) {
+  for (const std::uint64_t blocks :
+       {std::uint64_t{1'747'000'000}, std::uint64_t{3'000'000'000}, std::uint64_t{1} << 32}) {
+    SCOPED_TRACE(blocks);
+    const std::uint64_t keys = 17'000'000'000;
+    double expected = 0;
+    for (std::uint64_t extra = 0; extra <= 1; ++extra) {
+      const double uppers = static_cast<double>((std::uint64_t{1} << 32) / blocks + extra);
+      const auto larger = static_cast<double>((std::uint64_t{1} << 32) % blocks);
+      const double count = extra == 1 ? larger : static_cast<double>(blocks) - larger;
+      const double mean = static_cast<double>(keys) * uppers / 0x1p32;
+      double weight = std::exp(-mean);
+      double hit = 0;
+      for (int i = 0; i < 400; ++i) {
+        hit += weight * std::pow(1 - std::pow(31.0 / 32, i), 8);
+        weight *= mean / (i + 1);
+      }
+      const double twin = mean / 0x1p32;
+      expected += count * uppers / 0x1p32 * (hit + twin - hit * twin);
+    }
+
+    const double rate = split_block::false_positive_rate({blocks * 256, 8}, keys);
+
+    EXPECT_NEAR(rate / expected, 1, 1e-6);
+  }
+}
+
+// With almost no keys a false positive is a key with the same 32 bits in the same block: 256 times as likely as one with
+// other bits of which all eight fall together.
+TEST(SplitBlockRate, CountsKeysThatShareTheirWholeHash) {
+  const double blocks = 1000;
+
+  const double rate = split_block::false_positive_rate({256'000, 8}, 1);
+
+  EXPECT_NEAR(rate / ((0x1p-32 + 0x1p-40) / blocks), 1, 1e-9);
+}
+
+// ---- line, line_free, page ------------------------------------------------------------------------------------------
+
+// The closed sums below alternate in sign, and cancel: they need twice the digits of what they are to prove.
+#ifdef __SIZEOF_FLOAT128__
+__extension__ using quad = __float128;
+#else
+using quad = long double;  // has as many digits on machines without the other
+#endif
+
+quad power(quad base, std::uint64_t exponent) {
+  quad result = 1;
+  for (; exponent > 0; exponent >>= 1, base *= base) {
+    if ((exponent & 1) != 0) result *= base;
+  }
+  return result;
+}
+
+quad choose_exactly(std::uint32_t n, std::uint32_t k) {
+  quad ways = 1;
+  for (std::uint32_t i = 0; i < k; ++i) ways = ways * (n - i) / (i + 1);
+  return ways;
+}
+
+// sum over j of (-1)^j C(s, j) [1 - (1 - (1 - 1/w)^j) / B]^n for s lanes of w bits, one bit of a key in each.
+double rate_of_lanes(std::uint32_t lanes, std::uint32_t lane_bits, std::uint64_t blocks, std::uint64_t n) {
+  quad rate = 0;
+  for (std::uint32_t j = 0; j <= lanes; ++j) {
+    const quad thinning = (1 - power(1 - quad(1) / lane_bits, j)) / quad(blocks);
+    const quad term = choose_exactly(lanes, j) * power(1 - thinning, n);
+    rate += j % 2 == 0 ? term : -term;
+  }
+  return static_cast<double>(rate);
+}
+
+// sum over d of S(k, d) b (b-1) .. (b-d+1) / b^k sum over j <= d of (-1)^j C(d, j) [1 - (1 - (1 - j/b)^k) / B]^n
+// for blocks of b bits, k of a key anywhere in one; S are Stirling's numbers of the second kind.
+double rate_of_free_bits(std::uint32_t b, std::uint32_t k, std::uint64_t blocks, std::uint64_t n) {
+  std::vector<quad> stirling(k + 1, 0);
+  stirling[0] = 1;
+  for (std::uint32_t i = 0; i < k; ++i) {
+    for (std::uint32_t d = k; d > 0; --d) stirling[d] = d * stirling[d] + stirling[d - 1];
+    stirling[0] = 0;
+  }
+  quad rate = 0;
+  quad falling = 1;
+  for (std::uint32_t d = 1; d <= k && d <= b; ++d) {
+    falling *= b - d + 1;
+    quad all_set = 0;
+    for (std::uint32_t j = 0; j <= d; ++j) {
+      const quad thinning = (1 - power(1 - quad(j) / b, k)) / quad(blocks);
+      const quad term = choose_exactly(d, j) * power(1 - thinning, n);
+      all_set += j % 2 == 0 ? term : -term;
+    }
+    rate += stirling[d] * falling / power(b, k) * all_set;
+  }
+  return static_cast<double>(rate);
+}
+
+// By counting: of all (B b^k)^(n+1) ways for n keys and an absent one to choose a block and k bits in it.
+double rate_by_enumeration_of_blocks(std::uint64_t blocks, std::uint64_t b, std::uint32_t k, std::uint64_t n) {
+  std::uint64_t ways = 1;
+  for (std::uint64_t i = 0; i <= n; ++i) {
+    ways *= blocks;
+    for (std::uint32_t probe = 0; probe < k; ++probe) ways *= b;
+  }
+  std::uint64_t found = 0;
+  for (std::uint64_t way = 0; way < ways; ++way) {
+    std::uint64_t rest = way;
+    std::uint64_t set = 0;
+    for (std::uint64_t key = 0; key <= n; ++key) {
+      const std::uint64_t first = rest % blocks * b;
+      rest /= blocks;
+      std::uint64_t bits = 0;
+      for (std::uint32_t probe = 0; probe < k; ++probe, rest /= b) bits |= std::uint64_t{1} << (first + rest % b);
+      if (key < n)
+        set |= bits;
+      else
+        found += (set & bits) == bits ? 1 : 0;
+    }
+  }
+  return static_cast<double>(found) / static_cast<double>(ways);
+}
+
+double rate_of_tiny_blocks(std::uint64_t blocks, std::uint64_t b, std::uint32_t k, std::uint64_t n) {
+  rates::block_rates in_block(b, k);
+  return static_cast<double>(
+      rates::blocked(n, static_cast<long double>(blocks), [&](long double i) { return in_block(i); }));
+}
+
+// Another key has the same 64 bits: too little to see but in the emptiest filters.
+double with_twins(double rate, std::uint64_t n) { return rate + (1 - rate) * static_cast<double>(n) * 0x1p-64; }
+
+TEST(BlockRates, AreThoseOfAClassicFilterAsLargeAsTheBlock) {
+  for (const std::uint64_t b : {1u, 2u, 64u, 512u, 32'768u}) {
+    for (const std::uint32_t k : {1u, 2u, 6u, 20u, 64u}) {
+      rates::block_rates in_block(b, k);
+      for (const std::uint64_t keys : {1000u, 0u, 1u, 2u, 17u, 300u}) {  // in any order
+        const long double expected = rates::classic(b, k, keys);
+
+        const long double actual = in_block(static_cast<long double>(keys));
+
+        EXPECT_NEAR(static_cast<double>(actual), static_cast<double>(expected), 1e-14 * static_cast<double>(expected))
+            << "b " << b << ", k " << k << ", keys " << keys;
+      }
+    }
+  }
+}
+
+// Of few keys and many, near and far, in any order: what was asked before does not matter.
+TEST(BlockRates, DoNotDependOnWhatWasAskedBefore) {
+  for (const std::uint32_t k : {1u, 7u, 26u}) {
+    rates::block_rates asked(32'768, k);
+    for (const std::uint64_t keys :
+         {3000u, 2999u, 3001u, 63u, 64u, 65u, 127u, 128u, 5000u, 1u, 0u, 700u, 2000u, 3063u}) {
+      const long double expected = rates::classic(32'768, k, keys);
+
+      const long double actual = asked(static_cast<long double>(keys));
+      rates::block_rates fresh(32'768, k);
+
+      EXPECT_NEAR(static_cast<double>(actual), static_cast<double>(expected), 1e-12 * static_cast<double>(expected))
+          << "k " << k << ", keys " << keys;
+      EXPECT_NEAR(static_cast<double>(fresh(static_cast<long double>(keys))), static_cast<double>(expected),
+                  1e-12 * static_cast<double>(expected))
+          << "k " << k << ", keys " << keys;
+    }
+  }
+}
+
+// Of the most probes a filter may have, blocks smaller than the probes, and results that no double holds.
+TEST(BlockRates, AreRightForAnyNumberOfProbes) {
+  for (const std::uint64_t b : {1u, 3u, 64u, 512u}) {
+    for (const std::uint32_t k : {33u, 64u, 255u}) {
+      rates::block_rates in_block(b, k);
+      for (const std::uint64_t keys : {0u, 1u, 2u, 5u, 40u, 90u}) {
+        const auto expected = static_cast<double>(rates::classic(b, k, keys));
+
+        EXPECT_NEAR(static_cast<double>(in_block(static_cast<long double>(keys))), expected, 1e-12 * expected)
+            << "b " << b << ", k " << k << ", keys " << keys;
+      }
+    }
+  }
+}
+
+// Sums of probabilities round to a little more than 1, of which a logarithm of the rest is no number.
+TEST(BlockRates, OfNearlyFullBlocksAreProbabilities) {
+  for (const std::uint64_t cells : {60u, 508u}) {
+    for (std::uint32_t k = 1; k <= 40; ++k) {
+      rates::block_rates in_block(cells, k);
+      for (const std::uint64_t keys : {50u, 200u, 1000u}) {
+        for (const double covered : rates::blocked_covered(in_block, keys, 1)) {
+          EXPECT_TRUE(covered >= 0 && covered <= 1)
+              << covered - 1 << ": cells " << cells << ", k " << k << ", " << keys;
+        }
+      }
+    }
+  }
+  for (const std::uint64_t keys : {200u, 1000u}) {
+    EXPECT_NEAR(window_line::rate_of(window_line::of_blocks(1, 23), {&keys, 1}), 1, 1e-6);
+    const double rate = window::rate_of(window::of_blocks(1, 23), {&keys, 1});
+    EXPECT_TRUE(rate > 0.9 && rate <= 1) << rate;
+  }
+}
+
+TEST(BlockRates, OfAFullBlockAreOneAndTakeNoTime) {
+  for (const std::uint32_t k : {1u, 7u, 20u}) {
+    rates::block_rates in_block(32'768, k);
+
+    EXPECT_EQ(in_block(1e18L), 1);
+    EXPECT_NEAR(static_cast<double>(in_block(47.0L * 32'768 / k)), 1, 1e-14) << k;  // the last that is computed
+  }
+}
+
+TEST(FreeBitsRate, IsTheShareOfAllWaysToSetAndToLook) {
+  for (const std::uint64_t blocks : {1u, 2u, 3u}) {
+    for (const std::uint64_t b : {1u, 2u, 3u}) {
+      for (const std::uint32_t k : {1u, 2u, 3u}) {
+        for (const std::uint64_t n : {0u, 1u, 2u}) {
+          SCOPED_TRACE(testing::Message() << "B " << blocks << ", b " << b << ", k " << k << ", n " << n);
+          const double counted = rate_by_enumeration_of_blocks(blocks, b, k, n);
+
+          EXPECT_NEAR(rate_of_tiny_blocks(blocks, b, k, n), counted, 1e-15);
+          EXPECT_NEAR(rate_of_free_bits(static_cast<std::uint32_t>(b), k, blocks, n), counted, 1e-15);
+        }
+      }
+    }
+  }
+}
+
+TEST(LineRate, EqualsTheAlternatingSum) {
+  for (const std::uint64_t n : {1u, 2u, 10u, 1000u, 1'000'000u, 1'000'000'000u}) {
+    for (const double bits_a_key : {1.0, 4.0, 8.0, 12.0, 24.0, 60.0}) {
+      const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_a_key / 512));
+      const double expected = with_twins(rate_of_lanes(8, 64, B, n), n);
+
+      EXPECT_NEAR(line::false_positive_rate({512 * B, 8}, n) / expected, 1, 1e-11) << "n " << n << ", B " << B;
+    }
+  }
+}
+
+TEST(LineFreeRate, EqualsTheAlternatingSum) {
+  for (const std::uint64_t n : {1u, 2u, 10u, 1000u, 1'000'000u, 1'000'000'000u}) {
+    for (const std::uint32_t k : {1u, 2u, 5u, 8u, 12u, 16u}) {
+      for (const double bits_a_key : {1.0, 8.0, 16.0, 32.0}) {
+        const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_a_key / 512));
+        const double expected = with_twins(rate_of_free_bits(512, k, B, n), n);
+
+        EXPECT_NEAR(line_free::false_positive_rate({512 * B, k}, n) / expected, 1, 1e-10)
+            << "n " << n << ", B " << B << ", k " << k;
+      }
+    }
+  }
+}
+
+TEST(PageRate, EqualsTheAlternatingSum) {
+  for (const std::uint64_t n : {100u, 5000u, 1'000'000u, 1'000'000'000u}) {
+    for (const std::uint32_t k : {1u, 2u, 7u, 13u, 20u}) {
+      for (const double bits_a_key : {2.0, 9.6, 28.0}) {
+        const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_a_key / 32'768));
+        const double expected = with_twins(rate_of_free_bits(32'768, k, B, n), n);
+        const double lost = 1e-22 / expected;  // by the sum, whose terms reach C(20, 10) and err by n times 1e-34
+        if (lost > 1e-6) continue;
+
+        EXPECT_NEAR(page::false_positive_rate({32'768 * B, k}, n) / expected, 1, 1e-10 + lost)
+            << "n " << n << ", B " << B << ", k " << k;
+      }
+    }
+  }
+}
+
+// Blocks of b bits with k independent bits of a key in them, c bits a key.
+TEST(FreeBitsRate, IsThePublishedOneForTenMillionKeys) {
+  struct {
+    std::uint64_t b;
+    std::uint32_t k;
+    std::uint64_t c;
+    double rate, half_a_digit;
+  } const cases[] = {{64, 4, 8, 0.033541, 5e-7},
+                     {64, 6, 16, 0.0040523, 5e-8},
+                     {512, 6, 10, 0.009665, 5e-7},
+                     {512, 11, 20, 1.978e-4, 5e-8}};
+  constexpr std::uint64_t n = 10'000'000;
+  for (const auto& each : cases) {
+    rates::block_rates in_block(each.b, each.k);
+
+    const long double rate =
+        rates::blocked(n, static_cast<long double>(n * each.c / each.b), [&](long double i) { return in_block(i); });
+
+    EXPECT_NEAR(static_cast<double>(rate), each.rate, each.half_a_digit) << "b " << each.b << ", k " << each.k;
+  }
+}
+
+// One key in B lines: the asked one has the same line and the same bit in each of eight words, or the same 64 bits.
+TEST(LineRate, OfOneKeyIsThatOfItsTwins) {
+  for (const std::uint64_t B : {std::uint64_t{1}, std::uint64_t{1000}, std::uint64_t{1} << 40}) {
+    const double expected = 0x1p-48 / static_cast<double>(B) + 0x1p-64;
+
+    EXPECT_NEAR(line::false_positive_rate({512 * B, 8}, 1) / expected, 1, 1e-9) << B;
+  }
+}
+
+TEST(LineRate, IsThePublishedOne) {
+  struct {
+    std::uint64_t bits_a_key;
+    double rate, half_a_digit;
+  } const cases[] = {
+      {8, 0.0293, 5e-5}, {10, 0.01049, 5e-6}, {12, 0.00422, 5e-6}, {16, 9.09e-4, 5e-7}, {20, 2.60e-4, 5e-7}};
+  for (const auto& c : cases) {
+    EXPECT_NEAR(line::false_positive_rate({c.bits_a_key * 10'240'000, 8}, 10'240'000), c.rate, c.half_a_digit)
+        << c.bits_a_key;
+  }
+}
+
+TEST(LineFreeRate, IsThePublishedOneWithTheBestProbes) {
+  struct {
+    std::uint64_t bits_a_key;
+    std::uint32_t best_probes;
+    double rate, half_a_digit;
+  } const cases[] = {{8, 5, 0.0233, 5e-5},   {10, 6, 0.009665, 5e-7},  {12, 8, 0.00413, 5e-6},
+                     {16, 9, 8.44e-4, 5e-7}, {20, 11, 1.978e-4, 5e-8}, {24, 12, 0, 0}};
+  constexpr std::uint64_t n = 10'240'000;
+  for (const auto& c : cases) {
+    const std::uint64_t bits = c.bits_a_key * n;
+
+    const double rate = line_free::false_positive_rate({bits, c.best_probes}, n);
+
+    if (c.rate > 0) {
+      EXPECT_NEAR(rate, c.rate, c.half_a_digit) << c.bits_a_key;
+    }
+    EXPECT_LT(rate, line_free::false_positive_rate({bits, c.best_probes - 1}, n)) << c.bits_a_key;
+    EXPECT_LT(rate, line_free::false_positive_rate({bits, c.best_probes + 1}, n)) << c.bits_a_key;
+  }
+}
+
+template <class Layout>
+class BlockedLayout : public testing::Test {};
+using blocked_layouts = testing::Types<line, line_free, page>;
+struct layout_names {
+  template <class Layout>
+  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
+    return std::string(Layout::name);
+  }
+};
+TYPED_TEST_SUITE(BlockedLayout, blocked_layouts, layout_names);
+
+template <class Layout>
+std::vector<std::uint32_t> probes_of() {
+  if constexpr (std::is_same_v<Layout, line>) return {8};
+  return {1, 7, 20};
+}
+
+TYPED_TEST(BlockedLayout, HasARateThatRisesWithKeysAndFallsWithBlocks) {
+  constexpr std::uint64_t b = TypeParam::block_bits;
+  for (const std::uint32_t k : probes_of<TypeParam>()) {
+    for (const std::uint64_t B : {1u, 2u, 100u, 1'000'000u}) {
+      double before = 0;
+      for (std::uint64_t n = 1; n < b * B; n = 2 * n + 1) {
+        const double rate = TypeParam::false_positive_rate({b * B, k}, n);
+        EXPECT_GT(rate, 0);
+        EXPECT_LE(rate, 1);
+        EXPECT_GE(rate, before) << "k " << k << ", B " << B << ", n " << n;
+        EXPECT_LE(TypeParam::false_positive_rate({b * (B + 1), k}, n), rate * (1 + 1e-13))
+            << "k " << k << ", B " << B << ", n " << n;
+        before = rate;
+      }
+    }
+  }
+}
+
+// From one key to the next: where the filter is promised to work, and where it is as good as full.
+TYPED_TEST(BlockedLayout, HasARateThatRisesWithEachKey) {
+  constexpr std::uint64_t b = TypeParam::block_bits;
+  for (const std::uint64_t first : {b / 10, b, 4 * b}) {
+    double before = 0;
+    for (std::uint64_t n = first; n < first + 100; ++n) {
+      const double rate = TypeParam::false_positive_rate({10 * b, 8}, n);
+      EXPECT_GT(rate, before) << n;
+      before = rate;
+    }
+  }
+}
+
+TYPED_TEST(BlockedLayout, HasARateThatIsRightAtItsEnds) {
+  constexpr std::uint64_t b = TypeParam::block_bits;
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  for (const std::uint64_t B : {std::uint64_t{1}, std::uint64_t{1000}, TypeParam::max_blocks}) {
+    EXPECT_EQ(TypeParam::false_positive_rate({b * B, 8}, 0), 0) << B;
+    EXPECT_EQ(TypeParam::false_positive_rate({b * B, 8}, most), 1) << B;
+    EXPECT_NEAR(TypeParam::false_positive_rate({b * B, 8}, B < 1001 ? 50 * b * B : most), 1, 1e-14) << B;
+  }
+}
+
+TYPED_TEST(BlockedLayout, IsAsSmallAsThePromiseAllows) {
+  constexpr std::uint64_t b = TypeParam::block_bits;
+  for (const std::uint64_t n : {1u, 10u, 1000u, 1'000'000u, 1'000'000'000u}) {
+    for (const double p : {0.9, 0.2, 0.05, 0.01, 1e-3, 1e-4, 1e-6, 1e-9}) {
+      SCOPED_TRACE(testing::Message() << "n " << n << ", p " << p);
+      const geometry g = TypeParam::geometry_for(n, p);
+
+      TypeParam::check(g);
+      EXPECT_EQ(TypeParam::bits_for(n, p), g.bits);
+      EXPECT_LE(TypeParam::false_positive_rate(g, n), p);
+      if (g.bits > b) {
+        EXPECT_GT(TypeParam::false_positive_rate({g.bits - b, g.probes}, n), p);
+      }
+    }
+  }
+}
+
+TYPED_TEST(BlockedLayout, TakesATrillionKeys) {
+  constexpr std::uint64_t n = 1'000'000'000'000;
+
+  const geometry g = TypeParam::geometry_for(n, 0.001);
+
+  EXPECT_LE(TypeParam::false_positive_rate(g, n), 0.001);
+  EXPECT_NEAR(static_cast<double>(g.bits) / 1e12, static_cast<double>(TypeParam::bits_for(1'000'000'000, 0.001)) / 1e9,
+              0.001);
+}
+
+// A rate of 1e-12 is above the 2^-64 for each key that its hash costs up to some million keys.
+TYPED_TEST(BlockedLayout, KeepsThePromiseOfOneInATrillion) {
+  for (const std::uint64_t n : {1u, 1000u, 1'000'000u}) {
+    EXPECT_LE(TypeParam::false_positive_rate(TypeParam::geometry_for(n, 1e-12), n), 1e-12) << n;
+  }
+  EXPECT_EQ(code_of([] { TypeParam::geometry_for(100'000'000, 1e-12); }), errc::too_large);
+}
+
+TYPED_TEST(BlockedLayout, RefusesWhatItCannotKeep) {
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+
+  for (const double p : {0.0, 1.0, -0.1, 1.5, nan, HUGE_VAL, -HUGE_VAL}) {
+    EXPECT_EQ(code_of([&] { TypeParam::geometry_for(1000, p); }), errc::invalid_argument) << p;
+  }
+  EXPECT_EQ(code_of([] { TypeParam::geometry_for(0, 0.01); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { TypeParam::geometry_for(most, 0.01); }), errc::too_large);
+  EXPECT_EQ(code_of([] { TypeParam::geometry_for(1, 1e-300); }), errc::too_large);
+}
+
+TYPED_TEST(BlockedLayout, ChecksGivenGeometries) {
+  constexpr std::uint64_t b = TypeParam::block_bits;
+
+  EXPECT_EQ(code_of([] { TypeParam::check({0, 8}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { TypeParam::check({b - 1, 8}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { TypeParam::check({b + b / 2, 8}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { TypeParam::check({b, 0}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { TypeParam::check({b, 256}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { TypeParam::check({b * (TypeParam::max_blocks + 1), 8}); }), errc::too_large);
+  EXPECT_EQ(code_of([] { TypeParam::check({b * TypeParam::max_blocks, 8}); }), std::nullopt);
+  EXPECT_EQ(code_of([] {
+              TypeParam::check({b, 7});
+            }),
+            (std::is_same_v<TypeParam, line> ? std::optional(errc::invalid_argument) : std::nullopt));
+}
+
+// Bits that n keys leave clear: each of them misses a given bit of B blocks with chance 1 - q/B.
+TYPED_TEST(BlockedLayout, KnowsTheKeysFromTheZerosThatTheyLeave) {
+  constexpr std::uint64_t b = TypeParam::block_bits;
+  for (const std::uint32_t k : probes_of<TypeParam>()) {
+    for (const std::uint64_t B : {1u, 1000u, 10'000'000u}) {
+      const geometry g{b * B, k};
+      const double q = std::is_same_v<TypeParam, line> ? 1.0 / 64 : 1 - std::pow(1 - 1.0 / static_cast<double>(b), k);
+      for (const double load : {0.01, 0.5, 1.0, 3.0}) {  // bits set, repetitions counted, for each bit
+        const double n = std::ceil(load * static_cast<double>(g.bits) / k);
+        const double zeros = static_cast<double>(g.bits) * std::exp(n * std::log1p(-q / static_cast<double>(B)));
+        const double keys_a_zero = static_cast<double>(B) / q / zeros;  // what rounding to whole zeros may cost
+
+        EXPECT_NEAR(TypeParam::keys_from_zeros(g, static_cast<std::uint64_t>(std::llround(zeros))), n,
+                    0.51 * keys_a_zero + 1e-9 * n)
+            << "k " << k << ", B " << B << ", load " << load;
+      }
+      EXPECT_EQ(TypeParam::keys_from_zeros(g, g.bits), 0);
+      EXPECT_EQ(TypeParam::keys_from_zeros(g, 0), HUGE_VAL);
+    }
+  }
+}
+
+template <class Layout>
+void expect_the_best_probes() {
+  constexpr std::uint64_t b = Layout::block_bits;
+  struct made {
+    std::uint64_t n;
+    double p;
+    geometry g;
+  };
+  std::vector<made> cases;
+  for (const std::uint64_t n : {1u, 10u, 777u, 5000u, 100'000u, 1'000'000'000u}) {
+    for (const double p : {0.4, 0.2, 0.03, 0.004, 1e-3, 1e-4, 1e-6})
+      cases.push_back({n, p, Layout::geometry_for(n, p)});
+  }
+  for (std::uint32_t k = 1; k <= 32; ++k) {  // 12 more than any of these promises takes
+    for (const made& c : cases) {
+      SCOPED_TRACE(testing::Message() << "n " << c.n << ", p " << c.p << ", k " << k);
+      if (c.g.bits > b) {
+        EXPECT_GT(Layout::false_positive_rate({c.g.bits - b, k}, c.n), c.p) << "fewer blocks";
+      }
+      if (k < c.g.probes) {
+        EXPECT_GT(Layout::false_positive_rate({c.g.bits, k}, c.n), c.p) << "fewer probes";
+      }
+    }
+  }
+}
+
+TEST(LineFreeSize, IsTheSmallestOverAllNumbersOfProbes) { expect_the_best_probes<line_free>(); }
+TEST(PageSize, IsTheSmallestOverAllNumbersOfProbes) { expect_the_best_probes<page>(); }
+
+TEST(BlockedSize, IsThePublishedMemory) {
+  struct {
+    double p, line_bits, line_free_bits, page_bits;
+  } const cases[] = {{0.01, 10.10, 9.92, 9.60}, {1e-3, 15.72, 15.55, 14.42}, {1e-4, 23.61, 22.03, 19.23}};
+  constexpr std::uint64_t n = 1'000'000;
+  for (const auto& c : cases) {
+    EXPECT_NEAR(static_cast<double>(line::bits_for(n, c.p)) / n, c.line_bits, 0.006) << c.p;
+    EXPECT_NEAR(static_cast<double>(line_free::bits_for(n, c.p)) / n, c.line_free_bits, 0.006) << c.p;
+    EXPECT_NEAR(static_cast<double>(page::bits_for(n, c.p)) / n, c.page_bits, 0.006) << c.p;
+  }
+}
+
+// What the headers of the layouts say of one another.
+TEST(BlockedSize, OfTheLayoutsComparesAsTheirHeadersSay) {
+  constexpr std::uint64_t n = 1'000'000'000;
+  const auto ratio = [](std::uint64_t (*a)(std::uint64_t, double), std::uint64_t (*b)(std::uint64_t, double),
+                        double p) { return static_cast<double>(a(n, p)) / static_cast<double>(b(n, p)); };
+
+  EXPECT_NEAR(ratio(line_free::bits_for, line::bits_for, 0.05), 0.90, 0.005);
+  EXPECT_NEAR(ratio(line_free::bits_for, line::bits_for, 0.01), 0.98, 0.005);
+  EXPECT_NEAR(ratio(line_free::bits_for, line::bits_for, 0.003), 1.00, 0.005);
+  EXPECT_NEAR(ratio(line_free::bits_for, line::bits_for, 1e-3), 0.99, 0.005);
+  EXPECT_NEAR(ratio(line_free::bits_for, line::bits_for, 1e-4), 0.93, 0.005);
+  EXPECT_NEAR(ratio(line_free::bits_for, line::bits_for, 1e-6), 0.75, 0.005);
+  EXPECT_NEAR(ratio(page::bits_for, classic::bits_for, 0.01), 1.001, 0.0005);
+  EXPECT_NEAR(ratio(page::bits_for, classic::bits_for, 1e-6), 1.006, 0.0005);
+}
+
+// ---- sizes ----------------------------------------------------------------------------------------------------------
+
+constexpr double promises[] = {0.9, 0.5, 0.3, 0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12};
+constexpr std::uint64_t capacities[] = {1, 2, 3, 10, 77, 1000, 12'345, 1'000'000, 100'000'000, 10'000'000'000};
+
+TEST(ClassicSize, KeepsThePromiseAndOneBitLessDoesNot) {
+  for (const std::uint64_t n : capacities) {
+    for (const double p : promises) {
+      const geometry g = classic::geometry_for(n, p);
+      const geometry less{g.bits - 1, g.probes};
+
+      classic::check(g);
+      EXPECT_LE(classic::false_positive_rate(g, n), p) << "n " << n << ", p " << p;
+      ASSERT_GT(g.bits, 1u);
+      EXPECT_GT(classic::false_positive_rate(less, n), p) << "n " << n << ", p " << p;
+      EXPECT_EQ(classic::bits_for(n, p), g.bits);
+    }
+  }
+}
+
+TEST(ClassicSize, IsTheSmallestOverAllNumbersOfProbes) {
+  for (const std::uint64_t n : {1u, 2u, 3u, 4u, 10u, 77u}) {
+    for (double p = 0.9; p > 1e-10; p *= 0.3) {
+      const geometry g = classic::geometry_for(n, p);
+
+      for (std::uint32_t k = 1; k <= 40; ++k) {
+        ASSERT_GT(classic::false_positive_rate({g.bits - 1, k}, n), p) << "n " << n << ", p " << p << ", k " << k;
+      }
+    }
+  }
+}
+
+TEST(ClassicSize, ChoosesTheProbesWithTheLowestRate) {
+  for (const std::uint64_t n : {1u, 3u, 10u, 1000u}) {
+    for (const std::uint64_t bits_a_key : {1u, 3u, 8u, 10u, 13u, 40u}) {
+      const std::uint64_t m = n * bits_a_key;
+
+      const std::uint32_t best = classic::best_probes(m, n);
+
+      const long double rate = rates::classic(m, best, n);
+      for (std::uint32_t k = 1; k <= 64; ++k) {
+        ASSERT_GE(rates::classic(m, k, n), rate * (1 - 1e-15L))
+            << "m " << m << ", n " << n << ", k " << k << " beats " << best;
+      }
+    }
+  }
+}
+
+TEST(SplitBlockSize, KeepsThePromiseAndOneBlockLessDoesNot) {
+  for (const std::uint64_t n : capacities) {
+    for (const double p : promises) {
+      const double parquet_bits = -8 * static_cast<double>(n) / std::log1p(-std::pow(p, 1.0 / 8));
+      const double twins_at_most_blocks = static_cast<double>(n) * 0x1p-64;
+      if (parquet_bits > 0x1p38 || twins_at_most_blocks > p / 10) continue;  // perhaps more than the layout has
+      const geometry g = split_block::geometry_for(n, p);
+
+      split_block::check(g);
+      EXPECT_LE(split_block::false_positive_rate(g, n), p) << "n " << n << ", p " << p;
+      EXPECT_EQ(split_block::bits_for(n, p), g.bits);
+      if (g.bits == 256) continue;
+      EXPECT_GT(split_block::false_positive_rate({g.bits - 256, 8}, n), p) << "n " << n << ", p " << p;
+    }
+  }
+}
+
+TEST(Sizes, RefuseWhatIsNoPromise) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double p : {0.0, 1.0, -0.1, 1.5, nan, infinity, -infinity}) {
+    EXPECT_EQ(code_of([&] { classic::geometry_for(1000, p); }), errc::invalid_argument) << p;
+    EXPECT_EQ(code_of([&] { split_block::geometry_for(1000, p); }), errc::invalid_argument) << p;
+  }
+  EXPECT_EQ(code_of([] { classic::geometry_for(0, 0.01); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { split_block::geometry_for(0, 0.01); }), errc::invalid_argument);
+}
+
+TEST(Sizes, RefuseMoreThanALayoutHas) {
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+
+  EXPECT_EQ(code_of([&] { classic::geometry_for(most, 0.01); }), errc::too_large);
+  EXPECT_EQ(code_of([&] { classic::geometry_for(std::uint64_t{1} << 60, 1e-9); }), errc::too_large);
+  EXPECT_EQ(code_of([] { classic::geometry_for(1, 1e-300); }), errc::too_large);  // below the hash's own 2^-128
+  EXPECT_EQ(code_of([&] { split_block::geometry_for(most, 0.5); }), errc::too_large);
+  EXPECT_EQ(code_of([] { split_block::geometry_for(1'000'000'000'000, 1e-3); }), errc::too_large);
+}
+
+TEST(Sizes, OfGivenGeometriesAreChecked) {
+  EXPECT_EQ(code_of([] { classic::check({0, 1}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { classic::check({(std::uint64_t{1} << 63) + 1, 1}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { classic::check({100, 0}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { classic::check({100, 256}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { classic::check({std::uint64_t{1} << 63, 255}); }), std::nullopt);
+  EXPECT_EQ(code_of([] { split_block::check({0, 8}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { split_block::check({255, 8}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { split_block::check({256, 7}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { split_block::check({(std::uint64_t{1} << 40) + 256, 8}); }), errc::too_large);
+  EXPECT_EQ(code_of([] { split_block::check({std::uint64_t{1} << 40, 8}); }), std::nullopt);
+}
+
+// ---- smallest -------------------------------------------------------------------------------------------------------
+
+TEST(Smallest, IsFoundFromEveryGuess) {
+  for (const std::uint64_t limit : {1u, 2u, 5u, 50u}) {
+    for (std::uint64_t threshold = 1; threshold <= limit + 1; ++threshold) {
+      for (std::uint64_t guess = 0; guess <= limit + 2; ++guess) {
+        EXPECT_EQ(rates::smallest(guess, limit, [&](std::uint64_t x) { return x >= threshold; }), threshold)
+            << "limit " << limit << ", guess " << guess;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bloomery

@@ -1,0 +1,174 @@
+// Plans of shared filters for sizes, rates and shards of any kind: each keeps its rate by the exact formula, or is refused.
+#include <bloomery/error.hpp>
+#include <bloomery/growing_layers.hpp>
+#include <bloomery/redis_plan.hpp>
+#include <bloomery/sizing.hpp>
+
+#include "registry/tables.hpp"
+#include "registry/windows.hpp"
+#include "support/errors.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+constexpr std::uint64_t capacities[] = {1, 2, 99, 10'000, 3'000'000, 1'000'000'000, 1'000'000'000'000};
+constexpr double rates_of_plans[] = {0.9, 0.5, 0.03, 0.01, 1e-6, 1e-9};
+
+std::string text_of(const redis_params& p) {
+  return p.filter.layout + " n=" + std::to_string(p.filter.capacity) + " p=" + std::to_string(p.filter.target_rate) +
+         " S=" + std::to_string(p.shards) + " maximum=" + std::to_string(p.maximum) +
+         " growth=" + std::to_string(static_cast<int>(p.growth));
+}
+
+// The plan, if it is not refused for its size or rate.
+std::optional<redis_plan> plan_of(const redis_params& wanted) {
+  try {
+    return plan_redis(wanted);
+  } catch (const error& e) {
+    EXPECT_TRUE(e.code() == errc::too_large || e.code() == errc::invalid_argument) << e.what();
+    return std::nullopt;
+  }
+}
+
+void expect_sound(const redis_plan& plan) {
+  EXPECT_GE(plan.shards, 1u);
+  EXPECT_LE(plan.shards, std::uint64_t{1} << 24);
+  EXPECT_GE(plan.first.lines, 1u);
+  EXPECT_GE(plan.first.probes, 1u);
+  EXPECT_LE(plan.first.string_bytes(), std::uint64_t{512} << 20);
+  EXPECT_EQ(plan.parameters.filter.geometry, plan.first.whole(plan.shards));
+  EXPECT_GE(plan.memory_bytes, plan.shards * plan.first.string_bytes());
+  EXPECT_GE(plan.full_memory_bytes, plan.memory_bytes);
+}
+
+TEST(RedisPlans, OfFixedSizeKeepTheirRateExactly) {
+  std::uint64_t made = 0;
+  for (const char* layout : {"line", "line_free", "counting"}) {
+    for (const std::uint64_t capacity : capacities) {
+      for (const double rate : rates_of_plans) {
+        for (const std::uint64_t shards :
+             {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1000}, std::uint64_t{1} << 24}) {
+          redis_params wanted{.filter = {.layout = layout, .capacity = capacity, .target_rate = rate},
+                              .shards = shards};
+          SCOPED_TRACE(text_of(wanted));
+          const auto plan = plan_of(wanted);
+          if (!plan) continue;
+
+          ++made;
+          expect_sound(*plan);
+          EXPECT_LE(find_layout(layout)->false_positive_rate(plan->parameters.filter.geometry, capacity), rate);
+          if (capacity <= 1'000'000'000 && shards == 0) {
+            EXPECT_EQ(plan_redis(plan->parameters).first.lines, plan->first.lines) << "planned again it is another";
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(made, 250u);
+}
+
+TEST(RedisPlans, ThatGrowSpendNoMoreThanTheirRateInAllLayers) {
+  std::uint64_t made = 0;
+  for (const char* layout : {"line", "line_free"}) {
+    const layout_row& row = *find_layout(layout);
+    for (const std::uint64_t capacity : capacities) {
+      for (const double rate : {0.5, 0.01, 1e-9}) {
+        for (const std::uint64_t times : {0u, 1u, 1000u}) {
+          for (const std::uint64_t shards : {0u, 1u, 64u}) {
+            redis_params wanted{.filter = {.layout = layout, .capacity = capacity, .target_rate = rate},
+                                .shards = shards};
+            wanted.growth = times == 0 ? redis_growth::unlimited : redis_growth::to_maximum;
+            wanted.maximum = times * capacity;
+            SCOPED_TRACE(text_of(wanted));
+            const auto plan = plan_of(wanted);
+            if (!plan) continue;
+            ++made;
+            expect_sound(*plan);
+            std::vector<redis_layer> layers = {plan->first};
+            double spent = 0;
+            double keys = 0;
+            std::optional<errc> end;
+            while (!end && layers.size() < 100) {
+              const redis_layer& newest = layers.back();
+              ASSERT_GE(newest.capacity, 1u);
+              ASSERT_LE(newest.string_bytes(), std::uint64_t{512} << 20);
+              const geometry g{512 * newest.lines, newest.probes};
+              const auto rate_at = [&](std::uint64_t n) { return row.false_positive_rate(g, n); };
+              spent += rate_at(distinct_keys(newest.capacity, rate_at));
+              keys += static_cast<double>(newest.capacity);
+              end = bloomery_tests::code_of([&] { layers.push_back(next_layer(plan->parameters, layers)); });
+            }
+
+            EXPECT_EQ(end, errc::too_large);
+            EXPECT_LE(spent, rate);
+            if (times != 0) {
+              EXPECT_EQ(layers.size(), plan->layers);
+              // What is counted is what is certainly new: all keys but those that pass for others.
+              EXPECT_GE(keys * static_cast<double>(plan->shards), static_cast<double>(wanted.maximum) * (1 - rate));
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(made, 60u);
+}
+
+TEST(RedisPlans, OfWindowsAreForASeventhOfTheKeysAndAnEighthOfTheRate) {
+  for (const std::uint64_t capacity : capacities) {
+    redis_params wanted{.filter = {.capacity = capacity, .target_rate = 0.01}};
+    wanted.filter.window_milliseconds = 1;
+    const auto plan = plan_of(wanted);
+    if (!plan) continue;
+    expect_sound(*plan);
+    EXPECT_EQ(plan->layers, 8u);
+    EXPECT_LE(find_layout("line_free")->false_positive_rate(plan->parameters.filter.geometry, (capacity + 6) / 7),
+              0.01 / 8);
+  }
+}
+
+TEST(RedisPlans, OfNonsenseAreRefused) {
+  const auto refused = [](const redis_params& p) {
+    const auto code = bloomery_tests::code_of([&] { plan_redis(p); });
+    return code == errc::invalid_argument || code == errc::too_large;
+  };
+  redis_params good{.filter = {.capacity = 1000, .target_rate = 0.01}};
+  EXPECT_FALSE(refused(good));
+  for (const double rate : {0.0, -1.0, 1.0, 2.0, std::numeric_limits<double>::quiet_NaN(),
+                            std::numeric_limits<double>::infinity(), 1e-300}) {
+    redis_params bad = good;
+    bad.filter.target_rate = rate;
+    EXPECT_TRUE(refused(bad)) << rate;
+  }
+  for (const std::uint64_t capacity : {std::uint64_t{0}, std::uint64_t{1} << 60, ~std::uint64_t{0}}) {
+    redis_params bad = good;
+    bad.filter.capacity = capacity;
+    EXPECT_TRUE(refused(bad)) << capacity;
+    bad.growth = redis_growth::unlimited;
+    EXPECT_TRUE(refused(bad)) << capacity;
+  }
+  redis_params bad = good;
+  bad.growth = redis_growth::to_maximum;
+  for (const std::uint64_t maximum :
+       {std::uint64_t{0}, std::uint64_t{999}, std::uint64_t{1} << 60, ~std::uint64_t{0}}) {
+    bad.maximum = maximum;
+    EXPECT_TRUE(refused(bad)) << maximum;
+  }
+  bad = good;
+  bad.shards = ~std::uint64_t{0};
+  EXPECT_TRUE(refused(bad));
+  bad = good;
+  bad.filter.layout = "fuse8";
+  EXPECT_TRUE(refused(bad));
+}
+
+}  // namespace
+}  // namespace bloomery

@@ -1,0 +1,447 @@
+// The router when something is wrong: servers that die, refuse, load, or are none; networks that are cut or slow; TLS.
+#include "redis/net/router.hpp"
+#include "redis/proxy.hpp"
+#include "redis/servers.hpp"
+#include "support/errors.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace bloomery_tests {
+namespace {
+
+using bloomery::errc;
+using bloomery::redis_address;
+using bloomery::redis_connection_options;
+using bloomery::redis::batch;
+using bloomery::redis::mode;
+using bloomery::redis::reply;
+using bloomery::redis::router;
+using bloomery::redis::script;
+using std::chrono::milliseconds;
+
+class Failure : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (test_server::program().empty()) GTEST_SKIP() << test_server::how_to_get_one;
+  }
+};
+
+TEST_F(Failure, OfAServerThatIsKilledAndComesBackIsNotNoticed) {
+  test_server server({.append_only = true});
+  router r(server.address(), {});
+  std::atomic<bool> end = false;
+  std::atomic<int> turns = 0;
+  std::thread writer([&] {
+    for (int turn = 0; !end; ++turn) {
+      batch b;
+      for (int i = 0; i < 200; ++i) {
+        const std::string key = "k" + std::to_string(i);
+        b.begin(0, mode::write);
+        b.command({"SETBIT", key, std::to_string(turn), "1"});
+        b.command({"GETBIT", key, std::to_string(turn)});
+      }
+      int told = 0;
+      EXPECT_NO_THROW(r.run(b, [&](std::size_t, const reply& first) {
+        ++told;
+        EXPECT_FALSE(first.is_error()) << first.text();
+        EXPECT_EQ(first.next().integer(), 1);
+      }));
+      EXPECT_EQ(told, 200);
+      ++turns;
+    }
+  });
+
+  for (int i = 0; i < 3; ++i) {
+    const int then = turns;
+    wait_until("some turns", [&] { return turns > then + 2; });
+    server.kill_hard();
+    server.restart();
+  }
+  const int then = turns;
+  wait_until("some turns", [&] { return turns > then + 2; });
+  end = true;
+  writer.join();
+
+  EXPECT_EQ(server.command({"BITCOUNT", "k199"}).integer(), turns) << "what was acknowledged is there";
+}
+
+TEST_F(Failure, OfPasswordsIsToldAndShowsNone) {
+  test_server server({.config = {"requirepass right"}});
+  redis_address wrong = server.address();
+  wrong.password = "sesame";
+  redis_address none = server.address();
+  redis_address right = server.address();
+  right.password = "right";
+  redis_address nobody = right;
+  nobody.user = "nobody";
+
+  EXPECT_EQ(router(right, {}).run_on_nodes({"PING"}).front().reply().text(), "PONG");
+  for (const redis_address& a : {wrong, nobody}) {
+    const auto thrown = error_of([&] { router(a, {}).run_on_nodes({"PING"}); });
+    ASSERT_TRUE(thrown);
+    EXPECT_EQ(thrown->code(), errc::not_permitted);
+    EXPECT_EQ(std::string(thrown->what()).find("sesame"), std::string::npos);
+    EXPECT_EQ(std::string(thrown->what()).find("right"), std::string::npos);
+  }
+  router r(none, {});
+  EXPECT_EQ(code_of([&] { run(r, mode::read, {"GET", "k"}); }), errc::not_permitted);
+}
+
+TEST_F(Failure, OfPermissionsAndMemoryAndTypesIsToldByItsCode) {
+  test_server server({.config = {"user reader on >pw ~* +get", "rename-command BITFIELD BITFIELD-OFF"}});
+  redis_address a = server.address();
+  a.user = "reader";
+  a.password = "pw";
+  router reader(a, {});
+  router all(server.address(), {});
+  run(all, mode::write, {"SET", "k", "text"});
+  run(all, mode::write, {"HSET", "h", "f", "v"});
+
+  EXPECT_NO_THROW(run(reader, mode::read, {"GET", "k"}));
+  const auto thrown = error_of([&] { run(reader, mode::write, {"SET", "k", "v"}); });
+  ASSERT_TRUE(thrown);
+  EXPECT_EQ(thrown->code(), errc::not_permitted);
+  EXPECT_NE(thrown->text().way_out.find("ACL"), std::string::npos);
+  EXPECT_EQ(code_of([&] { run(all, mode::write, {"BITFIELD", "k", "GET", "u1", "0"}); }), errc::not_permitted);
+  EXPECT_EQ(code_of([&] { run(all, mode::read, {"GET", "h"}); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { run(all, mode::read, {"GETRANGE", "k", "x", "y"}); }), errc::io);
+  server.command({"CONFIG", "SET", "maxmemory", "1"});
+  EXPECT_EQ(code_of([&] { run(all, mode::write, {"SET", "more", "v"}); }), errc::too_large);
+}
+
+TEST_F(Failure, OfAReplicaToWriteIsToldWhenTheTimeIsOverOrItIsAMasterAgain) {
+  test_server master({.tcp = true});
+  test_server replica;
+  replica.command({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
+  router r(replica.address(), within(milliseconds(150)));
+
+  const auto thrown = error_of([&] { run(r, mode::write, {"SET", "k", "v"}); });
+  ASSERT_TRUE(thrown);
+  EXPECT_EQ(thrown->code(), errc::unavailable);
+  EXPECT_TRUE(thrown->text().found.starts_with("READONLY")) << thrown->what();
+
+  router patient(replica.address(), {});
+  std::thread promotion([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    replica.command({"REPLICAOF", "NO", "ONE"});
+  });
+  batch many;
+  const script add{"return redis.call('INCR', KEYS[1])"};
+  for (int i = 0; i < 100; ++i) {
+    many.begin(0, mode::once);
+    many.command({"INCR", "n"});
+    many.begin(0, mode::once);
+    many.start_script(add, 1, 0);
+    many.word("n");
+  }
+  EXPECT_NO_THROW(patient.run(many, [](std::size_t, const reply& first) { EXPECT_FALSE(first.is_error()); }));
+  promotion.join();
+  EXPECT_EQ(replica.command({"GET", "n"}).text(), "200");
+}
+
+TEST_F(Failure, OfAServerThatLoadsItsDataIsWaitedFor) {
+  test_server server({.append_only = true, .config = {"appendfsync everysec"}});
+  router r(server.address(), {});
+  run(r, mode::write, {"SET", "k", std::string(100'000, 'x')});
+  batch more;
+  for (int i = 0; i < 8000; ++i) {  // it looks at its clients after each 1024 commands that it has loaded
+    more.begin(0, mode::write);
+    more.command({"APPEND", "k", "more"});
+  }
+  r.run(more, [](std::size_t, const reply&) {});
+  server.end();
+  server.config().push_back("key-load-delay 50");  // microseconds for each command: its own help for tests
+  server.config().push_back("loading-process-events-interval-bytes 1024");
+  server.restart(false);
+  wait_until("it loads", [&] {
+    router hasty(server.address(), within(milliseconds(400)));
+    const auto thrown = error_of([&] { run(hasty, mode::read, {"GETRANGE", "k", "0", "2"}); });
+    return thrown && thrown->text().found.starts_with("LOADING");
+  });
+
+  std::string answer;
+  EXPECT_NO_THROW(answer = run(r, mode::read, {"GETRANGE", "k", "0", "2"}));
+
+  EXPECT_EQ(answer, "xxx");
+}
+
+TEST_F(Failure, OfTheNetworkIsMendedForWhatMayRunTwiceAndToldForWhatMayNot) {
+  test_server server;
+  proxy network(server.socket());
+  redis_address a = server.address();
+  a.socket.clear();
+  a.endpoints = {{"127.0.0.1", network.port()}};
+  router r(a, {});
+  std::string answer;
+  run(r, mode::once, {"INCR", "warm"});
+
+  for (const bool cut_answers : {true, false}) {
+    if (cut_answers) {
+      network.cut_after_answers(2);
+    } else {
+      network.cut_after_questions(10);
+    }
+    EXPECT_NO_THROW(answer = run(r, mode::write, {"SET", "k", "v"}));
+    EXPECT_EQ(answer, "OK");
+  }
+
+  server.command({"SET", "n", "0"});
+  network.cut_after_answers(2);
+  EXPECT_EQ(code_of([&] { run(r, mode::once, {"INCR", "n"}); }), errc::unavailable);
+  EXPECT_EQ(server.command({"GET", "n"}).text(), "1") << "the answer was lost, not the deed; and once it was done";
+  network.cut_after_questions(10);
+  EXPECT_EQ(code_of([&] { run(r, mode::once, {"INCR", "n"}); }), errc::unavailable);
+  EXPECT_EQ(server.command({"GET", "n"}).text(), "1");
+}
+
+TEST_F(Failure, OfAConnectionThatWasIdleIsNoFailure) {
+  test_server server;
+  router r(server.address(), {});
+  for (int i = 0; i < 20; ++i) {
+    run(r, mode::once, {"INCR", "n"});
+    server.command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+  }
+  EXPECT_EQ(server.command({"GET", "n"}).text(), "20");
+}
+
+TEST_F(Failure, OfAStoppedNetworkIsToldInTime) {
+  test_server server;
+  proxy network(server.socket());
+  redis_address a;
+  a.endpoints = {{"127.0.0.1", network.port()}};
+  a.name = "f";
+  router r(a, within(milliseconds(200)));
+  run(r, mode::write, {"SET", "k", "v"});
+
+  network.stop();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto thrown = error_of([&] { run(r, mode::read, {"GET", "k"}); });
+  const auto spent = std::chrono::steady_clock::now() - begin;
+  network.stop(false);
+
+  ASSERT_TRUE(thrown);
+  EXPECT_EQ(thrown->code(), errc::unavailable);
+  EXPECT_GE(spent, milliseconds(200));
+  EXPECT_LT(spent, milliseconds(5000));
+  EXPECT_EQ(run(r, mode::read, {"GET", "k"}), "v") << "not the late answer of another call";
+}
+
+TEST_F(Failure, OfANetworkThatIsOnlySlowIsNone) {
+  test_server server;
+  server.command({"SET", "k", std::string(100'000, 'x')});
+  proxy network(server.socket());
+  network.slow(milliseconds(1), 3000);
+  redis_address a;
+  a.endpoints = {{"127.0.0.1", network.port()}};
+  a.name = "f";
+  router r(a, {});
+  batch b;
+  for (int i = 0; i < 3000; ++i) {
+    b.begin(0, mode::read);
+    b.command({"GETRANGE", "k", std::to_string(i), std::to_string(i + 63)});
+  }
+  std::size_t told = 0;
+
+  r.run(b, [&](std::size_t, const reply& first) { told += first.text().size() / 64; });
+
+  EXPECT_EQ(told, 3000U);
+}
+
+// Both sides are full: the server cannot write, since we do not read, and so reads no more.
+TEST_F(Failure, OfFullBuffersDoesNotStopALargeBatch) {
+  test_server server({.tls = true});
+  server.command({"SET", "k", std::string(20'000, 'x')});
+  batch b;
+  const std::string long_word(20'000, 'y');
+  for (int i = 0; i < 2000; ++i) {
+    b.begin(0, mode::write);
+    b.command({"SET", "l", long_word});
+    b.command({"GET", "k"});
+    b.command({"ECHO", "short"});
+  }
+  redis_connection_options options;
+  options.certificate_authorities = server.file("ca.crt");
+  for (const redis_address& address : {server.address(), server.tcp_address()}) {
+    router r(address, options);
+    std::size_t bytes = 0;
+    r.run(b, [&](std::size_t, const reply& first) { bytes += first.next().text().size(); });
+    EXPECT_EQ(bytes, 2000U * 20'000);
+  }
+}
+
+// ---- what is no server ----------------------------------------------------------------------------------------------
+
+// Answers whatever comes with the same bytes, or endlessly, with pauses.
+class liar {
+ public:
+  liar(std::string bytes, bool endless, milliseconds pause = {})
+      : bytes_(std::move(bytes)), endless_(endless), pause_(pause) {
+    where_.endpoints = {{"127.0.0.1", listening_.port()}};
+    where_.name = "f";
+    thread_ = std::thread([this] { work(); });
+  }
+  liar(const liar&) = delete;
+  liar& operator=(const liar&) = delete;
+  ~liar() {
+    ending_ = true;
+    ::shutdown(listening_.fd(), SHUT_RDWR);
+    thread_.join();
+  }
+
+  const redis_address& address() const { return where_; }
+
+ private:
+  void work() {
+    while (!ending_) {
+      const int fd = ::accept4(listening_.fd(), nullptr, nullptr, SOCK_CLOEXEC);
+      if (fd < 0) continue;
+      char asked[1024];
+      while (!ending_ && ::recv(fd, asked, sizeof asked, 0) > 0) {
+        bool open = true;
+        do {
+          for (std::size_t sent = 0; open && sent < bytes_.size();) {
+            const ssize_t n = ::send(fd, bytes_.data() + sent, bytes_.size() - sent, MSG_NOSIGNAL);
+            open = n > 0;
+            if (open) sent += static_cast<std::size_t>(n);
+          }
+          if (pause_ > milliseconds::zero()) std::this_thread::sleep_for(pause_);
+        } while (endless_ && open && !ending_);
+        if (!open) break;
+      }
+      ::close(fd);
+    }
+  }
+
+  std::string bytes_;
+  bool endless_;
+  milliseconds pause_;
+  redis_address where_;
+  loopback_listener listening_{4};
+  std::atomic<bool> ending_ = false;
+  std::thread thread_;
+};
+
+TEST_F(Failure, OfWhatIsNoServerIsTold) {
+  std::string integers;
+  for (int i = 0; i < 10'000; ++i) integers += ":1\r\n";
+  const std::vector<std::pair<std::string, bool>> lies = {
+      {"HTTP/1.1 400 Bad Request\r\n\r\n", false},
+      {std::string(5000, 'x'), true},
+      {"+OK\r\n+and more\r\n", false},
+      {integers, true},
+      {"*1\r\n", true},
+      {"$999999999999\r\n", false},
+      {"*2000000000\r\n" + integers, true},
+      {"+" + std::string(100'000, 'x'), true},
+  };
+  for (const auto& [bytes, endless] : lies) {
+    SCOPED_TRACE(bytes.substr(0, 20));
+    liar server(bytes, endless);
+    router r(server.address(), within(milliseconds(5000)));
+
+    EXPECT_EQ(code_of([&] {
+                for (int i = 0; i < 3; ++i) run(r, mode::read, {"GET", "k"});
+              }),
+              errc::damaged);
+  }
+}
+
+// As fast as earns each byte its time: that does not go on for ever.
+TEST_F(Failure, OfAnAnswerThatNeverEndsIsTold) {
+  liar server("$33554432\r\n" + std::string(64 << 10, 'x'), true, milliseconds(10));
+  router r(server.address(), within(milliseconds(30)));
+
+  EXPECT_EQ(code_of([&] { run(r, mode::read, {"GET", "k"}); }), errc::unavailable);
+}
+
+TEST_F(Failure, OfAServerThatLiesAboutItsSlotsIsToldInTime) {
+  for (const char* bytes :
+       {"*0\r\n", "+OK\r\n", "*1\r\n*0\r\n", "*1\r\n:1\r\n", "*1\r\n*3\r\n:0\r\n:99999\r\n*2\r\n$1\r\na\r\n:1\r\n",
+        "*1\r\n*3\r\n:5\r\n:1\r\n*2\r\n$1\r\na\r\n:1\r\n", "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\na\r\n:0\r\n",
+        "-MOVED 1 :0\r\n", "-MOVED\r\n"}) {
+    SCOPED_TRACE(bytes);
+    liar server(bytes, false);
+    redis_address a = server.address();
+    a.cluster = true;
+    router r(a, within(milliseconds(60)));
+
+    EXPECT_TRUE(code_of([&] { run(r, mode::read, {"GET", "k"}); }));
+  }
+  for (const char* bytes :
+       {"-MOVED 1 :1\r\n", "-MOVED \r\n", "-MOVED 99999 a\r\n", "-ASK 1 127.0.0.1:1\r\n", "-TRYAGAIN x\r\n",
+        "-CLUSTERDOWN x\r\n", "-NOSCRIPT x\r\n", "-READONLY x\r\n", "-LOADING x\r\n"}) {
+    SCOPED_TRACE(bytes);
+    liar server(bytes, false);
+    router r(server.address(), within(milliseconds(60)));
+    EXPECT_TRUE(code_of([&] { run(r, mode::read, {"GET", "k"}); }));
+  }
+}
+
+// ---- TLS ------------------------------------------------------------------------------------------------------------
+
+TEST_F(Failure, OfTrustEndsTlsAndWithTrustAllIsWell) {
+  test_server server({.tls = true, .config = {"bind 127.0.0.1 127.0.0.2"}});
+  redis_connection_options trusting;
+  trusting.certificate_authorities = server.file("ca.crt");
+  trusting.time = milliseconds(5000);
+  batch b;
+  for (int i = 0; i < 2000; ++i) {
+    const std::string text(static_cast<std::size_t>(i) * 10, 'x');
+    b.begin(0, mode::write);
+    b.command({"ECHO", text});
+  }
+  for (const char* host : {"127.0.0.1", "localhost"}) {
+    redis_address a = server.tcp_address();
+    a.endpoints[0].host = host;
+    router r(a, trusting);
+    std::size_t right = 0;
+    r.run(b, [&](std::size_t g, const reply& first) { right += first.text().size() == g * 10 ? 1 : 0; });
+    EXPECT_EQ(right, 2000U);
+  }
+
+  const auto untrusted =
+      error_of([&] { router(server.tcp_address(), within(milliseconds(5000))).run_on_nodes({"PING"}); });
+  ASSERT_TRUE(untrusted);
+  EXPECT_EQ(untrusted->code(), errc::not_permitted) << untrusted->what();
+  redis_address other_name = server.tcp_address();
+  other_name.endpoints[0].host = "127.0.0.2";  // the server listens there, too, but its certificate is not for it
+  const auto mistaken = error_of([&] { router(other_name, trusting).run_on_nodes({"PING"}); });
+  ASSERT_TRUE(mistaken);
+  EXPECT_EQ(mistaken->code(), errc::not_permitted) << mistaken->what();
+  EXPECT_NE(mistaken->text().what.find("mismatch"), std::string::npos) << mistaken->what();
+  test_server plain({.tcp = true});
+  redis_address not_tls = plain.tcp_address();
+  not_tls.tls = true;
+  redis_connection_options quick = trusting;
+  quick.time = milliseconds(200);
+  EXPECT_EQ(code_of([&] { router(not_tls, quick).run_on_nodes({"PING"}); }), errc::unavailable);
+  redis_connection_options no_file = trusting;
+  no_file.certificate_authorities = server.file("none");
+  EXPECT_EQ(code_of([&] { router(server.tcp_address(), no_file).run_on_nodes({"PING"}); }), errc::invalid_argument);
+}
+
+TEST_F(Failure, OfAClientsCertificateIsTold) {
+  test_server server({.tls = true, .config = {"tls-auth-clients yes"}});
+  redis_connection_options options;
+  options.certificate_authorities = server.file("ca.crt");
+  options.time = milliseconds(300);
+  EXPECT_EQ(code_of([&] { router(server.tcp_address(), options).run_on_nodes({"PING"}); }), errc::unavailable);
+
+  options.certificate = server.file("client.crt");
+  options.certificate_key = server.file("client.key");
+  options.time = milliseconds(5000);
+
+  EXPECT_EQ(router(server.tcp_address(), options).run_on_nodes({"PING"}).front().reply().text(), "PONG");
+}
+
+}  // namespace
+}  // namespace bloomery_tests
