@@ -65,29 +65,6 @@ nlohmann::ordered_json generations_json(const window_facts& f) {
   return list;
 }
 
-nlohmann::ordered_json window_json(const window_facts& f) {
-  nlohmann::ordered_json window;
-  if (f.length.keys != 0)
-    window["keys"] = f.length.keys;
-  else
-    window["seconds"] = static_cast<double>(f.length.milliseconds) / 1000;
-  window["part"] =
-      f.length.keys != 0 ? nlohmann::ordered_json(f.part) : nlohmann::ordered_json(static_cast<double>(f.part) / 1000);
-  window["epoch"] = f.epoch;
-  window["insertions"] = f.insertions;
-  window["keys_held"] = f.keys_held();
-  window["keys_allowed"] = f.keys_of_part;
-  window["overfull"] = f.has_overfull_generation();
-  window["generations"] = generations_json(f);
-  return window;
-}
-
-std::string overfull_text(const window_facts& f) {
-  const std::uint64_t most = *std::max_element(f.keys.begin(), f.keys.end());
-  return fmt::format("a generation has {} of the {} it may have, a seventh of a window's", counted(most, "key"),
-                     count_text(f.keys_of_part));
-}
-
 }  // namespace
 
 bool wants_window(const making_options& wanted) { return wanted.window.keys || wanted.window.milliseconds; }
@@ -188,6 +165,29 @@ std::string window_text(const params& p) {
   if (p.window_keys != 0) return " in the last " + count_text(p.window_keys);
   if (p.window_milliseconds != 0) return " in " + duration_text(p.window_milliseconds);
   return "";
+}
+
+nlohmann::ordered_json window_json(const window_facts& f) {
+  nlohmann::ordered_json window;
+  if (f.length.keys != 0)
+    window["keys"] = f.length.keys;
+  else
+    window["seconds"] = static_cast<double>(f.length.milliseconds) / 1000;
+  window["part"] =
+      f.length.keys != 0 ? nlohmann::ordered_json(f.part) : nlohmann::ordered_json(static_cast<double>(f.part) / 1000);
+  window["epoch"] = f.epoch;
+  window["insertions"] = f.insertions;
+  window["keys_held"] = f.keys_held();
+  window["keys_allowed"] = f.keys_of_part;
+  window["overfull"] = f.has_overfull_generation();
+  window["generations"] = generations_json(f);
+  return window;
+}
+
+std::string overfull_text(const window_facts& f) {
+  const std::uint64_t most = *std::max_element(f.keys.begin(), f.keys.end());
+  return fmt::format("a generation has {} of the {} it may have, a seventh of a window's", counted(most, "key"),
+                     count_text(f.keys_of_part));
 }
 
 bool warn_of_generations(const std::string& where, const any_filter& filter) {

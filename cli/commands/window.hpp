@@ -67,6 +67,12 @@ std::string window_option(const params& p);
 /// Warns if a generation has more keys than the promise allows; whether it did.
 bool warn_of_generations(const std::string& where, const any_filter& filter);
 
+/// What is known of a window, as JSON.
+nlohmann::ordered_json window_json(const window_facts& f);
+
+/// "2,000 keys in a generation that is for 1,000", of a window that has such a generation.
+std::string overfull_text(const window_facts& f);
+
 /// Adds what is known of a window to a JSON object; nothing for other filters.
 void add_window(nlohmann::ordered_json& result, const any_filter& filter);
 

@@ -47,20 +47,18 @@ struct capabilities {
   bool has_cells = true;            ///< cells_of() and read_bits()
 };
 
-/// What a filter knows about itself at once, without reading its bits.
+/// What a filter tells quickly: from its counters, or in one exchange with its servers. What is unknown is empty.
 struct filter_summary {
-  std::uint64_t insert_count = 0;      ///< keys that were certainly new when inserted; counting: copies
-  bool count_is_estimate = false;      ///< insert_count was estimated from the bits
-  std::uint64_t capacity = 0;          ///< keys; 0: unknown, or it grows without a limit
-  std::optional<double> fill_ratio;    ///< expected share of bits set, 0 to 1; empty: unknown without reading them
-  std::optional<double> expected_fpr;  ///< FPR expected for the keys inserted so far; empty: unknown at once
-  std::optional<window_facts> window;  ///< generations of a sliding-window filter
-  std::uint64_t rebuilds = 0;          ///< times a rebuilding filter grew since it was opened
-
-  /// Whether more keys are in than the target FPR allows: of a sliding-window filter, in one generation.
-  bool is_overfull() const noexcept {
-    return window ? window->has_overfull_generation() : capacity != 0 && insert_count > capacity;
-  }
+  std::optional<std::uint64_t> insert_count;  ///< keys that were certainly new when inserted; counting: copies
+  bool count_is_estimate = false;             ///< insert_count was estimated from the bits
+  std::uint64_t capacity = 0;                 ///< keys; 0: unknown, or it grows without a limit
+  std::optional<double> fill_ratio;           ///< expected share of bits set, 0 to 1
+  std::optional<double> fpr;                  ///< exact FPR, expected for the keys that are in or of the present bits
+  bool is_overfull = false;                   ///< more keys are in than the target FPR allows
+  std::optional<window_facts> window;         ///< generations of a sliding-window filter
+  std::optional<std::uint64_t> refused_removals;  ///< counting in a file: keys to be removed that were not there
+  std::optional<std::uint64_t> rebuilds;          ///< times a rebuilding filter grew since it was opened
+  std::optional<std::uint64_t> growths;           ///< times a Guava chain grew: its bitmaps, less one
 };
 
 /// A cell of a key: the number of a bit or counter within a layer of a shard. Most filters have one shard of one layer.
@@ -124,7 +122,7 @@ struct call_limits {
 class filter_handle {
  public:
   /// The most keys between two looks at the limits, and of one exchange with servers.
-  static constexpr std::size_t keys_of_a_call = 16'384;
+  static constexpr std::size_t keys_of_a_call = 32'768;
 
   filter_handle(const filter_handle&) = delete;
   filter_handle& operator=(const filter_handle&) = delete;
@@ -165,8 +163,13 @@ class filter_handle {
   /// What the filter was made with. The parameters of a filter that grows are those of its present state.
   virtual const params& parameters() const noexcept = 0;
 
-  /// What is known at once.
-  virtual filter_summary summary() const = 0;
+  /// What is known quickly. Of a counting filter `fpr` and `is_overfull` are up to date after settle() only.
+  /// @throws error  remote: unavailable, damaged, not_found
+  virtual filter_summary summary() = 0;
+
+  /// Whether more keys are in than the target FPR allows, as far as counters tell: cheap enough to ask often. A counting
+  /// filter and one on servers answer in summary() only.
+  virtual bool is_overfull() const;
 
   /// Takes in the keys of another filter of equal parameters. @throws error incompatible, unavailable
   virtual void merge(filter_handle& other);
@@ -177,7 +180,8 @@ class filter_handle {
   /// Sets the time of a sliding-window filter, in milliseconds since 1970; other filters ignore it.
   virtual void tick(std::uint64_t now);
 
-  /// Waits for work in the background, such as the rebuild of a filter that grows. @throws error io
+  /// Waits for work in the background, such as the rebuild of a filter that grows, and measures what the counters of a
+  /// counting filter alone do not tell. @throws error io
   virtual void settle();
 
   /// Makes all changes durable and, with capabilities().commits_whole, visible. The last call on the filter: afterwards it
@@ -217,6 +221,7 @@ struct open_options {
   std::optional<secret_key> secret = {};  ///< of a keyed filter
   window_clock clock = {};                ///< of a sliding-window filter; empty: the system's
   std::function<void(const std::string&)> notes = {};  ///< told what was repaired on the way
+  bool to_remove = false;  ///< read_write: refuse a filter without can_remove before its file is touched
 };
 
 /// Opens the filter in a file, of whatever kind it is.

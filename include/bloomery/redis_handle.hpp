@@ -19,6 +19,8 @@ struct open_options : bloomery::open_options {
   unsigned wait_replicas = 0;  ///< as redis_options::wait_replicas
   bool local_copy = false;     ///< as redis_options::local_copy
 
+  bool guava_chain = false;  ///< look for a Guava chain only
+
   /// Capacity and target FPR of one bitmap, for a Guava chain that does not store them.
   std::optional<redis_chain_params> chain = {};
 };

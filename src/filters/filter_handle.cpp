@@ -1,5 +1,7 @@
 #include <bloomery/filter_handle.hpp>
 
+#include "filters/removal.hpp"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -94,9 +96,9 @@ bool filter_handle::contains(std::uint64_t key) {
 
 key_span filter_handle::prepare(key_span keys, std::vector<key_hash>&) const { return keys; }
 
-std::uint64_t filter_handle::remove_some(key_span, removal*) {
-  refuse("keys cannot be removed from this filter: other keys share its bits", parameters());
-}
+std::uint64_t filter_handle::remove_some(key_span, removal*) { refuse_removal(parameters(), ""); }
+
+bool filter_handle::is_overfull() const { return false; }
 
 void filter_handle::merge(filter_handle&) { refuse("this kind of filter cannot be merged", parameters()); }
 

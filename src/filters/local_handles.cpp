@@ -12,6 +12,8 @@
 #include <bloomery/growing_layers.hpp>
 #include <bloomery/logged_filter.hpp>
 
+#include "filters/removal.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -130,20 +132,28 @@ class handle_of_bits : public filter_handle {
 
   const params& parameters() const noexcept override { return bits().parameters(); }
 
-  filter_summary summary() const override {
+  filter_summary summary() override {
     const any_filter& filter = bits();
     filter_summary result;
     result.insert_count = filter.size();
     result.count_is_estimate = filter.count_is_estimate();
     result.capacity = filter.capacity();
     result.window = filter.window();
-    const bool is_static = family_of(filter.parameters()) == family::sealed;
-    if (!is_static) {
-      const std::uint64_t keys = result.window ? result.window->keys_held() : result.insert_count;
-      result.fill_ratio = expected_fill(filter.parameters(), keys);
-    }
-    result.expected_fpr = result.window ? result.window->rate : filter.false_positive_rate();
+    result.is_overfull = is_overfull();
+    result.fpr = result.window ? result.window->rate : filter.false_positive_rate();
+    if (family_of(filter.parameters()) == family::sealed) return result;
+    result.fill_ratio = expected_fill(filter.parameters(), result.window ? result.window->keys_held() : filter.size());
     return result;
+  }
+
+  bool is_overfull() const override {
+    const any_filter& filter = bits();
+    if (filter.capacity() == 0 || capabilities().counts_copies) return false;
+    if (!capabilities().has_window) return filter.size() > filter.capacity();
+    // The counts of the generations as they are: window() would work out the FPR, too.
+    const keys_by_lane& keys = window_state::of(filter.bytes().data()).keys;
+    const std::uint64_t allowed = (filter.capacity() - 1) / window_parts + 1;
+    return *std::max_element(keys.begin(), keys.end()) > allowed && filter.window()->has_overfull_generation();
   }
 
   key_span prepare(key_span keys, std::vector<key_hash>& room) const override { return hashed(bits(), keys, room); }
@@ -184,6 +194,24 @@ class handle_of_any_filter : public handle_of_bits {
     filter().set_clock([now] { return now; });
   }
 
+  // Copies of one key count once, and full counters stay full: only the counters tell.
+  void settle() override {
+    if (!capabilities().counts_copies) return;
+    const estimate keys = filter().estimated_keys();
+    const auto capacity = static_cast<double>(filter().capacity());
+    settled_ = {std::max(filter().false_positive_rate(), filter().certified_rate()),
+                capacity > 0 && keys.value - 3 * keys.sigma > capacity};
+  }
+
+  filter_summary summary() override {
+    filter_summary result = handle_of_bits::summary();
+    if (!capabilities().counts_copies) return result;
+    result.refused_removals = filter().counts().refused_removals;
+    result.fpr = settled_.fpr.value_or(*result.fpr);
+    result.is_overfull = settled_.is_overfull;
+    return result;
+  }
+
  protected:
   virtual any_filter& filter() noexcept = 0;
 
@@ -200,6 +228,13 @@ class handle_of_any_filter : public handle_of_bits {
         return filter().remove(some, wanted);
     });
   }
+
+ private:
+  struct settled_facts {
+    std::optional<double> fpr;
+    bool is_overfull = false;
+  };
+  settled_facts settled_;
 };
 
 class in_place_handle final : public handle_of_any_filter {
@@ -248,7 +283,7 @@ class rebuilding_handle final : public handle_of_bits {
     return result;
   }
 
-  filter_summary summary() const override {
+  filter_summary summary() override {
     filter_summary result = handle_of_bits::summary();
     result.rebuilds = filter_.rebuilds();
     return result;
@@ -293,10 +328,10 @@ class scalable_handle final : public filter_handle {
 
   const params& parameters() const noexcept override { return hasher_.parameters(); }
 
-  filter_summary summary() const override {
+  filter_summary summary() override {
     filter_summary result;
     result.insert_count = layers_.size();
-    result.expected_fpr = layers_.false_positive_rate();
+    result.fpr = layers_.false_positive_rate();
     return result;
   }
 
@@ -357,13 +392,15 @@ std::unique_ptr<filter_handle> make_scalable_handle(params p) {
 
 std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options) {
   const bool writes = options.mode == access::read_write;
+  const auto suits = [&](const params& found) {
+    const bool counts = family_of(found) == family::counting;
+    if (options.to_remove && !counts) refuse_removal(found, path);
+    if (!writes) return;
+    if (found.log_id != 0) throw changes_otherwise{true};
+    if (counts) throw changes_otherwise{false};
+  };
   try {
-    any_filter filter = any_filter::open_any(path, options.mode, options.what, options.waiting, options.secret,
-                                             [&](const params& found) {
-                                               if (!writes) return;
-                                               if (found.log_id != 0) throw changes_otherwise{true};
-                                               if (family_of(found) == family::counting) throw changes_otherwise{false};
-                                             });
+    any_filter filter = any_filter::open_any(path, options.mode, options.what, options.waiting, options.secret, suits);
     if (options.clock) filter.set_clock(options.clock);
     return std::make_unique<in_place_handle>(std::move(filter), writes);
   } catch (const changes_otherwise& how) {

@@ -2,6 +2,8 @@
 
 #include <bloomery/error.hpp>
 
+#include "filters/removal.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -62,12 +64,20 @@ class shared_handle final : public filter_handle {
 
   const params& parameters() const noexcept override { return filter_.parameters().filter; }
 
-  filter_summary summary() const override {
+  // Servers count bits in some tens of milliseconds for each 64 MiB: of larger filters nothing is told.
+  filter_summary summary() override {
+    constexpr std::uint64_t most_bits_counted = std::uint64_t{64} << 23;
     const redis_params& p = filter_.parameters();
     filter_summary result;
     result.capacity = p.growth == redis_growth::none         ? p.filter.capacity
                       : p.growth == redis_growth::to_maximum ? p.maximum
                                                              : 0;
+    if (p.filter.geometry.bits > most_bits_counted) return result;
+    const redis_info now = filter_.info();
+    result.insert_count = now.inserted;
+    result.count_is_estimate = now.is_estimate;
+    result.fpr = now.rate_now;
+    result.is_overfull = p.growth == redis_growth::none && now.rate_now > 1.01 * p.filter.target_rate;
     return result;
   }
 
@@ -123,7 +133,14 @@ class chain_handle final : public filter_handle {
   }
 
   const params& parameters() const noexcept override { return parameters_; }
-  filter_summary summary() const override { return {}; }
+
+  filter_summary summary() override {
+    constexpr std::uint64_t most_bits_counted = std::uint64_t{64} << 23;
+    filter_summary result;
+    result.growths = chain_.growths();
+    if (*result.growths < most_bits_counted / chain_.geometry().bits) result.fpr = chain_.info().rate_now;
+    return result;
+  }
   void clear() override { chain_.reset(); }
 
  protected:
@@ -153,6 +170,13 @@ class chain_handle final : public filter_handle {
   params parameters_;
 };
 
+void refuse_what_no_chain_has(const open_options& options, const redis_address& address) {
+  const auto refuse = [&](const char* what) { throw error(errc::incompatible, {what, address.text(), "", "", ""}); };
+  if (options.secret) refuse("a Guava chain is not keyed: it takes no secret");
+  if (options.wait_replicas != 0) refuse("inserts into a Guava chain do not wait for replicas");
+  if (options.to_remove) refuse("keys cannot be removed from a Guava chain");
+}
+
 redis_options of_shared(const open_options& options) {
   redis_options result;
   result.connection = options.connection;
@@ -176,19 +200,25 @@ std::unique_ptr<filter_handle> make_handle(redis_chain chain) {
 std::unique_ptr<filter_handle> open_filter(const std::string& name, const open_options& options) {
   if (!redis_address::is_one(name)) return bloomery::open_filter(name, options);
   const redis_address address = redis_address::parse(name);
-  if (options.chain) return make_handle(redis_chain::open(address, options.chain, options.connection));
+  const auto open_chain = [&] {
+    refuse_what_no_chain_has(options, address);
+    return make_handle(redis_chain::open(address, options.chain, options.connection));
+  };
+  if (options.guava_chain) return open_chain();
   try {
-    return make_handle(redis_filter::open(address, of_shared(options)));
+    redis_filter filter = redis_filter::open(address, of_shared(options));
+    if (options.to_remove && family_of(filter.parameters().filter) != family::counting)
+      refuse_removal(filter.parameters().filter, address.text());
+    return make_handle(std::move(filter));
   } catch (const error& no_filter) {
     if (no_filter.code() != errc::not_found) throw;
     try {
-      return make_handle(redis_chain::open(address, {}, options.connection));
-    } catch (const redis_chain_params_unknown&) {
-      throw;
-    } catch (const error&) {
-      // What is asked for here explains an error, and is none itself.
+      return open_chain();
+    } catch (const error& no_chain) {
+      // Whoever may not look for a chain is told that there is no filter.
+      if (no_chain.code() != errc::not_found && no_chain.code() != errc::not_permitted) throw;
     }
-    throw;
+    throw;  // there is neither
   }
 }
 
