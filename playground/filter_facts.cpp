@@ -1,6 +1,6 @@
 #include "playground/filter_facts.hpp"
 
-#include "cli/commands/commands.hpp"
+#include <bloomery/filter_facts.hpp>
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ std::string alarm_of(const audit& count) {
 
 std::uint64_t keys_left(const params& p, std::uint64_t keys, double certified, std::optional<std::uint64_t>& most) {
   if (p.target_rate <= 0 || p.target_rate >= 1 || certified > p.target_rate * 1.01) return 0;
-  if (!most) most = cli::keys_within(p, p.target_rate);
+  if (!most) most = keys_within(p, p.target_rate);
   return *most - std::min(*most, keys);
 }
 

@@ -7,6 +7,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/filter_facts.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
@@ -408,13 +409,7 @@ nlohmann::ordered_json json_of(const measured_rate& m);
 /// The count to store for a filter that is estimated to have so many distinct keys: certainly_new_keys().
 std::uint64_t counted_of_estimate(const params& p, double keys);
 
-/// bloomery::distinct_keys for a filter of these params.
-std::uint64_t distinct_keys(const params& p, std::uint64_t counted);
-
 /// Keys wrongly taken for seen while a filter goes from `from` to `to` distinct keys.
 double losses_between(const params& p, std::uint64_t from, std::uint64_t to);
-
-/// Most keys for which the filter keeps `rate`; 0 if none.
-std::uint64_t keys_within(const params& p, double rate);
 
 }  // namespace bloomery::cli

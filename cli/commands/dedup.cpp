@@ -19,6 +19,7 @@
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/filter_facts.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>

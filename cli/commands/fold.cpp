@@ -15,6 +15,7 @@
 #include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/filter_facts.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/mapped_storage.hpp>
 

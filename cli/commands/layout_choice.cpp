@@ -4,6 +4,7 @@
 
 #include <bloomery/choice.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/filter_facts.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/layouts/line.hpp>

@@ -257,28 +257,6 @@ double losses_between(const params& p, std::uint64_t from, std::uint64_t to) {
   return to > from ? expected_losses(to - from, rate) : 0;
 }
 
-std::uint64_t distinct_keys(const params& p, std::uint64_t counted) {
-  if (family_of(p) == family::counting) return counted;                 // of copies: at most so many
-  if (family_of(p) == family::sealed) return counted;                   // none was taken for seen
-  if (p.geometry.probes > classic::most_chosen_probes) return counted;  // such rates take a second each
-  return bloomery::distinct_keys(counted, [&](std::uint64_t keys) { return false_positive_rate(p, keys); });
-}
-
-std::uint64_t keys_within(const params& p, double rate) {
-  if (p.geometry.probes > classic::most_chosen_probes) return p.capacity;  // such rates take a second each
-  std::uint64_t within = 0;
-  std::uint64_t beyond = std::max<std::uint64_t>(p.capacity, 1);  // a good guess
-  while (beyond < (std::uint64_t{1} << 62) && false_positive_rate(p, beyond) <= rate) {
-    within = beyond;
-    beyond *= 2;
-  }
-  while (beyond - within > 1) {
-    const std::uint64_t middle = within + (beyond - within) / 2;
-    (false_positive_rate(p, middle) <= rate ? within : beyond) = middle;
-  }
-  return within;
-}
-
 mapped_storage open_bits(const std::string& path, bloomery::check what) {
   return mapped_storage::open(path, access::read_only, what, {},
                               [&](const params& found) { check_known(found, path); });

@@ -201,9 +201,11 @@ class any_filter {
   friend class logged_filter;  // opens a filter that has a log, and keeps its counts
   friend std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options);
   struct body;
-  // `suits` hears what the header says before a file that is opened for writing is marked as dirty.
+  // `suits` hears what the header says before a file that is opened for writing is marked as dirty. With `facts_only` a
+  // keyed filter opens without its secret and refuses all keys.
   static any_filter open_any(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting,
-                             const std::optional<secret_key>& secret, const mapped_storage::on_header& suits);
+                             const std::optional<secret_key>& secret, const mapped_storage::on_header& suits,
+                             bool facts_only = false);
   mapped_storage* mapped() noexcept;  // null for a filter on the heap
   explicit any_filter(std::unique_ptr<body> b) noexcept;
   template <class Key>

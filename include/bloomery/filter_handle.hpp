@@ -10,6 +10,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/filter_facts.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/key_explanation.hpp>
 #include <bloomery/key_span.hpp>
@@ -46,6 +47,7 @@ struct capabilities {
   bool commits_whole = false;  ///< others see nothing of the changes before commit(); without it, nothing is changed
   bool lookups_in_parallel = true;  ///< any number of threads may call contains() while none changes the filter
   bool has_cells = true;            ///< explain()
+  bool can_look_up = true;          ///< contains(); false: a keyed filter opened without its secret
 };
 
 /// What a filter tells quickly: from its counters, or in one exchange with its servers. What is unknown is empty.
@@ -163,6 +165,9 @@ class filter_handle {
   /// filter and one on servers answer in summary() only.
   virtual bool is_overfull() const;
 
+  /// Everything that the filter reports about itself. @throws error  remote: unavailable, damaged, not_found
+  virtual filter_facts info(info_depth depth) = 0;
+
   /// Takes in the keys of another filter of equal parameters. @throws error incompatible, unavailable
   virtual void merge(filter_handle& other);
 
@@ -214,7 +219,8 @@ struct open_options {
   std::optional<secret_key> secret = {};  ///< of a keyed filter
   window_clock clock = {};                ///< of a sliding-window filter; empty: the system's
   std::function<void(const std::string&)> notes = {};  ///< told what was repaired on the way
-  bool to_remove = false;  ///< read_write: refuse a filter without can_remove before its file is touched
+  bool facts_only = false;  ///< read_only: a keyed filter in a file is opened without its secret, too, for info() alone
+  bool to_remove = false;   ///< read_write: refuse a filter without can_remove before its file is touched
 };
 
 /// Opens the filter in a file, of whatever kind it is.

@@ -8,6 +8,8 @@
 
 namespace bloomery {
 
+class filter_handle;
+
 /// From `low` to `high`.
 struct interval {
   double low = 0;
@@ -68,5 +70,16 @@ struct measured_rate {
 ///     assert(m.within(5).holds(take_census(seen.parameters(), seen.bytes()).certified_rate));
 measured_rate measure_rate(const any_filter& filter, std::uint64_t queries, std::uint64_t seed = 0,
                            unsigned threads = 0, const std::function<bool()>& go_on = {});
+
+/// The same for any filter, with the same keys; in one thread if its lookups do not run in parallel.
+/// @throws error  as filter_handle::contains
+///
+/// Example:
+///     any_filter seen(complete({.capacity = 1000, .target_rate = 0.01}));
+///     for (int i = 0; i < 1000; ++i) seen.insert(std::to_string(i));
+///     const std::uint64_t hits = measure_rate(seen, 100'000).hits;
+///     assert(measure_rate(*make_handle(std::move(seen)), 100'000).hits == hits);
+measured_rate measure_rate(filter_handle& filter, std::uint64_t queries, std::uint64_t seed = 0, unsigned threads = 0,
+                           const std::function<bool()>& go_on = {});
 
 }  // namespace bloomery

@@ -32,6 +32,12 @@ void in_batches(std::size_t total, Work work) {
   for (std::size_t first = 0; first < total; first += batch) work(first, std::min(batch, total - first));
 }
 
+[[noreturn]] void refuse_without_secret(const params& p, const std::string& path) {
+  throw error(errc::incompatible,
+              {"the filter is keyed with a secret", path, "the key with check value " + key_check_text(p.key_check), "",
+               "give its key: --secret KEYFILE"});
+}
+
 }  // namespace
 
 struct any_filter::body {
@@ -52,6 +58,8 @@ struct any_filter::body {
   mapped_storage* mapped = nullptr;
   const removal_calls* removals = nullptr;  // of a counting filter
   std::uint32_t cell_bits = 1;
+  static constexpr auto no_keys = static_cast<key_kind>(~0u);
+  key_kind takes = no_keys;  // without the filter's secret it stays so
 
   body(params p, std::variant<heap_storage, mapped_storage> s)
       : parameters(std::move(p)),
@@ -60,6 +68,7 @@ struct any_filter::body {
         scheme(find_scheme(parameters.scheme)),
         storage(std::move(s)),
         seed{mix(parameters.seed), parameters.secret.value_or(secret_key{})} {
+    if (parameters.key_check == 0 || parameters.secret) takes = parameters.keys;
     std::visit(
         [this](auto& held) {
           data = held.data();
@@ -79,12 +88,13 @@ struct any_filter::body {
   std::uint64_t& inserted() { return counts->inserted; }
 
   void want(key_kind kind) const {
-    if (parameters.keys != kind) [[unlikely]]
+    if (takes != kind) [[unlikely]]
       refuse(kind);
   }
 
   // Apart, so that a call on one key saves no registers for it.
   [[noreturn, gnu::cold, gnu::noinline]] void refuse(key_kind kind) const {
+    if (takes == no_keys) refuse_without_secret(parameters, "");
     throw error(errc::incompatible,
                 {"keys of another kind than the filter's", "", name_of(parameters.keys), name_of(kind), ""});
   }
@@ -409,13 +419,9 @@ void check_known(const params& p, const std::string& path) {
 namespace {
 
 // A file's params, with the secret that the caller has for them.
-params unlocked(params p, const std::optional<secret_key>& secret, const std::string& path) {
+params unlocked(params p, const std::optional<secret_key>& secret, const std::string& path, bool facts_only = false) {
   check_known(p, path);
-  if (p.key_check != 0 && !secret) {
-    throw error(errc::incompatible,
-                {"the filter is keyed with a secret", path, "the key with check value " + key_check_text(p.key_check),
-                 "", "give its key: --secret KEYFILE"});
-  }
+  if (p.key_check != 0 && !secret && !facts_only) refuse_without_secret(p, path);
   if (p.key_check == 0 && secret) {
     throw error(errc::incompatible,
                 {"the filter is not keyed: it has no secret", path, "", "", "leave out the secret"});
@@ -463,10 +469,10 @@ any_filter any_filter::open(const std::string& path, access mode, check what, co
 
 any_filter any_filter::open_any(const std::string& path, access mode, check what,
                                 const mapped_storage::on_wait& waiting, const std::optional<secret_key>& secret,
-                                const mapped_storage::on_header& suits) {
+                                const mapped_storage::on_header& suits, bool facts_only) {
   params p;
   mapped_storage bytes = mapped_storage::open(path, mode, what, waiting, [&](const params& found) {
-    p = unlocked(found, secret, path);
+    p = unlocked(found, secret, path, facts_only);
     if (mode == access::read_write) refuse_keys_if_sealed(p, path);
     if (suits) suits(found);
   });

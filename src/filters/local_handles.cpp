@@ -14,6 +14,7 @@
 #include <bloomery/logged_filter.hpp>
 
 #include "filters/explain.hpp"
+#include "filters/facts.hpp"
 #include "filters/removal.hpp"
 
 #include <algorithm>
@@ -129,6 +130,7 @@ class handle_of_bits : public filter_handle {
     result.can_clear = result.can_insert;
     result.counts_copies = kind == family::counting;
     result.has_window = kind == family::windowed;
+    result.can_look_up = p.key_check == 0 || p.secret.has_value();
     return result;
   }
 
@@ -157,6 +159,8 @@ class handle_of_bits : public filter_handle {
     const std::uint64_t allowed = (filter.capacity() - 1) / window_parts + 1;
     return *std::max_element(keys.begin(), keys.end()) > allowed && filter.window()->has_overfull_generation();
   }
+
+  filter_facts info(info_depth depth) override { return facts_of(bits(), depth); }
 
   key_span prepare(key_span keys, std::vector<key_hash>& room) const override { return hashed(bits(), keys, room); }
 
@@ -236,7 +240,15 @@ class handle_of_any_filter : public handle_of_bits {
 
 class in_place_handle final : public handle_of_any_filter {
  public:
-  in_place_handle(any_filter filter, bool writable) : handle_of_any_filter(writable), filter_(std::move(filter)) {}
+  /// @param path  of the file; empty: none
+  in_place_handle(any_filter filter, bool writable, std::string path = {})
+      : handle_of_any_filter(writable), filter_(std::move(filter)), path_(std::move(path)) {}
+
+  filter_facts info(info_depth depth) override {
+    filter_facts facts = facts_of(filter_, depth);
+    if (facts.parameters.log_id != 0 && !path_.empty()) facts.log = facts_of_log(path_, *filter_.opened_from(), depth);
+    return facts;
+  }
 
   void commit() override { filter_.close(); }
 
@@ -246,6 +258,7 @@ class in_place_handle final : public handle_of_any_filter {
 
  private:
   any_filter filter_;
+  std::string path_;
 };
 
 class whole_file_handle final : public handle_of_any_filter {
@@ -270,8 +283,11 @@ class whole_file_handle final : public handle_of_any_filter {
 
 class rebuilding_handle final : public handle_of_bits {
  public:
-  explicit rebuilding_handle(logged_filter filter)
-      : handle_of_bits(true), filter_(std::move(filter)), hasher_(any_filter_to_hash_with(filter_.parameters())) {}
+  rebuilding_handle(logged_filter filter, std::string path)
+      : handle_of_bits(true),
+        filter_(std::move(filter)),
+        hasher_(any_filter_to_hash_with(filter_.parameters())),
+        path_(std::move(path)) {}
 
   bloomery::capabilities capabilities() const override {
     bloomery::capabilities result = handle_of_bits::capabilities();
@@ -284,6 +300,12 @@ class rebuilding_handle final : public handle_of_bits {
     filter_summary result = handle_of_bits::summary();
     result.rebuilds = filter_.rebuilds();
     return result;
+  }
+
+  filter_facts info(info_depth depth) override {
+    filter_facts facts = facts_of(bits(), depth);
+    facts.log = facts_of_log(path_, filter_.parameters(), filter_.log(), depth);
+    return facts;
   }
 
   // The filter itself may be replaced by a rebuild meanwhile.
@@ -309,6 +331,7 @@ class rebuilding_handle final : public handle_of_bits {
 
   logged_filter filter_;
   any_filter hasher_;
+  std::string path_;
 };
 
 class scalable_handle final : public filter_handle {
@@ -331,6 +354,8 @@ class scalable_handle final : public filter_handle {
     result.fpr = layers_.false_positive_rate();
     return result;
   }
+
+  filter_facts info(info_depth depth) override { return facts_of(layers_, hasher_.parameters(), depth); }
 
   key_span prepare(key_span keys, std::vector<key_hash>& room) const override { return hashed(hasher_, keys, room); }
 
@@ -401,13 +426,14 @@ std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_o
     if (counts) throw changes_otherwise{false};
   };
   try {
-    any_filter filter = any_filter::open_any(path, options.mode, options.what, options.waiting, options.secret, suits);
+    any_filter filter = any_filter::open_any(path, options.mode, options.what, options.waiting, options.secret, suits,
+                                             options.facts_only && !writes);
     if (options.clock) filter.set_clock(options.clock);
-    return std::make_unique<in_place_handle>(std::move(filter), writes);
+    return std::make_unique<in_place_handle>(std::move(filter), writes, path);
   } catch (const changes_otherwise& how) {
     if (how.has_log) {
       return std::make_unique<rebuilding_handle>(
-          logged_filter::open(path, options.mode, options.what, options.waiting, options.secret, options.notes));
+          logged_filter::open(path, options.mode, options.what, options.waiting, options.secret, options.notes), path);
     }
     return std::make_unique<whole_file_handle>(file_edit(path, options.waiting, options.secret));
   }

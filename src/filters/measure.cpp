@@ -1,5 +1,6 @@
 #include <bloomery/measure.hpp>
 
+#include <bloomery/filter_handle.hpp>
 #include <bloomery/hash.hpp>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <exception>
 #include <span>
 #include <string_view>
 #include <thread>
@@ -29,12 +31,12 @@ std::uint64_t ones_of(std::span<const std::uint64_t> bitmap) {
   return ones;
 }
 
-// False alarms among `count` keys from number `first` on.
+// Random absent keys, looked up a batch at a time.
 class questioner {
  public:
-  questioner(const any_filter& filter, std::uint64_t seed) : filter_(&filter), keys_{seed} {
+  questioner(key_kind kind, std::uint64_t seed) : kind_(kind), keys_{seed} {
     answers_.resize(batch / 64);
-    if (filter.parameters().keys == key_kind::u64le) {
+    if (kind == key_kind::u64le) {
       integers_.resize(batch);
     } else {
       words_.resize(2 * batch);
@@ -42,11 +44,13 @@ class questioner {
     }
   }
 
-  std::uint64_t hits(std::uint64_t first, std::size_t count) {
+  /// False positives among `count` keys from number `first` on. look_up(span of keys, bitmap)
+  template <class LookUp>
+  std::uint64_t hits(std::uint64_t first, std::size_t count, LookUp look_up) {
     const std::span<std::uint64_t> answers(answers_.data(), (count + 63) / 64);
-    if (filter_->parameters().keys == key_kind::u64le) {
+    if (kind_ == key_kind::u64le) {
       for (std::size_t i = 0; i < count; ++i) integers_[i] = keys_.word(first + i);
-      filter_->may_contain(std::span<const std::uint64_t>(integers_.data(), count), answers);
+      look_up(std::span<const std::uint64_t>(integers_.data(), count), answers);
       return ones_of(answers);
     }
     for (std::size_t i = 0; i < count; ++i) {
@@ -54,18 +58,51 @@ class questioner {
       words_[2 * i + 1] = keys_.word(~(first + i));
       texts_[i] = {reinterpret_cast<const char*>(&words_[2 * i]), 16};
     }
-    filter_->may_contain(std::span<const std::string_view>(texts_.data(), count), answers);
+    look_up(std::span<const std::string_view>(texts_.data(), count), answers);
     return ones_of(answers);
   }
 
  private:
-  const any_filter* filter_;
+  key_kind kind_;
   random_keys keys_;
   std::vector<std::uint64_t> integers_;
   std::vector<std::uint64_t> words_;
   std::vector<std::string_view> texts_;
   std::vector<std::uint64_t> answers_;
 };
+
+// The first exception of a lookup ends the measurement and is thrown here.
+template <class LookUp>
+measured_rate measure(key_kind kind, std::uint64_t queries, std::uint64_t seed, unsigned threads,
+                      const std::function<bool()>& go_on, LookUp look_up) {
+  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+  const std::uint64_t workers = std::min<std::uint64_t>(threads, queries / batch + 1);
+  // Made here, so that no memory is missing in a thread, where nobody would catch that.
+  std::vector<questioner> questioners(static_cast<std::size_t>(workers), questioner(kind, seed));
+  std::atomic<std::uint64_t> next{0};
+  std::atomic<std::uint64_t> asked{0};
+  std::atomic<std::uint64_t> hits{0};
+  std::atomic<bool> has_failed{false};
+  std::exception_ptr failure;
+  const auto work = [&](questioner& asks) {
+    try {
+      for (std::uint64_t first; !has_failed && (first = next.fetch_add(batch)) < queries;) {
+        if (go_on && !go_on()) return;
+        const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(batch, queries - first));
+        hits += asks.hits(first, count, look_up);
+        asked += count;
+      }
+    } catch (...) {
+      if (!has_failed.exchange(true)) failure = std::current_exception();
+    }
+  };
+  std::vector<std::jthread> others;
+  for (std::size_t i = 1; i < questioners.size(); ++i) others.emplace_back([&, i] { work(questioners[i]); });
+  work(questioners.front());
+  others.clear();
+  if (failure) std::rethrow_exception(failure);
+  return {asked, hits};
+}
 
 }  // namespace
 
@@ -106,26 +143,15 @@ double chance_of(std::uint64_t hits, std::uint64_t trials, double rate) {
 
 measured_rate measure_rate(const any_filter& filter, std::uint64_t queries, std::uint64_t seed, unsigned threads,
                            const std::function<bool()>& go_on) {
-  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
-  const std::uint64_t workers = std::min<std::uint64_t>(threads, queries / batch + 1);
-  // Made here, so that no memory is missing in a thread, where nobody would catch that.
-  std::vector<questioner> questioners(static_cast<std::size_t>(workers), questioner(filter, seed));
-  std::atomic<std::uint64_t> next{0};
-  std::atomic<std::uint64_t> asked{0};
-  std::atomic<std::uint64_t> hits{0};
-  const auto work = [&](questioner& asks) {
-    for (std::uint64_t first; (first = next.fetch_add(batch)) < queries;) {
-      if (go_on && !go_on()) return;
-      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(batch, queries - first));
-      hits += asks.hits(first, count);
-      asked += count;
-    }
-  };
-  std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < questioners.size(); ++i) others.emplace_back([&, i] { work(questioners[i]); });
-  work(questioners.front());
-  others.clear();
-  return {asked, hits};
+  return measure(filter.parameters().keys, queries, seed, threads, go_on,
+                 [&](auto keys, std::span<std::uint64_t> answers) { filter.may_contain(keys, answers); });
+}
+
+measured_rate measure_rate(filter_handle& filter, std::uint64_t queries, std::uint64_t seed, unsigned threads,
+                           const std::function<bool()>& go_on) {
+  if (!filter.capabilities().lookups_in_parallel) threads = 1;
+  return measure(filter.parameters().keys, queries, seed, threads, go_on,
+                 [&](auto keys, std::span<std::uint64_t> answers) { filter.contains(key_span(keys), answers); });
 }
 
 }  // namespace bloomery

@@ -3,6 +3,7 @@
 #include <bloomery/error.hpp>
 
 #include "filters/removal.hpp"
+#include "redis/filter/facts.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -65,7 +66,6 @@ class shared_handle final : public filter_handle {
 
   // Servers count bits in some tens of milliseconds for each 64 MiB: of larger filters nothing is told.
   filter_summary summary() override {
-    constexpr std::uint64_t most_bits_counted = std::uint64_t{64} << 23;
     const redis_params& p = filter_.parameters();
     filter_summary result;
     result.capacity = p.growth == redis_growth::none         ? p.filter.capacity
@@ -79,6 +79,8 @@ class shared_handle final : public filter_handle {
     result.is_overfull = p.growth == redis_growth::none && now.rate_now > 1.01 * p.filter.target_rate;
     return result;
   }
+
+  filter_facts info(info_depth depth) override { return facts_of(filter_, depth); }
 
   void merge(filter_handle& other) override {
     if (other.local() != nullptr) return filter_.merge(*other.local());
@@ -140,12 +142,13 @@ class chain_handle final : public filter_handle {
   const params& parameters() const noexcept override { return parameters_; }
 
   filter_summary summary() override {
-    constexpr std::uint64_t most_bits_counted = std::uint64_t{64} << 23;
     filter_summary result;
     result.growths = chain_.growths();
     if (*result.growths < most_bits_counted / chain_.geometry().bits) result.fpr = chain_.info().rate_now;
     return result;
   }
+
+  filter_facts info(info_depth depth) override { return facts_of(chain_, parameters_, depth); }
   void clear() override { chain_.reset(); }
 
  protected:

@@ -1,0 +1,185 @@
+// filter_facts: everything that a filter reports about itself, whatever its kind. filter_handle::info() returns it.
+//
+// Facts come in sections. A section that does not apply to a filter is empty, so code that shows facts asks which sections
+// are there and not which kind of filter it has.
+#pragma once
+
+#include <bloomery/audit.hpp>
+#include <bloomery/estimate.hpp>
+#include <bloomery/generations.hpp>
+#include <bloomery/geometry.hpp>
+#include <bloomery/params.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bloomery {
+
+/// How much info() reads.
+enum class info_depth : std::uint8_t {
+  counts,      ///< counters and headers; on servers one exchange, in which they count the bits of at most 64 MiB
+  bits,        ///< all bits are counted, too: locally at the speed of memory, on servers about a millisecond per MiB
+  everything,  ///< a key log is read through, too, and servers send the bits of filters of at most 64 MiB
+};
+
+/// Statistics of the present bits. For sliding-window filters: as of the newest generation.
+struct fill_facts {
+  std::uint64_t cells = 0;      ///< bits, or counters; 0: how many are set does not show how full the filter is
+  std::uint64_t cells_set = 0;  ///< bits set, or non-zero counters
+  double current_fpr = 0;       ///< FPR of the present bits, 0 to 1
+  bool is_exact = true;         ///< false: current_fpr follows from the number of set cells, not from where they are
+  std::optional<estimate> estimated_keys = {};  ///< distinct keys, from cells_set; infinite if all cells are set
+
+  /// Share of cells that are set, 0 to 1; 0 without cells.
+  double fill_ratio() const noexcept {
+    return cells == 0 ? 0 : static_cast<double>(cells_set) / static_cast<double>(cells);
+  }
+};
+
+/// The number of set cells beside the number that the count of inserted keys leads to.
+struct consistency_facts {
+  audit count;             ///< its z-score is count.deviation(); it says nothing unless count.conclusive
+  std::uint64_t keys = 0;  ///< distinct keys, derived from insert_count
+  bool alarm = false;      ///< they differ by more than chance explains, and insert_count is not an estimate
+};
+
+/// The file that a filter was opened from or loaded from, as it was then.
+struct file_facts {
+  std::uint64_t bytes = 0;    ///< the whole file
+  bool clean = true;          ///< false: another process writes to it, or ended without closing it
+  bool slot_damaged = false;  ///< one of the two state slots is unreadable; the other one serves
+  std::string metadata = {};  ///< the user's own bytes
+};
+
+/// What counting filters have beyond bits.
+struct counting_facts {
+  std::uint64_t counters = 0;
+  std::optional<std::uint64_t> full =
+      {};                              ///< counters at their maximum, which removals leave as they are; empty: not read
+  std::uint64_t refused_removals = 0;  ///< removals of keys that were certainly absent; above 0, keys may be missing
+  double unnoticed_removals = 0;       ///< expected removals of absent keys that were not refused; may be infinite
+};
+
+/// What static filters have instead of bits.
+struct static_facts {
+  std::uint64_t keys = 0;  ///< distinct, exactly
+  std::uint64_t partitions = 0;
+  std::uint32_t fingerprint_bits = 0;  ///< 8, 16 or 32
+};
+
+/// Why the key log of a rebuilding filter cannot serve it.
+enum class log_problem : std::uint8_t {
+  none,
+  missing,            ///< there is no such file
+  unreadable,         ///< it cannot be opened
+  of_another_filter,  ///< its number is another filter's
+  incomplete,         ///< keys of the filter are not in it: it was cut short, or is an older one
+  damaged,            ///< some records do not match their checksums; info_depth::everything
+};
+
+/// The key log of a rebuilding filter. With a problem, the filter still answers lookups but takes no keys.
+struct log_facts {
+  std::string path;
+  bool is_open = false;          ///< false: keys, bytes and generation are unknown
+  std::uint64_t keys = 0;        ///< with repetitions
+  std::uint64_t bytes = 0;       ///< length of the file up to the end of the last whole record
+  std::uint64_t generation = 0;  ///< times the log was written anew, plus 1
+  bool was_read = false;         ///< all records were compared with their checksums
+  bool has_torn_record = false;  ///< the last record is incomplete: being written, or torn by a kill
+  log_problem problem = log_problem::none;
+  std::string problem_text = {};          ///< one sentence; empty without a problem
+  std::uint64_t bytes_while_growing = 0;  ///< memory while the next, larger filter is built
+};
+
+/// A layer of a scalable filter.
+struct layer_facts {
+  bloomery::geometry geometry = {};
+  std::uint64_t capacity = 0;                   ///< keys at which the next layer is begun
+  std::uint64_t insert_count = 0;               ///< keys that were certainly new when the layer took them
+  double target_fpr = 0;                        ///< at its capacity
+  std::optional<std::uint64_t> cells_set = {};  ///< empty: not read
+};
+
+/// A shared filter on servers.
+struct shared_facts {
+  std::uint64_t shards = 0;
+  std::uint64_t layers = 0;                   ///< of the shard that has most
+  std::uint64_t lines_per_shard = 0;          ///< 64-byte lines in a shard's first layer
+  std::uint64_t epoch = 0;                    ///< changes when the filter is cleared or replaced
+  bool grows = false;                         ///< by layers
+  std::optional<std::uint64_t> maximum = {};  ///< keys up to which it grows; empty: no limit
+};
+
+/// A Guava chain on a server: bitmaps that are filled one after another.
+struct chain_facts {
+  std::uint64_t growths = 0;             ///< bitmaps, less one
+  std::vector<std::uint64_t> ones = {};  ///< bits set in each bitmap, the oldest first; empty: not counted
+};
+
+/// Everything that a filter reports about itself.
+///
+/// Example:
+///     const std::unique_ptr<filter_handle> seen =
+///         make_handle(any_filter(complete({.layout = "classic", .capacity = 1000, .target_rate = 0.01})));
+///     seen->insert(std::vector<std::string>{"Madrid", "Berlin"});
+///     const filter_facts facts = seen->info(info_depth::bits);
+///     assert(facts.insert_count == 2 && facts.fill->cells_set <= 14);
+///     assert(facts.fill->current_fpr < 1e-6 && !facts.consistency->alarm);
+///     assert(!facts.file && !facts.counting && !facts.window);
+struct filter_facts {
+  params parameters;        ///< of filters with several layers those of the first; of a Guava chain those of one bitmap
+  std::uint64_t bits = 0;   ///< of all layers and shards
+  std::uint64_t bytes = 0;  ///< the same in bytes
+
+  /// Keys that were certainly new when inserted; for counting filters copies that are in; for static filters all keys.
+  /// Empty: not counted.
+  std::optional<std::uint64_t> insert_count = {};
+  bool count_is_estimate = false;   ///< insert_count was estimated from the bits, or its file was not closed cleanly
+  std::uint64_t distinct_keys = 0;  ///< the best figure for distinct keys: from insert_count, or from the bits
+  std::optional<double> expected_fpr = {};  ///< mean FPR of filters with distinct_keys keys; empty: unknown
+
+  /// Keys that may still be inserted before the target FPR is exceeded, at least info_depth::bits. Empty: without limit,
+  /// not known, or a matter of generations.
+  std::optional<std::uint64_t> keys_left = {};
+  std::optional<std::int64_t> expires_at = {};  ///< milliseconds since 1970; empty: never
+
+  std::optional<fill_facts> fill = {};                ///< at least info_depth::bits
+  std::optional<consistency_facts> consistency = {};  ///< at least info_depth::bits; local filters with one layer
+  std::optional<file_facts> file = {};
+  std::optional<window_facts> window = {};  ///< local sliding-window filters, at the time of the filter's clock
+  std::optional<counting_facts> counting = {};
+  std::optional<static_facts> static_keys = {};
+  std::optional<log_facts> log = {};
+  std::vector<layer_facts> layers = {};  ///< local scalable filters; the oldest first
+  std::optional<shared_facts> shared = {};
+  std::optional<chain_facts> chain = {};
+
+  /// Whether the bits of this filter exceed its target FPR by more than 1%. Requires `fill`.
+  bool exceeds_target_fpr() const noexcept {
+    return parameters.target_rate > 0 && parameters.target_rate < 1 &&
+           fill->current_fpr > parameters.target_rate * 1.01;
+  }
+};
+
+/// More keys than any filter can hold: the number that stands for "cannot be told", when all cells are set.
+inline constexpr std::uint64_t beyond_counting = std::uint64_t{1} << 62;
+
+/// Distinct keys of a filter of these parameters, `counted` of which were certainly new when inserted. `counted` itself for
+/// counting and static filters, and for more than 64 probes, whose rates take a second each.
+///
+/// Example:
+///     const params p = complete({.layout = "classic", .capacity = 1000, .target_rate = 0.01});
+///     assert(distinct_keys(p, 10) == 10 && distinct_keys(p, 1000) > 1000);
+std::uint64_t distinct_keys(const params& p, std::uint64_t counted);
+
+/// The most distinct keys with which a filter of these parameters keeps an FPR of `rate`; 0 if there are none. For more than
+/// 64 probes its capacity.
+///
+/// Example:
+///     const params p = complete({.layout = "classic", .capacity = 1000, .target_rate = 0.01});
+///     assert(keys_within(p, 0.01) >= 1000 && keys_within(p, 0.01) < 1010);
+std::uint64_t keys_within(const params& p, double rate);
+
+}  // namespace bloomery

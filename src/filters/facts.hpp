@@ -1,0 +1,27 @@
+// The facts of filters in memory and in files, for the adapters of filter_handle.
+#pragma once
+
+#include <bloomery/any_filter.hpp>
+#include <bloomery/filter_facts.hpp>
+#include <bloomery/growing_layers.hpp>
+#include <bloomery/hash_log.hpp>
+
+#include <string>
+
+namespace bloomery {
+
+/// @throws error  damaged: the bytes of a static filter contradict each other
+filter_facts facts_of(const any_filter& filter, info_depth depth);
+
+/// @param p  of all layers; its capacity and geometry are ignored
+filter_facts facts_of(const growing_layers& layers, const params& p, info_depth depth);
+
+/// The key log of a filter that was opened for reading.
+/// @param path    of the filter
+/// @param filter  what its header says
+log_facts facts_of_log(const std::string& path, const file_info& filter, info_depth depth);
+
+/// The key log of a filter that is open for writing. @param path  of the filter
+log_facts facts_of_log(const std::string& path, const params& filter, const hash_log& log, info_depth depth);
+
+}  // namespace bloomery

@@ -1,0 +1,95 @@
+#include "redis/filter/facts.hpp"
+
+#include <bloomery/any_filter.hpp>
+#include <bloomery/census.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+namespace bloomery::redis {
+namespace {
+
+// Empty for filters without a limit.
+std::optional<std::uint64_t> keys_left(const redis_info& now) {
+  const params& p = now.parameters.filter;
+  if (p.window_milliseconds != 0) return std::nullopt;
+  switch (now.parameters.growth) {
+    case redis_growth::unlimited: return std::nullopt;
+    case redis_growth::to_maximum: return now.parameters.maximum - std::min(now.inserted, now.parameters.maximum);
+    case redis_growth::none: break;
+  }
+  if (p.target_rate >= 1 || now.rate_now > p.target_rate) return 0;
+  const std::uint64_t limit = keys_within(p, p.target_rate);
+  return limit - std::min(now.inserted, limit);
+}
+
+// The local filter with the same bits tells where they are.
+void add_bits(filter_facts& facts, const any_filter& copy) {
+  const census bits = take_census(facts.parameters, copy.bytes());
+  facts.fill->cells_set = bits.ones;
+  facts.fill->current_fpr = bits.certified_rate;
+  facts.fill->is_exact = true;
+  facts.expected_fpr = false_positive_rate(facts.parameters, facts.distinct_keys);
+}
+
+}  // namespace
+
+filter_facts facts_of(redis_filter& filter, info_depth depth) {
+  const redis_params& known = filter.parameters();
+  filter_facts facts;
+  facts.parameters = known.filter;
+  facts.parameters.secret.reset();
+  facts.bits = known.filter.geometry.bits;
+  facts.bytes = bytes_for(facts.bits);
+  facts.shared = shared_facts{.shards = known.shards, .grows = known.growth != redis_growth::none};
+  if (known.growth == redis_growth::to_maximum) facts.shared->maximum = known.maximum;
+  if (depth == info_depth::counts && facts.bits > most_bits_counted) return facts;
+
+  const redis_info now = filter.info();
+  facts.parameters = now.parameters.filter;
+  facts.parameters.secret.reset();
+  facts.shared->layers = now.layers;
+  facts.shared->lines_per_shard = now.lines;
+  facts.shared->epoch = now.epoch;
+  facts.bits = now.bits;
+  facts.bytes = bytes_for(now.bits);
+  facts.insert_count = facts.distinct_keys = now.inserted;
+  facts.count_is_estimate = now.is_estimate;
+  facts.expires_at = now.expires_at;
+  facts.fill = fill_facts{.cells = now.bits / cell_bits_of(facts.parameters),
+                          .cells_set = now.ones,
+                          .current_fpr = now.rate_now,
+                          .is_exact = false};
+  if (depth == info_depth::counts) return facts;
+  facts.keys_left = keys_left(now);
+  const bool can_be_sent = !facts.shared->grows && facts.parameters.window_milliseconds == 0 &&
+                           facts.parameters.geometry.bits <= most_bits_counted;
+  if (depth == info_depth::everything && can_be_sent) add_bits(facts, filter.pull());
+  return facts;
+}
+
+filter_facts facts_of(redis_chain& chain, const params& p, info_depth depth) {
+  filter_facts facts;
+  facts.parameters = p;
+  facts.chain = chain_facts{};
+  std::optional<redis_chain_info> now;
+  if (depth == info_depth::counts) facts.chain->growths = chain.growths();
+  if (depth != info_depth::counts || facts.chain->growths < most_bits_counted / p.geometry.bits) now = chain.info();
+  if (now) facts.chain = chain_facts{now->growths, now->ones};
+  facts.bits = (facts.chain->growths + 1) * p.geometry.bits;
+  facts.bytes = bytes_for(facts.bits);
+  if (!now) return facts;
+  facts.expires_at = now->expires_at;
+  const double most = static_cast<double>(beyond_counting);
+  facts.distinct_keys = static_cast<std::uint64_t>(std::llround(std::min(now->keys, most)));
+  facts.fill = fill_facts{.cells = facts.bits,
+                          .cells_set = std::accumulate(now->ones.begin(), now->ones.end(), std::uint64_t{0}),
+                          .current_fpr = now->rate_now,
+                          .is_exact = false,
+                          .estimated_keys = estimate{now->keys, 0}};
+  return facts;
+}
+
+}  // namespace bloomery::redis
