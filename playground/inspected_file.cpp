@@ -9,10 +9,10 @@
 #include "playground/watched.hpp"
 
 #include "app/signals.hpp"
-#include "cli/commands/error_facts.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/filter_handle.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
@@ -28,6 +28,7 @@
 #include <cstring>
 #include <ctime>
 #include <future>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -78,11 +79,11 @@ class inspected_file final : public watched {
       throw error(errc::not_found,
                   {"cannot read this file any more", name(), "", std::strerror(errno), looked_for_again});
     }
-    // The bits alone: that takes no secret.
-    mapped_storage bits = cli::open_bits(name());
-    const file_info file = bits.info();
+    // Opened for its facts alone, it takes no secret; a window as of its newest generation.
+    std::unique_ptr<filter_handle> opened = open_filter(name(), {.clock = [] { return 0; }, .facts_only = true});
+    const file_info file = *opened->local()->opened_from();
     const params p = file.parameters;
-    const shown_filter shown(std::move(bits));
+    const shown_filter shown(std::move(opened));
     const cli::readable_while_cut readable(shown.bytes());
     // Of a window by time, generations run out though nobody writes.
     const std::uint64_t epoch = p.window_milliseconds == 0 ? 0 : moment_of(shown);
@@ -94,10 +95,11 @@ class inspected_file final : public watched {
     const bool sealed = family_of(p) == family::sealed;
     will_read_all(shown.bytes());
     // Both go over all the bits, and at the same time, so that they come from the disk once.
-    auto audited = std::async(std::launch::async, [&] { return cli::error_facts_of(file, shown.bytes()); });
+    auto audited = std::async(std::launch::async, [&] { return shown.info(info_depth::bits); });
     std::optional<fill_seen> fill;
     if (!sealed && shown.cells() != 0) fill = fill_of(shown, [&](double done) { progress(done); });
-    const cli::error_facts truth = audited.get();
+    const bloomery::filter_facts truth = audited.get();
+    const consistency_facts& consistency = *truth.consistency;
     json seen = {{"file_bytes", file.file_bytes},
                  {"clean", file.clean},
                  {"note", file.metadata},
@@ -111,13 +113,14 @@ class inspected_file final : public watched {
     filter_facts facts = shown.forgets() ? shown.facts(std::nullopt) : facts_of(truth, p, shown.cells());
     if (readable.was_cut()) throw_cut();
     if (asks) seen["measured"] = json_of(measured());
-    facts.alarm = truth.alarming ? alarm_of(truth.count) : "";
-    facts.fuller = truth.alarming && truth.count.deviation() > 0;
-    add_facts(seen, shown, facts, shown.forgets() ? facts.window->keys_held() : truth.keys);
+    facts.alarm = consistency.alarm ? alarm_of(consistency.count) : "";
+    facts.fuller = consistency.alarm && consistency.count.deviation() > 0;
+    add_facts(seen, shown, facts, shown.forgets() ? facts.window->keys_held() : truth.distinct_keys);
     if (sealed) seen["verdict"] = verdict("good", "sealed", "it is sealed: its error stays as it is");
     if (fill) {
       if (!file.clean) fill->by_blocks.unseen = of_live_filters;  // somebody adds to it
-      expect(*fill, p, truth.keys_from_bits);
+      const double held = static_cast<double>(truth.distinct_keys);
+      expect(*fill, p, truth.fill->estimated_keys.value_or(estimate{held, 0}));
       add_fill(seen, p, *fill);
     }
     // A writer that has the file mapped, and time itself, change it without its time.
@@ -145,18 +148,18 @@ class inspected_file final : public watched {
     return std::int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
   }
 
-  static filter_facts facts_of(const cli::error_facts& truth, const params& p, std::uint64_t cells) {
+  static filter_facts facts_of(const bloomery::filter_facts& truth, const params& p, std::uint64_t cells) {
     filter_facts f;
-    f.counted = truth.counted;
-    f.certified = truth.bits.certified_rate;
-    f.predicted = truth.predicted;
+    f.counted = truth.consistency->keys;
+    f.certified = truth.fill->current_fpr;
+    f.predicted = *truth.expected_fpr;
     f.cells = cells;
-    f.ones = family_of(p) == family::sealed ? cells : truth.bits.ones;
-    if (family_of(p) == family::sealed) return f;
-    f.estimated = truth.keys_from_bits;
-    f.keys_left = keys_left(p, truth.keys, f.certified);
+    f.ones = truth.static_keys ? cells : truth.fill->cells_set;
+    if (truth.static_keys) return f;
+    f.estimated = *truth.fill->estimated_keys;
+    f.keys_left = *truth.keys_left;
     f.layers.push_back(
-        {.cells = cells, .capacity = p.capacity, .keys = truth.keys, .ones = f.ones, .share = p.target_rate});
+        {.cells = cells, .capacity = p.capacity, .keys = truth.distinct_keys, .ones = f.ones, .share = p.target_rate});
     return f;
   }
 

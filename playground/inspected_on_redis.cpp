@@ -9,11 +9,11 @@
 #include "playground/verdict.hpp"
 #include "playground/watched.hpp"
 
-#include "cli/commands/error_facts.hpp"
 #include "cli/commands/shared_filter.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/filter_facts.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_address.hpp>
@@ -246,15 +246,14 @@ class inspected_on_redis final : public watched {
         to.facts.ones += layer.ones;
         to.facts.capacity += layer.capacity;
         to.keys += std::min(estimated_keys(alone, std::min(layer.ones, layer.geometry.bits)).value,
-                            static_cast<double>(cli::beyond_counting));
+                            static_cast<double>(beyond_counting));
       }
     }
     std::vector<layer_facts> layers;
     std::uint64_t first_cell = 0;
     for (auto& [number, of] : by_number) {
       of.facts.first_cell = std::exchange(first_cell, first_cell + of.facts.cells);
-      of.facts.keys =
-          static_cast<std::uint64_t>(std::llround(std::min(of.keys, static_cast<double>(cli::beyond_counting))));
+      of.facts.keys = static_cast<std::uint64_t>(std::llround(std::min(of.keys, static_cast<double>(beyond_counting))));
       of.facts.share = p.target_rate;
       layers.push_back(of.facts);
     }

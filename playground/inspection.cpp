@@ -5,6 +5,7 @@
 #include "cli/commands/shared_filter.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/filter_handle.hpp>
 
 #include <unistd.h>
 
@@ -18,7 +19,7 @@ std::unique_ptr<inspection> inspect_filter(const std::string& name, const cli::p
   if (cli::is_shared(name, options.server)) return inspect_on_redis(name, options);
   // A name that is no filter is said at once, not on the page.
   try {
-    cli::open_bits(name);
+    open_filter(name, {.facts_only = true});
   } catch (const error& e) {
     if (e.code() != errc::not_a_filter) throw;
     constexpr std::string_view ending = ".log";

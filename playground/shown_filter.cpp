@@ -68,7 +68,7 @@ shown_filter::shown_filter(any_filter filter) : filter_(std::move(filter)) {
   if (forgets()) generations_.emplace(parameters());
 }
 
-shown_filter::shown_filter(mapped_storage bits) : bits_(std::move(bits)) {
+shown_filter::shown_filter(std::unique_ptr<filter_handle> opened) : opened_(std::move(opened)) {
   if (forgets()) generations_.emplace(parameters());
 }
 
@@ -88,7 +88,7 @@ shown_filter& shown_filter::operator=(shown_filter&&) noexcept = default;
 shown_filter::~shown_filter() = default;
 
 const params& shown_filter::parameters() const noexcept {
-  return layers_ ? layers_->asked : bits_ ? bits_->info().parameters : filter_->parameters();
+  return layers_ ? layers_->asked : opened_ ? opened_->parameters() : filter_->parameters();
 }
 bool shown_filter::grows() const noexcept { return layers_ != nullptr; }
 std::uint64_t shown_filter::byte_size() const noexcept { return layers_ ? layers_->grown.byte_size() : bytes().size(); }
@@ -256,7 +256,7 @@ filter_facts shown_filter::facts(std::optional<std::uint64_t> keys) const {
   if (layers_) return facts_of_layers(std::move(f));
   const params& p = parameters();
   const census bits = bits_now();
-  const key_counts& counts = bits_ ? bits_->info().counts : filter_->counts();
+  const key_counts& counts = (opened_ ? *opened_->local() : *filter_).counts();
   f.counted = filter_ ? filter_->size() : counts.inserted;
   f.count_is_estimate = counts.is_estimate;
   f.ones = forgets() ? reading().ones(0, f.cells) : bits.ones;

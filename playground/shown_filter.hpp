@@ -8,9 +8,9 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/census.hpp>
+#include <bloomery/filter_handle.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/growing_layers.hpp>
-#include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
@@ -53,8 +53,8 @@ class shown_filter {
   /// A filter as it was read from a file.
   explicit shown_filter(any_filter filter);
 
-  /// The bits alone of a filter's file, as they are now: that takes no secret, and no key can be added or asked.
-  explicit shown_filter(mapped_storage bits);
+  /// A filter that was opened for its facts: no key can be inserted or looked up. Requires opened->local().
+  explicit shown_filter(std::unique_ptr<filter_handle> opened);
 
   shown_filter(shown_filter&&) noexcept;
   shown_filter& operator=(shown_filter&&) noexcept;
@@ -129,12 +129,15 @@ class shown_filter {
   /// The rate once so many distinct keys are in.
   double rate_at(std::uint64_t keys) const;
 
-  /// The filter itself. Not of one that grows, or of bits alone.
+  /// Everything that a filter which was opened for its facts reports about itself.
+  bloomery::filter_facts info(info_depth depth) const { return opened_->info(depth); }
+
+  /// The filter itself. Not of one that grows, or that was opened for its facts.
   const any_filter& filter() const noexcept { return *filter_; }
 
   /// Its bytes. Not of one that grows.
   std::span<const std::uint8_t> bytes() const noexcept {
-    return bits_ ? std::span<const std::uint8_t>(bits_->data(), bits_->size()) : filter_->bytes();
+    return opened_ ? opened_->local()->bytes() : filter_->bytes();
   }
 
   /// The filter as a file's bytes. @throws error incompatible: a growing one has no file
@@ -146,7 +149,7 @@ class shown_filter {
   filter_facts facts_of_layers(filter_facts f) const;
   census bits_now() const;
   std::optional<any_filter> filter_;
-  std::optional<mapped_storage> bits_;         // without the filter
+  std::unique_ptr<filter_handle> opened_;      // instead of the filter
   std::unique_ptr<layers> layers_;             // of a growing filter
   std::unique_ptr<std::uint64_t> now_;         // milliseconds since 1970, of a clock that was stopped
   std::optional<generations> generations_;     // of a filter that forgets: its epoch, quickly
