@@ -7,7 +7,6 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/estimate.hpp>
-#include <bloomery/filter_facts.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
@@ -375,10 +374,6 @@ void check_replaceable(const std::string& path, const std::string& option);
 
 /// Refuses a sealed filter: "a sealed filter cannot be halved". @throws error incompatible
 void refuse_sealed(const params& p, const std::string& path, const std::string& what);
-
-/// What info says of a sealed filter.
-exit_status info_of_sealed(const info_options& options, const mapped_storage& bits, const inspection& pages,
-                           const std::optional<measured_rate>& measured);
 
 /// Refuses standard output that is an input or the filter's own file: it would be read back, or destroyed.
 /// @throws error invalid_argument

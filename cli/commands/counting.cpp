@@ -63,41 +63,18 @@ std::uint32_t value_of_cell(const params& p, std::span<const std::uint8_t> bytes
 
 const char* name_of_cell(const params& p) { return family_of(p) == family::counting ? "counter" : "bit"; }
 
-double unnoticed_by_now(const params& p, std::uint64_t refused, double rate) {
-  return unnoticed_removals(refused, std::max(rate, p.target_rate));
+double unnoticed_by_now(const params& p, std::uint64_t refused, double fpr) {
+  return unnoticed_removals(refused, std::max(fpr, p.target_rate));
 }
 
-std::string taint_text(const params& p, std::uint64_t refused, double rate) {
+std::string taint_text(std::uint64_t refused, double unnoticed) {
   if (refused == 0) return "";
-  const double unnoticed = unnoticed_by_now(p, refused, rate);
-  const std::string others =
-      std::isfinite(unnoticed) ? fmt::format("about {:.2g}", unnoticed) : "nobody knows how many";
+  const std::string others = std::isfinite(unnoticed) ? fmt::format("about {:.2g}", unnoticed) : "an unknown number of";
   return fmt::format(
       "tainted: {} {} to be removed that {} not there; {} more such removals probably went unnoticed, each of which "
       "may "
-      "have taken others' keys along",
+      "have removed other keys",
       counted(refused, "key"), refused == 1 ? "was" : "were", refused == 1 ? "was" : "were", others);
-}
-
-std::vector<std::pair<const char*, std::string>> counting_lines(const mapped_storage& filter, double rate) {
-  const params& p = filter.info().parameters;
-  if (family_of(p) != family::counting) return {};
-  const std::uint64_t full = counting::cells_full({filter.data(), filter.size()});
-  const std::string taint = taint_text(p, filter.info().counts.refused_removals, rate);
-  return {{"counters",
-           fmt::format("{} of 4 bits; {}", count_text(p.geometry.bits / counting::cell_bits),
-                       full == 0 ? "none is full" : count_text(full) + " full: they stay so, whatever is removed")},
-          {"removals", taint.empty() ? "none of a key that was not there" : taint}};
-}
-
-void add_counting_facts(nlohmann::ordered_json& result, const mapped_storage& filter, double rate) {
-  if (family_of(filter.info().parameters) != family::counting) return;
-  const std::uint64_t refused = filter.info().counts.refused_removals;
-  result["counters"] = filter.info().parameters.geometry.bits / counting::cell_bits;
-  result["counters_full"] = counting::cells_full({filter.data(), filter.size()});
-  result["tainted"] = refused > 0;
-  result["refused_removals"] = refused;
-  result["unnoticed_removals"] = number_or_null(unnoticed_by_now(filter.info().parameters, refused, rate));
 }
 
 }  // namespace bloomery::cli

@@ -5,16 +5,11 @@
 #include "cli/commands/commands.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace bloomery::cli {
 
@@ -38,16 +33,12 @@ std::uint32_t value_of_cell(const params& p, std::span<const std::uint8_t> bytes
 /// "bit" or "counter".
 const char* name_of_cell(const params& p);
 
-/// What is said of a filter whose keys were to be removed and were not there; empty for one that is not tainted.
-/// @param rate  of the filter, by its counters
-std::string taint_text(const params& p, std::uint64_t refused, double rate);
+/// What removals of absent keys mean for the filter's other keys; empty if none was refused.
+/// @param unnoticed  expected number of those that were not refused
+std::string taint_text(std::uint64_t refused, double unnoticed);
 
-/// unnoticed_removals() at the rate of the filter when they came. It is not known, for what is removed takes the rate down:
-/// the promised one stands for it, or the one of now if that is higher.
-double unnoticed_by_now(const params& p, std::uint64_t refused, double rate);
-
-/// What info adds for a counting filter: names and texts of lines, or members of the JSON object. Nothing for others.
-std::vector<std::pair<const char*, std::string>> counting_lines(const mapped_storage& filter, double rate);
-void add_counting_facts(nlohmann::ordered_json& result, const mapped_storage& filter, double rate);
+/// unnoticed_removals() at the FPR of the filter when the refused ones came. It is not known, for removals lower the FPR: the
+/// target FPR stands for it, or the present one if that is higher.
+double unnoticed_by_now(const params& p, std::uint64_t refused, double fpr);
 
 }  // namespace bloomery::cli

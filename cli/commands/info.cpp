@@ -1,178 +1,245 @@
-// bloomery info FILTER: all that the file knows, and what follows from it; of a keyed filter without its key, too.
-// bloomery info --build is in info_build.cpp.
+// bloomery info FILTER: everything that a filter reports about itself, whatever its kind and wherever it is. A keyed filter
+// in a file needs no secret. bloomery info --build is in info_build.cpp.
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/commands/counting.hpp"
-#include "cli/commands/error_facts.hpp"
-#include "cli/commands/info_page.hpp"
-#include "cli/commands/logged.hpp"
+#include "cli/commands/info_text.hpp"
+#include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/numbers.hpp"
 
-#include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/fold.hpp>
+#include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
 
-#include <fmt/format.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 namespace bloomery::cli {
 namespace {
 
-// Random absent keys, as many as were asked for; none if the filter's secret is not known.
-std::optional<measured_rate> measured_by(const info_options& options, const mapped_storage& filter) {
-  constexpr std::uint64_t usual_queries = 1'000'000;                // some hundredths of a second
-  constexpr std::uint64_t large = std::uint64_t{16} << 30;          // from where it may mean a disk's seek for each
-  const bool by_scheme = !filter.info().parameters.scheme.empty();  // keys are hashed one by one, slowly
-  if (filter.info().parameters.key_check != 0 && options.secret.empty()) return std::nullopt;
-  const std::uint64_t queries =
-      options.queries.value_or(filter.size() >= large ? 0
-                               : by_scheme            ? queries_of_scheme(filter.info().parameters, usual_queries / 20)
-                                                      : usual_queries);
-  if (queries == 0) return std::nullopt;
-  any_filter asked = open_filter(options.filter, options.secret);
-  asked.set_clock([] { return 0; });  // with a window: as of its newest generation
-  const measured_rate measured = measure_rate(asked, queries, 0, 0, [] { return stop_signal() == 0; });
-  if (stop_signal() != 0) throw interrupted();
-  return measured;
+using json = nlohmann::ordered_json;
+
+// ---- finding out ----------------------------------------------------------------------------------------------------
+
+// Random absent keys to look up unless the command line gives their number.
+std::uint64_t usual_queries(const filter_handle& filter, const filter_facts& facts) {
+  constexpr std::uint64_t usual = 1'000'000;                // some hundredths of a second
+  constexpr std::uint64_t large = std::uint64_t{16} << 30;  // from where each may be a seek of the disk
+  if (filter.capabilities().is_remote || facts.bytes >= large) return 0;
+  // The keys of a scheme are hashed one by one, slowly.
+  return facts.parameters.scheme.empty() ? usual : queries_of_scheme(facts.parameters, usual / 20);
 }
 
-// The rate with so many hundredths more keys.
-double rate_with_more(const params& p, std::uint64_t keys, std::uint64_t percent) {
-  const double more = static_cast<double>(keys) * (1 + 0.01 * static_cast<double>(percent));
-  return false_positive_rate(p, static_cast<std::uint64_t>(std::llround(std::min(more, 0x1p62))));
-}
-
-std::string alarm_text(const audit& count) {
-  return fmt::format("{} bits set than its count of keys explains, {}: see bloomery verify",
-                     count.deviation() > 0 ? "more" : "fewer", distance_text(count));
-}
-
-exit_status info_of_filter(const info_options& options) {
-  if (!options.secret.empty()) open_filter(options.filter, options.secret);  // is it the right key?
-  // The bits alone are looked at: that takes no key.
-  const mapped_storage bits = open_bits(options.filter);
-  const file_info& file = bits.info();
-  const params& p = file.parameters;
-  const inspection pages = options.check_pages ? inspect(options.filter, check::payload) : inspection{};
-
-  const std::optional<measured_rate> measured = measured_by(options, bits);
-  if (family_of(p) == family::sealed) return info_of_sealed(options, bits, pages, measured);
-  if (family_of(p) == family::windowed) return info_of_window(options, bits, pages, measured);
-  const error_facts now = error_facts_of(file, {bits.data(), bits.size()});
-  const double fill = static_cast<double>(now.bits.ones) / static_cast<double>(p.geometry.bits / cell_bits_of(p));
-  const double rate_now = now.bits.certified_rate;
-  // A promise of 100 % cannot be broken, and says nothing.
-  const std::uint64_t limit = p.target_rate < 1 ? keys_within(p, p.target_rate) : 0;
-  const bool broken = p.target_rate < 1 && rate_now > p.target_rate * 1.01;
-  const std::uint64_t left = limit > now.keys && !broken ? limit - now.keys : 0;
-  constexpr std::uint64_t more[] = {10, 50, 100};
-  const std::optional<log_facts> log =
-      p.log_id == 0 ? std::nullopt : std::optional(log_facts_of(options.filter, file, now.keys, options.check_pages));
-
-  output out(STDOUT_FILENO, "standard output");
-  if (options.json) {
-    nlohmann::ordered_json result = info_head_of_file(options.filter, bits);
-    result.update({{"estimated_keys", number_or_null(now.keys_from_bits.value)},
-                   {"estimated_keys_sigma", number_or_null(now.keys_from_bits.sigma)},
-                   {"fill", fill}});
-    add_rates(result, now);
-    result.update({{"keys_left", left},
-                   {"forecast", nlohmann::ordered_json::array()},
-                   {"times_foldable", times_foldable(p)},
-                   {"alarm", now.alarming},
-                   {"bits_deviation",
-                    now.count.conclusive ? number_or_null(now.count.deviation()) : nlohmann::ordered_json(nullptr)},
-                   {"clean", file.clean},
-                   {"note", file.metadata}});
-    if (log) result["log"] = log->json;
-    for (const std::uint64_t percent : more) {
-      result["forecast"].push_back({{"more_percent", percent}, {"rate", rate_with_more(p, now.keys, percent)}});
-    }
-    add_counting_facts(result, bits, rate_now);
-    write_info(out, options, std::move(result), measured, pages);
-  } else {
-    info_page page(out);
-    const auto line = [&](const std::string& name, const std::string& value) { page.line(name, value); };
-    line("filter", options.filter);
-    line("kind", p.scheme.empty() ? fmt::format("{}, hash {}, keys {}", p.layout, p.hash, name_of(p.keys))
-                                  : "scheme " + p.scheme);
-    page.seed_and_secret(p);
-    line("size", fmt::format("{} ({}, {} a key)", bytes_text(bits.size()), counted(p.geometry.bits, "bit"),
-                             counted(p.geometry.probes, "probe")));
-    line("made for", p.capacity == 0 ? "an unknown number of keys"
-                                     : fmt::format("{} at {}", counted(p.capacity, "key"), rate_text(p.target_rate)));
-    line("inserted", fmt::format("{}, {}", counted(file.counts.inserted, "key"),
-                                 file.counts.is_estimate ? "estimated" : "as counted"));
-    line("estimated", std::isfinite(now.keys_from_bits.value)
-                          ? keys_text(now.keys_from_bits, "distinct key") + ", from the bits"
-                          : "no longer possible: all bits are set");
-    line("fill", fmt::format("{:.1f} % of the {}s", fill * 100, name_of_cell(p)));
-    for (const auto& [name, value] : counting_lines(bits, rate_now)) line(name, value);
-    line("error now", rate_text(rate_now) + ", certified from the bits");
-    line("predicted", now.keys < beyond_counting
-                          ? fmt::format("{} for {}", rate_text(now.predicted), counted(now.keys, "key"))
-                          : rate_text(now.predicted) + " for more keys than it can tell");
-    page.measured(options, p, measured);
-    line("keys left", p.target_rate == 0 ? "unknown"
-                      : left > 0
-                          ? fmt::format("{} until the error passes {}", count_text(left), rate_text(p.target_rate))
-                      : p.target_rate >= 1 ? "none: it is far too small, and says yes to nearly everything"
-                      : broken             ? fmt::format("none: the promise of {} is broken", rate_text(p.target_rate))
-                                           : "none: it is full, and keeps its promise so far");
-    if (now.keys > 0 && rate_now < 1) {
-      line(
-          "forecast",
-          fmt::format("{} with 10 % more keys, {} with 50 %, {} with 100 %", rate_text(rate_with_more(p, now.keys, 10)),
-                      rate_text(rate_with_more(p, now.keys, 50)), rate_text(rate_with_more(p, now.keys, 100))));
-    }
-    if (times_foldable(p) > 0) line("foldable", fmt::format("can be halved {}", times_text(times_foldable(p))));
-    if (log) {
-      for (const auto& [name, value] : log->lines) line(name, printable(value));
-    }
-    if (now.alarming) line("ALARM", alarm_text(now.count));
-    line("state",
-         file.clean ? "clean" : "not closed cleanly: a writer is at work, or was killed; the count is out of date");
-    page.end(options, file, pages);
+void measure(info_result& result, filter_handle& filter, const info_options& options) {
+  const std::uint64_t queries = options.queries.value_or(usual_queries(filter, result.facts));
+  if (!filter.capabilities().can_look_up) {
+    result.needs_secret = options.queries.value_or(1) > 0;
+    return;
   }
-  out.flush();
-  const bool log_is_damaged = log && options.check_pages && log->damaged;
-  return pages.problems.empty() && !log_is_damaged ? exit_status::found : exit_status::nothing;
+  if (queries == 0) return;
+  result.measured = measure_rate(filter, queries, 0, 0, [] { return stop_signal() == 0; });
+  if (stop_signal() != 0) throw interrupted();
+}
+
+// Empty for filters whose FPR does not follow from a number of keys.
+std::vector<forecast_step> forecast_of(const filter_facts& facts) {
+  std::vector<forecast_step> steps;
+  if (!facts.file || !facts.fill->estimated_keys) return steps;
+  for (const std::uint64_t percent : {10u, 50u, 100u}) {
+    const double more = static_cast<double>(facts.distinct_keys) * (1 + 0.01 * static_cast<double>(percent));
+    const auto keys = static_cast<std::uint64_t>(std::llround(std::min(more, static_cast<double>(beyond_counting))));
+    steps.push_back({percent, false_positive_rate(facts.parameters, keys)});
+  }
+  return steps;
+}
+
+info_result find_out(const info_options& options) {
+  const std::unique_ptr<filter_handle> filter = open_handle({.name = options.filter,
+                                                             .secret = options.secret,
+                                                             .chain = options.chain,
+                                                             .server = options.server,
+                                                             .quiet = true,
+                                                             .facts_only = true});
+  if (options.check_pages && filter->capabilities().is_remote) {
+    throw error(errc::invalid_argument, {"a filter on servers has no pages with checksums", "--check", "", "",
+                                         "leave it out: whether all of it is there is always checked"});
+  }
+  filter->tick(0);  // a window by time: as of its newest generation
+  info_result result{shown_name(options.filter),
+                     filter->info(options.check_pages ? info_depth::everything : info_depth::bits)};
+  measure(result, *filter, options);
+  result.forecast = forecast_of(result.facts);
+  if (options.check_pages) result.page_problems = inspect(options.filter, check::payload).problems;
+  return result;
+}
+
+// ---- JSON -----------------------------------------------------------------------------------------------------------
+
+json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+
+template <class Number>
+json number_or_null(const std::optional<Number>& number) {
+  return number ? json(*number) : json(nullptr);
+}
+
+json seconds_or_null(const std::optional<std::int64_t>& milliseconds) {
+  return milliseconds ? json(static_cast<double>(*milliseconds) / 1000) : json(nullptr);
+}
+
+void add_kind(json& result, const filter_facts& f) {
+  const params& p = f.parameters;
+  result["layout"] = text_or_null(p.layout);
+  if (f.shared || f.static_keys)
+    result["family"] = name_of(family_of(p));
+  else
+    result["scheme"] = text_or_null(f.chain ? chain_scheme : p.scheme);
+  result.update({{"hash", text_or_null(p.hash)},
+                 {"keys", name_of(p.keys)},
+                 {"seed", p.seed},
+                 {"key_check", text_or_null(p.key_check == 0 ? "" : key_check_text(p.key_check))}});
+}
+
+void add_size(json& result, const filter_facts& f) {
+  const params& p = f.parameters;
+  if (f.shared) {
+    result.update({{"shards", f.shared->shards},
+                   {"lines_of_a_shard", f.shared->lines_per_shard},
+                   {"layers", f.shared->layers},
+                   {"epoch", f.shared->epoch}});
+  }
+  result["bits"] = f.chain ? p.geometry.bits : f.bits;
+  result["bytes"] = f.bytes;
+  if (f.file) result["file_bytes"] = f.file->bytes;
+  if (f.static_keys) result["width"] = f.static_keys->fingerprint_bits;
+  if (f.shared) result["first_bits"] = p.geometry.bits;
+  result["probes"] = p.geometry.probes;
+  if (f.static_keys) result["partitions"] = f.static_keys->partitions;
+  result["capacity"] = p.capacity;
+  result["target_rate"] = p.target_rate;
+  if (f.shared) {
+    const double window = static_cast<double>(p.window_milliseconds) / 1000;
+    result.update({{"growth", !f.shared->grows    ? "none"
+                              : f.shared->maximum ? "to_maximum"
+                                                  : "unlimited"},
+                   {"most_keys", number_or_null(f.shared->maximum)},
+                   {"window_seconds", p.window_milliseconds == 0 ? json(nullptr) : json(window)}});
+  }
+  if (f.chain) result.update({{"growths", f.chain->growths}, {"ones", f.chain->ones}});
+  if (f.shared || f.chain) result["expires_at"] = seconds_or_null(f.expires_at);
+}
+
+void add_keys(json& result, const filter_facts& f) {
+  if (f.insert_count) {
+    result["inserted"] = *f.insert_count;
+    result["count_is_estimate"] = f.count_is_estimate;
+  }
+  if (f.static_keys) {
+    const auto keys = static_cast<double>(f.static_keys->keys);
+    result["bits_a_key"] = keys == 0 ? json(nullptr) : json(static_cast<double>(f.bits) / keys);
+  }
+  if (f.window) result["window"] = window_json(*f.window);
+  if (f.fill && f.fill->estimated_keys) {
+    result["estimated_keys"] = cli::number_or_null(f.fill->estimated_keys->value);
+    if (f.consistency) result["estimated_keys_sigma"] = cli::number_or_null(f.fill->estimated_keys->sigma);
+  }
+  if (f.fill && f.fill->cells != 0) result["fill"] = f.fill->fill_ratio();
+}
+
+void add_rates(json& result, const info_result& r) {
+  const filter_facts& f = r.facts;
+  if (f.fill) result["rate_now"] = f.fill->current_fpr;
+  if (f.expected_fpr) {
+    result["predicted_rate"] = *f.expected_fpr;
+    result["predicted_for_keys"] = f.distinct_keys;
+  }
+  result["measured_rate"] = r.measured ? json_of(*r.measured) : json(nullptr);
+  if (f.keys_left || f.shared) result["keys_left"] = number_or_null(f.keys_left);
+  if (!r.forecast.empty()) {
+    result["forecast"] = json::array();
+    for (const forecast_step& step : r.forecast) {
+      result["forecast"].push_back({{"more_percent", step.more_percent}, {"rate", step.fpr}});
+    }
+    result["times_foldable"] = times_foldable(f.parameters);
+  }
+  if (f.consistency && f.fill->cells != 0) {
+    const audit& count = f.consistency->count;
+    result["alarm"] = f.consistency->alarm;
+    result["bits_deviation"] = count.conclusive ? cli::number_or_null(count.deviation()) : json(nullptr);
+  }
+}
+
+json json_of(const log_facts& log, const filter_facts& f) {
+  const auto bits_per_key = [&](std::uint64_t bytes) {
+    return 8.0 * static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(f.distinct_keys, 1));
+  };
+  json result = {{"file", log.path}};
+  if (log.is_open) result.update({{"keys", log.keys}, {"bytes", log.bytes}, {"generation", log.generation}});
+  if (log.problem != log_problem::none) result["problem"] = problem_of(log);
+  result.update({{"bits_a_key", bits_per_key(f.file ? f.file->bytes : f.bytes)},
+                 {"bytes_while_growing", log.bytes_while_growing},
+                 {"bits_a_key_while_growing", bits_per_key(log.bytes_while_growing)}});
+  return result;
+}
+
+json json_of(const info_result& r) {
+  const filter_facts& f = r.facts;
+  json result = {{"filter", r.name}};
+  add_kind(result, f);
+  add_size(result, f);
+  add_keys(result, f);
+  add_rates(result, r);
+  if (f.file) result.update({{"clean", f.file->clean}, {"note", f.file->metadata}});
+  if (f.log) result["log"] = json_of(*f.log, f);
+  if (f.counting) {
+    result.update({{"counters", f.counting->counters},
+                   {"counters_full", number_or_null(f.counting->full)},
+                   {"tainted", f.counting->refused_removals > 0},
+                   {"refused_removals", f.counting->refused_removals},
+                   {"unnoticed_removals", cli::number_or_null(f.counting->unnoticed_removals)}});
+  }
+  if (r.page_problems) result["problems"] = *r.page_problems;
+  return result;
+}
+
+// ---- options --------------------------------------------------------------------------------------------------------
+
+void check_given(const info_options& options) {
+  const auto refuse = [](const char* what, const char* option, const std::string& expected, const std::string& found) {
+    throw error(errc::invalid_argument, {what, option, expected, found, "leave out one of the two"});
+  };
+  if (!options.build) {
+    if (!options.filter.empty()) return;
+    throw error(errc::invalid_argument, {"missing argument", "info", "the name of a FILTER, or --build", "neither",
+                                         "see bloomery info --help"});
+  }
+  const char* const about_filters = options.queries           ? "--queries"
+                                    : !options.secret.empty() ? "--secret"
+                                                              : given_of(options.server, {}, options.chain);
+  const char* const what = "this is about the program and not about a filter";
+  if (!options.filter.empty()) refuse(what, "--build", "no FILTER", "'" + options.filter + "'");
+  if (options.check_pages) refuse("there are no pages to check in a program", "--build", "", "--check");
+  if (about_filters != nullptr) refuse(what, "--build", "", about_filters);
 }
 
 }  // namespace
 
 exit_status info(const info_options& options) {
-  if (options.build && !options.filter.empty()) {
-    throw error(errc::invalid_argument, {"this is about the program and not about a filter", "--build", "no FILTER",
-                                         "'" + options.filter + "'", "leave out one of the two"});
-  }
-  if (options.build && options.check_pages) {
-    throw error(errc::invalid_argument,
-                {"there are no pages to check in a program", "--build", "", "--check", "leave out one of the two"});
-  }
-  const char* const about_filters = options.queries           ? "--queries"
-                                    : !options.secret.empty() ? "--secret"
-                                                              : given_of(options.server, {}, options.chain);
-  if (options.build && about_filters != nullptr) {
-    throw error(errc::invalid_argument, {"this is about the program and not about a filter", "--build", "",
-                                         about_filters, "leave out one of the two"});
-  }
+  check_given(options);
   if (options.build) return info_of_build(options.json);
-  if (is_shared(options.filter, options.server, {}, options.chain)) return info_of_shared(options);
-  if (options.filter.empty()) {
-    throw error(errc::invalid_argument,
-                {"what about?", "info", "the name of a FILTER, or --build", "neither", "see bloomery info --help"});
-  }
-  return info_of_filter(options);
+  const info_result result = find_out(options);
+  output out(STDOUT_FILENO, "standard output");
+  out.write(options.json ? json_line(json_of(result)) : text_of(result));
+  out.flush();
+  const bool has_bad_pages = result.page_problems && !result.page_problems->empty();
+  const bool has_bad_log = options.check_pages && result.facts.log && result.facts.log->problem != log_problem::none;
+  return has_bad_pages || has_bad_log ? exit_status::nothing : exit_status::found;
 }
 
 }  // namespace bloomery::cli

@@ -39,13 +39,4 @@ exit_status build_growing(const build_options& options);
 std::optional<std::uint64_t> old_log_of(const std::string& path);
 void remove_old_log(const std::string& path, std::optional<std::uint64_t> id);
 
-struct log_facts {
-  nlohmann::ordered_json json;
-  std::vector<std::pair<std::string, std::string>> lines;
-  bool damaged = false;  ///< with check: keys are lost, or it is none of this filter's
-};
-
-/// @param check  read the log through
-log_facts log_facts_of(const std::string& path, const file_info& file, std::uint64_t keys, bool check);
-
 }  // namespace bloomery::cli

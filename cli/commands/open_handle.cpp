@@ -52,6 +52,7 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
   options.secret = secret_of(wanted.secret);
   options.notes = notes_for(wanted, is_address);
   options.to_remove = to_remove;
+  options.facts_only = wanted.facts_only;
   options.connection = connection_of(wanted.server);
   options.wait_replicas = static_cast<unsigned>(wanted.server.wait_replicas);
   set_chain(options, wanted.chain);

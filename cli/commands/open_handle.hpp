@@ -20,6 +20,7 @@ struct named_filter {
   chain_options chain = {};
   server_options server = {};
   bool quiet = false;
+  bool facts_only = false;  ///< as open_options::facts_only
 };
 
 /// Opens the filter. For writing it waits for another writer, compares every page with its checksum, and makes sure of

@@ -5,7 +5,6 @@
 //
 // A chain that the Java one made does not say what it was made for: n and p are given until build has stored them. A chain
 // grows by bitmaps of n keys each, and its error grows with it.
-#include "cli/commands/info_page.hpp"
 #include "cli/commands/screen.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
@@ -53,21 +52,6 @@ constexpr const char* no_waiting = "a chain does not wait for replicas";
 constexpr const char* own_bits = "the bits of a chain are where the Java one has them";
 
 // ---- opening --------------------------------------------------------------------------------------------------------
-
-redis_chain open_chain(const redis_address& address, const chain_options& wanted, const server_options& server) {
-  if (wanted.capacity.has_value() != wanted.rate.has_value()) {
-    refuse("a chain's n and p belong together", wanted.capacity ? "-n" : "-p", "give both, or none");
-  }
-  std::optional<redis_chain_params> known;
-  if (wanted.capacity) known = redis_chain_params{*wanted.capacity, *wanted.rate};
-  try {
-    return redis_chain::open(address, known, connection_of(server));
-  } catch (const redis_chain_params_unknown& e) {
-    error_text text = e.text();
-    text.way_out = "give -n and -p; build with them stores them";
-    throw error(e.code(), text);
-  }
-}
 
 struct chain_there {
   bool is_there = false;
@@ -196,19 +180,6 @@ void report(const redis_address& address, redis_chain& chain, keys_done done, co
 
 // ---- which filters are chains ---------------------------------------------------------------------------------------
 
-bool is_chain(const chain_options& chain) {
-  if (chain.scheme == chain_scheme) return true;
-  if (!chain.scheme.empty()) {
-    throw error(errc::invalid_argument,
-                {"what a filter is made by it says itself", "--scheme", std::string(chain_scheme) + ", of a chain",
-                 "'" + chain.scheme + "'", "leave it out"});
-  }
-  if (const char* option = chain.capacity ? "-n" : chain.rate ? "-p" : nullptr) {
-    refuse("what a filter was made for it says itself", option, "leave it out, or say --scheme guava-chain");
-  }
-  return false;
-}
-
 bool finds_chain(const redis_address& address, const server_options& server) {
   const std::string bitmap = redis::bitmap_key(address.name, 0);
   const std::string cursor = redis::cursor_key(address.name);
@@ -243,56 +214,6 @@ exit_status build_chain(const build_options& options) {
     chain.expire(std::chrono::milliseconds(*options.sharing.milliseconds));
   }
   report(address, chain, add_all(chain, options.inputs, options.common, "build"), options.common, !there.is_there);
-  return exit_status::found;
-}
-
-exit_status info_of_chain(const info_options& options) {
-  const redis_address address = redis_address::parse(options.filter);
-  refuse_if(!options.secret.empty(), no_secret, "--secret");
-  refuse_if(options.check_pages, "a chain has no pages with checksums", "--check");
-  refuse_if(options.queries.value_or(0) > 0, "the error of a chain follows from its bits", "--queries");
-  redis_chain chain = open_chain(address, options.chain, options.server);
-  const redis_chain_info now = chain.info();
-  const std::uint64_t bits = now.geometry.bits;
-
-  output out(STDOUT_FILENO, "standard output");
-  if (options.json) {
-    out.write(
-        json_line({{"filter", address.text()},
-                   {"scheme", chain_scheme},
-                   {"capacity", now.parameters.capacity},
-                   {"target_rate", now.parameters.target_rate},
-                   {"bits", bits},
-                   {"probes", now.geometry.probes},
-                   {"growths", now.growths},
-                   {"bytes", (now.growths + 1) * (bits / 8)},
-                   {"ones", now.ones},
-                   {"estimated_keys", number_or_null(now.keys)},
-                   {"rate_now", now.rate_now},
-                   {"expires_at", now.expires_at ? nlohmann::ordered_json(static_cast<double>(*now.expires_at) / 1000)
-                                                 : nlohmann::ordered_json(nullptr)}}));
-  } else {
-    info_page page(out);
-    page.line("filter", address.text());
-    page.line("kind", "shared, scheme " + std::string(chain_scheme));
-    page.line("size", fmt::format("{} ({} each), {} a key", bitmaps_text(chain, now.growths), counted(bits, "bit"),
-                                  counted(now.geometry.probes, "probe")));
-    page.line("made for", made_for_text(now.parameters));
-    page.line("growths", count_text(now.growths));
-    page.line("estimated",
-              std::isfinite(now.keys)
-                  ? counted(static_cast<std::uint64_t>(std::llround(now.keys)), "distinct key") + ", from the bits"
-                  : "no longer possible: all bits of a bitmap are set");
-    const double ones = static_cast<double>(now.ones.back());
-    page.line("newest", fmt::format("{} of {} set, {:.1f} %; above 50 % it grows", count_text(now.ones.back()),
-                                    counted(bits, "bit"), 100 * ones / static_cast<double>(bits)));
-    page.line("error now", rate_text(now.rate_now) + ", from the bits");
-    if (now.expires_at) {
-      page.line("expires",
-                fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(static_cast<std::time_t>(*now.expires_at / 1000))));
-    }
-  }
-  out.flush();
   return exit_status::found;
 }
 

@@ -20,10 +20,9 @@ namespace bloomery::cli {
 namespace {
 
 // What removals of absent keys have done to the filter; where refusals are not counted only the fact is known.
-std::string consequence(const params& p, const filter_summary& now) {
+std::string consequence(const filter_summary& now, double unnoticed) {
   if (!now.refused_removals) return "other such keys may have been removed unnoticed, and others' copies with them";
-  return "from now on the filter is " + taint_text(p, *now.refused_removals, now.fpr.value_or(1)) +
-         "; rebuild it if that matters";
+  return "from now on the filter is " + taint_text(*now.refused_removals, unnoticed) + "; rebuild it if that matters";
 }
 
 }  // namespace
@@ -40,19 +39,19 @@ exit_status remove_keys(const remove_options& options) {
   const std::uint64_t not_found = done.keys - done.changed;
   nlohmann::ordered_json result = json_of(done, name, "removed", *filter, now);
   result["not_found"] = not_found;
+  double unnoticed = 0;
   if (now.refused_removals) {
+    unnoticed = unnoticed_by_now(filter->parameters(), *now.refused_removals, now.fpr.value_or(1));
     result["tainted"] = *now.refused_removals > 0;
     result["refused_removals"] = *now.refused_removals;
-    result["unnoticed_removals"] =
-        number_or_null(unnoticed_by_now(filter->parameters(), *now.refused_removals, now.fpr.value_or(1)));
+    result["unnoticed_removals"] = number_or_null(unnoticed);
   }
   const std::string state = state_text(*filter, now, "left");
-  const params p = filter->parameters();
   if (filter->capabilities().commits_whole) point_of_no_return();
   if (done.keys > 0) filter->commit();  // throws if the disk will not have it: nothing is reported that is not so
   if (not_found > 0) {
     say(fmt::format("{}: warning: {} not there; only what was added may be removed: {}", name,
-                    those_not_there(done.keys, not_found), consequence(p, now)));
+                    those_not_there(done.keys, not_found), consequence(now, unnoticed)));
   }
   if (options.common.json) {
     print_result(result);

@@ -47,10 +47,6 @@ void refuse_shared(const std::string& filter, const std::string& verb, bool take
 /// The name of a chain of bitmaps for --scheme.
 inline constexpr const char* chain_scheme = "guava-chain";
 
-/// Whether it is a chain that the options are about. @throws error invalid_argument: another scheme, or what is said of
-/// chains only
-bool is_chain(const chain_options& chain);
-
 /// Whether the keys of a chain are there. What cannot be asked is not there.
 bool finds_chain(const redis_address& address, const server_options& server);
 
@@ -149,12 +145,10 @@ void warn_if_overfull(const redis_address& address, const redis_info& now);
 
 exit_status plan_shared(const plan_options& options);
 exit_status build_shared(const build_options& options);
-exit_status info_of_shared(const info_options& options);
 exit_status unite_shared(const combine_options& options);
 
 // Of a chain of bitmaps; the other commands do not know it.
 exit_status build_chain(const build_options& options);
-exit_status info_of_chain(const info_options& options);
 
 /// dedup with a state that many machines share: what is new to it goes out. A killed run may have remembered the lines
 /// of its last batch without writing them; an error says which those are.

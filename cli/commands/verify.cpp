@@ -7,13 +7,12 @@
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/counting.hpp"
-#include "cli/commands/error_facts.hpp"
-#include "cli/commands/shared_filter.hpp"
+#include "cli/commands/info_text.hpp"
+#include "cli/commands/open_handle.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
 #include "cli/text/numbers.hpp"
 
-#include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/measure.hpp>
@@ -116,18 +115,25 @@ absent_result look_for_absent(const lookup_pass& ask, key_kind kind, const verif
 
 // ---- the verdict ----------------------------------------------------------------------------------------------------
 
-struct findings : error_facts {
-  measured_rate measured;
+struct findings {
+  filter_facts facts;
+  measured_rate measured = {};
   std::uint64_t needed = 0;  // queries that would resolve the rate
-  present_result present;
-  absent_result absent;
-  std::string taint;  // of a counting filter, in words
-  std::string
-      why_uncertified;  // the rate is that of so many set bits, and where they are was not looked at; empty: it was
-  bool counted_bits = true;  // a count of keys is there to be compared with the bits
+  present_result present = {};
+  absent_result absent = {};
 
-  bool certified() const { return why_uncertified.empty(); }
+  double fpr() const { return facts.fill->current_fpr; }
+  bool certified() const { return facts.fill->is_exact; }
+  bool has_alarm() const { return facts.consistency && facts.consistency->alarm; }
 };
+
+// Why the FPR follows from the number of set bits alone.
+std::string why_uncertified(const filter_facts& facts) {
+  if (facts.chain) return "servers count the bits of a Guava chain and do not send them";
+  if (facts.shared->grows) return "the filter grows";
+  if (facts.parameters.window_milliseconds != 0) return "the filter has a window";
+  return "the filter has more than the 64 MiB that are fetched for it";
+}
 
 // More than chance, which does this once in two million honest filters.
 bool differ(const measured_rate& measured, double certified) {
@@ -135,32 +141,36 @@ bool differ(const measured_rate& measured, double certified) {
 }
 
 // What is wrong, in words; nothing if all agrees.
-std::vector<std::string> complaints(const findings& f, const params& p) {
+std::vector<std::string> complaints(const findings& f) {
   std::vector<std::string> result;
   if (f.present.missing > 0) {
-    const bool forgets = family_of(p) == family::windowed;
+    const bool forgets = f.facts.window || f.facts.parameters.window_milliseconds != 0;
     result.push_back(fmt::format(
         "{} of {} {} missing{}: it was made of other keys, or with other options "
         "(-f, --crlf, -0), or it is damaged: see bloomery info --check",
         count_text(f.present.missing), counted(f.present.keys, "present key"), f.present.missing == 1 ? "is" : "are",
         forgets ? ", as of the newest key: they are older than the window" : ", and a filter loses no key"));
-    if (!f.taint.empty()) result.push_back("it is " + f.taint);
+    if (f.facts.counting && f.facts.counting->refused_removals > 0) {
+      const counting_facts& c = *f.facts.counting;
+      result.push_back("it is " + taint_text(c.refused_removals, c.unnoticed_removals));
+    }
   }
-  if (f.alarming) {
-    const double off = f.count.deviation();
+  if (f.has_alarm()) {
+    const consistency_facts& bits = *f.facts.consistency;
+    const double off = bits.count.deviation();
     result.push_back(
         fmt::format("{} bits are set than {} {} by chance, {}: {}", off > 0 ? "more" : "fewer",
-                    counted(f.counted, "key"), f.counted == 1 ? "leaves" : "leave", distance_text(f.count),
+                    counted(bits.keys, "key"), bits.keys == 1 ? "leaves" : "leave", distance_text(bits.count),
                     off > 0 ? "keys were chosen to fill it (pollution), or its count is too low, or pages are damaged"
                             : "its count is too high, or pages are damaged"));
   }
-  if (f.certified() && differ(f.measured, f.bits.certified_rate)) {
+  if (f.certified() && differ(f.measured, f.fpr())) {
     result.push_back(
         "random absent keys are reported at another rate than the bits allow: the hash does not suit the bits");
   }
-  if (f.certified() && f.absent.rate.queries > 0 && differ(f.absent.rate, f.bits.certified_rate)) {
+  if (f.certified() && f.absent.rate.queries > 0 && differ(f.absent.rate, f.fpr())) {
     result.push_back(
-        f.absent.rate.rate() > f.bits.certified_rate
+        f.absent.rate.rate() > f.fpr()
             ? "your absent keys are reported more often than random ones: some were put in after all, or they "
               "were chosen because they are reported"
             : "your absent keys are reported more seldom than random ones: they were chosen because they are not");
@@ -169,18 +179,20 @@ std::vector<std::string> complaints(const findings& f, const params& p) {
 }
 
 // Nothing is wrong; what has been compared?
-std::string verdict_on_a_sound_one(const findings& f, const params& p) {
-  const bool too_full = p.target_rate > 0 && f.bits.certified_rate > p.target_rate * 1.01;
+std::string verdict_on_a_sound_one(const findings& f) {
+  const params& p = f.facts.parameters;
+  const bool too_full = p.target_rate > 0 && f.fpr() > p.target_rate * 1.01;
   const std::string promise = too_full ? "too full: it promised " + rate_text(p.target_rate) : "";
   if (!f.certified()) {
     return (too_full ? promise + "; " : "nothing wrong was found, but ") +
-           "the error rate was not compared with the bits, because " + f.why_uncertified;
+           "the error rate was not compared with the bits, because " + why_uncertified(f.facts);
   }
   if (too_full) return "sound, but " + promise;
-  if (f.count.conclusive && !f.count_is_estimate) return "sound: all rates agree within chance";
-  const char* why = f.count_is_estimate ? "an estimate"
-                    : p.scheme.empty()  ? "beyond what can be counted"
-                                        : "a scheme's";
+  const bool is_estimate = f.facts.count_is_estimate;
+  if (f.facts.consistency && f.facts.consistency->count.conclusive && !is_estimate) {
+    return "sound: all rates agree within chance";
+  }
+  const char* why = is_estimate ? "an estimate" : p.scheme.empty() ? "beyond what can be counted" : "a scheme's";
   if (f.measured.queries == 0) return fmt::format("nothing wrong: the count, {}, was not compared with the bits", why);
   return fmt::format("nothing wrong: the measured rate agrees with the bits; the count, {}, was not compared with them",
                      why);
@@ -208,26 +220,31 @@ void look_for_users_keys(const lookup_pass& ask, key_kind kind, const verify_opt
 // Queries for the rate to within 5 % of itself, at two standard deviations.
 std::uint64_t queries_needed(double rate) { return rate > 0 ? queries_to_resolve(rate, 0.05, 2) : 0; }
 
-exit_status report(const verify_options& options, const std::string& where, const std::string& size, const params& p,
-                   const findings& f) {
-  const std::vector<std::string> wrong = complaints(f, p);
+exit_status report(const verify_options& options, const findings& f) {
+  const std::vector<std::string> wrong = complaints(f);
   const exit_status status = wrong.empty() ? exit_status::found : exit_status::nothing;
   if (options.common.quiet) return status;
 
+  const filter_facts& facts = f.facts;
+  const params& p = facts.parameters;
+  const std::string shown = shown_name(options.filter);
   output out(STDOUT_FILENO, "standard output");
   if (options.common.json) {
     using json = nlohmann::ordered_json;
-    json result = {{"filter", where},
-                   {"predicted", f.certified() ? json(f.predicted) : json()},
-                   {"predicted_for_keys", f.keys},
-                   {"certified", f.certified() ? json(f.bits.certified_rate) : json()},
+    const auto expected = [&](auto member) {
+      return facts.consistency ? json(facts.consistency->count.expected.*member) : json();
+    };
+    json result = {{"filter", shown},
+                   {"predicted", f.certified() && facts.expected_fpr ? json(*facts.expected_fpr) : json()},
+                   {"predicted_for_keys", facts.distinct_keys},
+                   {"certified", f.certified() ? json(f.fpr()) : json()},
                    {"measured", json_of(f.measured)},
                    {"queries_to_resolve", f.needed},
                    {"target_rate", p.target_rate},
-                   {"count_is_estimate", f.count_is_estimate},
-                   {"bits_set", f.bits.ones},
-                   {"bits_set_expected", f.counted_bits ? json(f.count.expected.value) : json()},
-                   {"bits_set_sigma", f.counted_bits ? json(f.count.expected.sigma) : json()},
+                   {"count_is_estimate", facts.count_is_estimate},
+                   {"bits_set", facts.fill->cells_set},
+                   {"bits_set_expected", expected(&estimate::value)},
+                   {"bits_set_sigma", expected(&estimate::sigma)},
                    {"present", nullptr},
                    {"absent", nullptr},
                    {"complaints", wrong}};
@@ -244,16 +261,18 @@ exit_status report(const verify_options& options, const std::string& where, cons
     const auto line = [&](const char* name, const std::string& value) {
       out.write(fmt::format("{:<14}{}\n", name, value));
     };
-    line("filter", where + ": " + size);
+    line("filter", shown + ": " + size_text(p) +
+                       (facts.shared ? " in " + counted(facts.shared->shards, "shard") : std::string()));
     if (f.certified()) {
-      line("predicted", f.keys >= beyond_counting
-                            ? rate_text(f.predicted) + " for more keys than it can tell"
-                            : fmt::format("{} for {}{}", rate_text(f.predicted), counted(f.keys, "key"),
-                                          f.keys == f.counted ? "" : ", as its bits suggest"));
-      line("certified", rate_text(f.bits.certified_rate) + ", from the bits as they are");
+      const bool by_bits = facts.consistency && facts.distinct_keys != facts.consistency->keys;
+      line("predicted", facts.distinct_keys >= beyond_counting
+                            ? rate_text(*facts.expected_fpr) + " for more keys than it can tell"
+                            : fmt::format("{} for {}{}", rate_text(*facts.expected_fpr),
+                                          counted(facts.distinct_keys, "key"), by_bits ? ", as its bits suggest" : ""));
+      line("certified", rate_text(f.fpr()) + ", from the bits as they are");
     } else {
-      line("estimated", fmt::format("{} for {}, from the number of bits that are set", rate_text(f.bits.certified_rate),
-                                    counted(f.keys, "key")));
+      line("estimated", fmt::format("{} for {}, from the number of bits that are set", rate_text(f.fpr()),
+                                    counted(facts.distinct_keys, "key")));
     }
     if (f.measured.queries > 0) {
       line("measured", rate_with_interval(f.measured));
@@ -274,68 +293,33 @@ exit_status report(const verify_options& options, const std::string& where, cons
       }
     }
     for (const std::string& complaint : wrong) line(&complaint == &wrong.front() ? "verdict" : "", complaint);
-    if (wrong.empty()) line("verdict", verdict_on_a_sound_one(f, p));
+    if (wrong.empty()) line("verdict", verdict_on_a_sound_one(f));
   }
   out.flush();
   return status;
-}
-
-// Bits that are fetched to be looked at one by one.
-constexpr std::uint64_t most_bits_pulled = std::uint64_t{64} << 23;
-
-// A shared filter has no count beside its bits: what is compared are they and the answers.
-exit_status verify_shared(const verify_options& options) {
-  const redis_address address = redis_address::parse(options.filter);
-  redis_filter filter = open_shared(address, options.server, options.secret, options.common.quiet);
-  const redis_info now = filter.info();
-  const params& p = now.parameters.filter;
-  findings f{};
-  f.bits.certified_rate = now.rate_now;
-  f.bits.ones = now.ones;
-  f.why_uncertified =
-      now.parameters.growth != redis_growth::none ? "the filter grows"
-      : p.window_milliseconds != 0                ? "the filter has a window"
-      : p.geometry.bits > most_bits_pulled
-          ? fmt::format("the filter has more than the {} that are fetched for it", bytes_text(most_bits_pulled / 8))
-          : "";
-  if (f.certified()) {
-    const any_filter copy = filter.pull();
-    f.bits = take_census(p, copy.bytes());
-    f.predicted = false_positive_rate(p, now.inserted);
-  }
-  f.counted_bits = false;
-  f.count_is_estimate = now.is_estimate;
-  f.counted = f.keys = now.inserted;
-  constexpr std::uint64_t most_queries = 2'000'000;  // some seconds of a server
-  f.needed = queries_needed(f.bits.certified_rate);
-  f.measured =
-      measure_shared(filter, options.queries.value_or(std::clamp<std::uint64_t>(f.needed, 100'000, most_queries)));
-  look_for_users_keys(lookups_in(filter), p.keys, options, f);
-  return report(options, address.text(), shared_size_text(now.parameters), p, f);
 }
 
 }  // namespace
 
 exit_status verify(const verify_options& options) {
   check_inputs(options);
-  if (is_shared(options.filter, options.server)) return verify_shared(options);
-  any_filter filter = open_filter(options.filter, options.secret);
-  filter.set_clock([] { return 0; });  // with a window: as of its newest generation
-  const file_info& file = *filter.opened_from();
-  const params& p = filter.parameters();
-  if (!options.common.quiet) say_if_dirty(options.filter, file);
+  const std::unique_ptr<filter_handle> filter = open_handle(
+      {.name = options.filter, .secret = options.secret, .server = options.server, .quiet = options.common.quiet});
+  filter->tick(0);  // a window by time: as of its newest generation
+  findings f{filter->info(info_depth::everything)};
+  const params& p = f.facts.parameters;
 
-  findings f{error_facts_of(file, filter.bytes()), {}, 0, {}, {}, {}, {}};
-  f.taint = taint_text(p, file.counts.refused_removals, f.bits.certified_rate);
-
-  const std::uint64_t most_queries = p.scheme.empty() ? 20'000'000 : queries_of_scheme(p, 1'000'000);
-  f.needed = queries_needed(f.bits.certified_rate);
+  // Some seconds: of a server, or of processors.
+  const std::uint64_t most_queries = filter->capabilities().is_remote ? 2'000'000
+                                     : p.scheme.empty()               ? 20'000'000
+                                                                      : queries_of_scheme(p, 1'000'000);
+  f.needed = queries_needed(f.fpr());
   const std::uint64_t queries = options.queries.value_or(
       std::clamp<std::uint64_t>(f.needed, std::min<std::uint64_t>(100'000, most_queries), most_queries));
-  f.measured = measure_rate(filter, queries, 0, options.common.threads, [] { return stop_signal() == 0; });
+  f.measured = measure_rate(*filter, queries, 0, options.common.threads, [] { return stop_signal() == 0; });
   if (stop_signal() != 0) throw interrupted();
-  look_for_users_keys(lookups_in(filter), p.keys, options, f);
-  return report(options, options.filter, size_text(p), p, f);
+  look_for_users_keys(lookups_in(*filter), p.keys, options, f);
+  return report(options, f);
 }
 
 }  // namespace bloomery::cli

@@ -1,7 +1,6 @@
 #include "cli/commands/window.hpp"
 
 #include "app/signals.hpp"
-#include "cli/commands/info_page.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
@@ -33,20 +32,6 @@ std::string option_of_window(const window_options& w) { return w.keys ? "--windo
 
 bool is_window_layout(const std::string& name) { return family_of({.layout = name}) == family::windowed; }
 
-std::string length_text(const window_length& length) {
-  return length.keys != 0 ? "the last " + count_text(length.keys) : duration_text(length.milliseconds);
-}
-
-// "2023-11-14 22:13:20 UTC"; far from now just the number.
-std::string moment_text(std::uint64_t milliseconds) {
-  constexpr std::uint64_t year_9999 = 253'402'300'799'000;
-  if (milliseconds > year_9999) return count_text(milliseconds / 1000) + " s after 1970";
-  const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
-  const std::string text = fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(seconds));
-  const std::uint64_t rest = milliseconds % 1000;
-  return text + (rest == 0 ? "" : fmt::format(".{:03}", rest)) + " UTC";
-}
-
 std::uint64_t oldest_epoch(const window_facts& f) { return f.epoch - std::min<std::uint64_t>(f.epoch, window_parts); }
 
 nlohmann::ordered_json generations_json(const window_facts& f) {
@@ -58,6 +43,28 @@ nlohmann::ordered_json generations_json(const window_facts& f) {
 }
 
 }  // namespace
+
+std::string length_text(const window_length& length) {
+  return length.keys != 0 ? "the last " + count_text(length.keys) : duration_text(length.milliseconds);
+}
+
+std::string moment_text(std::uint64_t milliseconds) {
+  constexpr std::uint64_t year_9999 = 253'402'300'799'000;
+  if (milliseconds > year_9999) return count_text(milliseconds / 1000) + " s after 1970";
+  const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
+  const std::string text = fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(seconds));
+  const std::uint64_t rest = milliseconds % 1000;
+  return text + (rest == 0 ? "" : fmt::format(".{:03}", rest)) + " UTC";
+}
+
+std::vector<std::string> generation_lines(const window_facts& f) {
+  std::vector<std::string> lines;
+  for (std::uint64_t epoch = f.epoch + 1; epoch-- > oldest_epoch(f);) {
+    lines.push_back(fmt::format("{}, {}: {}", epoch == f.epoch ? "newest" : fmt::format("{} ago", f.epoch - epoch),
+                                generation_text(f, epoch), counted(f.keys[epoch % window_lanes], "key")));
+  }
+  return lines;
+}
 
 bool wants_window(const making_options& wanted) { return wanted.window.keys || wanted.window.milliseconds; }
 
@@ -208,20 +215,6 @@ void add_window(nlohmann::ordered_json& result, const any_filter& filter) {
   if (const auto f = filter.window()) result["window"] = window_json(*f);
 }
 
-error_facts error_facts_of_window(const file_info& file, std::span<const std::uint8_t> bytes) {
-  const params& p = file.parameters;
-  const window_facts now = facts_of_window(p, bytes);
-  error_facts f;
-  f.bits = take_census(p, bytes);
-  f.keys = f.counted = now.keys_held();
-  f.keys_from_bits = {static_cast<double>(f.keys), 0};
-  f.count = audit_window(p, bytes);
-  f.count_is_estimate = file.counts.is_estimate || !file.clean;
-  f.alarming = f.count.alarming() && !f.count_is_estimate;
-  f.predicted = now.rate;
-  return f;
-}
-
 bool has_window(const std::string& path) {
   const inspection found = inspect(path);
   return found.usable && family_of(found.info.parameters) == family::windowed;
@@ -232,66 +225,6 @@ void refuse_window(const params& p, const std::string& path, const std::string& 
   throw error(errc::incompatible,
               {"there is no " + deed + " of filters with a window", path, "a filter that forgets nothing", p.layout,
                "union is what they have, if they go by time"});
-}
-
-// ---- info -----------------------------------------------------------------------------------------------------------
-
-exit_status info_of_window(const info_options& options, const mapped_storage& filter, const inspection& pages,
-                           const std::optional<measured_rate>& measured) {
-  const file_info& file = filter.info();
-  const params& p = file.parameters;
-  const std::span<const std::uint8_t> bytes(filter.data(), filter.size());
-  check_window_state(p, bytes, file.clean, options.filter);
-  const window_facts f = facts_of_window(p, bytes);
-  const error_facts now = error_facts_of_window(file, bytes);
-  const bool overfull = f.has_overfull_generation();
-
-  output out(STDOUT_FILENO, "standard output");
-  if (options.json) {
-    nlohmann::ordered_json result = info_head_of_file(options.filter, filter);
-    result["window"] = window_json(f);
-    add_rates(result, now);
-    result.update({{"alarm", now.alarming}, {"clean", file.clean}, {"note", file.metadata}});
-    write_info(out, options, std::move(result), measured, pages);
-  } else {
-    info_page page(out);
-    const auto line = [&](const std::string& name, const std::string& value) { page.line(name, value); };
-    line("filter", options.filter);
-    line("kind", fmt::format("{}, hash {}, keys {}", p.layout, p.hash, name_of(p.keys)));
-    page.seed_and_secret(p);
-    line("window", fmt::format("{}, in 7 generations of {} and the newest", length_text(f.length),
-                               f.length.keys != 0 ? count_text(f.part) : duration_text(f.part)));
-    line("size", fmt::format("{} ({}, {} a key)", bytes_text(filter.size()), counted(p.geometry.bits, "bit"),
-                             counted(p.geometry.probes, "probe")));
-    line("made for", p.capacity == 0
-                         ? "an unknown number of keys"
-                         : fmt::format("{} of a window at {}", counted(p.capacity, "key"), rate_text(p.target_rate)));
-    line("insertions", fmt::format("{}; {} certainly new in the window, {}", count_text(f.insertions),
-                                   count_text(file.counts.inserted),
-                                   file.counts.is_estimate || !file.clean ? "estimated" : "as counted"));
-    line("generations", fmt::format("{} held, by generation:", counted(f.keys_held(), "key")));
-    for (std::uint64_t epoch = f.epoch + 1; epoch-- > oldest_epoch(f);) {
-      line("", fmt::format("{}, {}: {}", epoch == f.epoch ? "newest" : fmt::format("{} ago", f.epoch - epoch),
-                           generation_text(f, epoch), counted(f.keys[epoch % window_lanes], "key")));
-    }
-    line("error now", rate_text(now.bits.certified_rate) + ", certified from the bits, at the newest generation");
-    line("predicted", fmt::format("{} for {}", rate_text(now.predicted), counted(now.keys, "key")));
-    page.measured(options, p, measured);
-    if (p.capacity != 0) {
-      line("promise", overfull ? fmt::format("broken: {}", overfull_text(f))
-                               : fmt::format("kept: {} over the whole window, up to {} in each generation",
-                                             rate_text(p.target_rate), counted(f.keys_of_part, "key")));
-    }
-    if (now.alarming) {
-      line("ALARM", fmt::format("{} bits set than its count of keys explains, {}: see bloomery verify",
-                                now.count.deviation() > 0 ? "more" : "fewer", distance_text(now.count)));
-    }
-    line("state",
-         file.clean ? "clean" : "not closed cleanly: a writer is at work, or was killed; the count is out of date");
-    page.end(options, file, pages);
-  }
-  out.flush();
-  return pages.problems.empty() ? exit_status::found : exit_status::nothing;
 }
 
 // ---- union ----------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/error_facts.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
 
@@ -79,8 +78,14 @@ std::string overfull_text(const window_facts& f);
 /// Adds what is known of a window to a JSON object; nothing for other filters.
 void add_window(nlohmann::ordered_json& result, const any_filter& filter);
 
-/// error_facts_of() for a filter with a window: as of its newest generation.
-error_facts error_facts_of_window(const file_info& file, std::span<const std::uint8_t> bytes);
+/// "the last 1,000", "24 h".
+std::string length_text(const window_length& length);
+
+/// "2023-11-14 22:13:20 UTC", in milliseconds since 1970; only the number of seconds beyond the year 9999.
+std::string moment_text(std::uint64_t milliseconds);
+
+/// The generations with their times and keys, the newest first: "2 ago, insertions 1 to 1,000: 998 keys".
+std::vector<std::string> generation_lines(const window_facts& f);
 
 /// Whether this file is a filter with a window; no if it cannot be read.
 bool has_window(const std::string& path);
@@ -88,9 +93,7 @@ bool has_window(const std::string& path);
 /// Refuses what cannot be done with filters that have a window. @throws error incompatible
 void refuse_window(const params& p, const std::string& path, const std::string& deed);
 
-/// info and union of filters with a window.
-exit_status info_of_window(const info_options& options, const mapped_storage& filter, const inspection& pages,
-                           const std::optional<measured_rate>& measured);
+/// union of filters with a window.
 exit_status unite_windows(const combine_options& options);
 
 /// dedup within a window: a line goes out if its key is certainly not in the window, and every line, also one that is

@@ -156,9 +156,9 @@ class Chain(RedisTest):
         chain = self.server.address("bloomfilter")
 
         # It does not say what it was made for.
-        for verb in "add", "check", "info":
-            self.refused(verb, chain, *CHAIN, says="n and p of this chain are not stored.*give -n and -p")
-            self.refused(verb, chain, says="chain of bitmaps.*--scheme guava-chain")
+        for verb in "add", "check", "info", "verify":
+            for scheme in ([[]] if verb == "verify" else [CHAIN, []]):
+                self.refused(verb, chain, *scheme, says="n and p of this chain are not stored.*give -n and -p")
         self.refused("build", "-o", chain, *CHAIN, "-n", 300, says="-p: the chain that is there does not say what it was made for")
         self.refused("check", chain, *PUBLISHED, says="was not made for")
         self.assertEqual(self.server.keys(), sorted([b"bloomfilter-%d" % i for i in range(len(model.bitmaps))] + [b"cursor"]))
@@ -207,17 +207,36 @@ class Chain(RedisTest):
         said = self.bloomery("add", *CHAIN, self.f, stdin=b"one\n").err
         self.assertRegex(said, r": 1 key read, [01] new; 2 bitmaps of 360 B, error now ")
 
-    def test_without_the_scheme_it_is_recognised_and_left_alone(self) -> None:
+    def test_without_the_scheme_it_is_recognised_or_left_alone(self) -> None:
         self.bloomery("build", "-q", *SMALL, "-o", self.f, stdin=b"a\n")
         self.write("keys", b"a\n")
         before = self.server.keys()
 
-        for words in (["add"], ["check"], ["info"], ["remove"], ["verify"], ["pull", "-o", "file"], ["dedup", "-n", 100, "--state"], ["build", "-n", 100, "-o"]):
+        for words in (["pull", "-o", "file"], ["dedup", "-n", 100, "--state"], ["build", "-n", 100, "-o"]):
             self.refused(*words, self.f, says="chain of bitmaps of this name.*--scheme guava-chain")
-        self.refused("explain", self.f, "a", says="chain of bitmaps of this name")
-
+        self.refused("remove", self.f, says="cannot be removed from a Guava chain")
+        self.assertEqual(self.bloomery("info", "--json", self.f).json, self.chain_info())
         self.assertEqual(self.server.keys(), before)
         self.refused("info", self.server.address("g"), says="no filter of this name")
+
+    def test_it_is_measured_and_verified(self) -> None:
+        self.bloomery("build", "-q", *SMALL, "-o", self.f, stdin=text(keys(500)))
+        model = Original(SMALL_BITS, SMALL_PROBES)
+        model.put(keys(500))
+        self.write("present", text(keys(500)))
+        self.write("absent", text(keys(3000, "absent")))
+
+        measured = self.bloomery("info", "--json", "--queries", 20_000, self.f).json
+        verified = self.bloomery("verify", "--json", "--queries", 1000, "--present", "present", "--absent", "absent", self.f).json
+        lost = self.bloomery("verify", "--present", "absent", self.f, status=1).out
+
+        self.assertIsNone(self.chain_info()["measured_rate"])
+        self.assertEqual(measured["measured_rate"]["queries"], 20_000)
+        self.assertAlmostEqual(measured["measured_rate"]["rate"] / measured["rate_now"], 1, delta=0.4)
+        self.assertEqual((verified["present"], verified["complaints"]), ({"keys": 500, "missing": 0, "first_missing": None}, []))
+        self.assertEqual(verified["absent"]["hits"], sum(model.has(key) for key in keys(3000, "absent")))
+        self.assertEqual((verified["certified"], verified["bits_set"]), (None, sum(measured["ones"])))
+        self.assertIn(b"MISSING", lost)
 
     def test_alike_names_are_no_chain(self) -> None:
         self.redis("SET", "f-0", "x")
@@ -242,13 +261,12 @@ class Chain(RedisTest):
         for verb in "add", "check", "info":
             self.refused(verb, *CHAIN, self.f, says="no such chain")
             self.refused(verb, *CHAIN, "-n", 300, self.f, says="-n.*give both")
-            self.refused(verb, "-n", 300, self.f, says="-n.*--scheme guava-chain")
+            self.refused(verb, "-n", 300, self.f, says="-n.*give both")
             self.refused(verb, "--scheme", "guava", self.f, says="--scheme.*guava-chain")
             self.refused(verb, *CHAIN, "file", says="--scheme.*redis://")
         self.refused("add", *CHAIN, "--wait-replicas", 1, self.f, says="--wait-replicas: a chain does not wait for replicas")
-        self.refused("info", *CHAIN, "--queries", 100, self.f, says="--queries: the error of a chain follows from its bits")
-        self.refused("info", *CHAIN, "--check", self.f, says="--check: a chain has no pages with checksums")
         self.bloomery("build", "-q", *SMALL, "-o", self.f, stdin=text(keys(900)))
+        self.refused("info", *CHAIN, "--check", self.f, says="--check: a filter on servers has no pages with checksums")
         self.redis("DEL", "f-1")
         self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="part of the chain is gone.*f-1")
         self.redis("DEL", "f-cursor")

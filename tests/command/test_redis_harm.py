@@ -301,7 +301,7 @@ class Refused(RedisTest):
     def test_what_only_files_have_is_refused(self) -> None:
         self.bloomery("build", "-q", "-n", 100, "-o", self.f, stdin=b"a\n")
 
-        self.refused("info", "--check", self.f, says="--check: a shared filter has no pages with checksums")
+        self.refused("info", "--check", self.f, says="--check: a filter on servers has no pages with checksums")
         self.refused("explain", self.f, "a", "--keys", "file", says="files only")
         self.refused("check", "--now", "5", self.f, says="server's clock")
         self.refused("add", "--now", "5", self.f, says="server's clock")
