@@ -44,6 +44,24 @@ void check_verb(const CLI::App& app, const std::string& word) {
                meant.empty() ? "see bloomery --help" : "did you mean 'bloomery " + meant + "'?"});
 }
 
+// The library falls back to the best kernels; a user who asked for others should hear that they cannot be had.
+void refuse_wrong_kernels() {
+  const kernel_choice choice = kernel_info();
+  if (!choice.refused) return;
+  std::string names;
+  for (const kernel_description& set : kernel_list()) {
+    if (set.name == choice.requested) {
+      throw error(errc::invalid_argument,
+                  {"this processor cannot run the kernels " + set.name, "BLOOMERY_KERNEL",
+                   "a processor with " + set.needs, "one that lacks some of them",
+                   "unset it to use the best ones of this processor; 'bloomery info --build' lists them"});
+    }
+    if (set.supported) names += (names.empty() ? "" : ", ") + set.name;
+  }
+  throw error(errc::invalid_argument, {"no such kernels on this machine", "BLOOMERY_KERNEL", "one of " + names,
+                                       "'" + choice.requested + "'", "unset it to use the best ones"});
+}
+
 exit_status run(int argc, char** argv) {
   CLI::App app("Have I seen this key before? In about ten bits a key, never wrongly no.", "bloomery");
   app.set_version_flag("--version", "bloomery " BLOOMERY_VERSION);
@@ -75,7 +93,7 @@ exit_status run(int argc, char** argv) {
     throw error(errc::invalid_argument, {e.what(), "", "", "", "see " + help});
   }
   for (const input_options* inputs : all_inputs(o)) check(*inputs);
-  kernel_name();  // a wrong BLOOMERY_KERNEL is said now
+  refuse_wrong_kernels();
   install_signal_handlers();
   return chosen();
 }
