@@ -80,7 +80,8 @@ class any_filter {
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
-  /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each. @throws error as above
+  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key.
+  /// @throws error  as above; invalid_argument: another size of `is_new`. Then nothing is inserted.
   void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
   void insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new = {});
 
@@ -106,8 +107,8 @@ class any_filter {
   removal remove(std::string_view key);
   removal remove(std::uint64_t key);
 
-  /// Removes keys one after another; `results`, if not empty, takes the answer for each. Returns how many were removed.
-  /// @throws error as above
+  /// Removes keys one after another; `results` is empty or takes the answer for each key. Returns how many were removed.
+  /// @throws error  as above; invalid_argument: another size of `results`. Then nothing is removed.
   std::uint64_t remove(std::span<const std::string_view> keys, std::span<removal> results = {});
   std::uint64_t remove(std::span<const std::uint64_t> keys, std::span<removal> results = {});
 
@@ -115,7 +116,9 @@ class any_filter {
   bool may_contain(std::string_view key) const;
   bool may_contain(std::uint64_t key) const;
 
-  /// Bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0. @throws error incompatible
+  /// Bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0. `bitmap` has at least ceil(keys.size() / 64)
+  /// words; further words are left as they are.
+  /// @throws error  incompatible; invalid_argument: the bitmap is shorter
   void may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) const;
   void may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap) const;
 
@@ -126,9 +129,12 @@ class any_filter {
   /// @throws error incompatible
   std::vector<std::uint64_t> cells(std::string_view key) const;
   std::vector<std::uint64_t> cells(std::uint64_t key) const;
-  std::vector<std::uint64_t> cells(key_hash hash) const;  ///< Requires uses_hashes().
+  std::vector<std::uint64_t> cells(key_hash hash) const;
 
-  /// The hashes of keys, to be used with the calls below, perhaps in another thread. Requires uses_hashes().
+  /// The hashes of keys, to be used with the calls below, perhaps in another thread. `hashes` has at least keys.size()
+  /// elements; outputs of the other calls are sized as those of the calls on keys.
+  /// @throws error  incompatible: not uses_hashes(), or keys of the other kind; invalid_argument: the size of an output;
+  ///                not_permitted: a change of a filter that was opened for reading only
   void hash(std::span<const std::string_view> keys, std::span<key_hash> hashes) const;
   void hash(std::span<const std::uint64_t> keys, std::span<key_hash> hashes) const;
   void insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new = {});

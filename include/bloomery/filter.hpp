@@ -8,6 +8,7 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/bulk_insert.hpp>
 #include <bloomery/census.hpp>
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
 #include <bloomery/filter_kind.hpp>
@@ -27,7 +28,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -117,18 +117,20 @@ class filter {
 
   /// Adds a key. True: it is certainly new. False: it, or keys that share its cells, came before.
   /// (Layout counting takes each insertion for one copy more, whatever the answer.)
-  bool insert(const Key& key) noexcept {
-    assert(writable());
+  /// @throws error not_permitted: mapped storage that was opened for reading only
+  bool insert(const Key& key) noexcept(!may_be_read_only) {
+    want_writable();
     const key_hash hash = hash_(key);
     const bool is_new = insert_one<Layout>(storage_.data(), params_.geometry, hash);
     if (is_new || layout_with_removal<Layout>) took_new(hash);
     return is_new;
   }
 
-  /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each.
-  void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) noexcept {
-    assert(writable());
-    assert(is_new.empty() || is_new.size() == keys.size());
+  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key.
+  /// @throws error  invalid_argument: another size of `is_new`; not_permitted, as above. Then nothing is inserted.
+  void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) {
+    detail::check_answers("filter::insert", keys.size(), is_new.size());
+    want_writable();
     std::uint8_t* const out = is_new.empty() ? nullptr : is_new.data();
     kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
       insert_source(some, out == nullptr ? nullptr : out + first);
@@ -138,7 +140,7 @@ class filter {
   /// Adds keys in whatever order is quickest, with up to `threads` threads (0: one a processor); returns how many were
   /// certainly new. The bits are the same as after insert(keys). It pays for filters larger than the caches and some
   /// hundred thousand keys; up to twice the filter's memory is taken meanwhile. Layout classic, which has no blocks,
-  /// inserts in order; so does a file that gets fewer keys than it has pages.
+  /// inserts in order; so does a file that gets fewer keys than it has pages. @throws error not_permitted, as above
   ///
   /// Example:
   ///     filter<std::uint64_t> seen(1000, 0.01);
@@ -146,7 +148,7 @@ class filter {
   ///     assert(seen.insert_all(keys) == 3);
   ///     assert(seen.may_contain(2));
   std::uint64_t insert_all(std::span<const Key> keys, unsigned threads = 0) {
-    assert(writable());
+    want_writable();
     if constexpr (layout_by_halves<Layout>) {
       const bulk_target target = bulk_target_of<Layout>(storage_.data(), params_.geometry);
       if (Storage::tracks_changes && keys.size() < storage_.size() / 4096) return insert_counting(keys);
@@ -175,25 +177,28 @@ class filter {
   /// Counters that have reached 15, by many copies of a key or by chance (some 1e-15 of them at capacity), stay so: keys
   /// that only have such stay for good, and are "removed" as often as one likes.
   ///
+  /// @throws error not_permitted: mapped storage that was opened for reading only
+  ///
   /// Example:
   ///     filter<std::string_view, counting> here(1000, 0.01);
   ///     here.insert("Madrid");
   ///     assert(here.remove("Madrid") == removal::removed);
   ///     assert(!here.may_contain("Madrid") && !here.tainted());
   ///     assert(here.remove("Madrid") == removal::not_found && here.tainted());
-  removal remove(const Key& key) noexcept requires layout_with_removal<Layout> {
-    assert(writable());
+  removal remove(const Key& key) noexcept(!may_be_read_only) requires layout_with_removal<Layout> {
+    want_writable();
     const key_hash hash = hash_(key);
     const removal result = Layout::remove_one(storage_.data(), params_.geometry, hash);
     took_out(hash, result);
     return result;
   }
 
-  /// Removes keys one after another; `results`, if not empty, takes the answer for each. Returns how many were removed.
+  /// Removes keys one after another; `results` is empty or takes the answer for each key. Returns how many were removed.
+  /// @throws error  invalid_argument: another size of `results`; not_permitted, as above. Then nothing is removed.
   std::uint64_t remove(std::span<const Key> keys,
-                       std::span<removal> results = {}) noexcept requires layout_with_removal<Layout> {
-    assert(writable());
-    assert(results.empty() || results.size() == keys.size());
+                       std::span<removal> results = {}) requires layout_with_removal<Layout> {
+    detail::check_answers("filter::remove", keys.size(), results.size());
+    want_writable();
     std::array<removal, batch> done;
     std::uint64_t all_removed = 0;
     kind::each_source(hash_, keys, [&](const key_source& many, std::size_t begin) {
@@ -219,9 +224,10 @@ class filter {
   }
 
   /// Looks keys up: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
-  /// `bitmap` has at least ceil(keys.size() / 64) words.
-  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const noexcept {
-    assert(bitmap.size() >= (keys.size() + 63) / 64);
+  /// `bitmap` has at least ceil(keys.size() / 64) words; further words are left as they are.
+  /// @throws error invalid_argument: the bitmap is shorter
+  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
+    detail::check_bitmap("filter::may_contain", keys.size(), bitmap.size());
     kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
       has_batch<Layout>(storage_.data(), params_.geometry, some, bitmap.data() + first / 64);
     });
@@ -229,12 +235,13 @@ class filter {
 
   /// Makes this filter the union: it then answers yes for every key of either. The count becomes an estimate; with
   /// layout counting copies are added, and so are counts.
-  /// @throws error incompatible: names the field that differs and both values
+  /// @throws error  incompatible: names the field that differs and both values; not_permitted: this filter was opened for
+  ///                reading only
   template <class OtherStorage>
   void merge(const filter<Key, Layout, Hash, OtherStorage>& other) {
     const std::string reason = difference(params_, other.parameters());
     if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
-    assert(writable());
+    want_writable();
     if constexpr (layout_with_removal<Layout>) {
       Layout::merge_bytes({storage_.data(), storage_.size()}, other.bytes());
       storage_.counts() = sum_of_counts(storage_.counts(), other.counts());
@@ -248,14 +255,14 @@ class filter {
 
   /// Makes this filter the intersection: it still answers yes for every key that was in both, and for others more often
   /// than a filter made of those keys would (see certified_rate()). The count becomes an estimate.
-  /// @throws error  incompatible, as merge(); invalid_argument: a layout of your own
+  /// @throws error  incompatible and not_permitted, as merge(); invalid_argument: a layout of your own
   template <class OtherStorage>
   void intersect(const filter<Key, Layout, Hash, OtherStorage>& other) {
     static_assert(!layout_with_removal<Layout> || sizeof(OtherStorage) == 0,
                   "counting filters have no intersection: which copies are in both, counters do not tell");
     const std::string reason = difference(params_, other.parameters());
     if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be intersected", "", "", reason, ""});
-    assert(writable());
+    want_writable();
     const estimate keys = estimate_overlap(params_, count_shared(bytes(), other.bytes())).keys_both;
     intersect_bits({storage_.data(), storage_.size()}, other.bytes());
     changed_everywhere();
@@ -272,9 +279,9 @@ class filter {
     return difference(params_, other.parameters()).empty();
   }
 
-  /// Forgets all keys.
-  void clear() noexcept {
-    assert(writable());
+  /// Removes all keys. @throws error not_permitted: mapped storage that was opened for reading only
+  void clear() noexcept(!may_be_read_only) {
+    want_writable();
     std::fill_n(storage_.data(), storage_.size(), std::uint8_t{0});
     storage_.counts().inserted = 0;
     storage_.counts().is_estimate = false;
@@ -334,6 +341,7 @@ class filter {
 
   using kind = filter_kind<Key, Layout, Hash>;
   static constexpr std::size_t batch = kind::batch;
+  static constexpr bool may_be_read_only = storage_with_access<Storage>;
 
   std::uint64_t insert_counting(std::span<const Key> keys) noexcept {
     std::uint64_t all_new = 0;
@@ -409,10 +417,12 @@ class filter {
     }
   }
 
-  // A file opened for reading only cannot take keys: the processor would refuse.
-  bool writable() const noexcept {
-    if constexpr (requires { storage_.writable(); }) return storage_.writable();
-    return true;
+  // Writing to a read-only mapping would end the process. Storages without writable() can always be written.
+  void want_writable() const noexcept(!may_be_read_only) {
+    if constexpr (may_be_read_only) {
+      if (!storage_.writable()) [[unlikely]]
+        detail::refuse_writing();
+    }
   }
 
   void changed_everywhere() noexcept {

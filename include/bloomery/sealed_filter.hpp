@@ -6,6 +6,7 @@
 #pragma once
 
 #include <bloomery/bulk_insert.hpp>
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/fuse.hpp>
@@ -16,7 +17,6 @@
 #include <bloomery/storage.hpp>
 
 #include <algorithm>
-#include <cassert>
 #include <concepts>
 #include <cstdint>
 #include <span>
@@ -108,9 +108,10 @@ class sealed_filter {
   bool may_contain(const Key& key) const noexcept { return fuse::has<Fingerprint>(storage_.data(), hash_(key).lo); }
 
   /// Looks keys up: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
-  /// `bitmap` has at least ceil(keys.size() / 64) words.
-  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const noexcept {
-    assert(bitmap.size() >= (keys.size() + 63) / 64);
+  /// `bitmap` has at least ceil(keys.size() / 64) words; further words are left as they are.
+  /// @throws error invalid_argument: the bitmap is shorter
+  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
+    detail::check_bitmap("sealed_filter::may_contain", keys.size(), bitmap.size());
     kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
       fuse::has_batch<Fingerprint>(storage_.data(), bit_size(), some, bitmap.data() + first / 64);
     });

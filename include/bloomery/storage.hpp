@@ -48,6 +48,12 @@ concept storage = std::movable<S> && requires(S s, const S c, std::uint64_t byte
   s.changed(byte);
 };
 
+/// A storage that may be one for reading only. Filters ask before they write; the others are never asked.
+template <class S>
+concept storage_with_access = storage<S> && requires(const S s) {
+  { s.writable() } -> std::convertible_to<bool>;
+};
+
 /// Zeroed bytes on the heap, aligned to 64. From 2 MiB up they are whole huge pages where the system has them, which
 /// makes random access about 1.5 times as fast.
 class heap_storage {

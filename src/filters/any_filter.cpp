@@ -3,6 +3,7 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/bulk_insert.hpp>
 #include <bloomery/census.hpp>
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/fuse.hpp>
 #include <bloomery/layouts/classic.hpp>
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -89,11 +89,19 @@ struct any_filter::body {
                 {"keys of another kind than the filter's", "", name_of(parameters.keys), name_of(kind), ""});
   }
 
+  void want_hashes() const {
+    if (layout == nullptr) [[unlikely]]
+      refuse_hashes();
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_hashes() const {
+    throw error(errc::incompatible, {"the filter takes no hashes: its scheme reads the keys themselves", "", "a layout",
+                                     "scheme " + parameters.scheme, "use the calls that take keys"});
+  }
+
   void want_writable() const {
     refuse_keys_if_sealed(parameters, "");
-    if (mapped == nullptr || mapped->writable()) return;
-    throw error(errc::not_permitted,
-                {"the filter was opened for reading only", "", "", "", "open it with access::read_write"});
+    if (mapped != nullptr && !mapped->writable()) detail::refuse_writing();
   }
 
   // Pages to be checksummed at close: those with a cell of a key that changed one.
@@ -224,7 +232,7 @@ struct any_filter::body {
 
   template <class Key>
   std::uint64_t remove_keys(std::span<const Key> keys, std::span<removal> results) {
-    assert(results.empty() || results.size() == keys.size());
+    detail::check_answers("any_filter::remove", keys.size(), results.size());
     want(std::same_as<Key, std::uint64_t> ? key_kind::u64le : key_kind::bytes);
     want_writable();
     if (removals == nullptr) refuse_removal();
@@ -526,7 +534,7 @@ bool any_filter::insert(std::uint64_t key) {
 }
 
 void any_filter::insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new) {
-  assert(is_new.empty() || is_new.size() == keys.size());
+  detail::check_answers("any_filter::insert", keys.size(), is_new.size());
   body_->want(key_kind::bytes);
   body_->want_writable();
   if (uses_hashes()) {
@@ -540,7 +548,7 @@ void any_filter::insert(std::span<const std::string_view> keys, std::span<std::u
 }
 
 void any_filter::insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new) {
-  assert(is_new.empty() || is_new.size() == keys.size());
+  detail::check_answers("any_filter::insert", keys.size(), is_new.size());
   body_->want(key_kind::u64le);
   body_->want_writable();
   body_->insert_keys(keys, is_new.empty() ? nullptr : is_new.data());
@@ -562,7 +570,7 @@ bool any_filter::may_contain(std::uint64_t key) const {
 }
 
 void any_filter::may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) const {
-  assert(bitmap.size() >= (keys.size() + 63) / 64);
+  detail::check_bitmap("any_filter::may_contain", keys.size(), bitmap.size());
   body_->want(key_kind::bytes);
   if (uses_hashes()) return body_->look_up_keys(keys, bitmap.data());
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -572,7 +580,7 @@ void any_filter::may_contain(std::span<const std::string_view> keys, std::span<s
 }
 
 void any_filter::may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap) const {
-  assert(bitmap.size() >= (keys.size() + 63) / 64);
+  detail::check_bitmap("any_filter::may_contain", keys.size(), bitmap.size());
   body_->want(key_kind::u64le);
   body_->look_up_keys(keys, bitmap.data());
 }
@@ -603,7 +611,7 @@ std::uint64_t any_filter::insert_all_of(std::span<const Key> keys, unsigned thre
 }
 
 std::uint64_t any_filter::insert_all_hashes(std::span<const key_hash> hashes, unsigned threads) {
-  assert(uses_hashes());
+  body_->want_hashes();
   body_->want_writable();
   if (!body_->takes_in_bulk(hashes.size(), threads)) {
     return body_->insert_source(key_source::hashes(hashes), nullptr);
@@ -632,7 +640,8 @@ std::uint64_t any_filter::remove(std::span<const std::uint64_t> keys, std::span<
 }
 
 std::uint64_t any_filter::remove_hashes(std::span<const key_hash> hashes, std::span<removal> results) {
-  assert(uses_hashes() && (results.empty() || results.size() == hashes.size()));
+  body_->want_hashes();
+  detail::check_answers("any_filter::remove_hashes", hashes.size(), results.size());
   body_->want_writable();
   if (body_->removals == nullptr) body_->refuse_removal();
   return body_->remove_source(key_source::hashes(hashes), results.empty() ? nullptr : results.data());
@@ -652,7 +661,7 @@ std::vector<std::uint64_t> any_filter::cells(std::uint64_t key) const {
 }
 
 std::vector<std::uint64_t> any_filter::cells(key_hash hash) const {
-  assert(uses_hashes());
+  body_->want_hashes();
   if (family_of(parameters()) == family::sealed) return sealed_cells(parameters(), bytes(), hash.lo);
   std::vector<std::uint64_t> result(parameters().geometry.probes);
   body_->layout->cells(parameters().geometry, hash, result.data());
@@ -662,25 +671,29 @@ std::vector<std::uint64_t> any_filter::cells(key_hash hash) const {
 bool any_filter::uses_hashes() const noexcept { return body_->layout != nullptr; }
 
 void any_filter::hash(std::span<const std::string_view> keys, std::span<key_hash> hashes) const {
-  assert(uses_hashes() && hashes.size() >= keys.size());
+  body_->want_hashes();
+  detail::check_buffer("any_filter::hash", keys.size(), hashes.size());
   body_->want(key_kind::bytes);
   body_->hash_keys(keys, hashes.data());
 }
 
 void any_filter::hash(std::span<const std::uint64_t> keys, std::span<key_hash> hashes) const {
-  assert(uses_hashes() && hashes.size() >= keys.size());
+  body_->want_hashes();
+  detail::check_buffer("any_filter::hash", keys.size(), hashes.size());
   body_->want(key_kind::u64le);
   body_->hash_keys(keys, hashes.data());
 }
 
 void any_filter::insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new) {
-  assert(uses_hashes() && (is_new.empty() || is_new.size() == hashes.size()));
+  body_->want_hashes();
+  detail::check_answers("any_filter::insert_hashes", hashes.size(), is_new.size());
   body_->want_writable();
   body_->insert_source(key_source::hashes(hashes), is_new.empty() ? nullptr : is_new.data());
 }
 
 void any_filter::may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const {
-  assert(uses_hashes() && bitmap.size() >= (hashes.size() + 63) / 64);
+  body_->want_hashes();
+  detail::check_bitmap("any_filter::may_contain_hashes", hashes.size(), bitmap.size());
   body_->look_up_source(key_source::hashes(hashes), bitmap.data());
 }
 

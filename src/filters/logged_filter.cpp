@@ -8,6 +8,7 @@
 // filter is not the log's. So each of the four pairs that a kill between the two renames can leave is right.
 #include <bloomery/logged_filter.hpp>
 
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/sizing.hpp>
 
@@ -22,7 +23,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cassert>
 #include <cmath>
 #include <exception>
 #include <filesystem>
@@ -185,9 +185,7 @@ struct logged_filter::body {
   }
 
   void want_writable() const {
-    if (log) return;
-    throw error(errc::not_permitted,
-                {"the filter was opened for reading only", path, "", "", "open it with access::read_write"});
+    if (!log) detail::refuse_writing(path);
   }
 
   double rate_at(std::uint64_t keys) const { return bloomery::false_positive_rate(filter.parameters(), keys); }
@@ -399,7 +397,7 @@ struct logged_filter::body {
 
   template <class Key>
   void insert_keys(std::span<const Key> keys, std::span<std::uint8_t> is_new) {
-    assert(is_new.empty() || is_new.size() == keys.size());
+    detail::check_answers("logged_filter::insert", keys.size(), is_new.size());
     want_writable();
     std::vector<key_hash> hashes(std::min<std::size_t>(keys.size(), 4096));
     for (std::size_t first = 0; first < keys.size(); first += hashes.size()) {
@@ -713,7 +711,7 @@ void logged_filter::insert(std::span<const std::uint64_t> keys, std::span<std::u
 }
 
 void logged_filter::insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new) {
-  assert(is_new.empty() || is_new.size() == hashes.size());
+  detail::check_answers("logged_filter::insert_hashes", hashes.size(), is_new.size());
   body_->want_writable();
   body_->insert(hashes, is_new.empty() ? nullptr : is_new.data());
 }
