@@ -1,19 +1,19 @@
 // Inserting many keys at once into a filter larger than the caches, in the order that suits the memory.
 #pragma once
 
+#include <bloomery/detail/function_ref.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 
 namespace bloomery {
 
 /// Writes lo of the hashes of `count` keys from `first` on to `los`. Called by several threads
 /// at once; throws nothing.
-using halves_of_keys = std::function<void(std::size_t first, std::size_t count, std::uint64_t* los)>;
+using halves_of_keys = function_ref<void(std::size_t first, std::size_t count, std::uint64_t* los)>;
 
 /// The part of bulk insertion that no layout changes.
 struct bulk_target {

@@ -9,7 +9,6 @@
 #include <bloomery/key_hash.hpp>
 #include <bloomery/key_source.hpp>
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -151,11 +150,11 @@ class fetched_group {
   /// Takes up to fetched_together keys from `first` on and asks for at most `most_cells` cells of each.
   fetched_group(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::size_t first,
                 std::uint32_t most_cells) noexcept
-      : size_(std::min(fetched_together, keys.size() - first)) {
+      : size_(keys.size() - first < fetched_together ? keys.size() - first : fetched_together) {
     for (std::size_t i = 0; i < size_; ++i) {
       hashes_[i] = keys.hash(first + i);
       typename L::cells cells(g, hashes_[i]);
-      const std::uint32_t ahead = std::min<std::uint32_t>(most_cells, cells.count());
+      const std::uint32_t ahead = cells.count() < most_cells ? cells.count() : most_cells;
       for (std::uint32_t c = 0; c < ahead; ++c) __builtin_prefetch(bytes + byte_of_cell<L>(cells.next()), 0, 2);
     }
   }
