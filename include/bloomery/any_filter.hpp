@@ -63,6 +63,29 @@ class any_filter {
   /// A filter file read into the heap, every page checked. @throws error as open(); damaged
   static any_filter load(const std::string& path, const std::optional<secret_key>& secret = {});
 
+  /// A filter out of the bytes of a file, which may come from anywhere: they are checked as load() checks a file, and
+  /// take no more memory than they are. @throws error as load() and load_bytes()
+  ///
+  /// Example:
+  ///     any_filter cities(complete({.capacity = 1000, .target_rate = 0.01}));
+  ///     cities.insert("Madrid");
+  ///     const any_filter received = any_filter::from_bytes(cities.to_bytes());
+  ///     assert(received == cities && received.may_contain("Madrid"));
+  static any_filter from_bytes(std::span<const std::uint8_t> file, const std::optional<secret_key>& secret = {});
+
+  /// The bytes of the file that save() writes. @throws error  invalid_argument: the metadata is too long; too_large
+  std::vector<std::uint8_t> to_bytes(const std::string& metadata = {}) const;
+
+  /// A copy on the heap, wherever the bits are: same bits, same counts, same clock.
+  /// @throws error too_large: there is no memory for it
+  ///
+  /// Example:
+  ///     any_filter first(complete({.capacity = 1000, .target_rate = 0.01}));
+  ///     any_filter second = first.clone();
+  ///     second.insert("Madrid");
+  ///     assert(!first.may_contain("Madrid") && !(first == second));
+  any_filter clone() const;
+
   any_filter(any_filter&&) noexcept;
   any_filter& operator=(any_filter&&) noexcept;
   ~any_filter();
@@ -160,6 +183,14 @@ class any_filter {
   void intersect(const any_filter& other);
   bool compatible_with(const any_filter& other) const;
 
+  /// merge() and intersect() as operators, with the same errors.
+  any_filter& operator|=(const any_filter& other);
+  any_filter& operator&=(const any_filter& other);
+
+  /// Whether both have the same bits, and the same parameters but for capacity and target rate: then they give the same
+  /// answers. What they count may differ.
+  bool operator==(const any_filter& other) const;
+
   /// Forgets all keys.
   void clear();
 
@@ -202,6 +233,7 @@ class any_filter {
   struct body;
   static any_filter open_any(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting,
                              const std::optional<secret_key>& secret, bool with_log);
+  static any_filter loaded(loaded_file file, const std::optional<secret_key>& secret, const std::string& path);
   mapped_storage* mapped() noexcept;  // null for a filter on the heap
   explicit any_filter(std::unique_ptr<body> b) noexcept;
   template <class Key>

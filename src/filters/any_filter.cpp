@@ -494,7 +494,30 @@ any_filter any_filter::create(const std::string& path, params p, const std::stri
 }
 
 any_filter any_filter::load(const std::string& path, const std::optional<secret_key>& secret) {
-  loaded_file file = load_file(path);
+  return loaded(load_file(path), secret, path);
+}
+
+any_filter any_filter::from_bytes(std::span<const std::uint8_t> file, const std::optional<secret_key>& secret) {
+  return loaded(load_bytes(file), secret, "");
+}
+
+std::vector<std::uint8_t> any_filter::to_bytes(const std::string& metadata) const {
+  return file_bytes(parameters(), bytes(), *body_->counts, metadata);
+}
+
+any_filter any_filter::clone() const {
+  heap_storage copy(body_->bytes);
+  std::copy_n(body_->data, body_->bytes, copy.data());
+  copy.counts() = *body_->counts;
+  copy.counts().logged = copy.counts().log_generation = 0;
+  params alone = parameters();
+  alone.log_id = 0;
+  auto b = std::make_unique<body>(std::move(alone), std::move(copy));
+  b->window = body_->window;
+  return any_filter(std::move(b));
+}
+
+any_filter any_filter::loaded(loaded_file file, const std::optional<secret_key>& secret, const std::string& path) {
   auto b = std::make_unique<body>(unlocked(file.info.parameters, secret, path), std::move(file.bytes));
   b->check_window(file.info, false, path);
   b->check_bytes(path);
@@ -762,6 +785,27 @@ void any_filter::intersect(const any_filter& other) {
 
 bool any_filter::compatible_with(const any_filter& other) const {
   return difference(parameters(), other.parameters()).empty() && parameters().window_keys == 0;
+}
+
+any_filter& any_filter::operator|=(const any_filter& other) {
+  merge(other);
+  return *this;
+}
+
+any_filter& any_filter::operator&=(const any_filter& other) {
+  intersect(other);
+  return *this;
+}
+
+bool any_filter::operator==(const any_filter& other) const {
+  const auto that_matters = [](params p) {
+    p.capacity = p.log_id = 0;
+    p.target_rate = 0;
+    p.secret.reset();  // its check value is compared
+    return p;
+  };
+  return that_matters(parameters()) == that_matters(other.parameters()) &&
+         std::equal(body_->data, body_->data + body_->bytes, other.body_->data, other.body_->data + other.body_->bytes);
 }
 
 void any_filter::clear() {

@@ -52,7 +52,7 @@ opened open_regular(const std::string& path, bool writable) {
   return {std::move(file), static_cast<std::uint64_t>(status.st_size)};
 }
 
-opened open_locked(const std::string& path, const std::function<void(const std::string& path)>& waiting) {
+opened open_locked(const std::string& path, function_ref<void(const std::string& path)> waiting) {
   for (;;) {
     opened result = open_regular(path, true);
     while (::flock(result.file.get(), LOCK_EX | LOCK_NB) != 0) {
