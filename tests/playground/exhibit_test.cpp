@@ -12,6 +12,7 @@
 
 #include <sys/resource.h>
 
+#include <cmath>
 #include <csignal>
 #include <random>
 #include <set>
