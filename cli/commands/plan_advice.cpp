@@ -49,8 +49,8 @@ requirements requirements_of(const plan_options& o) {
 }
 
 void check_needs(const plan_options& o) {
-  const auto refuse = [](const char* option, const char* way_out) {
-    throw error(errc::invalid_argument, {"what a filter has to do says its size", option, "", "", way_out});
+  const auto refuse = [](const char* option, const char* hint) {
+    throw error(errc::invalid_argument, {"what a filter has to do says its size", option, "", "", hint});
   };
   if (o.wanted.bits) refuse("-m", "for the most memory it may take there is --memory");
   if (o.wanted.probes) refuse("-k", "leave it out");

@@ -59,8 +59,9 @@ struct demand {
   bool range() const { return !unbounded && fewest != most; }
 };
 
-[[noreturn]] void contradiction(const std::string& one, const std::string& other, const std::string& way_out) {
-  throw error(errc::invalid_argument, {one + " and " + other + " contradict each other", "", "", "", way_out});
+[[noreturn]] void contradiction(const std::string& one, const std::string& other, const std::string& instead) {
+  throw error(errc::invalid_argument,
+              {one + " and " + other + " contradict each other", "", "", "", {hint::change_requirements, instead}});
 }
 
 void check_sealed(const requirements& w, const demand& d) {
@@ -563,11 +564,11 @@ double rounded_up(double rate) {
   if (least == nullptr) {
     const auto tried =
         std::find_if(options.begin(), options.end(), [&](const option& o) { return inability(o.take, d).empty(); });
-    throw error(errc::too_large, {"no filter of so many keys keeps this rate: " + tried->reason, "", "", "",
-                                  "expect fewer keys, or allow more errors"});
+    throw error(errc::too_large,
+                {"no filter of so many keys keeps this rate: " + tried->reason, "", "", "", hint::use_fewer_keys});
   }
-  std::string way_out;
-  const auto offer = [&](const std::string& sentence) { way_out += (way_out.empty() ? "" : ", or ") + sentence; };
+  std::string offers;
+  const auto offer = [&](const std::string& sentence) { offers += (offers.empty() ? "" : ", or ") + sentence; };
   requirements w = d.w;
   double fails = w.rate;
   double fits_at = 0.5;
@@ -599,9 +600,11 @@ double rounded_up(double rate) {
     if (d.unbounded && d.w.keys == 0 && question.asked.keys != 0) continue;
     if (choice_for(question.asked)) offer(question.what);
   }
-  throw error(errc::too_large, {"nothing that does this fits the memory", "",
+  throw error(errc::too_large, {"nothing that does this fits the memory",
+                                "",
                                 "at least " + bytes_text(least->bytes) + " (" + kind_text(*least) + ")",
-                                bytes_text(d.w.memory_bytes), way_out.empty() ? "" : "it would fit " + way_out});
+                                bytes_text(d.w.memory_bytes),
+                                {hint::use_more_memory, offers.empty() ? "" : "it would fit " + offers}});
 }
 
 std::vector<std::string> warnings_of(const demand& d, const advice& a) {

@@ -41,8 +41,7 @@ header read_header(const std::string& path, posix::opened opened) {
                            h.fields.info.metadata.size());
   const bool whole = posix::read_at(h.file.get(), metadata, h.fields.parts.metadata_at, path) == metadata.size();
   if (!whole || format::checksum(metadata) != h.fields.metadata_checksum) {
-    throw error(errc::damaged, {"the metadata does not match its checksum", path, "", "",
-                                "restore the file from a copy or build it again"});
+    throw error(errc::damaged, {"the metadata does not match its checksum", path, "", "", hint::restore_file});
   }
   return h;
 }
@@ -75,8 +74,7 @@ struct damage {
   }
   void throw_if_any(const std::string& path) const {
     if (pages == 0) return;
-    throw error(errc::damaged, {"pages do not match their checksums", path, "", in_words(),
-                                "restore the file from a copy or build it again"});
+    throw error(errc::damaged, {"pages do not match their checksums", path, "", in_words(), hint::restore_file});
   }
 };
 
@@ -313,8 +311,8 @@ inspection inspect(const std::string& path, check what) noexcept {
 
 void refuse_log(const params& parameters, const std::string& path) {
   if (parameters.log_id == 0) return;
-  throw error(errc::incompatible, {"the filter keeps a log, in which its new keys would be missing", path, "", "",
-                                   "open it with logged_filter"});
+  throw error(errc::incompatible,
+              {"the filter keeps a log, in which its new keys would be missing", path, "", "", hint::open_with_log});
 }
 
 namespace format {

@@ -47,8 +47,7 @@ const kernels::kernel_set& choose() {
     if (wanted != nullptr && std::string(wanted) == set->name && !set->supported()) {
       throw error(errc::invalid_argument,
                   {"this processor cannot run the kernels " + std::string(set->name), "BLOOMERY_KERNEL",
-                   std::string("a processor with ") + set->needs, "one that lacks some of them",
-                   "unset it to have the best this one can; 'bloomery info --build' lists them"});
+                   std::string("a processor with ") + set->needs, "one that lacks some of them", hint::unset_kernel});
     }
     if (!set->supported()) continue;
     names += (names.empty() ? "" : ", ") + std::string(set->name);
@@ -56,7 +55,7 @@ const kernels::kernel_set& choose() {
   }
   if (best != nullptr) return *best;
   throw error(errc::invalid_argument, {"no such kernels on this machine", "BLOOMERY_KERNEL", "one of " + names,
-                                       "'" + std::string(wanted) + "'", "unset it to have the best ones"});
+                                       "'" + std::string(wanted) + "'", hint::unset_kernel});
 }
 
 // The chosen set as a number, so that calls on single keys can be direct ones: 0 until first asked, then its place in

@@ -270,10 +270,10 @@ TEST(Advice, SaysOfTooLittleMemoryWhatIsPossibleAndWhatWouldHaveToGive) {
     EXPECT_EQ(refused.code(), errc::too_large);
     EXPECT_THAT(refused.text().expected, HasSubstr("1.14 MiB (plain classic)"));
     std::smatch offered;
-    const std::string way_out = refused.text().way_out;
+    const std::string offers = refused.text().hint.words();
     ASSERT_TRUE(
-        std::regex_search(way_out, offered, std::regex("an error of ([0-9.]+) %, or with at most ([0-9,]+) keys")))
-        << way_out;
+        std::regex_search(offers, offered, std::regex("an error of ([0-9.]+) %, or with at most ([0-9,]+) keys")))
+        << offers;
     const double rate = std::stod(offered[1]) / 100;
     std::string fewer = offered[2];
     std::erase(fewer, ',');
@@ -290,17 +290,17 @@ TEST(Advice, OffersToDropWhatTakesTheMemory) {
   const error deletes = refusal({.keys = 1'000'000, .rate = 0.01, .deletes = true, .memory_bytes = 2 << 20});
   const error growth = refusal({.rate = 0.01, .memory_bytes = 64 << 10});
 
-  EXPECT_THAT(deletes.text().way_out, HasSubstr("without deletes"));
+  EXPECT_THAT(deletes.text().hint.words(), HasSubstr("without deletes"));
   EXPECT_THAT(deletes.text().expected, HasSubstr("counting"));
-  EXPECT_THAT(growth.text().way_out, HasSubstr("with a log on disk"));
+  EXPECT_THAT(growth.text().hint.words(), HasSubstr("with a log on disk"));
 }
 
 TEST(Advice, OffersNoNumberOfKeysThatItDoesNotName) {
   const error unbounded = refusal({.rate = 0.01, .grows = true, .memory_bytes = 1 << 10});
   const error from_some = refusal({.keys = 100'000, .rate = 0.01, .grows = true, .memory_bytes = 130 << 10});
 
-  EXPECT_THAT(unbounded.text().way_out, testing::Not(HasSubstr("keys")));
-  EXPECT_THAT(from_some.text().way_out, HasSubstr("if no more keys come"));
+  EXPECT_THAT(unbounded.text().hint.words(), testing::Not(HasSubstr("keys")));
+  EXPECT_THAT(from_some.text().hint.words(), HasSubstr("if no more keys come"));
 }
 
 TEST(Advice, SaysHowManyKeysFitIfTheyMayGrow) {
@@ -362,7 +362,7 @@ TEST(Advice, NamesBothSidesOfAContradictionAndTheWayOut) {
     EXPECT_EQ(e.code(), errc::invalid_argument);
     EXPECT_THAT(e.text().what, HasSubstr(one.name));
     EXPECT_THAT(e.text().what, HasSubstr(other.name));
-    EXPECT_THAT(e.text().way_out, Not(testing::IsEmpty())) << one.name << ", " << other.name;
+    EXPECT_THAT(e.text().hint.words(), Not(testing::IsEmpty())) << one.name << ", " << other.name;
   }
   EXPECT_THAT(refusal({.keys = 5, .window_milliseconds = 5, .window_keys = 5}).what(), HasSubstr("a window of time"));
 }
@@ -452,7 +452,7 @@ TEST(Advice, KeepsItsRuleWhateverIsAsked) {
     } catch (const error& e) {
       (e.code() == errc::invalid_argument ? contradictory : too_small) += 1;
       EXPECT_TRUE(e.code() == errc::invalid_argument || e.code() == errc::too_large) << e.what();
-      EXPECT_FALSE(e.text().way_out.empty()) << e.what();
+      EXPECT_FALSE(e.text().hint.empty()) << e.what();
     }
   }
   EXPECT_GT(given, 30);
