@@ -3,6 +3,7 @@
 #include "cli/commands/shared_filter.hpp"
 #include "cli/grammar.hpp"
 #include "cli/io/output.hpp"
+#include "cli/text/error_text.hpp"
 #include "cli/text/suggest.hpp"
 
 #include <bloomery/error.hpp>
@@ -118,6 +119,10 @@ int guarded(int argc, char** argv) {
     return static_cast<int>(exit_status::error);
   } catch (const std::bad_alloc&) {
     return report("out of memory; ask for fewer keys or a higher error rate");
+  } catch (const error& e) {
+    const int status = report(sentence_of(e));
+    if (stop_signal() != 0) die_of(stop_signal());  // a server was left without its answer
+    return status;
   } catch (const std::exception& e) {
     const int status = report(e.what());
     if (stop_signal() != 0) die_of(stop_signal());  // a server was left without its answer

@@ -27,8 +27,8 @@ void check_counting(const making_options& wanted);
 
 /// Refuses a counting filter where another is wanted. @throws error incompatible
 /// @param what     "counting filters have no intersection"
-/// @param way_out  what to do instead
-void refuse_counting(const std::string& path, const params& p, const char* what, const char* way_out);
+/// @param hint  what to do instead
+void refuse_counting(const std::string& path, const params& p, const char* what, const char* hint);
 
 /// Refuses to take keys out of a filter that is not a counting one. @throws error incompatible
 void check_can_remove(const std::string& name, const params& p);

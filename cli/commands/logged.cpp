@@ -3,6 +3,7 @@
 #include "app/signals.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
+#include "cli/text/error_text.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
@@ -255,7 +256,7 @@ log_facts log_facts_of(const std::string& path, const file_info& file, std::uint
       if (seen.whole()) facts.lines.emplace_back("", "all its records match their checksums");
     }
   } catch (const error& e) {
-    say_problem(e.code() == errc::not_found ? "missing: no keys can be added" : e.what());
+    say_problem(e.code() == errc::not_found ? "missing: no keys can be added" : sentence_of(e));
   }
   facts.json["bits_a_key"] = bits_a_key(file.file_bytes);
   facts.json["bytes_while_growing"] = meanwhile;

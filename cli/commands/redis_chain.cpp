@@ -39,9 +39,8 @@ namespace {
 
 constexpr double default_rate = 0.01;
 
-[[noreturn]] void refuse(const std::string& what, const std::string& option,
-                         const std::string& way_out = "leave it out") {
-  throw error(errc::invalid_argument, {what, option, "", "", way_out});
+[[noreturn]] void refuse(const std::string& what, const std::string& option, const std::string& hint = "leave it out") {
+  throw error(errc::invalid_argument, {what, option, "", "", hint});
 }
 
 void refuse_if(bool given, const std::string& what, const std::string& option) {
@@ -64,7 +63,7 @@ redis_chain open_chain(const redis_address& address, const chain_options& wanted
     return redis_chain::open(address, known, connection_of(server));
   } catch (const redis_chain_params_unknown& e) {
     error_text text = e.text();
-    text.way_out = "give -n and -p; build with them stores them";
+    text.hint = "give -n and -p; build with them stores them";
     throw error(e.code(), text);
   }
 }

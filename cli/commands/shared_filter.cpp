@@ -4,6 +4,7 @@
 #include "cli/commands/counting.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
+#include "cli/text/error_text.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
@@ -36,8 +37,8 @@ namespace {
 constexpr std::size_t most_keys_of_a_call = std::size_t{32} << 10;
 
 [[noreturn]] void refuse(const char* what, const std::string& option, const std::string& found,
-                         const std::string& way_out) {
-  throw error(errc::invalid_argument, {what, option, "", found, way_out});
+                         const std::string& hint) {
+  throw error(errc::invalid_argument, {what, option, "", found, hint});
 }
 
 const char* first_of(const server_options& o) {
@@ -91,7 +92,8 @@ std::string range_text(std::uint64_t before, std::uint64_t count) {
 // The error with what is done, and what may be.
 error with_numbers(const error& e, const keys_done& done, bool removes) {
   error_text text = e.text();
-  const auto add = [&](const std::string& more) { text.way_out += (text.way_out.empty() ? "" : "; ") + more; };
+  std::string to_do = hint_text(e);
+  const auto add = [&](const std::string& more) { to_do += (to_do.empty() ? "" : "; ") + more; };
   if (done.keys > 0) {
     add(fmt::format("{} of the input {} done, {} of them {}", range_text(0, done.keys), done.keys == 1 ? "is" : "are",
                     count_text(done.changed), removes ? "removed" : "new"));
@@ -103,6 +105,7 @@ error with_numbers(const error& e, const keys_done& done, bool removes) {
                     : in_vain ? ""
                               : ": add them again"));
   }
+  text.hint = std::move(to_do);
   return {e.code(), text};
 }
 
@@ -157,12 +160,12 @@ void refuse_needless(const server_options& server, std::span<const std::string> 
 void refuse_shared(const std::string& filter, const std::string& verb, bool takes_log) {
   if (!redis_address::is_one(filter)) return;
   const std::string text = redis_address::parse(filter).text();
-  const std::string way_out =
+  const std::string hint =
       takes_log ? "no server keeps the log of keys that it takes; 'bloomery build --grow -o FILE' of the keys does"
                 : "'bloomery pull " + text +
                       " -o FILE' makes it one, 'bloomery push FILE ADDRESS' a filter on Redis of a file";
   throw error(errc::invalid_argument,
-              {verb + " takes files, not filters on Redis", text, "a filter's file", "an address", way_out});
+              {verb + " takes files, not filters on Redis", text, "a filter's file", "an address", hint});
 }
 
 std::string without_passwords(const std::string& text) {
@@ -438,7 +441,7 @@ void count_failed(keys_done& done, const redis_address& address, const error& wh
     return;
   }
   say(fmt::format("{}: warning: it is done, but how many keys there are now is not known: {}", address.text(),
-                  why.what()));
+                  sentence_of(why)));
 }
 
 void add_end(nlohmann::ordered_json& result, const keys_done& done) {

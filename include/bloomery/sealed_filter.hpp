@@ -176,7 +176,7 @@ class sealed_filter {
     check_fuse(width, this->bytes(), path);
     if (fuse_keys(this->bytes()) != params_.capacity) {
       throw error(errc::damaged, {"the sealed filter contradicts itself: keys", path, std::to_string(params_.capacity),
-                                  std::to_string(fuse_keys(this->bytes())), "restore it or seal the keys again"});
+                                  std::to_string(fuse_keys(this->bytes())), hint::seal_again});
     }
   }
 

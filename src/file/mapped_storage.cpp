@@ -62,8 +62,7 @@ format::decoded read_fields(const Bytes& from, std::uint64_t file_bytes, const s
   const std::span metadata(reinterpret_cast<std::uint8_t*>(fields.info.metadata.data()), fields.info.metadata.size());
   const bool whole = from.read_at(metadata, fields.parts.metadata_at) == metadata.size();
   if (!whole || format::checksum(metadata) != fields.metadata_checksum) {
-    throw error(errc::damaged, {"the metadata does not match its checksum", path, "", "",
-                                "restore the file from a copy or build it again"});
+    throw error(errc::damaged, {"the metadata does not match its checksum", path, "", "", hint::restore_file});
   }
   return fields;
 }
@@ -102,8 +101,7 @@ struct damage {
   }
   void throw_if_any(const std::string& path) const {
     if (pages == 0) return;
-    throw error(errc::damaged, {"pages do not match their checksums", path, "", in_words(),
-                                "restore the file from a copy or build it again"});
+    throw error(errc::damaged, {"pages do not match their checksums", path, "", in_words(), hint::restore_file});
   }
 };
 
@@ -398,8 +396,8 @@ void write_file(const params& parameters, std::span<const std::uint8_t> payload,
 
 void refuse_log(const params& parameters, const std::string& path) {
   if (parameters.log_id == 0) return;
-  throw error(errc::incompatible, {"the filter keeps a log, in which its new keys would be missing", path, "", "",
-                                   "open it with logged_filter"});
+  throw error(errc::incompatible,
+              {"the filter keeps a log, in which its new keys would be missing", path, "", "", hint::open_with_log});
 }
 
 namespace format {

@@ -209,7 +209,7 @@ struct any_filter::body {
   [[noreturn]] void refuse_removal() const {
     throw error(errc::incompatible,
                 {"keys cannot be removed from this filter: its bits belong to many keys at once", "", "layout counting",
-                 parameters.layout + parameters.scheme, "make one with layout counting (build --counting)"});
+                 parameters.layout + parameters.scheme, hint::make_counting_filter});
   }
 
   std::uint64_t remove_source(const key_source& keys, removal* results) {
@@ -392,7 +392,7 @@ struct any_filter::body {
 void check_known(const params& p, const std::string& path) {
   const auto refuse = [&](const char* what, const std::string& name, const std::string& names) {
     throw error(errc::incompatible, {std::string("a filter with a ") + what + " that is not built in", path,
-                                     "one of " + names, "'" + name + "'", "open it with the program that made it"});
+                                     "one of " + names, "'" + name + "'", hint::use_its_program});
   };
   if (!p.scheme.empty()) {
     if (find_scheme(p.scheme) == nullptr) refuse("scheme", p.scheme, scheme_names());
@@ -409,8 +409,8 @@ void check_known(const params& p, const std::string& path) {
   try {
     complete(without_capacity);
   } catch (const error& e) {
-    throw error(errc::damaged,
-                {"the header contradicts itself", path, e.text().expected, e.text().found, e.text().what});
+    throw error(errc::damaged, {"the header contradicts itself: " + e.text().what, path, e.text().expected,
+                                e.text().found, hint::restore_file});
   }
 }
 
@@ -422,16 +422,16 @@ params unlocked(params p, const std::optional<secret_key>& secret, const std::st
   if (p.key_check != 0 && !secret) {
     throw error(errc::incompatible,
                 {"the filter is keyed with a secret", path, "the key with check value " + key_check_text(p.key_check),
-                 "", "give its key: --secret KEYFILE"});
+                 "", hint::give_the_secret});
   }
   if (p.key_check == 0 && secret) {
     throw error(errc::incompatible,
-                {"the filter is not keyed: it has no secret", path, "", "", "leave out the secret"});
+                {"the filter is not keyed: it has no secret", path, "", "", hint::leave_out_the_secret});
   }
   if (secret && key_check(*secret) != p.key_check) {
     throw error(errc::incompatible, {"the filter is keyed with another secret", path,
                                      "the key with check value " + key_check_text(p.key_check),
-                                     key_check_text(key_check(*secret)), "give the filter's own key"});
+                                     key_check_text(key_check(*secret)), hint::give_the_secret});
   }
   p.secret = secret;
   return p;
@@ -455,8 +455,8 @@ any_filter::any_filter(params p, heap_storage bytes) {
   p = complete(std::move(p));
   const family kind = family_of(p);
   if (bytes.size() != bytes_for(p.geometry.bits) || (kind != family::plain && kind != family::counting)) {
-    throw error(errc::incompatible, {"these bytes are no such filter", "", std::to_string(bytes_for(p.geometry.bits)),
-                                     std::to_string(bytes.size()), ""});
+    throw error(errc::incompatible, {"the bytes do not match the parameters", "",
+                                     std::to_string(bytes_for(p.geometry.bits)), std::to_string(bytes.size()), ""});
   }
   body_ = std::make_unique<body>(std::move(p), std::move(bytes));
   body_->estimate_count();
@@ -725,7 +725,7 @@ bool any_filter::uses_halves() const noexcept { return uses_hashes() && body_->l
 std::uint64_t any_filter::insert_halves(std::span<const std::uint64_t> los) {
   if (!uses_halves()) {
     throw error(errc::incompatible, {"the filter takes no halves of hashes", "", "a plain layout that reads 64 bits",
-                                     parameters().layout + parameters().scheme, "insert keys or whole hashes"});
+                                     parameters().layout + parameters().scheme, hint::insert_whole_hashes});
   }
   body_->want_writable();
   const std::uint64_t before = size();
@@ -763,14 +763,14 @@ void any_filter::intersect(const any_filter& other) {
   const std::string reason = difference(parameters(), other.parameters());
   if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be intersected", "", "", reason, ""});
   if (body_->removals != nullptr) {
-    throw error(
-        errc::incompatible,
-        {"counting filters have no intersection: which copies are in both, counters do not tell", "", "filters of bits",
-         parameters().layout, "intersect filters of their keys in one of " + layout_names()});
+    throw error(errc::incompatible,
+                {"counting filters cannot be intersected: counters do not tell which copies are in both", "",
+                 "filters of bits", parameters().layout, hint::intersect_plain_filters});
   }
   if (body_->window) {
-    throw error(errc::incompatible, {"filters with a window cannot be intersected", "", "", parameters().layout,
-                                     "a key that both have seen may be in another generation of each"});
+    throw error(errc::incompatible,
+                {"sliding-window filters cannot be intersected: both may hold a key in different generations", "", "",
+                 parameters().layout, hint::none});
   }
   body_->want_writable();
   const estimate keys = estimate_overlap(parameters(), count_shared(bytes(), other.bytes())).keys_both;

@@ -56,7 +56,7 @@ fuse_partition sized(std::uint64_t keys, std::uint32_t growth) {
   const std::uint64_t starts = (segments - 2) * p.segment;
   if (starts > 0xF0000000) {
     throw error(errc::too_large, {"keys of a sealed filter whose hashes are much alike", "hash", "",
-                                  std::to_string(keys) + " keys in one partition", "use a hash that spreads its keys"});
+                                  std::to_string(keys) + " keys in one partition", hint::use_another_hash});
   }
   p.starts = static_cast<std::uint32_t>(starts);
   return p;
@@ -429,7 +429,7 @@ class builder {
     }
     if (++plan_.growth[number] > most_growth) {
       throw error(errc::invalid_argument, {"a sealed filter cannot be built of these hashes", "hash", "",
-                                           std::to_string(p.keys) + " keys", "use another seed or another hash"});
+                                           std::to_string(p.keys) + " keys", hint::use_another_hash});
     }
     return outcome::too_small;
   }

@@ -113,8 +113,8 @@ std::uint64_t milliseconds_since_1970() noexcept {
 std::uint64_t generations::now() const { return clock_ ? std::min(clock_(), most_moments) : milliseconds_since_1970(); }
 
 void generations::refuse_insertions() {
-  throw error(errc::too_large, {"a window takes no more insertions", "window", "at most 2^62 of them", "",
-                                "begin again with an empty filter"});
+  throw error(errc::too_large,
+              {"a window takes no more insertions", "window", "at most 2^62 of them", "", hint::begin_empty});
 }
 
 void generations::begin_generation(std::uint8_t* bytes, const window_state& s, std::uint64_t epoch) noexcept {
@@ -124,8 +124,7 @@ void generations::begin_generation(std::uint8_t* bytes, const window_state& s, s
 
 void generations::check(std::span<const std::uint8_t> bytes, bool settled, const std::string& path) const {
   const auto damaged = [&](const char* what, const std::string& expected, std::uint64_t found) {
-    throw error(errc::damaged,
-                {what, path, expected, std::to_string(found), "restore the file from a copy or build it again"});
+    throw error(errc::damaged, {what, path, expected, std::to_string(found), hint::restore_file});
   };
   const window_state s = window_state::of(bytes.data());
   const bool zeros = std::all_of(bytes.begin() + sizeof s, bytes.begin() + window_state_bytes,
@@ -149,9 +148,8 @@ void generations::check(std::span<const std::uint8_t> bytes, bool settled, const
 
 std::uint64_t generations::unite(std::uint8_t* bytes, const std::uint8_t* other) const {
   if (by_keys_) {
-    throw error(errc::incompatible,
-                {"windows that go by keys cannot be merged", "", "windows that go by time", "by keys",
-                 "two streams of insertions have no order in common; go by time to merge"});
+    throw error(errc::incompatible, {"windows that go by keys cannot be merged", "", "windows that go by time",
+                                     "by keys", hint::use_window_by_time});
   }
   const window_state a = window_state::of(bytes);
   const window_state b = window_state::of(other);

@@ -22,13 +22,13 @@ double real_bits(std::uint64_t capacity, double false_positive_rate) {
 std::uint64_t checked_bits(double bits) {
   if (bits < 0x1p64 - 0x1p12) return static_cast<std::uint64_t>(bits);
   throw error(errc::too_large, {"too many bits", "capacity", "a filter of less than 2^64 bits", std::to_string(bits),
-                                "ask for fewer keys or a higher rate"});
+                                hint::use_fewer_keys});
 }
 
 std::uint32_t checked_probes(double probes) {
   if (probes <= max_probes) return static_cast<std::uint32_t>(probes);
   throw error(errc::too_large,
-              {"too many hashes", "rate", "at most 255 hashes a key", std::to_string(probes), "ask for a higher rate"});
+              {"too many hashes", "rate", "at most 255 hashes a key", std::to_string(probes), hint::use_higher_rate});
 }
 
 // Sum over i = a .. b - 1 of the parabola through (a, at_a), (middle, at_middle), (b, at_b): Simpson's rule for sums.

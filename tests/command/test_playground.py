@@ -80,7 +80,7 @@ class PlaygroundTest(CommandTest):
     def problem(self, answer: bytes) -> dict:
         """An error in words, with a way out."""
         p = json.loads(answer)["error"]
-        self.assertEqual(set(p), {"code", "what", "where", "expected", "found", "way_out"})
+        self.assertEqual(set(p), {"code", "what", "where", "expected", "found", "hint", "way_out"})
         self.assertTrue(p["what"] and p["way_out"], p)
         return p
 

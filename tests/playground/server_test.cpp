@@ -63,7 +63,7 @@ TEST(Server, TakesAFreePortAndGivesItBack) {
     ASSERT_TRUE(taken);
     EXPECT_EQ(taken->code(), errc::io);
     EXPECT_EQ(taken->text().where, "127.0.0.1:" + std::to_string(port));
-    EXPECT_NE(taken->text().way_out, "");
+    EXPECT_NE(taken->text().hint.words(), "");
   }
   EXPECT_NO_THROW(server again(answers, "127.0.0.1", port));
 }

@@ -36,7 +36,7 @@ constexpr std::size_t end_bytes = 16;  // behind the lines of a layer
 
 [[noreturn]] void throw_restless(const redis_address& address) {
   throw error(errc::unavailable, {"the filter changed all the time while it was used", address.text(), "",
-                                  std::to_string(most_rounds) + " attempts", "try again"});
+                                  std::to_string(most_rounds) + " attempts", hint::try_again});
 }
 
 std::vector<std::uint32_t> numbers_up_to(std::size_t count) {
@@ -310,7 +310,7 @@ void redis_filter::body::check_copy() {
   const auto now = std::chrono::steady_clock::now();
   if (copy_checked_ && now - *copy_checked_ < std::chrono::seconds(1)) return;
   std::optional<redis::meta> found = read_meta();
-  if (!found) throw error(errc::not_found, {"there is no such filter any more", where(), "", "", "build it again"});
+  if (!found) throw error(errc::not_found, {"there is no such filter any more", where(), "", "", hint::build_again});
   if (found->epoch != description.epoch) turn_to(*std::move(found));
   copy_checked_ = now;
 }
@@ -628,7 +628,7 @@ void redis_filter::body::remove(std::span<const std::uint64_t> los, removal* res
   if (!description.counts()) {
     throw error(errc::incompatible,
                 {"keys cannot be removed from this filter: its bits belong to many keys at once", where(),
-                 "layout counting", description.parameters.filter.layout, "make one with layout counting"});
+                 "layout counting", description.parameters.filter.layout, hint::make_counting_filter});
   }
   std::vector<std::uint32_t> todo = numbers_up_to(los.size());
   for (unsigned round = 0; !todo.empty(); ++round) {
@@ -669,8 +669,8 @@ void redis_filter::body::remove(std::span<const std::uint64_t> los, removal* res
     if (stale.empty()) break;
     make_distinct(stale);
     if (explain_stale(stale, redis::access::look_up)) {
-      throw error(errc::incompatible, {"the filter was replaced while keys were removed from it", where(), "", "",
-                                       "remove them from the new one, if they are in it"});
+      throw error(errc::incompatible,
+                  {"the filter was replaced while keys were removed from it", where(), "", "", hint::remove_from_new});
     }
     for (const auto& [lo, i] : keys) {
       if (std::binary_search(stale.begin(), stale.end(), shard_of(lo))) todo.push_back(i);

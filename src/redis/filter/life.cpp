@@ -38,11 +38,11 @@ void each_part(std::uint64_t shards, Work work) {
   }
 }
 
-void check_expiry(std::chrono::milliseconds time, const char* way_out = "") {
+void check_expiry(std::chrono::milliseconds time, hint to_do = hint::none) {
   constexpr std::int64_t longest = std::int64_t{1} << 53;  // what servers and scripts count exactly
   if (time.count() > 0 && time.count() <= longest) return;
-  throw error(errc::invalid_argument, {"a filter lives for some time", "expiry", "1 ms to 2^53 ms",
-                                       std::to_string(time.count()) + " ms", way_out});
+  throw error(errc::invalid_argument,
+              {"expiry out of range", "expiry", "1 ms to 2^53 ms", std::to_string(time.count()) + " ms", to_do});
 }
 
 // One command on one key.
@@ -168,7 +168,8 @@ void redis_filter::body::add_mark(std::uint64_t shard, const std::string& next_i
 void redis_filter::body::mark_all(const std::string& next_instance, const std::string& only) {
   const auto check = [&](bool other) {
     if (!other) return;
-    throw error(errc::locked, {"somebody else replaced the filter at the same time", where(), "", "", "try again"});
+    throw error(errc::locked,
+                {"another client replaced the filter at the same time", where(), "", "", hint::try_again});
   };
   each_part(description.shards(), [&](std::span<const std::uint64_t> part) {
     std::vector<std::uint64_t> todo(part.begin(), part.end());
@@ -376,8 +377,9 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
       if (!differs.what.empty()) {
         differs.what = "there is another filter of this name: its " + differs.what + " is another";
         differs.where = address.text();
-        differs.way_out = "open it as it is, choose another name, or remove it first (drop(), or DEL of " + key +
-                          " and " + redis::second_key(address.name) + ")";
+        differs.hint = {hint::open_or_remove,
+                        "open it as it is, choose another name, or remove it first (drop(), or DEL of " + key +
+                            " and " + redis::second_key(address.name) + ")"};
         throw error(errc::incompatible, std::move(differs));
       }
       return open(address, b->options);
@@ -418,8 +420,7 @@ redis_filter redis_filter::open(const redis_address& address, redis_options opti
   auto b = std::make_unique<body>(address, std::move(options));
   std::optional<redis::meta> found = b->read_meta();
   if (!found) {
-    throw error(errc::not_found, {"there is no filter of this name", address.text(), "", "",
-                                  "make one: bloomery build -o " + address.text() + " -n NUMBER"});
+    throw error(errc::not_found, {"there is no filter of this name", address.text(), "", "", hint::make_shared_filter});
   }
   const bool ready = found->ready;
   b->adopt(*std::move(found));
@@ -433,7 +434,8 @@ redis_filter redis_filter::open(const redis_address& address, redis_options opti
       const std::optional<redis::meta> now = b->read_meta();
       if (!now || now->epoch != b->description.epoch) {
         b->unlink(b->description);
-        throw error(errc::not_found, {"the filter was removed while it was made", address.text(), "", "", "try again"});
+        throw error(errc::not_found,
+                    {"the filter was removed while it was made", address.text(), "", "", hint::try_again});
       }
       b->description.expires_at = now->expires_at;
     }
@@ -446,8 +448,7 @@ redis_filter redis_filter::open(const redis_address& address, redis_options opti
 // While fill() is under way, nobody can say which of the two is meant.
 void redis_filter::body::refuse_in_fill() const {
   if (!to_come && !being_replaced) return;
-  throw error(errc::locked, {"the filter is being replaced by this very client", where(), "", "",
-                             "wait until replace() has returned"});
+  throw error(errc::locked, {"this client is replacing the filter", where(), "", "", hint::wait_for_replacement});
 }
 
 // What is to replace this one. Nothing of it is on the server yet. On connections of its own: who fills it may do so in
@@ -460,7 +461,7 @@ std::unique_ptr<redis_filter::body> redis_filter::body::make_coming(const redis_
   if (!redis::hash_alike(m.parameters.filter, description.parameters.filter)) {
     // Who inserts into both has one hash of a key.
     throw error(errc::incompatible, {"a filter is replaced by one with the same hash, keys, seed and secret", where(),
-                                     "", "", "drop it and make another"});
+                                     "", "", hint::drop_and_make_another});
   }
   if (wanted.expires_in) m.expires_at = server_now() + wanted.expires_in->count();
   if (m.windowed()) m.first_generation = server_now() / static_cast<std::int64_t>(m.part());
@@ -489,7 +490,7 @@ void redis_filter::body::announce(const redis::meta& live, const redis::meta& co
       },
       "replace the filter");
   if (!done) {
-    throw error(errc::locked, {"the filter was replaced or dropped meanwhile", where(), "", "", "try again"});
+    throw error(errc::locked, {"the filter was replaced or dropped meanwhile", where(), "", "", hint::try_again});
   }
   if (before.empty() || before == text) return;
   unlink_coming(before);
@@ -530,8 +531,8 @@ void redis_filter::body::put_in_place(const redis::meta& live, const redis::meta
   if (now && now->epoch == coming.epoch) return;
   if (failure) std::rethrow_exception(failure);
   if (!now) throw error(errc::not_found, {"the filter was dropped while it was replaced", where(), "", "", ""});
-  throw error(errc::locked, {"somebody else replaced the filter, too, or what was to come has lost a part", where(), "",
-                             "", "try again"});
+  throw error(errc::locked, {"another client replaced the filter too, or the replacement has lost a part", where(), "",
+                             "", hint::try_again});
 }
 
 // Leaves nothing of it, unless it has taken its place, or may do so still.
@@ -569,7 +570,8 @@ void redis_filter::replace(const redis_params& wanted, const std::function<void(
     fill(filling);
     fresh = std::move(filling.body_);
     if (fresh == nullptr || fresh->description.epoch != coming.epoch) {
-      throw error(errc::invalid_argument, {"fill took away the filter that it was to fill", old.where(), "", "", ""});
+      throw error(errc::invalid_argument,
+                  {"the function that fills the new filter moved it away", old.where(), "", "", ""});
     }
     old.put_in_place(live, coming);
   } catch (...) {
@@ -623,14 +625,14 @@ void redis_filter::drop() {
       },
       "remove the filter");
   if (!done) {
-    throw error(errc::locked, {"the filter was made anew meanwhile", b.where(), "", "", "open it and drop it again"});
+    throw error(errc::locked, {"the filter was rebuilt meanwhile", b.where(), "", "", hint::drop_again});
   }
   b.unlink(b.description);
   b.unlink_coming(coming);
 }
 
 void redis_filter::expire(std::chrono::milliseconds time) {
-  check_expiry(time, "remove it with drop()");
+  check_expiry(time, hint::remove_filter);
   body_->set_expiry(body_->server_now() + time.count());
 }
 
@@ -646,7 +648,7 @@ void redis_filter::body::set_expiry(std::int64_t at) {
     std::vector<std::uint64_t> todo(part.begin(), part.end());
     while (!todo.empty()) {
       if (refresh(todo)) {
-        throw error(errc::locked, {"the filter was replaced meanwhile", where(), "", "", "try again"});
+        throw error(errc::locked, {"the filter was replaced meanwhile", where(), "", "", hint::try_again});
       }
       commands.clear();
       for (const std::uint64_t s : todo) {
@@ -678,7 +680,7 @@ void redis_filter::body::set_expiry(std::int64_t at) {
   if (!exchange(description.text(), after, expiry)) {
     const std::optional<redis::meta> now = read_meta();
     if (!now || now->text() != after) {
-      throw error(errc::locked, {"the filter was changed meanwhile", where(), "", "", "try again"});
+      throw error(errc::locked, {"the filter was changed meanwhile", where(), "", "", hint::try_again});
     }
   }
   description.expires_at = at;

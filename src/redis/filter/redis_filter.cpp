@@ -77,8 +77,8 @@ void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_
   });
   for (int attempt = 0; again > 0; ++attempt) {
     if (attempt == redis::most_beginnings) {
-      throw error(errc::unavailable,
-                  {"the filter was replaced all the time while keys were inserted", b.where(), "", "", "try again"});
+      throw error(errc::unavailable, {"the filter was replaced all the time while keys were inserted", b.where(), "",
+                                      "", hint::try_again});
     }
     in_parts(std::exchange(again, 0), [&](std::size_t first, std::size_t count) {
       insert_part(first, count);
@@ -91,7 +91,7 @@ void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_
   if (have >= replicas) return;
   throw error(errc::unavailable,
               {"the keys are in, but not on as many replicas as were wanted", b.where(), std::to_string(replicas),
-               std::to_string(have), "insert them again when the replicas are back"});
+               std::to_string(have), error_hint(hint::insert_again, "insert them again when the replicas are back")});
 }
 
 template <class Body, class Key>

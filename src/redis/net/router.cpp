@@ -223,18 +223,17 @@ struct router::state {
   bool wait_for(std::vector<pollfd>& these, moment wake);
   void wait_for_events();
   [[noreturn]] void out_of_time();
-  [[noreturn]] void refuse(errc code, std::string what, const place& where, std::string found, std::string way_out) {
-    throw error(code, {std::move(what), where.text(), "", std::move(found), std::move(way_out)});
+  [[noreturn]] void refuse(errc code, std::string what, const place& where, std::string found, error_hint to_do) {
+    throw error(code, {std::move(what), where.text(), "", std::move(found), std::move(to_do)});
   }
 
   [[noreturn]] void lose_writes(const node& n) {
-    refuse(errc::unavailable, "the connection that wrote is lost, and so nobody knows which replicas have it", n.where,
-           last_problem, "it may be in or not: insert it again");
+    refuse(errc::unavailable, "the connection that wrote is lost, so the replicas that have the keys are unknown",
+           n.where, last_problem, error_hint(hint::insert_again, "it may be in or not: insert it again"));
   }
 
   [[noreturn]] void distrust(const place& where, const std::string& why) {
-    refuse(errc::not_permitted, why, where, "",
-           "the certificates to trust must have the one that signed the server's, which must be for this host");
+    refuse(errc::not_permitted, why, where, "", hint::check_certificates);
   }
 
   redis_address address;
@@ -289,7 +288,7 @@ node& router::state::node_at(place where) {
 }
 
 node& router::state::add_node(place where) {
-  if (nodes.size() >= no_node) refuse(errc::damaged, "a cluster of too many nodes", where, "", "");
+  if (nodes.size() >= no_node) refuse(errc::damaged, "a cluster of too many nodes", where, "", {});
   nodes.push_back(std::make_unique<node>());
   nodes.back()->where = std::move(where);
   nodes.back()->number = static_cast<std::uint16_t>(nodes.size() - 1);
@@ -357,7 +356,7 @@ void router::state::refresh_map() {
       last_place = p.text();
       if (last_problem.find("cluster support disabled") != std::string::npos) {
         refuse(errc::invalid_argument, "the server is not one of a cluster", p, last_problem,
-               "give the address of one server: redis://" + p.text() + "/NAME");
+               error_hint(hint::give_server_address, "give the address of one server: redis://" + p.text() + "/NAME"));
       }
       if (verdict_of(last_problem) == verdict::final) throw_if_error(r, address, "ask a node for the cluster's slots");
       continue;
@@ -454,8 +453,7 @@ bool router::state::exchange(const place& with, const batch& question, reply_lis
       while (true) {
         const reader::found found = in.next(bytes, answers);
         if (found == reader::found::wrong) {
-          refuse(errc::damaged, "what answers is no server of Redis", with, in.problem(),
-                 "check the host and the port");
+          refuse(errc::damaged, "what answers is no server of Redis", with, in.problem(), hint::check_host_and_port);
         }
         if (found == reader::found::none) break;
         if (greeted < greetings) {
@@ -542,8 +540,7 @@ std::string router::state::check_greeting(const reply_list& replies, const place
     if (text.starts_with("ERR DB ") || text.starts_with("ERR invalid DB")) {
       refuse(errc::invalid_argument, "the server has no database " + std::to_string(address.database), where, text, "");
     }
-    refuse(errc::not_permitted, "the server does not let this user in", where, text,
-           "check user and password, in the address or in BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD");
+    refuse(errc::not_permitted, "the server does not let this user in", where, text, hint::give_credentials);
   }
   return {};
 }
@@ -618,14 +615,14 @@ void router::state::receive(node& n) {
       if (found == reader::found::wrong) {
         const std::string problem = n.in->problem();
         n.link.close();
-        refuse(errc::damaged, "what answers is no server of Redis", n.where, problem, "check the host and the port");
+        refuse(errc::damaged, "what answers is no server of Redis", n.where, problem, hint::check_host_and_port);
       }
       if (n.under_way.empty()) {
         const reply r(n.replies, 0);
         if (r.is_error()) return lost(n, std::string(r.text()));  // its farewell
         n.link.close();
         n.now = node::phase::closed;
-        refuse(errc::damaged, "the server speaks without being asked", n.where, "", "check the host and the port");
+        refuse(errc::damaged, "the server speaks without being asked", n.where, "", hint::check_host_and_port);
       }
       replied(n, {n.replies, std::exchange(n.reply_begin, n.replies.nodes_.size())});
       if (n.now == node::phase::closed) return;
@@ -715,7 +712,8 @@ void router::state::again(node& n, errand e, verdict v, std::string_view text, s
   last_place = n.where.text();
   if ((v == verdict::other_node || v == verdict::ask) && !address.cluster) {
     refuse(errc::invalid_argument, "the server is one of a cluster", n.where, last_problem,
-           "give the cluster's address: redis+cluster://" + n.where.text() + "/NAME");
+           error_hint(hint::give_cluster_address,
+                      "give the cluster's address: redis+cluster://" + n.where.text() + "/NAME"));
   }
   switch (v) {
     case verdict::load_script: return load_script(n, e, sent_at);
@@ -832,7 +830,7 @@ void router::state::lost(node& n, const std::string& why) {
   n.reply_begin = 0;
   if (broken) {
     refuse(errc::unavailable, "the connection was lost with something under way that must not be asked twice", n.where,
-           problem, "it may be done or not");
+           problem, hint::check_if_done);
   }
 }
 
@@ -900,8 +898,7 @@ void router::state::out_of_time() {
   throw error(
       errc::unavailable,
       {(stopping ? "stopped, with no answer within " : "no answer within ") + std::to_string(spent.count()) + " ms",
-       last_place.empty() ? address.text() : last_place, "", last_problem,
-       "is the server there, and to be reached from here? What was asked may be done or not"});
+       last_place.empty() ? address.text() : last_place, "", last_problem, hint::check_server});
 }
 
 // Until one of these has something, or the time comes. What is to stop has a moment more for what is under way.
