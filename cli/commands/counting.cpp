@@ -51,67 +51,9 @@ void refuse_counting(const std::string& path, const params& p, const char* what,
   throw error(errc::incompatible, {what, path, "a filter of bits", "a counting filter", hint});
 }
 
-void check_can_remove(const std::string& name, const params& p) {
-  if (family_of(p) == family::counting) return;
-  throw error(errc::incompatible, {"keys cannot be removed from this filter: its bits belong to many keys at once",
-                                   name, "a counting filter", kind_text(p), "build it anew with --counting"});
-}
-
 std::string those_not_there(std::uint64_t keys, std::uint64_t not_found) {
   if (keys == 1) return "the key was";
   return fmt::format("{} of {} {}", count_text(not_found), counted(keys, "key"), not_found == 1 ? "was" : "were");
-}
-
-file_edit edit_counting(const std::string& path, const std::string& keyfile, bool quiet) {
-  file_edit edit(path, wait_for_writer, secret_of(keyfile));
-  if (!quiet) say_if_dirty(path, *edit.filter().opened_from());
-  check_room(path, edit.filter().byte_size());
-  return edit;
-}
-
-exit_status add_to_counting(const add_options& options) {
-  const bool quiet = options.common.quiet;
-  file_edit edit = edit_counting(options.filter, options.secret, quiet);
-  any_filter& filter = edit.filter();
-  std::uint64_t keys = 0;
-  std::uint64_t fresh = 0;
-  const pass_options pass{options.common.threads, options.common.progress && !quiet, "add"};
-  const bool finished = for_each_batch(
-      filter, options.inputs, pass, [](key_batch&) {},
-      [&](key_batch& batch) {
-        insert(filter, batch);
-        keys += batch.keys.size();
-        fresh += static_cast<std::uint64_t>(std::count(batch.is_new.begin(), batch.is_new.end(), std::uint8_t{1}));
-        return true;
-      });
-  if (!finished) throw interrupted();
-  const std::uint64_t all = filter.size();
-  const std::uint64_t capacity = filter.capacity();
-  const estimate different = filter.estimated_keys();
-  const double rate = std::max(filter.false_positive_rate(), filter.certified_rate());  // full counters stay full
-  const double promised = filter.parameters().target_rate;
-  point_of_no_return();
-  edit.commit();
-  if (capacity > 0 && different.value - 3 * different.sigma > static_cast<double>(capacity)) {
-    say(
-        fmt::format("{}: warning: more keys than the {} it was made for; error now at most {} "
-                    "instead of {}; build a larger one",
-                    options.filter, count_text(capacity), rate_text(rate), rate_text(promised)));
-  }
-  if (options.common.json) {
-    output out(STDOUT_FILENO, "standard output");
-    out.write(json_line({{"filter", options.filter},
-                         {"keys", keys},
-                         {"new", fresh},
-                         {"size", all},
-                         {"rate", rate},
-                         {"complete", true}}));
-    out.flush();
-  } else if (!quiet) {
-    say(fmt::format("{}: {} read, {} new, {} in all with their copies, error now at most {}", options.filter,
-                    counted(keys, "key"), count_text(fresh), count_text(all), rate_text(rate)));
-  }
-  return exit_status::found;
 }
 
 std::uint32_t value_of_cell(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t cell) {

@@ -5,7 +5,6 @@
 #include "cli/commands/commands.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/file_edit.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 
@@ -30,18 +29,8 @@ void check_counting(const making_options& wanted);
 /// @param hint  what to do instead
 void refuse_counting(const std::string& path, const params& p, const char* what, const char* hint);
 
-/// Refuses to take keys out of a filter that is not a counting one. @throws error incompatible
-void check_can_remove(const std::string& name, const params& p);
-
 /// "the key was", "2 of 10 keys were", of keys that were to be removed.
 std::string those_not_there(std::uint64_t keys, std::uint64_t not_found);
-
-/// A copy of a counting filter to be changed, with its lock held and room for it on the disk.
-/// @throws error  as file_edit; too_large
-file_edit edit_counting(const std::string& path, const std::string& keyfile, bool quiet);
-
-/// add, for a counting filter: all keys or, if it is ended before, none.
-exit_status add_to_counting(const add_options& options);
 
 /// A bit, or the value of a counter.
 std::uint32_t value_of_cell(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t cell);

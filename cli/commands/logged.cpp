@@ -155,47 +155,6 @@ exit_status build_growing(const build_options& options) {
   return exit_status::found;
 }
 
-exit_status add_to_logged(const add_options& options) {
-  const bool quiet = options.common.quiet;
-  logged_filter filter = open_logged(options.filter, options.secret, quiet);
-  const any_filter hasher = hasher_for(filter.parameters());
-  std::uint64_t keys = 0;
-  std::uint64_t fresh = 0;
-  const pass_options pass{options.common.threads, options.common.progress && !quiet, "add"};
-  const bool finished = for_each_batch(
-      hasher, options.inputs, pass, [](key_batch&) {},
-      [&](key_batch& batch) {
-        batch.is_new.resize(batch.hashes.size());
-        filter.insert_hashes(batch.hashes, batch.is_new);
-        keys += batch.keys.size();
-        fresh += static_cast<std::uint64_t>(std::count(batch.is_new.begin(), batch.is_new.end(), std::uint8_t{1}));
-        return true;
-      });
-  filter.settle();
-  const std::uint64_t all = filter.size();
-  const double rate = filter.false_positive_rate();
-  const std::uint64_t room = filter.capacity();
-  const std::uint64_t rebuilds = filter.rebuilds();
-  filter.close();  // throws if the disk will not have it: nothing is reported that is not there
-  if (options.common.json) {
-    output out(STDOUT_FILENO, "standard output");
-    out.write(json_line({{"filter", options.filter},
-                         {"keys", keys},
-                         {"new", fresh},
-                         {"size", all},
-                         {"rate", rate},
-                         {"capacity", room},
-                         {"rebuilds", rebuilds},
-                         {"complete", finished}}));
-    out.flush();
-  } else if (!quiet) {
-    say(fmt::format("{}: {}{} read, {} new, {} in all, error now {}{}", options.filter, finished ? "" : "interrupted: ",
-                    counted(keys, "key"), count_text(fresh), count_text(all), rate_text(rate),
-                    rebuilds == 0 ? "" : fmt::format("; grown {} to {}", times_text(rebuilds), counted(room, "key"))));
-  }
-  return exit_status::found;
-}
-
 std::optional<std::uint64_t> old_log_of(const std::string& path) {
   const inspection old = inspect(path);
   if (!old.usable || old.info.parameters.log_id == 0) return std::nullopt;

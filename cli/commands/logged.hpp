@@ -31,9 +31,8 @@ void check_growing(const making_options& wanted);
 /// The params asked for, for logged_filter::create.
 params growing_params(const making_options& wanted, double default_rate);
 
-/// build --grow, and add to a filter that has a log.
+/// build --grow.
 exit_status build_growing(const build_options& options);
-exit_status add_to_logged(const add_options& options);
 
 /// Removes the log that an old filter at `path` had, after a filter without one took its place: what was
 /// old_log_of(path) before.

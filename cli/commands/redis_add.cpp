@@ -1,7 +1,6 @@
-// bloomery build, add and remove with a filter that many machines share.
+// bloomery build with a filter that many machines share.
 //
 //   $ bloomery build -n 1M -p 1% -o redis://cache/users users.txt
-//   $ printf 'bob\n' | bloomery add redis://cache/users
 //
 // build makes the filter if there is none of that name, and else adds to the one there is. What is in is in at once, for
 // everybody: whatever is killed can be run again.
@@ -44,12 +43,6 @@ std::uint64_t capacity_of(const build_options& options, input_options& inputs, s
   const std::uint64_t lines = std::max<std::uint64_t>(count_lines(inputs), 1);
   if (options.sharing.most_keys) return std::min(std::max(lines, growing_from), *options.sharing.most_keys);
   return options.wanted.growing ? std::max(lines, growing_from) : lines;
-}
-
-// As far as they are known.
-void add_size_and_rate(nlohmann::ordered_json& result, const std::optional<redis_info>& now) {
-  result["size"] = now ? nlohmann::ordered_json(now->inserted) : nlohmann::ordered_json(nullptr);
-  result["rate"] = now ? number_or_null(now->rate_now) : nlohmann::ordered_json(nullptr);
 }
 
 }  // namespace
@@ -105,64 +98,6 @@ exit_status build_shared(const build_options& options) {
   }
   if (done.failure) throw *done.failure;
   return exit_status::found;
-}
-
-exit_status add_to_shared(const add_options& options) {
-  if (is_chain(options.chain)) return add_to_chain(options);
-  const redis_address address = redis_address::parse(options.filter);
-  const bool quiet = options.common.quiet;
-  refuse_time(options.now);
-  redis_filter filter = open_shared(address, options.server, options.secret, quiet);
-  keys_done done = add_all(filter, options.inputs, options.common, "add");
-  const std::optional<redis_info> now = info_after(done, address, filter);
-  if (now) warn_if_overfull(address, *now);
-  if (options.common.json) {
-    nlohmann::ordered_json result = {{"filter", address.text()}, {"keys", done.keys}, {"new", done.changed}};
-    add_size_and_rate(result, now);
-    add_end(result, done);
-    print_result(result);
-  } else if (!quiet && !done.failure) {
-    say(fmt::format(
-        "{}: {}{} read, {} new{}", address.text(), done.finished ? "" : "interrupted: ", counted(done.keys, "key"),
-        count_text(done.changed),
-        now ? fmt::format(", {} {}, error now {}", count_text(now->inserted),
-                          now->parameters.filter.window_milliseconds != 0 ? "held" : "in all", rate_text(now->rate_now))
-            : ""));
-  }
-  if (done.failure) throw *done.failure;
-  return exit_status::found;
-}
-
-exit_status remove_from_shared(const remove_options& options) {
-  const redis_address address = redis_address::parse(options.filter);
-  const bool quiet = options.common.quiet;
-  redis_filter filter = open_shared(address, options.server, options.secret, quiet);
-  const params& p = filter.parameters().filter;
-  check_can_remove(address.text(), p);
-  keys_done done = change_keys(
-      p.keys, options.inputs, options.common, "remove",
-      [&](key_batch& batch, std::size_t first, std::size_t count) { return remove_some(filter, batch, first, count); });
-  const std::uint64_t not_found = done.keys - done.changed;
-  const std::optional<redis_info> now = info_after(done, address, filter);
-  if (not_found > 0) {
-    say(
-        fmt::format("{}: warning: {} not there; only what was added may be removed: other such keys may have gone "
-                    "unnoticed, and have taken others' along",
-                    address.text(), those_not_there(done.keys, not_found)));
-  }
-  if (options.common.json) {
-    nlohmann::ordered_json result = {
-        {"filter", address.text()}, {"keys", done.keys}, {"removed", done.changed}, {"not_found", not_found}};
-    add_size_and_rate(result, now);
-    add_end(result, done);
-    print_result(result);
-  } else if (!quiet && !done.failure) {
-    say(fmt::format(
-        "{}: {}{} removed{}", address.text(), done.finished ? "" : "interrupted: ", counted(done.changed, "key"),
-        now ? fmt::format(", {} left, error now {}", count_text(now->inserted), rate_text(now->rate_now)) : ""));
-  }
-  if (done.failure) throw *done.failure;
-  return not_found == 0 ? exit_status::found : exit_status::nothing;
 }
 
 }  // namespace bloomery::cli

@@ -154,7 +154,7 @@ growth_now growth_after(keys_done& done, const redis_address& address, redis_cha
     now.growths = chain.growths();
     if (*now.growths < most_bits_counted_at_once / chain.geometry().bits) now.rate = chain.info().rate_now;
   } catch (const error& e) {
-    count_failed(done, address, e);
+    count_failed(done, address.text(), e);
   }
   return now;
 }
@@ -243,33 +243,6 @@ exit_status build_chain(const build_options& options) {
   }
   report(address, chain, add_all(chain, options.inputs, options.common, "build"), options.common, !there.is_there);
   return exit_status::found;
-}
-
-exit_status add_to_chain(const add_options& options) {
-  const redis_address address = redis_address::parse(options.filter);
-  refuse_if(!options.secret.empty(), no_secret, "--secret");
-  refuse_time(options.now);
-  refuse_if(options.server.wait_replicas != 0, no_waiting, "--wait-replicas");
-  redis_chain chain = open_chain(address, options.chain, options.server);
-  report(address, chain, add_all(chain, options.inputs, options.common, "add"), options.common, {});
-  return exit_status::found;
-}
-
-exit_status check_chain(const check_options& options) {
-  const redis_address address = redis_address::parse(options.filter);
-  refuse_if(!options.secret.empty(), no_secret, "--secret");
-  refuse_time(options.now);
-  check_output(options.inputs, "");
-  redis_chain chain = open_chain(address, options.chain, options.server);
-  const lookup_pass ask = [&chain](const input_options& inputs, const pass_options& pass,
-                                   const std::function<bool(key_batch&)>& finish) {
-    return for_each_batch(key_kind::bytes, inputs, pass, [&](key_batch& batch) {
-      batch.maybe.resize((batch.keys.size() + 63) / 64);
-      chain.may_contain(batch.keys, batch.maybe);
-      return finish(batch);
-    });
-  };
-  return screen(ask, {options.invert, options.count, options.inputs, options.common}, {{"filter", address.text()}});
 }
 
 exit_status info_of_chain(const info_options& options) {

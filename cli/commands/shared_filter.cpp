@@ -83,32 +83,6 @@ void with_keys(const redis_filter& filter, const key_batch& batch, std::size_t f
     call(batch.keys.subspan(first, count));
 }
 
-// "keys 1 to 3,000"
-std::string range_text(std::uint64_t before, std::uint64_t count) {
-  if (count == 1) return "key " + count_text(before + 1);
-  return fmt::format("keys {} to {}", count_text(before + 1), count_text(before + count));
-}
-
-// The error with what is done, and what may be.
-error with_numbers(const error& e, const keys_done& done, bool removes) {
-  error_text text = e.text();
-  std::string to_do = hint_text(e);
-  const auto add = [&](const std::string& more) { to_do += (to_do.empty() ? "" : "; ") + more; };
-  if (done.keys > 0) {
-    add(fmt::format("{} of the input {} done, {} of them {}", range_text(0, done.keys), done.keys == 1 ? "is" : "are",
-                    count_text(done.changed), removes ? "removed" : "new"));
-  }
-  if (done.undecided > 0) {
-    const bool in_vain = e.code() == errc::too_large || e.code() == errc::damaged;
-    add(fmt::format("{} of the input may be done or not{}", range_text(done.keys, done.undecided),
-                    removes   ? ": ask check which are still there before you remove them again"
-                    : in_vain ? ""
-                              : ": add them again"));
-  }
-  text.hint = std::move(to_do);
-  return {e.code(), text};
-}
-
 // What stands behind "://" in words of the command line that have blanks.
 std::vector<std::string>& blank_addresses() {
   static std::vector<std::string> all;
@@ -387,27 +361,6 @@ void look_up(redis_filter& filter, key_batch& batch) {
   });
 }
 
-keys_done change_keys(
-    key_kind kind, const input_options& inputs, const common_options& common, const std::string& verb,
-    const std::function<std::uint64_t(key_batch& batch, std::size_t first, std::size_t count)>& change) {
-  keys_done done;
-  try {
-    done.finished = for_each_batch(kind, inputs, {1, common.progress && !common.quiet, verb}, [&](key_batch& batch) {
-      in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) {
-        done.undecided = count;
-        done.changed += change(batch, first, count);
-        done.undecided = 0;
-        done.keys += count;
-      });
-      return true;
-    });
-  } catch (const error& e) {
-    done.finished = false;
-    done.failure = with_numbers(e, done, verb == "remove");
-  }
-  return done;
-}
-
 lookup_pass lookups_in(redis_filter& filter) {
   return [&filter](const input_options& inputs, const pass_options& options,
                    const std::function<bool(key_batch&)>& finish) {
@@ -430,23 +383,9 @@ std::optional<redis_info> info_after(keys_done& done, const redis_address& addre
   try {
     return info_at_once(filter);
   } catch (const error& e) {
-    count_failed(done, address, e);
+    count_failed(done, address.text(), e);
     return std::nullopt;
   }
-}
-
-void count_failed(keys_done& done, const redis_address& address, const error& why) {
-  if (why.code() == errc::damaged || why.code() == errc::not_found) {
-    done.failure = why;
-    return;
-  }
-  say(fmt::format("{}: warning: it is done, but how many keys there are now is not known: {}", address.text(),
-                  sentence_of(why)));
-}
-
-void add_end(nlohmann::ordered_json& result, const keys_done& done) {
-  result["complete"] = done.finished;
-  if (done.failure) result["undecided"] = done.undecided;
 }
 
 void print_result(const nlohmann::ordered_json& result) {

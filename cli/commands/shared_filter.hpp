@@ -4,6 +4,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/dedup.hpp"
+#include "cli/commands/key_changes.hpp"
 #include "cli/io/key_batch.hpp"
 
 #include <bloomery/error.hpp>
@@ -115,23 +116,6 @@ void look_up(redis_filter& filter, key_batch& batch);
 std::uint64_t insert_some(redis_filter& filter, key_batch& batch, std::size_t first, std::size_t count);
 std::uint64_t remove_some(redis_filter& filter, const key_batch& batch, std::size_t first, std::size_t count);
 
-/// What became of the keys that were to be added or removed.
-struct keys_done {
-  std::uint64_t keys = 0;       ///< whose call has returned
-  std::uint64_t changed = 0;    ///< of these: they were new, or are removed
-  std::uint64_t undecided = 0;  ///< of the call that failed: done or not, nobody can tell
-  bool finished = true;         ///< all of the input was taken
-  std::optional<error> failure =
-      {};  ///< what ended it. It has the numbers, too; to be thrown when the result is printed
-};
-
-/// The keys of all inputs, a call at a time.
-/// @param verb    "add", "build" or "remove"
-/// @param change  takes `count` keys of the batch, from `first` on; returns how many it changed
-keys_done change_keys(
-    key_kind kind, const input_options& inputs, const common_options& common, const std::string& verb,
-    const std::function<std::uint64_t(key_batch& batch, std::size_t first, std::size_t count)>& change);
-
 /// Lookups in a filter, which must stay.
 lookup_pass lookups_in(redis_filter& filter);
 
@@ -145,13 +129,6 @@ std::optional<redis_info> info_at_once(redis_filter& filter);
 
 /// The same after the work, unless that has failed. If the servers do not tell, that is said and the work is a success.
 std::optional<redis_info> info_after(keys_done& done, const redis_address& address, redis_filter& filter);
-
-/// What was to be counted after the work could not be: that is said. But a filter that is gone, or a part of it, is a
-/// failure, for the keys may have been in it.
-void count_failed(keys_done& done, const redis_address& address, const error& why);
-
-/// Adds to a JSON object how the work ended.
-void add_end(nlohmann::ordered_json& result, const keys_done& done);
 
 /// Writes it to standard output.
 void print_result(const nlohmann::ordered_json& result);
@@ -172,16 +149,11 @@ void warn_if_overfull(const redis_address& address, const redis_info& now);
 
 exit_status plan_shared(const plan_options& options);
 exit_status build_shared(const build_options& options);
-exit_status add_to_shared(const add_options& options);
-exit_status remove_from_shared(const remove_options& options);
 exit_status info_of_shared(const info_options& options);
-exit_status explain_shared(const explain_options& options);
 exit_status unite_shared(const combine_options& options);
 
 // Of a chain of bitmaps; the other commands do not know it.
 exit_status build_chain(const build_options& options);
-exit_status add_to_chain(const add_options& options);
-exit_status check_chain(const check_options& options);
 exit_status info_of_chain(const info_options& options);
 
 /// dedup with a state that many machines share: what is new to it goes out. A killed run may have remembered the lines

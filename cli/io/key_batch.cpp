@@ -130,4 +130,52 @@ lookup_pass lookups_in(const any_filter& filter) {
   };
 }
 
+bool for_each_batch(filter_handle& filter, const input_options& inputs, const pass_options& options,
+                    const std::function<void(key_batch&)>& prepare, const std::function<bool(key_batch&)>& finish) {
+  reader source(inputs);
+  progress bar(options.show_progress, options.verb);
+  const bool tells_at_once = !filter.capabilities().is_remote;
+  std::uint64_t keys = 0;
+  run_pipeline<key_batch>(
+      options.threads, [&](key_batch& batch) { return source.next(batch.text); },
+      [&](key_batch& batch) {
+        cut(filter.parameters().keys, inputs, batch);
+        const key_span given = filter.parameters().keys == key_kind::u64le ? key_span(batch.integers) : batch.keys;
+        batch.prepared = filter.prepare(given, batch.hashes);
+        prepare(batch);
+      },
+      [&](key_batch& batch) {
+        const bool go_on = finish(batch);
+        keys += batch.keys.size();
+        if (!bar.due()) return go_on;
+        progress_state state{keys, source.bytes_read(), source.bytes_total(), -1, -1};
+        if (tells_at_once) {
+          const filter_summary now = filter.summary();
+          state.fill = now.fill_ratio.value_or(-1);
+          state.rate_now = now.fpr.value_or(-1);
+        }
+        bar.show(state);
+        return go_on;
+      },
+      [&] { source.cancel(); });
+  return stop_signal() == 0;
+}
+
+lookup_pass lookups_in(filter_handle& filter) {
+  return [&filter](const input_options& inputs, const pass_options& options,
+                   const std::function<bool(key_batch&)>& finish) {
+    const auto look_up_batch = [&](key_batch& batch) {
+      batch.maybe.resize((batch.keys.size() + 63) / 64);
+      filter.contains(batch.prepared, batch.maybe);
+    };
+    if (filter.capabilities().lookups_in_parallel) return for_each_batch(filter, inputs, options, look_up_batch, finish);
+    return for_each_batch(
+        filter, inputs, options, [](key_batch&) {},
+        [&](key_batch& batch) {
+          look_up_batch(batch);
+          return finish(batch);
+        });
+  };
+}
+
 }  // namespace bloomery::cli

@@ -5,6 +5,7 @@
 #include "cli/io/progress.hpp"
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/filter_handle.hpp>
 #include <bloomery/growing_layers.hpp>
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct key_batch {
   std::span<const std::string_view> keys;  // one a line
   std::vector<std::uint64_t> integers;     // the keys of a filter of integers
   std::vector<key_hash> hashes;            // unless a scheme reads the keys themselves
+  key_span prepared;                       // the keys in the form that a filter_handle takes fastest
   std::vector<std::uint8_t> is_new;        // room for insert()'s answers
   std::vector<std::uint64_t> maybe;        // room for look_up()'s answers, a bit a key
 
@@ -58,11 +60,18 @@ bool for_each_batch(const any_filter& filter, const input_options& inputs, const
 bool for_each_batch(key_kind keys, const input_options& inputs, const pass_options& options,
                     const std::function<bool(key_batch&)>& finish);
 
+/// The same for any filter: `prepared` has the keys. Batches are prepared side by side, and finished in order.
+bool for_each_batch(filter_handle& filter, const input_options& inputs, const pass_options& options,
+                    const std::function<void(key_batch&)>& prepare, const std::function<bool(key_batch&)>& finish);
+
 /// Goes through inputs, looks their keys up in whatever is asked, and calls finish(batch) in order; as for_each_batch.
 using lookup_pass = std::function<bool(const input_options& inputs, const pass_options& options,
                                        const std::function<bool(key_batch&)>& finish)>;
 
 /// Lookups in a filter, side by side. The filter must stay.
 lookup_pass lookups_in(const any_filter& filter);
+
+/// Lookups in any filter, side by side if it allows that. The filter must stay.
+lookup_pass lookups_in(filter_handle& filter);
 
 }  // namespace bloomery::cli

@@ -21,6 +21,9 @@
 
 namespace bloomery {
 
+class filter_handle;
+struct open_options;
+
 /// A Bloom filter whose kind is known at run time.
 ///
 /// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
@@ -194,6 +197,9 @@ class any_filter {
   /// Forgets all keys.
   void clear();
 
+  /// Whether it takes keys: false for a static filter, and for a file opened for reading.
+  bool is_writable() const noexcept;
+
   const params& parameters() const noexcept;
   std::span<const std::uint8_t> bytes() const noexcept;
 
@@ -230,9 +236,11 @@ class any_filter {
 
  private:
   friend class logged_filter;  // opens a filter that has a log, and keeps its counts
+  friend std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options);
   struct body;
+  // `suits` hears what the header says before a file that is opened for writing is marked as dirty.
   static any_filter open_any(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting,
-                             const std::optional<secret_key>& secret, bool with_log);
+                             const std::optional<secret_key>& secret, const mapped_storage::on_header& suits);
   static any_filter loaded(loaded_file file, const std::optional<secret_key>& secret, const std::string& path);
   mapped_storage* mapped() noexcept;  // null for a filter on the heap
   explicit any_filter(std::unique_ptr<body> b) noexcept;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace bloomery {
@@ -123,6 +124,12 @@ class growing_layers {
   double certified_rate() const;              ///< of these very bits; reads all of them
   double expected_losses() const;             ///< see growing_filter
   std::span<const std::uint8_t> bytes_of(std::size_t layer) const noexcept;  ///< of a layer of layers()
+
+  /// The layout of all layers.
+  static std::string_view layout_name() noexcept;
+
+  /// The cells of a key in a layer of layers(), in the order of its probes.
+  std::vector<std::uint64_t> cells(std::size_t layer, key_hash hash) const;
 
  private:
   struct body;

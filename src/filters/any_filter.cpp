@@ -464,18 +464,19 @@ any_filter::any_filter(params p, heap_storage bytes) {
 
 any_filter any_filter::open(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting,
                             const std::optional<secret_key>& secret) {
-  return open_any(path, mode, what, waiting, secret, false);
+  return open_any(path, mode, what, waiting, secret, [&](const params& found) {
+    if (mode == access::read_write) refuse_log(found, path);
+  });
 }
 
 any_filter any_filter::open_any(const std::string& path, access mode, check what,
                                 const mapped_storage::on_wait& waiting, const std::optional<secret_key>& secret,
-                                bool with_log) {
+                                const mapped_storage::on_header& suits) {
   params p;
   mapped_storage bytes = mapped_storage::open(path, mode, what, waiting, [&](const params& found) {
     p = unlocked(found, secret, path);
-    if (mode != access::read_write) return;
-    refuse_keys_if_sealed(p, path);
-    if (!with_log) refuse_log(found, path);
+    if (mode == access::read_write) refuse_keys_if_sealed(p, path);
+    if (suits) suits(found);
   });
   const file_info info = bytes.info();
   auto b = std::make_unique<body>(std::move(p), std::move(bytes));
@@ -815,6 +816,10 @@ void any_filter::clear() {
   body_->counts->is_estimate = false;
   body_->counts->refused_removals = 0;
   body_->changed_everywhere();
+}
+
+bool any_filter::is_writable() const noexcept {
+  return family_of(parameters()) != family::sealed && (body_->mapped == nullptr || body_->mapped->writable());
 }
 
 const params& any_filter::parameters() const noexcept { return body_->parameters; }

@@ -425,6 +425,15 @@ double growing_layers::expected_losses() const {
   return lost;
 }
 
+std::string_view growing_layers::layout_name() noexcept { return line::name; }
+
+std::vector<std::uint64_t> growing_layers::cells(std::size_t layer, key_hash hash) const {
+  line::cells of_key(layers()[layer].geometry, hash);
+  std::vector<std::uint64_t> result(of_key.count());
+  for (std::uint64_t& cell : result) cell = of_key.next();
+  return result;
+}
+
 std::span<const std::uint8_t> growing_layers::bytes_of(std::size_t layer) const noexcept {
   const heap_storage& storage = body_->layers[layer].storage;
   return {storage.data(), storage.size()};

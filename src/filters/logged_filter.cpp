@@ -513,7 +513,7 @@ logged_filter logged_filter::open(const std::string& path, access mode, check wh
                                   on_note notes) {
   const std::string name = posix::behind_links(path);
   if (mode == access::read_only) {
-    any_filter filter = any_filter::open_any(name, mode, what, waiting, secret, true);
+    any_filter filter = any_filter::open_any(name, mode, what, waiting, secret, {});
     return logged_filter(std::make_unique<body>(name, std::move(filter)));
   }
   {
@@ -545,7 +545,7 @@ logged_filter logged_filter::open(const std::string& path, access mode, check wh
     check_logs_suit(p);
     body::check_log(header.info(), *log, log_path(name), what);
   }
-  auto b = std::make_unique<body>(name, any_filter::open_any(name, mode, what, waiting, secret, true));
+  auto b = std::make_unique<body>(name, any_filter::open_any(name, mode, what, waiting, secret, {}));
   b->log = std::move(log);
   b->notes = std::move(notes);
   b->metadata = b->filter.opened_from()->metadata;

@@ -1,0 +1,187 @@
+#include "cli/commands/key_changes.hpp"
+
+#include "app/signals.hpp"
+#include "cli/commands/shared_filter.hpp"
+#include "cli/commands/window.hpp"
+#include "cli/text/error_text.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bloomery::cli {
+namespace {
+
+// "keys 1 to 3,000"
+std::string range_text(std::uint64_t before, std::uint64_t count) {
+  if (count == 1) return "key " + count_text(before + 1);
+  return fmt::format("keys {} to {}", count_text(before + 1), count_text(before + count));
+}
+
+// The error with what is done, and what may be.
+error with_numbers(const error& e, const keys_done& done, bool removes) {
+  error_text text = e.text();
+  std::string to_do = hint_text(e);
+  const auto add = [&](const std::string& more) { to_do += (to_do.empty() ? "" : "; ") + more; };
+  if (done.keys > 0) {
+    add(fmt::format("{} of the input {} done, {} of them {}", range_text(0, done.keys), done.keys == 1 ? "is" : "are",
+                    count_text(done.changed), removes ? "removed" : "new"));
+  }
+  if (done.undecided > 0) {
+    const bool in_vain = e.code() == errc::too_large || e.code() == errc::damaged;
+    add(fmt::format("{} of the input may be done or not{}", range_text(done.keys, done.undecided),
+                    removes   ? ": ask check which are still there before you remove them again"
+                    : in_vain ? ""
+                              : ": add them again"));
+  }
+  text.hint = std::move(to_do);
+  return {e.code(), text};
+}
+
+nlohmann::ordered_json number_if_known(const std::optional<std::uint64_t>& number) {
+  return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
+}
+
+}  // namespace
+
+keys_done change_keys(filter_handle& filter, const input_options& inputs, const common_options& common,
+                      const std::string& verb, const std::function<change_result(key_batch& batch)>& change,
+                      const std::function<void()>& after) {
+  keys_done done;
+  const pass_options pass{common.threads, common.progress && !common.quiet, verb};
+  const auto take = [&](const change_result& some) {
+    done.keys += some.keys;
+    done.changed += some.changed;
+  };
+  try {
+    done.finished = for_each_batch(
+        filter, inputs, pass, [](key_batch&) {},
+        [&](key_batch& batch) {
+          take(change(batch));
+          after();
+          return true;
+        });
+  } catch (const partial_error& e) {
+    take(e.done());
+    done.undecided = e.undecided();
+    done.finished = false;
+    done.failure = with_numbers(e, done, verb == "remove");
+  } catch (const error& e) {
+    done.finished = false;
+    done.failure = with_numbers(e, done, verb == "remove");
+  }
+  if (filter.capabilities().commits_whole) {  // nothing is changed
+    if (done.failure) throw *done.failure;
+    if (!done.finished) throw interrupted();
+  }
+  return done;
+}
+
+keys_done change_keys(
+    key_kind kind, const input_options& inputs, const common_options& common, const std::string& verb,
+    const std::function<std::uint64_t(key_batch& batch, std::size_t first, std::size_t count)>& change) {
+  keys_done done;
+  try {
+    done.finished = for_each_batch(kind, inputs, {1, common.progress && !common.quiet, verb}, [&](key_batch& batch) {
+      for (std::size_t first = 0; first < batch.keys.size(); first += filter_handle::keys_of_a_call) {
+        const std::size_t count = std::min(filter_handle::keys_of_a_call, batch.keys.size() - first);
+        done.undecided = count;
+        done.changed += change(batch, first, count);
+        done.undecided = 0;
+        done.keys += count;
+      }
+      return true;
+    });
+  } catch (const error& e) {
+    done.finished = false;
+    done.failure = with_numbers(e, done, verb == "remove");
+  }
+  return done;
+}
+
+filter_summary summary_after(keys_done& done, const std::string& name, filter_handle& filter) {
+  if (done.failure) return {};
+  try {
+    filter.settle();
+    return filter.summary();
+  } catch (const error& e) {
+    count_failed(done, name, e);
+    return {};
+  }
+}
+
+void count_failed(keys_done& done, const std::string& name, const error& why) {
+  if (why.code() == errc::damaged || why.code() == errc::not_found) {
+    done.failure = why;
+    return;
+  }
+  say(fmt::format("{}: warning: it is done, but how many keys there are now is not known: {}", name, sentence_of(why)));
+}
+
+void add_end(nlohmann::ordered_json& result, const keys_done& done) {
+  result["complete"] = done.finished;
+  if (done.failure) result["undecided"] = done.undecided;
+}
+
+nlohmann::ordered_json json_of(const keys_done& done, const std::string& name, const char* changed,
+                               const filter_handle& filter, const filter_summary& now) {
+  nlohmann::ordered_json result = {{"filter", name}};
+  if (now.growths) result["scheme"] = chain_scheme;
+  result.update({{"keys", done.keys}, {changed, done.changed}});
+  const params& p = filter.parameters();
+  if (now.growths) {
+    result.update({{"capacity", p.capacity},
+                   {"target_rate", p.target_rate},
+                   {"bits", p.geometry.bits},
+                   {"probes", p.geometry.probes},
+                   {"growths", *now.growths}});
+  } else {
+    result["size"] = number_if_known(now.window ? now.window->keys_held() : now.insert_count);
+  }
+  result["rate"] = now.fpr ? number_or_null(*now.fpr) : nlohmann::ordered_json(nullptr);
+  if (now.rebuilds) result.update({{"capacity", now.capacity}, {"rebuilds", *now.rebuilds}});
+  add_end(result, done);
+  if (now.window) result["window"] = window_json(*now.window);
+  return result;
+}
+
+void warn_if_overfull(const std::string& name, const filter_handle& filter, const filter_summary& now) {
+  if (!now.is_overfull) return;
+  const params& p = filter.parameters();
+  const std::string rates =
+      fmt::format("error now {} instead of {}", rate_text(now.fpr.value_or(1)), rate_text(p.target_rate));
+  if (now.window) {
+    say(fmt::format(
+        "{}: warning: {}; {}; give a larger -n, seven times the most keys that may come in a seventh of the "
+        "window",
+        name, overfull_text(*now.window), rates));
+  } else if (filter.capabilities().has_window) {
+    say(
+        fmt::format("{}: warning: more keys at a time than a seventh of the {} it was made for in a window; {}; make a "
+                    "larger one",
+                    name, count_text(p.capacity), rates));
+  } else {
+    say(fmt::format("{}: warning: more keys than the {} it was made for; {}; build a larger one", name,
+                    count_text(p.capacity), rates));
+  }
+}
+
+std::string state_text(const filter_handle& filter, const filter_summary& now, const std::string& noun) {
+  std::string text;
+  if (now.insert_count) {
+    const std::uint64_t keys = now.window ? now.window->keys_held() : *now.insert_count;
+    const capabilities can = filter.capabilities();
+    text += fmt::format(", {} {}", count_text(keys),
+                        can.has_window      ? "held"
+                        : can.counts_copies ? noun + " with their copies"
+                                            : noun);
+  }
+  if (now.growths) text += fmt::format("; {}", counted(*now.growths + 1, "bitmap"));
+  if (now.fpr) text += ", error now " + rate_text(*now.fpr);
+  if (now.rebuilds.value_or(0) > 0)
+    text += fmt::format("; grown {} to {}", times_text(*now.rebuilds), counted(now.capacity, "key"));
+  return text;
+}
+
+}  // namespace bloomery::cli

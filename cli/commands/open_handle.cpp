@@ -1,0 +1,82 @@
+#include "cli/commands/open_handle.hpp"
+
+#include "cli/commands/shared_filter.hpp"
+
+#include <bloomery/any_filter.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/redis_handle.hpp>
+
+namespace bloomery::cli {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what, const std::string& option, const std::string& hint) {
+  throw error(errc::invalid_argument, {what, option, "", "", hint});
+}
+
+// Notes of files name the file themselves. Warnings are said even if only they are wanted.
+std::function<void(const std::string&)> notes_for(const named_filter& wanted, bool is_address) {
+  if (is_address && wanted.quiet) return {};
+  if (is_address) return [where = shown_name(wanted.name)](const std::string& note) { say(where + ": note: " + note); };
+  return [quiet = wanted.quiet](const std::string& note) {
+    if (!quiet || note.find(": warning: ") != std::string::npos) say(note);
+  };
+}
+
+void set_chain(redis::open_options& options, const chain_options& chain) {
+  if (!chain.scheme.empty() && chain.scheme != chain_scheme) {
+    throw error(errc::invalid_argument,
+                {"the scheme of a filter is stored with it", "--scheme", std::string(chain_scheme) + " or nothing",
+                 "'" + chain.scheme + "'", "leave it out"});
+  }
+  options.guava_chain = chain.scheme == chain_scheme;
+  if (chain.capacity.has_value() != chain.rate.has_value()) {
+    refuse("capacity and FPR of a Guava chain belong together", chain.capacity ? "-n" : "-p", "give both or neither");
+  }
+  if (chain.capacity) options.chain = redis_chain_params{*chain.capacity, *chain.rate};
+}
+
+}  // namespace
+
+std::string shown_name(const std::string& name) {
+  return redis_address::is_one(name) ? redis_address::parse(name).text() : name;
+}
+
+std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mode, bool to_remove) {
+  const bool writes = mode == access::read_write;
+  const bool is_address =
+      is_shared(wanted.name, wanted.server, {}, wanted.chain);  // refuses what is for addresses only
+  redis::open_options options;
+  options.mode = mode;
+  options.what = writes ? bloomery::check::payload : bloomery::check::header;
+  options.waiting = wait_for_writer;
+  options.secret = secret_of(wanted.secret);
+  options.notes = notes_for(wanted, is_address);
+  options.to_remove = to_remove;
+  options.connection = connection_of(wanted.server);
+  options.wait_replicas = static_cast<unsigned>(wanted.server.wait_replicas);
+  set_chain(options, wanted.chain);
+  if (is_address) refuse_time(wanted.now);
+
+  std::unique_ptr<filter_handle> filter;
+  try {
+    filter = redis::open_filter(wanted.name, options);
+  } catch (const redis_chain_params_unknown& e) {
+    error_text text = e.text();
+    text.hint = "give -n and -p; build with them stores them";
+    throw error(e.code(), text);
+  }
+
+  const capabilities can = filter->capabilities();
+  if (wanted.now && !can.has_window) {
+    throw error(errc::invalid_argument,
+                {"a time is for filters with a window", "--now", "", wanted.name, "leave it out"});
+  }
+  if (wanted.now) filter->tick(*wanted.now);
+  const any_filter* const local = filter->local();
+  if (local != nullptr && local->opened_from() != nullptr && !wanted.quiet && !filter->summary().rebuilds)
+    say_if_dirty(wanted.name, *local->opened_from());
+  if (can.commits_whole) check_room(wanted.name, local->byte_size());
+  return filter;
+}
+
+}  // namespace bloomery::cli

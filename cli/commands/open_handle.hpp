@@ -1,0 +1,36 @@
+// The filter that a command line names, opened once, of whatever kind it is.
+#pragma once
+
+#include "cli/commands/commands.hpp"
+
+#include <bloomery/filter_handle.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace bloomery::cli {
+
+/// What the command line says of the filter to be opened.
+struct named_filter {
+  std::string name;                       ///< a path or an address
+  std::string secret = {};                ///< the file of its secret key; empty: none
+  std::optional<std::uint64_t> now = {};  ///< --now; only for a file with a window
+  chain_options chain = {};
+  server_options server = {};
+  bool quiet = false;
+};
+
+/// Opens the filter. For writing it waits for another writer, compares every page with its checksum, and makes sure of
+/// the space that commit() needs.
+///
+/// @param to_remove  refuse a filter from which keys cannot be removed, before it is touched
+/// @throws error  as redis::open_filter; invalid_argument: options that the filter does not take
+std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mode = access::read_only,
+                                           bool to_remove = false);
+
+/// The name as messages and JSON give it: an address without its password.
+std::string shown_name(const std::string& name);
+
+}  // namespace bloomery::cli

@@ -1,0 +1,247 @@
+// filter_handle: one interface to every kind of filter, in memory, in a file or on servers.
+//
+//   open_filter("users.bloom")                     a path: a plain, counting, sliding-window, static or rebuilding filter
+//   redis::open_filter("redis://cache/users")      an address: a shared filter or a Guava chain; a path works, too
+//   make_handle(...)                               a filter in memory
+//
+// Code above the library (commands, views, bindings) talks to handles and asks capabilities() where a filter cannot do
+// everything. Where the kind of filter is known at compile time and single keys count, use filter<> instead.
+#pragma once
+
+#include <bloomery/error.hpp>
+#include <bloomery/estimate.hpp>
+#include <bloomery/generations.hpp>
+#include <bloomery/key_explanation.hpp>
+#include <bloomery/key_span.hpp>
+#include <bloomery/layout.hpp>
+#include <bloomery/mapped_storage.hpp>
+#include <bloomery/params.hpp>
+#include <bloomery/secret.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bloomery {
+
+class any_filter;
+
+/// What a filter can do. Every call that a capability stands for throws errc::incompatible where it is false.
+struct capabilities {
+  bool can_insert = true;      ///< false: a static filter, or a file opened for reading
+  bool can_remove = false;     ///< remove()
+  bool can_merge = false;      ///< merge(): its bits can be united with those of a filter of equal parameters
+  bool can_clear = false;      ///< clear()
+  bool counts_copies = false;  ///< inserting a key twice needs two removals
+  bool has_window = false;     ///< old keys expire: tick() has a meaning
+  bool grows = false;          ///< it takes more keys than its first capacity and keeps its target FPR
+  bool is_remote = false;      ///< calls are exchanges with servers, and may throw errc::unavailable
+  bool commits_whole = false;  ///< others see nothing of the changes before commit(); without it, nothing is changed
+  bool lookups_in_parallel = true;  ///< any number of threads may call contains() while none changes the filter
+  bool has_cells = true;            ///< explain()
+};
+
+/// What a filter tells quickly: from its counters, or in one exchange with its servers. What is unknown is empty.
+struct filter_summary {
+  std::optional<std::uint64_t> insert_count;  ///< keys that were certainly new when inserted; counting: copies
+  bool count_is_estimate = false;             ///< insert_count was estimated from the bits
+  std::uint64_t capacity = 0;                 ///< keys; 0: unknown, or it grows without a limit
+  std::optional<double> fill_ratio;           ///< expected share of bits set, 0 to 1
+  std::optional<double> fpr;                  ///< exact FPR, expected for the keys that are in or of the present bits
+  bool is_overfull = false;                   ///< more keys are in than the target FPR allows
+  std::optional<window_facts> window;         ///< generations of a sliding-window filter
+  std::optional<std::uint64_t> refused_removals;  ///< counting in a file: keys to be removed that were not there
+  std::optional<std::uint64_t> rebuilds;          ///< times a rebuilding filter grew since it was opened
+  std::optional<std::uint64_t> growths;           ///< times a Guava chain grew: its bitmaps, less one
+};
+
+/// What insert() or remove() did.
+struct change_result {
+  std::uint64_t keys = 0;     ///< keys that are done
+  std::uint64_t changed = 0;  ///< of these: certainly new, or removed
+};
+
+/// insert() or remove() ended before all keys were done: the error that ended it, and how far it came.
+///
+/// Example:
+///     const auto insert_some = [](filter_handle& filter, key_span keys) {
+///       try {
+///         return filter.insert(keys).keys;
+///       } catch (const partial_error& e) {
+///         return e.done().keys;  // keys[0] to keys[e.done().keys - 1] are in
+///       }
+///     };
+///     static_cast<void>(insert_some);
+class partial_error : public error {
+ public:
+  partial_error(const error& why, change_result done, std::uint64_t undecided)
+      : error(why), done_(done), undecided_(undecided) {}
+
+  /// The keys before the failure: they are done.
+  const change_result& done() const noexcept { return done_; }
+
+  /// The keys of the exchange that failed, right behind: done or not, which cannot be known. 0: they are not done.
+  std::uint64_t undecided() const noexcept { return undecided_; }
+
+ private:
+  change_result done_;
+  std::uint64_t undecided_;
+};
+
+/// When calls on many keys give up. Both are looked at before every `keys_of_a_call` keys.
+struct call_limits {
+  std::optional<std::chrono::steady_clock::time_point> deadline = {};  ///< then they throw errc::unavailable
+  std::function<bool()> cancelled = {};                                ///< true: they throw errc::unavailable
+};
+
+/// Any filter. Threads: contains() and prepare() from any number of threads if capabilities().lookups_in_parallel, while
+/// no other call runs; all other calls from one thread at a time.
+///
+/// Example:
+///     const std::unique_ptr<filter_handle> seen =
+///         make_handle(any_filter(complete({.capacity = 1000, .target_rate = 0.01})));
+///     const std::vector<std::string> cities = {"Madrid", "Berlin"};
+///     assert(seen->insert(cities).changed == 2);
+///     assert(seen->contains("Madrid") && !seen->contains("Lima"));
+///     assert(seen->capabilities().can_merge && !seen->capabilities().can_remove);
+class filter_handle {
+ public:
+  /// The most keys between two looks at the limits, and of one exchange with servers.
+  static constexpr std::size_t keys_of_a_call = 32'768;
+
+  filter_handle(const filter_handle&) = delete;
+  filter_handle& operator=(const filter_handle&) = delete;
+  virtual ~filter_handle();
+
+  // ---- keys ---------------------------------------------------------------------------------------------------------
+
+  /// Inserts keys one after another. `is_new` is empty or takes 1 for each key that is certainly new, else 0.
+  ///
+  /// @throws partial_error  any failure, with the number of keys that are in; its code is: incompatible: the filter takes no
+  ///                        keys, or keys of the other kind; not_permitted: opened for reading; unavailable: a server, the
+  ///                        deadline, or cancelled; too_large, damaged, not_found, io
+  /// @throws error          invalid_argument: is_new has another size than keys
+  change_result insert(key_span keys, std::span<std::uint8_t> is_new = {});
+
+  /// Bit i % 64 of bitmap[i / 64] becomes the answer for key i; false: certainly never inserted. Unused bits of the last
+  /// word become 0.
+  /// @throws error  invalid_argument: fewer than (keys.size() + 63) / 64 words; incompatible, unavailable, damaged
+  void contains(key_span keys, std::span<std::uint64_t> bitmap);
+  bool contains(std::string_view key);
+  bool contains(std::uint64_t key);
+
+  /// Removes one copy of each key. `results` is empty or takes the answer for each. Only keys that were inserted may be
+  /// removed: see filter::remove(). @throws partial_error, error  as insert()
+  change_result remove(key_span keys, std::span<removal> results = {});
+
+  /// The same keys in the form that this filter takes fastest, hashed into `room` if it takes hashes. May run in other
+  /// threads, also while keys are inserted.
+  virtual key_span prepare(key_span keys, std::vector<key_hash>& room) const;
+
+  /// When calls on many keys give up; nothing: never.
+  void set_limits(call_limits limits) { limits_ = std::move(limits); }
+
+  // ---- the whole filter ---------------------------------------------------------------------------------------------
+
+  virtual bloomery::capabilities capabilities() const = 0;
+
+  /// What the filter was made with. The parameters of a filter that grows are those of its present state.
+  virtual const params& parameters() const noexcept = 0;
+
+  /// What is known quickly. Of a counting filter `fpr` and `is_overfull` are up to date after settle() only.
+  /// @throws error  remote: unavailable, damaged, not_found
+  virtual filter_summary summary() = 0;
+
+  /// Whether more keys are in than the target FPR allows, as far as counters tell: cheap enough to ask often. A counting
+  /// filter and one on servers answer in summary() only.
+  virtual bool is_overfull() const;
+
+  /// Takes in the keys of another filter of equal parameters. @throws error incompatible, unavailable
+  virtual void merge(filter_handle& other);
+
+  /// Removes all keys. @throws error incompatible, not_permitted, unavailable
+  virtual void clear();
+
+  /// Sets the time of a sliding-window filter, in milliseconds since 1970; other filters ignore it.
+  virtual void tick(std::uint64_t now);
+
+  /// Waits for work in the background, such as the rebuild of a filter that grows, and measures what the counters of a
+  /// counting filter alone do not tell. @throws error io
+  virtual void settle();
+
+  /// Makes all changes durable and, with capabilities().commits_whole, visible. The last call on the filter: afterwards it
+  /// may only be destroyed. Without it a file is closed by the destructor, which reports no failure.
+  /// @throws error io, not_permitted: what was inserted may be lost
+  virtual void commit();
+
+  /// Looks one key up and tells what its cells hold. A sliding-window filter answers as of its newest generation.
+  /// @throws error  incompatible: keys of the other kind, or no cells (capabilities().has_cells); unavailable, damaged
+  virtual key_explanation explain(key_span one_key);
+
+  /// The filter in memory or in a mapped file behind this handle, for callers that inspect its bits; null on servers and
+  /// for filters of several layers.
+  virtual const any_filter* local() const noexcept;
+
+ protected:
+  filter_handle() = default;
+
+  /// Some keys, at most keys_of_a_call. Returns how many changed the filter. An error thrown here counts all of them as
+  /// undecided, but those that refuse keys: incompatible, not_permitted, invalid_argument.
+  virtual std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) = 0;
+  virtual std::uint64_t remove_some(key_span keys, removal* results);
+  virtual void look_up_some(key_span keys, std::uint64_t* bitmap) = 0;
+
+ private:
+  void check_limits() const;
+  template <class Some>
+  change_result in_calls(key_span keys, Some some);
+
+  call_limits limits_;
+};
+
+/// How open_filter() opens.
+struct open_options {
+  access mode = access::read_only;
+  check what = check::header;  ///< check::payload: every page is compared with its checksum
+  std::function<void(const std::string& path)> waiting =
+      {};                                              ///< read_write: called while another process writes; empty:
+                                                       ///< errc::locked
+  std::optional<secret_key> secret = {};               ///< of a keyed filter
+  window_clock clock = {};                             ///< of a sliding-window filter; empty: the system's
+  std::function<void(const std::string&)> notes = {};  ///< told what was repaired on the way
+  bool to_remove = false;  ///< read_write: refuse a filter without can_remove before its file is touched
+};
+
+/// Opens the filter in a file, of whatever kind it is.
+///
+/// @param path  a file; redis::open_filter() takes addresses, too
+/// @throws error  as any_filter::open, file_edit and logged_filter::open
+///
+/// Example:
+///     any_filter(complete({.layout = "counting", .capacity = 1000, .target_rate = 0.01})).save("here.bloom");
+///     {
+///       const std::unique_ptr<filter_handle> here = open_filter("here.bloom", {.mode = access::read_write});
+///       const std::uint64_t before = here->insert(std::vector<std::string>{"Madrid"}).changed;
+///       assert(before == 1);
+///       here->commit();
+///     }
+///     assert(open_filter("here.bloom")->contains("Madrid"));
+std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options = {});
+
+/// A handle of a filter in memory or of a file that is open already; commit() closes it.
+std::unique_ptr<filter_handle> make_handle(any_filter filter);
+
+/// An empty scalable filter in memory, for an unknown number of keys: scalable layers that keep p.target_rate, whose first is
+/// for p.capacity keys (0: growing_layers::usual_first_layer).
+/// @param p  hash, keys, seed, secret, target_rate, capacity; the layout is that of growing_layers
+/// @throws error as complete(); too_large
+std::unique_ptr<filter_handle> make_scalable_handle(params p);
+
+}  // namespace bloomery

@@ -1,0 +1,109 @@
+// key_span: a view of keys in whatever form the caller has them: text, integers, or ready hashes.
+//
+// One parameter type for every call on many keys, so that a filter needs one insert() and not one for each form.
+#pragma once
+
+#include <bloomery/key_hash.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace bloomery {
+
+/// A view of keys, in order. It owns nothing: the keys must outlive it. It converts implicitly from every contiguous range
+/// of std::string_view, std::string, unsigned 64-bit integers or key_hash.
+///
+/// Text and integers are keys; the filter hashes them. Hashes are keys that were hashed before, by the filter's own hash:
+/// filter_handle::prepare().
+///
+/// Example:
+///     const std::vector<std::string> names = {"Madrid", "Berlin"};
+///     const key_span keys = names;
+///     assert(keys.size() == 2 && keys.form() == key_span::form_of_keys::strings);
+///     assert(keys.text(1) == "Berlin");
+///     assert(keys.part(1, 1).text(0) == "Berlin");
+class key_span {
+ public:
+  enum class form_of_keys : std::uint8_t {
+    views,     ///< std::string_view
+    strings,   ///< std::string
+    integers,  ///< std::uint64_t
+    hashes,    ///< key_hash
+  };
+
+  /// No keys.
+  constexpr key_span() noexcept = default;
+
+  constexpr key_span(std::span<const std::string_view> keys) noexcept
+      : keys_(keys.data()), size_(keys.size()), form_(form_of_keys::views) {}
+  constexpr key_span(std::span<const std::string> keys) noexcept
+      : keys_(keys.data()), size_(keys.size()), form_(form_of_keys::strings) {}
+  constexpr key_span(std::span<const std::uint64_t> keys) noexcept
+      : keys_(keys.data()), size_(keys.size()), form_(form_of_keys::integers) {}
+  constexpr key_span(std::span<const key_hash> keys) noexcept
+      : keys_(keys.data()), size_(keys.size()), form_(form_of_keys::hashes) {}
+
+  /// Any other contiguous range of one of these types: a vector, an array.
+  template <std::ranges::contiguous_range Range>
+    requires std::ranges::sized_range<Range> &&(!std::same_as<std::remove_cvref_t<Range>, key_span>)&&(
+        std::same_as<std::ranges::range_value_t<Range>, std::string_view> ||
+        std::same_as<std::ranges::range_value_t<Range>, std::string> ||
+        std::same_as<std::ranges::range_value_t<Range>, std::uint64_t> ||
+        std::same_as<std::ranges::range_value_t<Range>, key_hash>)constexpr key_span(const Range& keys) noexcept
+        : key_span(
+              std::span<const std::ranges::range_value_t<Range>>(std::ranges::data(keys), std::ranges::size(keys))) {}
+
+    constexpr form_of_keys form() const noexcept { return form_; }
+    constexpr std::size_t size() const noexcept { return size_; }
+    constexpr bool empty() const noexcept { return size_ == 0; }
+
+    /// Whether the keys are text: views or strings.
+    constexpr bool is_text() const noexcept { return form_ == form_of_keys::views || form_ == form_of_keys::strings; }
+
+    /// Key i as text. Requires is_text().
+    std::string_view text(std::size_t i) const noexcept {
+      return form_ == form_of_keys::views ? static_cast<const std::string_view*>(keys_)[i]
+                                          : static_cast<const std::string*>(keys_)[i];
+    }
+
+    /// All keys. Requires form() to be views, integers or hashes.
+    std::span<const std::string_view> views() const noexcept { return all<std::string_view>(); }
+    std::span<const std::uint64_t> integers() const noexcept { return all<std::uint64_t>(); }
+    std::span<const key_hash> hashes() const noexcept { return all<key_hash>(); }
+
+    /// `count` keys from `first` on. Requires first + count <= size().
+    key_span part(std::size_t first, std::size_t count) const noexcept {
+      key_span result = *this;
+      result.keys_ = static_cast<const char*>(keys_) + first * bytes_of_a_key();
+      result.size_ = count;
+      return result;
+    }
+
+   private:
+    template <class Key>
+    std::span<const Key> all() const noexcept {
+      return {static_cast<const Key*>(keys_), size_};
+    }
+
+    std::size_t bytes_of_a_key() const noexcept {
+      switch (form_) {
+        case form_of_keys::views: return sizeof(std::string_view);
+        case form_of_keys::strings: return sizeof(std::string);
+        case form_of_keys::integers: return sizeof(std::uint64_t);
+        case form_of_keys::hashes: break;
+      }
+      return sizeof(key_hash);
+    }
+
+    const void* keys_ = nullptr;
+    std::size_t size_ = 0;
+    form_of_keys form_ = form_of_keys::views;
+};
+
+}  // namespace bloomery

@@ -1,0 +1,42 @@
+// Handles of filters on Redis and Valkey: open_filter() for addresses.
+//
+// It needs the library bloomery::redis.
+#pragma once
+
+#include <bloomery/filter_handle.hpp>
+#include <bloomery/redis.hpp>
+#include <bloomery/redis_chain.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace bloomery::redis {
+
+/// How open_filter() opens a name that is an address. Of the options of files it takes `secret` and `notes`.
+struct open_options : bloomery::open_options {
+  redis_connection_options connection = {};
+  unsigned wait_replicas = 0;  ///< as redis_options::wait_replicas
+  bool local_copy = false;     ///< as redis_options::local_copy
+
+  bool guava_chain = false;  ///< look for a Guava chain only
+
+  /// Capacity and target FPR of one bitmap, for a Guava chain that does not store them.
+  std::optional<redis_chain_params> chain = {};
+};
+
+/// Opens what `name` names: a shared filter or a Guava chain for an address, else the filter in a file.
+///
+/// @throws error  as redis_address::parse, redis_filter::open, redis_chain::open and bloomery::open_filter; not_found: neither
+///                a shared filter nor a chain has this name
+///
+/// Example:
+///     any_filter(complete({.capacity = 1000, .target_rate = 0.01})).save("cities.bloom");
+///     assert(!redis::open_filter("cities.bloom")->contains("Madrid"));
+std::unique_ptr<filter_handle> open_filter(const std::string& name, const open_options& options = {});
+
+/// A handle of a shared filter or a Guava chain that is open already.
+std::unique_ptr<filter_handle> make_handle(redis_filter filter);
+std::unique_ptr<filter_handle> make_handle(redis_chain chain);
+
+}  // namespace bloomery::redis

@@ -1,0 +1,119 @@
+#include <bloomery/filter_handle.hpp>
+
+#include "filters/removal.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace bloomery {
+namespace {
+
+[[noreturn]] void refuse(const char* what, const params& p) {
+  throw error(errc::incompatible, {what, "", "", p.layout + p.scheme, ""});
+}
+
+}  // namespace
+
+filter_handle::~filter_handle() = default;
+
+void filter_handle::check_limits() const {
+  if (limits_.cancelled && limits_.cancelled()) throw error(errc::unavailable, {"cancelled", "", "", "", ""});
+  if (limits_.deadline && std::chrono::steady_clock::now() >= *limits_.deadline)
+    throw error(errc::unavailable, {"the deadline has passed", "", "", "", ""});
+}
+
+// Calls some(first, count), which returns how many keys it changed, for keys_of_a_call keys after another.
+template <class Some>
+change_result filter_handle::in_calls(key_span keys, Some some) {
+  change_result done;
+  while (done.keys < keys.size()) {
+    const std::size_t count = std::min<std::size_t>(keys_of_a_call, keys.size() - done.keys);
+    bool begun = false;
+    try {
+      check_limits();
+      begun = true;
+      done.changed += some(static_cast<std::size_t>(done.keys), count);
+    } catch (const partial_error& e) {
+      const change_result& more = e.done();
+      throw partial_error(e, {done.keys + more.keys, done.changed + more.changed}, e.undecided());
+    } catch (const error& e) {
+      const bool refused =
+          e.code() == errc::incompatible || e.code() == errc::not_permitted || e.code() == errc::invalid_argument;
+      throw partial_error(e, done, begun && !refused ? count : 0);
+    }
+    done.keys += count;
+  }
+  return done;
+}
+
+change_result filter_handle::insert(key_span keys, std::span<std::uint8_t> is_new) {
+  if (!is_new.empty() && is_new.size() != keys.size()) {
+    throw error(errc::invalid_argument, {"insert: the answers have another size than the keys", "is_new",
+                                         std::to_string(keys.size()), std::to_string(is_new.size()), ""});
+  }
+  return in_calls(keys, [&](std::size_t first, std::size_t count) {
+    return insert_some(keys.part(first, count), is_new.empty() ? nullptr : is_new.data() + first);
+  });
+}
+
+change_result filter_handle::remove(key_span keys, std::span<removal> results) {
+  if (!results.empty() && results.size() != keys.size()) {
+    throw error(errc::invalid_argument, {"remove: the answers have another size than the keys", "results",
+                                         std::to_string(keys.size()), std::to_string(results.size()), ""});
+  }
+  return in_calls(keys, [&](std::size_t first, std::size_t count) {
+    return remove_some(keys.part(first, count), results.empty() ? nullptr : results.data() + first);
+  });
+}
+
+void filter_handle::contains(key_span keys, std::span<std::uint64_t> bitmap) {
+  const std::size_t words = (keys.size() + 63) / 64;
+  if (bitmap.size() < words) {
+    throw error(errc::invalid_argument, {"contains: the bitmap is too short", "bitmap",
+                                         std::to_string(words) + " words", std::to_string(bitmap.size()), ""});
+  }
+  static_assert(keys_of_a_call % 64 == 0);  // each call fills whole words
+  for (std::size_t first = 0; first < keys.size(); first += keys_of_a_call) {
+    check_limits();
+    look_up_some(keys.part(first, std::min(keys_of_a_call, keys.size() - first)), bitmap.data() + first / 64);
+  }
+}
+
+bool filter_handle::contains(std::string_view key) {
+  std::uint64_t answer = 0;
+  contains(std::span<const std::string_view>(&key, 1), std::span(&answer, 1));
+  return answer != 0;
+}
+
+bool filter_handle::contains(std::uint64_t key) {
+  std::uint64_t answer = 0;
+  contains(std::span<const std::uint64_t>(&key, 1), std::span(&answer, 1));
+  return answer != 0;
+}
+
+// What a kind of filter does not override, it cannot do.
+
+key_span filter_handle::prepare(key_span keys, std::vector<key_hash>&) const { return keys; }
+
+std::uint64_t filter_handle::remove_some(key_span, removal*) { refuse_removal(parameters(), ""); }
+
+bool filter_handle::is_overfull() const { return false; }
+
+void filter_handle::merge(filter_handle&) { refuse("this kind of filter cannot be merged", parameters()); }
+
+void filter_handle::clear() { refuse("this kind of filter cannot be cleared", parameters()); }
+
+void filter_handle::tick(std::uint64_t) {}
+
+void filter_handle::settle() {}
+
+void filter_handle::commit() {}
+
+key_explanation filter_handle::explain(key_span) {
+  refuse("this kind of filter does not show the cells of a key", parameters());
+}
+
+const any_filter* filter_handle::local() const noexcept { return nullptr; }
+
+}  // namespace bloomery

@@ -1,0 +1,416 @@
+// Handles of filters in memory and in files: one adapter for each way in which such a filter changes.
+//
+//   any_filter       changes in place: plain, counting in memory, sliding-window, static
+//   file_edit        changes as a whole: counting in a file
+//   logged_filter    writes a log first, and grows by rebuilding
+//   growing_layers   grows by layers
+//
+// They share text_views: filters take string views, and callers may have strings.
+#include <bloomery/any_filter.hpp>
+#include <bloomery/bits.hpp>
+#include <bloomery/file_edit.hpp>
+#include <bloomery/filter_handle.hpp>
+#include <bloomery/growing_layers.hpp>
+#include <bloomery/logged_filter.hpp>
+
+#include "filters/explain.hpp"
+#include "filters/removal.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace bloomery {
+namespace {
+
+using form = key_span::form_of_keys;
+
+// Keys that are strings, as views of them; other keys as they are.
+class text_views {
+ public:
+  explicit text_views(key_span keys) : keys_(keys) {
+    if (keys.form() != form::strings) return;
+    views_.reserve(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) views_.push_back(keys.text(i));
+    keys_ = std::span<const std::string_view>(views_);
+  }
+
+  const key_span& keys() const noexcept { return keys_; }
+
+ private:
+  std::vector<std::string_view> views_;
+  key_span keys_;
+};
+
+// call(span) with the keys as any_filter takes them: views, integers or hashes.
+template <class Call>
+auto with_span(key_span keys, Call call) {
+  const text_views text(keys);
+  switch (text.keys().form()) {
+    case form::integers: return call(text.keys().integers());
+    case form::hashes: return call(text.keys().hashes());
+    case form::views:
+    case form::strings: break;
+  }
+  return call(text.keys().views());
+}
+
+template <class Key>
+inline constexpr bool is_hash = std::same_as<Key, key_hash>;
+
+// Room for the answers that a caller does not want but the count needs.
+class answers {
+ public:
+  answers(std::size_t count, std::uint8_t* wanted) : count_(count), at_(wanted) {
+    if (at_ != nullptr) return;
+    own_.resize(count);
+    at_ = own_.data();
+  }
+  std::span<std::uint8_t> span() noexcept { return {at_, count_}; }
+  std::uint64_t ones() const noexcept { return std::accumulate(at_, at_ + count_, std::uint64_t{0}); }
+
+ private:
+  std::vector<std::uint8_t> own_;
+  std::size_t count_;
+  std::uint8_t* at_;
+};
+
+template <class Filter>
+std::uint64_t insert_into(Filter& filter, key_span keys, std::uint8_t* is_new) {
+  answers fresh(keys.size(), is_new);
+  with_span(keys, [&]<class Key>(std::span<const Key> some) {
+    if constexpr (is_hash<Key>)
+      filter.insert_hashes(some, fresh.span());
+    else
+      filter.insert(some, fresh.span());
+  });
+  return fresh.ones();
+}
+
+void look_up_in(const any_filter& filter, key_span keys, std::uint64_t* bitmap) {
+  const std::span<std::uint64_t> words(bitmap, (keys.size() + 63) / 64);
+  with_span(keys, [&]<class Key>(std::span<const Key> some) {
+    if constexpr (is_hash<Key>)
+      filter.may_contain_hashes(some, words);
+    else
+      filter.may_contain(some, words);
+  });
+}
+
+key_span hashed(const any_filter& filter, key_span keys, std::vector<key_hash>& room) {
+  if (!filter.uses_hashes() || keys.form() == form::hashes) return keys;
+  room.resize(keys.size());
+  with_span(keys, [&]<class Key>(std::span<const Key> some) {
+    if constexpr (!is_hash<Key>) filter.hash(some, room);
+  });
+  return std::span<const key_hash>(room);
+}
+
+// Share of cells in use once so many distinct keys are in.
+double expected_fill(const params& p, std::uint64_t keys) {
+  const double cells = static_cast<double>(p.geometry.bits) / cell_bits_of(p);
+  return -std::expm1(-static_cast<double>(keys) * p.geometry.probes / cells);
+}
+
+// What a handle of one filter of bits answers, wherever that filter is.
+class handle_of_bits : public filter_handle {
+ public:
+  explicit handle_of_bits(bool writable) : writable_(writable) {}
+
+  bloomery::capabilities capabilities() const override {
+    const params& p = bits().parameters();
+    const family kind = family_of(p);
+    bloomery::capabilities result;
+    result.can_insert = writable_ && kind != family::sealed;
+    result.can_remove = writable_ && kind == family::counting;
+    result.can_merge = writable_ && kind != family::sealed && p.window_keys == 0;
+    result.can_clear = result.can_insert;
+    result.counts_copies = kind == family::counting;
+    result.has_window = kind == family::windowed;
+    return result;
+  }
+
+  const params& parameters() const noexcept override { return bits().parameters(); }
+
+  filter_summary summary() override {
+    const any_filter& filter = bits();
+    filter_summary result;
+    result.insert_count = filter.size();
+    result.count_is_estimate = filter.count_is_estimate();
+    result.capacity = filter.capacity();
+    result.window = filter.window();
+    result.is_overfull = is_overfull();
+    result.fpr = result.window ? result.window->rate : filter.false_positive_rate();
+    if (family_of(filter.parameters()) == family::sealed) return result;
+    result.fill_ratio = expected_fill(filter.parameters(), result.window ? result.window->keys_held() : filter.size());
+    return result;
+  }
+
+  bool is_overfull() const override {
+    const any_filter& filter = bits();
+    if (filter.capacity() == 0 || capabilities().counts_copies) return false;
+    if (!capabilities().has_window) return filter.size() > filter.capacity();
+    // The counts of the generations as they are: window() would work out the FPR, too.
+    const keys_by_lane& keys = window_state::of(filter.bytes().data()).keys;
+    const std::uint64_t allowed = (filter.capacity() - 1) / window_parts + 1;
+    return *std::max_element(keys.begin(), keys.end()) > allowed && filter.window()->has_overfull_generation();
+  }
+
+  key_span prepare(key_span keys, std::vector<key_hash>& room) const override { return hashed(bits(), keys, room); }
+
+  key_explanation explain(key_span one_key) override {
+    return with_span(one_key.part(0, 1), [&](auto some) { return explain_key(bits(), some[0]); });
+  }
+
+  const any_filter* local() const noexcept override { return &bits(); }
+
+ protected:
+  virtual const any_filter& bits() const noexcept = 0;
+
+  void look_up_some(key_span keys, std::uint64_t* bitmap) override { look_up_in(bits(), keys, bitmap); }
+
+ private:
+  bool writable_;
+};
+
+// One that any_filter's own calls change.
+class handle_of_any_filter : public handle_of_bits {
+ public:
+  using handle_of_bits::handle_of_bits;
+
+  void merge(filter_handle& other) override {
+    if (other.local() == nullptr) return filter_handle::merge(other);
+    filter().merge(*other.local());
+  }
+
+  void clear() override { filter().clear(); }
+
+  void tick(std::uint64_t now) override {
+    filter().set_clock([now] { return now; });
+  }
+
+  // Copies of one key count once, and full counters stay full: only the counters tell.
+  void settle() override {
+    if (!capabilities().counts_copies) return;
+    const estimate keys = filter().estimated_keys();
+    const auto capacity = static_cast<double>(filter().capacity());
+    settled_ = {std::max(filter().false_positive_rate(), filter().certified_rate()),
+                capacity > 0 && keys.value - 3 * keys.sigma > capacity};
+  }
+
+  filter_summary summary() override {
+    filter_summary result = handle_of_bits::summary();
+    if (!capabilities().counts_copies) return result;
+    result.refused_removals = filter().counts().refused_removals;
+    result.fpr = settled_.fpr.value_or(*result.fpr);
+    result.is_overfull = settled_.is_overfull;
+    return result;
+  }
+
+ protected:
+  virtual any_filter& filter() noexcept = 0;
+
+  std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {
+    return insert_into(filter(), keys, is_new);
+  }
+
+  std::uint64_t remove_some(key_span keys, removal* results) override {
+    const std::span<removal> wanted(results, results == nullptr ? 0 : keys.size());
+    return with_span(keys, [&]<class Key>(std::span<const Key> some) {
+      if constexpr (is_hash<Key>)
+        return filter().remove_hashes(some, wanted);
+      else
+        return filter().remove(some, wanted);
+    });
+  }
+
+ private:
+  struct settled_facts {
+    std::optional<double> fpr;
+    bool is_overfull = false;
+  };
+  settled_facts settled_;
+};
+
+class in_place_handle final : public handle_of_any_filter {
+ public:
+  in_place_handle(any_filter filter, bool writable) : handle_of_any_filter(writable), filter_(std::move(filter)) {}
+
+  void commit() override { filter_.close(); }
+
+ protected:
+  const any_filter& bits() const noexcept override { return filter_; }
+  any_filter& filter() noexcept override { return filter_; }
+
+ private:
+  any_filter filter_;
+};
+
+class whole_file_handle final : public handle_of_any_filter {
+ public:
+  explicit whole_file_handle(file_edit edit) : handle_of_any_filter(true), edit_(std::move(edit)) {}
+
+  bloomery::capabilities capabilities() const override {
+    bloomery::capabilities result = handle_of_any_filter::capabilities();
+    result.commits_whole = true;
+    return result;
+  }
+
+  void commit() override { edit_.commit(); }
+
+ protected:
+  const any_filter& bits() const noexcept override { return const_cast<file_edit&>(edit_).filter(); }
+  any_filter& filter() noexcept override { return edit_.filter(); }
+
+ private:
+  file_edit edit_;
+};
+
+class rebuilding_handle final : public handle_of_bits {
+ public:
+  explicit rebuilding_handle(logged_filter filter)
+      : handle_of_bits(true), filter_(std::move(filter)), hasher_(any_filter_to_hash_with(filter_.parameters())) {}
+
+  bloomery::capabilities capabilities() const override {
+    bloomery::capabilities result = handle_of_bits::capabilities();
+    result.grows = true;
+    result.can_merge = result.can_clear = false;  // the log has no record of either
+    return result;
+  }
+
+  filter_summary summary() override {
+    filter_summary result = handle_of_bits::summary();
+    result.rebuilds = filter_.rebuilds();
+    return result;
+  }
+
+  // The filter itself may be replaced by a rebuild meanwhile.
+  key_span prepare(key_span keys, std::vector<key_hash>& room) const override { return hashed(hasher_, keys, room); }
+
+  void settle() override { filter_.settle(); }
+  void commit() override { filter_.close(); }
+
+ protected:
+  const any_filter& bits() const noexcept override { return filter_.view(); }
+
+  std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override { return insert_into(filter_, keys, is_new); }
+
+ private:
+  // Hashes do not depend on the size.
+  static any_filter any_filter_to_hash_with(params p) {
+    p.geometry = {};
+    p.capacity = 1;
+    p.target_rate = 0.5;
+    p.log_id = 0;
+    return any_filter(std::move(p));
+  }
+
+  logged_filter filter_;
+  any_filter hasher_;
+};
+
+class scalable_handle final : public filter_handle {
+ public:
+  explicit scalable_handle(params p)
+      : layers_(p.target_rate, p.capacity == 0 ? growing_layers::usual_first_layer : p.capacity),
+        hasher_(hasher_for(std::move(p))) {}
+
+  bloomery::capabilities capabilities() const override {
+    bloomery::capabilities result;
+    result.can_clear = result.grows = true;
+    return result;
+  }
+
+  const params& parameters() const noexcept override { return hasher_.parameters(); }
+
+  filter_summary summary() override {
+    filter_summary result;
+    result.insert_count = layers_.size();
+    result.fpr = layers_.false_positive_rate();
+    return result;
+  }
+
+  key_span prepare(key_span keys, std::vector<key_hash>& room) const override { return hashed(hasher_, keys, room); }
+
+  void clear() override { layers_.clear(); }
+
+  key_explanation explain(key_span one_key) override {
+    std::vector<key_hash> room;
+    key_explanation result;
+    result.hash = prepare(one_key.part(0, 1), room).hashes()[0];
+    result.maybe_present = layers_.may_contain(*result.hash);
+    for (std::size_t layer = layers_.layers().size(); layer-- > 0;) {
+      explained_layer& shown = result.layers.emplace_back();
+      shown.number = static_cast<std::int64_t>(layer);
+      for (const std::uint64_t cell : layers_.cells(layer, *result.hash))
+        shown.cells.push_back({cell, test_bit(layers_.bytes_of(layer).data(), cell) ? 1u : 0u});
+    }
+    return result;
+  }
+
+ protected:
+  std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {
+    std::vector<key_hash> room;
+    answers fresh(keys.size(), is_new);
+    layers_.insert(key_source::hashes(prepare(keys, room).hashes()), fresh.span().data());
+    return fresh.ones();
+  }
+
+  void look_up_some(key_span keys, std::uint64_t* bitmap) override {
+    std::vector<key_hash> room;
+    layers_.may_contain(key_source::hashes(prepare(keys, room).hashes()), bitmap);
+  }
+
+ private:
+  // A filter of the layers' layout, kind of keys and hash: the first layer, but without keys.
+  static any_filter hasher_for(params p) {
+    p.layout = growing_layers::layout_name();
+    p.capacity = 1;
+    return any_filter(std::move(p));
+  }
+
+  growing_layers layers_;
+  any_filter hasher_;
+};
+
+// Thrown by the hook that sees a file's header first.
+struct changes_otherwise {
+  bool has_log;
+};
+
+}  // namespace
+
+std::unique_ptr<filter_handle> make_handle(any_filter filter) {
+  const bool writable = filter.is_writable();
+  return std::make_unique<in_place_handle>(std::move(filter), writable);
+}
+
+std::unique_ptr<filter_handle> make_scalable_handle(params p) {
+  return std::make_unique<scalable_handle>(std::move(p));
+}
+
+std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options) {
+  const bool writes = options.mode == access::read_write;
+  const auto suits = [&](const params& found) {
+    const bool counts = family_of(found) == family::counting;
+    if (options.to_remove && !counts) refuse_removal(found, path);
+    if (!writes) return;
+    if (found.log_id != 0) throw changes_otherwise{true};
+    if (counts) throw changes_otherwise{false};
+  };
+  try {
+    any_filter filter = any_filter::open_any(path, options.mode, options.what, options.waiting, options.secret, suits);
+    if (options.clock) filter.set_clock(options.clock);
+    return std::make_unique<in_place_handle>(std::move(filter), writes);
+  } catch (const changes_otherwise& how) {
+    if (how.has_log) {
+      return std::make_unique<rebuilding_handle>(
+          logged_filter::open(path, options.mode, options.what, options.waiting, options.secret, options.notes));
+    }
+    return std::make_unique<whole_file_handle>(file_edit(path, options.waiting, options.secret));
+  }
+}
+
+}  // namespace bloomery

@@ -1,0 +1,18 @@
+// The refusal to remove keys from a filter that is not a counting one: one error for all kinds.
+#pragma once
+
+#include <bloomery/error.hpp>
+#include <bloomery/params.hpp>
+
+#include <string>
+
+namespace bloomery {
+
+/// @param where  the filter's path or address; may be empty
+/// @throws error incompatible, always
+[[noreturn]] inline void refuse_removal(const params& p, const std::string& where) {
+  throw error(errc::incompatible, {"keys cannot be removed from this filter: other keys share its bits", where,
+                                   "a counting filter", p.layout + p.scheme, "rebuild it as a counting filter"});
+}
+
+}  // namespace bloomery
