@@ -3,7 +3,7 @@
 #   make demo             deduplicate and screen a real list: of this Debian's package index, or FILE=...
 #   make build            the command, at build/release/bloomery
 #   make test             everything: all tests, both compilers, AddressSanitizer, the fuzz targets' fixed runs
-#   make test-long        the same with the tests' longer forms, ThreadSanitizer, AArch64 in an emulator, and make fuzz
+#   make test-long        the same with the tests' longer forms, ThreadSanitizer, AArch64 in an emulator, Debian 13, make fuzz
 #   make test-statistics  predicted, certified and measured rates, the longer form alone: a quarter of an hour
 #   make bench            measure, in about 20 minutes; results in build/bench/
 #   make bench-quick      the library alone, in two minutes
@@ -44,6 +44,7 @@ test-long: export BLOOMERY_LONG = 1
 test-long: build test fuzz
 	tools/install-dependencies long
 	tools/test-aarch64
+	tools/test-debian13
 	cmake --workflow --preset clang
 	cmake --build --preset asan-long && ctest --preset asan-long
 	cmake --workflow --preset tsan
