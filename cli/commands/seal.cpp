@@ -17,6 +17,7 @@
 #include <bloomery/fuse.hpp>
 #include <bloomery/hash_log.hpp>
 #include <bloomery/logged_filter.hpp>
+#include <bloomery/sealed_filter.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>

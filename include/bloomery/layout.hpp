@@ -8,6 +8,7 @@
 #include <bloomery/geometry.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/key_source.hpp>
+#include <bloomery/storage.hpp>
 
 #include <array>
 #include <concepts>
@@ -104,6 +105,15 @@ enum class removal : std::uint8_t {
   not_found,  ///< it was certainly not there; nothing is changed
   removed,    ///< one copy of it, or what looked like it
 };
+
+/// Counts one removal: a copy less, or a refusal. (More copies may be removed than were inserted: strangers, and keys
+/// whose counters are full.)
+inline void count_removal(key_counts& counts, removal result) noexcept {
+  if (result == removal::not_found)
+    ++counts.refused_removals;
+  else if (counts.inserted > 0)
+    --counts.inserted;
+}
 
 /// A layout that keys can be removed from: it counts their copies, so that every insertion changes bytes.
 template <class L>
@@ -212,6 +222,22 @@ void has_batch(const std::uint8_t* bytes, const geometry& g, const key_source& k
       bitmap[i / 64] |= std::uint64_t{has_cells<L>(bytes, g, hash)} << (i % 64);
     });
   }
+}
+
+/// The part of bulk insertion that no layout changes.
+struct bulk_target {
+  std::uint8_t* bytes;
+  bloomery::geometry geometry;
+  std::uint32_t block_bits;
+  block_rule blocks_by;
+  std::uint64_t (*insert)(std::uint8_t* bytes, const bloomery::geometry& g, const key_source& keys,
+                          std::uint8_t* is_new);
+};
+
+/// The target of layout L.
+template <layout_by_halves L>
+bulk_target bulk_target_of(std::uint8_t* bytes, const geometry& g) {
+  return {bytes, g, L::block_bits, L::blocks_by, insert_batch<L>};
 }
 
 }  // namespace bloomery

@@ -28,6 +28,16 @@
 
 namespace bloomery {
 
+/// The parameters of a sealed filter whose keys were hashed as those of a filter of `hashing`: its hash, kind of keys,
+/// seed, secret and check value; nothing else of it.
+///
+/// Example:
+///     std::vector<std::uint64_t> los{mix{}(7).lo};
+///     const fuse_bytes sealed = fuse_build(los, 16);
+///     const params p = fuse_params({.hash = "mix", .keys = key_kind::u64le}, 16, sealed);
+///     assert(p.layout == "fuse16" && p.capacity == 1 && p.geometry.bits == 8 * sealed.payload.size());
+params fuse_params(const params& hashing, unsigned width, const fuse_bytes& sealed);
+
 /// A set of keys that takes no more: may_contain() never wrongly says no, and wrongly says yes with probability 2^-w, w
 /// the bits of a fingerprint, whatever the number of keys.
 ///

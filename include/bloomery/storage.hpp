@@ -3,8 +3,6 @@
 // A storage has bytes and counts of keys, and wants to hear which byte a new key changed.
 #pragma once
 
-#include <bloomery/layout.hpp>
-
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -22,15 +20,6 @@ struct key_counts {
 
   friend bool operator==(const key_counts&, const key_counts&) = default;
 };
-
-/// Counts one removal: a copy less, or a refusal. (More copies may be removed than were inserted: strangers, and keys
-/// whose counters are full.)
-inline void count_removal(key_counts& counts, removal result) noexcept {
-  if (result == removal::not_found)
-    ++counts.refused_removals;
-  else if (counts.inserted > 0)
-    --counts.inserted;
-}
 
 /// The counts of two filters of copies in one.
 inline key_counts sum_of_counts(const key_counts& a, const key_counts& b) noexcept {

@@ -502,18 +502,4 @@ fuse_bytes fuse_build(std::span<std::uint64_t> los, unsigned width, unsigned thr
   return builder<std::uint32_t>(los, threads, watch).build();
 }
 
-params fuse_params(const params& hashing, unsigned width, const fuse_bytes& sealed) {
-  params p;
-  p.layout = fuse_layout_name(width);
-  p.hash = hashing.hash;
-  p.keys = hashing.keys;
-  p.seed = hashing.seed;
-  p.secret = hashing.secret;
-  p.key_check = hashing.key_check;
-  p.geometry = {8 * sealed.payload.size(), fuse::probes};
-  p.capacity = sealed.keys;
-  p.target_rate = fuse_rate(width, sealed.keys);
-  return p;
-}
-
 }  // namespace bloomery

@@ -5,6 +5,7 @@
 #include <bloomery/layouts/line_free.hpp>
 #include <bloomery/layouts/split_block.hpp>
 
+#include "layouts/window_positions.hpp"
 #include "platform/machine.hpp"
 
 #include <algorithm>
@@ -111,6 +112,12 @@ const kernels::kernel_set& chosen_kernels() noexcept {
   if (chosen_number.load(std::memory_order_relaxed) == 0) [[unlikely]]
     chosen_number.store(number_of(&chosen), std::memory_order_relaxed);
   return chosen;
+}
+
+void halves_of(const key_source& keys, std::uint64_t* los) noexcept { chosen_kernels().halves(kernel_keys(keys), los); }
+
+kernels::window_positions kernels::chosen_window_positions() {
+  return std::string_view(chosen_kernels().name) == "avx512" ? window_positions_avx512 : nullptr;
 }
 
 std::string kernel_name() { return chosen_kernels().name; }

@@ -1,5 +1,5 @@
 // Positions of a key's cells in AVX-512: eight 64-bit products at a time.
-#include "kernels/window.hpp"
+#include "layouts/window_positions.hpp"
 
 #if defined(__x86_64__)
 

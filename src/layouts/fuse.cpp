@@ -2,7 +2,6 @@
 // them.
 #include <bloomery/fuse.hpp>
 
-#include <bloomery/bulk_insert.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layout.hpp>
 

@@ -44,6 +44,25 @@ inline constexpr std::uint64_t window_state_bytes = 512;
 /// Keys of each generation, by lane.
 using keys_by_lane = std::array<std::uint64_t, window_lanes>;
 
+/// What stands before the blocks of a windowed filter, in memory and in files.
+struct window_state {
+  std::uint64_t newest = 0;      ///< epoch of the newest generation
+  std::uint64_t insertions = 0;  ///< keys inserted so far, each copy
+  keys_by_lane keys{};           ///< keys that were new to their generation when they came, by lane
+
+  static window_state of(const std::uint8_t* bytes) noexcept {
+    window_state s;
+    std::memcpy(&s, bytes, sizeof s);
+    return s;
+  }
+
+  /// The same at a later epoch: generations that have run out by then have no keys.
+  window_state at(std::uint64_t epoch) const noexcept;
+
+  friend bool operator==(const window_state&, const window_state&) = default;
+};
+static_assert(sizeof(window_state) == 80);
+
 /// Epochs by which a block may be ahead of who looks at it: a writer of the same file went on meanwhile, or the state is
 /// older than the block, because both were copied beside a writer or the power failed.
 inline constexpr std::uint32_t epochs_ahead = 1u << 16;
