@@ -3,7 +3,7 @@
 #   make demo             deduplicate and screen a real list: of this Debian's package index, or FILE=...
 #   make build            the command, at build/release/bloomery
 #   make test             everything: all tests, both compilers, AddressSanitizer, the fuzz targets' fixed runs
-#   make test-long        the same with the tests' longer forms, ThreadSanitizer, AArch64 in an emulator, and make fuzz
+#   make test-long        the same with the tests' longer forms, ThreadSanitizer, AArch64 in an emulator, Debian 13, make fuzz
 #   make test-statistics  predicted, certified and measured rates, the longer form alone: a quarter of an hour
 #   make bench            measure, in about 20 minutes; results in build/bench/
 #   make bench-quick      the library alone, in two minutes
@@ -11,7 +11,9 @@
 #   make bench-redis      filters on a Redis server: its processor time, memory, growth; in a few minutes
 #   make bench-publish    the results into docs/performance.md
 #   make fuzz             explore for FUZZ_SECONDS=600, from what earlier explorations learnt
-#   make format lint      clang-format the sources; clang-tidy them
+#   make format           clang-format the sources
+#   make lint             include layers, formatting; clang-tidy on what differs from main
+#   make lint-all         the same with clang-tidy on everything: twenty minutes of two processors
 #   make install          cmake --install, to PREFIX=/usr/local
 #   make clean            forget build/
 
@@ -24,7 +26,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 # Many tests wait, for servers and for the browser.
 export CTEST_PARALLEL_LEVEL = $(shell expr $(JOBS) + 1)
 
-.PHONY: build demo test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint install clean install-dependencies
+.PHONY: build demo test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all lint-quick install clean install-dependencies
 .NOTPARALLEL:
 .DEFAULT_GOAL := build
 
@@ -36,7 +38,7 @@ demo: build
 	tools/demo $(if $(FILE),"$(FILE)")
 
 # Both compilers: asan is clang's, dev g++'s. The whole suite of dev comes last: it is the summary to read.
-test: install-dependencies
+test: install-dependencies lint-quick
 	cmake --workflow --preset asan
 	cmake --workflow --preset dev
 
@@ -44,6 +46,7 @@ test-long: export BLOOMERY_LONG = 1
 test-long: build test fuzz
 	tools/install-dependencies long
 	tools/test-aarch64
+	tools/test-debian13
 	cmake --workflow --preset clang
 	cmake --build --preset asan-long && ctest --preset asan-long
 	cmake --workflow --preset tsan
@@ -85,11 +88,16 @@ format:
 	tools/install-dependencies format
 	tools/sources | xargs clang-format -i
 
-lint:
+# What takes seconds, and begins make test.
+lint-quick:
+	tools/check-layers
+	tools/check-format
+
+lint: lint-changed = --changed
+lint lint-all: lint-quick
 	tools/install-dependencies build test format
-	tools/sources | xargs clang-format --dry-run -Werror
 	cmake --preset clang
-	tools/sources '*.cpp' | grep -v -E '^(bench|fuzz|tests/consumers)/' | xargs -P $(JOBS) -n 1 clang-tidy --quiet -p build/clang
+	tools/sources $(lint-changed) '*.cpp' | grep -v -E '^(bench|fuzz|tests/consumers)/' | xargs -r -P $(JOBS) -n 1 clang-tidy --quiet -p build/clang
 
 install: build
 	cmake --install build/release --prefix "$(PREFIX)"

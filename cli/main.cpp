@@ -3,6 +3,7 @@
 #include "cli/commands/shared_filter.hpp"
 #include "cli/grammar.hpp"
 #include "cli/io/output.hpp"
+#include "cli/text/error_text.hpp"
 #include "cli/text/suggest.hpp"
 
 #include <bloomery/error.hpp>
@@ -44,6 +45,24 @@ void check_verb(const CLI::App& app, const std::string& word) {
                meant.empty() ? "see bloomery --help" : "did you mean 'bloomery " + meant + "'?"});
 }
 
+// The library falls back to the best kernels; a user who asked for others should hear that they cannot be had.
+void refuse_wrong_kernels() {
+  const kernel_choice choice = kernel_info();
+  if (!choice.refused) return;
+  std::string names;
+  for (const kernel_description& set : kernel_list()) {
+    if (set.name == choice.requested) {
+      throw error(errc::invalid_argument,
+                  {"this processor cannot run the kernels " + set.name, "BLOOMERY_KERNEL",
+                   "a processor with " + set.needs, "one that lacks some of them",
+                   "unset it to use the best ones of this processor; 'bloomery info --build' lists them"});
+    }
+    if (set.supported) names += (names.empty() ? "" : ", ") + set.name;
+  }
+  throw error(errc::invalid_argument, {"no such kernels on this machine", "BLOOMERY_KERNEL", "one of " + names,
+                                       "'" + choice.requested + "'", "unset it to use the best ones"});
+}
+
 exit_status run(int argc, char** argv) {
   CLI::App app("Have I seen this key before? In about ten bits a key, never wrongly no.", "bloomery");
   app.set_version_flag("--version", "bloomery " BLOOMERY_VERSION);
@@ -75,7 +94,7 @@ exit_status run(int argc, char** argv) {
     throw error(errc::invalid_argument, {e.what(), "", "", "", "see " + help});
   }
   for (const input_options* inputs : all_inputs(o)) check(*inputs);
-  kernel_name();  // a wrong BLOOMERY_KERNEL is said now
+  refuse_wrong_kernels();
   install_signal_handlers();
   return chosen();
 }
@@ -100,6 +119,10 @@ int guarded(int argc, char** argv) {
     return static_cast<int>(exit_status::error);
   } catch (const std::bad_alloc&) {
     return report("out of memory; ask for fewer keys or a higher error rate");
+  } catch (const error& e) {
+    const int status = report(sentence_of(e));
+    if (stop_signal() != 0) die_of(stop_signal());  // a server was left without its answer
+    return status;
   } catch (const std::exception& e) {
     const int status = report(e.what());
     if (stop_signal() != 0) die_of(stop_signal());  // a server was left without its answer

@@ -1,6 +1,7 @@
 #include "playground/api.hpp"
 
 #include "cli/commands/layout_choice.hpp"
+#include "cli/text/advice_text.hpp"
 
 #include <bloomery/choice.hpp>
 #include <bloomery/growing_layers.hpp>
@@ -129,7 +130,7 @@ json layouts_of(const wanted_filter& wanted, const params& p) {
                     {"bits_a_key", c.bits_a_key},
                     {"rate", c.rate},
                     {"chosen", c.chosen},
-                    {"reason", c.reason}});
+                    {"reason", cli::reason_text(c)}});
   }
   return list;
 }

@@ -3,9 +3,10 @@
 //   $ bloomery playground seen.bloom
 //   http://127.0.0.1:43127/
 #include "playground/api.hpp"
+#include "playground/http/admission.hpp"
+#include "playground/http/server.hpp"
 #include "playground/inspection.hpp"
 #include "playground/page_files.hpp"
-#include "playground/server.hpp"
 
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
@@ -58,7 +59,7 @@ void open_browser(const std::string& url) {
 }  // namespace
 
 exit_status playground(const playground_options& options) {
-  const bool for_others = !bloomery::playground::is_this_machine(options.host);
+  const bool for_others = !bloomery::playground::http::is_this_machine(options.host);
   if (for_others && !options.secret.empty()) {
     throw error(errc::invalid_argument,
                 {"a filter with a secret is not for others to ask", "--host", "this machine alone", options.host,
@@ -69,7 +70,7 @@ exit_status playground(const playground_options& options) {
     inspections.push_back(bloomery::playground::inspect_filter(name, options));
   }
   bloomery::playground::api answers(std::move(inspections));
-  bloomery::playground::server server(answers, options.host, static_cast<std::uint16_t>(options.port));
+  bloomery::playground::http::server server(answers, options.host, static_cast<std::uint16_t>(options.port));
   output out(STDOUT_FILENO, "standard output");
   out.write(server.url() + "\n");
   out.flush();

@@ -46,7 +46,7 @@ any_filter load(const std::string& path) {
   } catch (const error& e) {
     error_text text = e.text();
     text.where = "body";
-    if (text.way_out.empty()) text.way_out = "send a file that 'bloomery build' made";
+    if (text.hint.empty()) text.hint = "send a file that 'bloomery build' made";
     throw error(e.code(), std::move(text));
   }
 }

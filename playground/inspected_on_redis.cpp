@@ -87,8 +87,8 @@ class inspected_on_redis final : public watched {
   static constexpr auto until_tried_again = std::chrono::seconds(2);
   inline static std::atomic<int> all_asking{0};  // of all filters on Redis
 
-  [[noreturn]] void refuse(const char* what, const char* way_out) const {
-    throw error(errc::unavailable, {what, name(), "an answer within a second", "", way_out});
+  [[noreturn]] void refuse(const char* what, const char* hint) const {
+    throw error(errc::unavailable, {what, name(), "an answer within a second", "", hint});
   }
 
   static constexpr std::uint64_t most_pulled = std::uint64_t{512} << 20;  // bits: 64 MiB come over the network

@@ -26,8 +26,8 @@ std::unique_ptr<inspection> inspect_filter(const std::string& name, const cli::p
     const std::string filter = name.substr(0, name.size() - std::min(name.size(), ending.size()));
     const bool is_log = name.ends_with(ending) && ::access(filter.c_str(), R_OK) == 0;
     error_text text = e.text();
-    if (is_log) text.way_out = "name " + filter + ": this is its log";
-    if (text.way_out.empty()) text.way_out = "name a filter's file, or its address on Redis";
+    if (is_log) text.hint = "name " + filter + ": this is its log";
+    if (text.hint.empty()) text.hint = "name a filter's file, or its address on Redis";
     throw error(e.code(), std::move(text));
   }
   return inspect_file(name, options.secret);

@@ -19,11 +19,10 @@ namespace {
 constexpr std::uint64_t most_exact = (std::uint64_t{1} << 53) - 1;  // of a number in JSON
 
 [[noreturn]] void refuse(const std::string& field, const std::string& expected, const std::string& found,
-                         const std::string& way_out) {
+                         const std::string& hint) {
   constexpr std::size_t most_shown = 80;
-  throw error(errc::invalid_argument,
-              {"cannot use this", field, expected,
-               found.size() > most_shown ? found.substr(0, most_shown) + "..." : found, way_out});
+  throw error(errc::invalid_argument, {"cannot use this", field, expected,
+                                       found.size() > most_shown ? found.substr(0, most_shown) + "..." : found, hint});
 }
 
 // Goes through a body before anything of it is kept: nothing in it is deep, or long without end, or said twice.
@@ -187,9 +186,7 @@ std::optional<std::uint64_t> fields::number_if_any(const std::string& name, std:
   const json value = take(name);
   if (value.is_null()) return std::nullopt;
   std::uint64_t number = 0;
-  const auto refused = [&](const std::string& way_out) {
-    refuse(name, range_text(least, most), shown(value), way_out);
-  };
+  const auto refused = [&](const std::string& hint) { refuse(name, range_text(least, most), shown(value), hint); };
   if (value.is_number_unsigned()) {
     number = value.get<std::uint64_t>();
   } else if (value.is_number_float() && value.get<double>() >= 0 &&
@@ -419,16 +416,14 @@ int status_of(errc code) noexcept {
 }
 
 json json_of(const error& e) {
-  static constexpr const char* names[] = {"invalid_argument", "too_large",     "not_found", "not_permitted",
-                                          "not_a_filter",     "wrong_version", "damaged",   "incompatible",
-                                          "already_exists",   "locked",        "io",        "unavailable"};
   return {{"error",
-           {{"code", names[static_cast<std::size_t>(e.code())]},
+           {{"code", name_of(e.code())},
             {"what", e.text().what},
             {"where", e.text().where},
             {"expected", e.text().expected},
             {"found", e.text().found},
-            {"way_out", e.text().way_out}}}};
+            {"hint", name_of(e.text().hint.code)},
+            {"way_out", e.text().hint.words()}}}};
 }
 
 std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }

@@ -25,8 +25,8 @@ namespace bloomery::playground {
 namespace {
 
 [[noreturn]] void refuse(const std::string& what, const std::string& field, const std::string& expected,
-                         const std::string& found, const std::string& way_out) {
-  throw error(errc::invalid_argument, {what, field, expected, found, way_out});
+                         const std::string& found, const std::string& hint) {
+  throw error(errc::invalid_argument, {what, field, expected, found, hint});
 }
 
 void check_name(const char* field, const std::string& name, std::span<const char* const> names) {
@@ -158,16 +158,16 @@ error in_names_of_fields(const error& e, const wanted_filter& w) {
                                                 "rate",   "bits",   "probes", "window_keys", "window_milliseconds",
                                                 "grows"};
   error_text text = e.text();
-  for (std::string* part : {&text.what, &text.where, &text.expected, &text.found, &text.way_out}) {
+  for (std::string* part : {&text.what, &text.where, &text.expected, &text.found, &text.hint.own_words}) {
     *part = in_names_of_fields(std::move(*part));
   }
   const bool known = std::find(std::begin(fields), std::end(fields), text.where) != std::end(fields);
   if (!known) text.where = w.bits ? "bits" : "capacity";
-  if (text.way_out.empty()) {
-    text.way_out = !text.expected.empty() ? fmt::format("give {} as {}", text.expected, text.where)
-                   : w.bits && w.rate     ? "give more bits or a higher rate"
-                   : w.bits               ? "give other bits, or leave bits out"
-                                          : "ask for fewer keys or a higher rate";
+  if (text.hint.empty()) {
+    text.hint = !text.expected.empty() ? fmt::format("give {} as {}", text.expected, text.where)
+                : w.bits && w.rate     ? "give more bits or a higher rate"
+                : w.bits               ? "give other bits, or leave bits out"
+                                       : "ask for fewer keys or a higher rate";
   }
   return error(e.code(), std::move(text));
 }

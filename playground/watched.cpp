@@ -65,7 +65,7 @@ void watched::look_again_and_again() {
       fail(nullptr);
     } catch (const error& e) {
       json problem = json_of(e)["error"];
-      if (e.text().way_out.empty()) problem["way_out"] = looked_for_again;
+      if (e.text().hint.empty()) problem["way_out"] = looked_for_again;
       fail(std::move(problem));
     } catch (const std::exception& e) {
       fail(json_of(error(errc::io, {e.what(), name_, "", "", looked_for_again}))["error"]);

@@ -1,5 +1,5 @@
 # Two promises of the documentation, kept by the compiler: every public header compiles alone, and every example in
-# README.md and in the public headers compiles, runs and holds. How an example is written: tools/extract-examples.
+# README.md, in docs/api.md and in the public headers compiles, runs and holds. How an example is written: tools/extract-examples.
 
 # ---- each header alone: one translation unit a header, including it and nothing else ---------------------------------
 
@@ -22,6 +22,7 @@ endif()
 
 set(extract "${PROJECT_SOURCE_DIR}/tools/extract-examples")
 set(readme "${PROJECT_SOURCE_DIR}/README.md")
+set(tour "${PROJECT_SOURCE_DIR}/docs/api.md")
 set(examples_dir "${CMAKE_CURRENT_BINARY_DIR}/examples")
 
 # Without bloomery::redis its headers still compile, but their examples have nothing to link with.
@@ -31,6 +32,7 @@ if(TARGET bloomery_redis)
   set(redis_if_any bloomery::redis)
 else()
   list(FILTER example_headers EXCLUDE REGEX "/redis[^/]*\\.hpp$")
+  set(tour "") # it has an example of a filter on servers
 endif()
 
 if(public_headers)
@@ -52,9 +54,9 @@ if(public_headers)
   add_custom_command(
     OUTPUT ${generated}
     COMMAND "${BLOOMERY_PYTHON}" "${extract}" write "${examples_dir}" --include-dir "${PROJECT_SOURCE_DIR}/include"
-            ${readme_if_any} ${example_headers}
-    DEPENDS "${extract}" ${readme_if_any} ${example_headers}
-    COMMENT "Collecting the examples of README.md and the public headers"
+            ${readme_if_any} ${tour} ${example_headers}
+    DEPENDS "${extract}" ${readme_if_any} ${tour} ${example_headers}
+    COMMENT "Collecting the examples of README.md, docs/api.md and the public headers"
     VERBATIM)
   add_custom_target(bloomery_example_sources DEPENDS ${generated})
 

@@ -32,7 +32,7 @@ namespace {
 // How two filters become one.
 struct combination {
   const char* name;
-  void (*join)(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept;
+  void (*join)(std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
   const char* keys;  // what its number of keys is
 };
 

@@ -46,9 +46,9 @@ void check_counting(const making_options& wanted) {
   }
 }
 
-void refuse_counting(const std::string& path, const params& p, const char* what, const char* way_out) {
+void refuse_counting(const std::string& path, const params& p, const char* what, const char* hint) {
   if (family_of(p) != family::counting) return;
-  throw error(errc::incompatible, {what, path, "a filter of bits", "a counting filter", way_out});
+  throw error(errc::incompatible, {what, path, "a filter of bits", "a counting filter", hint});
 }
 
 std::string those_not_there(std::uint64_t keys, std::uint64_t not_found) {

@@ -21,8 +21,8 @@ void check_counting(const making_options& wanted);
 
 /// Refuses a counting filter where another is wanted. @throws error incompatible
 /// @param what     "counting filters have no intersection"
-/// @param way_out  what to do instead
-void refuse_counting(const std::string& path, const params& p, const char* what, const char* way_out);
+/// @param hint  what to do instead
+void refuse_counting(const std::string& path, const params& p, const char* what, const char* hint);
 
 /// "the key was", "2 of 10 keys were", of keys that were to be removed.
 std::string those_not_there(std::uint64_t keys, std::uint64_t not_found);

@@ -21,8 +21,8 @@ namespace {
 
 constexpr double default_rate = 1e-4;
 
-void refuse(const char* why, const char* option, const std::string& found, const std::string& way_out) {
-  throw error(errc::invalid_argument, {why, option, "", found, way_out});
+void refuse(const char* why, const char* option, const std::string& found, const std::string& hint) {
+  throw error(errc::invalid_argument, {why, option, "", found, hint});
 }
 
 // The share of distinct lines that may be lost is below the rate at any time, so this is a rate that keeps it.

@@ -46,12 +46,12 @@ std::vector<std::string> processor_features() {
   return {};
 }
 
-std::vector<std::string> needs_of(const kernel_info& set) {
+std::vector<std::string> needs_of(const kernel_description& set) {
   return set.needs == "nothing" ? std::vector<std::string>{} : words_of(set.needs);
 }
 
 // Empty for a set that runs here, and where the system does not tell what the processor lacks.
-std::vector<std::string> lacks_of(const kernel_info& set, const std::vector<std::string>& features) {
+std::vector<std::string> lacks_of(const kernel_description& set, const std::vector<std::string>& features) {
   std::vector<std::string> lacks;
   if (set.supported || features.empty()) return lacks;
   for (const std::string& need : needs_of(set)) {
@@ -64,7 +64,7 @@ std::string reason_of_choice(const std::string& chosen) {
   return kernel_is_forced() ? "BLOOMERY_KERNEL=" + chosen : "the best this processor supports";
 }
 
-std::string verdict(const kernel_info& set, const std::vector<std::string>& lacks) {
+std::string verdict(const kernel_description& set, const std::vector<std::string>& lacks) {
   if (set.chosen) return "chosen: " + reason_of_choice(set.name);
   if (set.supported) return "would run here";
   return lacks.empty() ? "cannot run here" : fmt::format("cannot run here: lacks {}", fmt::join(lacks, " "));
@@ -73,12 +73,12 @@ std::string verdict(const kernel_info& set, const std::vector<std::string>& lack
 }  // namespace
 
 exit_status info_of_build(bool json) {
-  const std::vector<kernel_info> sets = kernel_list();
+  const std::vector<kernel_description> sets = kernel_list();
   const std::vector<std::string> features = processor_features();
   output out(STDOUT_FILENO, "standard output");
   if (json) {
     nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
-    for (const kernel_info& set : sets) {
+    for (const kernel_description& set : sets) {
       kernels.push_back({{"name", set.name},
                          {"needs", needs_of(set)},
                          {"supported", set.supported},
@@ -100,7 +100,7 @@ exit_status info_of_build(bool json) {
     };
     line("version", BLOOMERY_VERSION);
     line("compiler", compiler);
-    for (const kernel_info& set : sets) {
+    for (const kernel_description& set : sets) {
       line(&set == &sets.front() ? "kernels" : "",
            fmt::format("{:<8}{}; needs {}", set.name, verdict(set, lacks_of(set, features)), set.needs));
     }

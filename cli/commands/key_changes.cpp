@@ -3,6 +3,7 @@
 #include "app/signals.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
+#include "cli/text/error_text.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +22,8 @@ std::string range_text(std::uint64_t before, std::uint64_t count) {
 // The error with what is done, and what may be.
 error with_numbers(const error& e, const keys_done& done, bool removes) {
   error_text text = e.text();
-  const auto add = [&](const std::string& more) { text.way_out += (text.way_out.empty() ? "" : "; ") + more; };
+  std::string to_do = hint_text(e);
+  const auto add = [&](const std::string& more) { to_do += (to_do.empty() ? "" : "; ") + more; };
   if (done.keys > 0) {
     add(fmt::format("{} of the input {} done, {} of them {}", range_text(0, done.keys), done.keys == 1 ? "is" : "are",
                     count_text(done.changed), removes ? "removed" : "new"));
@@ -33,6 +35,7 @@ error with_numbers(const error& e, const keys_done& done, bool removes) {
                     : in_vain ? ""
                               : ": add them again"));
   }
+  text.hint = std::move(to_do);
   return {e.code(), text};
 }
 
@@ -113,7 +116,7 @@ void count_failed(keys_done& done, const std::string& name, const error& why) {
     done.failure = why;
     return;
   }
-  say(fmt::format("{}: warning: it is done, but how many keys there are now is not known: {}", name, why.what()));
+  say(fmt::format("{}: warning: it is done, but how many keys there are now is not known: {}", name, sentence_of(why)));
 }
 
 void add_end(nlohmann::ordered_json& result, const keys_done& done) {

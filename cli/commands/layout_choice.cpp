@@ -1,5 +1,6 @@
 #include "cli/commands/layout_choice.hpp"
 
+#include "cli/text/advice_text.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/choice.hpp>
@@ -196,7 +197,7 @@ void judge_sizes(std::vector<layout_plan>& plans, preference prefer) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     plans[i].within = candidates[i].within;
     plans[i].chosen = candidates[i].chosen;
-    plans[i].reason = candidates[i].reason;
+    if (plans[i].possible()) plans[i].reason = reason_text(candidates[i]);
   }
 }
 

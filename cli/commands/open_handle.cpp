@@ -63,7 +63,7 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
     filter = redis::open_filter(wanted.name, options);
   } catch (const redis_chain_params_unknown& e) {
     error_text text = e.text();
-    text.way_out = "give -n and -p; build with them stores them";
+    text.hint = "give -n and -p; build with them stores them";
     throw error(e.code(), text);
   }
 

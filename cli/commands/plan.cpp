@@ -10,6 +10,7 @@
 #include "cli/commands/layout_choice.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
+#include "cli/text/advice_text.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/choice.hpp>
@@ -127,7 +128,8 @@ void print_choices(std::uint64_t keys, preference prefer, bool json, output& out
       if (c.possible() && (least == nullptr || c.geometry.bits < least->geometry.bits)) least = &c;
     }
     if (chosen == all.end()) {
-      throw error(errc::too_large, {"no layout does this: " + all.back().reason, "-n", "", std::to_string(keys), ""});
+      throw error(errc::too_large,
+                  {"no layout does this: " + reason_text(all.back()), "-n", "", std::to_string(keys), ""});
     }
     if (json) {
       lines.push_back({{"rate", rate},

@@ -11,6 +11,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
+#include "cli/text/advice_text.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/advice.hpp>
@@ -49,8 +50,8 @@ requirements requirements_of(const plan_options& o) {
 }
 
 void check_needs(const plan_options& o) {
-  const auto refuse = [](const char* option, const char* way_out) {
-    throw error(errc::invalid_argument, {"what a filter has to do says its size", option, "", "", way_out});
+  const auto refuse = [](const char* option, const char* hint) {
+    throw error(errc::invalid_argument, {"what a filter has to do says its size", option, "", "", hint});
   };
   if (o.wanted.bits) refuse("-m", "for the most memory it may take there is --memory");
   if (o.wanted.probes) refuse("-k", "leave it out");
@@ -127,8 +128,6 @@ std::string taken_text(const option& o) {
 
 bool grows(const option& o) { return o.take == structure::growing || o.take == structure::logged; }
 
-std::string passed_text(const option& o) { return fmt::format("  {:<9}  {}\n", name_of(o.take), o.reason); }
-
 void print(const requirements& r, const advice& a, output& out) {
   const option& o = a.taken;
   const auto line = [&](const char* name, const std::string& text) {
@@ -142,16 +141,18 @@ void print(const requirements& r, const advice& a, output& out) {
     line("", fmt::format("(nobody knows how many keys come: the figures are for {})", count_text(o.for_keys)));
   }
   line("lookup", lines_text(o.lines));
-  line("why", o.reason);
+  line("why", taken_reason(r, a));
   for (const std::string& command : commands_for(r, a)) line("command", command);
-  for (const std::string& warning : a.warnings) line("warning", warning);
+  for (const caution c : a.cautions) line("warning", caution_text(a, c));
   out.write("what would change it\n");
-  for (const change& c : a.changes) out.write("  " + c.text + "\n");
+  for (const change& c : a.changes) out.write("  " + change_text(r, a, c) + "\n");
   out.write("passed over\n");
-  for (const option& passed : a.passed_over) out.write(passed_text(passed));
+  for (const option& passed : a.passed_over) {
+    out.write(fmt::format("  {:<9}  {}\n", name_of(passed.take), passed_reason(r, a, passed)));
+  };
 }
 
-nlohmann::ordered_json as_json(const option& o) {
+nlohmann::ordered_json as_json(const option& o, const std::string& reason) {
   nlohmann::ordered_json j = {{"take", name_of(o.take)}, {"ok", o.possible()}};
   if (o.possible()) {
     j["layout"] = o.parameters.layout;
@@ -163,30 +164,32 @@ nlohmann::ordered_json as_json(const option& o) {
     j["rate"] = o.rate;
     j["lines"] = o.lines;
   }
-  j["reason"] = o.reason;
+  j["reason"] = reason;
   return j;
 }
 
 nlohmann::ordered_json as_json(const requirements& r, const advice& a) {
   nlohmann::ordered_json changes = nlohmann::ordered_json::array();
   for (const change& c : a.changes) {
-    changes.push_back({{"what", c.what},
-                       {"take", name_of(c.take)},
-                       {"layout", c.layout},
-                       {"bits_a_key", c.bits_a_key},
-                       {"worst_bits_a_key", c.worst_bits_a_key},
-                       {"text", c.text}});
+    changes.push_back({{"what", phrase_of(r, c.what)},
+                       {"take", name_of(c.then.take)},
+                       {"layout", c.then.parameters.layout},
+                       {"bits_a_key", c.then.bits_a_key},
+                       {"worst_bits_a_key", c.then.worst_bits_a_key},
+                       {"text", change_text(r, a, c)}});
   }
   nlohmann::ordered_json room;  // null: no limit, or a number that is known
   if (a.most_keys_in_memory != 0) room = a.most_keys_in_memory;
   nlohmann::ordered_json passed = nlohmann::ordered_json::array();
-  for (const option& o : a.passed_over) passed.push_back(as_json(o));
-  return {{"taken", as_json(a.taken)},
+  for (const option& o : a.passed_over) passed.push_back(as_json(o, passed_reason(r, a, o)));
+  nlohmann::ordered_json warnings = nlohmann::ordered_json::array();
+  for (const caution c : a.cautions) warnings.push_back(caution_text(a, c));
+  return {{"taken", as_json(a.taken, taken_reason(r, a))},
           {"hash", a.taken.parameters.hash},
           {"needs_secret", a.needs_secret},
           {"most_keys_in_memory", room},
           {"commands", commands_for(r, a)},
-          {"warnings", a.warnings},
+          {"warnings", warnings},
           {"changes", changes},
           {"passed_over", passed}};
 }

@@ -38,9 +38,8 @@ namespace {
 
 constexpr double default_rate = 0.01;
 
-[[noreturn]] void refuse(const std::string& what, const std::string& option,
-                         const std::string& way_out = "leave it out") {
-  throw error(errc::invalid_argument, {what, option, "", "", way_out});
+[[noreturn]] void refuse(const std::string& what, const std::string& option, const std::string& hint = "leave it out") {
+  throw error(errc::invalid_argument, {what, option, "", "", hint});
 }
 
 void refuse_if(bool given, const std::string& what, const std::string& option) {

@@ -7,6 +7,7 @@
 #include "cli/commands/shared_filter.hpp"
 
 #include "cli/commands/window.hpp"
+#include "cli/text/error_text.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
@@ -56,8 +57,9 @@ redis_filter make_or_open(const redis_address& address, const dedup_options& opt
 // The lines of a batch whose end was not reached.
 [[noreturn]] void throw_undecided(const error& e, std::uint64_t before, std::size_t lines, const char* are) {
   error_text text = e.text();
-  text.way_out = fmt::format("lines {} to {} of the input are {}{}", count_text(before + 1), count_text(before + lines),
-                             are, text.way_out.empty() ? "" : "; " + text.way_out);
+  const std::string to_do = hint_text(e);
+  text.hint = fmt::format("lines {} to {} of the input are {}{}", count_text(before + 1), count_text(before + lines),
+                          are, to_do.empty() ? "" : "; " + to_do);
   throw error(e.code(), text);
 }
 

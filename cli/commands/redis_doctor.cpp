@@ -11,6 +11,7 @@
 #include "cli/commands/shared_filter.hpp"
 
 #include "cli/io/output.hpp"
+#include "cli/text/error_text.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
@@ -381,15 +382,15 @@ class examination {
         n.unknown.empty() ? ""
                           : fmt::format("not known whether this user may use {}: ACL DRYRUN is answered with '{}'",
                                         list(n.unknown), n.why_unknown);
-    const std::string way_out = "ACL SETUSER USER " + rules();
+    const std::string hint = "ACL SETUSER USER " + rules();
     if (!n.forbidden.empty()) {
       note(n, "permissions", severity::bad,
            "this user may not use " + list(n.forbidden) + " on the filter's keys" +
                (not_known.empty() ? "" : "; " + not_known),
-           way_out);
+           hint);
     } else if (!not_known.empty()) {
       note(n, "permissions", severity::unknown, not_known,
-           "ask as a user that may use ACL WHOAMI and ACL DRYRUN, of a server that has it, or see to: " + way_out);
+           "ask as a user that may use ACL WHOAMI and ACL DRYRUN, of a server that has it, or see to: " + hint);
     } else {
       note(n, "permissions", severity::ok, "all commands that filters need");
     }
@@ -437,7 +438,7 @@ class examination {
       if (e.code() == errc::unavailable) throw;
       const bool needs_secret = e.code() == errc::incompatible && options_.secret.empty();
       found_.push_back(
-          {"filter", needs_secret ? severity::risk : severity::bad, e.what(),
+          {"filter", needs_secret ? severity::risk : severity::bad, sentence_of(e),
            e.code() == errc::damaged ? "build it again: what is missing cannot be told from its bits" : ""});
     }
   }

@@ -12,6 +12,7 @@
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
 #include "cli/io/whole_file.hpp"
+#include "cli/text/error_text.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/any_filter.hpp>
@@ -103,9 +104,11 @@ redis_filter put(const redis_address& address, const any_filter& filter, const r
     if (e.code() == errc::incompatible || e.code() == errc::invalid_argument) throw;  // before anything was written
     error_text text = e.text();
     const bool may_be_tried = e.code() != errc::damaged && e.code() != errc::locked;
-    text.way_out += fmt::format("{}{} may have a part of the new keys by now{}{}", text.way_out.empty() ? "" : "; ",
-                                address.text(), made ? ", or none" : " beside what it had",
-                                may_be_tried ? "; run it again, which does no harm" : "");
+    std::string to_do = hint_text(e);
+    to_do += fmt::format("{}{} may have a part of the new keys by now{}{}", to_do.empty() ? "" : "; ", address.text(),
+                         made ? ", or none" : " beside what it had",
+                         may_be_tried ? "; run it again, which does no harm" : "");
+    text.hint = std::move(to_do);
     throw error(e.code(), text);
   }
   return std::move(*to);

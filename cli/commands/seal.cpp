@@ -17,6 +17,7 @@
 #include <bloomery/fuse.hpp>
 #include <bloomery/hash_log.hpp>
 #include <bloomery/logged_filter.hpp>
+#include <bloomery/sealed_filter.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -105,16 +106,16 @@ void read_log(const std::string& filter, const file_info& info, halves& to) {
       of_log.key_check != p.key_check) {
     throw error(errc::incompatible, {"this is another filter's log", path, "the log of " + filter, "another", ""});
   }
-  const std::string way_out = "bloomery rebuild " + filter + " --salvage goes on without them";
+  const std::string hint = "bloomery rebuild " + filter + " --salvage goes on without them";
   if (const std::string missing = logged_filter::missing_in(info, log); !missing.empty()) {
-    throw error(errc::damaged, {"keys are lost in the log", path, "", missing, way_out});
+    throw error(errc::damaged, {"keys are lost in the log", path, "", missing, hint});
   }
   const log_reading seen = log.read(0, [&](std::span<const std::uint64_t> los) {
     if (stop_signal() != 0) throw interrupted();
     to.append(los);
   });
   if (!seen.whole()) {
-    throw error(errc::damaged, {"keys are lost in the log", path, "", seen.damage_in_words(), way_out});
+    throw error(errc::damaged, {"keys are lost in the log", path, "", seen.damage_in_words(), hint});
   }
 }
 

@@ -270,13 +270,12 @@ void check_compatible(const std::string& path_a, const params& a, const std::str
   resized.geometry.bits = b.geometry.bits;
   const std::uint64_t large = std::max(a.geometry.bits, b.geometry.bits);
   const std::uint64_t small = std::min(a.geometry.bits, b.geometry.bits);
-  std::string way_out = "only filters of one kind, size, hash and secret can be combined";
+  std::string hint = "only filters of one kind, size, hash and secret can be combined";
   if (difference(resized, b).empty() && large % small == 0 && std::has_single_bit(large / small)) {
-    way_out = fmt::format("'bloomery fold {} --times {} -o NAME' makes them equal",
-                          a.geometry.bits > b.geometry.bits ? path_a : path_b, std::countr_zero(large / small));
+    hint = fmt::format("'bloomery fold {} --times {} -o NAME' makes them equal",
+                       a.geometry.bits > b.geometry.bits ? path_a : path_b, std::countr_zero(large / small));
   }
-  throw error(errc::incompatible,
-              {"these filters do not fit together", path_a + " and " + path_b, "", reason, way_out});
+  throw error(errc::incompatible, {"these filters do not fit together", path_a + " and " + path_b, "", reason, hint});
 }
 
 nlohmann::ordered_json number_or_null(double value) {

@@ -4,6 +4,7 @@
 #include "cli/commands/counting.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
+#include "cli/text/error_text.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
@@ -36,8 +37,8 @@ namespace {
 constexpr std::size_t most_keys_of_a_call = std::size_t{32} << 10;
 
 [[noreturn]] void refuse(const char* what, const std::string& option, const std::string& found,
-                         const std::string& way_out) {
-  throw error(errc::invalid_argument, {what, option, "", found, way_out});
+                         const std::string& hint) {
+  throw error(errc::invalid_argument, {what, option, "", found, hint});
 }
 
 const char* first_of(const server_options& o) {
@@ -133,12 +134,12 @@ void refuse_needless(const server_options& server, std::span<const std::string> 
 void refuse_shared(const std::string& filter, const std::string& verb, bool takes_log) {
   if (!redis_address::is_one(filter)) return;
   const std::string text = redis_address::parse(filter).text();
-  const std::string way_out =
+  const std::string hint =
       takes_log ? "no server keeps the log of keys that it takes; 'bloomery build --grow -o FILE' of the keys does"
                 : "'bloomery pull " + text +
                       " -o FILE' makes it one, 'bloomery push FILE ADDRESS' a filter on Redis of a file";
   throw error(errc::invalid_argument,
-              {verb + " takes files, not filters on Redis", text, "a filter's file", "an address", way_out});
+              {verb + " takes files, not filters on Redis", text, "a filter's file", "an address", hint});
 }
 
 std::string without_passwords(const std::string& text) {

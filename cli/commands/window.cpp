@@ -26,8 +26,8 @@ constexpr std::uint64_t most_pending_bytes = std::uint64_t{64} << 20;
 std::string option_of_window(const window_options& w) { return w.keys ? "--window-keys" : "--window"; }
 
 [[noreturn]] void refuse(const std::string& what, const std::string& option, const std::string& found,
-                         const std::string& way_out) {
-  throw error(errc::invalid_argument, {what, option, "", found, way_out});
+                         const std::string& hint) {
+  throw error(errc::invalid_argument, {what, option, "", found, hint});
 }
 
 bool is_window_layout(const std::string& name) { return family_of({.layout = name}) == family::windowed; }

@@ -1,12 +1,12 @@
 #include "cli/io/progress.hpp"
 
 #include "cli/text/numbers.hpp"
+#include "cli/text/terminal_color.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 namespace bloomery::cli {
@@ -23,12 +23,6 @@ std::string time_text(double seconds) {
 }
 
 }  // namespace
-
-bool wants_color() {
-  const char* no_color = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  return (no_color == nullptr || *no_color == '\0') && terminal != nullptr && std::string(terminal) != "dumb";
-}
 
 progress::progress(bool wanted, std::string verb)
     : enabled_(wanted && ::isatty(STDERR_FILENO) != 0),

@@ -16,10 +16,6 @@ struct progress_state {
   double rate_now = -1;           ///< error rate; below 0: not shown
 };
 
-/// Whether a terminal may be written to in colour: unless NO_COLOR is set and not empty [no-color.org], or TERM is
-/// dumb.
-bool wants_color();
-
 class progress {
  public:
   /// @param wanted  false (as with --no-progress) never shows anything

@@ -9,13 +9,13 @@
 
 namespace bloomery::cli {
 
-void fail(const std::string& verb, const std::string& name, const std::string& way_out, const std::string& otherwise) {
+void fail(const std::string& verb, const std::string& name, const std::string& if_full, const std::string& otherwise) {
   const int number = errno;
   errc code = errc::io;
   std::string hint;
   if (number == ENOENT || number == ENOTDIR) code = errc::not_found;
   if (number == EACCES || number == EPERM || number == EROFS) code = errc::not_permitted;
-  if (number == ENOSPC || number == EDQUOT) hint = way_out;
+  if (number == ENOSPC || number == EDQUOT) hint = if_full;
   if (hint.empty()) hint = otherwise;
   if (number == EFBIG && hint.empty()) hint = "raise the limit on file sizes (ulimit -f)";
   if (number == EMFILE) hint = "raise the limit on open files (ulimit -n)";

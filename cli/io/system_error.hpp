@@ -5,9 +5,9 @@
 
 namespace bloomery::cli {
 
-/// Throws the error that errno stands for: "NAME: cannot VERB: No space left on device; WAY_OUT".
-/// `way_out` is for a full disk, `otherwise` for all else but limits, which have their own.
-[[noreturn]] void fail(const std::string& verb, const std::string& name, const std::string& way_out = "",
+/// Throws the error that errno stands for: "NAME: cannot VERB: No space left on device; HINT".
+/// `if_full` is for a full disk, `otherwise` for all else but limits, which have their own.
+[[noreturn]] void fail(const std::string& verb, const std::string& name, const std::string& if_full = "",
                        const std::string& otherwise = "");
 
 /// Lets this process have as many open files as the system allows, and says how many that are.

@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t most_gathered = std::size_t{32} << 10;  // a partition has a file, and there are hundreds
 
 [[noreturn]] void fail_to(const std::string& verb) {
-  const std::string way_out = "set TMPDIR to a folder with room";
-  fail(verb + " a temporary file", temporary_file::folder(), way_out, way_out);
+  const std::string hint = "set TMPDIR to a folder with room";
+  fail(verb + " a temporary file", temporary_file::folder(), hint, hint);
 }
 
 }  // namespace

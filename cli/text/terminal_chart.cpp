@@ -1,9 +1,9 @@
 // Bars are the measured mean, marks the theory: where the experiment agrees, marks stand on the tops of the bars.
 #include "cli/text/terminal_chart.hpp"
 
-#include "cli/io/progress.hpp"
 #include "cli/text/axis.hpp"
 #include "cli/text/numbers.hpp"
+#include "cli/text/terminal_color.hpp"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>

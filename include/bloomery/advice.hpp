@@ -5,10 +5,12 @@
 // same in a page of words is docs/choosing.md.
 #pragma once
 
+#include <bloomery/choice.hpp>
+#include <bloomery/error.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <vector>
 
 namespace bloomery {
@@ -45,6 +47,62 @@ enum class structure : std::uint8_t {
 /// "plain", "counting", "windowed", "sealed", "growing" or "logged".
 const char* name_of(structure s) noexcept;
 
+/// Why a structure is taken or passed over.
+enum class ground : std::uint8_t {
+  // passed over, because it cannot do what is required
+  forgets_keys,      ///< a sliding-window filter, and no key is to be forgotten
+  keeps_all_keys,    ///< keys are to be forgotten, and it forgets none
+  cannot_remove,     ///< keys are to be removed
+  keys_come_later,   ///< a static filter, and not all keys are known beforehand
+  needs_log,         ///< no log is allowed on disk
+  needs_capacity,    ///< the number of keys is unknown
+  cannot_keep_rate,  ///< no geometry keeps the target FPR: see option::problem
+
+  // passed over, although it could
+  over_memory,  ///< needs more than the memory limit
+  more_bits,    ///< takes more bits per key at its worst
+  less_simple,  ///< takes as many bits per key at its worst as a simpler one
+
+  // taken
+  number_known,          ///< the number of keys is known, so a fixed size is enough
+  smaller_than_growing,  ///< made for the most keys, it takes less with the fewest than a filter that grows may take
+  no_such_fingerprint,   ///< all keys are known, but no fingerprint keeps the target FPR
+  static_not_smaller,    ///< all keys are known, but a static filter would not be smaller at this rate
+  static_is_smaller,     ///< all keys are known, so that it can be smaller
+  removes_keys,          ///< no other structure removes keys
+  forgets_old_keys,      ///< no other structure forgets old keys
+  grows,                 ///< the number of keys is unknown
+  grows_with_log,        ///< the number of keys is unknown, and a log is allowed
+};
+
+/// A change of the requirements.
+enum class what_if : std::uint8_t {
+  without_deletes,
+  nothing_forgotten,  ///< without a window
+  with_log,           ///< a log on disk is allowed
+  no_more_keys,       ///< it does not grow beyond `keys`
+  number_known,       ///< the number of keys is known
+  sealed_in_the_end,  ///< a static filter, once all keys are there
+  keys_come_later,    ///< not a static filter
+  no_keys_later,      ///< a static filter
+  prefer_memory,      ///< preference::memory
+  prefer_speed,       ///< preference::speed
+  no_memory_limit,
+  tenth_of_the_rate,  ///< a tenth of the target FPR
+  one_cache_line,     ///< a lookup may touch one cache line only
+};
+
+/// The change in a few words: "without deletes".
+const char* phrase_of(what_if change) noexcept;
+
+/// What the choice does not guarantee.
+enum class caution : std::uint8_t {
+  remove_only_inserted,     ///< removing a key that was never inserted may remove parts of others
+  removal_helps_attackers,  ///< a client that can have absent keys removed can make present keys vanish, secret or not
+  false_positives_last,     ///< a false positive that was found stays until the filter is made with another secret
+  memory_bounds_keys,       ///< advice::most_keys_in_memory is all that fits
+};
+
 /// The number of keys for which growing filters are computed if nobody knows how many will come.
 inline constexpr std::uint64_t assumed_keys = 100'000'000;
 
@@ -63,20 +121,18 @@ struct option {
   std::uint64_t disk_bytes = 0;  ///< of the log
   double rate = 0;               ///< exact, with all of them in; of growing what its layers' rates sum to at most
   std::uint32_t lines = 0;       ///< cache lines that a lookup touches, at most
-  std::string reason = {};       ///< why it is taken, or why it is passed over
+  ground why = ground::number_known;  ///< it is taken or passed over
+  layout_judgement layout_why = {};   ///< plain and windowed, where taken: the choice of their layout
+  std::optional<error> problem = {};  ///< of cannot_keep_rate
 
-  /// False: it cannot do what is asked, and the figures are 0; the reason says why.
+  /// False: it cannot do what is asked, and the figures are 0; `why` is the cause.
   bool possible() const noexcept { return bytes != 0; }
 };
 
 /// What another requirement would bring.
 struct change {
-  std::string what;  ///< "with a log on disk", "without deletes"
-  structure take = structure::plain;
-  std::string layout = {};
-  double bits_a_key = 0;
-  double worst_bits_a_key = 0;
-  std::string text = {};  ///< the whole sentence: "with a log on disk: logged, 12.52 bits a key instead of 32.9 ..."
+  what_if what;
+  option then;  ///< what would be taken; its `why` has no meaning here
 };
 
 /// What to take, and why.
@@ -84,7 +140,7 @@ struct advice {
   option taken;
   std::vector<option> passed_over;        ///< the other structures, each with its reason
   std::vector<change> changes;            ///< what would change it
-  std::vector<std::string> warnings;      ///< what the choice cannot promise
+  std::vector<caution> cautions;          ///< what the choice does not guarantee
   bool needs_secret = false;              ///< give parameters.secret before making it: random_secret()
   std::uint64_t most_keys_in_memory = 0;  ///< of one that grows, with a memory limit: the keys that fit
 };
@@ -92,8 +148,8 @@ struct advice {
 /// Chooses among all structures.
 ///
 /// @throws error  invalid_argument: a rate outside (0, 1), most_keys below keys, requirements that contradict each other
-///                (both are named, and the way out); too_large: nothing fits the memory, or no geometry keeps the rate
-///                (the smallest that is possible is named, and what would have to give)
+///                (both are named); too_large: nothing fits the memory, or no geometry keeps the rate (the smallest that
+///                is possible is named). The hints say which requirements to change.
 ///
 /// Example:
 ///     const advice fixed = advise({.keys = 1'000'000, .rate = 0.01});

@@ -66,6 +66,29 @@ class any_filter {
   /// A filter file read into the heap, every page checked. @throws error as open(); damaged
   static any_filter load(const std::string& path, const std::optional<secret_key>& secret = {});
 
+  /// A filter out of the bytes of a file, which may come from anywhere: they are checked as load() checks a file, and
+  /// take no more memory than they are. @throws error as load() and load_bytes()
+  ///
+  /// Example:
+  ///     any_filter cities(complete({.capacity = 1000, .target_rate = 0.01}));
+  ///     cities.insert("Madrid");
+  ///     const any_filter received = any_filter::from_bytes(cities.to_bytes());
+  ///     assert(received == cities && received.may_contain("Madrid"));
+  static any_filter from_bytes(std::span<const std::uint8_t> file, const std::optional<secret_key>& secret = {});
+
+  /// The bytes of the file that save() writes. @throws error  invalid_argument: the metadata is too long; too_large
+  std::vector<std::uint8_t> to_bytes(const std::string& metadata = {}) const;
+
+  /// A copy on the heap, wherever the bits are: same bits, same counts, same clock.
+  /// @throws error too_large: there is no memory for it
+  ///
+  /// Example:
+  ///     any_filter first(complete({.capacity = 1000, .target_rate = 0.01}));
+  ///     any_filter second = first.clone();
+  ///     second.insert("Madrid");
+  ///     assert(!first.may_contain("Madrid") && !(first == second));
+  any_filter clone() const;
+
   any_filter(any_filter&&) noexcept;
   any_filter& operator=(any_filter&&) noexcept;
   ~any_filter();
@@ -83,7 +106,8 @@ class any_filter {
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
-  /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each. @throws error as above
+  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key.
+  /// @throws error  as above; invalid_argument: another size of `is_new`. Then nothing is inserted.
   void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
   void insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new = {});
 
@@ -109,8 +133,8 @@ class any_filter {
   removal remove(std::string_view key);
   removal remove(std::uint64_t key);
 
-  /// Removes keys one after another; `results`, if not empty, takes the answer for each. Returns how many were removed.
-  /// @throws error as above
+  /// Removes keys one after another; `results` is empty or takes the answer for each key. Returns how many were removed.
+  /// @throws error  as above; invalid_argument: another size of `results`. Then nothing is removed.
   std::uint64_t remove(std::span<const std::string_view> keys, std::span<removal> results = {});
   std::uint64_t remove(std::span<const std::uint64_t> keys, std::span<removal> results = {});
 
@@ -118,7 +142,9 @@ class any_filter {
   bool may_contain(std::string_view key) const;
   bool may_contain(std::uint64_t key) const;
 
-  /// Bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0. @throws error incompatible
+  /// Bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0. `bitmap` has at least ceil(keys.size() / 64)
+  /// words; further words are left as they are.
+  /// @throws error  incompatible; invalid_argument: the bitmap is shorter
   void may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) const;
   void may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap) const;
 
@@ -129,9 +155,12 @@ class any_filter {
   /// @throws error incompatible
   std::vector<std::uint64_t> cells(std::string_view key) const;
   std::vector<std::uint64_t> cells(std::uint64_t key) const;
-  std::vector<std::uint64_t> cells(key_hash hash) const;  ///< Requires uses_hashes().
+  std::vector<std::uint64_t> cells(key_hash hash) const;
 
-  /// The hashes of keys, to be used with the calls below, perhaps in another thread. Requires uses_hashes().
+  /// The hashes of keys, to be used with the calls below, perhaps in another thread. `hashes` has at least keys.size()
+  /// elements; outputs of the other calls are sized as those of the calls on keys.
+  /// @throws error  incompatible: not uses_hashes(), or keys of the other kind; invalid_argument: the size of an output;
+  ///                not_permitted: a change of a filter that was opened for reading only
   void hash(std::span<const std::string_view> keys, std::span<key_hash> hashes) const;
   void hash(std::span<const std::uint64_t> keys, std::span<key_hash> hashes) const;
   void insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new = {});
@@ -156,6 +185,14 @@ class any_filter {
   /// @throws error as merge; incompatible: counting filters
   void intersect(const any_filter& other);
   bool compatible_with(const any_filter& other) const;
+
+  /// merge() and intersect() as operators, with the same errors.
+  any_filter& operator|=(const any_filter& other);
+  any_filter& operator&=(const any_filter& other);
+
+  /// Whether both have the same bits, and the same parameters but for capacity and target rate: then they give the same
+  /// answers. What they count may differ.
+  bool operator==(const any_filter& other) const;
 
   /// Forgets all keys.
   void clear();
@@ -206,6 +243,7 @@ class any_filter {
   static any_filter open_any(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting,
                              const std::optional<secret_key>& secret, const mapped_storage::on_header& suits,
                              bool facts_only = false);
+  static any_filter loaded(loaded_file file, const std::optional<secret_key>& secret, const std::string& path);
   mapped_storage* mapped() noexcept;  // null for a filter on the heap
   explicit any_filter(std::unique_ptr<body> b) noexcept;
   template <class Key>

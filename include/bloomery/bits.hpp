@@ -29,31 +29,33 @@ std::uint64_t count_ones(std::span<const std::uint8_t> bytes) noexcept;
 
 /// The set bits of each 64 bytes, one after another: of blocks as long as a line of the cache.
 /// @param bytes  64 for each of `ones`
+/// @throws error invalid_argument: another number of bytes
 ///
 /// Example:
 ///     const std::uint8_t bytes[128] = {0x03, 0x80};
 ///     std::uint64_t ones[2];
 ///     count_ones_of_lines(bytes, ones);
 ///     assert(ones[0] == 3 && ones[1] == 0);
-void count_ones_of_lines(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> ones) noexcept;
+void count_ones_of_lines(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> ones);
 
-/// Sets in `into` what is set in `from`: of two compatible filters' bytes, the union. Equally many bytes.
+/// Sets in `into` what is set in `from`: of two compatible filters' bytes, the union.
+/// @throws error invalid_argument: the two differ in size
 ///
 /// Example:
 ///     std::uint8_t bytes[] = {0x0F};
 ///     const std::uint8_t others[] = {0x3C};
 ///     unite_bits(bytes, others);
 ///     assert(bytes[0] == 0x3F);
-void unite_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept;
+void unite_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
 
 /// Clears in `into` what is clear in `from`: a filter that has all keys which both had, and some that neither had.
-/// Equally many bytes.
+/// @throws error invalid_argument: the two differ in size
 ///
 /// Example:
 ///     std::uint8_t bytes[] = {0x0F};
 ///     const std::uint8_t others[] = {0x3C};
 ///     intersect_bits(bytes, others);
 ///     assert(bytes[0] == 0x0C);
-void intersect_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept;
+void intersect_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
 
 }  // namespace bloomery

@@ -1,29 +1,19 @@
 // Inserting many keys at once into a filter larger than the caches, in the order that suits the memory.
 #pragma once
 
+#include <bloomery/detail/function_ref.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 
 namespace bloomery {
 
 /// Writes lo of the hashes of `count` keys from `first` on to `los`. Called by several threads
 /// at once; throws nothing.
-using halves_of_keys = std::function<void(std::size_t first, std::size_t count, std::uint64_t* los)>;
-
-/// The part of bulk insertion that no layout changes.
-struct bulk_target {
-  std::uint8_t* bytes;
-  bloomery::geometry geometry;
-  std::uint32_t block_bits;
-  block_rule blocks_by;
-  std::uint64_t (*insert)(std::uint8_t* bytes, const bloomery::geometry& g, const key_source& keys,
-                          std::uint8_t* is_new);
-};
+using halves_of_keys = function_ref<void(std::size_t first, std::size_t count, std::uint64_t* los)>;
 
 /// Inserts `count` keys in any order, with up to `threads` threads (0: one a processor), and returns how many were new.
 ///
@@ -36,14 +26,5 @@ std::uint64_t bulk_insert(const bulk_target& target, std::size_t count, const ha
 
 /// Whether bulk_insert() would deal out so many keys. If not, insertion in order does without a copy of their hashes.
 bool bulk_insert_pays(const bulk_target& target, std::size_t count, unsigned threads);
-
-/// The target of layout L.
-template <layout_by_halves L>
-bulk_target bulk_target_of(std::uint8_t* bytes, const geometry& g) {
-  return {bytes, g, L::block_bits, L::blocks_by, insert_batch<L>};
-}
-
-/// Writes lo of each key. The kernels hash integers eight at a time.
-void halves_of(const key_source& keys, std::uint64_t* los) noexcept;
 
 }  // namespace bloomery

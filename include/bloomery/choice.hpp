@@ -5,10 +5,12 @@
 // 4096 bytes more count as nothing: else ten keys would get the slowest layout for the sake of a few bytes.
 #pragma once
 
+#include <bloomery/error.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,27 @@ inline constexpr std::uint64_t always_allowed_bytes = 4096;
 ///     assert(most_bits(100, preference::memory) == 100 + 8 * 4096);
 std::uint64_t most_bits(std::uint64_t fewest, preference prefer) noexcept;
 
+/// Why a layout is taken or not.
+enum class layout_ground : std::uint8_t {
+  impossible,          ///< cannot keep the target FPR: see candidate::problem
+  needs_more,          ///< needs more memory than the preference allows
+  slower,              ///< within the allowance, but slower than the layout taken
+  only_one,            ///< taken: no other layout is within the allowance
+  quickest,            ///< taken: the quickest of those within the allowance
+  quickest_that_fits,  ///< taken by advise(): the quickest that fits the memory, where the layout of the rule does not
+};
+
+/// What the rule found for a layout, in figures.
+struct layout_judgement {
+  layout_ground ground = layout_ground::impossible;
+  std::string than = {};         ///< slower: the layout taken; otherwise the one with the fewest bits
+  double than_bits_a_key = 0;    ///< bits per key of `than`
+  double more = 0;               ///< needs_more: bits beyond those of `than`, as a share of them: 0.37
+  std::uint64_t within = 0;      ///< number of layouts within the allowance
+  unsigned allowed_percent = 0;  ///< the allowance above the fewest bits; 0: it is always_allowed_bytes, which is more
+  unsigned preferred_percent = 0;  ///< allowed_percent() of the preference
+};
+
 /// A layout, and what it would take to keep the promise.
 struct candidate {
   std::string layout;
@@ -36,7 +59,8 @@ struct candidate {
   double bits_a_key = 0;
   bool within = false;  ///< needs no more than the preference allows
   bool chosen = false;
-  std::string reason = {};  ///< why it is taken, why it is not, or why it cannot keep the promise
+  layout_judgement why = {};
+  std::optional<error> problem = {};  ///< why it cannot keep the promise
 
   bool possible() const noexcept { return geometry.bits != 0; }
 };
@@ -49,12 +73,12 @@ struct candidate {
 /// Example:
 ///     const std::vector<candidate> all = layout_candidates(1'000'000, 0.01);
 ///     assert(all.front().layout == "split_block" && all.front().chosen);
-///     assert(all.back().layout == "classic" && all.back().reason == "slower than split_block");
+///     assert(all.back().layout == "classic" && all.back().why.ground == layout_ground::slower && all.back().why.than == "split_block");
 std::vector<candidate> layout_candidates(std::uint64_t capacity, double false_positive_rate,
                                          preference prefer = preference::speed);
 
-/// Applies the rule to candidates, the quickest first, whose geometry is known: sets within, chosen and the reason of
-/// those that are possible.
+/// Applies the rule to candidates, the quickest first, whose geometry is known: sets `within`, `chosen` and `why`
+/// of those that are possible.
 void judge(std::vector<candidate>& candidates, preference prefer);
 
 }  // namespace bloomery

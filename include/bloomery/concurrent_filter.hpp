@@ -2,6 +2,7 @@
 // lock. Same bits as filter<>, which is quicker where threads take turns or only look up.
 #pragma once
 
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/hash.hpp>
@@ -13,7 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cassert>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -130,10 +131,11 @@ class concurrent_filter {
     return is_new;
   }
 
-  /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each. The quickest way for large filters:
+  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key. The quickest way for large filters:
   /// the memory of keys to come is fetched ahead.
-  void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) noexcept {
-    assert(is_new.empty() || is_new.size() == keys.size());
+  /// @throws error invalid_argument: another size of `is_new`; then nothing is inserted
+  void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) {
+    detail::check_answers("concurrent_filter::insert", keys.size(), is_new.size());
     std::uint64_t all_new = 0;
     each_hash(keys, all_cells, [&](std::size_t i, key_hash hash) {
       const bool fresh = set(hash);
@@ -147,9 +149,10 @@ class concurrent_filter {
   bool may_contain(const Key& key) const noexcept { return has(hash_(key)); }
 
   /// Looks keys up: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
-  /// `bitmap` has at least ceil(keys.size() / 64) words, and is the caller's own.
-  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const noexcept {
-    assert(bitmap.size() >= (keys.size() + 63) / 64);
+  /// `bitmap` has at least ceil(keys.size() / 64) words, and is the caller's own; further words are left as they are.
+  /// @throws error invalid_argument: the bitmap is shorter
+  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
+    detail::check_bitmap("concurrent_filter::may_contain", keys.size(), bitmap.size());
     each_hash(keys, cells_looked_ahead, [&](std::size_t i, key_hash hash) {
       if (i % 64 == 0) bitmap[i / 64] = 0;
       bitmap[i / 64] |= std::uint64_t{has(hash)} << (i % 64);

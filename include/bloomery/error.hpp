@@ -2,13 +2,15 @@
 // saving. In memory, insert and may_contain cannot fail.
 #pragma once
 
+#include <bloomery/hint.hpp>
+
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 
 namespace bloomery {
 
-/// What went wrong, for a program. error::what() says it to a person.
+/// The class of an error, for programs.
 enum class errc : std::uint8_t {
   invalid_argument,  ///< a number outside its range, a name that no table knows
   too_large,         ///< a size beyond 64 bits, this machine's memory or a layout's limit
@@ -21,26 +23,29 @@ enum class errc : std::uint8_t {
   already_exists,    ///< a file that was to be new
   locked,            ///< another process is writing
   io,                ///< reading or writing failed: full disk, broken device
-  unavailable,       ///< a server could not be reached in time; what was asked may be done or not
+  unavailable,       ///< a server could not be reached in time; the operation may be done or not
 };
 
-/// The parts of an error's sentence; empty parts are left out.
+/// The name of the enumerator: "invalid_argument".
+const char* name_of(errc code) noexcept;
+
+/// The parts of an error's sentence. what() leaves out empty parts.
 struct error_text {
-  std::string what;      ///< what happened: "not a bloomery filter"
-  std::string where;     ///< the file, option or field: "users.bloom"
-  std::string expected;  ///< what would have been right
-  std::string found;     ///< what was there
-  std::string way_out;   ///< what the reader can do now
+  std::string what;      ///< what failed: "not a bloomery filter"
+  std::string where;     ///< the file, address or field: "users.bloom"
+  std::string expected;  ///< where a value was read and compared: the right one
+  std::string found;     ///< and the value that was there
+  error_hint hint;       ///< what the caller can do now
 };
 
-/// An error with a code for programs and a sentence for people:
-/// "users.bloom: file is cut short: expected 8192 bytes, found 5000; restore it or build it again".
+/// An error with codes for programs and what(), one English sentence without options of any command line:
+/// "users.bloom: file is cut short: expected 8192 bytes, found 5000; restore the file from a copy or build it again".
 ///
 /// Example:
 ///     try {
 ///       filter<> impossible(1'000'000, 1.5);
 ///     } catch (const error& e) {
-///       assert(e.code() == errc::invalid_argument);
+///       assert(e.code() == errc::invalid_argument && e.text().where == "rate" && e.text().hint.empty());
 ///     }
 class error : public std::runtime_error {
  public:

@@ -3,24 +3,13 @@
 // Z zeros of m bits, n keys, B blocks; q is the probability that a key sets a given bit of its block.
 #pragma once
 
+#include <bloomery/detail/estimate.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
 #include <span>
 
 namespace bloomery {
-
-/// A value and its standard deviation, in the same unit.
-struct estimate {
-  double value = 0;
-  double sigma = 0;
-
-  /// Whether it is lost in chance: less than three standard deviations. What is noise should not be reported.
-  bool is_noise() const noexcept { return !(value >= 3 * sigma); }
-
-  /// Two standard deviations, which 95 % of all estimates keep to.
-  double margin() const noexcept { return 2 * sigma; }
-};
 
 /// Distinct keys in a filter with `ones` bits set; of a counting filter, with so many counters that are not 0.
 ///

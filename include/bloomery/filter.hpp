@@ -8,10 +8,13 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/bulk_insert.hpp>
 #include <bloomery/census.hpp>
+#include <bloomery/detail/checks.hpp>
+#include <bloomery/detail/filter_core.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/hash.hpp>
+#include <bloomery/key.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/classic.hpp>
@@ -25,23 +28,37 @@
 #include <bloomery/sizing.hpp>
 #include <bloomery/storage.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cassert>
-#include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace bloomery {
+
+/// What a filter is made for, by name: filter<> seen({.capacity = 1'000'000, .fpr = 0.01}).
+struct filter_options {
+  /// Keeps numbers without names out: {512, 8} is a geometry.
+  struct by_name {
+    explicit by_name() = default;
+  };
+  [[no_unique_address]] by_name names_are_required = by_name();
+  std::uint64_t capacity = 0;  ///< n, keys, at least 1
+  double fpr = 0.01;           ///< target false-positive rate at capacity, in (0, 1)
+};
 
 /// A set of keys that forgets which they were: may_contain() never wrongly says no, and wrongly says yes with a
 /// probability that false_positive_rate() knows exactly.
 ///
-/// @tparam Key      std::string_view (any bytes) or std::uint64_t
+/// @tparam Key      text (std::string_view, std::string: the same filter) or an integer type, see key.hpp; other types
+///                  with a Hash that takes them
 /// @tparam Layout   split_block or line (quickest), line_free, page, classic (least memory), or a type of your own;
 ///                  counting, if keys are to be removed
 /// @tparam Hash     xxh3, mix, murmur3, siphash (for keys that others may choose), or your own: hash_of<Hash, Key>
@@ -55,19 +72,39 @@ namespace bloomery {
 ///     assert(!seen.insert("https://example.org/"));      // maybe seen: here, surely
 ///     assert(seen.may_contain("https://example.org/"));
 ///     assert(!seen.may_contain("https://example.net/"));  // certain
+///
+///     filter<int> numbers({.capacity = 1000, .fpr = 0.001});
+///     numbers.insert(std::vector<int>{-1, 2, 3});
+///     assert(numbers.may_contain(-1) && !numbers.may_contain(1));
 template <class Key = std::string_view, layout Layout = split_block, class Hash = typename default_hash<Key>::type,
           storage Storage = heap_storage>
   requires hash_of<Hash, Key>
-class filter {
+class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
  public:
   using key_type = Key;
 
-  /// An empty filter that keeps `false_positive_rate` up to `capacity` keys.
+  /// What calls on single keys take: std::string_view for all text, else Key.
+  using key_view = detail::key_view<Key>;
+
+  /// An empty filter that keeps options.fpr up to options.capacity keys.
+  /// @throws error  invalid_argument: the capacity is 0, the rate is outside (0, 1); too_large: more than this machine's
+  ///                memory
+  ///
+  /// Example:
+  ///     const filter<> seen({.capacity = 1'000'000, .fpr = 0.001});
+  ///     assert(seen.capacity() == 1'000'000 && seen.false_positive_rate(1'000'000) <= 0.001);
+  explicit filter(const filter_options& options, Hash hash = {}) requires std::same_as<Storage, heap_storage>
+      : filter(options.capacity, options.fpr, hash) {}
+
+  /// An empty filter that keeps `false_positive_rate` up to `capacity` keys. The capacity is an integer, so that the two
+  /// cannot be swapped.
   /// @throws error  invalid_argument: capacity is 0, the rate is outside (0, 1); too_large: more than this machine's
   /// memory
   filter(std::uint64_t capacity, double false_positive_rate,
          Hash hash = {}) requires std::same_as<Storage, heap_storage>
       : filter(kind::promised(capacity, false_positive_rate, hash), hash) {}
+  template <std::floating_point Capacity>
+  filter(Capacity capacity, double false_positive_rate, Hash hash = {}) = delete;
 
   /// An empty filter of a given geometry on the heap.
   /// @throws error  invalid_argument: not a geometry of this layout; too_large
@@ -104,10 +141,43 @@ class filter {
 
   /// Reads a filter file into the heap, every page checked. @throws error as load_file; incompatible as open()
   static filter load(const std::string& path, Hash hash = {}) requires std::same_as<Storage, heap_storage> {
-    loaded_file file = load_file(path);
-    filter result(matched(file.info.parameters, hash, path), std::move(file.bytes), hash);
-    if (!file.info.clean) result.estimate_count();
-    return result;
+    return loaded(load_file(path), hash, path);
+  }
+
+  /// A filter out of the bytes of a file, which may come from anywhere: they are checked as load() checks a file, and
+  /// take no more memory than they are. @throws error as load_bytes; incompatible as open()
+  static filter from_bytes(std::span<const std::uint8_t> file,
+                           Hash hash = {}) requires std::same_as<Storage, heap_storage> {
+    return loaded(load_bytes(file), hash, "");
+  }
+
+  /// The bytes of the file that save() writes. @throws error invalid_argument: the metadata is too long
+  ///
+  /// Example:
+  ///     filter<> cities(1000, 0.01);
+  ///     cities.insert("Madrid");
+  ///     const std::vector<std::uint8_t> sent = cities.to_bytes();
+  ///     assert(filter<>::from_bytes(sent) == cities);
+  std::vector<std::uint8_t> to_bytes(const std::string& metadata = {}) const {
+    return file_bytes(params_, bytes(), storage_.counts(), metadata);
+  }
+
+  /// A copy on the heap, whatever the storage: same bits, same counts. @throws error too_large: there is no memory for it
+  ///
+  /// Example:
+  ///     filter<int> first(1000, 0.01);
+  ///     first.insert(1);
+  ///     filter<int> second = first.clone();
+  ///     second.insert(2);
+  ///     assert(second.may_contain(1) && !first.may_contain(2));
+  filter<Key, Layout, Hash> clone() const {
+    heap_storage copy(storage_.size());
+    std::memcpy(copy.data(), storage_.data(), storage_.size());
+    copy.counts() = storage_.counts();
+    copy.counts().logged = copy.counts().log_generation = 0;
+    params alone = params_;
+    alone.log_id = 0;
+    return filter<Key, Layout, Hash>(std::move(alone), std::move(copy), hash_);
   }
 
   /// Writes the filter as a file, whole or not at all. @throws error as save_file
@@ -117,28 +187,51 @@ class filter {
 
   /// Adds a key. True: it is certainly new. False: it, or keys that share its cells, came before.
   /// (Layout counting takes each insertion for one copy more, whatever the answer.)
-  bool insert(const Key& key) noexcept {
-    assert(writable());
-    const key_hash hash = hash_(key);
+  /// @throws error not_permitted: mapped storage that was opened for reading only
+  bool insert(const key_view& key) noexcept(!may_be_read_only) {
+    want_writable();
+    const key_hash hash = hash_(plain(key));
     const bool is_new = insert_one<Layout>(storage_.data(), params_.geometry, hash);
     if (is_new || layout_with_removal<Layout>) took_new(hash);
     return is_new;
   }
 
-  /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each.
-  void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) noexcept {
-    assert(writable());
-    assert(is_new.empty() || is_new.size() == keys.size());
+  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key.
+  /// @throws error  invalid_argument: another size of `is_new`; not_permitted, as above. Then nothing is inserted.
+  void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) {
+    detail::check_answers("filter::insert", keys.size(), is_new.size());
+    want_writable();
     std::uint8_t* const out = is_new.empty() ? nullptr : is_new.data();
     kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
       insert_source(some, out == nullptr ? nullptr : out + first);
     });
   }
 
+  /// The same for a range of keys: a vector, an array, a list, a view; also of another type of text, or of integers.
+  ///
+  /// Example:
+  ///     filter<> seen(1000, 0.01);
+  ///     const std::vector<std::string> names{"Ada", "Grace"};
+  ///     seen.insert(names);
+  ///     assert(seen.may_contain("Ada") && seen.may_contain("Grace"));
+  template <detail::key_range<Key> Range>
+  void insert(Range&& keys, std::span<std::uint8_t> is_new = {}) {
+    if constexpr (std::convertible_to<Range, std::span<const Key>>) {
+      insert(std::span<const Key>(keys), is_new);
+    } else {
+      const std::size_t total = detail::count_of(keys);
+      detail::check_answers("filter::insert", total, is_new.size());
+      want_writable();
+      kind::each_source_of(hash_, std::begin(keys), total, [&](const key_source& some, std::size_t first) {
+        insert_source(some, is_new.empty() ? nullptr : is_new.data() + first);
+      });
+    }
+  }
+
   /// Adds keys in whatever order is quickest, with up to `threads` threads (0: one a processor); returns how many were
   /// certainly new. The bits are the same as after insert(keys). It pays for filters larger than the caches and some
   /// hundred thousand keys; up to twice the filter's memory is taken meanwhile. Layout classic, which has no blocks,
-  /// inserts in order; so does a file that gets fewer keys than it has pages.
+  /// inserts in order; so does a file that gets fewer keys than it has pages. @throws error not_permitted, as above
   ///
   /// Example:
   ///     filter<std::uint64_t> seen(1000, 0.01);
@@ -146,7 +239,7 @@ class filter {
   ///     assert(seen.insert_all(keys) == 3);
   ///     assert(seen.may_contain(2));
   std::uint64_t insert_all(std::span<const Key> keys, unsigned threads = 0) {
-    assert(writable());
+    want_writable();
     if constexpr (layout_by_halves<Layout>) {
       const bulk_target target = bulk_target_of<Layout>(storage_.data(), params_.geometry);
       if (Storage::tracks_changes && keys.size() < storage_.size() / 4096) return insert_counting(keys);
@@ -175,33 +268,36 @@ class filter {
   /// Counters that have reached 15, by many copies of a key or by chance (some 1e-15 of them at capacity), stay so: keys
   /// that only have such stay for good, and are "removed" as often as one likes.
   ///
+  /// @throws error not_permitted: mapped storage that was opened for reading only
+  ///
   /// Example:
   ///     filter<std::string_view, counting> here(1000, 0.01);
   ///     here.insert("Madrid");
   ///     assert(here.remove("Madrid") == removal::removed);
   ///     assert(!here.may_contain("Madrid") && !here.tainted());
   ///     assert(here.remove("Madrid") == removal::not_found && here.tainted());
-  removal remove(const Key& key) noexcept requires layout_with_removal<Layout> {
-    assert(writable());
-    const key_hash hash = hash_(key);
+  removal remove(const key_view& key) noexcept(!may_be_read_only) requires layout_with_removal<Layout> {
+    want_writable();
+    const key_hash hash = hash_(plain(key));
     const removal result = Layout::remove_one(storage_.data(), params_.geometry, hash);
     took_out(hash, result);
     return result;
   }
 
-  /// Removes keys one after another; `results`, if not empty, takes the answer for each. Returns how many were removed.
+  /// Removes keys one after another; `results` is empty or takes the answer for each key. Returns how many were removed.
+  /// @throws error  invalid_argument: another size of `results`; not_permitted, as above. Then nothing is removed.
   std::uint64_t remove(std::span<const Key> keys,
-                       std::span<removal> results = {}) noexcept requires layout_with_removal<Layout> {
-    assert(writable());
-    assert(results.empty() || results.size() == keys.size());
+                       std::span<removal> results = {}) requires layout_with_removal<Layout> {
+    detail::check_answers("filter::remove", keys.size(), results.size());
+    want_writable();
     std::array<removal, batch> done;
     std::uint64_t all_removed = 0;
     kind::each_source(hash_, keys, [&](const key_source& many, std::size_t begin) {
       for (std::size_t first = 0; first < many.size(); first += batch) {
-        const key_source some = many.part(first, std::min(batch, many.size() - first));
+        const key_source some = many.part(first, of_a_batch(many.size() - first));
         all_removed += Layout::remove_batch(storage_.data(), params_.geometry, some, done.data());
         for (std::size_t i = 0; i < some.size(); ++i) took_out(some.hash(i), done[i]);
-        if (!results.empty()) std::copy_n(done.begin(), some.size(), results.data() + begin + first);
+        if (!results.empty()) std::memcpy(results.data() + begin + first, done.data(), some.size() * sizeof(removal));
       }
     });
     return all_removed;
@@ -214,27 +310,83 @@ class filter {
   bool tainted() const noexcept { return refused_removals() > 0; }
 
   /// False: the key was certainly never inserted. True: it probably was.
-  bool may_contain(const Key& key) const noexcept {
-    return has_one<Layout>(storage_.data(), params_.geometry, hash_(key));
+  bool may_contain(const key_view& key) const noexcept {
+    return has_one<Layout>(storage_.data(), params_.geometry, hash_(plain(key)));
   }
 
   /// Looks keys up: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
-  /// `bitmap` has at least ceil(keys.size() / 64) words.
-  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const noexcept {
-    assert(bitmap.size() >= (keys.size() + 63) / 64);
+  /// `bitmap` has at least ceil(keys.size() / 64) words; further words are left as they are.
+  /// @throws error invalid_argument: the bitmap is shorter
+  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
+    detail::check_bitmap("filter::may_contain", keys.size(), bitmap.size());
     kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
       has_batch<Layout>(storage_.data(), params_.geometry, some, bitmap.data() + first / 64);
     });
   }
 
+  /// The same for a range of keys, see insert().
+  template <detail::key_range<Key> Range>
+  void may_contain(Range&& keys, std::span<std::uint64_t> bitmap) const {
+    if constexpr (std::convertible_to<Range, std::span<const Key>>) {
+      may_contain(std::span<const Key>(keys), bitmap);
+    } else {
+      const std::size_t total = detail::count_of(keys);
+      detail::check_bitmap("filter::may_contain", total, bitmap.size());
+      kind::each_source_of(hash_, std::begin(keys), total, [&](const key_source& some, std::size_t first) {
+        has_batch<Layout>(storage_.data(), params_.geometry, some, bitmap.data() + first / 64);
+      });
+    }
+  }
+
+  /// Looks a range of keys up, and calls answer(i, found) for each of them in order; i counts from 0.
+  ///
+  /// Example:
+  ///     filter<> seen(1000, 0.01);
+  ///     seen.insert("Ada");
+  ///     const std::vector<std::string> names{"Ada", "Grace"};
+  ///     std::vector<std::string> known;
+  ///     seen.may_contain(names, [&](std::size_t i, bool found) { if (found) known.push_back(names[i]); });
+  ///     assert(known == std::vector<std::string>{"Ada"});
+  template <detail::key_range<Key> Range, std::invocable<std::size_t, bool> Answer>
+  void may_contain(Range&& keys, Answer&& answer) const {
+    kind::each_source_of(
+        hash_, std::begin(keys), detail::count_of(keys), [&](const key_source& some, std::size_t first) {
+          std::array<std::uint64_t, 64>
+              bitmap;  // integers come all at once if the kernels hash them, others by batches
+          for (std::size_t begin = 0; begin < some.size(); begin += 64 * bitmap.size()) {
+            const std::size_t rest = some.size() - begin;
+            const key_source part = some.part(begin, rest < 64 * bitmap.size() ? rest : 64 * bitmap.size());
+            has_batch<Layout>(storage_.data(), params_.geometry, part, bitmap.data());
+            for (std::size_t i = 0; i < part.size(); ++i)
+              answer(first + begin + i, (bitmap[i / 64] >> i % 64 & 1) != 0);
+          }
+        });
+  }
+
+  /// Looks a range of keys up: found[i] is the answer for key i.
+  /// @throws error invalid_argument: not one element per key
+  ///
+  /// Example:
+  ///     filter<int> seen(1000, 0.01);
+  ///     seen.insert(7);
+  ///     std::array<bool, 2> found;
+  ///     seen.may_contain(std::array{7, 8}, found);
+  ///     assert(found[0] && !found[1]);
+  template <detail::key_range<Key> Range>
+  void may_contain(Range&& keys, std::span<bool> found) const {
+    detail::check_all_answers("filter::may_contain", detail::count_of(keys), found.size());
+    may_contain(keys, [&](std::size_t i, bool is_found) { found[i] = is_found; });
+  }
+
   /// Makes this filter the union: it then answers yes for every key of either. The count becomes an estimate; with
   /// layout counting copies are added, and so are counts.
-  /// @throws error incompatible: names the field that differs and both values
+  /// @throws error  incompatible: names the field that differs and both values; not_permitted: this filter was opened for
+  ///                reading only
   template <class OtherStorage>
   void merge(const filter<Key, Layout, Hash, OtherStorage>& other) {
     const std::string reason = difference(params_, other.parameters());
     if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
-    assert(writable());
+    want_writable();
     if constexpr (layout_with_removal<Layout>) {
       Layout::merge_bytes({storage_.data(), storage_.size()}, other.bytes());
       storage_.counts() = sum_of_counts(storage_.counts(), other.counts());
@@ -248,22 +400,51 @@ class filter {
 
   /// Makes this filter the intersection: it still answers yes for every key that was in both, and for others more often
   /// than a filter made of those keys would (see certified_rate()). The count becomes an estimate.
-  /// @throws error  incompatible, as merge(); invalid_argument: a layout of your own
+  /// @throws error  incompatible and not_permitted, as merge(); invalid_argument: a layout of your own
   template <class OtherStorage>
   void intersect(const filter<Key, Layout, Hash, OtherStorage>& other) {
     static_assert(!layout_with_removal<Layout> || sizeof(OtherStorage) == 0,
                   "counting filters have no intersection: which copies are in both, counters do not tell");
     const std::string reason = difference(params_, other.parameters());
     if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be intersected", "", "", reason, ""});
-    assert(writable());
+    want_writable();
     const estimate keys = estimate_overlap(params_, count_shared(bytes(), other.bytes())).keys_both;
     intersect_bits({storage_.data(), storage_.size()}, other.bytes());
     changed_everywhere();
     storage_.counts().inserted = 0;
-    if (std::isfinite(keys.sigma))
+    if (keys.sigma < std::numeric_limits<double>::infinity())
       set_estimated_count(keys.value);
     else
       estimate_count();  // together they are full, which tells nothing of what they share
+  }
+
+  /// merge() and intersect() as operators, with the same errors.
+  ///
+  /// Example:
+  ///     filter<int> odd(1000, 0.01), even(1000, 0.01);
+  ///     odd.insert(1);
+  ///     even.insert(2);
+  ///     odd |= even;
+  ///     assert(odd.may_contain(1) && odd.may_contain(2));
+  ///     odd &= even;
+  ///     assert(odd == even);
+  template <class OtherStorage>
+  filter& operator|=(const filter<Key, Layout, Hash, OtherStorage>& other) {
+    merge(other);
+    return *this;
+  }
+  template <class OtherStorage>
+  filter& operator&=(const filter<Key, Layout, Hash, OtherStorage>& other) {
+    intersect(other);
+    return *this;
+  }
+
+  /// Whether both have the same geometry, hash, seed and secret, and the same bits: then they give the same answers.
+  /// What they count, their capacity and their target rate may differ.
+  template <class OtherStorage>
+  bool operator==(const filter<Key, Layout, Hash, OtherStorage>& other) const {
+    return difference(params_, other.parameters()).empty() &&
+           std::memcmp(storage_.data(), other.bytes().data(), storage_.size()) == 0;
   }
 
   /// Whether merge() would accept `other`.
@@ -272,10 +453,10 @@ class filter {
     return difference(params_, other.parameters()).empty();
   }
 
-  /// Forgets all keys.
-  void clear() noexcept {
-    assert(writable());
-    std::fill_n(storage_.data(), storage_.size(), std::uint8_t{0});
+  /// Removes all keys. @throws error not_permitted: mapped storage that was opened for reading only
+  void clear() noexcept(!may_be_read_only) {
+    want_writable();
+    std::memset(storage_.data(), 0, storage_.size());
     storage_.counts().inserted = 0;
     storage_.counts().is_estimate = false;
     storage_.counts().refused_removals = 0;
@@ -331,120 +512,40 @@ class filter {
   template <class K, layout L, class H>
     requires hash_of<H, K>
   friend class concurrent_filter;  // passes a filter's bytes on
+  template <class K, layout L, class H, storage S>
+    requires hash_of<H, K>
+  friend class filter;  // makes its clone
 
-  using kind = filter_kind<Key, Layout, Hash>;
-  static constexpr std::size_t batch = kind::batch;
+  using core = detail::filter_core<Key, Layout, Hash, Storage>;
+  using kind = typename core::kind;
+  using core::batch;
+  using core::cells;
+  using core::changed_everywhere;
+  using core::estimate_count;
+  using core::has_slow_rates;
+  using core::hash_;
+  using core::insert_counting;
+  using core::insert_source;
+  using core::matched;
+  using core::may_be_read_only;
+  using core::of_a_batch;
+  using core::ones;
+  using core::params_;
+  using core::plain;
+  using core::set_estimated_count;
+  using core::storage_;
+  using core::took_new;
+  using core::took_out;
+  using core::want_writable;
 
-  std::uint64_t insert_counting(std::span<const Key> keys) noexcept {
-    std::uint64_t all_new = 0;
-    kind::each_source(hash_, keys,
-                      [&](const key_source& some, std::size_t) { all_new += insert_source(some, nullptr); });
-    return all_new;
-  }
-
-  // Returns how many were certainly new.
-  std::uint64_t insert_source(const key_source& keys, std::uint8_t* is_new) noexcept {
-    std::uint64_t all_new = 0;
-    if constexpr (!Storage::tracks_changes) {
-      all_new = insert_batch<Layout>(storage_.data(), params_.geometry, keys, is_new);
-      storage_.counts().inserted += layout_with_removal<Layout> ? keys.size() : all_new;
-    } else {
-      std::array<std::uint8_t, batch> fresh;
-      for (std::size_t first = 0; first < keys.size(); first += batch) {
-        const key_source some = keys.part(first, std::min(batch, keys.size() - first));
-        all_new += insert_batch<Layout>(storage_.data(), params_.geometry, some, fresh.data());
-        for (std::size_t i = 0; i < some.size(); ++i) {
-          if (fresh[i] != 0 || layout_with_removal<Layout>) took_new(some.hash(i));
-        }
-        if (is_new != nullptr) std::copy_n(fresh.begin(), some.size(), is_new + first);
-      }
-    }
-    return all_new;
-  }
-
-  static params matched(const params& file, const Hash& hash, const std::string& path) {
-    params own = kind::describe(file.geometry, file.capacity, file.target_rate, hash);
-    const std::string reason = difference(file, own);
-    if (!reason.empty()) {
-      throw error(errc::incompatible,
-                  {"the file is a filter of another kind than this program's", path, "", reason, ""});
-    }
-    Layout::check(own.geometry);
-    return own;
+  static filter loaded(loaded_file file, const Hash& hash, const std::string& path) {
+    filter result(matched(file.info.parameters, hash, path), std::move(file.bytes), hash);
+    if (!file.info.clean) result.estimate_count();
+    return result;
   }
 
   filter(params p, Hash hash) : filter(p, Storage(bytes_for(p.geometry.bits)), hash) {}
-  filter(params p, Storage bytes, Hash hash) : params_(std::move(p)), hash_(hash), storage_(std::move(bytes)) {
-    if (storage_.size() != bytes_for(params_.geometry.bits)) {
-      throw error(errc::invalid_argument,
-                  {"bytes given to a filter", "storage", std::to_string(bytes_for(params_.geometry.bits)) + " bytes",
-                   std::to_string(storage_.size()), ""});
-    }
-  }
-
-  std::uint64_t cells() const noexcept { return bit_size() / cell_bits_in<Layout>(); }
-
-  // Cells that are not 0. In a stranger's file the last byte's unused bits may be set: never more than all.
-  std::uint64_t ones() const noexcept {
-    if constexpr (layout_with_removal<Layout>)
-      return Layout::cells_used(bytes());
-    else
-      return std::min(count_ones(bytes()), bit_size());
-  }
-
-  void took_new(key_hash hash) noexcept {
-    ++storage_.counts().inserted;
-    changed_cells(hash);
-  }
-
-  void took_out(key_hash hash, removal result) noexcept {
-    count_removal(storage_.counts(), result);
-    if (result == removal::removed) changed_cells(hash);
-  }
-
-  void changed_cells(key_hash hash) noexcept {
-    if constexpr (Storage::tracks_changes) {
-      typename Layout::cells cells(params_.geometry, hash);
-      for (std::uint32_t i = 0; i < cells.count(); ++i) storage_.changed(byte_of_cell<Layout>(cells.next()));
-    }
-  }
-
-  // A file opened for reading only cannot take keys: the processor would refuse.
-  bool writable() const noexcept {
-    if constexpr (requires { storage_.writable(); }) return storage_.writable();
-    return true;
-  }
-
-  void changed_everywhere() noexcept {
-    if constexpr (Storage::tracks_changes) storage_.changed_all();
-  }
-
-  // Rates of very many probes take a second each: what needs many of them does without.
-  bool has_slow_rates() const noexcept { return params_.geometry.probes > classic::most_chosen_probes; }
-
-  void estimate_count() {
-    if constexpr (layout_with_removal<Layout>) {
-      storage_.counts().inserted =
-          static_cast<std::uint64_t>(std::llround(Layout::copies_in(params_.geometry, bytes())));
-      storage_.counts().is_estimate = true;
-      return;
-    }
-    // With all bits set there are at least as many keys as leave one clear, and one.
-    const std::uint64_t zeros = bit_size() - ones();
-    const double keys = Layout::keys_from_zeros(params_.geometry, std::max<std::uint64_t>(zeros, 1));
-    set_estimated_count(zeros == 0 ? std::max(keys, 1.0) : keys);
-  }
-
-  // At least as many as were counted.
-  void set_estimated_count(double keys) {
-    const auto rate = [this](std::uint64_t n) { return has_slow_rates() ? 0 : false_positive_rate(n); };
-    storage_.counts().inserted = std::max(storage_.counts().inserted, certainly_new_keys(keys, rate));
-    storage_.counts().is_estimate = true;
-  }
-
-  params params_;
-  Hash hash_;
-  Storage storage_;
+  filter(params p, Storage bytes, Hash hash) : core(std::move(p), std::move(bytes), hash) {}
 };
 
 }  // namespace bloomery

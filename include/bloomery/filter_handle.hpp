@@ -214,10 +214,12 @@ class filter_handle {
 /// How open_filter() opens.
 struct open_options {
   access mode = access::read_only;
-  check what = check::header;             ///< check::payload: every page is compared with its checksum
-  mapped_storage::on_wait waiting = {};   ///< read_write: called while another process writes; empty: errc::locked
-  std::optional<secret_key> secret = {};  ///< of a keyed filter
-  window_clock clock = {};                ///< of a sliding-window filter; empty: the system's
+  check what = check::header;  ///< check::payload: every page is compared with its checksum
+  std::function<void(const std::string& path)> waiting =
+      {};                                              ///< read_write: called while another process writes; empty:
+                                                       ///< errc::locked
+  std::optional<secret_key> secret = {};               ///< of a keyed filter
+  window_clock clock = {};                             ///< of a sliding-window filter; empty: the system's
   std::function<void(const std::string&)> notes = {};  ///< told what was repaired on the way
   bool facts_only = false;  ///< read_only: a keyed filter in a file is opened without its secret, too, for info() alone
   bool to_remove = false;   ///< read_write: refuse a filter without can_remove before its file is touched

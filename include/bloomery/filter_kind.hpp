@@ -7,13 +7,14 @@
 #include <bloomery/layout.hpp>
 #include <bloomery/params.hpp>
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 namespace bloomery {
 
@@ -24,12 +25,15 @@ struct filter_kind {
   /// Keys that are hashed together: a multiple of 64, so that they fill whole words of an answer.
   static constexpr std::size_t batch = 256;
 
+  /// What keys are hashed as: std::string_view, std::uint64_t or, with a hash of their own, Key.
+  using plain = detail::plain_key<Key>;
+
   /// The parameters of such a filter. @throws error invalid_argument: the hash knows no such seed
   static params describe(const geometry& g, std::uint64_t capacity, double rate, const Hash& hash) {
     params p;
     p.layout = Layout::name;
     p.hash = Hash::name;
-    p.keys = std::same_as<Key, std::uint64_t> ? key_kind::u64le : key_kind::bytes;
+    p.keys = std::same_as<plain, std::uint64_t> ? key_kind::u64le : key_kind::bytes;
     if constexpr (requires { hash.seed(); }) {
       p.seed = hash.seed();
     } else if constexpr (requires { hash.seed; }) {
@@ -70,17 +74,53 @@ struct filter_kind {
   /// hash them, others hashed batch by batch.
   template <class Work>
   static void each_source(const Hash& hash, std::span<const Key> keys, Work work) {
-    if constexpr (std::same_as<Key, std::uint64_t> && std::same_as<Hash, mix>) {
+    if constexpr (!std::same_as<Key, plain>) {
+      each_source_of(hash, keys.begin(), keys.size(), work);
+    } else if constexpr (hashed_by_kernels) {
       work(key_source::mixed(keys, hash), std::size_t{0});
     } else {
       std::array<key_hash, batch> hashes;
       for (std::size_t first = 0; first < keys.size(); first += batch) {
-        const std::size_t count = std::min(batch, keys.size() - first);
+        const std::size_t count = keys.size() - first < batch ? keys.size() - first : batch;
         bloomery::hash_each(hash, keys.subspan(first, count), hashes.data());
         work(key_source::hashes({hashes.data(), count}), first);
       }
     }
   }
+
+  /// The same for `total` keys from an iterator on, each converted to Key as a call on a single key does.
+  template <class Iterator, class Work>
+  static void each_source_of(const Hash& hash, Iterator next, std::size_t total, Work work) {
+    using element = decltype(*next);
+    std::array<key_hash, batch> hashes;
+    for (std::size_t first = 0; first < total; first += batch) {
+      const std::size_t count = total - first < batch ? total - first : batch;
+      if constexpr (std::same_as<plain, std::uint64_t>) {
+        std::array<plain, batch> some;
+        for (std::size_t i = 0; i < count; ++i, ++next) some[i] = static_cast<plain>(static_cast<Key>(*next));
+        if constexpr (hashed_by_kernels) {
+          work(key_source::mixed({some.data(), count}, hash), first);
+          continue;
+        } else {
+          bloomery::hash_each(hash, std::span<const plain>(some.data(), count), hashes.data());
+        }
+      } else if constexpr (std::same_as<plain, std::string_view> &&
+                           (std::is_lvalue_reference_v<element> || !std::is_class_v<element> ||
+                            std::same_as<std::remove_cv_t<element>, std::string_view>)) {
+        std::array<plain, batch> some;
+        for (std::size_t i = 0; i < count; ++i, ++next) some[i] = *next;
+        bloomery::hash_each(hash, std::span<const plain>(some.data(), count), hashes.data());
+      } else {  // elements that end with the expression: each is hashed before the next one is looked at
+        for (std::size_t i = 0; i < count; ++i, ++next) {
+          hashes[i] = hash(detail::key_view<Key>(*next));
+        }
+      }
+      work(key_source::hashes({hashes.data(), count}), first);
+    }
+  }
+
+ private:
+  static constexpr bool hashed_by_kernels = std::same_as<plain, std::uint64_t> && std::same_as<Hash, mix>;
 };
 
 }  // namespace bloomery

@@ -18,7 +18,6 @@
 #include <bloomery/hash.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/key_source.hpp>
-#include <bloomery/params.hpp>
 #include <bloomery/storage.hpp>
 
 #include <array>
@@ -193,15 +192,5 @@ using fuse_watch = std::function<void(std::uint64_t keys)>;
 ///     const fuse_bytes sealed = fuse_build(los, 8);
 ///     assert(sealed.keys == 2 && fuse::has<std::uint8_t>(sealed.payload.data(), mix{}(2).lo));
 fuse_bytes fuse_build(std::span<std::uint64_t> los, unsigned width, unsigned threads = 0, const fuse_watch& watch = {});
-
-/// The parameters of a sealed filter whose keys were hashed as those of a filter of `hashing`: its hash, kind of keys,
-/// seed, secret and check value; nothing else of it.
-///
-/// Example:
-///     std::vector<std::uint64_t> los{mix{}(7).lo};
-///     const fuse_bytes sealed = fuse_build(los, 16);
-///     const params p = fuse_params({.hash = "mix", .keys = key_kind::u64le}, 16, sealed);
-///     assert(p.layout == "fuse16" && p.capacity == 1 && p.geometry.bits == 8 * sealed.payload.size());
-params fuse_params(const params& hashing, unsigned width, const fuse_bytes& sealed);
 
 }  // namespace bloomery

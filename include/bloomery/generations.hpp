@@ -46,25 +46,6 @@ using window_clock = std::function<std::uint64_t()>;
 /// The system's clock; 0 before 1970.
 std::uint64_t milliseconds_since_1970() noexcept;
 
-/// What stands before the blocks of a windowed filter, in memory and in files.
-struct window_state {
-  std::uint64_t newest = 0;      ///< epoch of the newest generation
-  std::uint64_t insertions = 0;  ///< keys inserted so far, each copy
-  keys_by_lane keys{};           ///< keys that were new to their generation when they came, by lane
-
-  static window_state of(const std::uint8_t* bytes) noexcept {
-    window_state s;
-    std::memcpy(&s, bytes, sizeof s);
-    return s;
-  }
-
-  /// The same at a later epoch: generations that have run out by then have no keys.
-  window_state at(std::uint64_t epoch) const noexcept;
-
-  friend bool operator==(const window_state&, const window_state&) = default;
-};
-static_assert(sizeof(window_state) == 80);
-
 /// What a windowed filter knows about its generations at some moment.
 struct window_facts {
   window_length length;

@@ -7,13 +7,13 @@
 // layers there are (share_of_layer() in growing_layers.hpp).
 #pragma once
 
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/growing_layers.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/layouts/line.hpp>
 
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -66,10 +66,11 @@ class growing_filter {
   /// @throws error too_large: it had to grow, and there is no memory for that; it stays as it was
   bool insert(const Key& key) { return layers_.insert(hash_(key)); }
 
-  /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each.
-  /// @throws error too_large, as above: the keys before the one that made it grow are in, and their answers given
+  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key.
+  /// @throws error  too_large, as above: the keys before the one that made it grow are in, and their answers given;
+  ///                invalid_argument: another size of `is_new`; then nothing is inserted
   void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) {
-    assert(is_new.empty() || is_new.size() == keys.size());
+    detail::check_answers("growing_filter::insert", keys.size(), is_new.size());
     std::uint8_t* const out = is_new.empty() ? nullptr : is_new.data();
     kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
       layers_.insert(some, out == nullptr ? nullptr : out + first);
@@ -80,9 +81,10 @@ class growing_filter {
   bool may_contain(const Key& key) const noexcept { return layers_.may_contain(hash_(key)); }
 
   /// Looks keys up: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
-  /// `bitmap` has at least ceil(keys.size() / 64) words.
-  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const noexcept {
-    assert(bitmap.size() >= (keys.size() + 63) / 64);
+  /// `bitmap` has at least ceil(keys.size() / 64) words; further words are left as they are.
+  /// @throws error invalid_argument: the bitmap is shorter
+  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
+    detail::check_bitmap("growing_filter::may_contain", keys.size(), bitmap.size());
     kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
       layers_.may_contain(some, bitmap.data() + first / 64);
     });

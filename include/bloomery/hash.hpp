@@ -1,6 +1,7 @@
 // From a key to its 128 bits. A hash is a small type with a name; a file remembers the name.
 #pragma once
 
+#include <bloomery/key.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/secret.hpp>
 
@@ -131,15 +132,35 @@ struct siphash {
   void each(std::span<const std::uint64_t> keys, key_hash* out) const noexcept;
 };
 
-/// The hash that filter<Key> uses when none is named: xxh3 for bytes, mix for integers.
+namespace detail {
+
+// Takes the place of a hash that is missing, so that a wrong type of key is one error and no others follow from it.
+struct no_hash {
+  static constexpr std::string_view name = "none";
+  template <class Key>
+  key_hash operator()(const Key&) const noexcept;
+};
+
+}  // namespace detail
+
+/// The hash that filter<Key> uses when none is named: xxh3 for text, mix for integers.
+///
+/// Example:
+///     static_assert(std::is_same_v<default_hash<std::string>::type, xxh3>);
+///     static_assert(std::is_same_v<default_hash<int>::type, mix>);
 template <class Key>
-struct default_hash;
-template <>
-struct default_hash<std::string_view> {
+struct default_hash {
+  static_assert(text_key<Key> || integer_key<Key>,
+                "keys of a filter are text (std::string, std::string_view) or integers of up to 64 bits (not bool, not "
+                "char); for keys of another type name a hash that takes them: filter<Key, Layout, Hash>");
+  using type = detail::no_hash;
+};
+template <text_key Key>
+struct default_hash<Key> {
   using type = xxh3;
 };
-template <>
-struct default_hash<std::uint64_t> {
+template <integer_key Key>
+struct default_hash<Key> {
   using type = mix;
 };
 

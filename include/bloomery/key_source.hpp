@@ -71,4 +71,7 @@ class key_source {
   static_assert(sizeof(key_hash) == 16);  // a hash is a pair of words
 };
 
+/// Writes lo of each key. The kernels hash integers eight at a time.
+void halves_of(const key_source& keys, std::uint64_t* los) noexcept;
+
 }  // namespace bloomery

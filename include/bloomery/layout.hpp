@@ -8,8 +8,8 @@
 #include <bloomery/geometry.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/key_source.hpp>
+#include <bloomery/storage.hpp>
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -106,6 +106,15 @@ enum class removal : std::uint8_t {
   removed,    ///< one copy of it, or what looked like it
 };
 
+/// Counts one removal: a copy less, or a refusal. (More copies may be removed than were inserted: strangers, and keys
+/// whose counters are full.)
+inline void count_removal(key_counts& counts, removal result) noexcept {
+  if (result == removal::not_found)
+    ++counts.refused_removals;
+  else if (counts.inserted > 0)
+    --counts.inserted;
+}
+
 /// A layout that keys can be removed from: it counts their copies, so that every insertion changes bytes.
 template <class L>
 concept layout_with_removal = layout_with_kernels<L> &&
@@ -151,11 +160,11 @@ class fetched_group {
   /// Takes up to fetched_together keys from `first` on and asks for at most `most_cells` cells of each.
   fetched_group(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::size_t first,
                 std::uint32_t most_cells) noexcept
-      : size_(std::min(fetched_together, keys.size() - first)) {
+      : size_(keys.size() - first < fetched_together ? keys.size() - first : fetched_together) {
     for (std::size_t i = 0; i < size_; ++i) {
       hashes_[i] = keys.hash(first + i);
       typename L::cells cells(g, hashes_[i]);
-      const std::uint32_t ahead = std::min<std::uint32_t>(most_cells, cells.count());
+      const std::uint32_t ahead = cells.count() < most_cells ? cells.count() : most_cells;
       for (std::uint32_t c = 0; c < ahead; ++c) __builtin_prefetch(bytes + byte_of_cell<L>(cells.next()), 0, 2);
     }
   }
@@ -213,6 +222,22 @@ void has_batch(const std::uint8_t* bytes, const geometry& g, const key_source& k
       bitmap[i / 64] |= std::uint64_t{has_cells<L>(bytes, g, hash)} << (i % 64);
     });
   }
+}
+
+/// The part of bulk insertion that no layout changes.
+struct bulk_target {
+  std::uint8_t* bytes;
+  bloomery::geometry geometry;
+  std::uint32_t block_bits;
+  block_rule blocks_by;
+  std::uint64_t (*insert)(std::uint8_t* bytes, const bloomery::geometry& g, const key_source& keys,
+                          std::uint8_t* is_new);
+};
+
+/// The target of layout L.
+template <layout_by_halves L>
+bulk_target bulk_target_of(std::uint8_t* bytes, const geometry& g) {
+  return {bytes, g, L::block_bits, L::blocks_by, insert_batch<L>};
 }
 
 }  // namespace bloomery

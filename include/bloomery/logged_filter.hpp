@@ -128,7 +128,8 @@ class logged_filter {
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
-  /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each. @throws error as above
+  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key.
+  /// @throws error  as above; invalid_argument: another size of `is_new`. Then nothing is inserted.
   void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
   void insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new = {});
   void insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new = {});
@@ -138,7 +139,9 @@ class logged_filter {
   /// @throws error not_permitted, io
   void record_hashes(std::span<const key_hash> hashes);
 
-  /// False: certainly never inserted. @throws error incompatible
+  /// False: certainly never inserted. For many keys bit i%64 of bitmap[i/64] is the answer for keys[i]; `bitmap` has at
+  /// least ceil(keys.size() / 64) words, of which further ones are left as they are.
+  /// @throws error  incompatible; invalid_argument: the bitmap is shorter
   bool may_contain(std::string_view key) const;
   bool may_contain(std::uint64_t key) const;
   void may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) const;

@@ -6,12 +6,12 @@
 // from them when they open it for writing.
 #pragma once
 
+#include <bloomery/detail/function_ref.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/storage.hpp>
 
 #include <cstdint>
-#include <functional>
-#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,10 +56,10 @@ class mapped_storage {
   static constexpr bool tracks_changes = true;
 
   /// Called many times a second while another process holds the write lock; throw to give up.
-  using on_wait = std::function<void(const std::string& path)>;
+  using on_wait = function_ref<void(const std::string& path)>;
 
   /// Called with what the header says, before anything is changed or marked; throw to refuse the file.
-  using on_header = std::function<void(const params& parameters)>;
+  using on_header = function_ref<void(const params& parameters)>;
 
   /// Maps an existing filter. Only the header's page is read, unless `what` is check::payload. Without that, a damaged
   /// page that takes a key gets a valid checksum at the end: writers who cannot trust the disk check first.
@@ -118,9 +118,9 @@ class mapped_storage {
 
  private:
   struct state;
-  explicit mapped_storage(std::unique_ptr<state> s) noexcept;
+  explicit mapped_storage(state* s) noexcept;
 
-  std::unique_ptr<state> state_;
+  state* state_ = nullptr;  // owned; not a std::unique_ptr, whose header is twice as long as all of this library's
   std::uint8_t* data_ = nullptr;
   std::uint64_t size_ = 0;
   key_counts counts_;
@@ -142,6 +142,11 @@ void refuse_log(const params& parameters, const std::string& path);
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
                const key_counts& counts, const std::string& metadata = {});
 
+/// A filter file as bytes in memory: what save_file() writes.
+/// @throws error  invalid_argument: a name or metadata too long, or not bytes_for(parameters.geometry.bits) of payload
+std::vector<std::uint8_t> file_bytes(const params& parameters, std::span<const std::uint8_t> payload,
+                                     const key_counts& counts, const std::string& metadata = {});
+
 /// A filter read into the heap, every page checked.
 struct loaded_file {
   file_info info;
@@ -150,5 +155,9 @@ struct loaded_file {
 
 /// @throws error  as open(); damaged: a page does not match its checksum; too_large: more than the machine's memory
 loaded_file load_file(const std::string& path);
+
+/// The same of the bytes of a file, which may come from anywhere: they are checked as a file is, and no more memory is
+/// taken than they have bytes. @throws error  not_a_filter, wrong_version, damaged, too_large
+loaded_file load_bytes(std::span<const std::uint8_t> file);
 
 }  // namespace bloomery

@@ -154,6 +154,7 @@ class redis_filter {
   bool insert(std::uint64_t key);
 
   /// Adds keys as if one by one; is_new is empty or takes 1 or 0 for each. Any number of keys.
+  /// @throws error  as above; invalid_argument: another size of is_new. Then nothing is inserted.
   void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
   void insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new = {});
 
@@ -161,7 +162,8 @@ class redis_filter {
   bool may_contain(std::string_view key);
   bool may_contain(std::uint64_t key);
 
-  /// Bit i%64 of bitmap[i/64] is the answer for key i, unused bits of the last word are 0.
+  /// Bit i%64 of bitmap[i/64] is the answer for key i; all other bits of `bitmap` become 0.
+  /// @throws error  as above; invalid_argument: the bitmap has fewer than ceil(keys.size() / 64) words
   void may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap);
   void may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap);
 
@@ -173,7 +175,8 @@ class redis_filter {
   /// Takes keys out of a counting filter, each atomically. A connection that fails meanwhile is not tried again: the key
   /// may be out or not, errc::unavailable says so. Only what was inserted may be removed: see filter::remove(). While the
   /// filter is being replaced, they stay in the one that is to come.
-  /// @throws error incompatible: it does not count; as insert()
+  /// `results` takes one answer per key.
+  /// @throws error  incompatible: it does not count; invalid_argument: another size of `results`; as insert()
   void remove(std::span<const std::string_view> keys, std::span<removal> results);
   void remove(std::span<const std::uint64_t> keys, std::span<removal> results);
 

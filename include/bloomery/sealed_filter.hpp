@@ -6,6 +6,7 @@
 #pragma once
 
 #include <bloomery/bulk_insert.hpp>
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/fuse.hpp>
@@ -16,7 +17,6 @@
 #include <bloomery/storage.hpp>
 
 #include <algorithm>
-#include <cassert>
 #include <concepts>
 #include <cstdint>
 #include <span>
@@ -27,6 +27,16 @@
 #include <vector>
 
 namespace bloomery {
+
+/// The parameters of a sealed filter whose keys were hashed as those of a filter of `hashing`: its hash, kind of keys,
+/// seed, secret and check value; nothing else of it.
+///
+/// Example:
+///     std::vector<std::uint64_t> los{mix{}(7).lo};
+///     const fuse_bytes sealed = fuse_build(los, 16);
+///     const params p = fuse_params({.hash = "mix", .keys = key_kind::u64le}, 16, sealed);
+///     assert(p.layout == "fuse16" && p.capacity == 1 && p.geometry.bits == 8 * sealed.payload.size());
+params fuse_params(const params& hashing, unsigned width, const fuse_bytes& sealed);
 
 /// A set of keys that takes no more: may_contain() never wrongly says no, and wrongly says yes with probability 2^-w, w
 /// the bits of a fingerprint, whatever the number of keys.
@@ -108,9 +118,10 @@ class sealed_filter {
   bool may_contain(const Key& key) const noexcept { return fuse::has<Fingerprint>(storage_.data(), hash_(key).lo); }
 
   /// Looks keys up: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
-  /// `bitmap` has at least ceil(keys.size() / 64) words.
-  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const noexcept {
-    assert(bitmap.size() >= (keys.size() + 63) / 64);
+  /// `bitmap` has at least ceil(keys.size() / 64) words; further words are left as they are.
+  /// @throws error invalid_argument: the bitmap is shorter
+  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
+    detail::check_bitmap("sealed_filter::may_contain", keys.size(), bitmap.size());
     kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
       fuse::has_batch<Fingerprint>(storage_.data(), bit_size(), some, bitmap.data() + first / 64);
     });
@@ -175,7 +186,7 @@ class sealed_filter {
     check_fuse(width, this->bytes(), path);
     if (fuse_keys(this->bytes()) != params_.capacity) {
       throw error(errc::damaged, {"the sealed filter contradicts itself: keys", path, std::to_string(params_.capacity),
-                                  std::to_string(fuse_keys(this->bytes())), "restore it or seal the keys again"});
+                                  std::to_string(fuse_keys(this->bytes())), hint::seal_again});
     }
   }
 

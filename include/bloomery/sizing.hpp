@@ -4,10 +4,10 @@
 // uses; these are here to reproduce what others do.
 #pragma once
 
+#include <bloomery/detail/function_ref.hpp>
 #include <bloomery/geometry.hpp>
 
 #include <cstdint>
-#include <functional>
 
 namespace bloomery {
 
@@ -59,7 +59,7 @@ geometry searched_geometry(std::uint64_t capacity, double false_positive_rate);
 ///     const geometry g = classic::geometry_for(100'000'000, 1e-4);
 ///     const double lost = expected_losses(100'000'000, [&](std::uint64_t n) { return classic::false_positive_rate(g, n); });
 ///     assert(lost > 960 && lost < 968);
-double expected_losses(std::uint64_t keys, const std::function<double(std::uint64_t)>& rate);
+double expected_losses(std::uint64_t keys, function_ref<double(std::uint64_t)> rate);
 
 /// Distinct keys that leave `counted` certainly new ones behind: a key that comes when n are in is new with probability
 /// 1 - rate(n), so this is the n at which the sum of 1 - rate reaches the count. Far beyond capacity hardly any key is
@@ -72,7 +72,7 @@ double expected_losses(std::uint64_t keys, const std::function<double(std::uint6
 ///     const geometry g = classic::geometry_for(1'000'000, 0.01);
 ///     const std::uint64_t keys = distinct_keys(998'000, [&](std::uint64_t n) { return classic::false_positive_rate(g, n); });
 ///     assert(keys > 999'000 && keys < 1'001'000);
-std::uint64_t distinct_keys(std::uint64_t counted, const std::function<double(std::uint64_t)>& rate);
+std::uint64_t distinct_keys(std::uint64_t counted, function_ref<double(std::uint64_t)> rate);
 
 /// Keys that were certainly new when `distinct` ones went in one after another: distinct - expected_losses(distinct).
 /// It is what distinct_keys() starts from, so a count that is estimated from the bits is to be stored as this, not as
@@ -87,6 +87,6 @@ std::uint64_t distinct_keys(std::uint64_t counted, const std::function<double(st
 ///     const std::uint64_t counted = certainly_new_keys(1'000'000, rate);
 ///     assert(counted > 970'000 && counted < 980'000);
 ///     assert(std::abs(static_cast<double>(distinct_keys(counted, rate)) - 1e6) < 1000);
-std::uint64_t certainly_new_keys(double distinct, const std::function<double(std::uint64_t)>& rate);
+std::uint64_t certainly_new_keys(double distinct, function_ref<double(std::uint64_t)> rate);
 
 }  // namespace bloomery

@@ -3,8 +3,6 @@
 // A storage has bytes and counts of keys, and wants to hear which byte a new key changed.
 #pragma once
 
-#include <bloomery/layout.hpp>
-
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -23,15 +21,6 @@ struct key_counts {
   friend bool operator==(const key_counts&, const key_counts&) = default;
 };
 
-/// Counts one removal: a copy less, or a refusal. (More copies may be removed than were inserted: strangers, and keys
-/// whose counters are full.)
-inline void count_removal(key_counts& counts, removal result) noexcept {
-  if (result == removal::not_found)
-    ++counts.refused_removals;
-  else if (counts.inserted > 0)
-    --counts.inserted;
-}
-
 /// The counts of two filters of copies in one.
 inline key_counts sum_of_counts(const key_counts& a, const key_counts& b) noexcept {
   return {a.inserted + b.inserted, a.is_estimate || b.is_estimate, a.refused_removals + b.refused_removals, 0};
@@ -46,6 +35,12 @@ concept storage = std::movable<S> && requires(S s, const S c, std::uint64_t byte
   { c.counts() } -> std::convertible_to<const key_counts&>;
   { S::tracks_changes } -> std::convertible_to<bool>;
   s.changed(byte);
+};
+
+/// A storage that may be one for reading only. Filters ask before they write; the others are never asked.
+template <class S>
+concept storage_with_access = storage<S> && requires(const S s) {
+  { s.writable() } -> std::convertible_to<bool>;
 };
 
 /// Zeroed bytes on the heap, aligned to 64. From 2 MiB up they are whole huge pages where the system has them, which

@@ -4,6 +4,7 @@
 // Read generations.hpp for how a window is cut, then layouts/window.hpp for the cells.
 #pragma once
 
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/generations.hpp>
@@ -16,7 +17,6 @@
 #include <bloomery/storage.hpp>
 
 #include <algorithm>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -111,8 +111,9 @@ class windowed_filter {
   }
 
   /// Adds a key, which is then remembered from now on. True: it was certainly not seen in the window.
+  /// @throws error not_permitted: mapped storage that was opened for reading only
   bool insert(const Key& key) {
-    assert(writable());
+    want_writable();
     const std::uint64_t lo = hash_(key).lo;
     const std::uint64_t unseen =
         generations_.each_run(storage_.data(), 1, [&](std::uint32_t epoch, std::size_t, std::size_t) {
@@ -125,11 +126,12 @@ class windowed_filter {
     return unseen != 0;
   }
 
-  /// Adds keys one after another; `is_new`, if not empty, takes 1 or 0 for each. By time all of 256 keys are added at one
+  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key. By time all of 256 keys are added at one
   /// moment.
+  /// @throws error  invalid_argument: another size of `is_new`; not_permitted, as above. Then nothing is inserted.
   void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) {
-    assert(writable());
-    assert(is_new.empty() || is_new.size() == keys.size());
+    detail::check_answers("windowed_filter::insert", keys.size(), is_new.size());
+    want_writable();
     std::uint8_t* const out = is_new.empty() ? nullptr : is_new.data();
     kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
       insert_source(some, out == nullptr ? nullptr : out + first);
@@ -144,8 +146,10 @@ class windowed_filter {
   }
 
   /// Looks keys up, at one moment: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
+  /// `bitmap` has at least ceil(keys.size() / 64) words; further words are left as they are.
+  /// @throws error invalid_argument: the bitmap is shorter
   void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
-    assert(bitmap.size() >= (keys.size() + 63) / 64);
+    detail::check_bitmap("windowed_filter::may_contain", keys.size(), bitmap.size());
     const std::uint32_t epoch = epoch32();
     kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
       Layout::look_up_keys(storage_.data(), params_.geometry, some, epoch, bitmap.data() + first / 64);
@@ -154,21 +158,21 @@ class windowed_filter {
 
   /// Makes this filter that of the keys of both, each in its own generation; by time only: two streams of insertions have
   /// no order in common. @throws error  incompatible: by keys; or names the field that differs and both values; too_large:
-  /// more than 2^62 insertions in both
+  /// more than 2^62 insertions in both; not_permitted: this filter was opened for reading only
   template <class OtherStorage>
   void merge(const windowed_filter<Key, Layout, Hash, OtherStorage>& other) {
-    assert(writable());
     const std::string reason = difference(params_, other.parameters());
     if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
+    want_writable();
     merge_windows(params_, {storage_.data(), storage_.size()}, other.bytes());
     storage_.counts().inserted += other.size();
     storage_.counts().is_estimate = true;
     changed_everywhere();
   }
 
-  /// Forgets all keys, and the time.
-  void clear() noexcept {
-    assert(writable());
+  /// Removes all keys, and forgets the time. @throws error not_permitted: mapped storage opened for reading only
+  void clear() noexcept(!storage_with_access<Storage>) {
+    want_writable();
     std::fill_n(storage_.data(), storage_.size(), std::uint8_t{0});
     storage_.counts().inserted = 0;
     storage_.counts().is_estimate = false;
@@ -253,10 +257,12 @@ class windowed_filter {
         });
   }
 
-  // A file opened for reading only cannot take keys: the processor would refuse.
-  bool writable() const noexcept {
-    if constexpr (requires { storage_.writable(); }) return storage_.writable();
-    return true;
+  // Writing to a read-only mapping would end the process.
+  void want_writable() const noexcept(!storage_with_access<Storage>) {
+    if constexpr (storage_with_access<Storage>) {
+      if (!storage_.writable()) [[unlikely]]
+        detail::refuse_writing();
+    }
   }
 
   // A key changes its block and the state.

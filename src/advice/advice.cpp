@@ -7,120 +7,17 @@
 #include <bloomery/layouts/line.hpp>
 #include <bloomery/logged_filter.hpp>
 
+#include "advice/requirements.hpp"
 #include "math/rates.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <iterator>
 #include <optional>
 #include <utility>
 
 namespace bloomery {
 namespace {
-
-// ---- numbers in sentences
-
-template <class... Values>
-std::string text(const char* pattern, Values... values) {
-  char buffer[256];
-  std::snprintf(buffer, sizeof buffer, pattern, values...);
-  return buffer;
-}
-
-std::string bits_text(double bits) { return text(bits < 99.95 ? "%.2f" : bits < 999.5 ? "%.1f" : "%.0f", bits); }
-
-std::string rate_text(double rate) { return rate < 9.995e-5 ? text("%.3g", rate) : text("%.3g %%", 100 * rate); }
-
-std::string bytes_text(std::uint64_t bytes) {
-  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 999.5 && unit + 1 < std::size(units); ++unit) value /= 1024;
-  return text("%.3g %s", value, units[unit]);
-}
-
-std::string keys_text(std::uint64_t keys) {
-  std::string digits = std::to_string(keys);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
-  return digits + (keys == 1 ? " key" : " keys");
-}
-
-// ---- what is asked
-
-// The same with what follows from it.
-struct demand {
-  requirements w;
-  bool unbounded;        // nobody knows how many keys come
-  std::uint64_t fewest;  // distinct keys, of a window those in it; 0 if unbounded and not known
-  std::uint64_t most;    // what figures are for
-
-  bool windowed() const { return w.window_keys != 0 || w.window_milliseconds != 0; }
-  bool range() const { return !unbounded && fewest != most; }
-};
-
-[[noreturn]] void contradiction(const std::string& one, const std::string& other, const std::string& way_out) {
-  throw error(errc::invalid_argument, {one + " and " + other + " contradict each other", "", "", "", way_out});
-}
-
-void check_sealed(const requirements& w, const demand& d) {
-  if (w.deletes) {
-    contradiction("sealed", "deletes",
-                  "a sealed filter never changes: ask for deletes alone, or seal the keys that are left anew");
-  }
-  if (d.windowed()) {
-    contradiction("sealed", "a window", "a sealed filter never forgets: leave out one of the two, or seal each period");
-  }
-  if (d.unbounded || d.range()) {
-    contradiction("sealed", "an unknown number of keys",
-                  "a sealed filter is made of all its keys at once: count them, or let it grow with a log and seal it "
-                  "when no more come");
-  }
-}
-
-void check_window(const requirements& w) {
-  if (w.window_keys != 0 && w.window_milliseconds != 0) {
-    contradiction("a window of time", "a window of keys", "take one of the two");
-  }
-  if (w.deletes) {
-    contradiction("deletes", "a window",
-                  "keys go by their age or by name, not both: ask for deletes alone, or let the window forget them");
-  }
-  if (w.window_keys != 0 && (w.keys != 0 || w.most_keys != 0)) {
-    contradiction("a window of keys", "a number of keys", "the window says how many it holds: leave out the number");
-  }
-  if (w.grows) {
-    contradiction("a window", "growth",
-                  "a window has room for so many keys: say the most that come in it; more only raise the error");
-  }
-  if (w.window_milliseconds != 0 && w.keys == 0 && w.most_keys == 0) {
-    contradiction("a window of time", "an unknown number of keys",
-                  "say how many keys come in that time at most, or take a window of so many keys");
-  }
-}
-
-demand demand_of(const requirements& w) {
-  rates::check_promise(1, w.rate);
-  if (w.most_keys != 0 && w.most_keys < w.keys) {
-    throw error(errc::invalid_argument, {"the most keys are fewer than the fewest", "keys", "",
-                                         keys_text(w.keys) + " and at most " + keys_text(w.most_keys), ""});
-  }
-  demand d{w, false, 0, 0};
-  d.most = w.window_keys != 0 ? w.window_keys : std::max(w.keys, w.most_keys);
-  d.fewest = w.window_keys != 0 ? w.window_keys : w.keys != 0 ? w.keys : w.most_keys;
-  d.unbounded = w.grows || d.most == 0;
-  if (w.grows && w.most_keys != 0) {
-    contradiction("growth without bound", "a most number of keys", "a range of keys is enough: leave growth out");
-  }
-  if (d.windowed()) check_window(w);
-  if (w.sealed) check_sealed(w, d);
-  if (w.deletes && d.unbounded) {
-    contradiction("deletes", "an unknown number of keys",
-                  "counters cannot grow: say the most keys that are in at once");
-  }
-  if (d.most == 0) d.most = assumed_keys;
-  return d;
-}
 
 // ---- the structures
 
@@ -141,7 +38,7 @@ params params_of(const demand& d, std::string layout, std::uint64_t keys) {
 }
 
 // A filter of one piece, for the most keys.
-option of_params(const demand& d, structure take, params p, std::string reason) {
+option of_params(const demand& d, structure take, params p) {
   option o;
   o.take = take;
   o.for_keys = d.most;
@@ -150,7 +47,6 @@ option of_params(const demand& d, structure take, params p, std::string reason) 
   o.bytes = bytes_for(p.geometry.bits);
   o.rate = false_positive_rate(p, d.most);
   o.lines = lines_of(p);
-  o.reason = std::move(reason);
   o.parameters = std::move(p);
   return o;
 }
@@ -170,7 +66,7 @@ option best_of(const demand& d, structure take, const std::vector<params>& all) 
     return d.w.memory_bytes == 0 || bytes_for(c.geometry.bits) <= d.w.memory_bytes;
   };
   auto chosen = std::find_if(candidates.begin(), candidates.end(), [](const candidate& c) { return c.chosen; });
-  std::string reason = chosen->layout + ": " + chosen->reason;
+  layout_judgement why = chosen->why;
   if (!fits(*chosen)) {
     chosen = std::find_if(candidates.begin(), candidates.end(), fits);
     if (chosen == candidates.end()) {
@@ -178,28 +74,32 @@ option best_of(const demand& d, structure take, const std::vector<params>& all) 
         return a.geometry.bits < b.geometry.bits;
       });
     }
-    reason = chosen->layout + ": the quickest that fits " + bytes_text(d.w.memory_bytes);
+    why = chosen->why;
+    why.ground = layout_ground::quickest_that_fits;
   }
-  return of_params(d, take, all[static_cast<std::size_t>(chosen - candidates.begin())], std::move(reason));
+  option o = of_params(d, take, all[static_cast<std::size_t>(chosen - candidates.begin())]);
+  o.layout_why = std::move(why);
+  return o;
 }
 
 option plain_option(const demand& d) {
   std::vector<params> all;
-  std::string problem;
+  std::optional<error> problem;
   for (const candidate& c : layout_candidates(d.most, d.w.rate, d.w.prefer)) {
-    problem = c.reason;
-    if (!c.possible()) continue;
+    if (!c.possible()) {
+      problem = c.problem;
+      continue;
+    }
     params p = params_of(d, c.layout, d.most);
     p.geometry = c.geometry;
     all.push_back(complete(std::move(p)));
   }
-  if (all.empty()) throw error(errc::too_large, {problem, "", "", "", ""});
+  if (all.empty()) throw error(*problem);
   return best_of(d, structure::plain, all);
 }
 
 option counting_option(const demand& d) {
-  return of_params(d, structure::counting, complete(params_of(d, "counting", d.most)),
-                   "counting: counters of 4 bits, all of a key in one cache line");
+  return of_params(d, structure::counting, complete(params_of(d, "counting", d.most)));
 }
 
 params window_params(const demand& d, const char* layout) {
@@ -223,11 +123,10 @@ option sealed_option(const demand& d) {
     params p = params_of(d, std::string(fuse_layout_name(width)), d.most);
     p.geometry = fuse_geometry(width, d.most);
     p.target_rate = 0;  // it follows from the width
-    const std::string name = p.layout;
-    return of_params(d, structure::sealed, complete(std::move(p)),
-                     name + ": the shortest fingerprints that err so rarely");
+    return of_params(d, structure::sealed, complete(std::move(p)));
   }
-  throw error(errc::too_large, {"no fingerprint is so long", "", "", "", ""});
+  throw error(errc::too_large,
+              {"no fingerprint is long enough for this rate", "rate", "", rate_text(d.w.rate), hint::use_higher_rate});
 }
 
 // The layers of a growing filter, as many as are asked about.
@@ -312,7 +211,6 @@ option growing_option(const demand& d) {
   first.geometry = all.at(0).geometry;
   first.target_rate = all.at(0).share;
   o.parameters = complete(std::move(first));
-  o.reason = "growing: layers that double, and rates that sum to what is asked; no disk";
   return o;
 }
 
@@ -343,7 +241,6 @@ option logged_option(const demand& d) {
   o.disk_bytes = 8 * o.for_keys;
   o.rate = false_positive_rate(o.parameters, o.parameters.capacity);
   o.lines = lines_of(o.parameters);
-  o.reason = "logged: rebuilt from its log at the size it needs, so that a lookup has one filter to ask";
   return o;
 }
 
@@ -359,17 +256,15 @@ constexpr maker makers[] = {{structure::plain, plain_option},       {structure::
                             {structure::logged, logged_option},     {structure::growing, growing_option},
                             {structure::windowed, windowed_option}, {structure::counting, counting_option}};
 
-// Why the structure cannot do what is asked; empty if it can.
-std::string inability(structure take, const demand& d) {
-  if (take == structure::windowed && !d.windowed()) return "it forgets what is long ago";
-  if (take != structure::windowed && d.windowed()) return "it forgets nothing";
-  if (take != structure::counting && d.w.deletes) return "no key can be taken out of it";
-  if (take == structure::sealed && !d.w.sealed) return "keys may come later";
-  if (take == structure::logged && !d.w.log) return "it needs a log on disk";
-  if (d.unbounded && take != structure::growing && take != structure::logged) {
-    return "it is made for a number of keys, and nobody knows it";
-  }
-  return {};
+// Why the structure cannot do what is required; nothing if it can.
+std::optional<ground> inability(structure take, const demand& d) {
+  if (take == structure::windowed && !d.windowed()) return ground::forgets_keys;
+  if (take != structure::windowed && d.windowed()) return ground::keeps_all_keys;
+  if (take != structure::counting && d.w.deletes) return ground::cannot_remove;
+  if (take == structure::sealed && !d.w.sealed) return ground::keys_come_later;
+  if (take == structure::logged && !d.w.log) return ground::needs_log;
+  if (d.unbounded && take != structure::growing && take != structure::logged) return ground::needs_capacity;
+  return std::nullopt;
 }
 
 std::vector<option> options_of(const demand& d) {
@@ -377,13 +272,15 @@ std::vector<option> options_of(const demand& d) {
   for (const maker& m : makers) {
     option o;
     o.take = m.take;
-    o.reason = inability(m.take, d);
-    if (o.reason.empty()) {
+    if (const std::optional<ground> cannot = inability(m.take, d)) {
+      o.why = *cannot;
+    } else {
       try {
         o = m.make(d);
       } catch (const error& e) {
         if (e.code() != errc::too_large) throw;
-        o.reason = e.what();
+        o.why = ground::cannot_keep_rate;
+        o.problem = e;
       }
     }
     options.push_back(std::move(o));
@@ -415,30 +312,25 @@ std::optional<option> choice_for(const requirements& w) {
   }
 }
 
-std::string why_not(const option& o, const option& taken, const demand& d) {
-  if (!fits(o, d))
-    return "needs " + bytes_text(o.bytes) + ", and only " + bytes_text(d.w.memory_bytes) + " are allowed";
-  const std::string bits = bits_text(o.worst_bits_a_key) + " bits a key";
-  const std::string more = o.worst_bits_a_key > taken.worst_bits_a_key
-                               ? text(" at worst, %.3g times as many", o.worst_bits_a_key / taken.worst_bits_a_key)
-                               : " too, and it is less simple";
-  return bits + more;
+ground why_not(const option& o, const option& taken, const demand& d) {
+  if (!fits(o, d)) return ground::over_memory;
+  return o.worst_bits_a_key > taken.worst_bits_a_key ? ground::more_bits : ground::less_simple;
 }
 
-std::string reason_of(const option& taken, const demand& d) {
+ground why_taken(const option& taken, const demand& d) {
   switch (taken.take) {
     case structure::plain:
-      if (d.w.sealed && d.w.rate < least_fuse_rate(d)) return "no fingerprint errs so rarely. " + taken.reason;
-      if (d.w.sealed) return "sealed it would not be smaller at this rate. " + taken.reason;
-      if (!d.range()) return "the number of keys is known, so a fixed size is enough. " + taken.reason;
-      return "made for the most keys, it takes less with the fewest in than one that grows may take. " + taken.reason;
-    case structure::counting: return "it alone can take keys out. " + taken.reason;
-    case structure::windowed: return "it alone forgets what is long ago. " + taken.reason;
-    case structure::sealed: return "no key comes or goes later, so it can be smaller. " + taken.reason;
-    case structure::growing: return "nobody needs to know how many keys come. " + taken.reason;
-    case structure::logged: return "nobody needs to know how many keys come, and there is a disk. " + taken.reason;
+      if (d.w.sealed) {
+        return d.w.rate < least_fuse_rate(d) ? ground::no_such_fingerprint : ground::static_not_smaller;
+      }
+      return d.range() ? ground::smaller_than_growing : ground::number_known;
+    case structure::counting: return ground::removes_keys;
+    case structure::windowed: return ground::forgets_old_keys;
+    case structure::sealed: return ground::static_is_smaller;
+    case structure::growing: return ground::grows;
+    case structure::logged: return ground::grows_with_log;
   }
-  return {};
+  return ground::number_known;
 }
 
 // "plain line", "counting".
@@ -449,61 +341,45 @@ std::string kind_text(const option& o) {
 
 // ---- what would change it
 
-std::string difference_of(const option& now, const option& then) {
-  std::string s = kind_text(then) + ", " + bits_text(then.bits_a_key) + " bits a key";
-  const double share = then.bits_a_key / now.bits_a_key;
-  if (share < 0.995) s += text(" (%.0f %% less)", 100 * (1 - share));
-  if (share > 1.005) s += share < 2 ? text(" (%.0f %% more)", 100 * (share - 1)) : text(" (%.3g times as many)", share);
-  if (then.worst_bits_a_key != then.bits_a_key || now.worst_bits_a_key != now.bits_a_key) {
-    s += ", at worst " + bits_text(then.worst_bits_a_key) + " instead of " + bits_text(now.worst_bits_a_key);
-  }
-  if (then.lines != now.lines)
-    s += text(then.lines == 1 ? ", %u cache line a lookup instead of %u" : ", %u cache lines a lookup instead of %u",
-              then.lines, now.lines);
-  if (then.take == structure::sealed && now.take != structure::sealed) s += ", error " + rate_text(then.rate);
-  if (then.disk_bytes != 0 && now.disk_bytes == 0) s += ", and " + bytes_text(then.disk_bytes) + " of disk";
-  return s;
-}
-
-struct what_if {
-  std::string what;
+struct question {
+  what_if what;
   requirements asked;
-  bool for_fewer_bits = false;  // it is not worth a word if it does not bring them
+  bool for_fewer_bits = false;  // dropped if it does not bring them
 };
 
-std::vector<what_if> questions(const demand& d, const option& taken) {
-  std::vector<what_if> all;
-  const auto ask = [&](const std::string& what, auto set, bool for_fewer_bits = false) {
+std::vector<question> questions(const demand& d, const option& taken) {
+  std::vector<question> all;
+  const auto ask = [&](what_if what, auto set, bool for_fewer_bits = false) {
     all.push_back({what, d.w, for_fewer_bits});
     set(all.back().asked);
   };
   const bool grown = taken.take == structure::growing || taken.take == structure::logged;
-  if (d.w.deletes) ask("without deletes", [](requirements& w) { w.deletes = false; });
+  if (d.w.deletes) ask(what_if::without_deletes, [](requirements& w) { w.deletes = false; });
   if (d.windowed()) {
-    ask("if nothing is to be forgotten", [&](requirements& w) {
+    ask(what_if::nothing_forgotten, [&](requirements& w) {
       w.window_keys = w.window_milliseconds = 0;
       w.keys = w.most_keys = d.most;
     });
   }
-  if (taken.take == structure::growing && !d.w.log) ask("with a log on disk", [](requirements& w) { w.log = true; });
+  if (taken.take == structure::growing && !d.w.log) ask(what_if::with_log, [](requirements& w) { w.log = true; });
   if (grown) {
     const auto known = [&](requirements& w) {
       w.grows = false;
       w.keys = w.most_keys = taken.for_keys;
     };
-    ask(taken.for_keys == d.w.keys ? "if no more keys come" : "if the number of keys is known", known);
+    ask(taken.for_keys == d.w.keys ? what_if::no_more_keys : what_if::number_known, known);
     ask(
-        "sealed in the end",
+        what_if::sealed_in_the_end,
         [&](requirements& w) {
           known(w);
           w.sealed = true;
         },
         true);
   } else if (d.w.sealed) {
-    ask("if keys may come later", [](requirements& w) { w.sealed = false; });
+    ask(what_if::keys_come_later, [](requirements& w) { w.sealed = false; });
   } else if (!d.w.deletes && !d.windowed()) {
     ask(
-        "if no key comes later",
+        what_if::no_keys_later,
         [&](requirements& w) {
           w.keys = w.most_keys = d.most;
           w.sealed = true;
@@ -512,37 +388,28 @@ std::vector<what_if> questions(const demand& d, const option& taken) {
   }
   if (d.w.prefer == preference::speed)
     ask(
-        "with less memory preferred to speed", [](requirements& w) { w.prefer = preference::memory; }, true);
+        what_if::prefer_memory, [](requirements& w) { w.prefer = preference::memory; }, true);
   else
-    ask("with speed preferred to memory", [](requirements& w) { w.prefer = preference::speed; });
-  if (d.w.memory_bytes != 0) ask("without a limit on memory", [](requirements& w) { w.memory_bytes = 0; });
-  ask("with an error of " + rate_text(d.w.rate / 10), [](requirements& w) { w.rate /= 10; });
+    ask(what_if::prefer_speed, [](requirements& w) { w.prefer = preference::speed; });
+  if (d.w.memory_bytes != 0) ask(what_if::no_memory_limit, [](requirements& w) { w.memory_bytes = 0; });
+  ask(what_if::tenth_of_the_rate, [](requirements& w) { w.rate /= 10; });
   return all;
-}
-
-change change_to(const option& now, const option& then, const std::string& what) {
-  return {what,
-          then.take,
-          then.parameters.layout,
-          then.bits_a_key,
-          then.worst_bits_a_key,
-          what + ": " + difference_of(now, then)};
 }
 
 std::vector<change> changes_of(const demand& d, const option& taken) {
   std::vector<change> changes;
   if (taken.parameters.layout == "window") {
-    const option line = of_params(d, structure::windowed, window_params(d, "window_line"), "");
-    if (fits(line, d)) changes.push_back(change_to(taken, line, "where one cache line is all it may touch"));
+    const option line = of_params(d, structure::windowed, window_params(d, "window_line"));
+    if (fits(line, d)) changes.push_back({what_if::one_cache_line, line});
   }
-  for (const what_if& question : questions(d, taken)) {
-    const std::optional<option> then = choice_for(question.asked);
+  for (const question& q : questions(d, taken)) {
+    const std::optional<option> then = choice_for(q.asked);
     if (!then) continue;
     const bool same = then->take == taken.take && then->parameters.layout == taken.parameters.layout &&
                       then->parameters.geometry == taken.parameters.geometry;
-    if (same || (question.for_fewer_bits && then->bits_a_key >= taken.bits_a_key)) continue;
-    if (question.asked.sealed && !d.w.sealed && then->take != structure::sealed) continue;
-    changes.push_back(change_to(taken, *then, question.what));
+    if (same || (q.for_fewer_bits && then->bits_a_key >= taken.bits_a_key)) continue;
+    if (q.asked.sealed && !d.w.sealed && then->take != structure::sealed) continue;
+    changes.push_back({q.what, *then});
   }
   return changes;
 }
@@ -562,12 +429,12 @@ double rounded_up(double rate) {
   }
   if (least == nullptr) {
     const auto tried =
-        std::find_if(options.begin(), options.end(), [&](const option& o) { return inability(o.take, d).empty(); });
-    throw error(errc::too_large, {"no filter of so many keys keeps this rate: " + tried->reason, "", "", "",
-                                  "expect fewer keys, or allow more errors"});
+        std::find_if(options.begin(), options.end(), [&](const option& o) { return !inability(o.take, d); });
+    throw error(errc::too_large, {std::string("no filter of so many keys keeps this rate: ") + tried->problem->what(),
+                                  "", "", "", hint::use_fewer_keys});
   }
-  std::string way_out;
-  const auto offer = [&](const std::string& sentence) { way_out += (way_out.empty() ? "" : ", or ") + sentence; };
+  std::string offers;
+  const auto offer = [&](const std::string& sentence) { offers += (offers.empty() ? "" : ", or ") + sentence; };
   requirements w = d.w;
   double fails = w.rate;
   double fits_at = 0.5;
@@ -593,39 +460,26 @@ double rounded_up(double rate) {
     }
     if (keys > 0) offer("with at most " + keys_text(keys));
   }
-  for (const what_if& question : questions(d, *least)) {
-    if (question.asked.rate != d.w.rate || question.asked.memory_bytes == 0) continue;
+  for (const question& q : questions(d, *least)) {
+    if (q.asked.rate != d.w.rate || q.asked.memory_bytes == 0) continue;
     // Nobody asked for a number: whichever it is that fits, "the number is known" does not name it.
-    if (d.unbounded && d.w.keys == 0 && question.asked.keys != 0) continue;
-    if (choice_for(question.asked)) offer(question.what);
+    if (d.unbounded && d.w.keys == 0 && q.asked.keys != 0) continue;
+    if (choice_for(q.asked)) offer(phrase_of(q.what));
   }
-  throw error(errc::too_large, {"nothing that does this fits the memory", "",
+  throw error(errc::too_large, {"nothing that does this fits the memory",
+                                "",
                                 "at least " + bytes_text(least->bytes) + " (" + kind_text(*least) + ")",
-                                bytes_text(d.w.memory_bytes), way_out.empty() ? "" : "it would fit " + way_out});
+                                bytes_text(d.w.memory_bytes),
+                                {hint::use_more_memory, offers.empty() ? "" : "it would fit " + offers}});
 }
 
-std::vector<std::string> warnings_of(const demand& d, const advice& a) {
-  std::vector<std::string> warnings;
-  if (d.w.deletes) {
-    warnings.push_back(
-        "Remove only what was added: taking out a key that never was in may take parts of others with it, and those "
-        "are "
-        "then denied.");
-  }
-  if (d.w.deletes && d.w.threat) {
-    warnings.push_back(
-        "Deletes make adversaries much stronger: who can have keys removed that were not added, false alarms among "
-        "them, makes present keys vanish, with a secret too. Let nobody but yourself remove keys, and only keys that "
-        "you "
-        "know are in.");
-  }
-  if (d.w.threat) {
-    warnings.push_back("A false alarm that was found stays one until the filter is made anew with another secret.");
-  }
-  if (a.most_keys_in_memory != 0) {
-    warnings.push_back("The memory holds " + keys_text(a.most_keys_in_memory) + " at this rate. More will not fit.");
-  }
-  return warnings;
+std::vector<caution> cautions_of(const demand& d, const advice& a) {
+  std::vector<caution> cautions;
+  if (d.w.deletes) cautions.push_back(caution::remove_only_inserted);
+  if (d.w.deletes && d.w.threat) cautions.push_back(caution::removal_helps_attackers);
+  if (d.w.threat) cautions.push_back(caution::false_positives_last);
+  if (a.most_keys_in_memory != 0) cautions.push_back(caution::memory_bounds_keys);
+  return cautions;
 }
 
 std::uint64_t keys_in_memory(const demand& d, const option& taken) {
@@ -642,6 +496,25 @@ const char* name_of(structure s) noexcept {
   return names[static_cast<std::size_t>(s)];
 }
 
+const char* phrase_of(what_if change) noexcept {
+  switch (change) {
+    case what_if::without_deletes: return "without deletes";
+    case what_if::nothing_forgotten: return "if nothing is to be forgotten";
+    case what_if::with_log: return "with a log on disk";
+    case what_if::no_more_keys: return "if no more keys come";
+    case what_if::number_known: return "if the number of keys is known";
+    case what_if::sealed_in_the_end: return "sealed in the end";
+    case what_if::keys_come_later: return "if keys may come later";
+    case what_if::no_keys_later: return "if no key comes later";
+    case what_if::prefer_memory: return "with less memory preferred to speed";
+    case what_if::prefer_speed: return "with speed preferred to memory";
+    case what_if::no_memory_limit: return "without a limit on memory";
+    case what_if::tenth_of_the_rate: return "with a tenth of the false-positive rate";
+    case what_if::one_cache_line: return "where one cache line is all it may touch";
+  }
+  return "";
+}
+
 advice advise(const requirements& wanted) {
   const demand d = demand_of(wanted);
   std::vector<option> options = options_of(d);
@@ -651,18 +524,17 @@ advice advise(const requirements& wanted) {
   a.taken = *least;
   for (option& o : options) {
     if (o.take == a.taken.take) continue;
-    if (o.possible()) o.reason = why_not(o, a.taken, d);
+    if (o.possible()) o.why = why_not(o, a.taken, d);
     a.passed_over.push_back(std::move(o));
   }
-  a.taken.reason = reason_of(a.taken, d);
+  a.taken.why = why_taken(a.taken, d);
   if (wanted.threat) {
     a.needs_secret = true;
     a.taken.parameters.hash = "siphash";
-    a.taken.reason += ". siphash with a secret, for others choose keys";
   }
   a.changes = changes_of(d, a.taken);
   a.most_keys_in_memory = keys_in_memory(d, a.taken);
-  a.warnings = warnings_of(d, a);
+  a.cautions = cautions_of(d, a);
   return a;
 }
 

@@ -95,8 +95,7 @@ void check_writable(const params& p) {
 }
 
 [[noreturn]] void damaged(const std::string& path, std::string what, std::string expected, std::string found) {
-  throw error(errc::damaged, {std::move(what), path, std::move(expected), std::move(found),
-                              "restore the file from a copy or build it again"});
+  throw error(errc::damaged, {std::move(what), path, std::move(expected), std::move(found), hint::restore_file});
 }
 
 std::string get_name(std::span<const std::uint8_t> bytes, std::size_t at, const std::string& path) {
@@ -198,9 +197,8 @@ page encode(const params& parameters, const slot& s, const std::string& metadata
 decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, const std::string& path) {
   const std::size_t seen = std::min(header.size(), magic.size());
   if (seen == 0 || !std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(seen), header.begin())) {
-    throw error(errc::not_a_filter,
-                {"not a bloomery filter", path, "a file that starts with 89 'BLMR'",
-                 file_bytes == 0 ? "an empty file" : "other bytes", "make one with 'bloomery build'"});
+    throw error(errc::not_a_filter, {"not a bloomery filter", path, "a file that starts with 89 'BLMR'",
+                                     file_bytes == 0 ? "an empty file" : "other bytes", hint::make_a_filter});
   }
   if (header.size() < header_bytes) {
     damaged(path, "file is cut short within its header", "4096 bytes of header", std::to_string(header.size()));
@@ -209,7 +207,7 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   const auto found_version = get<std::uint32_t>(header, at_version);
   if (found_version != version) {
     throw error(errc::wrong_version, {"a bloomery file of another version", path, "version 1",
-                                      std::to_string(found_version), "use the bloomery that made it"});
+                                      std::to_string(found_version), hint::use_its_version});
   }
   if (get<std::uint64_t>(header, at_checksum) != checksum(header.first(at_checksum))) {
     damaged(path, "the header does not match its checksum", "", "");

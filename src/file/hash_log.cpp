@@ -91,7 +91,7 @@ header_image encode(const params& p, std::uint64_t generation) {
 }
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
-  throw error(errc::damaged, {"the log's header: " + what, path, "", "", "restore the log from a copy"});
+  throw error(errc::damaged, {"the log's header: " + what, path, "", "", hint::restore_log});
 }
 
 std::string get_name(std::span<const std::uint8_t> bytes, std::size_t at, const std::string& path) {
@@ -111,8 +111,8 @@ params decode(std::span<const std::uint8_t> bytes, std::uint64_t& generation, co
   }
   if (bytes.size() < hash_log::header_bytes) damaged(path, "it is cut short");
   if (const auto found = get<std::uint32_t>(bytes, at_version); found != version) {
-    throw error(errc::wrong_version, {"a log of another version", path, "version 1", std::to_string(found),
-                                      "use the bloomery that made it"});
+    throw error(errc::wrong_version,
+                {"a log of another version", path, "version 1", std::to_string(found), hint::use_its_version});
   }
   if (get<std::uint64_t>(bytes, at_checksum) != XXH3_64bits(bytes.data(), at_checksum)) {
     damaged(path, "it does not match its checksum");
@@ -460,9 +460,7 @@ void hash_log::remove_duplicates() {
   const log_reading seen = write_distinct(fresh);
   if (!seen.whole()) {
     ::unlink(fresh.state_->path.c_str());
-    throw error(errc::damaged,
-                {"the log is damaged", state_->path, "", seen.damage_in_words(),
-                 "restore the log from a copy, or make do with what is left: bloomery rebuild --salvage"});
+    throw error(errc::damaged, {"the log is damaged", state_->path, "", seen.damage_in_words(), hint::salvage_log});
   }
   fresh.sync();
   fresh.rename(state_->path);
@@ -485,9 +483,8 @@ void hash_log::check_replaceable(const std::string& path) {
   }
   std::array<std::uint8_t, magic.size()> start{};
   if (posix::read_at(file.get(), start, 0, path) == start.size() && start == magic) return;
-  throw error(errc::not_a_filter,
-              {"a file that is no log has the name that the filter's log needs", path, "no file, or an old log",
-               "other bytes", "choose another name for the filter, or move this file away"});
+  throw error(errc::not_a_filter, {"a file that is no log has the name that the filter's log needs", path,
+                                   "no file, or an old log", "other bytes", hint::move_file_away});
 }
 
 std::uint64_t hash_log::keys() const noexcept { return state_->keys; }

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <exception>
+#include <memory>
 #include <utility>
 
 namespace bloomery {
@@ -30,32 +32,56 @@ struct header {
   posix::descriptor file;
 };
 
+// The bytes of a filter file, on a disk or in memory. read_at() returns how many there were.
+struct bytes_on_disk {
+  int file;
+  const std::string& path;
+
+  std::size_t read_at(std::span<std::uint8_t> into, std::uint64_t offset) const {
+    return posix::read_at(file, into, offset, path);
+  }
+};
+
+struct bytes_in_memory {
+  std::span<const std::uint8_t> all;
+
+  std::size_t read_at(std::span<std::uint8_t> into, std::uint64_t offset) const {
+    if (offset >= all.size()) return 0;
+    const auto from = all.subspan(offset, std::min<std::uint64_t>(into.size(), all.size() - offset));
+    std::copy(from.begin(), from.end(), into.begin());
+    return from.size();
+  }
+};
+
+template <class Bytes>
+format::decoded read_fields(const Bytes& from, std::uint64_t file_bytes, const std::string& path) {
+  format::page bytes{};
+  const std::size_t got = from.read_at(bytes, 0);
+  format::decoded fields = format::decode(std::span(bytes).first(got), file_bytes, path);
+  fields.info.metadata.resize(fields.parts.metadata_bytes);
+  const std::span metadata(reinterpret_cast<std::uint8_t*>(fields.info.metadata.data()), fields.info.metadata.size());
+  const bool whole = from.read_at(metadata, fields.parts.metadata_at) == metadata.size();
+  if (!whole || format::checksum(metadata) != fields.metadata_checksum) {
+    throw error(errc::damaged, {"the metadata does not match its checksum", path, "", "", hint::restore_file});
+  }
+  return fields;
+}
+
 header read_header(const std::string& path, posix::opened opened) {
   // Without this the kernel would read the pages behind the header, too.
   ::posix_fadvise(opened.file.get(), 0, 0, POSIX_FADV_RANDOM);
-  format::page bytes{};
-  const std::size_t got = posix::read_at(opened.file.get(), bytes, 0, path);
-  header h{format::decode(std::span(bytes).first(got), opened.bytes, path), std::move(opened.file)};
-  h.fields.info.metadata.resize(h.fields.parts.metadata_bytes);
-  const std::span metadata(reinterpret_cast<std::uint8_t*>(h.fields.info.metadata.data()),
-                           h.fields.info.metadata.size());
-  const bool whole = posix::read_at(h.file.get(), metadata, h.fields.parts.metadata_at, path) == metadata.size();
-  if (!whole || format::checksum(metadata) != h.fields.metadata_checksum) {
-    throw error(errc::damaged, {"the metadata does not match its checksum", path, "", "",
-                                "restore the file from a copy or build it again"});
-  }
-  return h;
+  format::decoded fields = read_fields(bytes_on_disk{opened.file.get(), path}, opened.bytes, path);
+  return {std::move(fields), std::move(opened.file)};
 }
 
 // Reads the table of checksums in pieces and calls visit(page number, its checksum).
-template <class Visit>
-void each_checksum(const header& h, const std::string& path, Visit visit) {
+template <class Bytes, class Visit>
+void each_checksum(const Bytes& from, const format::extents& parts, const std::string& path, Visit visit) {
   std::array<std::uint64_t, 4096> piece;
-  for (std::uint64_t first = 0; first < h.fields.parts.pages; first += piece.size()) {
-    const std::uint64_t count = std::min<std::uint64_t>(piece.size(), h.fields.parts.pages - first);
+  for (std::uint64_t first = 0; first < parts.pages; first += piece.size()) {
+    const std::uint64_t count = std::min<std::uint64_t>(piece.size(), parts.pages - first);
     const std::span bytes(reinterpret_cast<std::uint8_t*>(piece.data()), count * format::checksum_bytes);
-    if (posix::read_at(h.file.get(), bytes, h.fields.parts.checksums_at + first * format::checksum_bytes, path) !=
-        bytes.size()) {
+    if (from.read_at(bytes, parts.checksums_at + first * format::checksum_bytes) != bytes.size()) {
       throw error(errc::damaged, {"file was cut short while it was read", path, "", "", ""});
     }
     for (std::uint64_t i = 0; i < count; ++i) visit(first + i, piece[i]);
@@ -75,8 +101,7 @@ struct damage {
   }
   void throw_if_any(const std::string& path) const {
     if (pages == 0) return;
-    throw error(errc::damaged, {"pages do not match their checksums", path, "", in_words(),
-                                "restore the file from a copy or build it again"});
+    throw error(errc::damaged, {"pages do not match their checksums", path, "", in_words(), hint::restore_file});
   }
 };
 
@@ -124,10 +149,35 @@ damage damaged_pages(const header& h, const std::uint8_t* payload, const std::st
   const reading_through ahead(h.file.get(), payload - format::header_bytes,
                               format::header_bytes + bytes_for(h.fields.info.parameters.geometry.bits));
   damage found;
-  each_checksum(h, path, [&](std::uint64_t page, std::uint64_t stored) {
+  const bytes_on_disk from{h.file.get(), path};
+  each_checksum(from, h.fields.parts, path, [&](std::uint64_t page, std::uint64_t stored) {
     if (format::page_checksum(page_of(payload, page)) != stored) found.add(page);
   });
   return found;
+}
+
+// Reads the filter of a file whose header is read, and finds its damaged pages.
+template <class Bytes>
+loaded_file load_payload(const Bytes& from, const format::decoded& fields, const std::string& path, damage& found) {
+  const format::extents& parts = fields.parts;
+  loaded_file loaded{fields.info, heap_storage(parts.payload_bytes)};
+  loaded.bytes.counts() = fields.info.counts;
+  const std::span payload(loaded.bytes.data(), parts.payload_bytes);
+  if (from.read_at(payload, format::header_bytes) != payload.size()) {
+    throw error(errc::damaged, {"file was cut short while it was read", path, "", "", ""});
+  }
+  if (!fields.info.clean) return loaded;  // its checksums are out of date
+  each_checksum(from, parts, path, [&](std::uint64_t page, std::uint64_t stored) {
+    const std::uint64_t begin = page * page_bytes;
+    if (begin + page_bytes <= payload.size()) {
+      if (format::page_checksum(page_of(payload.data(), page)) != stored) found.add(page);
+    } else {
+      format::page last{};
+      from.read_at(last, format::header_bytes + begin);
+      if (format::page_checksum(last) != stored) found.add(page);
+    }
+  });
+  return loaded;
 }
 
 // Whether a writer has been at the file since its header was read: then pages and checksums are from different moments,
@@ -196,7 +246,7 @@ mapped_storage mapped_storage::open(const std::string& path, access mode, check 
     if (!s->head.fields.info.clean) std::fill(s->changed_pages.begin(), s->changed_pages.end(), ~std::uint64_t{0});
     s->mark(false, s->head.fields.current.counts);
   }
-  return mapped_storage(std::move(s));
+  return mapped_storage(s.release());
 }
 
 mapped_storage mapped_storage::create(const std::string& path, const params& parameters, const std::string& metadata,
@@ -222,18 +272,18 @@ mapped_storage mapped_storage::create(const std::string& path, const params& par
   auto s = std::make_unique<state>(state{path, std::move(head), std::move(map), {}});
   s->changed_pages.assign(parts.pages / 64 + 1, 0);
   s->head.fields.info.clean = true;
-  return mapped_storage(std::move(s));
+  return mapped_storage(s.release());
 }
 
-mapped_storage::mapped_storage(std::unique_ptr<state> s) noexcept
-    : state_(std::move(s)),
+mapped_storage::mapped_storage(state* s) noexcept
+    : state_(s),
       data_(state_->payload()),
       size_(state_->head.fields.parts.payload_bytes),
       counts_(state_->head.fields.info.counts),
       changed_pages_(state_->writable() ? state_->changed_pages.data() : nullptr) {}
 
 mapped_storage::mapped_storage(mapped_storage&& other) noexcept
-    : state_(std::move(other.state_)),
+    : state_(std::exchange(other.state_, nullptr)),
       data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
       counts_(other.counts_),
@@ -268,14 +318,14 @@ void mapped_storage::checkpoint() {
 }
 
 void mapped_storage::abandon() noexcept {
-  state_.reset();
+  delete std::exchange(state_, nullptr);
   data_ = nullptr;
   changed_pages_ = nullptr;
 }
 
 void mapped_storage::close() {
-  if (!state_) return;
-  const std::unique_ptr<state> s = std::move(state_);
+  if (state_ == nullptr) return;
+  const std::unique_ptr<state> s(std::exchange(state_, nullptr));
   data_ = nullptr;
   changed_pages_ = nullptr;
   if (!s->writable()) return;
@@ -311,25 +361,20 @@ inspection inspect(const std::string& path, check what) noexcept {
   return result;
 }
 
-void refuse_log(const params& parameters, const std::string& path) {
-  if (parameters.log_id == 0) return;
-  throw error(errc::incompatible, {"the filter keeps a log, in which its new keys would be missing", path, "", "",
-                                   "open it with logged_filter"});
-}
+namespace {
 
-namespace format {
-
-posix::descriptor publish(posix::replacement& file, const std::string& path, const params& parameters,
-                          std::span<const std::uint8_t> payload, const key_counts& counts,
-                          const std::string& metadata) {
+// Calls write(bytes) for the parts of a filter file, from its first byte to its last.
+template <class Write>
+void write_file(const params& parameters, std::span<const std::uint8_t> payload, const key_counts& counts,
+                const std::string& metadata, Write write) {
   const format::page first = format::encode(parameters, {1, true, counts}, metadata);
   const format::extents parts = format::extents_for(parameters.geometry.bits, metadata.size());
   if (payload.size() != parts.payload_bytes) {
     throw error(errc::invalid_argument, {"bytes of a filter", "payload", std::to_string(parts.payload_bytes) + " bytes",
                                          std::to_string(payload.size()), ""});
   }
-  posix::write_all(file.fd(), first, path);
-  posix::write_all(file.fd(), payload.first(parts.payload_bytes), path);
+  write(std::span<const std::uint8_t>(first));
+  write(payload.first(parts.payload_bytes));
   const std::uint64_t whole = parts.payload_bytes / page_bytes;
   std::vector<std::uint64_t> checksums;
   checksums.reserve(parts.pages);
@@ -340,51 +385,87 @@ posix::descriptor publish(posix::replacement& file, const std::string& path, con
     format::page last{};
     const auto rest = payload.subspan(whole * page_bytes, parts.payload_bytes - whole * page_bytes);
     std::copy(rest.begin(), rest.end(), last.begin());
-    posix::write_all(file.fd(), std::span(last).subspan(rest.size()), path);
+    write(std::span<const std::uint8_t>(last).subspan(rest.size()));
     checksums.push_back(format::page_checksum(last));
   }
-  posix::write_all(file.fd(), {reinterpret_cast<const std::uint8_t*>(checksums.data()), checksums.size() * 8}, path);
-  posix::write_all(file.fd(), {reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()}, path);
+  write(std::span(reinterpret_cast<const std::uint8_t*>(checksums.data()), checksums.size() * format::checksum_bytes));
+  write(std::span(reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()));
+}
+
+}  // namespace
+
+void refuse_log(const params& parameters, const std::string& path) {
+  if (parameters.log_id == 0) return;
+  throw error(errc::incompatible,
+              {"the filter keeps a log, in which its new keys would be missing", path, "", "", hint::open_with_log});
+}
+
+namespace format {
+
+posix::descriptor publish(posix::replacement& file, const std::string& path, const params& parameters,
+                          std::span<const std::uint8_t> payload, const key_counts& counts,
+                          const std::string& metadata) {
+  write_file(parameters, payload, counts, metadata,
+             [&](std::span<const std::uint8_t> bytes) { posix::write_all(file.fd(), bytes, path); });
   return file.publish();
 }
 
 }  // namespace format
 
+namespace {
+
+// A copy has no log.
+params without_log(params p) {
+  p.log_id = 0;
+  return p;
+}
+
+key_counts without_log(key_counts counts) {
+  counts.logged = counts.log_generation = 0;
+  return counts;
+}
+
+}  // namespace
+
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
                const key_counts& counts, const std::string& metadata) {
-  params alone = parameters;
-  key_counts counted = counts;
-  alone.log_id = counted.logged = counted.log_generation = 0;
   posix::replacement file(path, true);
-  format::publish(file, path, alone, payload, counted, metadata);
+  format::publish(file, path, without_log(parameters), payload, without_log(counts), metadata);
+}
+
+std::vector<std::uint8_t> file_bytes(const params& parameters, std::span<const std::uint8_t> payload,
+                                     const key_counts& counts, const std::string& metadata) {
+  const format::extents parts = format::extents_for(parameters.geometry.bits, metadata.size());
+  std::vector<std::uint8_t> file;
+  try {
+    file.reserve(parts.file_bytes);
+  } catch (const std::exception&) {
+    throw error(errc::too_large, {"there is no memory for the bytes of the file", "", "",
+                                  std::to_string(parts.file_bytes) + " bytes", "save it to a file"});
+  }
+  write_file(without_log(parameters), payload, without_log(counts), metadata,
+             [&](std::span<const std::uint8_t> bytes) { file.insert(file.end(), bytes.begin(), bytes.end()); });
+  return file;
 }
 
 loaded_file load_file(const std::string& path) {
   const header head = read_header(path, posix::open_regular(path, false));
-  const format::extents& parts = head.fields.parts;
-  loaded_file loaded{head.fields.info, heap_storage(parts.payload_bytes)};
-  loaded.bytes.counts() = head.fields.info.counts;
-  const std::span payload(loaded.bytes.data(), parts.payload_bytes);
   ::posix_fadvise(head.file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  if (posix::read_at(head.file.get(), payload, format::header_bytes, path) != payload.size()) {
-    throw error(errc::damaged, {"file was cut short while it was read", path, "", "", ""});
-  }
-  if (!head.fields.info.clean) return loaded;  // its checksums are out of date
   damage found;
-  each_checksum(head, path, [&](std::uint64_t page, std::uint64_t stored) {
-    const std::uint64_t begin = page * page_bytes;
-    if (begin + page_bytes <= payload.size()) {
-      if (format::page_checksum(page_of(payload.data(), page)) != stored) found.add(page);
-    } else {
-      format::page last{};
-      posix::read_at(head.file.get(), last, format::header_bytes + begin, path);
-      if (format::page_checksum(last) != stored) found.add(page);
-    }
-  });
+  loaded_file loaded = load_payload(bytes_on_disk{head.file.get(), path}, head.fields, path, found);
   if (found.pages > 0) {
     if (!changed_since(head, path)) found.throw_if_any(path);
     loaded.info.clean = false;
   }
+  return loaded;
+}
+
+loaded_file load_bytes(std::span<const std::uint8_t> file) {
+  const std::string path = "the bytes";  // where errors say they are
+  const bytes_in_memory from{file};
+  damage found;
+  loaded_file loaded = load_payload(from, read_fields(from, file.size(), path), path, found);
+  found.throw_if_any(path);
   return loaded;
 }
 

@@ -3,6 +3,7 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/bulk_insert.hpp>
 #include <bloomery/census.hpp>
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/fuse.hpp>
 #include <bloomery/layouts/classic.hpp>
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -99,11 +99,19 @@ struct any_filter::body {
                 {"keys of another kind than the filter's", "", name_of(parameters.keys), name_of(kind), ""});
   }
 
+  void want_hashes() const {
+    if (layout == nullptr) [[unlikely]]
+      refuse_hashes();
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_hashes() const {
+    throw error(errc::incompatible, {"the filter takes no hashes: its scheme reads the keys themselves", "", "a layout",
+                                     "scheme " + parameters.scheme, "use the calls that take keys"});
+  }
+
   void want_writable() const {
     refuse_keys_if_sealed(parameters, "");
-    if (mapped == nullptr || mapped->writable()) return;
-    throw error(errc::not_permitted,
-                {"the filter was opened for reading only", "", "", "", "open it with access::read_write"});
+    if (mapped != nullptr && !mapped->writable()) detail::refuse_writing();
   }
 
   // Pages to be checksummed at close: those with a cell of a key that changed one.
@@ -211,7 +219,7 @@ struct any_filter::body {
   [[noreturn]] void refuse_removal() const {
     throw error(errc::incompatible,
                 {"keys cannot be removed from this filter: its bits belong to many keys at once", "", "layout counting",
-                 parameters.layout + parameters.scheme, "make one with layout counting (build --counting)"});
+                 parameters.layout + parameters.scheme, hint::make_counting_filter});
   }
 
   std::uint64_t remove_source(const key_source& keys, removal* results) {
@@ -234,7 +242,7 @@ struct any_filter::body {
 
   template <class Key>
   std::uint64_t remove_keys(std::span<const Key> keys, std::span<removal> results) {
-    assert(results.empty() || results.size() == keys.size());
+    detail::check_answers("any_filter::remove", keys.size(), results.size());
     want(std::same_as<Key, std::uint64_t> ? key_kind::u64le : key_kind::bytes);
     want_writable();
     if (removals == nullptr) refuse_removal();
@@ -394,7 +402,7 @@ struct any_filter::body {
 void check_known(const params& p, const std::string& path) {
   const auto refuse = [&](const char* what, const std::string& name, const std::string& names) {
     throw error(errc::incompatible, {std::string("a filter with a ") + what + " that is not built in", path,
-                                     "one of " + names, "'" + name + "'", "open it with the program that made it"});
+                                     "one of " + names, "'" + name + "'", hint::use_its_program});
   };
   if (!p.scheme.empty()) {
     if (find_scheme(p.scheme) == nullptr) refuse("scheme", p.scheme, scheme_names());
@@ -411,8 +419,8 @@ void check_known(const params& p, const std::string& path) {
   try {
     complete(without_capacity);
   } catch (const error& e) {
-    throw error(errc::damaged,
-                {"the header contradicts itself", path, e.text().expected, e.text().found, e.text().what});
+    throw error(errc::damaged, {"the header contradicts itself: " + e.text().what, path, e.text().expected,
+                                e.text().found, hint::restore_file});
   }
 }
 
@@ -424,12 +432,12 @@ params unlocked(params p, const std::optional<secret_key>& secret, const std::st
   if (p.key_check != 0 && !secret && !facts_only) refuse_without_secret(p, path);
   if (p.key_check == 0 && secret) {
     throw error(errc::incompatible,
-                {"the filter is not keyed: it has no secret", path, "", "", "leave out the secret"});
+                {"the filter is not keyed: it has no secret", path, "", "", hint::leave_out_the_secret});
   }
   if (secret && key_check(*secret) != p.key_check) {
     throw error(errc::incompatible, {"the filter is keyed with another secret", path,
                                      "the key with check value " + key_check_text(p.key_check),
-                                     key_check_text(key_check(*secret)), "give the filter's own key"});
+                                     key_check_text(key_check(*secret)), hint::give_the_secret});
   }
   p.secret = secret;
   return p;
@@ -453,8 +461,8 @@ any_filter::any_filter(params p, heap_storage bytes) {
   p = complete(std::move(p));
   const family kind = family_of(p);
   if (bytes.size() != bytes_for(p.geometry.bits) || (kind != family::plain && kind != family::counting)) {
-    throw error(errc::incompatible, {"these bytes are no such filter", "", std::to_string(bytes_for(p.geometry.bits)),
-                                     std::to_string(bytes.size()), ""});
+    throw error(errc::incompatible, {"the bytes do not match the parameters", "",
+                                     std::to_string(bytes_for(p.geometry.bits)), std::to_string(bytes.size()), ""});
   }
   body_ = std::make_unique<body>(std::move(p), std::move(bytes));
   body_->estimate_count();
@@ -493,7 +501,30 @@ any_filter any_filter::create(const std::string& path, params p, const std::stri
 }
 
 any_filter any_filter::load(const std::string& path, const std::optional<secret_key>& secret) {
-  loaded_file file = load_file(path);
+  return loaded(load_file(path), secret, path);
+}
+
+any_filter any_filter::from_bytes(std::span<const std::uint8_t> file, const std::optional<secret_key>& secret) {
+  return loaded(load_bytes(file), secret, "");
+}
+
+std::vector<std::uint8_t> any_filter::to_bytes(const std::string& metadata) const {
+  return file_bytes(parameters(), bytes(), *body_->counts, metadata);
+}
+
+any_filter any_filter::clone() const {
+  heap_storage copy(body_->bytes);
+  std::copy_n(body_->data, body_->bytes, copy.data());
+  copy.counts() = *body_->counts;
+  copy.counts().logged = copy.counts().log_generation = 0;
+  params alone = parameters();
+  alone.log_id = 0;
+  auto b = std::make_unique<body>(std::move(alone), std::move(copy));
+  b->window = body_->window;
+  return any_filter(std::move(b));
+}
+
+any_filter any_filter::loaded(loaded_file file, const std::optional<secret_key>& secret, const std::string& path) {
   auto b = std::make_unique<body>(unlocked(file.info.parameters, secret, path), std::move(file.bytes));
   b->check_window(file.info, false, path);
   b->check_bytes(path);
@@ -533,7 +564,7 @@ bool any_filter::insert(std::uint64_t key) {
 }
 
 void any_filter::insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new) {
-  assert(is_new.empty() || is_new.size() == keys.size());
+  detail::check_answers("any_filter::insert", keys.size(), is_new.size());
   body_->want(key_kind::bytes);
   body_->want_writable();
   if (uses_hashes()) {
@@ -547,7 +578,7 @@ void any_filter::insert(std::span<const std::string_view> keys, std::span<std::u
 }
 
 void any_filter::insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new) {
-  assert(is_new.empty() || is_new.size() == keys.size());
+  detail::check_answers("any_filter::insert", keys.size(), is_new.size());
   body_->want(key_kind::u64le);
   body_->want_writable();
   body_->insert_keys(keys, is_new.empty() ? nullptr : is_new.data());
@@ -569,7 +600,7 @@ bool any_filter::may_contain(std::uint64_t key) const {
 }
 
 void any_filter::may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) const {
-  assert(bitmap.size() >= (keys.size() + 63) / 64);
+  detail::check_bitmap("any_filter::may_contain", keys.size(), bitmap.size());
   body_->want(key_kind::bytes);
   if (uses_hashes()) return body_->look_up_keys(keys, bitmap.data());
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -579,7 +610,7 @@ void any_filter::may_contain(std::span<const std::string_view> keys, std::span<s
 }
 
 void any_filter::may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap) const {
-  assert(bitmap.size() >= (keys.size() + 63) / 64);
+  detail::check_bitmap("any_filter::may_contain", keys.size(), bitmap.size());
   body_->want(key_kind::u64le);
   body_->look_up_keys(keys, bitmap.data());
 }
@@ -610,7 +641,7 @@ std::uint64_t any_filter::insert_all_of(std::span<const Key> keys, unsigned thre
 }
 
 std::uint64_t any_filter::insert_all_hashes(std::span<const key_hash> hashes, unsigned threads) {
-  assert(uses_hashes());
+  body_->want_hashes();
   body_->want_writable();
   if (!body_->takes_in_bulk(hashes.size(), threads)) {
     return body_->insert_source(key_source::hashes(hashes), nullptr);
@@ -639,7 +670,8 @@ std::uint64_t any_filter::remove(std::span<const std::uint64_t> keys, std::span<
 }
 
 std::uint64_t any_filter::remove_hashes(std::span<const key_hash> hashes, std::span<removal> results) {
-  assert(uses_hashes() && (results.empty() || results.size() == hashes.size()));
+  body_->want_hashes();
+  detail::check_answers("any_filter::remove_hashes", hashes.size(), results.size());
   body_->want_writable();
   if (body_->removals == nullptr) body_->refuse_removal();
   return body_->remove_source(key_source::hashes(hashes), results.empty() ? nullptr : results.data());
@@ -659,7 +691,7 @@ std::vector<std::uint64_t> any_filter::cells(std::uint64_t key) const {
 }
 
 std::vector<std::uint64_t> any_filter::cells(key_hash hash) const {
-  assert(uses_hashes());
+  body_->want_hashes();
   if (family_of(parameters()) == family::sealed) return sealed_cells(parameters(), bytes(), hash.lo);
   std::vector<std::uint64_t> result(parameters().geometry.probes);
   body_->layout->cells(parameters().geometry, hash, result.data());
@@ -669,25 +701,29 @@ std::vector<std::uint64_t> any_filter::cells(key_hash hash) const {
 bool any_filter::uses_hashes() const noexcept { return body_->layout != nullptr; }
 
 void any_filter::hash(std::span<const std::string_view> keys, std::span<key_hash> hashes) const {
-  assert(uses_hashes() && hashes.size() >= keys.size());
+  body_->want_hashes();
+  detail::check_buffer("any_filter::hash", keys.size(), hashes.size());
   body_->want(key_kind::bytes);
   body_->hash_keys(keys, hashes.data());
 }
 
 void any_filter::hash(std::span<const std::uint64_t> keys, std::span<key_hash> hashes) const {
-  assert(uses_hashes() && hashes.size() >= keys.size());
+  body_->want_hashes();
+  detail::check_buffer("any_filter::hash", keys.size(), hashes.size());
   body_->want(key_kind::u64le);
   body_->hash_keys(keys, hashes.data());
 }
 
 void any_filter::insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new) {
-  assert(uses_hashes() && (is_new.empty() || is_new.size() == hashes.size()));
+  body_->want_hashes();
+  detail::check_answers("any_filter::insert_hashes", hashes.size(), is_new.size());
   body_->want_writable();
   body_->insert_source(key_source::hashes(hashes), is_new.empty() ? nullptr : is_new.data());
 }
 
 void any_filter::may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const {
-  assert(uses_hashes() && bitmap.size() >= (hashes.size() + 63) / 64);
+  body_->want_hashes();
+  detail::check_bitmap("any_filter::may_contain_hashes", hashes.size(), bitmap.size());
   body_->look_up_source(key_source::hashes(hashes), bitmap.data());
 }
 
@@ -696,7 +732,7 @@ bool any_filter::uses_halves() const noexcept { return uses_hashes() && body_->l
 std::uint64_t any_filter::insert_halves(std::span<const std::uint64_t> los) {
   if (!uses_halves()) {
     throw error(errc::incompatible, {"the filter takes no halves of hashes", "", "a plain layout that reads 64 bits",
-                                     parameters().layout + parameters().scheme, "insert keys or whole hashes"});
+                                     parameters().layout + parameters().scheme, hint::insert_whole_hashes});
   }
   body_->want_writable();
   const std::uint64_t before = size();
@@ -734,14 +770,14 @@ void any_filter::intersect(const any_filter& other) {
   const std::string reason = difference(parameters(), other.parameters());
   if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be intersected", "", "", reason, ""});
   if (body_->removals != nullptr) {
-    throw error(
-        errc::incompatible,
-        {"counting filters have no intersection: which copies are in both, counters do not tell", "", "filters of bits",
-         parameters().layout, "intersect filters of their keys in one of " + layout_names()});
+    throw error(errc::incompatible,
+                {"counting filters cannot be intersected: counters do not tell which copies are in both", "",
+                 "filters of bits", parameters().layout, hint::intersect_plain_filters});
   }
   if (body_->window) {
-    throw error(errc::incompatible, {"filters with a window cannot be intersected", "", "", parameters().layout,
-                                     "a key that both have seen may be in another generation of each"});
+    throw error(errc::incompatible,
+                {"sliding-window filters cannot be intersected: both may hold a key in different generations", "", "",
+                 parameters().layout, hint::none});
   }
   body_->want_writable();
   const estimate keys = estimate_overlap(parameters(), count_shared(bytes(), other.bytes())).keys_both;
@@ -756,6 +792,27 @@ void any_filter::intersect(const any_filter& other) {
 
 bool any_filter::compatible_with(const any_filter& other) const {
   return difference(parameters(), other.parameters()).empty() && parameters().window_keys == 0;
+}
+
+any_filter& any_filter::operator|=(const any_filter& other) {
+  merge(other);
+  return *this;
+}
+
+any_filter& any_filter::operator&=(const any_filter& other) {
+  intersect(other);
+  return *this;
+}
+
+bool any_filter::operator==(const any_filter& other) const {
+  const auto that_matters = [](params p) {
+    p.capacity = p.log_id = 0;
+    p.target_rate = 0;
+    p.secret.reset();  // its check value is compared
+    return p;
+  };
+  return that_matters(parameters()) == that_matters(other.parameters()) &&
+         std::equal(body_->data, body_->data + body_->bytes, other.body_->data, other.body_->data + other.body_->bytes);
 }
 
 void any_filter::clear() {

@@ -236,6 +236,4 @@ std::uint64_t bulk_insert(const bulk_target& target, std::size_t count, const ha
   return insert_in_order(target, 0, count, halves);
 }
 
-void halves_of(const key_source& keys, std::uint64_t* los) noexcept { chosen_kernels().halves(kernel_keys(keys), los); }
-
 }  // namespace bloomery

@@ -79,14 +79,15 @@ geometry foldable_geometry(const params& p, std::uint64_t multiple) {
   if (u.count == 0) {
     throw error(errc::invalid_argument,
                 {"only layouts of bits fold", "", "one of " + layout_names(), "'" + p.layout + p.scheme + "'",
-                 p.scheme.empty() ? "make it of its size at once" : "a scheme's sizes are its system's own"});
+                 p.scheme.empty() ? error_hint(hint::make_final_size)
+                                  : error_hint(hint::use_a_layout, "a scheme's sizes are its system's own")});
   }
   if (!std::has_single_bit(multiple)) {
     throw error(errc::invalid_argument, {"a size to fold from", "fold", "a power of 2", std::to_string(multiple), ""});
   }
   const std::uint64_t rounded = u.count + (-u.count & (multiple - 1));
   if (rounded < u.count || rounded > std::numeric_limits<std::uint64_t>::max() / u.bits) {
-    throw error(errc::too_large, {"bits of a filter", "fold", "", "more than 2^64", "halve it less often"});
+    throw error(errc::too_large, {"bits of a filter", "fold", "", "more than 2^64", hint::halve_less_often});
   }
   return {rounded * u.bits, p.geometry.probes};
 }
@@ -95,7 +96,7 @@ params folded(const params& p, unsigned times) {
   if (times > times_foldable(p)) {
     throw error(errc::invalid_argument, {"a filter of this size cannot be halved so often", "fold",
                                          "at most " + std::to_string(times_foldable(p)) + " times",
-                                         std::to_string(times), "'bloomery build --foldable' makes one that can"});
+                                         std::to_string(times), hint::make_foldable_filter});
   }
   params small = p;
   small.geometry.bits >>= times;

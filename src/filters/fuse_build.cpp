@@ -56,7 +56,7 @@ fuse_partition sized(std::uint64_t keys, std::uint32_t growth) {
   const std::uint64_t starts = (segments - 2) * p.segment;
   if (starts > 0xF0000000) {
     throw error(errc::too_large, {"keys of a sealed filter whose hashes are much alike", "hash", "",
-                                  std::to_string(keys) + " keys in one partition", "use a hash that spreads its keys"});
+                                  std::to_string(keys) + " keys in one partition", hint::use_another_hash});
   }
   p.starts = static_cast<std::uint32_t>(starts);
   return p;
@@ -429,7 +429,7 @@ class builder {
     }
     if (++plan_.growth[number] > most_growth) {
       throw error(errc::invalid_argument, {"a sealed filter cannot be built of these hashes", "hash", "",
-                                           std::to_string(p.keys) + " keys", "use another seed or another hash"});
+                                           std::to_string(p.keys) + " keys", hint::use_another_hash});
     }
     return outcome::too_small;
   }
@@ -500,20 +500,6 @@ fuse_bytes fuse_build(std::span<std::uint64_t> los, unsigned width, unsigned thr
   if (width == 8) return builder<std::uint8_t>(los, threads, watch).build();
   if (width == 16) return builder<std::uint16_t>(los, threads, watch).build();
   return builder<std::uint32_t>(los, threads, watch).build();
-}
-
-params fuse_params(const params& hashing, unsigned width, const fuse_bytes& sealed) {
-  params p;
-  p.layout = fuse_layout_name(width);
-  p.hash = hashing.hash;
-  p.keys = hashing.keys;
-  p.seed = hashing.seed;
-  p.secret = hashing.secret;
-  p.key_check = hashing.key_check;
-  p.geometry = {8 * sealed.payload.size(), fuse::probes};
-  p.capacity = sealed.keys;
-  p.target_rate = fuse_rate(width, sealed.keys);
-  return p;
 }
 
 }  // namespace bloomery

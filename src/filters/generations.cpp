@@ -14,9 +14,6 @@
 namespace bloomery {
 namespace {
 
-// Moments and insertions stay below this: what epochs are multiplied with does not overflow.
-constexpr std::uint64_t most_moments = std::uint64_t{1} << 62;
-
 void put(std::uint8_t* bytes, const window_state& s) noexcept { std::memcpy(bytes, &s, sizeof s); }
 
 const layout_row& row_of(const params& p) {
@@ -63,33 +60,6 @@ keys_by_lane distinct_in_lanes(const window_calls& calls, const geometry& g, con
 
 }  // namespace
 
-void check_window_length(const params& p) {
-  const bool windowed = family_of(p) == family::windowed;
-  const auto refuse = [](const char* what, const std::string& expected, const std::string& found) {
-    throw error(errc::invalid_argument, {what, "window", expected, found, ""});
-  };
-  if (!windowed) {
-    if (p.window_keys == 0 && p.window_milliseconds == 0) return;
-    refuse("only filters that forget have a window", "layout window or window_line", "'" + p.layout + p.scheme + "'");
-  }
-  if (p.window_keys == 0 && p.window_milliseconds == 0) {
-    refuse("a window has a length", "so many keys, or so long a time", "none");
-  }
-  if (p.window_keys != 0 && p.window_milliseconds != 0) refuse("a window has one length", "keys or a time", "both");
-  if (std::max(p.window_keys, p.window_milliseconds) > most_moments) {
-    refuse("a window is not so long", "at most 2^62", std::to_string(std::max(p.window_keys, p.window_milliseconds)));
-  }
-}
-
-window_state window_state::at(std::uint64_t epoch) const noexcept {
-  window_state later = *this;
-  if (epoch <= newest) return later;
-  const std::uint64_t passed = std::min<std::uint64_t>(epoch - newest, window_lanes);
-  for (std::uint64_t i = 1; i <= passed; ++i) later.keys[(newest + i) % window_lanes] = 0;
-  later.newest = epoch;
-  return later;
-}
-
 std::uint64_t window_facts::keys_held() const noexcept {
   return std::accumulate(keys.begin(), keys.end(), std::uint64_t{0});
 }
@@ -113,8 +83,8 @@ std::uint64_t milliseconds_since_1970() noexcept {
 std::uint64_t generations::now() const { return clock_ ? std::min(clock_(), most_moments) : milliseconds_since_1970(); }
 
 void generations::refuse_insertions() {
-  throw error(errc::too_large, {"a window takes no more insertions", "window", "at most 2^62 of them", "",
-                                "begin again with an empty filter"});
+  throw error(errc::too_large,
+              {"a window takes no more insertions", "window", "at most 2^62 of them", "", hint::begin_empty});
 }
 
 void generations::begin_generation(std::uint8_t* bytes, const window_state& s, std::uint64_t epoch) noexcept {
@@ -124,8 +94,7 @@ void generations::begin_generation(std::uint8_t* bytes, const window_state& s, s
 
 void generations::check(std::span<const std::uint8_t> bytes, bool settled, const std::string& path) const {
   const auto damaged = [&](const char* what, const std::string& expected, std::uint64_t found) {
-    throw error(errc::damaged,
-                {what, path, expected, std::to_string(found), "restore the file from a copy or build it again"});
+    throw error(errc::damaged, {what, path, expected, std::to_string(found), hint::restore_file});
   };
   const window_state s = window_state::of(bytes.data());
   const bool zeros = std::all_of(bytes.begin() + sizeof s, bytes.begin() + window_state_bytes,
@@ -149,9 +118,8 @@ void generations::check(std::span<const std::uint8_t> bytes, bool settled, const
 
 std::uint64_t generations::unite(std::uint8_t* bytes, const std::uint8_t* other) const {
   if (by_keys_) {
-    throw error(errc::incompatible,
-                {"windows that go by keys cannot be merged", "", "windows that go by time", "by keys",
-                 "two streams of insertions have no order in common; go by time to merge"});
+    throw error(errc::incompatible, {"windows that go by keys cannot be merged", "", "windows that go by time",
+                                     "by keys", hint::use_window_by_time});
   }
   const window_state a = window_state::of(bytes);
   const window_state b = window_state::of(other);

@@ -250,7 +250,7 @@ struct growing_layers::body {
       throw error(
           errc::too_large,
           {"a growing filter outgrows this machine's memory", "memory", std::to_string(physical_memory()) + " bytes",
-           std::to_string(taken()) + " bytes and " + std::to_string(bytes) + " more", "ask for a higher error rate"});
+           std::to_string(taken()) + " bytes and " + std::to_string(bytes) + " more", hint::use_higher_rate});
     }
     layers.emplace_back(*next);
     use_huge_pages(layers[layers.size() - 2].storage, true);

@@ -8,6 +8,7 @@
 // filter is not the log's. So each of the four pairs that a kill between the two renames can leave is right.
 #include <bloomery/logged_filter.hpp>
 
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/sizing.hpp>
 
@@ -22,7 +23,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cassert>
 #include <cmath>
 #include <exception>
 #include <filesystem>
@@ -39,22 +39,19 @@ constexpr std::uint64_t least_capacity = 1000;
 constexpr std::uint64_t small = 65'536;                     // keys: quicker rebuilt at once than by a thread
 constexpr std::uint64_t tiny_log = std::uint64_t{1} << 20;  // bytes: not worth writing anew on its own account
 
-constexpr const char* way_out_of_damage =
-    "restore the log from a copy, or make do with what is left: bloomery rebuild FILTER --salvage";
-
 // Thrown through a rebuild that nobody waits for any more.
 struct cancelled {};
 
 void check_logs_suit(const params& p) {
   if (!p.scheme.empty()) {
     throw error(errc::incompatible, {"a scheme has hashes of its own, and a log keeps 64 bits of the library's", "log",
-                                     "a layout", "scheme " + p.scheme, "use a layout"});
+                                     "a layout", "scheme " + p.scheme, hint::use_a_layout});
   }
   const layout_row* row = find_layout(p.layout);
   if (row != nullptr && row->family == family::plain && row->bulk != nullptr) return;
   throw error(errc::incompatible,
               {"a log keeps 64 bits of a key's hash, and this layout needs more or other ones", "layout",
-               "one of split_block, line, line_free, page", p.layout, "choose one of those"});
+               "one of split_block, line, line_free, page", p.layout, hint::use_listed_layout});
 }
 
 std::string layout_for(double rate) {
@@ -84,8 +81,7 @@ posix::descriptor locked_if_any(const std::string& path) {
   posix::opened opened = posix::open_regular(path, false);
   if (::access(path.c_str(), W_OK) != 0) posix::fail("replace", path);
   if (::flock(opened.file.get(), LOCK_EX | LOCK_NB) != 0) {
-    throw error(errc::locked,
-                {"this filter is open for writing", path, "", "", "wait until it is closed or choose another name"});
+    throw error(errc::locked, {"this filter is open for writing", path, "", "", hint::wait_or_choose_another_name});
   }
   return std::move(opened.file);
 }
@@ -115,16 +111,14 @@ hash_log begun_log(const std::string& path, const params& p) {
     return hash_log::create(path, p);
   } catch (const error& e) {
     if (e.code() != errc::already_exists) throw;
-    throw error(errc::locked, {"another process is making this filter", path, "", "", "wait until it is done"});
+    throw error(errc::locked, {"another process is making this filter", path, "", "", hint::wait_for_writer});
   }
 }
 
 void refuse_taken(const std::string& path, const std::string& log, bool has_filter, bool has_log) {
   if (!has_filter && !has_log) return;
-  throw error(errc::already_exists,
-              {"there is a file already", has_filter ? path : log, "", "",
-               has_filter ? "choose another name"
-                          : "choose another name, or make the filter of this log: bloomery rebuild " + path});
+  throw error(errc::already_exists, {"there is a file already", has_filter ? path : log, "", "",
+                                     has_filter ? hint::choose_another_name : hint::rebuild_from_log});
 }
 
 }  // namespace
@@ -185,9 +179,7 @@ struct logged_filter::body {
   }
 
   void want_writable() const {
-    if (log) return;
-    throw error(errc::not_permitted,
-                {"the filter was opened for reading only", path, "", "", "open it with access::read_write"});
+    if (!log) detail::refuse_writing(path);
   }
 
   double rate_at(std::uint64_t keys) const { return bloomery::false_positive_rate(filter.parameters(), keys); }
@@ -224,7 +216,7 @@ struct logged_filter::body {
     const std::string name = rebuilt_name(path);
     const auto refuse_damage = [&](const log_reading& seen) {
       if (seen.whole() || w.salvage) return;
-      throw error(errc::damaged, {"the log is damaged", log_path(path), "", seen.damage_in_words(), way_out_of_damage});
+      throw error(errc::damaged, {"the log is damaged", log_path(path), "", seen.damage_in_words(), hint::salvage_log});
     };
     const auto may_end = [&] {
       if (cancel) throw cancelled();
@@ -248,7 +240,7 @@ struct logged_filter::body {
       if (static_cast<double>(w.p.capacity) < 0.99 * static_cast<double>(*w.keys)) {
         throw error(errc::invalid_argument,
                     {"a capacity below the keys it has", path, std::to_string(*w.keys) + " or more",
-                     std::to_string(w.p.capacity), "give a larger one, or none"});
+                     std::to_string(w.p.capacity), hint::use_larger_capacity});
       }
       made m{any_filter::create(name, w.p, metadata, {.sync = false}), std::nullopt, w.upto, 0};
       posix::take_mode_of(path, name);  // before there are keys in it
@@ -284,7 +276,7 @@ struct logged_filter::body {
     };
     const log_reading rest = log->read(m.upto, add, log->bytes());
     if (!rest.whole()) {
-      throw error(errc::damaged, {"the log is damaged", log_path(path), "", rest.damage_in_words(), way_out_of_damage});
+      throw error(errc::damaged, {"the log is damaged", log_path(path), "", rest.damage_in_words(), hint::salvage_log});
     }
     // First: the disk must never have a filter that counts bytes of the log which it has not.
     (m.log ? *m.log : *log).sync();
@@ -399,7 +391,7 @@ struct logged_filter::body {
 
   template <class Key>
   void insert_keys(std::span<const Key> keys, std::span<std::uint8_t> is_new) {
-    assert(is_new.empty() || is_new.size() == keys.size());
+    detail::check_answers("logged_filter::insert", keys.size(), is_new.size());
     want_writable();
     std::vector<key_hash> hashes(std::min<std::size_t>(keys.size(), 4096));
     for (std::size_t first = 0; first < keys.size(); first += hashes.size()) {
@@ -418,8 +410,8 @@ struct logged_filter::body {
   }
 
   [[noreturn]] static void lost(const std::string& log, const std::string& what_is_lost) {
-    throw error(errc::damaged, {"the log is damaged, and a filter made of it would miss keys; lookups go on as ever",
-                                log, "", what_is_lost, way_out_of_damage});
+    throw error(errc::damaged, {"the log is damaged, and a filter made of it would miss keys; lookups still work", log,
+                                "", what_is_lost, hint::salvage_log});
   }
 
   // Refuses a log that has not all keys, while the filter is untouched.
@@ -528,8 +520,7 @@ logged_filter logged_filter::open(const std::string& path, access mode, check wh
     // Before the log is looked for: what is no filter, or has no log, is said to be that.
     const mapped_storage header = mapped_storage::open(name, access::read_only);
     if (header.info().parameters.log_id == 0) {
-      throw error(errc::incompatible,
-                  {"the filter keeps no log", path, "", "", "make one with 'bloomery build --grow'"});
+      throw error(errc::incompatible, {"the filter keeps no log", path, "", "", hint::make_filter_with_log});
     }
   }
   std::optional<hash_log> log;
@@ -537,10 +528,9 @@ logged_filter logged_filter::open(const std::string& path, access mode, check wh
     log = hash_log::open(log_path(name), mode, waiting);
   } catch (const error& e) {
     if (e.code() != errc::not_found) throw;
-    throw error(
-        errc::not_found,
-        {"the filter's log is missing, and keys cannot be added without it; lookups go on as ever", log_path(name), "",
-         "", "bring the log back; or copy the filter without it: bloomery union -o COPY " + path + " " + path});
+    throw error(errc::not_found,
+                {"the filter's log is missing, and keys cannot be added without it; lookups still work", log_path(name),
+                 "", "", hint::bring_back_log});
   }
   // With the log's lock held nobody else writes the filter. What is refused is refused before it is marked dirty.
   {
@@ -548,12 +538,9 @@ logged_filter logged_filter::open(const std::string& path, access mode, check wh
     const params& p = header.info().parameters;
     const params& of_log = log->parameters();
     if (!is_log_of(p, of_log)) {
-      throw error(
-          errc::incompatible,
-          {"the log beside it is another filter's; lookups go on as ever", log_path(name),
-           "log " + std::to_string(p.log_id), std::to_string(of_log.log_id),
-           "bring its own log back; or make the filter of this log, without its present keys: bloomery rebuild " +
-               path + " --salvage"});
+      throw error(errc::incompatible,
+                  {"the log beside it belongs to another filter; lookups still work", log_path(name),
+                   "log " + std::to_string(p.log_id), std::to_string(of_log.log_id), hint::bring_back_own_log});
     }
     check_logs_suit(p);
     body::check_log(header.info(), *log, log_path(name), what);
@@ -588,7 +575,7 @@ std::string keep_damaged(const std::string& name) {
     const bool there = problem == std::errc::file_exists;
     throw error(there ? errc::already_exists : errc::io,
                 {"a damaged file is kept before it is replaced: " + problem.message(), to, "", "",
-                 there ? "it is that of an earlier rebuild: remove it, or give it another name" : ""});
+                 there ? hint::remove_earlier_copy : hint::none});
   };
   if (std::filesystem::exists(name)) copy(name, kept);
   copy(logged_filter::log_path(name), logged_filter::log_path(kept));
@@ -605,21 +592,20 @@ logged_filter logged_filter::recover(const std::string& path, const rebuild_plan
   const auto look = [&] {
     old = inspect(name);
     if (!old.usable || old.info.parameters.log_id != 0) return;
-    throw error(errc::incompatible, {"the filter keeps no log", path, "", "", "make one with 'bloomery build --grow'"});
+    throw error(errc::incompatible, {"the filter keeps no log", path, "", "", hint::make_filter_with_log});
   };
   look();
   hash_log log = hash_log::open(log_path(name), access::read_write, waiting);
   look();  // who had the lock may have made it another
   const bool its_own = old.usable && is_log_of(old.info.parameters, log.parameters());
   if (old.usable && !its_own && !plan.salvage) {
-    throw error(errc::incompatible,
-                {"the log beside it is another filter's", log_path(name),
-                 "log " + std::to_string(old.info.parameters.log_id), std::to_string(log.parameters().log_id),
-                 "bring its own log back; or add --salvage, to take what this log has instead"});
+    throw error(errc::incompatible, {"the log beside it belongs to another filter", log_path(name),
+                                     "log " + std::to_string(old.info.parameters.log_id),
+                                     std::to_string(log.parameters().log_id), hint::bring_back_own_log});
   }
   const std::string missing = its_own ? missing_in(old.info, log) : "";
   if (!missing.empty() && !plan.salvage) {
-    throw error(errc::damaged, {"the log is damaged", log_path(name), "", missing, way_out_of_damage});
+    throw error(errc::damaged, {"the log is damaged", log_path(name), "", missing, hint::salvage_log});
   }
   std::uint64_t lost_at_end = 0;
   if (!missing.empty()) {
@@ -713,7 +699,7 @@ void logged_filter::insert(std::span<const std::uint64_t> keys, std::span<std::u
 }
 
 void logged_filter::insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new) {
-  assert(is_new.empty() || is_new.size() == hashes.size());
+  detail::check_answers("logged_filter::insert_hashes", hashes.size(), is_new.size());
   body_->want_writable();
   body_->insert(hashes, is_new.empty() ? nullptr : is_new.data());
 }

@@ -46,8 +46,8 @@ std::size_t value_of(char c) {
 
 // What is found is told by its length and place: the text may be a key, but for a slip.
 [[noreturn]] void refuse_text(const std::string& path, const std::string& found) {
-  throw error(errc::invalid_argument, {"not a key file", path, "32 hexadecimal digits and the end of the line", found,
-                                       "give the key's own file, or make one with 'bloomery keygen'"});
+  throw error(errc::invalid_argument,
+              {"not a key file", path, "32 hexadecimal digits and the end of the line", found, hint::give_a_key_file});
 }
 
 // Up to so many bytes of a file or a pipe.
@@ -124,7 +124,7 @@ void write_secret(const std::string& path, const secret_key& key) {
   const posix::descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file && errno == EEXIST) {
     throw error(errc::already_exists, {"a file of this name is there already, and a key is never replaced", path, "",
-                                       "", "choose another name"});
+                                       "", hint::choose_another_name});
   }
   if (!file) posix::fail("make", path);
   try {

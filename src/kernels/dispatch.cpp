@@ -1,19 +1,21 @@
 #include "kernels/dispatch.hpp"
 
-#include <bloomery/error.hpp>
 #include <bloomery/kernel.hpp>
 #include <bloomery/layouts/line.hpp>
 #include <bloomery/layouts/line_free.hpp>
 #include <bloomery/layouts/split_block.hpp>
 
+#include "layouts/window_positions.hpp"
 #include "platform/machine.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 namespace bloomery {
 namespace {
@@ -31,32 +33,32 @@ static_assert(mix64(1) == [] {
 }());
 static_assert(std::endian::native == std::endian::little, "the kernels load little-endian words as they are");
 
-const char* wanted_kernel() {
-  const char* name = std::getenv("BLOOMERY_KERNEL");
-  return name == nullptr || *name == '\0' ? nullptr : name;
+// The choice and its reason. Calls on keys make it and may not throw, so nothing here takes memory.
+struct choice_of_kernels {
+  const kernels::kernel_set* set;
+  std::array<char, 64> requested;  // ends with a zero
+  bool refused;
+};
+
+choice_of_kernels choose() noexcept {
+  choice_of_kernels choice{kernels::kernel_sets[0], {}, false};
+  const char* const wish = std::getenv("BLOOMERY_KERNEL");
+  const std::string_view wanted = wish == nullptr ? "" : wish;
+  wanted.copy(choice.requested.data(), choice.requested.size() - 1);
+  const kernels::kernel_set* named = nullptr;
+  for (const kernels::kernel_set* set : kernels::kernel_sets) {
+    if (!set->supported()) continue;
+    choice.set = set;  // the last one is the best
+    if (wanted == set->name) named = set;
+  }
+  choice.refused = !wanted.empty() && named == nullptr;
+  if (named != nullptr) choice.set = named;
+  return choice;
 }
 
-bool choice_was_forced = false;  // set by choose(), once
-
-const kernels::kernel_set& choose() {
-  const char* wanted = wanted_kernel();
-  choice_was_forced = wanted != nullptr;
-  const kernels::kernel_set* best = nullptr;
-  std::string names;
-  for (const kernels::kernel_set* set : kernels::kernel_sets) {
-    if (wanted != nullptr && std::string(wanted) == set->name && !set->supported()) {
-      throw error(errc::invalid_argument,
-                  {"this processor cannot run the kernels " + std::string(set->name), "BLOOMERY_KERNEL",
-                   std::string("a processor with ") + set->needs, "one that lacks some of them",
-                   "unset it to have the best this one can; 'bloomery info --build' lists them"});
-    }
-    if (!set->supported()) continue;
-    names += (names.empty() ? "" : ", ") + std::string(set->name);
-    if (wanted == nullptr || std::string(wanted) == set->name) best = set;
-  }
-  if (best != nullptr) return *best;
-  throw error(errc::invalid_argument, {"no such kernels on this machine", "BLOOMERY_KERNEL", "one of " + names,
-                                       "'" + std::string(wanted) + "'", "unset it to have the best ones"});
+const choice_of_kernels& the_choice() noexcept {
+  static const choice_of_kernels choice = choose();
+  return choice;
 }
 
 // The chosen set as a number, so that calls on single keys can be direct ones: 0 until first asked, then its place in
@@ -104,19 +106,30 @@ kernels::keys kernel_keys(const key_source& keys) noexcept {
   return {keys.words(), keys.size(), keys.whitening(), form_of(keys.form())};
 }
 
-const kernels::kernel_set& chosen_kernels() {
-  static const kernels::kernel_set& chosen = choose();
+const kernels::kernel_set& chosen_kernels() noexcept {
+  const kernels::kernel_set& chosen = *the_choice().set;
   // Once: a store at every call would have threads fight for the line.
   if (chosen_number.load(std::memory_order_relaxed) == 0) [[unlikely]]
     chosen_number.store(number_of(&chosen), std::memory_order_relaxed);
   return chosen;
 }
 
+void halves_of(const key_source& keys, std::uint64_t* los) noexcept { chosen_kernels().halves(kernel_keys(keys), los); }
+
+kernels::window_positions kernels::chosen_window_positions() {
+  return std::string_view(chosen_kernels().name) == "avx512" ? window_positions_avx512 : nullptr;
+}
+
 std::string kernel_name() { return chosen_kernels().name; }
 
-std::vector<kernel_info> kernel_list() {
+kernel_choice kernel_info() {
+  const choice_of_kernels& choice = the_choice();
+  return {choice.set->name, choice.requested.data(), choice.refused};
+}
+
+std::vector<kernel_description> kernel_list() {
   const kernels::kernel_set& chosen = chosen_kernels();
-  std::vector<kernel_info> list;
+  std::vector<kernel_description> list;
   for (const kernels::kernel_set* set : kernels::kernel_sets) {
     list.push_back({set->name, set->needs, set->supported(), set == &chosen});
   }
@@ -124,8 +137,8 @@ std::vector<kernel_info> kernel_list() {
 }
 
 bool kernel_is_forced() {
-  chosen_kernels();
-  return choice_was_forced;
+  const choice_of_kernels& choice = the_choice();
+  return choice.requested[0] != '\0' && !choice.refused;
 }
 
 template <class L>

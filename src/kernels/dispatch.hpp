@@ -9,8 +9,8 @@
 
 namespace bloomery {
 
-/// The best set that this processor supports, or the one that BLOOMERY_KERNEL names. @throws error invalid_argument
-const kernels::kernel_set& chosen_kernels();
+/// The set that BLOOMERY_KERNEL names, if this build has it and this processor supports it, else the best one supported.
+const kernels::kernel_set& chosen_kernels() noexcept;
 
 /// A kernel's view of keys.
 kernels::keys kernel_keys(const key_source& keys) noexcept;

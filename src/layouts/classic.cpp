@@ -2,6 +2,7 @@
 
 #include <bloomery/error.hpp>
 
+#include "layouts/occupancy_of.hpp"
 #include "math/occupancy.hpp"
 #include "math/rates.hpp"
 
@@ -62,7 +63,7 @@ geometry classic::geometry_for(std::uint64_t capacity, double false_positive_rat
   if (best.probes == 0) {
     throw error(errc::too_large, {"no classic filter keeps this promise", "rate",
                                   "at most 2^62 bits, and a rate above the hash's own n / 2^128",
-                                  std::to_string(capacity) + " keys", "ask for fewer keys or a higher rate"});
+                                  std::to_string(capacity) + " keys", hint::use_fewer_keys});
   }
   return best;
 }

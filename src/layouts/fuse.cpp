@@ -2,7 +2,6 @@
 // them.
 #include <bloomery/fuse.hpp>
 
-#include <bloomery/bulk_insert.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layout.hpp>
 
@@ -64,7 +63,7 @@ struct asked {
 [[noreturn]] void damaged(const std::string& where, const char* what, const std::string& expected,
                           std::uint64_t found) {
   throw error(errc::damaged, {std::string("the sealed filter contradicts itself: ") + what, where, expected,
-                              std::to_string(found), "restore it or seal the keys again"});
+                              std::to_string(found), hint::seal_again});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <bloomery/error.hpp>
 
+#include "layouts/occupancy_of.hpp"
 #include "math/occupancy.hpp"
 #include "math/rates.hpp"
 

@@ -2,9 +2,8 @@
 #include <bloomery/layouts/window.hpp>
 
 #include <bloomery/error.hpp>
-#include <bloomery/kernel.hpp>
 
-#include "kernels/window.hpp"
+#include "layouts/window_positions.hpp"
 #include "math/rates.hpp"
 
 #include <algorithm>
@@ -48,8 +47,8 @@ struct key_group {
 
 // The positions of many keys at once, where the chosen kernels can and keys have no more of them; else null.
 kernels::window_positions positions_for(const geometry& g) noexcept {
-  static const bool can = kernels::window_positions_avx512 != nullptr && kernel_name() == "avx512";
-  return can && g.probes <= kernels::window_probes ? kernels::window_positions_avx512 : nullptr;
+  static const kernels::window_positions chosen = kernels::chosen_window_positions();
+  return g.probes <= kernels::window_probes ? chosen : nullptr;
 }
 
 // Calls work(first, group, whether its positions are known) for each group of keys, of which the blocks are on their way.
@@ -97,6 +96,15 @@ keys_by_lane evenly(std::uint64_t keys) {
 }
 
 }  // namespace
+
+window_state window_state::at(std::uint64_t epoch) const noexcept {
+  window_state later = *this;
+  if (epoch <= newest) return later;
+  const std::uint64_t passed = std::min<std::uint64_t>(epoch - newest, window_lanes);
+  for (std::uint64_t i = 1; i <= passed; ++i) later.keys[(newest + i) % window_lanes] = 0;
+  later.newest = epoch;
+  return later;
+}
 
 // insert_into() and lanes_with() of no cells bring a block to the epoch, and tell its lanes; the cells are gone through here
 // if their positions are known.

@@ -4,9 +4,8 @@
 // called bits here.
 #pragma once
 
-#include <bloomery/estimate.hpp>
+#include <bloomery/detail/estimate.hpp>
 #include <bloomery/geometry.hpp>
-#include <bloomery/layout.hpp>
 
 #include <cstdint>
 
@@ -23,19 +22,6 @@ struct occupancy {
   /// so many values that all blocks are alike.
   std::uint64_t values = 0;
 };
-
-/// That of a layout L: it says block_bits if it has blocks, and lane_bits if each word of a block has one bit of a key.
-template <class L>
-constexpr occupancy occupancy_of(const geometry& g) {
-  if constexpr (requires { L::lane_bits; }) {
-    const bool by_32_bits = L::blocks_by == block_rule::upper_half;
-    return {g.bits / L::block_bits, L::block_bits, L::lane_bits, g.probes, by_32_bits ? std::uint64_t{1} << 32 : 0};
-  } else if constexpr (requires { L::block_bits; }) {
-    return {g.bits / L::block_bits, L::block_bits / cell_bits_in<L>(), 0, g.probes};
-  } else {
-    return {1, g.bits, 0, g.probes};
-  }
-}
 
 /// ln of the probability that a key leaves a given bit clear, ln(1 - q/B).
 long double log_of_staying_clear(const occupancy& o);

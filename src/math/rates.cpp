@@ -253,7 +253,7 @@ void check_blocks(const char* name, std::uint64_t bits, std::uint32_t block_bits
   if (bits / block_bits > max_blocks) {
     throw error(errc::too_large,
                 {what, "geometry", "at most " + std::to_string(max_blocks) + " blocks of " + std::to_string(block_bits),
-                 std::to_string(bits), "use the classic layout"});
+                 std::to_string(bits), hint::use_classic_layout});
   }
 }
 
@@ -262,8 +262,7 @@ void refuse_promise(const char* name, std::uint64_t n, double p) {
   std::snprintf(rate, sizeof rate, "%.3g", p);
   throw error(errc::too_large, {std::string("no ") + name + " filter keeps this promise", "rate",
                                 "fewer blocks than the layout can number, and a rate above its hash's own collisions",
-                                std::to_string(n) + " keys at " + rate,
-                                "ask for fewer keys or a higher rate, or use the classic layout"});
+                                std::to_string(n) + " keys at " + rate, hint::use_fewer_keys_or_classic});
 }
 
 void check_promise(std::uint64_t n, double p) {

@@ -22,13 +22,13 @@ double real_bits(std::uint64_t capacity, double false_positive_rate) {
 std::uint64_t checked_bits(double bits) {
   if (bits < 0x1p64 - 0x1p12) return static_cast<std::uint64_t>(bits);
   throw error(errc::too_large, {"too many bits", "capacity", "a filter of less than 2^64 bits", std::to_string(bits),
-                                "ask for fewer keys or a higher rate"});
+                                hint::use_fewer_keys});
 }
 
 std::uint32_t checked_probes(double probes) {
   if (probes <= max_probes) return static_cast<std::uint32_t>(probes);
   throw error(errc::too_large,
-              {"too many hashes", "rate", "at most 255 hashes a key", std::to_string(probes), "ask for a higher rate"});
+              {"too many hashes", "rate", "at most 255 hashes a key", std::to_string(probes), hint::use_higher_rate});
 }
 
 // Sum over i = a .. b - 1 of the parabola through (a, at_a), (middle, at_middle), (b, at_b): Simpson's rule for sums.
@@ -54,13 +54,13 @@ struct stretch {
 };
 
 stretch stretch_of(std::uint64_t a, double at_a, std::uint64_t b, double at_b,
-                   const std::function<double(std::uint64_t)>& rate) {
+                   function_ref<double(std::uint64_t)> rate) {
   const std::uint64_t middle = a + (b - a) / 2;
   return {a, middle, b, at_a, middle == a ? at_a : rate(middle), at_b};
 }
 
 // Halves a stretch until its halves agree with the whole; up to two keys are summed exactly.
-double refined_sum(const stretch& s, double tolerance, const std::function<double(std::uint64_t)>& rate) {
+double refined_sum(const stretch& s, double tolerance, function_ref<double(std::uint64_t)> rate) {
   if (s.b - s.a <= 2) return s.sum();
   const stretch left = stretch_of(s.a, s.at_a, s.middle, s.at_middle, rate);
   const stretch right = stretch_of(s.middle, s.at_middle, s.b, s.at_b, rate);
@@ -70,14 +70,14 @@ double refined_sum(const stretch& s, double tolerance, const std::function<doubl
 }
 
 // Rates summed over 0 .. keys - 1, good to 1e-5 of the sum or to `enough` keys.
-double losses(std::uint64_t keys, double enough, const std::function<double(std::uint64_t)>& rate) {
+double losses(std::uint64_t keys, double enough, function_ref<double(std::uint64_t)> rate) {
   if (keys == 0) return 0;
   const stretch all = stretch_of(0, rate(0), keys, rate(keys), rate);
   return refined_sum(all, std::max(1e-5 * all.sum(), enough), rate);
 }
 
 // One step of Newton's for n - expected_losses(n) = wanted, from an n nearby.
-double refined(double n, double wanted, const std::function<double(std::uint64_t)>& rate) {
+double refined(double n, double wanted, function_ref<double(std::uint64_t)> rate) {
   const auto keys = static_cast<std::uint64_t>(n);
   const double new_keys = static_cast<double>(keys) - expected_losses(keys, rate);
   return static_cast<double>(keys) + (wanted - new_keys) / std::max(1 - rate(keys), 1e-6);
@@ -120,11 +120,9 @@ geometry searched_geometry(std::uint64_t capacity, double false_positive_rate) {
   return {checked_bits(std::floor(fewest)) + 1, best};
 }
 
-double expected_losses(std::uint64_t keys, const std::function<double(std::uint64_t)>& rate) {
-  return losses(keys, 0, rate);
-}
+double expected_losses(std::uint64_t keys, function_ref<double(std::uint64_t)> rate) { return losses(keys, 0, rate); }
 
-std::uint64_t distinct_keys(std::uint64_t counted, const std::function<double(std::uint64_t)>& rate) {
+std::uint64_t distinct_keys(std::uint64_t counted, function_ref<double(std::uint64_t)> rate) {
   constexpr double steps = 64;
   constexpr int most_steps = 400;
   const auto wanted = static_cast<double>(counted);
@@ -149,7 +147,7 @@ std::uint64_t distinct_keys(std::uint64_t counted, const std::function<double(st
   return std::max(counted, static_cast<std::uint64_t>(std::min(keys, 0x1p62)));
 }
 
-std::uint64_t certainly_new_keys(double distinct, const std::function<double(std::uint64_t)>& rate) {
+std::uint64_t certainly_new_keys(double distinct, function_ref<double(std::uint64_t)> rate) {
   const auto keys = static_cast<std::uint64_t>(std::llround(std::min(distinct, 0x1p62)));
   const double lost = losses(keys, 1e-3, rate);  // rounded to whole keys: more would only cost time
   return keys - std::min(keys, static_cast<std::uint64_t>(std::llround(lost)));

@@ -24,7 +24,7 @@ std::uint64_t physical_memory() {
 [[noreturn]] void refuse(std::uint64_t bytes) {
   throw error(errc::too_large,
               {"a filter in memory of this size", "memory", "at most " + std::to_string(physical_memory()) + " bytes",
-               std::to_string(bytes) + " bytes", "ask for fewer keys or a higher error rate"});
+               std::to_string(bytes) + " bytes", hint::use_fewer_keys});
 }
 
 // Small ones are from the C++ heap, where sanitizers watch over them. Others are anonymous pages, which come zeroed and

@@ -30,12 +30,12 @@ int descriptor::release() noexcept { return std::exchange(fd_, -1); }
 void fail(const std::string& verb, const std::string& path) {
   const int number = errno;
   errc code = errc::io;
-  std::string way_out;
+  hint to_do = hint::none;
   if (number == ENOENT || number == ENOTDIR) code = errc::not_found;
   if (number == EACCES || number == EPERM || number == EROFS) code = errc::not_permitted;
-  if (number == ENOSPC || number == EDQUOT) way_out = "free some space or choose another disk";
-  if (number == EFBIG) way_out = "raise the limit on file sizes (ulimit -f)";
-  throw error(code, {"cannot " + verb + ": " + std::strerror(number), path, "", "", way_out});
+  if (number == ENOSPC || number == EDQUOT) to_do = hint::free_space;
+  if (number == EFBIG) to_do = hint::raise_file_size_limit;
+  throw error(code, {"cannot " + verb + ": " + std::strerror(number), path, "", "", to_do});
 }
 
 opened open_regular(const std::string& path, bool writable) {
@@ -46,19 +46,19 @@ opened open_regular(const std::string& path, bool writable) {
   if (file && ::fstat(file.get(), &status) != 0) fail("look at", path);
   if (!file || !S_ISREG(status.st_mode)) {
     const bool directory = !file || S_ISDIR(status.st_mode);
-    throw error(errc::not_a_filter,
-                {"not a bloomery filter", path, "a regular file", directory ? "a directory" : "a device or pipe", ""});
+    throw error(errc::not_a_filter, {"not a bloomery filter", path, "a regular file",
+                                     directory ? "a directory" : "a device or pipe", hint::name_regular_file});
   }
   return {std::move(file), static_cast<std::uint64_t>(status.st_size)};
 }
 
-opened open_locked(const std::string& path, const std::function<void(const std::string& path)>& waiting) {
+opened open_locked(const std::string& path, function_ref<void(const std::string& path)> waiting) {
   for (;;) {
     opened result = open_regular(path, true);
     while (::flock(result.file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) fail("lock", path);
       if (!waiting) {
-        throw error(errc::locked, {"another process is writing this filter", path, "", "", "wait until it is done"});
+        throw error(errc::locked, {"another process is writing this filter", path, "", "", hint::wait_for_writer});
       }
       waiting(path);
       // Not a flock that blocks: a signal just before it would be slept over.
@@ -135,7 +135,7 @@ std::string unused_name(const std::string& path) {
 }
 
 error exists(const std::string& path) {
-  return {errc::already_exists, {"there is a file already", path, "", "", "choose another name"}};
+  return {errc::already_exists, {"there is a file already", path, "", "", hint::choose_another_name}};
 }
 
 }  // namespace
@@ -183,8 +183,7 @@ replacement::replacement(const std::string& path, bool replace) : path_(behind_l
     if (!old_) fail("open", path_);
     if (::access(path_.c_str(), W_OK) != 0) fail("replace", path_);
     if (::flock(old_.get(), LOCK_EX | LOCK_NB) != 0) {
-      throw error(errc::locked,
-                  {"this filter is open for writing", path_, "", "", "wait until it is closed or choose another name"});
+      throw error(errc::locked, {"this filter is open for writing", path_, "", "", hint::wait_or_choose_another_name});
     }
   }
   make_beside();

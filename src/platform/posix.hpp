@@ -1,10 +1,10 @@
 // The system calls of files, with their errors turned into bloomery::error and their short counts into loops.
 #pragma once
 
+#include <bloomery/detail/function_ref.hpp>
 #include <bloomery/error.hpp>
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 
@@ -43,7 +43,7 @@ opened open_regular(const std::string& path, bool writable);
 ///
 /// @param waiting  called many times a second while another process has the lock; if empty, errc::locked is thrown
 /// @throws error   as open_regular(); locked
-opened open_locked(const std::string& path, const std::function<void(const std::string& path)>& waiting);
+opened open_locked(const std::string& path, function_ref<void(const std::string& path)> waiting);
 
 void write_all(int fd, std::span<const std::uint8_t> bytes, const std::string& path);
 void write_at(int fd, std::span<const std::uint8_t> bytes, std::uint64_t offset, const std::string& path);

@@ -5,6 +5,7 @@
 #include <bloomery/scheme.hpp>
 
 #include "kernels/dispatch.hpp"
+#include "layouts/occupancy_of.hpp"
 #include "math/occupancy.hpp"
 #include "math/rates.hpp"
 #include "registry/tables.hpp"

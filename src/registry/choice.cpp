@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <optional>
 #include <string>
@@ -34,20 +33,6 @@ std::optional<geometry> size_of(const layout_row& row, std::uint64_t capacity, d
     problem = e;
     return std::nullopt;
   }
-}
-
-std::string two_decimals(double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.2f", value);
-  return text;
-}
-
-// "37 %", but never a rounded 25 % where 25 % is the limit.
-std::string percent_more(std::uint64_t bits, std::uint64_t fewest, unsigned limit) {
-  const double percent = 100 * (static_cast<double>(bits) / static_cast<double>(fewest) - 1);
-  char text[64];
-  std::snprintf(text, sizeof text, percent < limit + 1 ? "%.2f %%" : "%.0f %%", percent);
-  return text;
 }
 
 }  // namespace
@@ -81,19 +66,21 @@ void judge(std::vector<candidate>& candidates, preference prefer) {
     if (c.chosen) chosen = &c;
     within += c.within ? 1 : 0;
   }
-  for (candidate& c : candidates) {
-    if (!c.possible() || c.chosen) continue;
-    c.reason = c.within ? "slower than " + chosen->layout
-                        : "needs " + percent_more(c.geometry.bits, least->geometry.bits, percent) +
-                              " more memory than " + least->layout;
-  }
   const bool by_bytes = most - least->geometry.bits == 8 * always_allowed_bytes;
-  const std::string allowed =
-      by_bytes ? std::to_string(always_allowed_bytes) + " bytes" : std::to_string(percent) + " %";
-  const std::string memory =
-      "within " + allowed + " of the least memory (" +
-      (chosen == &*least ? "its own" : least->layout + ", " + two_decimals(least->bits_a_key) + " bits a key") + ")";
-  chosen->reason = (within == 1 ? "the only one " : "the quickest of " + std::to_string(within) + " ") + memory;
+  for (candidate& c : candidates) {
+    if (!c.possible()) continue;
+    layout_judgement& why = c.why;
+    const candidate& than = c.within && !c.chosen ? *chosen : *least;
+    why.ground = c.chosen   ? within == 1 ? layout_ground::only_one : layout_ground::quickest
+                 : c.within ? layout_ground::slower
+                            : layout_ground::needs_more;
+    why.than = than.layout;
+    why.than_bits_a_key = than.bits_a_key;
+    if (!c.within) why.more = static_cast<double>(c.geometry.bits) / static_cast<double>(than.geometry.bits) - 1;
+    why.within = within;
+    why.allowed_percent = by_bytes ? 0 : percent;
+    why.preferred_percent = percent;
+  }
 }
 
 std::vector<candidate> layout_candidates(std::uint64_t capacity, double false_positive_rate, preference prefer) {
@@ -101,13 +88,10 @@ std::vector<candidate> layout_candidates(std::uint64_t capacity, double false_po
   std::vector<candidate> candidates;
   for (const layout_row& row : layout_rows()) {
     candidate c{std::string(row.name)};
-    std::optional<error> problem;
-    if (const std::optional<geometry> g = size_of(row, capacity, false_positive_rate, problem)) {
+    if (const std::optional<geometry> g = size_of(row, capacity, false_positive_rate, c.problem)) {
       c.geometry = *g;
       c.rate = row.false_positive_rate(*g, capacity);
       c.bits_a_key = static_cast<double>(g->bits) / static_cast<double>(capacity);
-    } else {
-      c.reason = problem->what();
     }
     candidates.push_back(std::move(c));
   }

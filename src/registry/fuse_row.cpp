@@ -11,8 +11,8 @@ namespace bloomery {
 namespace {
 
 [[noreturn]] void refuse_making() {
-  throw error(errc::invalid_argument, {"a sealed filter is made of all its keys at once", "layout", "", "",
-                                       "use sealed_filter, or bloomery seal"});
+  throw error(errc::invalid_argument,
+              {"a sealed filter is made of all its keys at once", "layout", "", "", hint::seal_all_keys});
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ void check_fuse_bytes(const params& p, std::span<const std::uint8_t> bytes, cons
   check_fuse(8 * sizeof(F), bytes, where);
   if (fuse_keys(bytes) == p.capacity) return;
   throw error(errc::damaged, {"the sealed filter contradicts itself: keys", where, std::to_string(p.capacity),
-                              std::to_string(fuse_keys(bytes)), "restore it or seal the keys again"});
+                              std::to_string(fuse_keys(bytes)), hint::seal_again});
 }
 
 template census fuse_census<std::uint8_t>(const geometry&, std::span<const std::uint8_t>);
@@ -72,8 +72,8 @@ std::vector<std::uint64_t> sealed_cells(const params& p, std::span<const std::ui
 
 void refuse_keys_if_sealed(const params& p, const std::string& where) {
   if (family_of(p) != family::sealed) return;
-  throw error(errc::not_permitted, {"a sealed filter takes no more keys, and loses none", where, "", "",
-                                    "seal old and new keys together, or build a filter that grows: build --grow"});
+  throw error(errc::not_permitted,
+              {"a sealed filter takes no more keys, and loses none", where, "", "", hint::seal_old_and_new_keys});
 }
 
 void refuse_empty_if_sealed(const params& p) {

@@ -21,15 +21,16 @@ const scheme& scheme_of(const params& p) {
   const scheme* row = find_scheme(p.scheme);
   if (row == nullptr) unknown("scheme", p.scheme, names_of(schemes()));
   if (!p.layout.empty() || !p.hash.empty()) {
-    throw error(errc::invalid_argument, {"a scheme has a layout and a hash of its own", "scheme", "", "",
-                                         "name either a scheme, or a layout and a hash"});
+    throw error(errc::invalid_argument,
+                {"a scheme has a layout and a hash of its own", "scheme", "", "", hint::name_layout_or_scheme});
   }
   if (p.secret) {
     throw error(errc::invalid_argument, {"a scheme has hashes of its own, which take no secret", "secret", "",
-                                         "scheme " + p.scheme, "use a layout"});
+                                         "scheme " + p.scheme, hint::use_a_layout});
   }
   if (p.keys != key_kind::bytes) {
-    throw error(errc::invalid_argument, {"schemes take keys as bytes", "scheme", "", "integer keys", "use a layout"});
+    throw error(errc::invalid_argument,
+                {"schemes take keys as bytes", "scheme", "", "integer keys", hint::use_a_layout});
   }
   return *row;
 }
@@ -45,25 +46,24 @@ void complete_hash(params& p) {
   const hash_row* row = find_hash(p.hash);
   if (row == nullptr) unknown("hash", p.hash, names_of(hash_rows()));
   if (p.keys == key_kind::bytes && !row->takes_bytes) {
-    throw error(errc::invalid_argument, {"this hash is for integer keys", p.hash, "", "", "use xxh3 for bytes"});
+    throw error(errc::invalid_argument, {"this hash is for integer keys", p.hash, "", "", hint::use_hash_for_bytes});
   }
   if (p.seed > row->most_seed) {
     throw error(errc::invalid_argument,
                 {"seed of " + p.hash, "seed", "at most " + std::to_string(row->most_seed), std::to_string(p.seed), ""});
   }
   if (row->keyed && !p.secret) {
-    throw error(errc::invalid_argument,
-                {"this hash needs a secret key", p.hash, "", "", "give it one: --secret KEYFILE, or params::secret"});
+    throw error(errc::invalid_argument, {"this hash needs a secret key", p.hash, "", "", hint::give_a_secret});
   }
   if (!row->keyed && p.secret) {
     throw error(errc::invalid_argument,
-                {"this hash takes no secret", p.hash, "hash siphash", "", "leave out the secret or the hash"});
+                {"this hash takes no secret", p.hash, "hash siphash", "", hint::leave_out_secret_or_hash});
   }
   const std::uint64_t check = p.secret ? key_check(*p.secret) : 0;
   if (p.key_check != 0 && p.key_check != check) {
     throw error(errc::incompatible, {"this is not the filter's secret key", "secret",
                                      "the key with check value " + key_check_text(p.key_check), key_check_text(check),
-                                     "give the filter's own key"});
+                                     hint::give_the_secret});
   }
   p.key_check = check;
 }

@@ -8,6 +8,7 @@
 #include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
 
+#include "layouts/occupancy_of.hpp"
 #include "registry/census.hpp"
 #include "registry/fuse_row.hpp"
 #include "registry/windows.hpp"

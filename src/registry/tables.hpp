@@ -2,7 +2,6 @@
 // scheme.hpp.
 #pragma once
 
-#include <bloomery/bulk_insert.hpp>
 #include <bloomery/census.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/hash.hpp>

@@ -3,7 +3,6 @@
 
 #include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/generations.hpp>
 #include <bloomery/layouts/window.hpp>
 #include <bloomery/params.hpp>
 
@@ -14,6 +13,9 @@
 #include <span>
 
 namespace bloomery {
+
+/// Moments and insertions stay below this: what epochs are multiplied with does not overflow.
+inline constexpr std::uint64_t most_moments = std::uint64_t{1} << 62;
 
 /// The calls of window_blocks, for a layout that is chosen at run time.
 struct window_calls {

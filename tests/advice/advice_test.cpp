@@ -10,6 +10,8 @@
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/line.hpp>
 
+#include "cli/text/advice_text.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,6 +28,7 @@
 namespace bloomery {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -36,9 +39,9 @@ const option* find(const advice& a, structure s) {
   return found == a.passed_over.end() ? nullptr : &*found;
 }
 
-const change* find_change(const advice& a, const std::string& what) {
+const option* find_change(const advice& a, what_if what) {
   const auto found = std::find_if(a.changes.begin(), a.changes.end(), [&](const change& c) { return c.what == what; });
-  return found == a.changes.end() ? nullptr : &*found;
+  return found == a.changes.end() ? nullptr : &found->then;
 }
 
 error refusal(const requirements& wanted) {
@@ -97,9 +100,8 @@ TEST(Advice, TakesCountersIfKeysAreTakenOut) {
     EXPECT_EQ(a.taken.parameters, expected);
     EXPECT_EQ(a.taken.lines, 1u);
     EXPECT_LE(a.taken.rate, rate);
-    ASSERT_FALSE(a.warnings.empty());
-    EXPECT_THAT(a.warnings[0], HasSubstr("Remove only what was added"));
-    const change* without = find_change(a, "without deletes");
+    EXPECT_THAT(a.cautions, ElementsAre(caution::remove_only_inserted));
+    const option* without = find_change(a, what_if::without_deletes);
     ASSERT_NE(without, nullptr);
     EXPECT_DOUBLE_EQ(without->bits_a_key,
                      bits_a_key(complete({.capacity = 1'000'000, .target_rate = rate}), 1'000'000));
@@ -134,12 +136,11 @@ TEST(Advice, SealsOnlyWhereThatTakesFewerBits) {
 }
 
 TEST(Advice, SaysWhyItDoesNotSeal) {
-  const auto reason = [](double rate) {
-    return advise({.keys = 1'000'000, .rate = rate, .sealed = true}).taken.reason;
-  };
-  EXPECT_THAT(reason(1e-18), testing::StartsWith("no fingerprint errs so rarely. "));
-  EXPECT_THAT(reason(1e-10), testing::StartsWith("no fingerprint errs so rarely. "));
-  EXPECT_THAT(reason(0.1), testing::StartsWith("sealed it would not be smaller at this rate. "));
+  const auto why = [](double rate) { return advise({.keys = 1'000'000, .rate = rate, .sealed = true}).taken.why; };
+  EXPECT_EQ(why(1e-18), ground::no_such_fingerprint);
+  EXPECT_EQ(why(1e-10), ground::no_such_fingerprint);
+  EXPECT_EQ(why(0.1), ground::static_not_smaller);
+  EXPECT_EQ(why(0.01), ground::static_is_smaller);
 }
 
 TEST(Advice, TakesTheWindowThatTheRuleForLayoutsTakes) {
@@ -216,11 +217,11 @@ TEST(Advice, TakesALogIfItMay) {
   EXPECT_LE(with.taken.worst_bits_a_key, 23);
   EXPECT_EQ(with.taken.lines, 1u);
   EXPECT_GE(with.taken.disk_bytes, 8 * assumed_keys);
-  const change* log = find_change(without, "with a log on disk");
+  const option* log = find_change(without, what_if::with_log);
   ASSERT_NE(log, nullptr);
   EXPECT_EQ(log->bits_a_key, with.taken.bits_a_key);
   EXPECT_EQ(log->worst_bits_a_key, with.taken.worst_bits_a_key);
-  EXPECT_EQ(find(without, structure::logged)->reason, "it needs a log on disk");
+  EXPECT_EQ(find(without, structure::logged)->why, ground::needs_log);
 }
 
 TEST(Advice, TakesAFixedSizeForARangeUnlessGrowingTakesLessAtWorst) {
@@ -270,10 +271,10 @@ TEST(Advice, SaysOfTooLittleMemoryWhatIsPossibleAndWhatWouldHaveToGive) {
     EXPECT_EQ(refused.code(), errc::too_large);
     EXPECT_THAT(refused.text().expected, HasSubstr("1.14 MiB (plain classic)"));
     std::smatch offered;
-    const std::string way_out = refused.text().way_out;
+    const std::string offers = refused.text().hint.words();
     ASSERT_TRUE(
-        std::regex_search(way_out, offered, std::regex("an error of ([0-9.]+) %, or with at most ([0-9,]+) keys")))
-        << way_out;
+        std::regex_search(offers, offered, std::regex("an error of ([0-9.]+) %, or with at most ([0-9,]+) keys")))
+        << offers;
     const double rate = std::stod(offered[1]) / 100;
     std::string fewer = offered[2];
     std::erase(fewer, ',');
@@ -290,17 +291,17 @@ TEST(Advice, OffersToDropWhatTakesTheMemory) {
   const error deletes = refusal({.keys = 1'000'000, .rate = 0.01, .deletes = true, .memory_bytes = 2 << 20});
   const error growth = refusal({.rate = 0.01, .memory_bytes = 64 << 10});
 
-  EXPECT_THAT(deletes.text().way_out, HasSubstr("without deletes"));
+  EXPECT_THAT(deletes.text().hint.words(), HasSubstr("without deletes"));
   EXPECT_THAT(deletes.text().expected, HasSubstr("counting"));
-  EXPECT_THAT(growth.text().way_out, HasSubstr("with a log on disk"));
+  EXPECT_THAT(growth.text().hint.words(), HasSubstr("with a log on disk"));
 }
 
 TEST(Advice, OffersNoNumberOfKeysThatItDoesNotName) {
   const error unbounded = refusal({.rate = 0.01, .grows = true, .memory_bytes = 1 << 10});
   const error from_some = refusal({.keys = 100'000, .rate = 0.01, .grows = true, .memory_bytes = 130 << 10});
 
-  EXPECT_THAT(unbounded.text().way_out, testing::Not(HasSubstr("keys")));
-  EXPECT_THAT(from_some.text().way_out, HasSubstr("if no more keys come"));
+  EXPECT_THAT(unbounded.text().hint.words(), testing::Not(HasSubstr("keys")));
+  EXPECT_THAT(from_some.text().hint.words(), HasSubstr("if no more keys come"));
 }
 
 TEST(Advice, SaysHowManyKeysFitIfTheyMayGrow) {
@@ -315,8 +316,23 @@ TEST(Advice, SaysHowManyKeysFitIfTheyMayGrow) {
     };
     EXPECT_LE(at(a.most_keys_in_memory), limit);
     EXPECT_GT(at(a.most_keys_in_memory + a.most_keys_in_memory / 50 + 1), limit);
-    EXPECT_THAT(a.warnings.back(), HasSubstr("More will not fit"));
+    EXPECT_EQ(a.cautions.back(), caution::memory_bounds_keys);
   }
+}
+
+TEST(Advice, SaysWhyTheOthersArePassedOver) {
+  const auto why = [](const requirements& r, structure s) {
+    const advice a = advise(r);
+    const option* o = find(a, s);
+    return o == nullptr ? std::nullopt : std::optional(o->why);
+  };
+  EXPECT_EQ(why({.keys = 1000}, structure::windowed), ground::forgets_keys);
+  EXPECT_EQ(why({.window_keys = 1000}, structure::plain), ground::keeps_all_keys);
+  EXPECT_EQ(why({.keys = 1000, .deletes = true}, structure::plain), ground::cannot_remove);
+  EXPECT_EQ(why({.keys = 1000}, structure::sealed), ground::keys_come_later);
+  EXPECT_EQ(why({.rate = 0.01}, structure::plain), ground::needs_capacity);
+  EXPECT_EQ(why({.keys = 1000}, structure::counting), ground::more_bits);
+  EXPECT_EQ(why({.keys = 1'000'000, .memory_bytes = 2 << 20}, structure::counting), ground::over_memory);
 }
 
 TEST(Advice, RefusesNumbersOutOfRange) {
@@ -362,7 +378,7 @@ TEST(Advice, NamesBothSidesOfAContradictionAndTheWayOut) {
     EXPECT_EQ(e.code(), errc::invalid_argument);
     EXPECT_THAT(e.text().what, HasSubstr(one.name));
     EXPECT_THAT(e.text().what, HasSubstr(other.name));
-    EXPECT_THAT(e.text().way_out, Not(testing::IsEmpty())) << one.name << ", " << other.name;
+    EXPECT_THAT(e.text().hint.words(), Not(testing::IsEmpty())) << one.name << ", " << other.name;
   }
   EXPECT_THAT(refusal({.keys = 5, .window_milliseconds = 5, .window_keys = 5}).what(), HasSubstr("a window of time"));
 }
@@ -390,13 +406,11 @@ TEST(Advice, TakesSiphashAgainstAThreatAndWantsASecret) {
     EXPECT_EQ(made.byte_size(), a.taken.bytes);
     made.insert("alice");
     EXPECT_TRUE(made.may_contain("alice"));
-    const bool warned = std::any_of(a.warnings.begin(), a.warnings.end(), [](const std::string& warning) {
-      return warning.find("Deletes make adversaries much stronger") != std::string::npos;
-    });
+    const bool warned = std::count(a.cautions.begin(), a.cautions.end(), caution::removal_helps_attackers) == 1;
     EXPECT_EQ(warned, deletes);
   }
   EXPECT_FALSE(advise({.keys = 1000}).needs_secret);
-  EXPECT_TRUE(advise({.keys = 1000}).warnings.empty());
+  EXPECT_TRUE(advise({.keys = 1000}).cautions.empty());
 }
 
 // ---- whatever is asked
@@ -436,23 +450,28 @@ TEST(Advice, KeepsItsRuleWhateverIsAsked) {
       EXPECT_EQ(r.window_keys + r.window_milliseconds != 0, t.take == structure::windowed);
       EXPECT_TRUE(t.take != structure::sealed || r.sealed);
       EXPECT_TRUE(t.take != structure::logged || r.log);
-      EXPECT_FALSE(t.reason.empty());
+      EXPECT_GE(t.why, ground::number_known);
+      EXPECT_THAT(cli::taken_reason(r, a), HasSubstr(". "));
       EXPECT_EQ(a.passed_over.size(), 5u);
       for (const option& o : a.passed_over) {
-        EXPECT_FALSE(o.reason.empty());
+        EXPECT_LE(o.why, ground::less_simple);
+        EXPECT_EQ(o.possible(), o.why >= ground::over_memory);
+        EXPECT_EQ(o.problem.has_value(), o.why == ground::cannot_keep_rate);
+        EXPECT_FALSE(cli::passed_reason(r, a, o).empty());
         if (o.possible() && (r.memory_bytes == 0 || o.bytes <= r.memory_bytes)) {
           EXPECT_GE(o.worst_bits_a_key, t.worst_bits_a_key);
         }
       }
       for (const change& c : a.changes) {
-        EXPECT_THAT(c.text, testing::StartsWith(c.what + ": " + name_of(c.take)));
-        EXPECT_GT(c.bits_a_key, 0);
+        EXPECT_THAT(cli::change_text(r, a, c),
+                    testing::StartsWith(cli::phrase_of(r, c.what) + ": " + name_of(c.then.take)));
+        EXPECT_GT(c.then.bits_a_key, 0);
       }
       EXPECT_EQ(r.threat, a.needs_secret);
     } catch (const error& e) {
       (e.code() == errc::invalid_argument ? contradictory : too_small) += 1;
       EXPECT_TRUE(e.code() == errc::invalid_argument || e.code() == errc::too_large) << e.what();
-      EXPECT_FALSE(e.text().way_out.empty()) << e.what();
+      EXPECT_FALSE(e.text().hint.empty()) << e.what();
     }
   }
   EXPECT_GT(given, 30);

@@ -13,14 +13,24 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 import time
 import unittest
 
 from support import CommandTest, keys
 
 PATIENCE = 30  # seconds, for what takes a moment
+HAS_PLAYGROUND = os.environ.get("BLOOMERY_HAS_PLAYGROUND") != "0"
+
+if not HAS_PLAYGROUND:
+
+    class LeftOut(CommandTest):
+        def test_a_command_without_the_playground_says_how_to_get_it(self) -> None:
+            for arguments in [], ["--no-open", "--port", "0"], ["no such file"]:
+                self.refused("playground", *arguments, says="BLOOMERY_BUILD_PLAYGROUND=ON")
 
 
+@unittest.skipUnless(HAS_PLAYGROUND, "built with BLOOMERY_BUILD_PLAYGROUND=OFF")
 class PlaygroundTest(CommandTest):
     def playground(self, *arguments: object, **options) -> subprocess.Popen:
         """Starts the command; it answers from now on at self.port."""
@@ -80,7 +90,7 @@ class PlaygroundTest(CommandTest):
     def problem(self, answer: bytes) -> dict:
         """An error in words, with a way out."""
         p = json.loads(answer)["error"]
-        self.assertEqual(set(p), {"code", "what", "where", "expected", "found", "way_out"})
+        self.assertEqual(set(p), {"code", "what", "where", "expected", "found", "hint", "way_out"})
         self.assertTrue(p["what"] and p["way_out"], p)
         return p
 
@@ -191,6 +201,34 @@ class Refused(PlaygroundTest):
         self.assertLess(len(ranges), 5000)
         self.assert_lives()
 
+    def test_headers_that_say_two_things_are_refused(self) -> None:
+        for twice in (
+            f"Host: {self.host}\r\nHost: evil.example\r\n",
+            f"Host: evil.example\r\nHost: {self.host}\r\n",
+            f"Host: {self.host}\r\nOrigin: http://{self.host}\r\nOrigin: http://evil.example\r\n",
+            f"Host: {self.host}\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site\r\n",
+        ):
+            answer = self.raw(f"GET /api/1/about HTTP/1.1\r\n{twice}\r\n".encode())
+            self.assertRegex(answer, rb"\AHTTP/1.1 403 ", twice)
+            self.problem(answer.split(b"\r\n\r\n", 1)[1])
+        for broken in "X: 1\r\n Y: 2", "Content-Length : 0", "X", "X: 1\nY: 2", "X: \0":
+            answer = self.raw(f"GET /api/1/about HTTP/1.1\r\nHost: {self.host}\r\n{broken}\r\n\r\n".encode())
+            self.assertRegex(answer, rb"\AHTTP/1.1 400 ", broken)
+            self.problem(answer.split(b"\r\n\r\n", 1)[1])
+
+    def test_a_client_that_asks_first_is_told_to_go_on(self) -> None:
+        head = f"POST /api/1/plans HTTP/1.1\r\nHost: {self.host}\r\nConnection: close\r\nContent-Length: 15\r\n"
+        s = self.connect()
+        s.sendall(f"{head}Expect: 100-continue\r\n\r\n".encode())
+        self.assertEqual(s.recv(1000), b"HTTP/1.1 100 Continue\r\n\r\n")
+        s.sendall(b'{"capacity":10}')
+        self.assertRegex(self.rest(s), rb"\AHTTP/1.1 200 ")
+        # Of a body that will not be read, it is told so at once.
+        for lines, status in ("Origin: http://evil.example\r\nExpect: 100-continue\r\n", 403), ("Expect: coffee\r\n", 417):
+            answer = self.raw(f"{head}{lines}\r\n".encode())
+            self.assertRegex(answer, rb"\AHTTP/1.1 %d " % status)
+            self.problem(answer.split(b"\r\n\r\n", 1)[1])
+
     def test_every_answer_has_the_headers_that_keep_others_out(self) -> None:
         for path in "/", "/api/1/about", "/nowhere":
             _, headers, _ = self.ask("GET", path)
@@ -265,6 +303,28 @@ class Crowds(PlaygroundTest):
         # Each of them may take ten seconds while nobody else comes.
         self.assertLess(time.monotonic() - begun, 9)
 
+    def test_who_sends_single_bytes_keeps_no_one_waiting(self) -> None:
+        slow = [self.connect() for _ in range(150)]
+        ended = threading.Event()
+
+        def drip() -> None:
+            while not ended.wait(0.02):
+                for s in slow:
+                    try:
+                        s.send(b"x")
+                    except OSError:
+                        pass  # this one has been given up
+
+        with concurrent.futures.ThreadPoolExecutor(1) as dripping:
+            dripping.submit(drip)
+            try:
+                time.sleep(0.5)
+                begun = time.monotonic()
+                self.assert_lives()
+                self.assertLess(time.monotonic() - begun, 9)
+            finally:
+                ended.set()
+
     def test_downloads_may_be_left_half_way(self) -> None:
         filter = self.call("filters", {"layout": "classic", "bits": 1 << 27, "capacity": 1000}, 201)["id"]
         for _ in range(3):
@@ -281,6 +341,11 @@ class Crowds(PlaygroundTest):
             answer = self.rest(s)
         self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1.1 400 "), answer)
         self.assert_lives()
+
+    def test_an_old_client_keeps_its_connection_only_if_it_asks(self) -> None:
+        old = f"GET /api/1/about HTTP/1.0\r\nHost: {self.host}\r\n"
+        self.assertEqual(self.raw(f"{old}\r\n{old}\r\n".encode()).count(b"HTTP/1.1 200 "), 1)
+        self.assertEqual(self.raw(f"{old}Connection: keep-alive\r\n\r\n{old}\r\n".encode()).count(b"HTTP/1.1 200 "), 2)
 
     def test_requests_may_follow_each_other_on_one_connection(self) -> None:
         one = f"POST /api/1/plans HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: 15\r\n\r\n" + '{"capacity":10}'

@@ -144,7 +144,7 @@ class Harm(RedisTest):
         self.redis("FLUSHALL")
         self.redis("RPUSH", b"{f}:m", b"a list")
         for verb in VERBS:
-            self.refused(*arguments(verb, self.f), stdin=b"a\n", says="WRONGTYPE.*somebody else")
+            self.refused(*arguments(verb, self.f), stdin=b"a\n", says="WRONGTYPE.*belongs to something else: choose another name")
         self.assertEqual(self.redis("LRANGE", b"{f}:m", 0, -1), [b"a list"])
 
     def test_a_stopped_server_is_waited_for_no_longer_than_said(self) -> None:

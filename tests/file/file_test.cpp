@@ -754,7 +754,7 @@ TEST(UnwritableFile, BeyondTheLimitOnFileSizesLeavesTheOldOne) {
     other.insert("other");
     const auto saved = error_of([&] { other.save(folder / "f"); });
     const auto created = error_of([&] { any_filter::create(folder / "f", sample_params); });
-    if (!saved || saved->code() != errc::io || saved->text().way_out.find("ulimit") == std::string::npos) return 2;
+    if (!saved || saved->code() != errc::io || saved->text().hint.words().find("ulimit") == std::string::npos) return 2;
     if (!created || created->code() != errc::io) return 3;
     return 0;
   });

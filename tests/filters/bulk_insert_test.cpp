@@ -231,7 +231,7 @@ struct watched {
 };
 
 // Hands out ready halves.
-halves_of_keys handing_out(const std::vector<std::uint64_t>& los) {
+auto handing_out(const std::vector<std::uint64_t>& los) {
   return [&los](std::size_t first, std::size_t count, std::uint64_t* out) {
     std::copy_n(los.begin() + static_cast<std::ptrdiff_t>(first), count, out);
   };

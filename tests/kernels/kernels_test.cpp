@@ -3,7 +3,6 @@
 // KernelBatch runs once for each set and layout: KernelBatch.WritesTheBitsOfTheDefinition/avx2_line. KernelSet runs once
 // for each set. Sets that this processor cannot run are skipped.
 #include <bloomery/bits.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/kernel.hpp>
@@ -707,20 +706,18 @@ TEST_P(KernelSet, MultipliesTheFullestWordsAndTheEmptyOne) {
 // ---- the choice -----------------------------------------------------------------------------------------------------
 
 // The choice is made once in a process: each of these runs in a fresh one. It ends with 0 if the kernels named `expected`
-// are chosen, with 3 if BLOOMERY_KERNEL is refused as an invalid argument.
+// are chosen, with 3 if they are and BLOOMERY_KERNEL is reported as refused.
 [[noreturn]] void choose_and_exit(const char* wish, const std::string& expected) {
   if (wish == nullptr)
     ::unsetenv("BLOOMERY_KERNEL");
   else
     ::setenv("BLOOMERY_KERNEL", wish, 1);
-  try {
-    const std::string name = kernel_name();
-    std::fprintf(stderr, "chosen: %s\n", name.c_str());
-    ::_exit(name == expected && chosen_kernels().name == expected ? 0 : 1);
-  } catch (const error& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    ::_exit(e.code() == errc::invalid_argument ? 3 : 4);
-  }
+  const kernel_choice choice = kernel_info();
+  std::fprintf(stderr, "chosen: %s, requested: '%s'\n", choice.name.c_str(), choice.requested.c_str());
+  if (choice.name != expected || kernel_name() != expected || chosen_kernels().name != expected) ::_exit(1);
+  if (choice.requested != (wish == nullptr ? "" : wish)) ::_exit(2);
+  if (kernel_is_forced() != (!choice.requested.empty() && !choice.refused)) ::_exit(4);
+  ::_exit(choice.refused ? 3 : 0);
 }
 
 class KernelChoice : public testing::Test {
@@ -752,7 +749,7 @@ TEST_F(KernelChoice, ObeysTheEnvironment) {
 
 TEST_F(KernelChoice, OfAnUnknownNameIsRefused) {
   for (const char* wish : {"nonesuch", "AVX2", "scalar ", "avx"}) {
-    EXPECT_EXIT(choose_and_exit(wish, ""), testing::ExitedWithCode(3), wish);
+    EXPECT_EXIT(choose_and_exit(wish, best_supported()), testing::ExitedWithCode(3), wish);
   }
 }
 
@@ -761,23 +758,39 @@ TEST_F(KernelChoice, OfWhatTheProcessorLacksIsRefused) {
   for (const kernel_set* set : kernels::kernel_sets) {
     if (set->supported()) continue;
     lacks_one = true;
-    EXPECT_EXIT(choose_and_exit(set->name, ""), testing::ExitedWithCode(3), set->name);
+    EXPECT_EXIT(choose_and_exit(set->name, best_supported()), testing::ExitedWithCode(3), set->name);
   }
   if (!lacks_one) GTEST_SKIP() << "SKIP: this processor supports every set of this build";
 }
 
-// Calls on keys cannot throw: a program that has not asked for the choice at its start is ended.
-TEST_F(KernelChoice, OfAnUnknownNameEndsACallOnKeys) {
-  const auto look_up = [] {
-    ::setenv("BLOOMERY_KERNEL", "nonesuch", 1);
-    const std::vector<std::uint8_t> filter(64);
-    std::_Exit(has_one<line>(filter.data(), {512, 8}, {1, 2}) ? 0 : 1);
+// The first 63 bytes of a request are reported; a longer one is refused, even if it begins with a known name.
+TEST_F(KernelChoice, OfAVeryLongNameIsRefusedAndReportedInPart) {
+  const auto choose = [] {
+    ::setenv("BLOOMERY_KERNEL", ("scalar" + std::string(1000, ' ')).c_str(), 1);
+    const kernel_choice choice = kernel_info();
+    std::_Exit(choice.refused && choice.requested == "scalar" + std::string(57, ' ') ? 0 : 1);
   };
 
-  EXPECT_DEATH(look_up(), "nonesuch");
+  EXPECT_EXIT(choose(), testing::ExitedWithCode(0), "");
 }
 
-// Counting can do without the choice, and is asked for by calls that promise to throw nothing.
+// Calls on keys cannot throw, and a library must not end its host program: the best kernels answer.
+TEST_F(KernelChoice, OfAnUnknownNameDoesNotEndCallsOnKeys) {
+  const auto use = [] {
+    ::setenv("BLOOMERY_KERNEL", "nonesuch", 1);
+    filter<std::uint64_t, line> one_by_one(1000, 0.01);
+    filter<std::uint64_t, line> batch(1000, 0.01);
+    std::vector<std::uint64_t> keys(100);
+    for (std::uint64_t key = 0; key < keys.size(); ++key) one_by_one.insert(keys[key] = 3 * key);
+    batch.insert(keys);
+    bool right = std::ranges::equal(one_by_one.bytes(), batch.bytes()) && batch.fill_ratio() > 0;
+    for (const std::uint64_t key : keys) right = right && one_by_one.may_contain(key);
+    std::_Exit(right && batch.size() == one_by_one.size() && kernel_info().refused ? 0 : 1);
+  };
+
+  EXPECT_EXIT(use(), testing::ExitedWithCode(0), "");
+}
+
 TEST_F(KernelChoice, OfAnUnknownNameDoesNotEndACountOfBits) {
   const auto count = [] {
     ::setenv("BLOOMERY_KERNEL", "nonesuch", 1);
@@ -804,7 +817,7 @@ TEST(Kernels, StandInTheirOrder) {
 }
 
 TEST(Kernels, AreListedWithTheChosenOne) {
-  const std::vector<kernel_info> list = kernel_list();
+  const std::vector<kernel_description> list = kernel_list();
 
   ASSERT_EQ(list.size(), std::size(kernels::kernel_sets));
   std::size_t chosen = 0;

@@ -12,6 +12,7 @@
 
 #include <sys/resource.h>
 
+#include <cmath>
 #include <csignal>
 #include <random>
 #include <set>
@@ -381,7 +382,7 @@ TEST(Exhibit, WithoutRoomForATemporaryFileSaysSo) {
     ASSERT_TRUE(problem);
     EXPECT_EQ(problem->code(), errc::io);
     EXPECT_EQ(problem->text().where, "");
-    EXPECT_NE(problem->text().way_out.find("TMPDIR"), std::string::npos);
+    EXPECT_NE(problem->text().hint.words().find("TMPDIR"), std::string::npos);
     EXPECT_EQ(std::string(problem->what()).find("bloomery-"), std::string::npos) << problem->what();
   }
 }

@@ -381,7 +381,7 @@ TEST_F(InspectedFile, ThatIsALogIsRefusedWithItsFilter) {
   const auto refused = error_of([&] { inspect_filter(path + ".log", {}); });
 
   ASSERT_TRUE(refused);
-  EXPECT_NE(refused->text().way_out.find("name " + path + ":"), std::string::npos) << refused->text().way_out;
+  EXPECT_NE(refused->text().hint.words().find("name " + path + ":"), std::string::npos) << refused->text().hint.words();
 }
 
 TEST_F(InspectedFile, ThatBecomesADirectoryHasAWayOut) {
@@ -649,7 +649,7 @@ TEST(InspectedOnSilentServer, IsNotTriedForEveryOneWhoAsks) {
     for (bool& told : unavailable) {
       asking.emplace_back([&] {
         const auto problem = error_of([&] { i->ask(std::vector<std::string>{"key"}); });
-        told = problem && problem->code() == bloomery::errc::unavailable && !problem->text().way_out.empty();
+        told = problem && problem->code() == bloomery::errc::unavailable && !problem->text().hint.empty();
       });
     }
   }

@@ -1,4 +1,6 @@
-#include "playground/server.hpp"
+#include "playground/http/server.hpp"
+
+#include "playground/http/admission.hpp"
 
 #include "support/errors.hpp"
 
@@ -7,8 +9,9 @@
 namespace bloomery_tests {
 namespace {
 
-using namespace bloomery::playground;
+using namespace bloomery::playground::http;
 using bloomery::errc;
+using bloomery::playground::api;
 
 TEST(Server, KnowsItsOwnNamesAndNoOthers) {
   for (const char* own : {"127.0.0.1:80", "127.0.0.1", "localhost", "LocalHost:80", "[::1]:80", "[::1]", "10.0.0.7:80",
@@ -63,7 +66,7 @@ TEST(Server, TakesAFreePortAndGivesItBack) {
     ASSERT_TRUE(taken);
     EXPECT_EQ(taken->code(), errc::io);
     EXPECT_EQ(taken->text().where, "127.0.0.1:" + std::to_string(port));
-    EXPECT_NE(taken->text().way_out, "");
+    EXPECT_NE(taken->text().hint.words(), "");
   }
   EXPECT_NO_THROW(server again(answers, "127.0.0.1", port));
 }

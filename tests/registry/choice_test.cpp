@@ -10,6 +10,8 @@
 #include <bloomery/layouts/split_block.hpp>
 #include <bloomery/sizing.hpp>
 
+#include "cli/text/advice_text.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,6 +26,7 @@
 namespace bloomery {
 namespace {
 
+using cli::reason_text;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -81,7 +84,7 @@ TEST(Choice, IsTheQuickestLayoutWithinTheAllowanceForEveryPromise) {
           EXPECT_EQ(candidates[i].layout, all[i].layout);
           EXPECT_EQ(candidates[i].geometry, all[i].g);
           EXPECT_EQ(candidates[i].chosen, all[i].layout == chosen.layout);
-          EXPECT_NE(candidates[i].reason, "");
+          EXPECT_EQ(candidates[i].problem.has_value(), !candidates[i].possible());
           EXPECT_LE(candidates[i].rate, p);
           if (candidates[i].chosen) {
             EXPECT_EQ(candidates[i].geometry, chosen.geometry);
@@ -118,13 +121,25 @@ TEST(Choice, AllowsAShareOrAPageWhicheverIsMore) {
 TEST(Choice, SaysWhyOfEveryLayout) {
   const std::vector<candidate> all = layout_candidates(1'000'000, 1e-3);
 
-  EXPECT_EQ(all[0].reason, "the quickest of 5 within 25 % of the least memory (classic, 14.38 bits a key)");
-  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_EQ(all[i].reason, "slower than split_block");
+  EXPECT_EQ(all[0].why.ground, layout_ground::quickest);
+  EXPECT_EQ(all[0].why.within, 5u);
+  EXPECT_EQ(all[0].why.allowed_percent, 25u);
+  EXPECT_EQ(all[0].why.than, "classic");
+  EXPECT_NEAR(all[0].why.than_bits_a_key, 14.38, 0.005);
+  EXPECT_EQ(reason_text(all[0]), "the quickest of 5 within 25 % of the least memory (classic, 14.38 bits a key)");
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].why.ground, layout_ground::slower);
+    EXPECT_EQ(reason_text(all[i]), "slower than split_block");
+  }
   const std::vector<candidate> small = layout_candidates(1'000'000, 1e-6, preference::memory);
-  EXPECT_EQ(small[0].reason, "needs 125 % more memory than classic");
-  EXPECT_EQ(small[3].reason, "the quickest of 2 within 3 % of the least memory (classic, 28.76 bits a key)");
-  EXPECT_EQ(small[4].reason, "slower than page");
-  EXPECT_THAT(layout_candidates(10, 0.01)[0].reason, HasSubstr("the quickest of 5 within 4096 bytes of the least"));
+  EXPECT_EQ(small[0].why.ground, layout_ground::needs_more);
+  EXPECT_DOUBLE_EQ(small[0].why.more, small[0].bits_a_key / small[4].bits_a_key - 1);
+  EXPECT_EQ(reason_text(small[0]), "needs 125 % more memory than classic");
+  EXPECT_EQ(reason_text(small[3]), "the quickest of 2 within 3 % of the least memory (classic, 28.76 bits a key)");
+  EXPECT_EQ(reason_text(small[4]), "slower than page");
+  const candidate tiny = layout_candidates(10, 0.01)[0];
+  EXPECT_EQ(tiny.why.allowed_percent, 0u);
+  EXPECT_THAT(reason_text(tiny), HasSubstr("the quickest of 5 within 4096 bytes of the least"));
 }
 
 TEST(Choice, LeavesOutWhatCannotKeepThePromise) {
@@ -132,10 +147,14 @@ TEST(Choice, LeavesOutWhatCannotKeepThePromise) {
 
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_FALSE(all[i].possible() || all[i].within || all[i].chosen) << all[i].layout;
-    EXPECT_THAT(all[i].reason, HasSubstr(all[i].layout));
+    EXPECT_EQ(all[i].why.ground, layout_ground::impossible);
+    ASSERT_TRUE(all[i].problem);
+    EXPECT_EQ(all[i].problem->code(), errc::too_large);
+    EXPECT_THAT(reason_text(all[i]), HasSubstr(all[i].layout));
   }
   EXPECT_TRUE(all[4].chosen);
-  EXPECT_THAT(all[4].reason, StartsWith("the only one within 25 % of the least memory (its own)"));
+  EXPECT_EQ(all[4].why.ground, layout_ground::only_one);
+  EXPECT_THAT(reason_text(all[4]), StartsWith("the only one within 25 % of the least memory (its own)"));
   EXPECT_EQ(complete({.capacity = 1'000'000'000'000, .target_rate = 1e-9}).layout, "classic");
 }
 

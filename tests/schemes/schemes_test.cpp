@@ -121,7 +121,7 @@ TEST(Schemes, RefuseWhatTheirSystemCannotAddressAndSayWhatToDo) {
     FAIL();
   } catch (const error& e) {
     EXPECT_EQ(e.code(), errc::too_large);
-    EXPECT_NE(e.text().way_out, "");
+    EXPECT_NE(e.text().hint.words(), "");
   }
 }
 

@@ -125,18 +125,16 @@ struct chain_store::what_is_there {
 };
 
 error chain_store::error_of(errc code, std::string what, std::string expected, std::string found,
-                            std::string way_out) const {
-  return {code, {std::move(what), where, std::move(expected), std::move(found), std::move(way_out)}};
+                            error_hint to_do) const {
+  return {code, {std::move(what), where, std::move(expected), std::move(found), std::move(to_do)}};
 }
 
 error chain_store::not_found() const {
-  return error_of(errc::not_found, "no such chain: there is no key '" + bitmap_key(0) + "'", "", "",
-                  "make it; if it was there, it has expired, or was dropped or evicted");
+  return error_of(errc::not_found, "no such chain: there is no key '" + bitmap_key(0) + "'", "", "", hint::make_chain);
 }
 
 error chain_store::gone(const std::string& key) const {
-  return error_of(errc::damaged, "a part of the chain is gone: the key '" + key + "'", "", "",
-                  "remove its other keys and make it again; see that the server evicts nothing");
+  return error_of(errc::damaged, "a part of the chain is gone: the key '" + key + "'", "", "", hint::remove_chain);
 }
 
 std::optional<error> chain_store::lost_of(const std::vector<std::uint64_t>& lengths, bool has_cursor) {
@@ -171,8 +169,7 @@ void chain_store::check_length(std::uint64_t i, std::uint64_t bytes) const {
   const std::uint64_t ours = geometry.bits / 8;
   if (bytes <= ours && (i > 0 || bytes == ours)) return;
   throw error_of(errc::incompatible, "the bitmap '" + bitmap_key(i) + "' was not made for " + describe(params),
-                 std::to_string(geometry.bits) + " bits", std::to_string(8 * bytes),
-                 "give the n and p that it was made with");
+                 std::to_string(geometry.bits) + " bits", std::to_string(8 * bytes), hint::give_chain_params);
 }
 
 std::optional<std::uint64_t> chain_store::cursor_in(const reply& r) const {
@@ -181,7 +178,7 @@ std::optional<std::uint64_t> chain_store::cursor_in(const reply& r) const {
   if (!number || *number >= most_bitmaps || std::to_string(*number) != r.text()) {
     throw error_of(errc::incompatible, "the key '" + cursor_key() + "' is no cursor of a chain",
                    "a number from 0 to " + std::to_string(most_bitmaps - 1), std::string(r.text().substr(0, 40)),
-                   "take another name");
+                   hint::choose_another_name);
   }
   return number;
 }
@@ -206,7 +203,7 @@ void chain_store::take(const redis_chain_params& p) {
   geometry = rule.geometry_for(p.capacity, p.target_rate);
   if (geometry.bits > most_bits) {
     throw error_of(errc::too_large, "a bitmap beyond the length of a Redis string", "at most 4294967296 bits",
-                   std::to_string(geometry.bits), "take a smaller n: the chain grows by bitmaps of that size");
+                   std::to_string(geometry.bits), hint::use_smaller_chain);
   }
 }
 
@@ -216,7 +213,7 @@ std::optional<redis_chain_params> chain_store::params_in(const reply& n_text, co
   const auto p = number_in<double>(p_text.text());
   if (!n || !p || *n == 0 || !(*p > 0 && *p < 1)) {
     throw error_of(errc::damaged, "the key '" + our_key() + "' holds no n and p", "n of at least 1, p in (0, 1)", "",
-                   "remove that key, and give n and p");
+                   error_hint(hint::give_chain_params, "remove that key, and give n and p"));
   }
   return redis_chain_params{*n, *p};
 }
@@ -268,8 +265,10 @@ chain_store::what_is_there chain_store::look_until_whole() {
 
 void chain_store::check_same(const redis_chain_params& there) const {
   if (there == params) return;
-  throw error_of(errc::incompatible, "there is a chain with other n and p, or what is left of one", describe(params),
-                 describe(there), "take these, another name, or remove the key '" + our_key() + "'");
+  throw error_of(
+      errc::incompatible, "there is a chain with other n and p, or what is left of one", describe(params),
+      describe(there),
+      error_hint(hint::give_chain_params, "take these, another name, or remove the key '" + our_key() + "'"));
 }
 
 std::uint64_t chain_store::create(const redis_chain_params& wanted) {
@@ -330,9 +329,9 @@ std::uint64_t chain_store::open(const std::optional<redis_chain_params>& known) 
   const what_is_there f = look_until_whole();
   if (f.bytes[0] == 0) throw not_found();
   if (!known && !f.params) {
-    throw redis_chain_params_unknown(
-        errc::invalid_argument,
-        {"n and p of this chain are not stored", where, "both, as they were given where it was made", "", "give them"});
+    throw redis_chain_params_unknown(errc::invalid_argument,
+                                     {"n and p of this chain are not stored", where,
+                                      "both, as they were given where it was made", "", hint::give_chain_params});
   }
   take(known ? *known : *f.params);
   if (f.params) check_same(*f.params);
@@ -380,7 +379,7 @@ bool chain_store::complete_bitmap(std::uint64_t i, bool has_cursor) {
 std::uint64_t chain_store::grow(std::uint64_t cursor, bool has_cursor) {
   if (cursor + 1 >= most_bitmaps) {
     throw error_of(errc::too_large, "the chain cannot grow any more",
-                   "at most " + std::to_string(most_bitmaps) + " bitmaps", "", "make one for more keys");
+                   "at most " + std::to_string(most_bitmaps) + " bitmaps", "", hint::make_larger_chain);
   }
   const std::optional<std::int64_t> end = end_of_chain();
   if (has_cursor && !end) return cursor;

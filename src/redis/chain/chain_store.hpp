@@ -64,7 +64,7 @@ struct chain_store {
 
   // ---- what may be wrong
 
-  error error_of(errc code, std::string what, std::string expected, std::string found, std::string way_out) const;
+  error error_of(errc code, std::string what, std::string expected, std::string found, error_hint to_do) const;
   error not_found() const;
   error gone(const std::string& key) const;
 

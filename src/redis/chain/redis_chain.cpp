@@ -2,12 +2,12 @@
 #include "redis/chain/chain_play.hpp"
 #include "redis/chain/chain_store.hpp"
 
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/redis_chain.hpp>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -47,7 +47,7 @@ bool redis_chain::insert(std::string_view key) {
 }
 
 void redis_chain::insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new) {
-  assert(is_new.empty() || is_new.size() == keys.size());
+  detail::check_answers("redis_chain::insert", keys.size(), is_new.size());
   for (std::size_t at = 0; at < keys.size();) {
     const std::size_t n = std::min(redis::chain_play::most_keys_at_once, keys.size() - at);
     body_->play.take(keys.subspan(at, n));
@@ -62,7 +62,7 @@ bool redis_chain::may_contain(std::string_view key) {
 }
 
 void redis_chain::may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) {
-  assert(bitmap.size() >= keys.size() / 64 + (keys.size() % 64 != 0));
+  detail::check_bitmap("redis_chain::may_contain", keys.size(), bitmap.size());
   std::fill(bitmap.begin(), bitmap.end(), 0);
   for (std::size_t at = 0; at < keys.size();) {
     const std::size_t n = std::min(redis::chain_play::most_keys_at_once, keys.size() - at);

@@ -1,6 +1,6 @@
-// What redis_filter is inside. Its work is in four files: views.cpp (what is known of the shards, and what to do when it is
-// out of date), keys.cpp (look up, insert, remove), life.cpp (create, replace, expire, drop) and whole.cpp (what concerns
-// all bits).
+// What redis_filter is inside. Its functions are in views.cpp (what is known of the shards, and what to do when it is out of
+// date), keys.cpp (look up), insert.cpp (insert, remove), life.cpp (shards, growth, generations), create.cpp (create, open),
+// replace.cpp (replace, clear, expire, drop) and whole.cpp (operations on all bits).
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -133,7 +133,7 @@ struct redis_filter::body {
   std::uint64_t shard_of(std::uint64_t lo) const noexcept { return multiply_high(lo, description.shards()); }
   std::string where() const { return address.text(); }
 
-  // ---- keys.cpp
+  // ---- keys.cpp, insert.cpp
 
   template <class Key>
   void hash(std::span<const Key> keys, std::vector<std::uint64_t>& los) const;
@@ -153,7 +153,7 @@ struct redis_filter::body {
   redis_info info(std::vector<redis_shard>* shards);
   estimate keys_in_window();
 
-  // ---- life.cpp
+  // ---- life.cpp, create.cpp, replace.cpp
 
   void make_shards();
   bool begin_generation(std::span<const std::uint64_t> shards);  // true as refresh(), and so does grow()

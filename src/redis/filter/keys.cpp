@@ -1,51 +1,52 @@
-// Look up, insert and remove: from keys to commands, and from replies to answers.
+// Lookups: from keys to commands, and from replies to answers. insert.cpp has insertions and removals.
 //
 // Keys are sorted by their shard. A group is some keys of one shard; its last command reads the stamp. Is that the one
 // expected, then the shard did not change meanwhile, and its newest layer was not evicted. Else the header is read, and the
 // group comes again. Older layers have no stamp: that one was not evicted is seen by the bytes behind its lines, which nobody
 // writes.
-#include "redis/filter/body.hpp"
-#include "redis/filter/scripts.hpp"
+#include "redis/filter/keys.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/window.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cassert>
 #include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace bloomery {
 
 using redis::make_distinct;
 using redis::mode;
+using redis::most_rounds;
+using redis::numbers_up_to;
 using redis::reply;
 using redis::shard_view;
+using redis::throw_restless;
 
 namespace {
 
-constexpr std::size_t look_up_keys = 256;  // of a group
-constexpr std::size_t insert_keys = 128;
-constexpr std::size_t remove_keys = 128;
+constexpr std::size_t look_up_keys = 256;         // of a group
 constexpr std::size_t look_up_bytes = 512 << 10;  // of a group's replies, for filters of many layers
-constexpr unsigned most_rounds = 64;              // a shard changes once in thousands of keys
 constexpr unsigned replica_rounds = 2;            // then the master is asked: a replica may be far behind
 constexpr std::size_t line_bytes = 64;
 constexpr std::size_t end_bytes = 16;  // behind the lines of a layer
 
-[[noreturn]] void throw_restless(const redis_address& address) {
+}  // namespace
+
+[[noreturn]] void redis::throw_restless(const redis_address& address) {
   throw error(errc::unavailable, {"the filter changed all the time while it was used", address.text(), "",
-                                  std::to_string(most_rounds) + " attempts", "try again"});
+                                  std::to_string(most_rounds) + " attempts", hint::try_again});
 }
 
-std::vector<std::uint32_t> numbers_up_to(std::size_t count) {
+std::vector<std::uint32_t> redis::numbers_up_to(std::size_t count) {
   std::vector<std::uint32_t> numbers(count);
   std::iota(numbers.begin(), numbers.end(), std::uint32_t{0});
   return numbers;
 }
-
-}  // namespace
 
 // Those of a shard together, in the order in which they came: answers are as if keys came one by one, and what goes to
 // which layer has nothing to do with the lines that keys choose. Sorted by their hashes, the first keys of a batch would
@@ -310,372 +311,9 @@ void redis_filter::body::check_copy() {
   const auto now = std::chrono::steady_clock::now();
   if (copy_checked_ && now - *copy_checked_ < std::chrono::seconds(1)) return;
   std::optional<redis::meta> found = read_meta();
-  if (!found) throw error(errc::not_found, {"there is no such filter any more", where(), "", "", "build it again"});
+  if (!found) throw error(errc::not_found, {"there is no such filter any more", where(), "", "", hint::build_again});
   if (found->epoch != description.epoch) turn_to(*std::move(found));
   copy_checked_ = now;
-}
-
-// ---- insert ---------------------------------------------------------------------------------------------------------
-
-void redis_filter::body::insert(std::span<const std::uint64_t> los, std::uint8_t* is_new) {
-  std::fill_n(is_new, los.size(), std::uint8_t{0});
-  // What is there already need not be written; nor, then, go to replicas and into the server's log.
-  const bool look_first =
-      description.grows() || (repeats_ > 0.5 && los.size() > 1 && !description.counts() && !description.windowed());
-  std::vector<std::uint32_t> todo;
-  std::vector<std::uint32_t> doubly;  // keys that have to go into what is to replace this one
-  if (look_first) {
-    std::vector<std::uint8_t> found(los.size());
-    std::uint64_t epoch = 0;
-    for (unsigned round = 0; epoch != description.epoch; ++round) {  // or some were found in the one before
-      if (round == most_rounds) throw_restless(address);
-      epoch = description.epoch;
-      look_up(los, found.data(), redis::access::write);
-    }
-    for (std::uint32_t i = 0; i < los.size(); ++i) {
-      if (found[i] == 0) {
-        todo.push_back(i);
-      } else if (!view(shard_of(los[i])).next.empty()) {
-        doubly.push_back(i);
-      }
-    }
-  } else {
-    todo = numbers_up_to(los.size());
-  }
-  if (description.grows()) {
-    insert_growing(los, std::move(todo), std::move(doubly), is_new);
-  } else {
-    insert_fixed(los, std::move(todo), std::move(doubly), is_new);
-  }
-  const auto all_new = static_cast<double>(std::count(is_new, is_new + los.size(), std::uint8_t{1}));
-  repeats_ = (repeats_ + 1 - all_new / static_cast<double>(los.size())) / 2;
-}
-
-// Older layers that a write looks into, for what is_new says: those of a filter that grows were looked into before.
-std::size_t redis_filter::body::older_layers(const shard_view& v) const {
-  return description.windowed() ? v.layers.size() - 1 : 0;
-}
-
-// The commands that write some keys of a shard to its newest layer.
-void redis_filter::body::add_write(const key_group& g, const order& keys, std::int64_t now) {
-  const shard_view& v = view(g.shard);
-  const std::string newest = redis::layer_key(description, g.shard, v.newest());
-  commands.begin(redis::slot_of(newest), mode::write);
-  add_look(g, keys, older_layers(v), now);
-  std::vector<std::uint64_t> all;
-  all.reserve(g.count * v.layers.back().probes);
-  for (std::size_t i = g.first; i < g.first + g.count; ++i) {
-    const auto cells = cells_to_write(v.layers.back(), g.shard, keys[i].first);
-    all.insert(all.end(), cells.begin(), cells.end());
-  }
-  const bool counts = description.counts();
-  commands.start(2 + (counts ? 2 : 0) + 4 * all.size());
-  commands.word("BITFIELD");
-  commands.word(newest);
-  if (counts) {
-    commands.word("OVERFLOW");
-    commands.word("SAT");
-    std::string index;
-    for (const std::uint64_t cell : all) {
-      commands.word("INCRBY");
-      commands.word("u4");
-      index.assign("#").append(std::to_string(cell ^ 1));
-      commands.word(index);
-      commands.word("1");
-    }
-  } else {
-    for (const std::uint64_t cell : all) {
-      commands.word("SET");
-      commands.word("u1");
-      commands.word(cell ^ 7);
-      commands.word("1");
-    }
-  }
-  add_stamp(g);
-}
-
-// What add_write() asked for. is_new becomes 1 for the keys that were certainly new.
-redis_filter::body::written redis_filter::body::take_write(const key_group& g, const order& keys, std::int64_t now,
-                                                           reply r, std::uint8_t* is_new) {
-  const shard_view& v = view(g.shard);
-  const redis_layer& layer = v.layers.back();
-  const bool counts = description.counts();
-  written result;
-  std::vector<std::uint8_t> older(g.count);
-  result.hole = take_look(g, keys, older_layers(v), now, r, older.data());
-  std::size_t at = 0;
-  for (std::size_t n = 0; n < g.count; ++n) {
-    const auto& [lo, i] = keys[g.first + n];
-    const std::size_t cells = counts ? cells_to_write(layer, g.shard, lo).size() : layer.probes;
-    bool changed = false;
-    for (std::size_t c = 0; c < cells && at < r.size(); ++c, ++at) {
-      changed |= r[at].integer() == (counts ? 1 : 0);
-    }
-    if (!changed || older[n] != 0) continue;
-    is_new[i] = 1;
-    ++result.new_keys;
-  }
-  result.stamp = r.next().text();
-  return result;
-}
-
-// Keys of shards that say that another filter is to take their place: into that one, too. If it has taken it meanwhile, its
-// answers are those that count.
-void redis_filter::body::insert_doubly(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which,
-                                       std::uint8_t* is_new) {
-  if (which.empty()) return;
-  std::vector<std::uint64_t> some;
-  for (const std::uint32_t i : which) some.push_back(los[i]);
-  const std::uint64_t epoch = description.epoch;
-  std::vector<std::uint8_t> answers(some.size());
-  for (unsigned round = 0; body* other = replacement(); ++round) {
-    if (round == most_rounds) throw_restless(address);
-    try {
-      other->insert(some, answers.data());
-      return;
-    } catch (const redis::replacement_lost&) {
-      // One that has lost a part must not take the place of this one, which has all. Who fills it hears of that.
-      withdraw(redis::replacement_key(address.name), other->description.text());
-    }
-  }
-  if (description.epoch != epoch) {
-    insert(some, answers.data());
-    for (std::size_t i = 0; i < some.size(); ++i) is_new[which[i]] = answers[i];
-    return;
-  }
-  std::vector<std::uint64_t> shards;
-  for (const std::uint64_t lo : some) shards.push_back(shard_of(lo));
-  make_distinct(shards);
-  unmark(shards);
-}
-
-// Begins the generation of now in the shards of these keys. True as refresh().
-bool redis_filter::body::catch_up(const order& keys) {
-  const std::int64_t generation = generation_now();
-  // Twice: who has just come knows the headers only then.
-  for (int turn = 0; turn < 2; ++turn) {
-    std::vector<std::uint64_t> behind;
-    for (const auto& [lo, i] : keys) {
-      if (view(shard_of(lo)).newest() < generation) behind.push_back(shard_of(lo));
-    }
-    make_distinct(behind);
-    if (behind.empty()) break;
-    if (begin_generation(behind)) return true;
-  }
-  return false;
-}
-
-void redis_filter::body::insert_fixed(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo,
-                                      std::vector<std::uint32_t> doubly, std::uint8_t* is_new) {
-  for (unsigned round = 0; !todo.empty(); ++round) {
-    if (round == most_rounds) throw_restless(address);
-    const order keys = order_of(los, todo);
-    if (description.windowed() && catch_up(keys)) return insert(los, is_new);
-    const std::int64_t now = time_for_generations();
-    const std::vector<key_group> groups = groups_of(keys, insert_keys);
-    commands.clear();
-    for (const key_group& g : groups) add_write(g, keys, now);
-    struct sight {
-      std::string stamp;
-      std::int64_t newest;  // the layer that was written
-    };
-    std::map<std::uint64_t, sight> seen;  // of stale shards
-    hole_list holes;
-    run(
-        [&](std::size_t number, reply r) {
-          const key_group& g = groups[number];
-          const shard_view& v = view(g.shard);
-          written w = take_write(g, keys, now, r, is_new);
-          if (w.hole) holes.emplace_back(g.shard, *w.hole);
-          if (w.stamp != redis::text_of(v.stamp)) seen[g.shard] = {std::move(w.stamp), v.newest()};
-        },
-        "insert keys");
-    if (!seen.empty()) {
-      std::vector<std::uint64_t> stale;
-      for (const auto& [shard, what] : seen) stale.push_back(shard);
-      // Also what was written already: that was into the one before.
-      if (explain_stale(stale, redis::access::write)) return insert(los, is_new);
-    }
-    throw_holes(holes);
-    todo.clear();
-    for (const auto& [lo, i] : keys) {
-      const shard_view& v = view(shard_of(lo));
-      const auto found = seen.find(shard_of(lo));
-      // If only the mark of the shard has changed, the bits are where they belong.
-      const bool in_place =
-          found == seen.end() || (found->second.stamp == redis::text_of(v.stamp) && found->second.newest == v.newest());
-      if (!in_place) {
-        todo.push_back(i);
-      } else if (!v.next.empty()) {
-        doubly.push_back(i);
-      }
-    }
-    std::sort(todo.begin(), todo.end());
-  }
-  insert_doubly(los, doubly, is_new);
-}
-
-// Takes room in the counts for the keys of each group, and some in advance. @param full  shards that have not so much go here
-// @returns shards that have changed meanwhile
-std::vector<std::uint64_t> redis_filter::body::reserve(std::span<const key_group> groups,
-                                                       std::vector<std::uint64_t>& full) {
-  commands.clear();
-  std::vector<key_group> asking;
-  for (const key_group& g : groups) {
-    const shard_view& v = view(g.shard);
-    if (v.reserved >= g.count) continue;
-    const std::string header = redis::header_key(description, g.shard);
-    const std::uint64_t in_advance = std::min<std::uint64_t>(v.capacity() / 256, 32);
-    commands.begin(redis::slot_of(header), mode::write);
-    commands.start_script(redis::scripts::reserve, 1, 3);
-    commands.word(header);
-    commands.word(redis::text_of(v.stamp));
-    commands.word(std::max(g.count - v.reserved, in_advance));
-    commands.word(v.capacity());
-    asking.push_back(g);
-  }
-  std::vector<std::uint64_t> stale;
-  if (commands.empty()) return stale;
-  run(
-      [&](std::size_t number, reply r) {
-        const key_group& g = asking[number];
-        if (r.integer() < 0) {
-          stale.push_back(g.shard);
-          return;
-        }
-        std::uint64_t& reserved = views[static_cast<std::size_t>(g.shard)]->reserved;
-        reserved += static_cast<std::uint64_t>(r.integer());
-        if (reserved < g.count) full.push_back(g.shard);
-      },
-      "insert keys");
-  make_distinct(stale);
-  return stale;
-}
-
-// Writes keys that there is room for. @returns shards that have changed meanwhile
-std::vector<std::uint64_t> redis_filter::body::write_reserved(std::span<const key_group> groups, const order& keys,
-                                                              std::uint8_t* is_new) {
-  const auto reserved = [&](const key_group& g) -> std::uint64_t& {
-    return views[static_cast<std::size_t>(g.shard)]->reserved;
-  };
-  commands.clear();
-  for (const key_group& g : groups) {
-    add_write(g, keys, 0);
-    reserved(g) -= g.count;  // used, if nothing is heard of it
-  }
-  std::vector<std::uint64_t> changed;
-  if (commands.empty()) return changed;
-  run(
-      [&](std::size_t number, reply r) {
-        const key_group& g = groups[number];
-        const written w = take_write(g, keys, 0, r, is_new);
-        if (w.stamp != redis::text_of(view(g.shard).stamp)) changed.push_back(g.shard);
-        // Of those that were there the room is kept for others; if it was not this very group that wrote them.
-        if (!router.may_have_run_twice(number)) reserved(g) += g.count - w.new_keys;
-      },
-      "insert keys");
-  make_distinct(changed);
-  return changed;
-}
-
-// Room in the count is taken first, so layers are never filled over their capacity, whoever writes at the same time. If
-// this client dies in between, the count is too high, and the shard grows a little early.
-void redis_filter::body::insert_growing(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo,
-                                        std::vector<std::uint32_t> doubly, std::uint8_t* is_new) {
-  for (unsigned round = 0; !todo.empty(); ++round) {
-    if (round == most_rounds) throw_restless(address);
-    // Of a key that comes twice the second copy is not new, whatever layer the first one goes to.
-    std::sort(todo.begin(), todo.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return std::pair(los[a], a) < std::pair(los[b], b); });
-    todo.erase(std::unique(todo.begin(), todo.end(), [&](auto a, auto b) { return los[a] == los[b]; }), todo.end());
-    const order keys = order_of(los, todo);
-    const std::vector<key_group> groups = groups_of(keys, keys.size());
-
-    std::vector<std::uint64_t> full;
-    const std::vector<std::uint64_t> stale = reserve(groups, full);
-    if (!stale.empty() && refresh(stale)) return insert(los, is_new);
-
-    order roomy;  // keys there is room for
-    todo.clear();
-    for (const key_group& g : groups) {
-      const std::uint64_t room = view(g.shard).reserved;
-      for (std::size_t n = 0; n < g.count; ++n) {
-        const auto& key = keys[g.first + n];
-        if (n < room) {
-          roomy.push_back(key);
-        } else {
-          todo.push_back(key.second);
-        }
-      }
-    }
-    const std::vector<std::uint64_t> changed = write_reserved(groups_of(roomy, insert_keys), roomy, is_new);
-    // Is a layer closed meanwhile, its keys are found there all the same.
-    if (!changed.empty() && explain_stale(changed, redis::access::write)) return insert(los, is_new);
-    // Only now: a shard may have been marked while its keys were written.
-    for (const auto& [lo, i] : roomy) {
-      if (!view(shard_of(lo)).next.empty()) doubly.push_back(i);
-    }
-    std::erase_if(full, [&](std::uint64_t s) { return std::binary_search(changed.begin(), changed.end(), s); });
-    if (!full.empty() && grow(full)) return insert(los, is_new);
-    std::sort(todo.begin(), todo.end());
-  }
-  insert_doubly(los, doubly, is_new);
-}
-
-// ---- remove ---------------------------------------------------------------------------------------------------------
-
-void redis_filter::body::remove(std::span<const std::uint64_t> los, removal* results) {
-  if (!description.counts()) {
-    throw error(errc::incompatible,
-                {"keys cannot be removed from this filter: its bits belong to many keys at once", where(),
-                 "layout counting", description.parameters.filter.layout, "make one with layout counting"});
-  }
-  std::vector<std::uint32_t> todo = numbers_up_to(los.size());
-  for (unsigned round = 0; !todo.empty(); ++round) {
-    if (round == most_rounds) throw_restless(address);
-    const order keys = order_of(los, todo);
-    const std::vector<key_group> groups = groups_of(keys, remove_keys);
-    commands.clear();
-    for (const key_group& g : groups) {
-      const shard_view& v = view(g.shard);
-      std::vector<std::uint64_t> words;
-      for (std::size_t i = g.first; i < g.first + g.count; ++i) {
-        const auto cells = cells_to_write(v.layers.back(), g.shard, keys[i].first);
-        words.push_back(cells.size());
-        for (const std::uint64_t cell : cells) words.push_back(cell ^ 1);
-      }
-      const std::string header = redis::header_key(description, g.shard);
-      commands.begin(redis::slot_of(header), mode::once);
-      commands.start_script(redis::scripts::remove, 2, 1 + words.size());
-      commands.word(header);
-      commands.word(redis::layer_key(description, g.shard, v.newest()));
-      commands.word(redis::text_of(v.stamp));
-      for (const std::uint64_t w : words) commands.word(w);
-    }
-    std::vector<std::uint64_t> stale;
-    run(
-        [&](std::size_t number, reply r) {
-          const key_group& g = groups[number];
-          if (!r.is(redis::reply_type::array) || r.size() != g.count) {
-            stale.push_back(g.shard);
-            return;
-          }
-          for (std::size_t n = 0; n < g.count; ++n) {
-            results[keys[g.first + n].second] = r[n].integer() == 1 ? removal::removed : removal::not_found;
-          }
-        },
-        "remove keys");
-    todo.clear();
-    if (stale.empty()) break;
-    make_distinct(stale);
-    if (explain_stale(stale, redis::access::look_up)) {
-      throw error(errc::incompatible, {"the filter was replaced while keys were removed from it", where(), "", "",
-                                       "remove them from the new one, if they are in it"});
-    }
-    for (const auto& [lo, i] : keys) {
-      if (std::binary_search(stale.begin(), stale.end(), shard_of(lo))) todo.push_back(i);
-    }
-  }
 }
 
 }  // namespace bloomery

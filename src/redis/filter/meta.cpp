@@ -21,8 +21,7 @@ constexpr std::string_view magic = "bloomery=1\n";
 constexpr std::int64_t clocks_differ = 5'000;  // milliseconds
 
 [[noreturn]] void damaged(const std::string& where, const std::string& what) {
-  throw error(errc::damaged, {"the description of the filter: " + what, where, "", "",
-                              "if the filter can be made anew, remove its keys and build it again"});
+  throw error(errc::damaged, {"the description of the filter: " + what, where, "", "", hint::remove_and_build_again});
 }
 
 const char* name_of(redis_growth g) {
@@ -134,12 +133,12 @@ meta meta::parse(std::string_view text, const redis_address& address) {
   if (!text.starts_with("bloomery=")) {
     throw error(errc::not_a_filter,
                 {"this name has something else on the server", where, "a description that starts with 'bloomery='",
-                 "other bytes", "choose another name"});
+                 "other bytes", hint::choose_another_name});
   }
   if (!text.starts_with(magic)) {
-    throw error(errc::wrong_version, {"a shared filter of another version", where, "version 1",
-                                      std::string(text.substr(0, std::min<std::size_t>(text.find('\n'), 20))),
-                                      "use the bloomery that made it"});
+    throw error(errc::wrong_version,
+                {"a shared filter of another version", where, "version 1",
+                 std::string(text.substr(0, std::min<std::size_t>(text.find('\n'), 20))), hint::use_its_version});
   }
   std::map<std::string_view, std::string_view, std::less<>> fields;
   for (std::string_view rest = text.substr(magic.size()); !rest.empty();) {

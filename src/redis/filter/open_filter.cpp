@@ -53,10 +53,10 @@ class shared_handle final : public filter_handle {
     const redis_params& p = filter_.parameters();
     bloomery::capabilities result;
     result.counts_copies = result.can_remove = family_of(p.filter) == family::counting;
-    result.can_merge = true;
     result.can_clear = true;
     result.has_window = p.filter.window_milliseconds != 0;
     result.grows = p.growth != redis_growth::none;
+    result.can_merge = !result.counts_copies && !result.has_window && !result.grows;
     result.is_remote = true;
     result.lookups_in_parallel = false;
     return result;

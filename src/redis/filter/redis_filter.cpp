@@ -1,13 +1,13 @@
 // The face of the shared filter: keys become hashes here, and the rest is the body's.
 #include <bloomery/redis.hpp>
 
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 
 #include "redis/filter/body.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <utility>
 
 namespace bloomery {
@@ -57,7 +57,7 @@ namespace {
 
 template <class Body, class Key>
 void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_new) {
-  assert(is_new.empty() || is_new.size() == keys.size());
+  detail::check_answers("redis_filter::insert", keys.size(), is_new.size());
   b.router.forget_writes();
   std::vector<std::uint64_t> los;
   std::vector<std::uint8_t> fresh;
@@ -77,8 +77,8 @@ void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_
   });
   for (int attempt = 0; again > 0; ++attempt) {
     if (attempt == redis::most_beginnings) {
-      throw error(errc::unavailable,
-                  {"the filter was replaced all the time while keys were inserted", b.where(), "", "", "try again"});
+      throw error(errc::unavailable, {"the filter was replaced all the time while keys were inserted", b.where(), "",
+                                      "", hint::try_again});
     }
     in_parts(std::exchange(again, 0), [&](std::size_t first, std::size_t count) {
       insert_part(first, count);
@@ -91,12 +91,12 @@ void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_
   if (have >= replicas) return;
   throw error(errc::unavailable,
               {"the keys are in, but not on as many replicas as were wanted", b.where(), std::to_string(replicas),
-               std::to_string(have), "insert them again when the replicas are back"});
+               std::to_string(have), error_hint(hint::insert_again, "insert them again when the replicas are back")});
 }
 
 template <class Body, class Key>
 void look_up_keys(Body& b, std::span<const Key> keys, std::span<std::uint64_t> bitmap) {
-  assert(bitmap.size() >= (keys.size() + 63) / 64);
+  detail::check_bitmap("redis_filter::may_contain", keys.size(), bitmap.size());
   std::fill(bitmap.begin(), bitmap.end(), std::uint64_t{0});
   std::vector<std::uint64_t> los;
   std::vector<std::uint8_t> found;
@@ -114,7 +114,7 @@ void look_up_keys(Body& b, std::span<const Key> keys, std::span<std::uint64_t> b
 
 template <class Body, class Key>
 void remove_keys(Body& b, std::span<const Key> keys, std::span<removal> results) {
-  assert(results.size() == keys.size());
+  detail::check_all_answers("redis_filter::remove", keys.size(), results.size());
   std::vector<std::uint64_t> los;
   in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
     b.hash(keys.subspan(first, count), los);

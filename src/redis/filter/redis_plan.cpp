@@ -46,9 +46,9 @@ std::uint64_t fitting_lines(std::uint64_t most) {
   return low;
 }
 
-[[noreturn]] void refuse(std::string what, std::string expected, std::string found, std::string way_out = {}) {
+[[noreturn]] void refuse(std::string what, std::string expected, std::string found, error_hint to_do = {}) {
   throw error(errc::invalid_argument,
-              {std::move(what), "shared filter", std::move(expected), std::move(found), std::move(way_out)});
+              {std::move(what), "shared filter", std::move(expected), std::move(found), std::move(to_do)});
 }
 
 const layout_row& row_of(const params& p) {
@@ -93,7 +93,7 @@ redis_layer layer_for(const layout_row& row, std::uint64_t keys, double rate, sp
   redis_layer layer{rounded_lines(least.bits / 512), least.probes, 0};
   if (layer.string_bytes() > most_string_bytes) {
     throw error(errc::too_large, {"a layer of the filter is longer than a string may be", "shared filter", "512 MiB",
-                                  std::to_string(layer.string_bytes()) + " bytes", "make it of more shards"});
+                                  std::to_string(layer.string_bytes()) + " bytes", hint::use_more_shards});
   }
   const geometry g{512 * layer.lines, layer.probes};
   layer.capacity = counted(row, g, room == spare::used ? most_keys(row, g, rate) : keys);
@@ -156,14 +156,14 @@ std::uint64_t memory_of(const redis_layer& layer) {
 }
 
 void check_params(const redis_params& p) {
-  if (p.filter.capacity == 0) refuse("a shared filter is made for some keys", "-n, at least 1", "0");
+  if (p.filter.capacity == 0) refuse("the capacity of a shared filter is missing", "at least 1", "0");
   if (!(p.filter.target_rate > 0 && p.filter.target_rate < 1)) {
     refuse("the false-positive rate is a probability", "more than 0 and less than 1",
            std::to_string(p.filter.target_rate));
   }
   if (!p.filter.scheme.empty()) refuse("schemes cannot be shared", "a layout", p.filter.scheme);
   if (p.filter.window_keys != 0) {
-    refuse("a shared filter forgets by time", "a window in time", "a number of keys", "use --window");
+    refuse("a shared filter forgets by time", "a window in time", "a number of keys", hint::use_time_window);
   }
   if (p.shards > most_shards) refuse("too many shards", "at most 2^24", std::to_string(p.shards));
   if (p.growth == redis_growth::to_maximum && p.maximum < p.filter.capacity) {
@@ -172,7 +172,7 @@ void check_params(const redis_params& p) {
   }
   if (p.growth != redis_growth::none && (p.filter.layout == "counting" || p.filter.window_milliseconds != 0)) {
     refuse("this filter cannot grow", "layout line or line_free, and no window",
-           p.filter.layout == "counting" ? "layout counting" : "a window", "make it for the most keys there will be");
+           p.filter.layout == "counting" ? "layout counting" : "a window", hint::make_for_most_keys);
   }
   if (p.filter.layout == "counting" && p.filter.window_milliseconds != 0) {
     refuse("a filter forgets by time, or what is removed from it", "layout line or line_free, with a window",
@@ -192,7 +192,7 @@ std::uint64_t shards_that_divide(std::uint64_t lines) {
   }
   refuse("the filter cannot be cut into shards of equal size",
          std::to_string(512 * divided_up(lines, fewest) * fewest) + " bits, the next number that can",
-         std::to_string(512 * lines), "build it anew with so many (-m), or add its keys to a shared filter");
+         std::to_string(512 * lines), hint::build_of_equal_shards);
 }
 
 }  // namespace
@@ -208,15 +208,14 @@ redis_layer next_layer(const redis_params& complete, std::span<const redis_layer
   std::uint64_t keys = 0;
   for (const redis_layer& layer : before) keys += layer.capacity;
   if (before.size() >= redis::most_layers) {
-    throw error(errc::too_large,
-                {"the filter has grown as far as it can", "shared filter", "at most 16 layers",
-                 std::to_string(keys * complete.shards) + " keys", "replace it by one that is made for more keys"});
+    throw error(errc::too_large, {"the filter has grown as far as it can", "shared filter", "at most 16 layers",
+                                  std::to_string(keys * complete.shards) + " keys", hint::replace_by_larger});
   }
   const bool limited = complete.growth == redis_growth::to_maximum;
   if (limited && before.size() > doublings_of(complete)) {
     throw error(errc::too_large,
                 {"the filter is full", "shared filter", "at most " + std::to_string(complete.maximum) + " keys", "more",
-                 "replace it by one with a higher maximum"});
+                 hint::replace_by_larger});
   }
   const layout_row& row = row_of(complete.filter);
   return layer_for(row, keys, share_of(complete, row, before), limited ? spare::unused : spare::used);

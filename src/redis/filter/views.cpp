@@ -32,6 +32,11 @@ std::int64_t milliseconds_since_start() {
   return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
+error_hint how_to_remove(const std::string& name) {
+  return {hint::remove_and_build_again, "remove it (drop(), or DEL of " + redis::meta_key(name) + " and " +
+                                            redis::second_key(name) + ") and build it again"};
+}
+
 }  // namespace
 
 redis_filter::body::body(const redis_address& a, redis_options o)
@@ -77,12 +82,10 @@ void redis_filter::body::throw_own(std::string_view text) const {
   const std::string names(text.substr(std::min(space, text.size() - 1) + 1));
   if (text.starts_with("BLOOMERYEXISTS")) {
     throw error(errc::already_exists, {"a key of the filter has a name that something else has", where(), "no such key",
-                                       names, "remove it, or choose another name for the filter"});
+                                       names, hint::remove_key_or_choose_name});
   }
   if (text.starts_with("BLOOMERYGONE")) {
-    error_text gone = {"a part of the filter is gone", where(), "", names,
-                       "remove it (drop(), or DEL of " + redis::meta_key(address.name) + " and " +
-                           redis::second_key(address.name) + ") and build it again; see bloomery redis doctor for why"};
+    error_text gone = {"a part of the filter is gone", where(), "", names, how_to_remove(address.name)};
     if (to_come) throw redis::replacement_lost(errc::damaged, std::move(gone));
     throw error(errc::damaged, std::move(gone));
   }
@@ -121,22 +124,22 @@ void redis_filter::body::adopt(redis::meta m) {
   if (p.key_check != 0 && !options.secret) {
     throw error(errc::incompatible,
                 {"the filter is keyed with a secret", where(),
-                 "the key with check value " + key_check_text(p.key_check), "", "give its key: --secret KEYFILE"});
+                 "the key with check value " + key_check_text(p.key_check), "", hint::give_the_secret});
   }
   if (p.key_check == 0 && options.secret) {
     throw error(errc::incompatible,
-                {"the filter is not keyed: it has no secret", where(), "", "", "leave out the secret"});
+                {"the filter is not keyed: it has no secret", where(), "", "", hint::leave_out_the_secret});
   }
   if (options.secret && key_check(*options.secret) != p.key_check) {
     throw error(errc::incompatible, {"the filter is keyed with another secret", where(),
                                      "the key with check value " + key_check_text(p.key_check),
-                                     key_check_text(key_check(*options.secret)), "give the filter's own key"});
+                                     key_check_text(key_check(*options.secret)), hint::give_the_secret});
   }
   p.secret = options.secret;
   const hash_row* known = find_hash(p.hash);
   if (known == nullptr || (p.keys == key_kind::bytes && !known->takes_bytes)) {
     throw error(errc::incompatible,
-                {"the filter's hash is not known here", where(), hash_names(), p.hash, "use a bloomery that knows it"});
+                {"this version does not have the filter's hash", where(), hash_names(), p.hash, hint::use_its_version});
   }
   find_layout(p.layout)->check(p.geometry);
   layout = find_layout(p.layout);
@@ -157,13 +160,13 @@ void redis_filter::body::turn_to(redis::meta m) {
   adopt(std::move(m));
   if (same) return;
   throw redis::made_anew(errc::locked,
-                         {"the filter was made anew with another hash meanwhile", where(), "", "", "try again"});
+                         {"the filter was rebuilt with another hash meanwhile", where(), "", "", hint::try_again});
 }
 
 void redis_filter::body::be_current() {
   if (to_come) return;
   std::optional<redis::meta> now = read_meta();
-  if (!now) throw error(errc::not_found, {"there is no such filter any more", where(), "", "", "build it again"});
+  if (!now) throw error(errc::not_found, {"there is no such filter any more", where(), "", "", hint::build_again});
   if (now->epoch != description.epoch) {
     adopt(*std::move(now));
   } else {
@@ -181,11 +184,11 @@ void redis_filter::body::throw_lost() {
   const std::optional<redis::meta> coming = read_coming();
   if (coming && coming->epoch == description.epoch) {
     throw redis::replacement_lost(errc::damaged, {"a part of the filter that was to replace another is gone", where(),
-                                                  "", "evicted, deleted or lost by its server", "replace it again"});
+                                                  "", "evicted, deleted or lost by its server", hint::replace_again});
   }
   throw redis::replacement_lost(errc::locked,
                                 {"the filter that was to replace another was given up", where(), "",
-                                 "somebody else replaced or dropped the other meanwhile", "replace it again"});
+                                 "another client replaced or dropped the filter meanwhile", hint::replace_again});
 }
 
 void redis_filter::body::throw_gone(std::uint64_t shard, const std::string& what) {
@@ -193,16 +196,14 @@ void redis_filter::body::throw_gone(std::uint64_t shard, const std::string& what
   const std::uint64_t epoch = description.epoch;
   be_current();  // else it was dropped, or has expired; another may have set that
   if (description.epoch != epoch) {
-    throw redis::made_anew(errc::locked, {"the filter was made anew meanwhile", where(), "", "", "try again"});
+    throw redis::made_anew(errc::locked, {"the filter was rebuilt meanwhile", where(), "", "", hint::try_again});
   }
   const bool ended = description.expires_at != 0 && description.expires_at <= server_now() + 1000;
-  if (ended) throw error(errc::not_found, {"the filter has expired", where(), "", "", "build it again"});
-  throw error(errc::damaged,
-              {"a part of the filter is gone: " + what, where(), "",
-               "shard " + std::to_string(shard) + " of " + std::to_string(description.shards()) +
-                   " was evicted, deleted or lost by its server",
-               "remove it (drop(), or DEL of " + redis::meta_key(address.name) + " and " +
-                   redis::second_key(address.name) + ") and build it again; see bloomery redis doctor for why"});
+  if (ended) throw error(errc::not_found, {"the filter has expired", where(), "", "", hint::build_again});
+  throw error(errc::damaged, {"a part of the filter is gone: " + what, where(), "",
+                              "shard " + std::to_string(shard) + " of " + std::to_string(description.shards()) +
+                                  " was evicted, deleted or lost by its server",
+                              how_to_remove(address.name)});
 }
 
 bool redis_filter::body::refresh(std::span<const std::uint64_t> shards) {
@@ -232,7 +233,7 @@ bool redis_filter::body::refresh(std::span<const std::uint64_t> shards) {
   std::optional<redis::meta> now = read_meta();
   if (!now) {
     throw error(errc::not_found, {"there is no such filter any more: it was dropped, or it has expired", where(), "",
-                                  "", "build it again"});
+                                  "", hint::build_again});
   }
   if (now->epoch == description.epoch) throw_gone(*missing, "its header " + redis::header_key(description, *missing));
   turn_to(*std::move(now));
@@ -287,7 +288,7 @@ redis_filter::body* redis_filter::body::replacement() {
   if (!next || next->description.epoch != coming->epoch) {
     if (!redis::hash_alike(coming->parameters.filter, description.parameters.filter)) {
       throw error(errc::incompatible, {"the filter is being replaced by one with another hash", where(),
-                                       "the same hash", "", "wait until that is done"});
+                                       "the same hash", "", hint::wait_for_replacement});
     }
     next = std::make_unique<body>(*this, *std::move(coming));
   }

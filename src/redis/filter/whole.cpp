@@ -329,7 +329,7 @@ any_filter redis_filter::pull() {
     redis::make_distinct(stale);
     std::erase_if(parts, [&](const part& one) { return !std::binary_search(stale.begin(), stale.end(), one.shard); });
     if (!stale.empty() && b.explain_stale(stale, redis::access::look_up)) {
-      throw error(errc::locked, {"the filter was replaced while it was pulled", b.where(), "", "", "pull it again"});
+      throw error(errc::locked, {"the filter was replaced while it was pulled", b.where(), "", "", hint::pull_again});
     }
   };
   for (std::uint64_t s = 0; s < m.shards(); ++s) {
@@ -351,14 +351,13 @@ void redis_filter::merge(const any_filter& other) {
   b.be_current();
   want_ungrown(b.description, b.where(), "merged into");
   if (b.description.counts()) {
-    throw error(errc::incompatible, {"counters on a server are not merged", b.where(), "a plain layout", "counting",
-                                     "add the keys themselves"});
+    throw error(errc::incompatible,
+                {"counters on a server are not merged", b.where(), "a plain layout", "counting", hint::insert_keys});
   }
   params mine = b.description.parameters.filter;
   mine.secret = b.options.secret;
   if (const std::string differs = difference(mine, other.parameters()); !differs.empty()) {
-    throw error(errc::incompatible, {"the filters differ in " + differs, b.where(), "", "",
-                                     "merge filters of one size, layout, hash and secret"});
+    throw error(errc::incompatible, {"the filters differ in " + differs, b.where(), "", "", hint::merge_like_filters});
   }
   const std::span<const std::uint8_t> bytes = other.bytes();
   const std::uint64_t of_shard = 64 * b.description.first.lines;
@@ -379,7 +378,7 @@ void redis_filter::merge(const any_filter& other) {
       b.run([&](std::size_t, reply r) { done = r.integer() == 1; }, "merge into the filter");
       const std::uint64_t shards[] = {s};
       if (!done && b.explain_stale(shards, redis::access::look_up)) {
-        throw error(errc::locked, {"the filter was replaced meanwhile", b.where(), "", "", "merge again"});
+        throw error(errc::locked, {"the filter was replaced meanwhile", b.where(), "", "", hint::merge_again});
       }
     }
     if (empty || b.view(s).next.empty()) continue;
@@ -387,7 +386,7 @@ void redis_filter::merge(const any_filter& other) {
     const bool is_replaced = b.replacement() != nullptr || b.description.epoch != epoch;
     if (is_replaced) {
       throw error(errc::locked, {"the filter is being replaced, and the new one has not got these keys", b.where(), "",
-                                 "", "merge again when that is done"});
+                                 "", hint::merge_after_replacement});
     }
     const std::uint64_t shards[] = {s};  // the mark of a replacement that was given up
     b.unmark(shards);

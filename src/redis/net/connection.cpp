@@ -87,9 +87,8 @@ tls_settings::tls_settings(const redis_connection_options& options) : context_(s
     ::SSL_CTX_set_default_passwd_cb_userdata(tls, nullptr);
     if (is_encrypted) {
       ::ERR_clear_error();
-      throw error(errc::invalid_argument,
-                  {"the key of this client's certificate is encrypted", key, "a key in PEM without a passphrase", "",
-                   "openssl pkey -in FILE -out PLAIN makes one: keep it from others' eyes"});
+      throw error(errc::invalid_argument, {"the key of this client's certificate is encrypted", key,
+                                           "a key in PEM without a passphrase", "", hint::decrypt_key});
     }
     if (!good || ::SSL_CTX_check_private_key(tls) != 1) {
       refuse("cannot use the key of this client's certificate", key);

@@ -64,24 +64,26 @@ void throw_if_error(const reply& r, const redis_address& address, std::string_vi
   if (!r.is_error()) return;
   const std::string_view text = essence_of(r.text());
   const std::string what = "cannot " + std::string(doing);
-  const auto fail = [&](errc code, std::string way_out) {
-    throw error(code, {what, address.text(), "", std::string(text.substr(0, 300)), std::move(way_out)});
+  const auto fail = [&](errc code, error_hint to_do) {
+    throw error(code, {what, address.text(), "", std::string(text.substr(0, 300)), std::move(to_do)});
   };
   if (text.starts_with("NOPERM")) {
-    fail(errc::not_permitted, "the user needs this command and the keys of the filter: ACL SETUSER");
+    fail(errc::not_permitted, hint::allow_command);
   }
   if (text.starts_with("NOAUTH") || text.starts_with("WRONGPASS") || text.starts_with("DENIED")) {
-    fail(errc::not_permitted,
-         "give user and password in the address or in BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD");
+    fail(errc::not_permitted, hint::give_credentials);
   }
   if (text.starts_with("ERR unknown command")) {
-    fail(errc::not_permitted, "the server does not have the command, or its name was changed there");
+    fail(errc::not_permitted,
+         {hint::allow_renamed_command, "the server does not have the command, or its name was changed there"});
   }
-  if (text.starts_with("WRONGTYPE")) fail(errc::incompatible, "the key is somebody else's: choose another name");
-  if (text.starts_with("OOM")) fail(errc::too_large, "the server's maxmemory is reached");
-  if (text.starts_with("MISCONF")) fail(errc::unavailable, "the server cannot save to its disk and takes no writes");
-  if (verdict_of(text) != verdict::final) fail(errc::unavailable, "");
-  fail(errc::io, "");
+  if (text.starts_with("WRONGTYPE"))
+    fail(errc::incompatible, {hint::choose_another_name, "the key belongs to something else: choose another name"});
+  if (text.starts_with("OOM")) fail(errc::too_large, {hint::raise_server_memory, "the server's maxmemory is reached"});
+  if (text.starts_with("MISCONF"))
+    fail(errc::unavailable, {hint::fix_server_disk, "the server cannot save to its disk and takes no writes"});
+  if (verdict_of(text) != verdict::final) fail(errc::unavailable, {});
+  fail(errc::io, {});
 }
 
 }  // namespace bloomery::redis

@@ -137,7 +137,7 @@ TEST_F(RedisChainCluster, IsNotMadeWhereItsAddressIsThatOfOneServer) {
 
   ASSERT_TRUE(thrown.has_value());
   EXPECT_EQ(thrown->code(), bloomery::errc::invalid_argument);
-  EXPECT_NE(thrown->text().way_out.find("redis+cluster://"), std::string::npos);
+  EXPECT_NE(thrown->text().hint.words().find("redis+cluster://"), std::string::npos);
   EXPECT_EQ(keys_in_all(), 0);
 }
 

@@ -168,6 +168,24 @@ TEST_F(RedisChain, GrowsRightAfterThePublishedInsertionsWhenKeysComeOneByOne) {
   EXPECT_LT(calls("bitcount"), 400u);
 }
 
+TEST_F(RedisChain, ChecksTheSizesOfOutputs) {
+  redis_chain chain = redis_chain::create(at("filter-sizes"), small);
+  const std::vector<std::string_view> keys(130, "Madrid");
+  std::vector<std::uint64_t> bitmap(4, 7);
+
+  for (const std::size_t size : {1u, 129u, 131u}) {
+    std::vector<std::uint8_t> is_new(size);
+    EXPECT_EQ(code_of([&] { chain.insert(keys, is_new); }), errc::invalid_argument);
+  }
+  EXPECT_EQ(code_of([&] { chain.may_contain(keys, std::span(bitmap).first(2)); }), errc::invalid_argument);
+
+  EXPECT_EQ(bitmap, std::vector<std::uint64_t>(4, 7)) << "a refused call writes nothing";
+  EXPECT_FALSE(chain.may_contain("Madrid"));
+  chain.insert(keys);
+  chain.may_contain(keys, bitmap);
+  EXPECT_EQ(bitmap, (std::vector<std::uint64_t>{~std::uint64_t{0}, ~std::uint64_t{0}, 3, 0}));
+}
+
 TEST_F(RedisChain, AnswersAsPublished) {
   for (const std::uint32_t count : {10'000u, 30'000u}) {
     SCOPED_TRACE(count);

@@ -90,6 +90,29 @@ TEST_F(RedisFilter, OfStringsWithASecretAnswersAsTheLocalOne) {
       false);
 }
 
+TEST_F(RedisFilter, ChecksTheSizesOfOutputs) {
+  redis_params counting{
+      .filter = {.layout = "counting", .keys = key_kind::u64le, .capacity = 1000, .target_rate = 0.01}};
+  redis_filter f = redis_filter::create(at("sizes"), counting);
+  const auto keys = keys_from(0, 130);
+  std::vector<std::uint64_t> bitmap(4, 7);
+
+  for (const std::size_t size : {1u, 129u, 131u}) {
+    std::vector<std::uint8_t> is_new(size);
+    std::vector<removal> results(size);
+    EXPECT_EQ(code_of([&] { f.insert(std::span(keys), is_new); }), errc::invalid_argument);
+    EXPECT_EQ(code_of([&] { f.remove(std::span(keys), results); }), errc::invalid_argument);
+  }
+  EXPECT_EQ(code_of([&] { f.remove(std::span(keys), {}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { f.may_contain(std::span(keys), std::span(bitmap).first(2)); }), errc::invalid_argument);
+
+  EXPECT_EQ(bitmap, std::vector<std::uint64_t>(4, 7)) << "a refused call writes nothing";
+  EXPECT_EQ(f.info().inserted, 0u) << "nor does it insert";
+  f.insert(std::span(keys));
+  f.may_contain(std::span(keys), bitmap);
+  EXPECT_EQ(bitmap, (std::vector<std::uint64_t>{~std::uint64_t{0}, ~std::uint64_t{0}, 3, 0}));
+}
+
 TEST_F(RedisFilter, GrowsFromAHundredKeysAndKeepsItsPromise) {
   for (const bool limited : {false, true}) {
     redis_params wanted = integers(100, 0.01);

@@ -374,9 +374,9 @@ TEST_F(Cluster, SaysWhereOneServerIsMeantAndWhereACluster) {
 
   ASSERT_TRUE(as_one && as_cluster);
   EXPECT_EQ(as_one->code(), errc::invalid_argument);
-  EXPECT_NE(as_one->text().way_out.find("redis+cluster://"), std::string::npos);
+  EXPECT_NE(as_one->text().hint.words().find("redis+cluster://"), std::string::npos);
   EXPECT_EQ(as_cluster->code(), errc::invalid_argument);
-  EXPECT_NE(as_cluster->text().way_out.find("redis://"), std::string::npos);
+  EXPECT_NE(as_cluster->text().hint.words().find("redis://"), std::string::npos);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ TEST_F(Failure, OfPermissionsAndMemoryAndTypesIsToldByItsCode) {
   const auto thrown = error_of([&] { run(reader, mode::write, {"SET", "k", "v"}); });
   ASSERT_TRUE(thrown);
   EXPECT_EQ(thrown->code(), errc::not_permitted);
-  EXPECT_NE(thrown->text().way_out.find("ACL"), std::string::npos);
+  EXPECT_NE(thrown->text().hint.words().find("ACL"), std::string::npos);
   EXPECT_EQ(code_of([&] { run(all, mode::write, {"BITFIELD", "k", "GET", "u1", "0"}); }), errc::not_permitted);
   EXPECT_EQ(code_of([&] { run(all, mode::read, {"GET", "h"}); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { run(all, mode::read, {"GETRANGE", "k", "x", "y"}); }), errc::io);

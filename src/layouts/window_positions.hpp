@@ -21,4 +21,7 @@ using window_positions = void (*)(const std::uint64_t* los, std::size_t count, s
 /// In AVX-512 (F, DQ, BW, VL): what the set avx512 of kernels.hpp needs. Null on other processors.
 extern const window_positions window_positions_avx512;
 
+/// The one that the chosen set of kernels brings, or null.
+window_positions chosen_window_positions();
+
 }  // namespace bloomery::kernels

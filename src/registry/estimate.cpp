@@ -70,7 +70,7 @@ overlap estimate_overlap(const params& p, const shared_ones& ones) {
   if (cell_bits_of(p) != 1) {
     throw error(errc::incompatible, {"what two filters share is told by their bits alone", "", "a layout of bits",
                                      p.layout + ", whose cells have " + std::to_string(cell_bits_of(p)) + " bits",
-                                     "make filters of their keys in one of " + layout_names()});
+                                     hint::intersect_plain_filters});
   }
   const occupancy o = occupancy_for(p);
   const auto keys_of = [&](std::uint64_t some) { return keys_from_zeros(o, zeros_beside(p, some)); };

@@ -1,0 +1,148 @@
+#include "cli/shared_options.hpp"
+
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/params.hpp>
+
+#include <string>
+
+namespace bloomery::cli {
+namespace {
+
+preference parse_preference(const std::string& text, const std::string& option) {
+  for (const preference prefer : {preference::speed, preference::memory}) {
+    if (text == name_of(prefer)) return prefer;
+  }
+  throw error(errc::invalid_argument, {"no such preference", option, "speed or memory", "'" + text + "'", ""});
+}
+
+}  // namespace
+
+std::string check_name(const std::string& name) { return name.empty() ? "the name is empty" : ""; }
+
+void add_size(CLI::App& app, making_options& o, bool bits) {
+  parsed(app, "-n,--capacity", o.capacity, parse_count, "distinct keys to expect: 1000, 100M, 1e9");
+  parsed(app, "-p,--rate", o.rate, parse_rate, "false-positive rate at that number: 1%, 1e-4, '1 in 1000'");
+  if (!bits) return;
+  parsed(app, "-m,--bits", o.bits, parse_bits, "size: bits (1000000, 8Mbit) or bytes (64MiB)");
+  parsed(app, "-k,--probes", o.probes, parse_count, "bits set by a key, 1 to 255");
+}
+
+void add_preference(CLI::App& app, making_options& o) {
+  parsed(app, "--prefer", o.prefer, parse_preference,
+         "what to choose the layout by: speed (the default; up to 25 % more memory than the least) or memory (3 %)");
+}
+
+void add_kind(CLI::App& app, making_options& o) {
+  app.add_option("--layout", o.layout, layout_names() + ": the quickest first, the smallest last; see plan");
+  add_preference(app, o);
+  app.add_option("--hash", o.hash, "xxh3, murmur3, mix for integers, or siphash with --secret");
+  app.add_option("--seed", o.seed, "another family of hashes; not a secret")->check(CLI::NonNegativeNumber);
+}
+
+void add_now(CLI::App& app, std::optional<std::uint64_t>& now) {
+  parsed(app, "--now", now, parse_time,
+         "of windowed filters: the time to take for now, in seconds since 1970; the clock's if not given");
+}
+
+void add_window(CLI::App& app, window_options& o) {
+  auto* time = app.add_option_function<std::string>(
+      "--window", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--window"); },
+      "remember the last so long: 24h, 90min, 7d, 30s");
+  app.add_option_function<std::string>(
+         "--window-keys", [&o](const std::string& text) { o.keys = parse_count(text, "--window-keys"); },
+         "remember the last so many keys")
+      ->excludes(time);
+  add_now(app, o.now);
+}
+
+void add_key_shape(CLI::App& app, input_options& o) {
+  app.add_flag("-0,--null", o.nul_separated, "lines end with NUL");
+  app.add_flag("--crlf", o.crlf, "lines end with CR LF: the CR is not part of the key");
+  app.add_option("-d,--delimiter", o.delimiter, "character between fields, with -f; TAB if not given");
+  app.add_option("-f,--field", o.field, "the key is this field, from 1; a line without it has the empty key")
+      ->check(CLI::Range(1, 1'000'000));
+}
+
+void add_inputs(CLI::App& app, input_options& o) {
+  app.add_option("INPUT", o.files,
+                 "files of keys, one a line; gzip and zstd are recognised; '-' or none: standard input")
+      ->check(check_name);
+  add_key_shape(app, o);
+}
+
+void add_common(CLI::App& app, common_options& o, const std::string& quiet) {
+  app.add_option("-j,--threads", o.threads, "threads; with an address always one")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_flag("-q,--quiet", o.quiet, quiet);
+  app.add_flag_callback(
+      "--no-progress", [&o] { o.progress = false; }, "no progress bar (there is none anyway if stderr is no terminal)");
+  app.add_flag("--json", o.json, "the result as one JSON object");
+}
+
+void add_secret(CLI::App& app, std::string& secret) {
+  app.add_option("--secret", secret, "the file of the filter's secret key, as keygen makes it")->check(check_name);
+}
+
+// ---- options of filters on servers ----------------------------------------------------------------------------------
+
+void add_server(CLI::App& app, server_options& o) {
+  app.add_option("--tls-ca", o.authorities, "TLS: a file of certificates to trust; the system's if not given")
+      ->check(check_name)
+      ->group(on_redis);
+  app.add_option("--tls-cert", o.certificate, "TLS: the file of this client's certificate")
+      ->check(check_name)
+      ->group(on_redis);
+  app.add_option("--tls-key", o.certificate_key, "TLS: the file of its key")->check(check_name)->group(on_redis);
+  app.add_option_function<std::string>(
+         "--timeout", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--timeout"); },
+         "of an exchange with the servers, with all that is tried again in it: 500ms, 1min; 10s if not given")
+      ->group(on_redis);
+}
+
+void add_waiting(CLI::App& app, server_options& o) {
+  app.add_option("--wait-replicas", o.wait_replicas, "what is added is there only when so many replicas have it")
+      ->check(CLI::Range(0, 1000))
+      ->group(on_redis);
+}
+
+void add_from_replicas(CLI::App& app, server_options& o) {
+  app.add_flag("--replicas", o.from_replicas, "ask replicas of a cluster: what they have not got yet is absent there")
+      ->group(on_redis);
+}
+
+void add_life(CLI::App& app, sharing_options& o) {
+  app.add_option_function<std::string>(
+         "--shards", [&o](const std::string& text) { o.shards = parse_count(text, "--shards"); },
+         "parts that it is spread over, for good; chosen by its size if not given")
+      ->group(on_redis);
+  app.add_option_function<std::string>(
+         "--ttl", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--ttl"); },
+         "all of it expires so long after it was made: 7d, 90min")
+      ->group(on_redis);
+}
+
+void add_sharing(CLI::App& app, sharing_options& o) {
+  app.add_option_function<std::string>(
+         "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); },
+         "it grows, up to so many keys; -n is where it starts. --grow has no limit, and takes more memory")
+      ->group(on_redis);
+  add_life(app, o);
+}
+
+void add_chain(CLI::App& app, chain_options& o) {
+  app.add_option("--scheme", o.scheme, "guava-chain: FILTER is a chain of bitmaps, as a Java service may have made it")
+      ->group(on_redis);
+  app.add_option_function<std::string>(
+         "-n,--capacity", [&o](const std::string& text) { o.capacity = parse_count(text, "-n"); },
+         "of a chain: keys of one bitmap; not needed if build has made it or taken it over")
+      ->group(on_redis);
+  app.add_option_function<std::string>(
+         "-p,--rate", [&o](const std::string& text) { o.rate = parse_rate(text, "-p"); },
+         "of a chain: the false-positive rate of a bitmap with so many; likewise")
+      ->group(on_redis);
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,155 @@
+// filter_core: what filter<> is made of and users do not call: its parts, and how batches, counts and changed pages go
+// together. Read filter.hpp first.
+#pragma once
+
+#include <bloomery/detail/checks.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/filter_kind.hpp>
+#include <bloomery/key.hpp>
+#include <bloomery/key_source.hpp>
+#include <bloomery/layout.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/params.hpp>
+#include <bloomery/sizing.hpp>
+#include <bloomery/storage.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace bloomery::detail {
+
+template <class Key, layout Layout, class Hash, storage Storage>
+class filter_core {
+ protected:
+  using kind = filter_kind<Key, Layout, Hash>;
+  static constexpr std::size_t batch = kind::batch;
+  static constexpr bool may_be_read_only = storage_with_access<Storage>;
+
+  filter_core(params p, Storage bytes, Hash hash) : params_(std::move(p)), hash_(hash), storage_(std::move(bytes)) {
+    if (storage_.size() != bytes_for(params_.geometry.bits)) {
+      throw error(errc::invalid_argument,
+                  {"bytes given to a filter", "storage", std::to_string(bytes_for(params_.geometry.bits)) + " bytes",
+                   std::to_string(storage_.size()), ""});
+    }
+  }
+
+  std::span<const std::uint8_t> all_bytes() const noexcept { return {storage_.data(), storage_.size()}; }
+
+  static plain_key<Key> plain(const key_view<Key>& key) noexcept { return static_cast<plain_key<Key>>(key); }
+
+  static std::uint64_t at_most(std::uint64_t value, std::uint64_t most) noexcept { return value < most ? value : most; }
+  static std::size_t of_a_batch(std::size_t keys) noexcept { return keys < batch ? keys : batch; }
+
+  std::uint64_t insert_counting(std::span<const Key> keys) noexcept {
+    std::uint64_t all_new = 0;
+    kind::each_source(hash_, keys,
+                      [&](const key_source& some, std::size_t) { all_new += insert_source(some, nullptr); });
+    return all_new;
+  }
+
+  // Returns how many were certainly new.
+  std::uint64_t insert_source(const key_source& keys, std::uint8_t* is_new) noexcept {
+    std::uint64_t all_new = 0;
+    if constexpr (!Storage::tracks_changes) {
+      all_new = insert_batch<Layout>(storage_.data(), params_.geometry, keys, is_new);
+      storage_.counts().inserted += layout_with_removal<Layout> ? keys.size() : all_new;
+    } else {
+      std::array<std::uint8_t, batch> fresh;
+      for (std::size_t first = 0; first < keys.size(); first += batch) {
+        const key_source some = keys.part(first, of_a_batch(keys.size() - first));
+        all_new += insert_batch<Layout>(storage_.data(), params_.geometry, some, fresh.data());
+        for (std::size_t i = 0; i < some.size(); ++i) {
+          if (fresh[i] != 0 || layout_with_removal<Layout>) took_new(some.hash(i));
+        }
+        if (is_new != nullptr) std::memcpy(is_new + first, fresh.data(), some.size());
+      }
+    }
+    return all_new;
+  }
+
+  static params matched(const params& file, const Hash& hash, const std::string& path) {
+    params own = kind::describe(file.geometry, file.capacity, file.target_rate, hash);
+    const std::string reason = difference(file, own);
+    if (!reason.empty()) {
+      throw error(errc::incompatible,
+                  {"the file is a filter of another kind than this program's", path, "", reason, ""});
+    }
+    Layout::check(own.geometry);
+    return own;
+  }
+
+  std::uint64_t cells() const noexcept { return params_.geometry.bits / cell_bits_in<Layout>(); }
+
+  // Cells that are not 0. In a stranger's file the last byte's unused bits may be set: never more than all.
+  std::uint64_t ones() const noexcept {
+    if constexpr (layout_with_removal<Layout>)
+      return Layout::cells_used(all_bytes());
+    else
+      return at_most(count_ones(all_bytes()), params_.geometry.bits);
+  }
+
+  void took_new(key_hash hash) noexcept {
+    ++storage_.counts().inserted;
+    changed_cells(hash);
+  }
+
+  void took_out(key_hash hash, removal result) noexcept {
+    count_removal(storage_.counts(), result);
+    if (result == removal::removed) changed_cells(hash);
+  }
+
+  void changed_cells(key_hash hash) noexcept {
+    if constexpr (Storage::tracks_changes) {
+      typename Layout::cells cells(params_.geometry, hash);
+      for (std::uint32_t i = 0; i < cells.count(); ++i) storage_.changed(byte_of_cell<Layout>(cells.next()));
+    }
+  }
+
+  // Writing to a read-only mapping would end the process. Storages without writable() can always be written.
+  void want_writable() const noexcept(!may_be_read_only) {
+    if constexpr (may_be_read_only) {
+      if (!storage_.writable()) [[unlikely]]
+        refuse_writing();
+    }
+  }
+
+  void changed_everywhere() noexcept {
+    if constexpr (Storage::tracks_changes) storage_.changed_all();
+  }
+
+  // Rates of very many probes take a second each: what needs many of them does without.
+  bool has_slow_rates() const noexcept { return params_.geometry.probes > classic::most_chosen_probes; }
+
+  void estimate_count() {
+    if constexpr (layout_with_removal<Layout>) {
+      storage_.counts().inserted = static_cast<std::uint64_t>(Layout::copies_in(params_.geometry, all_bytes()) + 0.5);
+      storage_.counts().is_estimate = true;
+      return;
+    }
+    // With all bits set there are at least as many keys as leave one clear, and one.
+    const std::uint64_t zeros = params_.geometry.bits - ones();
+    const double keys = Layout::keys_from_zeros(params_.geometry, zeros == 0 ? 1 : zeros);
+    set_estimated_count(zeros == 0 && keys < 1 ? 1.0 : keys);
+  }
+
+  // At least as many as were counted.
+  void set_estimated_count(double keys) {
+    const auto rate = [this](std::uint64_t n) {
+      return has_slow_rates() ? 0 : Layout::false_positive_rate(params_.geometry, n);
+    };
+    const std::uint64_t estimated = certainly_new_keys(keys, rate);
+    if (storage_.counts().inserted < estimated) storage_.counts().inserted = estimated;
+    storage_.counts().is_estimate = true;
+  }
+
+  params params_;
+  Hash hash_;
+  Storage storage_;
+};
+
+}  // namespace bloomery::detail

@@ -1,0 +1,104 @@
+#include "advice/requirements.hpp"
+
+#include <bloomery/error.hpp>
+
+#include "math/rates.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <iterator>
+
+namespace bloomery {
+namespace {
+
+template <class... Values>
+std::string text(const char* pattern, Values... values) {
+  char buffer[256];
+  std::snprintf(buffer, sizeof buffer, pattern, values...);
+  return buffer;
+}
+
+[[noreturn]] void contradiction(const std::string& one, const std::string& other, const std::string& instead) {
+  throw error(errc::invalid_argument,
+              {one + " and " + other + " contradict each other", "", "", "", {hint::change_requirements, instead}});
+}
+
+void check_sealed(const requirements& w, const demand& d) {
+  if (w.deletes) {
+    contradiction("sealed", "deletes",
+                  "a sealed filter never changes: ask for deletes alone, or seal the keys that are left anew");
+  }
+  if (d.windowed()) {
+    contradiction("sealed", "a window", "a sealed filter never forgets: leave out one of the two, or seal each period");
+  }
+  if (d.unbounded || d.range()) {
+    contradiction("sealed", "an unknown number of keys",
+                  "a sealed filter is made of all its keys at once: count them, or let it grow with a log and seal it "
+                  "when no more come");
+  }
+}
+
+void check_window(const requirements& w) {
+  if (w.window_keys != 0 && w.window_milliseconds != 0) {
+    contradiction("a window of time", "a window of keys", "take one of the two");
+  }
+  if (w.deletes) {
+    contradiction("deletes", "a window",
+                  "keys go by their age or by name, not both: ask for deletes alone, or let the window forget them");
+  }
+  if (w.window_keys != 0 && (w.keys != 0 || w.most_keys != 0)) {
+    contradiction("a window of keys", "a number of keys", "the window says how many it holds: leave out the number");
+  }
+  if (w.grows) {
+    contradiction("a window", "growth",
+                  "a window has room for so many keys: say the most that come in it; more only raise the error");
+  }
+  if (w.window_milliseconds != 0 && w.keys == 0 && w.most_keys == 0) {
+    contradiction("a window of time", "an unknown number of keys",
+                  "say how many keys come in that time at most, or take a window of so many keys");
+  }
+}
+
+}  // namespace
+
+demand demand_of(const requirements& w) {
+  rates::check_promise(1, w.rate);
+  if (w.most_keys != 0 && w.most_keys < w.keys) {
+    throw error(errc::invalid_argument, {"the most keys are fewer than the fewest", "keys", "",
+                                         keys_text(w.keys) + " and at most " + keys_text(w.most_keys), ""});
+  }
+  demand d{w, false, 0, 0};
+  d.most = w.window_keys != 0 ? w.window_keys : std::max(w.keys, w.most_keys);
+  d.fewest = w.window_keys != 0 ? w.window_keys : w.keys != 0 ? w.keys : w.most_keys;
+  d.unbounded = w.grows || d.most == 0;
+  if (w.grows && w.most_keys != 0) {
+    contradiction("growth without bound", "a most number of keys", "a range of keys is enough: leave growth out");
+  }
+  if (d.windowed()) check_window(w);
+  if (w.sealed) check_sealed(w, d);
+  if (w.deletes && d.unbounded) {
+    contradiction("deletes", "an unknown number of keys",
+                  "counters cannot grow: say the most keys that are in at once");
+  }
+  if (d.most == 0) d.most = assumed_keys;
+  return d;
+}
+
+std::string rate_text(double rate) { return rate < 9.995e-5 ? text("%.3g", rate) : text("%.3g %%", 100 * rate); }
+
+std::string bytes_text(std::uint64_t bytes) {
+  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 999.5 && unit + 1 < std::size(units); ++unit) value /= 1024;
+  return text("%.3g %s", value, units[unit]);
+}
+
+std::string keys_text(std::uint64_t keys) {
+  std::string digits = std::to_string(keys);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
+  return digits + (keys == 1 ? " key" : " keys");
+}
+
+}  // namespace bloomery

@@ -1,0 +1,19 @@
+#include <bloomery/detail/checks.hpp>
+
+#include <bloomery/error.hpp>
+
+#include <string>
+
+namespace bloomery::detail {
+
+void refuse_output_size(const char* call, const char* output, bool at_least, std::size_t expected, std::size_t found) {
+  throw error(errc::invalid_argument,
+              {output, call, (at_least ? "at least " : "") + std::to_string(expected), std::to_string(found), ""});
+}
+
+void refuse_writing(const std::string& path) {
+  throw error(errc::not_permitted,
+              {"the filter was opened for reading only", path, "", "", hint::open_read_write});
+}
+
+}  // namespace bloomery::detail

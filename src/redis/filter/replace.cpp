@@ -1,0 +1,300 @@
+// How a shared filter is replaced by another one, cleared, removed and given an expiry.
+#include "redis/filter/life.hpp"
+#include "redis/filter/scripts.hpp"
+
+#include <bloomery/error.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace bloomery {
+
+using redis::check_expiry;
+using redis::description_of;
+using redis::each_part;
+using redis::mode;
+using redis::reply;
+using redis::shard_view;
+
+namespace {
+
+// Begins a script on m, m2 and n, for a client that expects this epoch in m.
+void start_on_all(redis::batch& commands, const redis::script& script, const std::string& name, std::uint64_t epoch,
+                  std::size_t more_args) {
+  const std::string key = redis::meta_key(name);
+  commands.clear();
+  commands.begin(redis::slot_of(key), mode::write);
+  commands.start_script(script, 3, 1 + more_args);
+  commands.word(key);
+  commands.word(redis::second_key(name));
+  commands.word(redis::replacement_key(name));
+  commands.word(epoch);
+}
+
+}  // namespace
+
+// While fill() is under way, nobody can say which of the two is meant.
+void redis_filter::body::refuse_in_fill() const {
+  if (!to_come && !being_replaced) return;
+  throw error(errc::locked, {"this client is replacing the filter", where(), "", "", hint::wait_for_replacement});
+}
+
+// What is to replace this one. Nothing of it is on the server yet. On connections of its own: who fills it may do so in
+// another thread.
+std::unique_ptr<redis_filter::body> redis_filter::body::make_coming(const redis_params& wanted) {
+  redis_params complete_params = wanted;
+  if (options.secret && !complete_params.filter.secret) complete_params.filter.secret = options.secret;
+  if (wanted.expires_in) check_expiry(*wanted.expires_in);
+  redis::meta m = description_of(plan_redis(complete_params), address.name);
+  if (!redis::hash_alike(m.parameters.filter, description.parameters.filter)) {
+    // Who inserts into both has one hash of a key.
+    throw error(errc::incompatible, {"a filter is replaced by one with the same hash, keys, seed and secret", where(),
+                                     "", "", hint::drop_and_make_another});
+  }
+  if (wanted.expires_in) m.expires_at = server_now() + wanted.expires_in->count();
+  if (m.windowed()) m.first_generation = server_now() / static_cast<std::int64_t>(m.part());
+  m.ready = true;
+  redis_options same = options;
+  same.secret = complete_params.filter.secret;
+  auto fresh = std::make_unique<body>(address, std::move(same));
+  fresh->to_come = true;
+  fresh->adopt(std::move(m));
+  return fresh;
+}
+
+// From now on n names what is to come. What it named before was a replacement that was interrupted: it is given up, and
+// only now can its shards go, since it cannot take its place any more.
+void redis_filter::body::announce(const redis::meta& live, const redis::meta& coming) {
+  const std::string text = coming.text();
+  bool done = false;
+  std::string before;
+  start_on_all(commands, redis::scripts::announce, address.name, live.epoch, 2);
+  commands.word(text);
+  commands.word(std::to_string(coming.expires_at));
+  run(
+      [&](std::size_t, reply r) {
+        done = r.size() == 1;
+        if (done) before = r[0].text();
+      },
+      "replace the filter");
+  if (!done) {
+    throw error(errc::locked, {"the filter was replaced or dropped meanwhile", where(), "", "", hint::try_again});
+  }
+  if (before.empty() || before == text) return;
+  unlink_coming(before);
+  if (options.notes) options.notes("another replacement of the filter, interrupted or still under way, is given up");
+}
+
+// The shards of what n named.
+void redis_filter::body::unlink_coming(const std::string& text) {
+  if (text.empty()) return;
+  try {
+    const redis::meta left = redis::meta::parse(text, address);
+    if (left.epoch != description.epoch) unlink(left);
+  } catch (const error& e) {
+    if (options.notes) options.notes(std::string("shards of an interrupted replacement are left: ") + e.what());
+  }
+}
+
+// At one blow.
+void redis_filter::body::put_in_place(const redis::meta& live, const redis::meta& coming) {
+  bool done = false;
+  std::exception_ptr failure;
+  start_on_all(commands, redis::scripts::replace, address.name, live.epoch, 2);
+  commands.word(coming.text());
+  commands.word(std::to_string(coming.expires_at));
+  try {
+    run([&](std::size_t, reply r) { done = r.integer() == 1; }, "replace the filter");
+  } catch (const error&) {
+    failure = std::current_exception();
+  }
+  if (done) return;
+  // The answer may be lost, or that of a second run.
+  std::optional<redis::meta> now;
+  try {
+    now = read_meta();
+  } catch (const error&) {
+    if (!failure) throw;
+  }
+  if (now && now->epoch == coming.epoch) return;
+  if (failure) std::rethrow_exception(failure);
+  if (!now) throw error(errc::not_found, {"the filter was dropped while it was replaced", where(), "", "", ""});
+  throw error(errc::locked, {"another client replaced the filter too, or the replacement has lost a part", where(), "",
+                             "", hint::try_again});
+}
+
+// Leaves nothing of it, unless it has taken its place, or may do so still.
+void redis_filter::body::give_up(const redis::meta& coming) {
+  try {
+    const bool ours = withdraw(redis::replacement_key(address.name), coming.text());
+    for (const auto& named : {read_coming(), read_meta()}) {
+      if (named && named->epoch == coming.epoch) return;
+    }
+    unlink(coming);
+    if (ours) mark_all("", coming.instance);
+  } catch (const error&) {
+    // The server is away, or another filter is there: the next replacement tidies up.
+  }
+}
+
+bool redis_filter::body::on_replicas() {
+  const unsigned wanted = options.wait_replicas;
+  return wanted == 0 || router.wait_for_replicas(wanted, options.connection.time) >= wanted;
+}
+
+void redis_filter::replace(const redis_params& wanted, const std::function<void(redis_filter& fresh)>& fill) {
+  body& old = *body_;
+  old.refuse_in_fill();
+  old.be_current();
+  const redis::meta live = old.description;
+  std::unique_ptr<body> fresh = old.make_coming(wanted);
+  const redis::meta coming = fresh->description;
+  try {
+    fresh->make_shards();
+    old.announce(live, coming);
+    old.mark_all(coming.instance);
+    redis_filter filling(std::move(fresh));
+    old.being_replaced = true;
+    fill(filling);
+    fresh = std::move(filling.body_);
+    if (fresh == nullptr || fresh->description.epoch != coming.epoch) {
+      throw error(errc::invalid_argument,
+                  {"the function that fills the new filter moved it away", old.where(), "", "", ""});
+    }
+    old.put_in_place(live, coming);
+  } catch (...) {
+    old.being_replaced = false;
+    old.give_up(coming);
+    throw;
+  }
+  const auto note = [&](const std::string& why) {
+    if (old.options.notes) old.options.notes("the shards of the filter that was replaced are left: " + why);
+  };
+  try {
+    // Where a master fails now, its description may be the old one again: that must not name what is gone.
+    if (fresh->on_replicas() && old.on_replicas()) {
+      old.unlink(live);
+    } else {
+      note("there are fewer replicas than wanted");
+    }
+  } catch (const error& e) {
+    note(e.what());
+  }
+  fresh->to_come = false;
+  body_ = std::move(fresh);
+}
+
+void redis_filter::clear() {
+  body_->be_current();
+  redis_params same = body_->description.parameters;
+  same.filter.secret = body_->options.secret;
+  if (same.growth != redis_growth::none) same.filter.geometry = {};
+  if (body_->description.expires_at != 0) {
+    same.expires_in =
+        std::chrono::milliseconds(std::max<std::int64_t>(body_->description.expires_at - body_->server_now(), 1));
+  }
+  replace(same, [](redis_filter&) {});
+}
+
+void redis_filter::drop() {
+  body& b = *body_;
+  b.refuse_in_fill();
+  // It may be another one by now.
+  if (std::optional<redis::meta> now = b.read_meta(); now && now->epoch != b.description.epoch) {
+    b.adopt(*std::move(now));
+  }
+  bool done = false;
+  std::string coming;
+  start_on_all(b.commands, redis::scripts::drop, b.address.name, b.description.epoch, 0);
+  b.run(
+      [&](std::size_t, reply r) {
+        done = r.size() == 1;
+        if (done) coming = r[0].text();
+      },
+      "remove the filter");
+  if (!done) {
+    throw error(errc::locked, {"the filter was rebuilt meanwhile", b.where(), "", "", hint::drop_again});
+  }
+  b.unlink(b.description);
+  b.unlink_coming(coming);
+}
+
+void redis_filter::expire(std::chrono::milliseconds time) {
+  check_expiry(time, hint::remove_filter);
+  body_->set_expiry(body_->server_now() + time.count());
+}
+
+void redis_filter::persist() { body_->set_expiry(0); }
+
+// The description last: so a filter whose description says that it stays has shards that do, and one that goes never
+// ends as shards without.
+void redis_filter::body::set_expiry(std::int64_t at) {
+  const std::string expiry = std::to_string(at);
+  refuse_in_fill();
+  be_current();
+  each_part(description.shards(), [&](std::span<const std::uint64_t> part) {
+    std::vector<std::uint64_t> todo(part.begin(), part.end());
+    while (!todo.empty()) {
+      if (refresh(todo)) {
+        throw error(errc::locked, {"the filter was replaced meanwhile", where(), "", "", hint::try_again});
+      }
+      commands.clear();
+      for (const std::uint64_t s : todo) {
+        const shard_view& v = view(s);
+        const std::string header = redis::header_key(description, s);
+        commands.begin(redis::slot_of(header), mode::write);
+        commands.start_script(redis::scripts::expire, 1 + v.numbers.size(), 2 + v.numbers.size());
+        commands.word(header);
+        for (const std::int64_t number : v.numbers) commands.word(redis::layer_key(description, s, number));
+        commands.word(redis::text_of(v.stamp));
+        commands.word(expiry);
+        for (const std::int64_t number : v.numbers) {
+          commands.word(std::to_string(description.windowed() ? description.end_of_generation(number) : 0));
+        }
+      }
+      std::vector<std::uint64_t> again;
+      run(
+          [&](std::size_t group, reply r) {
+            if (r.integer() == 0) again.push_back(todo[group]);
+          },
+          "set the expiry");
+      std::sort(again.begin(), again.end());
+      todo = std::move(again);
+    }
+  });
+  redis::meta changed = description;
+  changed.expires_at = at;
+  const std::string after = changed.text();
+  if (!exchange(description.text(), after, expiry)) {
+    const std::optional<redis::meta> now = read_meta();
+    if (!now || now->text() != after) {
+      throw error(errc::locked, {"the filter was changed meanwhile", where(), "", "", hint::try_again});
+    }
+  }
+  description.expires_at = at;
+}
+
+void redis_filter::rotate() {
+  body& b = *body_;
+  if (!b.description.windowed()) {
+    throw error(errc::incompatible, {"the filter has no window", b.where(), "one made with a window", "", ""});
+  }
+  b.be_current();
+  const std::int64_t generation = b.generation_now();
+  bool other = false;
+  each_part(b.description.shards(), [&](std::span<const std::uint64_t> part) {
+    std::vector<std::uint64_t> behind;
+    if (other || (other = b.refresh(part))) return;  // the one that was made anew begins with a generation of now
+    for (const std::uint64_t s : part) {
+      if (b.view(s).newest() < generation) behind.push_back(s);
+    }
+    if (!behind.empty()) other = b.begin_generation(behind);
+  });
+}
+
+}  // namespace bloomery

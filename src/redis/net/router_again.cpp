@@ -1,0 +1,168 @@
+// What is sent once more: after errors that are not final, after moves of slots, and after lost connections.
+#include "redis/net/router_state.hpp"
+#include "redis/net/slots.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <string_view>
+
+namespace bloomery::redis {
+
+milliseconds router::state::pause_after(unsigned failures) {
+  const milliseconds most = std::min(longest_pause, shortest_pause * (1 << std::min(failures, 6U)));
+  return milliseconds(std::uniform_int_distribution<milliseconds::rep>(most.count() / 2, most.count())(random));
+}
+
+// What an error of a server asks for.
+void router::state::again(node& n, errand e, verdict v, std::string_view text, std::uint64_t sent_at) {
+  repeats[e.group] = true;
+  last_problem = text;
+  last_place = n.where.text();
+  if ((v == verdict::other_node || v == verdict::ask) && !address.cluster) {
+    refuse(errc::invalid_argument, "the server is one of a cluster", n.where, last_problem,
+           error_hint(hint::give_cluster_address,
+                      "give the cluster's address: redis+cluster://" + n.where.text() + "/NAME"));
+  }
+  switch (v) {
+    case verdict::load_script: return load_script(n, e, sent_at);
+    case verdict::other_node: return follow_moved(n, e, text);
+    case verdict::ask: return follow_ask(n, e, text);
+    case verdict::reconnect:
+      // What else is under way will be answered the same, or not be needed any more.
+      if (n.leaving.empty()) n.leaving = text;
+      return put_off(e);
+    default:
+      if (essence_of(text).starts_with("CLUSTERDOWN")) need_map();
+      return put_off(e);
+  }
+}
+
+// For the first few times without a pause.
+bool router::state::may_go_at_once(errand e) {
+  if (attempts[e.group] >= most_at_once) return false;
+  ++attempts[e.group];
+  return true;
+}
+
+// Of many groups with one script that were sent at once, the first lets it be loaded for all.
+void router::state::load_script(node& n, errand e, std::uint64_t sent_at) {
+  const script* const wanted = commands->groups()[e.group].script;
+  const auto it = std::find_if(n.loaded.begin(), n.loaded.end(), [&](const auto& l) { return l.what == wanted; });
+  if (it == n.loaded.end() || it->at_byte <= sent_at) {
+    if (it != n.loaded.end()) n.loaded.erase(it);
+    n.loaded.push_back({wanted, n.link.queued()});
+    batch load;
+    load.begin(0, mode::read);
+    load.command({"SCRIPT", "LOAD", wanted != nullptr ? wanted->source : std::string_view()});
+    if (n.under_way.empty()) n.last_heard = now;
+    n.under_way.push({sent::kind::script, gait::whole, false, 1, 0, n.link.queued(), 0});
+    n.link.write(load.bytes());
+  }
+  if (!may_go_at_once(e)) return put_off(e);
+  send(n, e);
+}
+
+void router::state::follow_moved(const node& n, errand e, std::string_view text) {
+  const std::optional<place> target = target_of(text, n.where);
+  need_map();
+  if (!target) return put_off(e);
+  node& other = node_at(*target);
+  other.in_map = true;
+  set_role(other, false);
+  if (!slots.empty()) slots[commands->groups()[e.group].slot % num_slots] = other.number;
+  if (!may_go_at_once(e)) return put_off(e);
+  dispatch({e.group, e.how == gait::whole ? gait::whole : gait::step});
+}
+
+void router::state::follow_ask(const node& n, errand e, std::string_view text) {
+  const std::optional<place> target = target_of(text, n.where);
+  if (!target || e.how == gait::asking_step) return put_off(e);
+  if (e.how == gait::whole && commands->groups()[e.group].commands > 1) return dispatch({e.group, gait::step});
+  node& other = node_at(*target);
+  other.in_map = true;
+  other.to_send.push({e.group, gait::asking_step});
+}
+
+void router::state::dispatch(errand e) {
+  node* const n = node_for(e.group);
+  if (n != nullptr) return n->to_send.push(e);
+  need_map();
+  put_off(e);
+}
+
+void router::state::put_off(errand e) {
+  std::uint8_t& before = attempts[e.group];
+  if (e.how == gait::asking_step) e.how = gait::step;
+  later.push_back({now + pause_after(before), e});
+  if (before < 255) ++before;
+}
+
+// What was under way is to be sent again, if it may.
+void router::state::lost(node& n, const std::string& why) {
+  const std::string problem = why;  // it may be one of the replies
+  last_problem = problem;
+  last_place = n.where.text();
+  const bool for_good = n.link.failed_for_good();
+  const std::uint64_t maybe_sent = n.link.maybe_sent();
+  if (n.now != node::phase::ready || !n.under_way.empty()) {
+    n.absent_until = now + shortest_absence * (1 << std::min(n.absences, 5U));
+    if (n.absences < 255) ++n.absences;
+  }
+  n.link.close();
+  n.now = node::phase::closed;
+  n.not_before = now + pause_after(n.failures);
+  if (n.failures < 255) ++n.failures;
+  if (for_good) distrust(n.where, problem);
+  need_map();
+  bool broken = false;
+  while (!n.under_way.empty()) {
+    const sent s = n.under_way.front();
+    n.under_way.pop();
+    if (s.what != sent::kind::group) continue;
+    repeats[s.group] = true;
+    if (commands->groups()[s.group].mode == mode::once) {
+      if (s.first_byte < maybe_sent) broken = true;
+      put_off({s.group, s.how});
+    } else {
+      stepping.erase(s.group);
+      put_off({s.group, gait::whole});
+    }
+  }
+  // In a cluster another node may have them soon.
+  while (address.cluster && pinned.empty() && !n.to_send.empty()) {
+    put_off(n.to_send.front());
+    n.to_send.pop();
+  }
+  n.bytes_under_way = 0;
+  n.replies.clear();
+  n.reply_begin = 0;
+  if (broken) {
+    refuse(errc::unavailable, "the connection was lost with something under way that must not be asked twice", n.where,
+           problem, hint::check_if_done);
+  }
+}
+
+// A node of a cluster that says nothing is left when the others have given its slots away. A replica is left at once.
+void router::state::look_at_quiet_nodes() {
+  if (!address.cluster || !pinned.empty()) return;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    node& n = *nodes[i];
+    if (n.now == node::phase::closed || n.under_way.empty() || now - n.last_heard < quiet_time) continue;
+    const bool has_slots = std::find(slots.begin(), slots.end(), static_cast<std::uint16_t>(i)) != slots.end();
+    // To leave is to lose what must not be asked twice: a node that holds its clients back while its replica takes over
+    // answers in the end.
+    bool waited_for = false;
+    for (std::size_t j = 0; j < n.under_way.size(); ++j) {
+      const sent& u = n.under_way[j];
+      waited_for |= u.what == sent::kind::group && commands->groups()[u.group].mode == mode::once;
+    }
+    if (has_slots) {
+      need_map();
+    } else if (!waited_for) {
+      lost(n, "no answer");
+    }
+  }
+}
+
+}  // namespace bloomery::redis

@@ -1,0 +1,184 @@
+// A call: its groups go out, events are waited for until all are answered, or the time is over.
+#include "redis/net/router_state.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+
+namespace bloomery::redis {
+
+void router::state::close(node& n) noexcept {
+  n.under_way.clear();
+  n.bytes_under_way = 0;
+  n.link.close();
+  n.now = node::phase::closed;
+}
+
+// Whatever happened: no connection has replies to come that nobody waits for.
+void router::state::leave() noexcept {
+  for (const std::unique_ptr<node>& n : nodes) {
+    n->to_send.clear();
+    n->replies.clear();
+    n->reply_begin = 0;
+    if (n->under_way.empty() && n->leaving.empty() && n->now != node::phase::opening) continue;
+    close(*n);
+  }
+  later.clear();
+  stepping.clear();
+  commands = nullptr;
+  take = nullptr;
+  pinned = {};
+  allowed = connections::as_needed;
+}
+
+void router::state::begin(milliseconds within) {
+  began = now = clock::now();
+  until = now + within;
+  latest = now + most_extension * within;
+  stopping = false;
+  last_problem.clear();
+  last_place.clear();
+  map_not_before = now;
+  map_failures = 0;
+}
+
+void router::state::out_of_time() {
+  const auto spent = std::chrono::duration_cast<milliseconds>(now - began);
+  throw error(
+      errc::unavailable,
+      {(stopping ? "stopped, with no answer within " : "no answer within ") + std::to_string(spent.count()) + " ms",
+       last_place.empty() ? address.text() : last_place, "", last_problem, hint::check_server});
+}
+
+// Until one of these has something, or the time comes. What is to stop has a moment more for what is under way.
+bool router::state::wait_for(std::vector<pollfd>& these, moment wake) {
+  const std::size_t count = these.size();
+  if (options.stop_descriptor >= 0 && !stopping) these.push_back({options.stop_descriptor, POLLIN, 0});
+  const auto wait = std::chrono::ceil<milliseconds>(std::max(wake - clock::now(), clock::duration::zero()));
+  const int found =
+      ::poll(these.data(), these.size(), static_cast<int>(std::min<milliseconds::rep>(wait.count(), 60'000)));
+  if (found < 0 && errno != EINTR) throw error(errc::io, {"cannot poll", "", "", std::strerror(errno), ""});
+  now = clock::now();
+  if (found < 0) {
+    for (pollfd& one : these) one.revents = 0;
+  }
+  if (these.size() > count && these.back().revents != 0) {
+    stopping = true;
+    until = latest = std::min(until, now + time_to_stop);
+  }
+  these.resize(count);
+  return std::any_of(these.begin(), these.end(), [](const pollfd& one) { return one.revents != 0; });
+}
+
+void router::state::wait_for_events() {
+  polled.clear();
+  polled_nodes.clear();
+  moment wake = until;
+  for (const delayed& d : later) wake = std::min(wake, d.when);
+  if (map_wanted) wake = std::min(wake, map_not_before);
+  for (const std::unique_ptr<node>& n : nodes) {
+    if (n->now == node::phase::closed && !n->to_send.empty()) wake = std::min(wake, n->not_before);
+    if (n->now == node::phase::opening || n->now == node::phase::greeting) {
+      wake = std::min({wake, n->open_until, n->link.patient_until()});
+    }
+    if (address.cluster && !n->under_way.empty()) {
+      const moment quiet = n->last_heard + quiet_time;
+      wake = std::min(wake, quiet > now ? quiet : now + longest_pause);
+    }
+    if (!n->link.is_open()) continue;
+    if (n->link.has_more()) wake = now;
+    polled.push_back({n->link.descriptor(), n->link.wanted_events(), 0});
+    polled_nodes.push_back(n.get());
+  }
+  wait_for(polled, wake);
+  for (std::size_t i = 0; i < polled.size(); ++i) {
+    node& n = *polled_nodes[i];
+    if (polled[i].revents == 0 && !n.link.has_more()) continue;
+    n.link.go_on(polled[i].revents);
+    if (n.now != node::phase::closed) receive(n);
+  }
+}
+
+void router::state::run(const batch& all, const on_replies& to, milliseconds within, std::span<node* const> on,
+                        connections which) {
+  if (all.empty()) return;
+  assert(commands == nullptr && "a callback must not call the router");
+  struct at_the_end {
+    state& s;
+    ~at_the_end() { s.leave(); }
+  } const guard{*this};
+  commands = &all;
+  take = &to;
+  pinned = on;
+  allowed = which;
+  begin(within + time_for(all.bytes().size()));
+  open_groups = all.groups().size();
+  attempts.assign(open_groups, 0);
+  repeats.assign(open_groups, false);
+  // A server may have hung up since the last call: then nothing of this one is lost by it.
+  for (const std::unique_ptr<node>& n : nodes) {
+    if (n->now != node::phase::closed) receive(*n);
+    n->failures = 0;
+    n->not_before = now;
+  }
+  if (address.cluster && slots.empty()) {
+    need_map();
+    refresh_map();
+  }
+  for (std::uint32_t g = 0; g < all.groups().size(); ++g) {
+    const batch::group& group = all.groups()[g];
+    if (group.commands == 0) {
+      --open_groups;
+      continue;
+    }
+    // One after the other, so that none runs before another that was sent elsewhere.
+    const bool careful = address.cluster && group.mode == mode::once && group.commands > 1;
+    dispatch({g, careful ? gait::step : gait::whole});
+  }
+  while (open_groups > 0) {
+    if (now >= until) out_of_time();
+    look_at_quiet_nodes();
+    if (map_wanted && map_not_before <= now) {
+      refresh_map();
+      look_at_quiet_nodes();
+    }
+    for (std::size_t i = 0; i < later.size();) {
+      if (later[i].when > now) {
+        ++i;
+        continue;
+      }
+      const errand e = later[i].what;
+      later[i] = later.back();
+      later.pop_back();
+      dispatch(e);
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) serve(*nodes[i]);
+    if (open_groups > 0) wait_for_events();
+  }
+}
+
+// Those of a cluster, as its map has them now.
+std::vector<node*> router::state::all_nodes(bool replicas_too) {
+  if (address.cluster) {
+    forget_nodes();
+    begin(options.time);
+    do {
+      need_map();
+      refresh_map();
+      if (!map_wanted) break;
+      if (now >= until) out_of_time();
+      polled.clear();
+      wait_for(polled, std::min(until, map_not_before));
+    } while (true);
+  }
+  std::vector<node*> found;
+  for (const std::unique_ptr<node>& n : nodes) {
+    if (n->in_map && (replicas_too || !n->is_replica)) found.push_back(n.get());
+  }
+  return found;
+}
+
+}  // namespace bloomery::redis

@@ -1,0 +1,236 @@
+// One connection: opened, greeted, written and read, and what its replies settle.
+#include "redis/net/router_state.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+namespace bloomery::redis {
+namespace {
+
+// Where a command that begins at `at` ends.
+std::size_t end_of_command(std::string_view bytes, std::size_t at) {
+  const auto number = [&] {
+    std::size_t value = 0;
+    const char* const end = std::from_chars(bytes.data() + at + 1, bytes.data() + bytes.size(), value).ptr;
+    at = static_cast<std::size_t>(end - bytes.data()) + 2;
+    return value;
+  };
+  for (std::size_t words = number(); words > 0; --words) {
+    const std::size_t length = number();
+    at += length + 2;
+  }
+  return at;
+}
+
+}  // namespace
+
+void router::state::open(node& n) {
+  if (allowed == connections::kept) lose_writes(n);
+  if (address.tls && tls == nullptr) tls = std::make_unique<tls_settings>(options);
+  n.in.emplace();
+  n.replies.clear();
+  n.reply_begin = 0;
+  n.under_way.clear();
+  n.loaded.clear();
+  n.leaving.clear();
+  n.bytes_under_way = 0;
+  n.now = node::phase::opening;
+  n.open_until = now + options.connect_time;
+  ++n.opened;
+  n.link.open(n.where, address.tls ? tls.get() : nullptr, options.connect_time);
+}
+
+// What a new connection begins with; the number of its commands.
+std::uint32_t router::state::greeting_for(const node& n, batch& greeting) const {
+  greeting.begin(0, mode::read);
+  if (!address.password.empty()) {
+    if (address.user.empty()) {
+      greeting.command({"AUTH", address.password});
+    } else {
+      greeting.command({"AUTH", address.user, address.password});
+    }
+  }
+  if (address.database != 0) greeting.command({"SELECT", std::to_string(address.database)});
+  if (address.cluster && n.is_replica) greeting.command({"READONLY"});
+  return greeting.groups().front().commands;
+}
+
+// The text of an error that may pass; empty if all is well. The replies are those from number `first` on.
+std::string router::state::check_greeting(const reply_list& replies, const place& where, std::uint32_t first) {
+  for (std::size_t at = 0; at < replies.nodes_.size(); ++at) {
+    const reply each(replies, at);
+    if (!each.is_error()) continue;
+    const bool to_auth = first + at == 0 && !address.password.empty();
+    const std::string text = to_auth ? shown_answer_to_auth(each.text()) : std::string(each.text());
+    if (verdict_of(each.text()) != verdict::final) return text;
+    if (text.starts_with("ERR DB ") || text.starts_with("ERR invalid DB")) {
+      refuse(errc::invalid_argument, "the server has no database " + std::to_string(address.database), where, text, "");
+    }
+    refuse(errc::not_permitted, "the server does not let this user in", where, text, hint::give_credentials);
+  }
+  return {};
+}
+
+void router::state::greet(node& n) {
+  batch greeting;
+  const std::uint32_t count = greeting_for(n, greeting);
+  if (count == 0) {
+    n.now = node::phase::ready;
+    return;
+  }
+  n.now = node::phase::greeting;
+  n.under_way.push({sent::kind::greeting, gait::whole, false, count, 0, n.link.queued(), 0});
+  n.last_heard = now;
+  n.link.write(greeting.bytes());
+  n.link.flush();
+}
+
+void router::state::send(node& n, errand e) {
+  const batch::group& g = commands->groups()[e.group];
+  std::size_t begin = g.begin;
+  std::size_t end = g.end;
+  std::uint32_t count = g.commands;
+  if (e.how != gait::whole) {
+    const auto [at, fresh] = stepping.try_emplace(e.group);
+    steps& s = at->second;
+    if (fresh) s.at = g.begin;
+    begin = s.at;
+    end = end_of_command(commands->bytes(), begin);
+    count = e.how == gait::asking_step ? 2 : 1;
+  }
+  if (n.under_way.empty()) n.last_heard = now;
+  n.under_way.push({sent::kind::group, e.how, false, count, e.group, n.link.queued(), end - begin});
+  n.bytes_under_way += end - begin;
+  if (e.how == gait::asking_step) n.link.write("*1\r\n$6\r\nASKING\r\n");
+  n.link.write(commands->bytes().substr(begin, end - begin));
+  if (g.mode != mode::read && n.written_on == 0) n.written_on = n.opened;
+}
+
+void router::state::fill(node& n) {
+  if (n.to_send.empty() || !n.leaving.empty()) return;
+  while (!n.to_send.empty() && n.bytes_under_way < most_under_way) {
+    const errand e = n.to_send.front();
+    n.to_send.pop();
+    send(n, e);
+  }
+  n.link.flush();
+}
+
+void router::state::serve(node& n) {
+  if (n.now == node::phase::closed && !n.to_send.empty() && n.not_before <= now) open(n);
+  if (n.now == node::phase::opening) n.link.hurry(now);
+  if (n.now == node::phase::opening && n.link.is_through()) greet(n);
+  if ((n.now == node::phase::opening || n.now == node::phase::greeting) && n.link.is_open() && n.open_until <= now) {
+    return lost(n, "no connection within " + std::to_string(options.connect_time.count()) + " ms");
+  }
+  if (n.now == node::phase::ready) fill(n);
+  if (n.now != node::phase::closed && !n.link.is_open()) lost(n, n.link.failure());
+}
+
+void router::state::receive(node& n) {
+  // Not without end: the others have their turn, too.
+  for (int turn = 0; turn < 8 && n.link.is_open(); ++turn) {
+    const std::size_t got = n.link.read(buffer);
+    if (got == 0) break;
+    n.last_heard = now;
+    until = std::max(until, std::min(until + time_for(got), latest));
+    std::string_view bytes(buffer.data(), got);
+    while (true) {
+      const reader::found found = n.in->next(bytes, n.replies);
+      if (found == reader::found::none) break;
+      if (found == reader::found::wrong) {
+        const std::string problem = n.in->problem();
+        n.link.close();
+        refuse(errc::damaged, "what answers is no server of Redis", n.where, problem, hint::check_host_and_port);
+      }
+      if (n.under_way.empty()) {
+        const reply r(n.replies, 0);
+        if (r.is_error()) return lost(n, std::string(r.text()));  // its farewell
+        n.link.close();
+        n.now = node::phase::closed;
+        refuse(errc::damaged, "the server speaks without being asked", n.where, "", hint::check_host_and_port);
+      }
+      replied(n, {n.replies, std::exchange(n.reply_begin, n.replies.nodes_.size())});
+      if (n.now == node::phase::closed) return;
+    }
+    if (got < buffer.size() && !n.link.has_more()) break;  // poll() will tell of more
+  }
+  if (n.now != node::phase::closed && !n.link.is_open()) lost(n, n.link.failure());
+}
+
+void router::state::replied(node& n, reply last) {
+  n.failures = n.absences = 0;
+  n.absent_until = {};
+  sent& first = n.under_way.front();
+  if (last.is_error() && verdict_of(last.text()) != verdict::final) first.trouble = true;
+  if (--first.commands > 0) return;
+  const sent done = first;
+  n.under_way.pop();
+  n.bytes_under_way -= done.bytes;
+  finish(n, done);
+  n.replies.clear();
+  n.reply_begin = 0;
+  if (!n.leaving.empty() && n.under_way.empty() && n.now != node::phase::closed) lost(n, n.leaving);
+}
+
+void router::state::finish(node& n, const sent& done) {
+  const reply first(n.replies, 0);
+  if (done.what == sent::kind::greeting) {
+    const std::string problem = check_greeting(n.replies, n.where);
+    if (!problem.empty()) return lost(n, problem);
+    n.now = node::phase::ready;
+    return;
+  }
+  if (done.what == sent::kind::script) {
+    if (first.is_error() && verdict_of(first.text()) == verdict::final) {
+      throw_if_error(first, address, "load a script");
+    }
+    return;
+  }
+  const batch::group& g = commands->groups()[done.group];
+  if (done.how != gait::whole) {
+    const reply r = done.how == gait::asking_step ? first.next() : first;
+    if (done.trouble) {
+      const reply bad = r.is_error() ? r : first;
+      return again(n, {done.group, done.how}, verdict_of(bad.text()), bad.text(), done.first_byte);
+    }
+    steps& s = stepping[done.group];
+    r.append_to(s.replies);
+    s.at = end_of_command(commands->bytes(), s.at);
+    if (++s.command < g.commands) return dispatch({done.group, gait::step});
+    const reply_list all = std::move(s.replies);
+    stepping.erase(done.group);
+    return tell(done.group, {all, 0});
+  }
+  if (!done.trouble) {
+    if (!last_problem.empty() && last_place == n.where.text()) last_problem.clear();  // it is well again
+    return tell(done.group, first);
+  }
+  // Something in the group is to be done again, and with it all of the group.
+  verdict worst = verdict::final;
+  std::string_view text;
+  bool ran = false;  // what must not run twice
+  reply r = first;
+  for (std::uint32_t i = 0; i < g.commands; ++i, r = r.next()) {
+    const verdict v = r.is_error() ? verdict_of(r.text()) : verdict::final;
+    if (v == verdict::final && (g.script == nullptr || i == g.script_command)) ran = true;
+    if (v <= worst) continue;
+    worst = v;
+    text = r.text();
+  }
+  if (g.mode == mode::once && ran) {
+    refuse(errc::unavailable, "a part of what was asked is done, and a part is not", n.where, std::string(text), "");
+  }
+  again(n, {done.group, gait::whole}, worst, text, done.first_byte);
+}
+
+void router::state::tell(std::uint32_t group, reply first) {
+  --open_groups;
+  (*take)(group, first);
+}
+
+}  // namespace bloomery::redis

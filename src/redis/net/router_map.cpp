@@ -1,0 +1,228 @@
+// The nodes of a cluster, and which of them has which slots.
+#include "redis/net/router_state.hpp"
+#include "redis/net/slots.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace bloomery::redis {
+
+node& router::state::node_at(place where) {
+  for (const std::unique_ptr<node>& n : nodes) {
+    if (n->where == where) return *n;
+  }
+  return add_node(std::move(where));
+}
+
+node& router::state::add_node(place where) {
+  if (nodes.size() >= no_node) refuse(errc::damaged, "a cluster of too many nodes", where, "", {});
+  nodes.push_back(std::make_unique<node>());
+  nodes.back()->where = std::move(where);
+  nodes.back()->number = static_cast<std::uint16_t>(nodes.size() - 1);
+  return *nodes.back();
+}
+
+// Whether a connection reads from a replica is said when it begins: one to a server that was a master is of no use.
+void router::state::set_role(node& n, bool is_replica) {
+  const bool demoted = is_replica && !n.is_replica;
+  n.is_replica = is_replica;
+  if (!demoted || (n.now != node::phase::greeting && n.now != node::phase::ready)) return;
+  if (n.under_way.empty()) return close(n);
+  if (n.leaving.empty()) n.leaving = "the server has become a replica";
+}
+
+// Null: nobody has the slot, as far as is known.
+node* router::state::node_for(std::uint32_t group) {
+  if (!pinned.empty()) return pinned[group];
+  if (!address.cluster) return nodes.front().get();
+  const batch::group& g = commands->groups()[group];
+  const std::uint16_t number = slots.empty() ? no_node : slots[g.slot % num_slots];
+  if (number == no_node) return nullptr;
+  node& master = *nodes[number];
+  if (options.read_from_replicas && g.mode == mode::read && attempts[group] == 0 && !master.replicas.empty()) {
+    node& replica = *master.replicas[g.slot % master.replicas.size()];
+    if (replica.absent_until <= now) return &replica;
+  }
+  return &master;
+}
+
+void router::state::need_map() { map_wanted = address.cluster; }
+
+// Asks one node after the other, first those that are known to answer.
+void router::state::refresh_map() {
+  std::vector<place> places;
+  const auto add = [&](const place& p) {
+    if (std::find(places.begin(), places.end(), p) == places.end()) places.push_back(p);
+  };
+  std::vector<const node*> known;
+  for (const std::unique_ptr<node>& n : nodes) known.push_back(n.get());
+  std::shuffle(known.begin(), known.end(), random);
+  const auto is_well = [&](const node* n) {
+    return n->failures == 0 && n->in_map && (n->under_way.empty() || now - n->last_heard < quiet_time);
+  };
+  for (const node* n : known) {
+    if (is_well(n)) add(n->where);
+  }
+  for (const redis_address::endpoint& e : address.endpoints) add({e.host, e.port, {}});
+  for (const node* n : known) add(n->where);
+
+  batch question;
+  question.begin(0, mode::read);
+  question.command({"CLUSTER", "SLOTS"});
+  reply_list answers;
+  const std::string problem_before = last_problem;
+  const std::string place_before = last_place;
+  const milliseconds for_each = std::min(map_time * (1 << std::min(map_failures, 20U)), options.connect_time);
+  for (const place& p : places) {
+    now = clock::now();
+    if (now >= until) break;
+    if (!exchange(p, question, answers, for_each)) continue;
+    const reply r(answers, 0);
+    if (r.is_error()) {
+      last_problem = r.text();
+      last_place = p.text();
+      if (last_problem.find("cluster support disabled") != std::string::npos) {
+        refuse(errc::invalid_argument, "the server is not one of a cluster", p, last_problem,
+               error_hint(hint::give_server_address, "give the address of one server: redis://" + p.text() + "/NAME"));
+      }
+      if (verdict_of(last_problem) == verdict::final) throw_if_error(r, address, "ask a node for the cluster's slots");
+      continue;
+    }
+    if (!take_map(r, p)) continue;
+    map_wanted = false;
+    map_failures = 0;
+    last_problem = problem_before;  // what others failed to tell is of no interest now
+    last_place = place_before;
+    now = clock::now();
+    map_not_before = now + pause_after(3);
+    return;
+  }
+  now = clock::now();
+  map_not_before = now + pause_after(map_failures);
+  if (map_failures < 255) ++map_failures;
+}
+
+// False: it says nothing that can be used.
+bool router::state::take_map(const reply& ranges, const place& asked) {
+  const char* why = nullptr;
+  const std::vector<slot_range> read = slot_ranges_in(ranges, asked, why);
+  if (read.empty()) {
+    last_problem = why;
+    last_place = asked.text();
+    return false;
+  }
+
+  std::map<std::pair<std::string, std::uint16_t>, node*> known;
+  for (const std::unique_ptr<node>& n : nodes) {
+    n->in_map = false;
+    n->replicas.clear();
+    known[{n->where.host, n->where.port}] = n.get();
+  }
+  std::vector<std::uint16_t> map(num_slots, no_node);
+  for (const slot_range& range : read) {
+    node* master = nullptr;
+    for (const place& where : range.nodes) {
+      node*& n = known[{where.host, where.port}];
+      if (n == nullptr) n = &add_node(where);
+      n->in_map = true;
+      set_role(*n, master != nullptr);
+      if (master == nullptr) {
+        master = n;
+        std::fill(map.begin() + static_cast<std::ptrdiff_t>(range.first),
+                  map.begin() + static_cast<std::ptrdiff_t>(range.last + 1), n->number);
+      } else {
+        master->replicas.push_back(n);
+      }
+    }
+  }
+  for (const std::unique_ptr<node>& n : nodes) {  // that have several ranges
+    std::vector<node*>& all = n->replicas;
+    std::sort(all.begin(), all.end(), [](const node* a, const node* b) { return a->number < b->number; });
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+  }
+  slots = std::move(map);
+  return true;
+}
+
+// One question on a connection of its own. False: no answer; last_problem says why.
+bool router::state::exchange(const place& with, const batch& question, reply_list& answers, milliseconds within) {
+  if (address.tls && tls == nullptr) tls = std::make_unique<tls_settings>(options);
+  node other;  // never among the nodes
+  other.where = with;
+  last_place = with.text();
+  batch all;
+  const std::uint32_t greetings = greeting_for(other, all);
+  std::uint32_t greeted = 0;
+  connection link;
+  reader in;
+  link.open(with, address.tls ? tls.get() : nullptr, within);
+  now = clock::now();
+  const moment end = now + within;
+  link.write(all.bytes());
+  link.write(question.bytes());
+  std::uint32_t expected = question.groups().front().commands;
+  answers.clear();
+  link.flush();
+  while (link.is_open()) {
+    if (now >= std::min(until, end)) {
+      last_problem = "no answer within " + std::to_string(within.count()) + " ms";
+      return false;
+    }
+    polled.assign(1, {link.descriptor(), link.wanted_events(), 0});
+    const bool some = wait_for(polled, std::min({until, end, link.patient_until()}));
+    if (!some) {
+      link.hurry(now);
+      continue;
+    }
+    link.go_on(polled.front().revents);
+    while (const std::size_t got = link.read(buffer)) {
+      std::string_view bytes(buffer.data(), got);
+      while (true) {
+        const reader::found found = in.next(bytes, answers);
+        if (found == reader::found::wrong) {
+          refuse(errc::damaged, "what answers is no server of Redis", with, in.problem(), hint::check_host_and_port);
+        }
+        if (found == reader::found::none) break;
+        if (greeted < greetings) {
+          last_problem = check_greeting(answers, with, greeted);
+          if (!last_problem.empty()) return false;
+          ++greeted;
+          answers.clear();
+        } else if (--expected == 0) {
+          return true;
+        }
+      }
+      if (clock::now() >= end) break;
+    }
+  }
+  last_problem = link.failure();
+  if (link.failed_for_good()) distrust(with, last_problem);
+  return false;
+}
+
+// Nodes that no map has any more, and nobody needs.
+void router::state::forget_nodes() {
+  if (!address.cluster || slots.empty()) return;
+  const bool all_in =
+      std::all_of(nodes.begin(), nodes.end(), [](const auto& n) { return n->in_map || n->written_on != 0; });
+  if (all_in) return;
+  std::vector<node*> of_slot(num_slots, nullptr);
+  for (std::size_t s = 0; s < num_slots; ++s) {
+    if (slots[s] != no_node) of_slot[s] = nodes[slots[s]].get();
+  }
+  for (node* n : of_slot) {
+    if (n != nullptr) n->in_map = true;  // by MOVED
+  }
+  std::erase_if(nodes, [](const auto& n) { return !n->in_map && n->written_on == 0; });
+  for (const std::unique_ptr<node>& n : nodes) {
+    std::erase_if(n->replicas, [&](const node* replica) {
+      return std::none_of(nodes.begin(), nodes.end(), [&](const auto& other) { return other.get() == replica; });
+    });
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i]->number = static_cast<std::uint16_t>(i);
+  for (std::size_t s = 0; s < num_slots; ++s) slots[s] = of_slot[s] == nullptr ? no_node : of_slot[s]->number;
+}
+
+}  // namespace bloomery::redis
