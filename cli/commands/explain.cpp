@@ -93,7 +93,8 @@ void find_owners(filter_handle& filter, const input_options& inputs, std::vector
           const key_hash identity = identity_of(kind, batch.keys[i]);
           for (explained_key& e : explained) e.was_inserted |= e.identity == identity;
           if (!by_cells) continue;
-          for (const explained_cell& cell : filter.explain(batch.prepared.part(i, 1)).layers.front().cells) {
+          const key_explanation owner = filter.explain(batch.prepared.part(i, 1));
+          for (const explained_cell& cell : owner.layers.front().cells) {
             const auto at = found.find(cell.cell);
             if (at == found.end()) continue;
             owners& o = at->second;
