@@ -458,6 +458,7 @@ class trial {
           [](filter_handle& writer) { writer.commit(); });
     });
     const std::size_t certain = std::min(told.batches * batch, ids.size());
+    if (o.first % 2 == 1) subject_->lose_unsynced();
     subject_->open();
 
     if (promises_.after_kill == survival::committed) {
