@@ -375,10 +375,9 @@ void check_replaceable(const std::string& path, const std::string& option);
 /// Refuses a sealed filter: "a sealed filter cannot be halved". @throws error incompatible
 void refuse_sealed(const params& p, const std::string& path, const std::string& what);
 
-/// What info and explain say of a sealed filter.
+/// What info says of a sealed filter.
 exit_status info_of_sealed(const info_options& options, const mapped_storage& bits, const inspection& pages,
                            const std::optional<measured_rate>& measured);
-exit_status explain_sealed(const explain_options& options, const any_filter& filter);
 
 /// Refuses standard output that is an input or the filter's own file: it would be read back, or destroyed.
 /// @throws error invalid_argument

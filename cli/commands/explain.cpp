@@ -1,19 +1,19 @@
-// bloomery explain FILTER KEY...: why it says yes or no, bit by bit, and with --keys who set each bit.
+// bloomery explain FILTER KEY...: why a filter reports a key as present or absent, cell by cell, and with --keys which keys
+// set each cell.
 //
 //   $ bloomery explain cities.bloom Berlin --keys cities.txt
 //
-// Exit status: 0 some of the keys may be there, 1 none is, 2 an error.
+// Exit status: 0 some of the keys may be present, 1 none is, 2 an error.
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/commands/counting.hpp"
-#include "cli/commands/shared_filter.hpp"
+#include "cli/commands/open_handle.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
 #include "cli/text/numbers.hpp"
 
-#include <bloomery/bits.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/filter_handle.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/counting.hpp>
 
@@ -31,91 +31,80 @@
 namespace bloomery::cli {
 namespace {
 
-constexpr std::size_t most_named = 3;     // owners of a bit that are named; the others are counted
+using json = nlohmann::ordered_json;
+
+constexpr std::size_t most_named = 3;     // owners of a cell that are named; the others are counted
 constexpr std::size_t most_letters = 60;  // of a name
 
-// Who set a bit: each key once, however often it comes.
+// The keys that set a cell: each once, however often it comes.
 struct owners {
   std::vector<std::string> named;
   std::set<std::pair<std::uint64_t, std::uint64_t>> all;  // hashes of 128 bits
 };
-
-struct explanation {
-  std::string key;
-  key_hash identity{};  // of the key, or of the number: 7 is 007
-  key_hash hash{};
-  std::vector<std::uint64_t> cells;
-  bool maybe_there = false;
-  bool was_put_in = false;  // it is in the file of keys
-};
-
 using owners_of_cells = std::unordered_map<std::uint64_t, owners>;
 
-key_hash identity_of(const any_filter& filter, std::string_view key) {
-  return filter.parameters().keys == key_kind::u64le ? xxh3{}(parse_integer_key(key, "KEY")) : xxh3{}(key);
+struct explained_key {
+  std::string key;
+  key_hash identity{};  // of the key, or of the number: 7 is 007
+  key_explanation found;
+  bool was_inserted = false;  // it is in the file of keys
+};
+
+key_hash identity_of(key_kind kind, std::string_view key) {
+  return kind == key_kind::u64le ? xxh3{}(parse_integer_key(key, "KEY")) : xxh3{}(key);
 }
 
 std::string shortened(std::string_view key) {
   return std::string(key.substr(0, most_letters)) + (key.size() > most_letters ? "..." : "");
 }
 
-// Of a key as the filter takes it: bytes, or a number.
-template <class Key>
-void note_bits(const any_filter& filter, const Key& key, explanation& e) {
-  e.cells = filter.cells(key);
-  if (filter.uses_hashes()) filter.hash(std::span(&key, 1), std::span(&e.hash, 1));
-}
-
-explanation explain_key(const any_filter& filter, const std::string& key) {
-  explanation e;
-  e.key = key;
-  e.identity = identity_of(filter, key);
-  if (filter.parameters().keys == key_kind::u64le)
-    note_bits(filter, parse_integer_key(key, "KEY"), e);
-  else
-    note_bits(filter, std::string_view(key), e);
-  e.maybe_there = std::all_of(e.cells.begin(), e.cells.end(), [&](std::uint64_t cell) {
-    return value_of_cell(filter.parameters(), filter.bytes(), cell) != 0;
-  });
+explained_key explain_key(filter_handle& filter, const std::string& key) {
+  const key_kind kind = filter.parameters().keys;
+  explained_key e{key, identity_of(kind, key), {}, false};
+  if (kind == key_kind::u64le) {
+    const std::uint64_t number = parse_integer_key(key, "KEY");
+    e.found = filter.explain(std::span<const std::uint64_t>(&number, 1));
+  } else {
+    const std::string_view text = key;
+    e.found = filter.explain(std::span<const std::string_view>(&text, 1));
+  }
   return e;
 }
 
-// Goes through the keys that were put in and notes those that own a bit of the explained ones.
-void find_owners(const any_filter& filter, const input_options& inputs, std::vector<explanation>& explained,
+// Whether a filter's cells are set by single keys, so that they have owners.
+bool cells_have_owners(const key_explanation& e) {
+  return e.shards == 0 && e.generations.empty() && !e.fingerprint && e.layers.size() == 1;
+}
+
+// Goes through the keys that were inserted and notes those that set a cell of the explained ones.
+void find_owners(filter_handle& filter, const input_options& inputs, std::vector<explained_key>& explained,
                  owners_of_cells& found) {
-  for (const explanation& e : explained) {
-    for (const std::uint64_t cell : e.cells) found[cell];
+  const key_kind kind = filter.parameters().keys;
+  const bool by_cells = cells_have_owners(explained.front().found);
+  if (by_cells) {
+    for (const explained_key& e : explained) {
+      for (const explained_cell& cell : e.found.layers.front().cells) found[cell.cell];
+    }
   }
   const bool whole = for_each_batch(
       filter, inputs, {1, true, "owners"}, [](key_batch&) {},
       [&](key_batch& batch) {
         for (std::size_t i = 0; i < batch.keys.size(); ++i) {
-          for (const std::uint64_t cell :
-               batch.hashes.empty() ? filter.cells(batch.keys[i]) : filter.cells(batch.hashes[i])) {
-            const auto at = found.find(cell);
+          const key_hash identity = identity_of(kind, batch.keys[i]);
+          for (explained_key& e : explained) e.was_inserted |= e.identity == identity;
+          if (!by_cells) continue;
+          for (const explained_cell& cell : filter.explain(batch.prepared.part(i, 1)).layers.front().cells) {
+            const auto at = found.find(cell.cell);
             if (at == found.end()) continue;
             owners& o = at->second;
-            const key_hash identity = identity_of(filter, batch.keys[i]);
             if (o.all.emplace(identity.lo, identity.hi).second && o.named.size() < most_named) {
               o.named.push_back(shortened(batch.keys[i]));
             }
-            for (explanation& e : explained) e.was_put_in |= e.identity == identity;
           }
         }
         return true;
       });
   if (!whole) throw interrupted();
-}
-
-std::string verdict(const explanation& e, bool owners_known, const owners_of_cells& found) {
-  const bool explained_by_owners = owners_known && std::all_of(e.cells.begin(), e.cells.end(), [&](std::uint64_t cell) {
-                                     return !found.at(cell).all.empty();
-                                   });
-  if (!e.maybe_there) return "certainly absent";
-  if (!owners_known) return "maybe there";
-  if (e.was_put_in) return "there: it was put in";
-  return explained_by_owners ? "a FALSE POSITIVE: it was never put in, others set all its bits"
-                             : "maybe there: it is not among these keys, which do not account for all its bits";
 }
 
 std::string shown(const std::string& key) { return key.empty() ? "(the empty key)" : printable(key); }
@@ -128,81 +117,217 @@ std::string owners_text(const owners& o) {
   return text;
 }
 
-// "set", or what the counter says: "2 copies, set".
-std::string set_text(const params& p, std::uint32_t value) {
-  if (family_of(p) != family::counting) return "set";
-  if (value == counting::full) return "full, 15 copies or more once, set";
-  return value == 1 ? "1 copy, set" : fmt::format("{} copies, set", value);
-}
+// What the command says of one filter's keys, and of the evidence that each of them has.
+class explanation_page {
+ public:
+  explanation_page(const filter_handle& filter, const owners_of_cells* found)
+      : params_(filter.parameters()), counts_(filter.capabilities().counts_copies), found_(found) {}
+
+  json to_json(const explained_key& e) const {
+    const key_explanation& k = e.found;
+    json one = {{"key", e.key}, {"maybe_present", k.maybe_present}};
+    if (found_ != nullptr) one["put_in"] = e.was_inserted;
+    one["hash"] = k.hash ? json(hash_text(*k.hash)) : json(nullptr);
+    if (k.shards != 0) {
+      one.update({{"shard", k.shard}, {"shards", k.shards}, {"layers", json::array()}});
+      for (const explained_layer& layer : k.layers) {
+        one["layers"].push_back({{"layer", layer.number},
+                                 {"key", layer.server_key},
+                                 {"line", layer.block},
+                                 {"lines", layer.blocks},
+                                 {"bits", cells_json(layer)}});
+      }
+    } else if (k.fingerprint) {
+      const bool known = !k.layers.empty();
+      one["cells"] = json::array();
+      for (const explained_layer& layer : k.layers) {
+        for (const explained_cell& cell : layer.cells)
+          one["cells"].push_back({{"cell", cell.cell}, {"value", hex(k, cell.value)}});
+      }
+      one["exclusive_or"] = known ? json(hex(k, k.fingerprint->exclusive_or)) : json(nullptr);
+      one["fingerprint"] = known ? json(hex(k, k.fingerprint->expected)) : json(nullptr);
+    } else {
+      const explained_layer& layer = k.layers.front();
+      one["block"] = layer.blocks == 0 ? json(nullptr) : json(layer.block);
+      if (k.generations.empty()) {
+        one["bits"] = cells_json(layer);
+      } else {
+        one["cells"] = json::array();
+        for (const explained_cell& cell : layer.cells) one["cells"].push_back(cell.cell);
+        one["generations"] = json::array();
+        for (const explained_generation& g : k.generations) {
+          one["generations"].push_back(
+              {{"epoch", g.epoch}, {"maybe_present", g.maybe_present}, {"cells_set", g.cells_set}});
+        }
+      }
+    }
+    return one;
+  }
+
+  std::string to_text(const explained_key& e, const std::optional<window_facts>& window) const {
+    const key_explanation& k = e.found;
+    std::string text = fmt::format("{}: {}\n", shown(e.key), verdict(e));
+    if (k.hash) text += line(params_.hash, hash_text(*k.hash));
+    for (const explained_layer& layer : k.layers) text += place_text(k, layer) + cells_text(k, layer);
+    const std::uint64_t newest = k.generations.empty() ? 0 : k.generations.front().epoch;
+    for (const explained_generation& g : k.generations) {
+      text += fmt::format("  {:<8} {}: {}, {} of {} cells\n",
+                          g.epoch == newest ? "newest" : fmt::format("{} ago", newest - g.epoch),
+                          generation_text(*window, g.epoch), g.maybe_present ? "maybe there" : "certainly not",
+                          g.cells_set, k.layers.front().cells.size());
+    }
+    if (k.fingerprint) text += fingerprint_text(k);
+    return text;
+  }
+
+ private:
+  static std::string line(const std::string& name, const std::string& value) {
+    return fmt::format("  {:<18} {}\n", name, value);
+  }
+
+  static std::string hash_text(key_hash hash) { return fmt::format("{:016X} {:016X}", hash.lo, hash.hi); }
+
+  static std::string hex(const key_explanation& k, std::uint32_t value) {
+    return fmt::format("{:0{}X}", value, k.fingerprint->width / 4);
+  }
+
+  const char* noun() const { return counts_ ? "counter" : "bit"; }
+
+  std::string verdict(const explained_key& e) const {
+    const key_explanation& k = e.found;
+    if (!k.generations.empty())
+      return k.maybe_present ? "maybe seen in the window" : "certainly not seen in the window";
+    if (!k.maybe_present) return "certainly absent";
+    if (found_ == nullptr) return "maybe there";
+    if (e.was_inserted) return "there: it was put in";
+    if (k.fingerprint) return "a FALSE POSITIVE: it is not among these keys";
+    const auto& cells = k.layers.front().cells;
+    const bool all_owned = std::all_of(cells.begin(), cells.end(),
+                                       [&](const explained_cell& cell) { return !found_->at(cell.cell).all.empty(); });
+    return all_owned ? "a FALSE POSITIVE: it was never put in, others set all its bits"
+                     : "maybe there: it is not among these keys, which do not account for all its bits";
+  }
+
+  std::string place_text(const key_explanation& k, const explained_layer& layer) const {
+    const std::string block = count_text(layer.block), blocks = count_text(layer.blocks);
+    if (k.shards != 0) {
+      return line("shard " + count_text(k.shard),
+                  fmt::format("line {} of {}, bytes {} to {} of key {}", block, blocks, layer.first_byte,
+                              layer.first_byte + layer.bytes - 1, printable(layer.server_key)));
+    }
+    if (layer.blocks == 0) return "";
+    if (!k.generations.empty()) {
+      return fmt::format("  block {:<12} of {}: bytes {} to {}\n", block, blocks, count_text(layer.first_byte),
+                         count_text(layer.first_byte + layer.bytes - 1));
+    }
+    const std::uint64_t cells = layer.bytes * 8 / cell_bits_of(params_);
+    return fmt::format("  block {:<12} of {}: {}s {} to {}\n", block, blocks, noun(), count_text(layer.block * cells),
+                       count_text(layer.block * cells + cells - 1));
+  }
+
+  std::string cells_text(const key_explanation& k, const explained_layer& layer) const {
+    std::string text;
+    bool proved = false;
+    for (std::size_t i = 0; k.generations.empty() && i < layer.cells.size(); ++i) {
+      const explained_cell& cell = layer.cells[i];
+      const std::string number = count_text(cell.cell);
+      if (k.fingerprint) {
+        text += fmt::format("  cell {:<13} {}\n", number, hex(k, cell.value));
+      } else if (k.shards != 0) {
+        text += line(fmt::format("{} {}", noun(), number),
+                     counts_ ? fmt::format("{}; BITFIELD offset {}", cell.value, cell.offset)
+                             : fmt::format("{}; SETBIT offset {}", cell.value != 0 ? "set" : "clear", cell.offset));
+      } else {
+        text += fmt::format("  {} {:<{}} {}\n", noun(), number, counts_ ? 10 : 14, state_text(layer, i, proved));
+        proved |= cell.value == 0;
+      }
+    }
+    return text;
+  }
+
+  std::string state_text(const explained_layer& layer, std::size_t i, bool proved) const {
+    const explained_cell& cell = layer.cells[i];
+    if (cell.value == 0) return proved ? "clear" : "clear: this proves that it was never put in";
+    const auto here = layer.cells.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool met_before =
+        std::any_of(layer.cells.begin(), here, [&](const explained_cell& other) { return other.cell == cell.cell; });
+    if (met_before) return fmt::format("the same {} again", noun());
+    return copies_text(cell.value) + "set" + (found_ == nullptr ? "" : " " + owners_text(found_->at(cell.cell)));
+  }
+
+  // "2 copies, "
+  std::string copies_text(std::uint32_t value) const {
+    if (!counts_) return "";
+    if (value == counting::full) return "full, 15 copies or more once, ";
+    return value == 1 ? "1 copy, " : fmt::format("{} copies, ", value);
+  }
+
+  static std::string fingerprint_text(const key_explanation& k) {
+    if (k.layers.empty()) return "  the filter has no keys near it\n";
+    const std::string found = hex(k, k.fingerprint->exclusive_or);
+    return line("exclusive or", k.maybe_present
+                                    ? found + ": the key's fingerprint"
+                                    : fmt::format("{}, and the key's fingerprint is {}: this proves that it was never "
+                                                  "put in",
+                                                  found, hex(k, k.fingerprint->expected)));
+  }
+
+  json cells_json(const explained_layer& layer) const {
+    json cells = json::array();
+    const bool on_server = !layer.server_key.empty();
+    for (const explained_cell& cell : layer.cells) {
+      json one = {{on_server ? noun() : "bit", cell.cell}};
+      if (on_server) one["offset"] = cell.offset;
+      one["set"] = cell.value != 0;
+      if (counts_) one[on_server ? "value" : "counter"] = cell.value;
+      if (found_ != nullptr) {
+        const owners& o = found_->at(cell.cell);
+        one.update({{"owners", o.named}, {"owner_count", o.all.size()}});
+      }
+      cells.push_back(one);
+    }
+    return cells;
+  }
+
+  const params& params_;
+  bool counts_;
+  const owners_of_cells* found_;  // null: not asked for
+};
 
 }  // namespace
 
 exit_status explain(const explain_options& options) {
-  if (is_shared(options.filter, options.server)) return explain_shared(options);
-  const any_filter filter = open_filter(options.filter, options.secret);
-  const params& p = filter.parameters();
-  if (family_of(p) == family::sealed) return explain_sealed(options, filter);
-  say_if_dirty(options.filter, *filter.opened_from());
-  if (filter.window()) return explain_in_window(options, filter);
+  const std::unique_ptr<filter_handle> filter = open_handle({options.filter, options.secret, {}, {}, options.server});
+  std::vector<explained_key> explained;
+  for (const std::string& key : options.keys) explained.push_back(explain_key(*filter, key));
   const bool owners_known = !options.owners.files.empty();
-  std::vector<explanation> explained;
-  for (const std::string& key : options.keys) explained.push_back(explain_key(filter, key));
   owners_of_cells found;
-  if (owners_known) find_owners(filter, options.owners, explained, found);
-  const bool any = std::any_of(explained.begin(), explained.end(), [](const explanation& e) { return e.maybe_there; });
-
-  output out(STDOUT_FILENO, "standard output");
-  nlohmann::ordered_json keys = nlohmann::ordered_json::array();
-  const std::uint64_t block_bits = block_bits_of(p) / cell_bits_of(p);
-  const bool counts = family_of(p) == family::counting;
-  for (const explanation& e : explained) {
-    nlohmann::ordered_json bits = nlohmann::ordered_json::array();
-    std::string lines;
-    bool proved = false;
-    for (std::size_t i = 0; i < e.cells.size(); ++i) {
-      const std::uint64_t cell = e.cells[i];
-      const std::uint32_t value = value_of_cell(p, filter.bytes(), cell);
-      const bool set = value != 0;
-      const bool met_before = std::find(e.cells.begin(), e.cells.begin() + static_cast<std::ptrdiff_t>(i), cell) !=
-                              e.cells.begin() + static_cast<std::ptrdiff_t>(i);
-      std::string what = !set           ? (proved ? "clear" : "clear: this proves that it was never put in")
-                         : met_before   ? fmt::format("the same {} again", name_of_cell(p))
-                         : owners_known ? set_text(p, value) + " " + owners_text(found.at(cell))
-                                        : set_text(p, value);
-      proved |= !set;
-      lines += counts ? fmt::format("  counter {:<10} {}\n", count_text(cell), what)
-                      : fmt::format("  bit {:<14} {}\n", count_text(cell), what);
-      nlohmann::ordered_json bit = {{"bit", cell}, {"set", set}};
-      if (counts) bit["counter"] = value;
-      if (owners_known) {
-        bit["owners"] = found.at(cell).named;
-        bit["owner_count"] = found.at(cell).all.size();
-      }
-      bits.push_back(bit);
+  if (owners_known) {
+    const key_explanation& any = explained.front().found;
+    if (!cells_have_owners(any) && !any.fingerprint) {
+      throw error(errc::invalid_argument,
+                  {"the keys that set a cell are known for plain, counting and static filters in "
+                   "files only",
+                   "--keys", "", shown_name(options.filter), "leave out --keys"});
     }
-    const std::string hash = filter.uses_hashes() ? fmt::format("{:016X} {:016X}", e.hash.lo, e.hash.hi) : "";
-    if (options.json) {
-      nlohmann::ordered_json one = {{"key", e.key}, {"maybe_present", e.maybe_there}};
-      if (owners_known) one["put_in"] = e.was_put_in;
-      one["hash"] = hash.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(hash);
-      one["block"] =
-          block_bits == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(e.cells.front() / block_bits);
-      one["bits"] = bits;
-      keys.push_back(one);
-      continue;
-    }
-    out.write(fmt::format("{}: {}\n", shown(e.key), verdict(e, owners_known, found)));
-    if (!hash.empty()) out.write(fmt::format("  {:<18} {}\n", p.hash, hash));
-    if (block_bits != 0) {
-      const std::uint64_t block = e.cells.front() / block_bits;
-      out.write(fmt::format("  block {:<12} of {}: {}s {} to {}\n", count_text(block),
-                            count_text(p.geometry.bits / block_bits_of(p)), name_of_cell(p),
-                            count_text(block * block_bits), count_text(block * block_bits + block_bits - 1)));
-    }
-    out.write(lines);
+    find_owners(*filter, options.owners, explained, found);
   }
-  if (options.json) out.write(json_line({{"filter", options.filter}, {"keys", keys}}));
+
+  const explanation_page page(*filter, owners_known ? &found : nullptr);
+  const std::optional<window_facts> window =
+      explained.front().found.generations.empty() ? std::nullopt : filter->summary().window;
+  output out(STDOUT_FILENO, "standard output");
+  json keys = json::array();
+  for (const explained_key& e : explained) {
+    if (options.json)
+      keys.push_back(page.to_json(e));
+    else
+      out.write(page.to_text(e, window));
+  }
+  if (options.json) out.write(json_line({{"filter", shown_name(options.filter)}, {"keys", keys}}));
   out.flush();
+  const bool any =
+      std::any_of(explained.begin(), explained.end(), [](const explained_key& e) { return e.found.maybe_present; });
   return any ? exit_status::found : exit_status::nothing;
 }
 

@@ -113,8 +113,7 @@ void count_failed(keys_done& done, const std::string& name, const error& why) {
     done.failure = why;
     return;
   }
-  say(fmt::format("{}: warning: it is done, but how many keys there are now is not known: {}", name,
-                  why.what()));
+  say(fmt::format("{}: warning: it is done, but how many keys there are now is not known: {}", name, why.what()));
 }
 
 void add_end(nlohmann::ordered_json& result, const keys_done& done) {
@@ -150,11 +149,13 @@ void warn_if_overfull(const std::string& name, const filter_handle& filter, cons
   const std::string rates =
       fmt::format("error now {} instead of {}", rate_text(now.fpr.value_or(1)), rate_text(p.target_rate));
   if (now.window) {
-    say(fmt::format("{}: warning: {}; {}; give a larger -n, seven times the most keys that may come in a seventh of the "
-                    "window",
-                    name, overfull_text(*now.window), rates));
+    say(fmt::format(
+        "{}: warning: {}; {}; give a larger -n, seven times the most keys that may come in a seventh of the "
+        "window",
+        name, overfull_text(*now.window), rates));
   } else if (filter.capabilities().has_window) {
-    say(fmt::format("{}: warning: more keys at a time than a seventh of the {} it was made for in a window; {}; make a "
+    say(
+        fmt::format("{}: warning: more keys at a time than a seventh of the {} it was made for in a window; {}; make a "
                     "larger one",
                     name, count_text(p.capacity), rates));
   } else {

@@ -24,9 +24,9 @@ std::function<void(const std::string&)> notes_for(const named_filter& wanted, bo
 
 void set_chain(redis::open_options& options, const chain_options& chain) {
   if (!chain.scheme.empty() && chain.scheme != chain_scheme) {
-    throw error(errc::invalid_argument, {"the scheme of a filter is stored with it", "--scheme",
-                                         std::string(chain_scheme) + " or nothing", "'" + chain.scheme + "'",
-                                         "leave it out"});
+    throw error(errc::invalid_argument,
+                {"the scheme of a filter is stored with it", "--scheme", std::string(chain_scheme) + " or nothing",
+                 "'" + chain.scheme + "'", "leave it out"});
   }
   options.guava_chain = chain.scheme == chain_scheme;
   if (chain.capacity.has_value() != chain.rate.has_value()) {
@@ -43,7 +43,8 @@ std::string shown_name(const std::string& name) {
 
 std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mode, bool to_remove) {
   const bool writes = mode == access::read_write;
-  const bool is_address = is_shared(wanted.name, wanted.server, {}, wanted.chain);  // refuses what is for addresses only
+  const bool is_address =
+      is_shared(wanted.name, wanted.server, {}, wanted.chain);  // refuses what is for addresses only
   redis::open_options options;
   options.mode = mode;
   options.what = writes ? bloomery::check::payload : bloomery::check::header;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/key_changes.hpp"
 #include "cli/commands/dedup.hpp"
+#include "cli/commands/key_changes.hpp"
 #include "cli/io/key_batch.hpp"
 
 #include <bloomery/error.hpp>
@@ -150,7 +150,6 @@ void warn_if_overfull(const redis_address& address, const redis_info& now);
 exit_status plan_shared(const plan_options& options);
 exit_status build_shared(const build_options& options);
 exit_status info_of_shared(const info_options& options);
-exit_status explain_shared(const explain_options& options);
 exit_status unite_shared(const combine_options& options);
 
 // Of a chain of bitmaps; the other commands do not know it.

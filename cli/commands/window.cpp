@@ -47,14 +47,6 @@ std::string moment_text(std::uint64_t milliseconds) {
   return text + (rest == 0 ? "" : fmt::format(".{:03}", rest)) + " UTC";
 }
 
-// When, or at which insertions, the keys of a generation came.
-std::string span_text(const window_facts& f, std::uint64_t epoch) {
-  if (f.length.keys != 0) {
-    return fmt::format("insertions {} to {}", count_text(epoch * f.part + 1), count_text((epoch + 1) * f.part));
-  }
-  return fmt::format("from {}", moment_text(epoch * f.part));
-}
-
 std::uint64_t oldest_epoch(const window_facts& f) { return f.epoch - std::min<std::uint64_t>(f.epoch, window_parts); }
 
 nlohmann::ordered_json generations_json(const window_facts& f) {
@@ -167,6 +159,13 @@ std::string window_text(const params& p) {
   return "";
 }
 
+std::string generation_text(const window_facts& f, std::uint64_t epoch) {
+  if (f.length.keys != 0) {
+    return fmt::format("insertions {} to {}", count_text(epoch * f.part + 1), count_text((epoch + 1) * f.part));
+  }
+  return fmt::format("from {}", moment_text(epoch * f.part));
+}
+
 nlohmann::ordered_json window_json(const window_facts& f) {
   nlohmann::ordered_json window;
   if (f.length.keys != 0)
@@ -273,7 +272,7 @@ exit_status info_of_window(const info_options& options, const mapped_storage& fi
     line("generations", fmt::format("{} held, by generation:", counted(f.keys_held(), "key")));
     for (std::uint64_t epoch = f.epoch + 1; epoch-- > oldest_epoch(f);) {
       line("", fmt::format("{}, {}: {}", epoch == f.epoch ? "newest" : fmt::format("{} ago", f.epoch - epoch),
-                           span_text(f, epoch), counted(f.keys[epoch % window_lanes], "key")));
+                           generation_text(f, epoch), counted(f.keys[epoch % window_lanes], "key")));
     }
     line("error now", rate_text(now.bits.certified_rate) + ", certified from the bits, at the newest generation");
     line("predicted", fmt::format("{} for {}", rate_text(now.predicted), counted(now.keys, "key")));
@@ -293,76 +292,6 @@ exit_status info_of_window(const info_options& options, const mapped_storage& fi
   }
   out.flush();
   return pages.problems.empty() ? exit_status::found : exit_status::nothing;
-}
-
-// ---- explain --------------------------------------------------------------------------------------------------------
-
-exit_status explain_in_window(const explain_options& options, const any_filter& filter) {
-  if (!options.owners.files.empty()) {
-    throw error(errc::invalid_argument,
-                {"which keys set a bit is not told of filters with a window", "--keys", "", "", "leave out --keys"});
-  }
-  const params& p = filter.parameters();
-  const window_facts f = facts_of_window(p, filter.bytes());  // as of the newest generation
-  const std::uint64_t block_bytes = block_bits_of(p) / 8;
-  output out(STDOUT_FILENO, "standard output");
-  nlohmann::ordered_json keys = nlohmann::ordered_json::array();
-  bool any = false;
-  for (const std::string& key : options.keys) {
-    key_hash hash{};
-    if (p.keys == key_kind::u64le) {
-      const std::uint64_t number = parse_integer_key(key, "KEY");
-      filter.hash(std::span(&number, 1), std::span(&hash, 1));
-    } else {
-      const std::string_view text = key;
-      filter.hash(std::span(&text, 1), std::span(&hash, 1));
-    }
-    const std::vector<std::uint64_t> cells = filter.cells(hash);  // each is 8 times a byte
-    const std::uint64_t block = (cells.front() / 8 - window_state_bytes) / block_bytes;
-    const std::uint8_t* const at = filter.bytes().data() + window_state_bytes + block * block_bytes;
-    std::uint32_t stamp = 0;
-    std::copy_n(at, sizeof stamp, reinterpret_cast<std::uint8_t*>(&stamp));
-    const std::uint8_t live = live_lanes(stamp, static_cast<std::uint32_t>(f.epoch));
-    std::uint8_t have = live;
-    for (const std::uint64_t cell : cells) have &= filter.bytes()[cell / 8];
-    any |= have != 0;
-
-    nlohmann::ordered_json generations = nlohmann::ordered_json::array();
-    std::string lines;
-    for (std::uint64_t epoch = f.epoch + 1; epoch-- > oldest_epoch(f);) {
-      const auto lane = static_cast<std::uint8_t>(1u << epoch % window_lanes);
-      const auto set = std::count_if(cells.begin(), cells.end(),
-                                     [&](std::uint64_t cell) { return (filter.bytes()[cell / 8] & live & lane) != 0; });
-      const bool says_yes = (have & lane) != 0;
-      lines += fmt::format("  {:<8} {}: {}, {} of {} cells\n",
-                           epoch == f.epoch ? "newest" : fmt::format("{} ago", f.epoch - epoch), span_text(f, epoch),
-                           says_yes ? "maybe there" : "certainly not", set, cells.size());
-      generations.push_back({{"epoch", epoch}, {"maybe_present", says_yes}, {"cells_set", set}});
-    }
-    const std::string hash_text = fmt::format("{:016X} {:016X}", hash.lo, hash.hi);
-    if (options.json) {
-      nlohmann::ordered_json bytes = nlohmann::ordered_json::array();
-      for (const std::uint64_t cell : cells) bytes.push_back(cell / 8);
-      keys.push_back({{"key", key},
-                      {"maybe_present", have != 0},
-                      {"hash", hash_text},
-                      {"block", block},
-                      {"cells", bytes},
-                      {"generations", generations}});
-      continue;
-    }
-    out.write(fmt::format("{}: {}\n", key.empty() ? "(the empty key)" : printable(key),
-                          have != 0 ? "maybe seen in the window" : "certainly not seen in the window"));
-    out.write(fmt::format("  {:<18} {}\n", p.hash, hash_text));
-    const std::uint64_t blocks = (p.geometry.bits / 8 - window_state_bytes) / block_bytes;
-    out.write(fmt::format("  block {:<12} of {}: bytes {} to {}\n", count_text(block), count_text(blocks),
-                          count_text(window_state_bytes + block * block_bytes),
-                          count_text(window_state_bytes + (block + 1) * block_bytes - 1)));
-    out.write(lines);
-  }
-  if (options.json) out.write(json_line({{"filter", options.filter}, {"keys", keys}}));
-  out.flush();
-  return any ? exit_status::found : exit_status::nothing;
 }
 
 // ---- union ----------------------------------------------------------------------------------------------------------

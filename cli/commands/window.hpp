@@ -67,6 +67,9 @@ std::string window_option(const params& p);
 /// Warns if a generation has more keys than the promise allows; whether it did.
 bool warn_of_generations(const std::string& where, const any_filter& filter);
 
+/// When, or at which insertions, the keys of a generation came: "from 2023-11-14 22:13:20 UTC", "insertions 1 to 1,000".
+std::string generation_text(const window_facts& f, std::uint64_t epoch);
+
 /// What is known of a window, as JSON.
 nlohmann::ordered_json window_json(const window_facts& f);
 
@@ -85,10 +88,9 @@ bool has_window(const std::string& path);
 /// Refuses what cannot be done with filters that have a window. @throws error incompatible
 void refuse_window(const params& p, const std::string& path, const std::string& deed);
 
-/// info, explain and union of filters with a window.
+/// info and union of filters with a window.
 exit_status info_of_window(const info_options& options, const mapped_storage& filter, const inspection& pages,
                            const std::optional<measured_rate>& measured);
-exit_status explain_in_window(const explain_options& options, const any_filter& filter);
 exit_status unite_windows(const combine_options& options);
 
 /// dedup within a window: a line goes out if its key is certainly not in the window, and every line, also one that is

@@ -11,6 +11,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
 #include <bloomery/generations.hpp>
+#include <bloomery/key_explanation.hpp>
 #include <bloomery/key_span.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/mapped_storage.hpp>
@@ -44,7 +45,7 @@ struct capabilities {
   bool is_remote = false;      ///< calls are exchanges with servers, and may throw errc::unavailable
   bool commits_whole = false;  ///< others see nothing of the changes before commit(); without it, nothing is changed
   bool lookups_in_parallel = true;  ///< any number of threads may call contains() while none changes the filter
-  bool has_cells = true;            ///< cells_of() and read_bits()
+  bool has_cells = true;            ///< explain()
 };
 
 /// What a filter tells quickly: from its counters, or in one exchange with its servers. What is unknown is empty.
@@ -59,15 +60,6 @@ struct filter_summary {
   std::optional<std::uint64_t> refused_removals;  ///< counting in a file: keys to be removed that were not there
   std::optional<std::uint64_t> rebuilds;          ///< times a rebuilding filter grew since it was opened
   std::optional<std::uint64_t> growths;           ///< times a Guava chain grew: its bitmaps, less one
-};
-
-/// A cell of a key: the number of a bit or counter within a layer of a shard. Most filters have one shard of one layer.
-struct cell_place {
-  std::uint64_t shard = 0;
-  std::uint64_t layer = 0;
-  std::uint64_t cell = 0;
-
-  friend bool operator==(const cell_place&, const cell_place&) = default;
 };
 
 /// What insert() or remove() did.
@@ -189,8 +181,9 @@ class filter_handle {
   /// @throws error io, not_permitted: what was inserted may be lost
   virtual void commit();
 
-  /// The cells of a key, in the order of its probes. Some may be equal. @throws error incompatible: no cells
-  virtual std::vector<cell_place> cells_of(key_span one_key);
+  /// Looks one key up and tells what its cells hold. A sliding-window filter answers as of its newest generation.
+  /// @throws error  incompatible: keys of the other kind, or no cells (capabilities().has_cells); unavailable, damaged
+  virtual key_explanation explain(key_span one_key);
 
   /// The filter in memory or in a mapped file behind this handle, for callers that inspect its bits; null on servers and
   /// for filters of several layers.

@@ -6,6 +6,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/key_explanation.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/redis_address.hpp>
@@ -163,6 +164,11 @@ class redis_filter {
   /// Bit i%64 of bitmap[i/64] is the answer for key i, unused bits of the last word are 0.
   void may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap);
   void may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap);
+
+  /// Looks one key up and tells where its cells are on the server, and what they hold; layers from the newest on.
+  /// @throws error as insert()
+  key_explanation explain(std::string_view key);
+  key_explanation explain(std::uint64_t key);
 
   /// Takes keys out of a counting filter, each atomically. A connection that fails meanwhile is not tried again: the key
   /// may be out or not, errc::unavailable says so. Only what was inserted may be removed: see filter::remove(). While the

@@ -110,7 +110,7 @@ void filter_handle::settle() {}
 
 void filter_handle::commit() {}
 
-std::vector<cell_place> filter_handle::cells_of(key_span) {
+key_explanation filter_handle::explain(key_span) {
   refuse("this kind of filter does not show the cells of a key", parameters());
 }
 

@@ -7,11 +7,13 @@
 //
 // They share text_views: filters take string views, and callers may have strings.
 #include <bloomery/any_filter.hpp>
+#include <bloomery/bits.hpp>
 #include <bloomery/file_edit.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/growing_layers.hpp>
 #include <bloomery/logged_filter.hpp>
 
+#include "filters/explain.hpp"
 #include "filters/removal.hpp"
 
 #include <algorithm>
@@ -158,13 +160,8 @@ class handle_of_bits : public filter_handle {
 
   key_span prepare(key_span keys, std::vector<key_hash>& room) const override { return hashed(bits(), keys, room); }
 
-  std::vector<cell_place> cells_of(key_span one_key) override {
-    std::vector<cell_place> result;
-    const auto of = [&](const auto& key) {
-      for (const std::uint64_t cell : bits().cells(key)) result.push_back({0, 0, cell});
-    };
-    with_span(one_key.part(0, 1), [&](auto some) { of(some[0]); });
-    return result;
+  key_explanation explain(key_span one_key) override {
+    return with_span(one_key.part(0, 1), [&](auto some) { return explain_key(bits(), some[0]); });
   }
 
   const any_filter* local() const noexcept override { return &bits(); }
@@ -339,12 +336,16 @@ class scalable_handle final : public filter_handle {
 
   void clear() override { layers_.clear(); }
 
-  std::vector<cell_place> cells_of(key_span one_key) override {
+  key_explanation explain(key_span one_key) override {
     std::vector<key_hash> room;
-    const key_hash hash = prepare(one_key.part(0, 1), room).hashes()[0];
-    std::vector<cell_place> result;
-    for (std::size_t layer = 0; layer < layers_.layers().size(); ++layer) {
-      for (const std::uint64_t cell : layers_.cells(layer, hash)) result.push_back({0, layer, cell});
+    key_explanation result;
+    result.hash = prepare(one_key.part(0, 1), room).hashes()[0];
+    result.maybe_present = layers_.may_contain(*result.hash);
+    for (std::size_t layer = layers_.layers().size(); layer-- > 0;) {
+      explained_layer& shown = result.layers.emplace_back();
+      shown.number = static_cast<std::int64_t>(layer);
+      for (const std::uint64_t cell : layers_.cells(layer, *result.hash))
+        shown.cells.push_back({cell, test_bit(layers_.bytes_of(layer).data(), cell) ? 1u : 0u});
     }
     return result;
   }

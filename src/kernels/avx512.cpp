@@ -89,8 +89,6 @@ struct split_block_ops : plain_split_block {
 
 // What line and line_free share.
 struct line_numbers {
-  BLOOMERY_TARGET static __m512i choices8(__m512i los) { return _mm512_mullo_epi64(los, copies(line_multiplier)); }
-
   // hi64(lo * blocks) * 64 by two products of 32 bits, for fewer than 2^32 lines.
   BLOOMERY_TARGET static __m512i offsets8(__m512i los, std::uint64_t blocks) {
     const __m512i n = copies(blocks);
@@ -101,6 +99,8 @@ struct line_numbers {
 };
 
 struct line_ops : plain_line, line_numbers {
+  BLOOMERY_TARGET static __m512i choices8(__m512i los) { return _mm512_mullo_epi64(los, copies(line_multiplier)); }
+
   BLOOMERY_TARGET static __m512i mask_of(std::uint64_t choice) {
     const __m512i shifts = _mm512_setr_epi64(16, 22, 28, 34, 40, 46, 52, 58);
     return _mm512_rolv_epi64(_mm512_set1_epi64(1), _mm512_srlv_epi64(copies(choice), shifts));
@@ -132,6 +132,11 @@ constexpr std::uint64_t power_of_step(unsigned exponent) {
 }
 
 struct line_free_ops : plain_line_free, line_numbers {
+  // (2 lo + 1) * multiplier, with an addition instead of a shift and an OR.
+  BLOOMERY_TARGET static __m512i choices8(__m512i los) {
+    return _mm512_add_epi64(_mm512_mullo_epi64(los, copies(2 * line_multiplier)), copies(line_multiplier));
+  }
+
   // x of the first eight probes; those of the next eight follow by next_eight().
   BLOOMERY_TARGET static __m512i first_eight(std::uint64_t choice) {
     alignas(64) static constexpr std::uint64_t powers[8] = {power_of_step(0), power_of_step(1), power_of_step(2),

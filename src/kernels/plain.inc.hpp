@@ -103,7 +103,7 @@ struct plain_line_free {
     return high_product(lo, blocks) * block_bytes;
   }
 
-  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return lo * line_multiplier; }
+  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return (2 * lo + 1) * line_multiplier; }
 
   BLOOMERY_TARGET static bool one_insert(std::uint8_t* block, std::uint64_t x, std::uint32_t probes) {
     std::uint64_t missing = 0;

@@ -24,9 +24,9 @@ struct power_table {
 };
 constexpr power_table powers;
 
-// ((lo * power >> 32) * cells) >> 32
-BLOOMERY_TARGET inline void write8(std::uint64_t lo, __m512i power, __m512i cells, std::uint16_t* to) {
-  const __m512i x = _mm512_mullo_epi64(_mm512_set1_epi64(static_cast<long long>(lo)), power);
+// ((odd * power >> 32) * cells) >> 32
+BLOOMERY_TARGET inline void write8(std::uint64_t odd, __m512i power, __m512i cells, std::uint16_t* to) {
+  const __m512i x = _mm512_mullo_epi64(_mm512_set1_epi64(static_cast<long long>(odd)), power);
   const __m512i at = _mm512_srli_epi64(_mm512_mul_epu32(_mm512_srli_epi64(x, 32), cells), 32);
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi64_epi16(at));
 }
@@ -37,8 +37,9 @@ BLOOMERY_TARGET void positions(const std::uint64_t* los, std::size_t count, std:
   const __m512i second = _mm512_loadu_si512(powers.at + 8);
   const __m512i n = _mm512_set1_epi64(static_cast<long long>(cells));
   for (std::size_t i = 0; i < count; ++i, to += window_probes) {
-    write8(los[i], first, n, to);
-    if (probes > 8) write8(los[i], second, n, to + 8);
+    const std::uint64_t odd = 2 * los[i] + 1;
+    write8(odd, first, n, to);
+    if (probes > 8) write8(odd, second, n, to + 8);
   }
 }
 

@@ -51,7 +51,7 @@ line_of_words loaded(const std::uint8_t* at) {
 // 1 in each cell of the key, once however many probes meet there.
 line_of_words cells_in_line(const geometry& g, key_hash hash) {
   line_of_words words{};
-  std::uint64_t x = hash.lo * counting::multiplier;
+  std::uint64_t x = probe_sequence::first(hash.lo);
   for (std::uint32_t i = 0; i < g.probes; ++i) {
     const std::uint64_t cell = x >> 57;
     words[cell / cells_of_word] |= std::uint64_t{1} << counting::cell_bits * (cell % cells_of_word);

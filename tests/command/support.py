@@ -213,16 +213,16 @@ def cells_of(layout: str, bits: int, probes: int, lo: int, hi: int) -> list[int]
         block = (lo >> 32) * (bits // 256) >> 32
         return [256 * block + 32 * j + ((lo & 0xFFFFFFFF) * salt & 0xFFFFFFFF) // 2**27 for j, salt in enumerate(SALTS)]
     if layout == "counting":
-        cells, x = [], lo * 0x9E3779B97F4A7C15 & FULL
+        cells, x = [], (2 * lo + 1) * 0x9E3779B97F4A7C15 & FULL
         for _ in range(probes):
             cells.append(128 * (lo * (bits // 512) >> 64) + (x >> 57))
             x = x * 0xD1342543DE82EF95 & FULL
         return cells
     first = BLOCK_BITS[layout] * (lo * (bits // BLOCK_BITS[layout]) >> 64)
-    x = lo * 0x9E3779B97F4A7C15 & FULL
     if layout == "line":
-        return [first + 64 * j + (x >> (16 + 6 * j) & 63) for j in range(8)]
-    cells = []
+        p = lo * 0x9E3779B97F4A7C15 & FULL
+        return [first + 64 * j + (p >> (16 + 6 * j) & 63) for j in range(8)]
+    cells, x = [], (2 * lo + 1) * 0x9E3779B97F4A7C15 & FULL
     for _ in range(probes):
         cells.append(first + (x >> (55 if layout == "line_free" else 49)))
         x = x * 0xD1342543DE82EF95 & FULL

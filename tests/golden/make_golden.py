@@ -247,7 +247,7 @@ def line(low, high, bits, probes):
 
 def anywhere_in_a_block(low, bits, probes, block_bits):
     first = block_bits * (low * (bits // block_bits) >> 64)
-    x = low * 0x9E3779B97F4A7C15 & M64
+    x = (2 * low + 1) * 0x9E3779B97F4A7C15 & M64
     cells = []
     for _ in range(probes):
         cells.append(first + x * block_bits // 2**64)  # the upper bits of x: 9 in a line, 15 in a page
@@ -264,7 +264,7 @@ def page(low, high, bits, probes):
 
 
 def counting(low, high, bits, probes):
-    cells, x = set(), low * 0x9E3779B97F4A7C15 & M64
+    cells, x = set(), (2 * low + 1) * 0x9E3779B97F4A7C15 & M64
     for _ in range(probes):
         cells.add(128 * (low * (bits // 512) // 2**64) + x // 2**57)
         x = x * 0xD1342543DE82EF95 & M64

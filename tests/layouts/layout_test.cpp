@@ -161,7 +161,7 @@ void expect_probes_anywhere_in_a_block(std::uint64_t block_bits, unsigned bit_sh
     for (const std::uint32_t probes : {1u, 7u, 8u, 9u, 16u, 17u, 40u, 255u}) {
       for (const key_hash hash : random_and_extreme_hashes(blocks + probes)) {
         std::vector<std::uint64_t> expected;
-        std::uint64_t x = hash.lo * 0x9E3779B97F4A7C15;
+        std::uint64_t x = (2 * hash.lo + 1) * 0x9E3779B97F4A7C15;
         for (std::uint32_t i = 0; i < probes; ++i, x *= 0xD1342543DE82EF95) {
           expected.push_back(upper_half(hash.lo, blocks) * block_bits + (x >> bit_shift));
         }

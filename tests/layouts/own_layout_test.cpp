@@ -20,7 +20,7 @@ class page_by_hi {
   class cells {
    public:
     cells(const geometry& g, key_hash hash)
-        : base_(block_of(hash.lo, g.bits / block_bits) * block_bits), x_(hash.hi), count_(g.probes) {}
+        : base_(block_of(hash.lo, g.bits / block_bits) * block_bits), x_(2 * hash.hi + 1), count_(g.probes) {}
     std::uint32_t count() const { return count_; }
     std::uint64_t next() {
       const std::uint64_t cell = base_ + (x_ >> 49);

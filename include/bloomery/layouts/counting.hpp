@@ -2,7 +2,7 @@
 // line, which has 128 of them.
 //
 //   line = hi64(lo * lines)
-//   x = lo * multiplier
+//   x = (2 * lo + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
 //   k times:  cell = 128 * line + (x >> 57);  x = x * step  (mod 2^64)
 //
 //   cell c is half of byte c >> 1, the lower half first:
@@ -17,6 +17,7 @@
 #pragma once
 
 #include <bloomery/layout.hpp>
+#include <bloomery/layouts/probe_sequence.hpp>
 
 #include <cstdint>
 #include <span>
@@ -35,8 +36,8 @@ class counting {
   static constexpr std::uint32_t block_bits = 512;
   static constexpr std::uint32_t cells_of_line = block_bits / cell_bits;
   static constexpr std::uint64_t max_blocks = std::uint64_t{1} << 40;
-  static constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15;  // as in line: frees x from the bits that chose it
-  static constexpr std::uint64_t step = 0xD1342543DE82EF95;        // [Steele & Vigna 2021], as in classic
+  static constexpr std::uint64_t multiplier = probe_sequence::multiplier;
+  static constexpr std::uint64_t step = probe_sequence::step;
 
   /// A counter that has reached this stays there.
   static constexpr std::uint32_t full = 15;
@@ -53,7 +54,9 @@ class counting {
   class cells {
    public:
     constexpr cells(const geometry& g, key_hash hash) noexcept
-        : base_(block_of(hash.lo, g.bits / block_bits) * cells_of_line), x_(hash.lo * multiplier), count_(g.probes) {}
+        : base_(block_of(hash.lo, g.bits / block_bits) * cells_of_line),
+          x_(probe_sequence::first(hash.lo)),
+          count_(g.probes) {}
     constexpr std::uint32_t count() const noexcept { return count_; }
     constexpr std::uint64_t next() noexcept {
       const std::uint64_t cell = base_ + (x_ >> 57);

@@ -1,7 +1,7 @@
 // line_free: all bits of a key in one cache line of 512 bits, k of them, anywhere in the line.
 //
 //   line = hi64(lo * lines)
-//   x = lo * multiplier
+//   x = (2 * lo + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
 //   k times:  bit = x >> 55;  x = x * step  (mod 2^64)
 //
 // With its own k for every rate it needs less memory than line where eight bits are too many (2 % less at 1 %, 10 % at
@@ -11,6 +11,7 @@
 
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/kernel_calls.hpp>
+#include <bloomery/layouts/probe_sequence.hpp>
 
 #include <cstdint>
 #include <string_view>
@@ -29,8 +30,8 @@ class line_free : public kernel_calls<line_free> {
   static constexpr std::uint32_t block_bits = 512;
   static constexpr block_rule blocks_by = block_rule::multiply_high;
   static constexpr std::uint64_t max_blocks = std::uint64_t{1} << 40;
-  static constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15;  // as in line: frees x from the bits that chose it
-  static constexpr std::uint64_t step = 0xD1342543DE82EF95;        // [Steele & Vigna 2021], as in classic
+  static constexpr std::uint64_t multiplier = probe_sequence::multiplier;
+  static constexpr std::uint64_t step = probe_sequence::step;
 
   /// The most probes that geometry_for() chooses: more never pay in 512 bits.
   static constexpr std::uint32_t most_chosen_probes = 32;
@@ -44,7 +45,9 @@ class line_free : public kernel_calls<line_free> {
   class cells {
    public:
     constexpr cells(const geometry& g, key_hash hash) noexcept
-        : base_(block_of(hash.lo, g.bits / block_bits) * block_bits), x_(hash.lo * multiplier), count_(g.probes) {}
+        : base_(block_of(hash.lo, g.bits / block_bits) * block_bits),
+          x_(probe_sequence::first(hash.lo)),
+          count_(g.probes) {}
     constexpr std::uint32_t count() const noexcept { return count_; }
     constexpr std::uint64_t next() noexcept {
       const std::uint64_t cell = base_ + (x_ >> 55);

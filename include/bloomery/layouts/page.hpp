@@ -1,7 +1,7 @@
 // page: all bits of a key in one page of 4096 bytes, k of them, anywhere in the page.
 //
 //   page = hi64(lo * pages)
-//   x = lo * multiplier
+//   x = (2 * lo + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
 //   k times:  bit = x >> 49;  x = x * step  (mod 2^64)
 //
 // Nearly the memory of classic (0.1 % more at 1 %, 0.6 % at 1e-6), but a key touches one page: one fault in a mapped
@@ -9,6 +9,7 @@
 #pragma once
 
 #include <bloomery/layout.hpp>
+#include <bloomery/layouts/probe_sequence.hpp>
 
 #include <cstdint>
 #include <string_view>
@@ -21,8 +22,8 @@ class page {
   static constexpr std::uint32_t block_bits = 8 * 4096;
   static constexpr block_rule blocks_by = block_rule::multiply_high;
   static constexpr std::uint64_t max_blocks = std::uint64_t{1} << 40;
-  static constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15;  // as in line: frees x from the bits that chose it
-  static constexpr std::uint64_t step = 0xD1342543DE82EF95;        // [Steele & Vigna 2021], as in classic
+  static constexpr std::uint64_t multiplier = probe_sequence::multiplier;
+  static constexpr std::uint64_t step = probe_sequence::step;
 
   /// The most probes that geometry_for() chooses.
   static constexpr std::uint32_t most_chosen_probes = 64;
@@ -36,7 +37,9 @@ class page {
   class cells {
    public:
     constexpr cells(const geometry& g, key_hash hash) noexcept
-        : base_(block_of(hash.lo, g.bits / block_bits) * block_bits), x_(hash.lo * multiplier), count_(g.probes) {}
+        : base_(block_of(hash.lo, g.bits / block_bits) * block_bits),
+          x_(probe_sequence::first(hash.lo)),
+          count_(g.probes) {}
     constexpr std::uint32_t count() const noexcept { return count_; }
     constexpr std::uint64_t next() noexcept {
       const std::uint64_t cell = base_ + (x_ >> 49);

@@ -6,7 +6,7 @@
 //   cell:    bit j: a key of the generation in lane j, that of the epochs e with e mod 8 = j, has this cell
 //
 //   block = hi64(lo * blocks)
-//   x = lo * multiplier
+//   x = (2 * lo + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
 //   k times:  cell = ((x >> 32) * cells) >> 32;  x = x * step  (mod 2^64)
 //
 // The stamp is the epoch, mod 2^32, at which the block was last written. Whoever comes later knows by it which lanes have
@@ -19,6 +19,7 @@
 #include <bloomery/key_hash.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
+#include <bloomery/layouts/probe_sequence.hpp>
 
 #include <algorithm>
 #include <array>
@@ -80,8 +81,8 @@ class window_blocks {
   static constexpr std::uint32_t stamp_bytes = 4;
   static constexpr std::uint32_t cells_of_block = Bytes - stamp_bytes;
   static constexpr std::uint64_t max_blocks = std::uint64_t{1} << 40;
-  static constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15;  // as in line_free
-  static constexpr std::uint64_t step = 0xD1342543DE82EF95;        // as in line_free
+  static constexpr std::uint64_t multiplier = probe_sequence::multiplier;
+  static constexpr std::uint64_t step = probe_sequence::step;
 
   /// The most probes that geometry_for() chooses.
   static constexpr std::uint32_t most_chosen_probes = 32;
@@ -103,7 +104,7 @@ class window_blocks {
   class cells {
    public:
     constexpr cells(const geometry& g, key_hash hash) noexcept
-        : first_(block_at(g, hash.lo) + stamp_bytes), x_(hash.lo * multiplier), count_(g.probes) {}
+        : first_(block_at(g, hash.lo) + stamp_bytes), x_(probe_sequence::first(hash.lo)), count_(g.probes) {}
     constexpr std::uint32_t count() const noexcept { return count_; }
     constexpr std::uint64_t next() noexcept {
       const std::uint64_t cell = first_ + position(x_);
@@ -192,7 +193,7 @@ class window_blocks {
     return static_cast<std::uint32_t>((x >> 32) * cells_of_block >> 32);
   }
 
-  // multiplier * step^i mod 2^64: x of the i-th cell without the i - 1 before it.
+  // multiplier * step^i mod 2^64: times 2 lo + 1, x of the i-th cell without the i - 1 before it.
   static constexpr auto powers = [] {
     std::array<std::uint64_t, 16> result{multiplier};
     for (std::size_t i = 1; i < result.size(); ++i) result[i] = result[i - 1] * step;
@@ -201,11 +202,12 @@ class window_blocks {
 
   template <class Work>
   static void each_position(std::uint64_t lo, std::uint32_t from, std::uint32_t to, Work work) noexcept {
+    const std::uint64_t odd = probe_sequence::odd_of(lo);
     std::uint32_t i = from;
-    for (; i < to && i < powers.size(); ++i) work(position(lo * powers[i]));
+    for (; i < to && i < powers.size(); ++i) work(position(odd * powers[i]));
     if (i >= to) [[likely]]
       return;
-    std::uint64_t x = lo * powers.back();
+    std::uint64_t x = odd * powers.back();
     for (std::uint32_t reached = powers.size() - 1; reached < i; ++reached) x *= step;
     for (; i < to; ++i, x *= step) work(position(x));
   }

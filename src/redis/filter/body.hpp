@@ -143,6 +143,11 @@ struct redis_filter::body {
   void insert(std::span<const std::uint64_t> los, std::uint8_t* is_new);
   void remove(std::span<const std::uint64_t> los, removal* results);
 
+  // ---- explain.cpp
+
+  template <class Key>
+  key_explanation explain(Key key);
+
   // ---- whole.cpp
 
   redis_info info(std::vector<redis_shard>* shards);

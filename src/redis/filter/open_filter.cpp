@@ -58,7 +58,6 @@ class shared_handle final : public filter_handle {
     result.can_merge = !result.counts_copies && !result.has_window && !result.grows;
     result.is_remote = true;
     result.lookups_in_parallel = false;
-    result.has_cells = false;
     return result;
   }
 
@@ -89,6 +88,12 @@ class shared_handle final : public filter_handle {
   }
 
   void clear() override { filter_.clear(); }
+
+  key_explanation explain(key_span one_key) override {
+    key_explanation result;
+    with_span(one_key.part(0, 1), [&](auto some) { result = filter_.explain(some[0]); });
+    return result;
+  }
 
  protected:
   std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {

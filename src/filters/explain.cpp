@@ -1,0 +1,106 @@
+#include "filters/explain.hpp"
+
+#include <bloomery/bits.hpp>
+#include <bloomery/fuse.hpp>
+#include <bloomery/generations.hpp>
+#include <bloomery/layouts/counting.hpp>
+#include <bloomery/layouts/window.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+namespace bloomery {
+namespace {
+
+void explain_fingerprint(const any_filter& filter, std::uint64_t hash64, key_explanation& result) {
+  const unsigned width = cell_bits_of(filter.parameters());
+  const fuse_place place = fuse_place_of(width, filter.bytes(), hash64);
+  explained_fingerprint shown{width, 0, place.fingerprint};
+  if (place.somewhere) {
+    explained_layer& layer = result.layers.emplace_back();
+    for (const std::uint64_t cell : place.cells) {
+      layer.cells.push_back({cell, fuse_cell(width, filter.bytes(), cell)});
+      shown.exclusive_or ^= layer.cells.back().value;
+    }
+  }
+  result.maybe_present = place.somewhere && shown.exclusive_or == place.fingerprint;
+  result.fingerprint = shown;
+}
+
+// A cell is a byte with a bit for each generation; the block begins with the epoch in which it was last written.
+void explain_generations(const any_filter& filter, const std::vector<std::uint64_t>& cells, key_explanation& result) {
+  const params& p = filter.parameters();
+  const std::span<const std::uint8_t> bytes = filter.bytes();
+  const std::uint64_t epoch = facts_of_window(p, bytes).epoch;
+  explained_layer& layer = result.layers.emplace_back();
+  layer.bytes = block_bits_of(p) / 8;
+  layer.block = (cells.front() / window_lanes - window_state_bytes) / layer.bytes;
+  layer.blocks = (p.geometry.bits / 8 - window_state_bytes) / layer.bytes;
+  layer.first_byte = window_state_bytes + layer.block * layer.bytes;
+  std::uint32_t stamp = 0;
+  std::memcpy(&stamp, bytes.data() + layer.first_byte, sizeof stamp);
+  const std::uint8_t live = live_lanes(stamp, static_cast<std::uint32_t>(epoch));
+  for (const std::uint64_t cell : cells) {
+    const std::uint64_t byte = cell / window_lanes;
+    layer.cells.push_back({byte, std::uint32_t{bytes[byte]} & live});
+  }
+  const std::uint64_t oldest = epoch - std::min<std::uint64_t>(epoch, window_parts);
+  for (std::uint64_t e = epoch + 1; e-- > oldest;) {
+    const std::uint32_t lane = 1u << e % window_lanes;
+    const auto set = std::count_if(layer.cells.begin(), layer.cells.end(),
+                                   [&](const explained_cell& cell) { return (cell.value & lane) != 0; });
+    const bool all = static_cast<std::size_t>(set) == cells.size();
+    result.generations.push_back({e, static_cast<std::uint32_t>(set), all});
+    result.maybe_present |= all;
+  }
+}
+
+void explain_bits(const any_filter& filter, const std::vector<std::uint64_t>& cells, key_explanation& result) {
+  const params& p = filter.parameters();
+  const bool counts = family_of(p) == family::counting;
+  explained_layer& layer = result.layers.emplace_back();
+  result.maybe_present = true;
+  for (const std::uint64_t cell : cells) {
+    const std::uint32_t value = counts                                  ? counting::counter(filter.bytes().data(), cell)
+                                : test_bit(filter.bytes().data(), cell) ? 1
+                                                                        : 0;
+    layer.cells.push_back({cell, value});
+    result.maybe_present &= value != 0;
+  }
+  if (const std::uint64_t block_bits = block_bits_of(p)) {
+    layer.bytes = block_bits / 8;
+    layer.block = cells.front() * cell_bits_of(p) / block_bits;
+    layer.blocks = p.geometry.bits / block_bits;
+    layer.first_byte = layer.block * layer.bytes;
+  }
+}
+
+template <class Key>
+key_explanation explain_any(const any_filter& filter, const Key& key, std::optional<key_hash> hash) {
+  key_explanation result;
+  result.hash = hash;
+  switch (family_of(filter.parameters())) {
+    case family::sealed: explain_fingerprint(filter, hash->lo, result); break;
+    case family::windowed: explain_generations(filter, filter.cells(key), result); break;
+    case family::plain:
+    case family::counting: explain_bits(filter, filter.cells(key), result); break;
+  }
+  return result;
+}
+
+template <class Key>
+key_explanation explain_hashed(const any_filter& filter, const Key& key) {
+  if (!filter.uses_hashes()) return explain_any(filter, key, std::nullopt);
+  key_hash hash{};
+  filter.hash(std::span(&key, 1), std::span(&hash, 1));
+  return explain_any(filter, hash, hash);
+}
+
+}  // namespace
+
+key_explanation explain_key(const any_filter& filter, std::string_view key) { return explain_hashed(filter, key); }
+key_explanation explain_key(const any_filter& filter, std::uint64_t key) { return explain_hashed(filter, key); }
+key_explanation explain_key(const any_filter& filter, key_hash hash) { return explain_any(filter, hash, hash); }
+
+}  // namespace bloomery

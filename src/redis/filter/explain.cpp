@@ -1,0 +1,96 @@
+// Where the cells of a key are on a server, and what they hold.
+#include "redis/filter/body.hpp"
+
+#include <bloomery/bits.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/layouts/counting.hpp>
+
+#include <array>
+#include <cstring>
+#include <string>
+
+namespace bloomery {
+namespace {
+
+constexpr std::uint64_t line_bytes = 64;
+
+using line_of_bytes = std::array<std::uint8_t, line_bytes>;
+
+// What is beyond a string's end is clear.
+line_of_bytes read_line(redis::router& router, const redis_address& address, const std::string& key,
+                        std::uint64_t first_byte) {
+  line_of_bytes line{};
+  redis::batch one;
+  one.begin(redis::slot_of(key), redis::mode::read);
+  one.command({"GETRANGE", key, std::to_string(first_byte), std::to_string(first_byte + line_bytes - 1)});
+  router.run(one, [&](std::size_t, redis::reply r) {
+    redis::throw_if_error(r, address, "explain a key");
+    const std::string_view bytes = r.text();
+    std::memcpy(line.data(), bytes.data(), std::min(bytes.size(), line.size()));
+  });
+  return line;
+}
+
+// On the server the first bit of a byte is its highest, and so is the first counter.
+std::uint64_t offset_of(std::uint64_t cell, std::uint64_t cell_bits) {
+  return cell_bits == 1 ? cell ^ 7 : (cell ^ 1) * cell_bits;
+}
+
+}  // namespace
+
+template <class Key>
+key_explanation redis_filter::body::explain(Key key) {
+  be_current();
+  const params& p = description.parameters.filter;
+  key_hash hash{};
+  if constexpr (std::same_as<Key, std::uint64_t>)
+    hasher->of_integers(seed, std::span(&key, 1), &hash);
+  else
+    hasher->of_bytes(seed, std::span(&key, 1), &hash);
+
+  key_explanation result;
+  result.hash = hash;
+  result.shards = description.shards();
+  result.shard = shard_of(hash.lo);
+  refresh({&result.shard, 1});
+  const redis::shard_view& shard = view(result.shard);
+  const std::uint64_t cell_bits = cell_bits_of(p);
+  const std::uint64_t cells_of_line = 8 * line_bytes / cell_bits;
+  for (std::size_t i = shard.layers.size(); i-- > 0;) {
+    const redis_layer& layer = shard.layers[i];
+    std::vector<std::uint64_t> cells(layer.probes);
+    layout->cells(layer.whole(result.shards), hash, cells.data());
+    explained_layer& shown = result.layers.emplace_back();
+    shown.number = shard.numbers[i];
+    shown.server_key = redis::layer_key(description, result.shard, shown.number);
+    shown.blocks = layer.lines;
+    shown.bytes = line_bytes;
+    shown.block = cells.front() / cells_of_line - result.shard * layer.lines;
+    shown.first_byte = shown.block * line_bytes;
+    const line_of_bytes line = read_line(router, address, shown.server_key, shown.first_byte);
+    for (std::uint64_t cell : cells) {
+      cell -= result.shard * layer.lines * cells_of_line;
+      const std::uint64_t in_line = cell % cells_of_line;
+      const std::uint32_t value =
+          cell_bits == 1 ? std::uint32_t{test_bit(line.data(), in_line)} : counting::counter(line.data(), in_line);
+      shown.cells.push_back({cell, value, offset_of(cell, cell_bits)});
+    }
+  }
+  return result;
+}
+
+key_explanation redis_filter::explain(std::string_view key) {
+  const bool maybe_present = may_contain(key);
+  key_explanation result = body_->explain(key);
+  result.maybe_present = maybe_present;
+  return result;
+}
+
+key_explanation redis_filter::explain(std::uint64_t key) {
+  const bool maybe_present = may_contain(key);
+  key_explanation result = body_->explain(key);
+  result.maybe_present = maybe_present;
+  return result;
+}
+
+}  // namespace bloomery
