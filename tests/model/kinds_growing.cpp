@@ -34,7 +34,10 @@ class rebuilding_subject final : public subject {
   void close() override {
     handle().commit();
     handle_.reset();
+    synced_ = bloomery_tests::read_file(path());
   }
+  // The log, which is written first, has come further than the filter.
+  void lose_unsynced() override { bloomery_tests::write_file(path(), synced_); }
   handle_ptr open_writer() override {
     return bloomery::open_filter(
         path(), {.mode = bloomery::access::read_write, .what = bloomery::check::payload, .secret = params_.secret});
@@ -70,6 +73,7 @@ class rebuilding_subject final : public subject {
   }
 
   params params_;
+  bloomery_tests::bytes synced_;  // the filter as of the last close()
   bloomery_tests::scratch_folder folder_;
 };
 

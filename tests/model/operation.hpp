@@ -36,7 +36,8 @@ enum class verb : std::uint8_t {
   merge,      ///< a filter with these keys
   copy,       ///< saves it elsewhere and looks keys up in the copy
   reopen,     ///< commits it and opens it again
-  kill,       ///< another process inserts the keys and is killed after `amount` batches; form hashes: after commit()
+  kill,       ///< another process inserts the keys and is killed after `amount` batches; form hashes: after
+              ///< commit(); an odd first key: what was not synced is lost, where that makes a difference
   tick,       ///< the clock advances by `amount` eighths of a generation
   turn_back,  ///< the clock goes back by as much
   rotate,     ///< begins the generation that is due

@@ -97,6 +97,9 @@ class subject {
   /// A copy that was saved, opened for reading, and what can be done with it.
   virtual handle_ptr copy() { return not_there(); }
 
+  /// After a kill, before open(): what a machine that failed, too, may have lost.
+  virtual void lose_unsynced() {}
+
   virtual void replace(bloomery::key_span) { not_there(); }
   virtual void rebuild() { not_there(); }
   virtual void rotate() { not_there(); }

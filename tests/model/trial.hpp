@@ -196,20 +196,31 @@ class trial {
     expect_equal(s.window->part, truth_.part(), "length of a generation");
   }
 
-  // Bits of present keys, read where they are.
+  // What is told of the cells of a key agrees with the answer, and in memory with the bits themselves.
   void check_cells() {
+    if (!promises_.able.has_cells || promises_.able.has_window) return;
     const bloomery::any_filter* const bits = handle().local();
-    if (bits == nullptr || !promises_.able.has_cells || bloomery::cell_bits_of(bits->parameters()) != 1) return;
     for (const key_id id : {key_id{0}, key_id{1}, key_id{17}, key_id{333}}) {
+      const std::string of_key = ", key " + std::to_string(id);
       const key_batch key(promises_.keys, {id}, setting_.seed);
-      const std::vector<bloomery::cell_place> cells = handle().cells_of(key.span());
-      expect_equal(cells.size(), std::size_t{bits->parameters().geometry.probes}, "cells of a key");
-      bool all_set = true;
-      for (const bloomery::cell_place& place : cells) {
-        expect(place.cell < 8 * bits->byte_size(), "a cell behind the last one");
-        all_set = all_set && (bits->bytes()[static_cast<std::size_t>(place.cell / 8)] >> place.cell % 8 & 1) != 0;
+      const bloomery::key_explanation told = handle().explain(key.span());
+      const bool found = look_up({id}, form::plain)[0];
+      expect_equal(told.maybe_present, found, "explain() and contains()" + of_key);
+      if (told.fingerprint) continue;
+      bool all_set_in_a_layer = false;
+      for (const bloomery::explained_layer& layer : told.layers) {
+        const bool all_set = std::all_of(layer.cells.begin(), layer.cells.end(),
+                                         [](const bloomery::explained_cell& one) { return one.value != 0; });
+        all_set_in_a_layer = all_set_in_a_layer || all_set;
+        if (bits == nullptr || bloomery::cell_bits_of(bits->parameters()) != 1) continue;
+        expect_equal(layer.cells.size(), std::size_t{bits->parameters().geometry.probes}, "cells" + of_key);
+        for (const bloomery::explained_cell& one : layer.cells) {
+          expect(one.cell < 8 * bits->byte_size(), "a cell behind the last one" + of_key);
+          const unsigned bit = bits->bytes()[static_cast<std::size_t>(one.cell / 8)] >> one.cell % 8 & 1U;
+          expect_equal(one.value, bit, "a cell and its bit" + of_key);
+        }
       }
-      expect_equal(look_up({id}, form::plain)[0], all_set, "contains() and the bits themselves");
+      expect_equal(all_set_in_a_layer, found, "the cells and contains()" + of_key);
     }
   }
 
@@ -458,6 +469,7 @@ class trial {
           [](filter_handle& writer) { writer.commit(); });
     });
     const std::size_t certain = std::min(told.batches * batch, ids.size());
+    if (o.first % 2 == 1) subject_->lose_unsynced();
     subject_->open();
 
     if (promises_.after_kill == survival::committed) {
@@ -535,8 +547,7 @@ class trial {
     if (!able.can_insert) expect_code(promises_.refusal, "insert()", [&] { filter.insert(keys.span()); });
     if (!able.can_remove) expect_code(promises_.refusal, "remove()", [&] { filter.remove(keys.span()); });
     if (!able.can_clear) expect_code(promises_.refusal, "clear()", [&] { filter.clear(); });
-    if (!able.has_cells)
-      expect_code(errc::incompatible, "cells_of()", [&] { filter.cells_of(keys.span().part(0, 1)); });
+    if (!able.has_cells) expect_code(errc::incompatible, "explain()", [&] { filter.explain(keys.span().part(0, 1)); });
     const subject::handle_ptr stranger = subject_->stranger();
     expect_code(errc::incompatible, "merge() of other parameters", [&] { filter.merge(*stranger); });
     expect_code(errc::incompatible, "keys of the other kind, looked up",

@@ -39,7 +39,6 @@ contract on_servers(std::string name, key_kind keys) {
   c.name = std::move(name);
   c.keys = keys;
   c.able.can_clear = c.able.is_remote = true;
-  c.able.has_cells = false;
   c.after_kill = survival::acknowledged;
   c.counts = counting_rule::any;
   c.also = {verb::reopen, verb::kill, verb::copy};
@@ -189,6 +188,7 @@ class chain_subject final : public subject {
 kind chain_kind(std::string name) {
   contract c = on_servers(std::move(name), key_kind::bytes);
   c.able.grows = true;
+  c.able.has_cells = false;
   // The rates of its bitmaps add up: 700 keys in bitmaps for 64.
   c.rate = {.is_exact = false, .factor = 20};
   return {c, [c](const setting& s) {
