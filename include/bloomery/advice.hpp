@@ -7,13 +7,14 @@
 
 #include <bloomery/choice.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// What is asked of a filter. What is left at 0 or false is not asked for.
 struct requirements {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <bloomery/estimate.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/mapped_storage.hpp>
@@ -19,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 class filter_handle;
 struct open_options;

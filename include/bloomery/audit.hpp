@@ -2,11 +2,12 @@
 #pragma once
 
 #include <bloomery/estimate.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// The set bits of a filter beside those that its count lets expect.
 struct audit {

@@ -1,10 +1,12 @@
 // Bits in bytes: cell x is byte x>>3, mask 1<<(x&7), in memory, in files and, byte for byte, on Redis.
 #pragma once
 
+#include <bloomery/export.hpp>
+
 #include <cstdint>
 #include <span>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// Whether bit `x` is set.
 inline bool test_bit(const std::uint8_t* bytes, std::uint64_t x) noexcept {

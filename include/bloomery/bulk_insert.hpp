@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bloomery/detail/function_ref.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
@@ -9,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// Writes lo of the hashes of `count` keys from `first` on to `los`. Called by several threads
 /// at once; throws nothing.

@@ -5,12 +5,13 @@
 // (measure.hpp). In a sound filter they agree; audit.hpp tells whether the bits fit the count.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
 #include <span>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// What the bits of a filter say.
 struct census {

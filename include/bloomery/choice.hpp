@@ -6,6 +6,7 @@
 #pragma once
 
 #include <bloomery/error.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/params.hpp>
 
@@ -14,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// Percent of memory above the least that a layout may need: 25 for speed, 3 for memory.
 unsigned allowed_percent(preference prefer) noexcept;

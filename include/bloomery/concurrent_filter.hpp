@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bloomery/detail/checks.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/hash.hpp>
@@ -22,7 +23,7 @@
 #include <string_view>
 #include <utility>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// A counter that threads add to without getting in each other's way.
 class sharded_counter {

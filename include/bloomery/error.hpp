@@ -2,13 +2,14 @@
 // saving. In memory, insert and may_contain cannot fail.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/hint.hpp>
 
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// The class of an error, for programs.
 enum class errc : std::uint8_t {

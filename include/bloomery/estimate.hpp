@@ -4,12 +4,13 @@
 #pragma once
 
 #include <bloomery/detail/estimate.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
 #include <span>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// Distinct keys in a filter with `ones` bits set; of a counting filter, with so many counters that are not 0.
 ///

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
@@ -14,7 +15,7 @@
 #include <optional>
 #include <string>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// A filter of a file, read into memory, with the file's lock held: nobody else writes it meanwhile, and whoever reads it
 /// sees it as it was. Takes the filter's size in memory, and on disk until the old file is gone.

@@ -12,6 +12,7 @@
 #include <bloomery/detail/filter_core.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key.hpp>
@@ -41,7 +42,7 @@
 #include <utility>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// What a filter is made for, by name: filter<> seen({.capacity = 1'000'000, .fpr = 0.01}).
 struct filter_options {

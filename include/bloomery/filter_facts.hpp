@@ -6,6 +6,7 @@
 
 #include <bloomery/audit.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/params.hpp>
@@ -15,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// How much info() reads.
 enum class info_depth : std::uint8_t {

@@ -10,6 +10,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/key_explanation.hpp>
@@ -30,7 +31,7 @@
 #include <string_view>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 class any_filter;
 

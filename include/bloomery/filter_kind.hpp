@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bloomery/error.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
@@ -16,7 +17,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// The type of key, layout and hash that filter<> and concurrent_filter<> are made for.
 template <class Key, layout Layout, class Hash>

@@ -1,13 +1,14 @@
 // A filter made too large, made smaller after the fact: halved as often as its size allows, without its keys.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/storage.hpp>
 
 #include <cstdint>
 #include <span>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// How often a filter of these params can be halved: as often as 2 divides its number of blocks, or for classic its bits,
 /// so that at least one is left. Schemes: never, their sizes are their systems' own.

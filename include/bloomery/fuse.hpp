@@ -14,6 +14,7 @@
 // the beginning of the payload: cell x is bits x * w to x * w + w - 1 of the filter, w the width.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key_hash.hpp>
@@ -29,7 +30,7 @@
 #include <string>
 #include <string_view>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// What a cell of a fuse filter may be: its width is that of a fingerprint.
 template <class F>

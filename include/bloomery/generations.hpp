@@ -7,6 +7,7 @@
 #pragma once
 
 #include <bloomery/audit.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/layouts/window.hpp>
 #include <bloomery/params.hpp>
 
@@ -22,7 +23,7 @@
 #include <string>
 #include <utility>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// What a windowed filter remembers: so many insertions, or so long a time. One of the two is 0.
 struct window_length {

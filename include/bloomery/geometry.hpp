@@ -1,9 +1,11 @@
 // The size of a filter, as every layout understands it.
 #pragma once
 
+#include <bloomery/export.hpp>
+
 #include <cstdint>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// m and k of the textbooks.
 struct geometry {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <bloomery/detail/checks.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/growing_layers.hpp>
 #include <bloomery/hash.hpp>
@@ -20,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// A set of keys that forgets which they were, and need not be told how many there will be: may_contain() never wrongly
 /// says no, and wrongly says yes with a probability of at most p, at any size.

@@ -4,6 +4,7 @@
 // Read growing_filter.hpp first; it says what the promise is.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/key_source.hpp>
@@ -15,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// A layer of a growing filter: a filter of layout `line`.
 struct growing_layer {

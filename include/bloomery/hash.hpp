@@ -1,6 +1,7 @@
 // From a key to its 128 bits. A hash is a small type with a name; a file remembers the name.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/key.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/secret.hpp>
@@ -10,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// A hash of keys of type Key: a copyable function object with a name of 1 to 31 characters. It throws nothing, and one
 /// object serves several threads at once.

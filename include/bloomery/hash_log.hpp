@@ -4,6 +4,7 @@
 // checksum and says how many keys come before it. So what a kill tore is known, and what a disk spoiled is counted.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 
@@ -14,7 +15,7 @@
 #include <span>
 #include <string>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// What read() saw of a log.
 struct log_reading {

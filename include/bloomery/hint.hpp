@@ -4,12 +4,14 @@
 // cli/text/error_text.cpp names the options of the command.
 #pragma once
 
+#include <bloomery/export.hpp>
+
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// What to do about an error, for programs. sentence_of() says it in English.
 enum class hint : std::uint8_t {

@@ -1,10 +1,12 @@
 // The kernels: the instruction set that calls on keys use. All kernels write the same bits; only their speed differs.
 #pragma once
 
+#include <bloomery/export.hpp>
+
 #include <string>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// The name of the kernels in use: "avx512", "avx2", "neon" or "scalar". They are the best ones that this processor
 /// supports, unless the environment variable BLOOMERY_KERNEL, read once, names others: see kernel_info().

@@ -3,6 +3,8 @@
 // There are two kinds of keys, as in a file: text, which is any bytes, and 64-bit integers.
 #pragma once
 
+#include <bloomery/export.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// Integer types that are keys: signed and unsigned ones of up to 64 bits. Not bool, which has two keys, and not the
 /// character types: plain char has other values on other processors.

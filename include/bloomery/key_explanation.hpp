@@ -1,6 +1,7 @@
 // key_explanation: why a filter reports a key as present or absent, cell by cell.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/key_hash.hpp>
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// A cell of a key, and what it holds.
 struct explained_cell {

@@ -1,9 +1,11 @@
 // 128 bits that stand for a key: all that a layout ever sees of it.
 #pragma once
 
+#include <bloomery/export.hpp>
+
 #include <cstdint>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// Two 64-bit halves, each uniform and independent of the other. Blocked layouts read `lo` only; a hash that fills
 /// `hi` with a multiple of `lo` breaks the promised error rate of the others.

@@ -1,6 +1,7 @@
 // Keys on their way to a layout's batch calls: hashes that are ready, or integers that the kernels hash themselves.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key_hash.hpp>
 
@@ -8,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// A view of keys. It owns nothing.
 ///

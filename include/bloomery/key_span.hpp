@@ -3,6 +3,7 @@
 // One parameter type for every call on many keys, so that a filter needs one insert() and not one for each form.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/key_hash.hpp>
 
 #include <concepts>
@@ -14,7 +15,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// A view of keys, in order. It owns nothing: the keys must outlive it. It converts implicitly from every contiguous range
 /// of std::string_view, std::string, unsigned 64-bit integers or key_hash.

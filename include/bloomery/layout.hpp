@@ -5,6 +5,7 @@
 #pragma once
 
 #include <bloomery/bits.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/key_source.hpp>
@@ -17,7 +18,7 @@
 #include <span>
 #include <string_view>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// Requirements on a layout L, for a geometry g:
 ///

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/hash_log.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/mapped_storage.hpp>
@@ -22,7 +23,7 @@
 #include <string>
 #include <string_view>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// What a rebuild changes; what is left empty stays as it is.
 struct rebuild_plan {

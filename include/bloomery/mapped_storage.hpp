@@ -7,6 +7,7 @@
 #pragma once
 
 #include <bloomery/detail/function_ref.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/storage.hpp>
 
@@ -15,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 enum class access : std::uint8_t { read_only, read_write };
 

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/export.hpp>
 
 #include <cstdint>
 #include <functional>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 class filter_handle;
 

@@ -2,6 +2,7 @@
 // secret of a keyed filter is in no file.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/secret.hpp>
 
@@ -9,7 +10,7 @@
 #include <optional>
 #include <string>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// What a key is. A filter of integers refuses strings and the other way round.
 enum class key_kind : std::uint32_t {

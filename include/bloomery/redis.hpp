@@ -6,6 +6,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/key_explanation.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/params.hpp>
@@ -23,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// How to reach servers.
 struct redis_connection_options {

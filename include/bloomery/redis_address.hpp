@@ -1,12 +1,14 @@
 // Where a shared filter is: the address of a server or a cluster of Redis or Valkey, and the filter's name there.
 #pragma once
 
+#include <bloomery/export.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// The address of a filter on Redis or Valkey. Four forms, NAME percent-encoded:
 ///

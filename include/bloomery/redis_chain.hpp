@@ -24,6 +24,7 @@
 #pragma once
 
 #include <bloomery/error.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_address.hpp>
@@ -36,7 +37,7 @@
 #include <string_view>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// What a chain is made for. The original stores neither.
 struct redis_chain_params {

@@ -3,6 +3,7 @@
 // It needs the library bloomery::redis.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_chain.hpp>
@@ -11,7 +12,8 @@
 #include <optional>
 #include <string>
 
-namespace bloomery::redis {
+namespace BLOOMERY_EXPORT bloomery {
+namespace redis {
 
 /// How open_filter() opens a name that is an address. Of the options of files it takes `secret` and `notes`.
 struct open_options : bloomery::open_options {
@@ -39,4 +41,5 @@ std::unique_ptr<filter_handle> open_filter(const std::string& name, const open_o
 std::unique_ptr<filter_handle> make_handle(redis_filter filter);
 std::unique_ptr<filter_handle> make_handle(redis_chain chain);
 
-}  // namespace bloomery::redis
+}  // namespace redis
+}  // namespace bloomery

@@ -4,12 +4,13 @@
 // S shards, L lines of 64 bytes in a shard's layer, k bits a key.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/redis.hpp>
 
 #include <cstdint>
 #include <span>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// A layer of a shard; of a filter that forgets, a generation.
 struct redis_layer {

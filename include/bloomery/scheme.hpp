@@ -4,13 +4,14 @@
 // rule. They are here to be compatible; for a filter of your own choose a layout.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
 
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// One system's rule. Cells are numbered as everywhere in bloomery (byte x>>3, mask 1<<(x&7)); where the other system
 /// counts bits from the top of a byte or from 1, positions() has converted already, so the bytes in memory equal its

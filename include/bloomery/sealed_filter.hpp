@@ -8,6 +8,7 @@
 #include <bloomery/bulk_insert.hpp>
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/fuse.hpp>
 #include <bloomery/hash.hpp>
@@ -26,7 +27,7 @@
 #include <utility>
 #include <vector>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// The parameters of a sealed filter whose keys were hashed as those of a filter of `hashing`: its hash, kind of keys,
 /// seed, secret and check value; nothing else of it.

@@ -2,10 +2,12 @@
 // promises, and what not, is in docs/security.md; the hash that takes it is siphash (hash.hpp).
 #pragma once
 
+#include <bloomery/export.hpp>
+
 #include <cstdint>
 #include <string>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// A key of SipHash. As 16 bytes: k0, then k1, each little-endian. All of its 128 bits are to be random:
 /// random_secret().

@@ -5,11 +5,12 @@
 #pragma once
 
 #include <bloomery/detail/function_ref.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
 
 #include <cstdint>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// Bits of a classic filter by the textbook rule, which supposes a real-valued number of hashes.
 ///

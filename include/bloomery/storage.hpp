@@ -3,12 +3,14 @@
 // A storage has bytes and counts of keys, and wants to hear which byte a new key changed.
 #pragma once
 
+#include <bloomery/export.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// What a filter's storage counts.
 struct key_counts {

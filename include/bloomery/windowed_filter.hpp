@@ -6,6 +6,7 @@
 
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/hash.hpp>
@@ -24,7 +25,7 @@
 #include <string_view>
 #include <utility>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// A set of the keys of a window: may_contain() never says no to a key of the last W, and says yes to others with a
 /// probability that false_positive_rate() knows; a key that was last seen more than 8 ceil(W / 7) ago, about a seventh more

@@ -35,7 +35,7 @@ void in_batches(std::size_t total, Work work) {
 [[noreturn]] void refuse_without_secret(const params& p, const std::string& path) {
   throw error(errc::incompatible,
               {"the filter is keyed with a secret", path, "the key with check value " + key_check_text(p.key_check), "",
-               "give its key: --secret KEYFILE"});
+               hint::give_the_secret});
 }
 
 }  // namespace

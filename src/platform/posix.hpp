@@ -3,12 +3,14 @@
 
 #include <bloomery/detail/function_ref.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/export.hpp>
 
 #include <cstdint>
 #include <span>
 #include <string>
 
-namespace bloomery::posix {
+namespace BLOOMERY_EXPORT bloomery {
+namespace posix {
 
 /// An open file; -1 is none.
 class descriptor {
@@ -102,4 +104,5 @@ class replacement {
   bool in_place_ = false;  ///< a device or pipe: written directly
 };
 
-}  // namespace bloomery::posix
+}  // namespace posix
+}  // namespace bloomery

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bloomery/census.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key_hash.hpp>
@@ -18,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {  // bloomery::redis is a library of its own
 
 /// What makes a hash of a table one function of many. Each takes of it what it knows; the seed comes as a `mix`, which
 /// has prepared what that hash wants of it.

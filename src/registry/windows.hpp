@@ -3,6 +3,7 @@
 
 #include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/layouts/window.hpp>
 #include <bloomery/params.hpp>
 
@@ -12,7 +13,7 @@
 #include <numeric>
 #include <span>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {  // bloomery::redis is a library of its own
 
 /// Moments and insertions stay below this: what epochs are multiplied with does not overflow.
 inline constexpr std::uint64_t most_moments = std::uint64_t{1} << 62;

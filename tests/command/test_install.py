@@ -132,6 +132,16 @@ class Shared(Installed, unittest.TestCase):
             run(consumer)
 
 
+    def test_only_public_declarations_are_exported(self) -> None:
+        (library,) = glob.glob(os.path.join(self.build(), "**", "libbloomery.so"), recursive=True)
+
+        exported = run("nm", "--dynamic", "--defined-only", "--demangle", library)
+
+        self.assertIn("bloomery::any_filter::open", exported)
+        for hidden in ("kernels", "rates", "format", "free_probes"):
+            self.assertNotIn(f"bloomery::{hidden}::", exported)
+
+
 class WithoutRedis(unittest.TestCase):
     """Nothing is compiled: to ask what is installed, an empty file is library enough."""
 

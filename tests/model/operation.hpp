@@ -43,12 +43,13 @@ enum class verb : std::uint8_t {
   replace,    ///< another filter, with these keys alone, takes its place
   rebuild,    ///< makes it again from its log
   clear,      ///< removes all keys
+  fill,       ///< 50 * `amount` keys that are never looked up, of filters that grow
   cancel,     ///< inserts the keys again and again, cancelled after `amount` calls; form strings: by a deadline
   refuse,     ///< tries everything that it cannot do
 };
-inline constexpr std::array<std::string_view, 15> verb_names = {"insert",  "remove",  "look_up", "merge",     "copy",
-                                                                "reopen",  "kill",    "tick",    "turn_back", "rotate",
-                                                                "replace", "rebuild", "clear",   "cancel",    "refuse"};
+inline constexpr std::array<std::string_view, 16> verb_names = {
+    "insert",    "remove", "look_up", "merge",   "copy",  "reopen", "kill",   "tick",
+    "turn_back", "rotate", "replace", "rebuild", "clear", "fill",   "cancel", "refuse"};
 
 /// How keys are given to the filter.
 enum class form : std::uint8_t { plain, strings, hashes };

@@ -3,37 +3,26 @@
 #pragma once
 
 #include "model/expect.hpp"
+#include "model/killed_writer.hpp"
 #include "model/operation.hpp"
 #include "model/reference.hpp"
 #include "model/subject.hpp"
 #include "support/errors.hpp"
-#include "support/processes.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
 
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <numeric>
 #include <optional>
-#include <sstream>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <sched.h>
 
 namespace bloomery_model {
 
@@ -66,6 +55,7 @@ class trial {
       case verb::replace: replace(o); break;
       case verb::rebuild: subject_->rebuild(); break;
       case verb::clear: clear(); break;
+      case verb::fill: fill(o); break;
       case verb::cancel: cancel(o); break;
       case verb::refuse: refuse(); break;
     }
@@ -156,7 +146,7 @@ class trial {
       nothing_is_in = nothing_is_in && truth == fact::absent;
       if (truth == fact::present) expect(found[key], "false negative: key " + std::to_string(key) + where);
     }
-    if (!nothing_is_in || !promises_.is_exact_when_empty) return;
+    if (!nothing_is_in || filling_ > 0 || !promises_.is_exact_when_empty) return;
     for (key_id key = 0; key < universe; ++key)
       expect(!found[key], "found without keys: key " + std::to_string(key) + where);
   }
@@ -279,6 +269,18 @@ class trial {
     if (promises_.counts == counting_rule::new_keys) expected_count_ = last_count_ + done.changed;
   }
 
+  // Other keys than those of the universe, which are never looked up: a filter that grows does so.
+  void fill(const operation& o) {
+    if (!promises_.able.grows) return;
+    std::vector<key_id> ids(std::size_t{o.amount} * 50);
+    std::iota(ids.begin(), ids.end(), next_filling_);
+    next_filling_ += static_cast<key_id>(ids.size());
+    const bloomery::change_result done = handle().insert(key_batch(promises_.keys, ids, setting_.seed).span(o.as));
+    expect_equal(done.keys, ids.size(), "keys inserted");
+    filling_ += ids.size();
+    if (promises_.counts == counting_rule::new_keys) expected_count_ = last_count_ + done.changed;
+  }
+
   // Notes the keys, and compares what was answered about each with what was true before it.
   void judge(const std::vector<key_id>& ids, const std::vector<bool>& before, const std::vector<std::uint8_t>& is_new) {
     std::vector<bool> seen(universe);
@@ -339,15 +341,24 @@ class trial {
     if (!promises_.able.can_merge) return;
     const std::vector<key_id> ids = admitted(ids_of(o));
     const subject::handle_ptr other = subject_->twin();
-    if (promises_.memory == memory::window_of_time) other->tick(now_);
-    const key_batch keys(promises_.keys, ids, setting_.seed);
-    timed([&] {
-      other->insert(keys.span());
-      handle().merge(*other);
-    });
     reference its = truth_;
     its.clear();
-    for (const key_id id : ids) its.insert(id);
+    // By time the first half of its keys is up to seven generations old.
+    const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
+    const std::vector<key_id> halves[] = {{ids.begin(), middle}, {middle, ids.end()}};
+    const std::uint64_t age = std::min<std::uint64_t>(now_, o.amount % 8 * truth_.part());
+    timed([&] {
+      for (const std::vector<key_id>& half : halves) {
+        const std::uint64_t then = &half == halves ? now_ - age : now_;
+        if (promises_.memory == memory::window_of_time) {
+          other->tick(then);
+          its.set_moment(then, then);
+        }
+        other->insert(key_batch(promises_.keys, half, setting_.seed).span());
+        for (const key_id id : half) its.insert(id);
+      }
+      handle().merge(*other);
+    });
     truth_.merge(its);
     note_ever(ids);
     judges_estimate_ = true;
@@ -357,7 +368,7 @@ class trial {
   void check_estimate(std::uint64_t insert_count) const {
     const bool is_told = promises_.counts == counting_rule::new_keys || promises_.counts == counting_rule::about;
     if (!is_told || promises_.able.has_window || !keeps_promise()) return;
-    const auto least = static_cast<double>(truth_.count(fact::present));
+    const auto least = static_cast<double>(truth_.count(fact::present) + filling_);
     const double most = least + static_cast<double>(truth_.count(fact::either));
     const auto counted = static_cast<double>(insert_count);
     expect(counted >= 0.8 * least - 30 && counted <= 1.2 * most + 30,
@@ -374,7 +385,7 @@ class trial {
   void forget() {
     truth_.clear();
     ever_.assign(universe, false);
-    distinct_ = 0;
+    distinct_ = filling_ = 0;
   }
 
   void replace(const operation& o) {
@@ -418,11 +429,6 @@ class trial {
       expected_count_ = last_count_;
   }
 
-  struct progress {
-    std::atomic<std::uint32_t> batches{0};
-    std::atomic<bool> committed{false};
-  };
-
   // Another process inserts the keys, batch by batch, and is killed.
   void kill(const operation& o) {
     constexpr std::size_t batch = 8;
@@ -433,55 +439,37 @@ class trial {
     subject_->close();
     const reference before = truth_;
 
-    void* const shared = ::mmap(nullptr, sizeof(progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED) throw std::bad_alloc();
-    auto& done = *new (shared) progress;
-    std::string wrong;
+    const auto batch_at = [&](std::uint32_t i) -> std::vector<key_id> {
+      const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(i * batch);
+      return {begin, begin + std::min<std::ptrdiff_t>(batch, ids.end() - begin)};
+    };
+    acknowledged told;
     timed([&] {
-      const pid_t child = bloomery_tests::start_child([&] {
-        const subject::handle_ptr writer = subject_->open_writer();
-        if (promises_.memory == memory::window_of_time) writer->tick(now_);
-        for (std::size_t first = 0; first < ids.size(); first += batch) {
-          const std::vector<key_id> some(
-              ids.begin() + static_cast<std::ptrdiff_t>(first),
-              ids.begin() + static_cast<std::ptrdiff_t>(std::min(first + batch, ids.size())));
-          writer->insert(key_batch(promises_.keys, some, setting_.seed).span());
-          ++done.batches;
-        }
-        if (commits) {
-          writer->commit();
-          done.committed = true;
-        }
-        while (true) ::pause();
-        return 0;
-      });
-      int status = 0;
-      while (done.batches < wanted || (commits && !done.committed)) {
-        if (::waitpid(child, &status, WNOHANG) == child) {
-          wrong = "the process that inserts ended by itself";
-          return;
-        }
-        ::sched_yield();
-      }
-      ::kill(child, SIGKILL);
-      if (bloomery_tests::wait_for(child) != 128 + SIGKILL) wrong = "the process that inserts ended by itself";
+      told = killed_writer(
+          batches, wanted, commits,
+          [&] {
+            subject::handle_ptr writer = subject_->open_writer();
+            if (promises_.memory == memory::window_of_time) writer->tick(now_);
+            return writer;
+          },
+          [&](filter_handle& writer, std::uint32_t i) {
+            writer.insert(key_batch(promises_.keys, batch_at(i), setting_.seed).span());
+          },
+          [](filter_handle& writer) { writer.commit(); });
     });
-    const std::size_t acknowledged = std::min(done.batches * batch, ids.size());
-    const bool committed = done.committed;
-    ::munmap(shared, sizeof(progress));
-    expect(wrong.empty(), wrong);
+    const std::size_t certain = std::min(told.batches * batch, ids.size());
     subject_->open();
 
     if (promises_.after_kill == survival::committed) {
       truth_ = before;
-      if (committed) note_inserted(ids);
+      if (told.committed) note_inserted(ids);
       return;
     }
-    note_inserted({ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(acknowledged)});
+    note_inserted({ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(certain)});
     set_time();
     if (promises_.able.has_window && !promises_.is_remote())
-      settle_window(handle().summary().window.value(), ids.size() - acknowledged);
-    for (std::size_t i = acknowledged; i < ids.size(); ++i) truth_.attempt(ids[i]);
+      settle_window(handle().summary().window.value(), ids.size() - certain);
+    for (std::size_t i = certain; i < ids.size(); ++i) truth_.attempt(ids[i]);
     note_ever(ids);
     judges_estimate_ = true;
   }
@@ -569,6 +557,8 @@ class trial {
   std::vector<bool> ever_ = std::vector<bool>(universe);  // inserted since it was empty
   std::uint64_t distinct_ = 0;                            // of these
   std::uint64_t most_ever_ = 0;
+  key_id next_filling_ = 1 << 24;
+  std::uint64_t filling_ = 0;                    // keys of fill()
   std::optional<std::uint64_t> expected_count_;  // insert_count after this operation
   std::uint64_t last_count_ = 0;
   bool judges_estimate_ = false;

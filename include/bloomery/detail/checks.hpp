@@ -4,10 +4,13 @@
 // need not spill registers for it.
 #pragma once
 
+#include <bloomery/export.hpp>
+
 #include <cstddef>
 #include <string>
 
-namespace bloomery::detail {
+namespace BLOOMERY_EXPORT bloomery {
+namespace detail {
 
 /// Words of a bitmap with one bit per key.
 constexpr std::size_t bitmap_words(std::size_t keys) noexcept { return keys / 64 + (keys % 64 != 0 ? 1 : 0); }
@@ -53,4 +56,5 @@ inline void check_buffer(const char* call, std::size_t keys, std::size_t found) 
     refuse_output_size(call, "the output is too short", true, keys, found);
 }
 
-}  // namespace bloomery::detail
+}  // namespace detail
+}  // namespace bloomery

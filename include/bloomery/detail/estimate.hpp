@@ -1,7 +1,9 @@
 // A number with its error bar; estimate.hpp makes such numbers of a filter's bits.
 #pragma once
 
-namespace bloomery {
+#include <bloomery/export.hpp>
+
+namespace BLOOMERY_EXPORT bloomery {
 
 /// A value and its standard deviation, in the same unit.
 struct estimate {

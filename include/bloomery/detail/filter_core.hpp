@@ -4,6 +4,7 @@
 
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/key.hpp>
 #include <bloomery/key_source.hpp>
@@ -21,7 +22,8 @@
 #include <string>
 #include <utility>
 
-namespace bloomery::detail {
+namespace BLOOMERY_EXPORT bloomery {
+namespace detail {
 
 template <class Key, layout Layout, class Hash, storage Storage>
 class filter_core {
@@ -152,4 +154,5 @@ class filter_core {
   Storage storage_;
 };
 
-}  // namespace bloomery::detail
+}  // namespace detail
+}  // namespace bloomery

@@ -2,9 +2,11 @@
 // of filter.hpp would compile.
 #pragma once
 
+#include <bloomery/export.hpp>
+
 #include <type_traits>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 template <class Signature>
 class function_ref;

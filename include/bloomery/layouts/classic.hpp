@@ -8,12 +8,13 @@
 // Steele & Vigna, "Computationally easy, spectrally good multipliers", 2021]
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/layout.hpp>
 
 #include <cstdint>
 #include <string_view>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 class classic {
  public:

@@ -16,6 +16,7 @@
 // it stands for, and lowering it could make others vanish. What remains of full counters is false positives.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/probe_sequence.hpp>
 
@@ -23,7 +24,7 @@
 #include <span>
 #include <string_view>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// A layout from which keys can be removed, for 4.1 times the memory of line_free at 5 %, 4.4 times at 1 %, 5.6 times at
 /// 0.01 %: lines have fewer cells, and so fill less evenly. Its geometry's bits are those of the memory, four for each counter.

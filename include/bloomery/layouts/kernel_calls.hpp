@@ -3,12 +3,13 @@
 // All kernels write the bits that the layout's `cells` define; they only differ in speed.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
 
 #include <cstdint>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// Base of a layout L whose blocks have kernels: split_block, line, line_free.
 template <class L>

@@ -9,6 +9,7 @@
 // long again.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/kernel_calls.hpp>
 #include <bloomery/layouts/probe_sequence.hpp>
@@ -16,7 +17,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 class line_free;
 template <>

@@ -8,13 +8,14 @@
 // file, one read from cold storage, one entry of the translation cache.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/probe_sequence.hpp>
 
 #include <cstdint>
 #include <string_view>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 class page {
  public:

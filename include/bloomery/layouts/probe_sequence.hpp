@@ -12,9 +12,12 @@
 // with the probability that they are equal, 2^-64, as the exact rates have it. For B = 1 it is 2^-63.
 #pragma once
 
+#include <bloomery/export.hpp>
+
 #include <cstdint>
 
-namespace bloomery::probe_sequence {
+namespace BLOOMERY_EXPORT bloomery {
+namespace probe_sequence {
 
 /// 2^64 / golden ratio, odd. As in line: frees x from the bits of lo that chose the block.
 inline constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15;
@@ -32,4 +35,5 @@ constexpr std::uint64_t odd_of(std::uint64_t lo) noexcept { return 2 * lo + 1; }
 ///     assert(probe_sequence::first(1) == 3 * probe_sequence::multiplier);
 constexpr std::uint64_t first(std::uint64_t lo) noexcept { return odd_of(lo) * multiplier; }
 
-}  // namespace bloomery::probe_sequence
+}  // namespace probe_sequence
+}  // namespace bloomery

@@ -8,13 +8,14 @@
 // Salts and block rule are Apache Parquet's. One key touches one cache line; it costs 10.5 bits a key at 1 %.
 #pragma once
 
+#include <bloomery/export.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/kernel_calls.hpp>
 
 #include <cstdint>
 #include <string_view>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 class split_block;
 template <>

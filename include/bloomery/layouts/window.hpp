@@ -15,6 +15,7 @@
 #pragma once
 
 #include <bloomery/bits.hpp>
+#include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/key_source.hpp>
@@ -32,7 +33,7 @@
 #include <span>
 #include <string_view>
 
-namespace bloomery {
+namespace BLOOMERY_EXPORT bloomery {
 
 /// Generations of keys that are held: the newest, which still takes keys, and 7 full ones, which together are a window.
 inline constexpr std::uint32_t window_lanes = 8;
