@@ -174,8 +174,8 @@ void add_playground(CLI::App& app, playground_options& o, deed& chosen) {
 }
 
 void add_info(CLI::App& app, info_options& o, deed& chosen) {
-  auto& c =
-      *app.add_subcommand("info", "what a filter knows, and what follows from it; or what this program is made of");
+  auto& c = *app.add_subcommand(
+      "info", "show a filter's parameters, fill ratio and false-positive rate, or how this program was built");
   c.add_option("FILTER", o.filter, file_or_address)->check(check_name);
   c.add_flag("--build", o.build, "of this program, not of a filter: version, kernels, layouts, hashes, schemes");
   parsed(c, "--queries", o.queries, parse_count,
@@ -190,7 +190,8 @@ void add_info(CLI::App& app, info_options& o, deed& chosen) {
 }
 
 void add_verify(CLI::App& app, verify_options& o, deed& chosen) {
-  auto& c = *app.add_subcommand("verify", "does a filter keep its word? its three error rates, on your own keys too");
+  auto& c = *app.add_subcommand(
+      "verify", "compare a filter's expected, exact and measured false-positive rates, also on your own keys");
   c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
   add_key_shape(c, o.present);
   c.add_option("--present", o.present.files, "keys that were put in: each must be found; '-' is standard input")

@@ -6,6 +6,7 @@
 #include <bloomery/logged_filter.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
+#include <bloomery/sealed_filter.hpp>
 
 #include "support/errors.hpp"
 #include "support/files.hpp"
