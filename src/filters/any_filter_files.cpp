@@ -1,0 +1,166 @@
+// Filters chosen at run time are made, opened, loaded and saved.
+#include "filters/any_filter_body.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace bloomery {
+
+void refuse_without_secret(const params& p, const std::string& path) {
+  throw error(errc::incompatible,
+              {"the filter is keyed with a secret", path, "the key with check value " + key_check_text(p.key_check), "",
+               hint::give_the_secret});
+}
+
+// A file may name what only a later version, or another program's own hash, knows.
+void check_known(const params& p, const std::string& path) {
+  const auto refuse = [&](const char* what, const std::string& name, const std::string& names) {
+    throw error(errc::incompatible, {std::string("a filter with a ") + what + " that is not built in", path,
+                                     "one of " + names, "'" + name + "'", hint::use_its_program});
+  };
+  if (!p.scheme.empty()) {
+    if (find_scheme(p.scheme) == nullptr) refuse("scheme", p.scheme, scheme_names());
+  } else {
+    if (find_layout(p.layout) == nullptr) refuse("layout", p.layout, layout_names());
+    if (find_hash(p.hash) == nullptr) refuse("hash", p.hash, hash_names());
+  }
+  params without_capacity = p;
+  without_capacity.capacity = 0;  // so that no rate is computed, which may take a second for absurd numbers
+  if (p.key_check != 0) {
+    without_capacity.secret = secret_key{};  // any will do: whether it is the right one is not the header's affair
+    without_capacity.key_check = 0;
+  }
+  try {
+    complete(without_capacity);
+  } catch (const error& e) {
+    throw error(errc::damaged, {"the header contradicts itself: " + e.text().what, path, e.text().expected,
+                                e.text().found, hint::restore_file});
+  }
+}
+
+namespace {
+
+// A file's params, with the secret that the caller has for them.
+params unlocked(params p, const std::optional<secret_key>& secret, const std::string& path, bool facts_only = false) {
+  check_known(p, path);
+  if (p.key_check != 0 && !secret && !facts_only) refuse_without_secret(p, path);
+  if (p.key_check == 0 && secret) {
+    throw error(errc::incompatible,
+                {"the filter is not keyed: it has no secret", path, "", "", hint::leave_out_the_secret});
+  }
+  if (secret && key_check(*secret) != p.key_check) {
+    throw error(errc::incompatible, {"the filter is keyed with another secret", path,
+                                     "the key with check value " + key_check_text(p.key_check),
+                                     key_check_text(key_check(*secret)), hint::give_the_secret});
+  }
+  p.secret = secret;
+  return p;
+}
+
+}  // namespace
+
+any_filter::any_filter(std::unique_ptr<body> b) noexcept : body_(std::move(b)) {}
+any_filter::any_filter(any_filter&&) noexcept = default;
+any_filter& any_filter::operator=(any_filter&&) noexcept = default;
+any_filter::~any_filter() = default;
+
+any_filter::any_filter(params p) {
+  p = complete(std::move(p));
+  refuse_empty_if_sealed(p);
+  heap_storage bytes(bytes_for(p.geometry.bits));
+  body_ = std::make_unique<body>(std::move(p), std::move(bytes));
+}
+
+any_filter::any_filter(params p, heap_storage bytes) {
+  p = complete(std::move(p));
+  const family kind = family_of(p);
+  if (bytes.size() != bytes_for(p.geometry.bits) || (kind != family::plain && kind != family::counting)) {
+    throw error(errc::incompatible, {"the bytes do not match the parameters", "",
+                                     std::to_string(bytes_for(p.geometry.bits)), std::to_string(bytes.size()), ""});
+  }
+  body_ = std::make_unique<body>(std::move(p), std::move(bytes));
+  body_->estimate_count();
+}
+
+any_filter any_filter::open(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting,
+                            const std::optional<secret_key>& secret) {
+  return open_any(path, mode, what, waiting, secret, [&](const params& found) {
+    if (mode == access::read_write) refuse_log(found, path);
+  });
+}
+
+any_filter any_filter::open_any(const std::string& path, access mode, check what,
+                                const mapped_storage::on_wait& waiting, const std::optional<secret_key>& secret,
+                                const mapped_storage::on_header& suits, bool facts_only) {
+  params p;
+  mapped_storage bytes = mapped_storage::open(path, mode, what, waiting, [&](const params& found) {
+    p = unlocked(found, secret, path, facts_only);
+    if (mode == access::read_write) refuse_keys_if_sealed(p, path);
+    if (suits) suits(found);
+  });
+  const file_info info = bytes.info();
+  auto b = std::make_unique<body>(std::move(p), std::move(bytes));
+  b->check_window(info, mode == access::read_write, path);
+  b->check_bytes(path);
+  if (!info.clean && mode == access::read_write) b->estimate_count();
+  b->opened_from = info;
+  return any_filter(std::move(b));
+}
+
+any_filter any_filter::create(const std::string& path, params p, const std::string& metadata, creation how) {
+  p = complete(std::move(p));
+  refuse_empty_if_sealed(p);
+  mapped_storage bytes = mapped_storage::create(path, p, metadata, how);
+  return any_filter(std::make_unique<body>(std::move(p), std::move(bytes)));
+}
+
+any_filter any_filter::load(const std::string& path, const std::optional<secret_key>& secret) {
+  return loaded(load_file(path), secret, path);
+}
+
+any_filter any_filter::from_bytes(std::span<const std::uint8_t> file, const std::optional<secret_key>& secret) {
+  return loaded(load_bytes(file), secret, "");
+}
+
+std::vector<std::uint8_t> any_filter::to_bytes(const std::string& metadata) const {
+  return file_bytes(parameters(), bytes(), *body_->counts, metadata);
+}
+
+any_filter any_filter::clone() const {
+  heap_storage copy(body_->bytes);
+  std::copy_n(body_->data, body_->bytes, copy.data());
+  copy.counts() = *body_->counts;
+  copy.counts().logged = copy.counts().log_generation = 0;
+  params alone = parameters();
+  alone.log_id = 0;
+  auto b = std::make_unique<body>(std::move(alone), std::move(copy));
+  b->window = body_->window;
+  return any_filter(std::move(b));
+}
+
+any_filter any_filter::loaded(loaded_file file, const std::optional<secret_key>& secret, const std::string& path) {
+  auto b = std::make_unique<body>(unlocked(file.info.parameters, secret, path), std::move(file.bytes));
+  b->check_window(file.info, false, path);
+  b->check_bytes(path);
+  if (!file.info.clean) b->estimate_count();
+  b->opened_from = std::move(file.info);
+  return any_filter(std::move(b));
+}
+
+void any_filter::save(const std::string& path, const std::string& metadata) const {
+  save_file(path, parameters(), bytes(), *body_->counts, metadata);
+}
+
+mapped_storage* any_filter::mapped() noexcept { return body_->mapped; }
+
+void any_filter::close() {
+  if (!body_) return;
+  const std::unique_ptr<body> b = std::move(body_);
+  if (auto* mapped = std::get_if<mapped_storage>(&b->storage)) mapped->close();
+}
+
+}  // namespace bloomery
