@@ -6,7 +6,6 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/growing_layers.hpp>
-#include <bloomery/layouts/counting.hpp>
 #include <bloomery/scheme.hpp>
 
 #include <fmt/format.h>
@@ -91,9 +90,10 @@ void check_companions(const wanted_filter& w) {
            "give bits instead of rate, or leave probes out");
   }
   if (w.grows || capacity.is || window_keys.is) return;
-  if (!bits.is || !rate.is || forgets || scheme.is || w.layout == counting::name) {
+  const bool by_capacity = forgets || scheme.is || family_of({.layout = w.layout}) == family::counting;
+  if (!bits.is || !rate.is || by_capacity) {
     refuse("nobody knows how many keys will come", "capacity", "a number of keys", "none",
-           forgets || scheme.is || w.layout == counting::name ? "give capacity" : "give capacity, or bits and rate");
+           by_capacity ? "give capacity" : "give capacity, or bits and rate");
   }
 }
 

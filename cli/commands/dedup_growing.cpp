@@ -39,7 +39,7 @@ void check_growing(const dedup_options& options) {
   if (w.capacity) {
     refuse("a filter that grows asks for no number of lines", "-n", count_text(*w.capacity), "leave out -n or --grow");
   }
-  if (!w.layout.empty() && w.layout != line::name) {
+  if (!w.layout.empty() && w.layout != growing_layers::layout_name()) {
     refuse("a filter that grows has layers of layout line", "--layout", w.layout,
            "leave out --layout, or say -n and not --grow");
   }

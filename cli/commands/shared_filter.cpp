@@ -9,9 +9,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
-#include <bloomery/layouts/counting.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/layout_facts.hpp>
 #include <bloomery/secret.hpp>
 
 #include "redis/filter/meta.hpp"
@@ -224,8 +222,8 @@ void check_shared_promise(const making_options& wanted, const sharing_options& s
     refuse("the size of a shared filter follows from keys and error rate", "-m", "", "give -n and -p");
   }
   if (wanted.probes) refuse("the bits of a key follow from keys and error rate", "-k", "", "give -n and -p");
-  if (!wanted.layout.empty() && !wanted.counting && wanted.layout != line::name && wanted.layout != line_free::name &&
-      wanted.layout != counting::name) {
+  const layout_facts* facts = find_layout_facts(wanted.layout);
+  if (!wanted.layout.empty() && !wanted.counting && (facts == nullptr || !facts->may_be_shared)) {
     throw error(errc::invalid_argument,
                 {"a shared filter has all bits of a key in one cache line", "--layout", "line or line_free",
                  "'" + wanted.layout + "'", "choose one of these, or leave out --layout"});

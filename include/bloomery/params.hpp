@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bloomery/geometry.hpp>
+#include <bloomery/layout_facts.hpp>
 #include <bloomery/secret.hpp>
 
 #include <cstdint>
@@ -16,17 +17,6 @@ enum class key_kind : std::uint32_t {
   bytes = 0,  ///< any bytes, also none
   u64le = 1,  ///< a 64-bit integer; as bytes, little-endian
 };
-
-/// What a filter can do besides remembering.
-enum class family : std::uint8_t {
-  plain,     ///< insert and look up; the layouts of layout_names(), and all schemes
-  counting,  ///< remove, too: layout "counting"
-  windowed,  ///< forgets what is long ago: layout "window"
-  sealed,    ///< made at once of all its keys, smaller: layouts "fuse8", "fuse16", "fuse32"
-};
-
-/// "plain", "counting", "windowed" or "sealed".
-const char* name_of(bloomery::family f) noexcept;
 
 /// "bytes" or "u64".
 const char* name_of(key_kind kind) noexcept;
