@@ -27,7 +27,7 @@ void check_probes(const layout_facts& s, std::optional<std::uint64_t> probes) {
   if (s.fixed_probes == 0 || !probes || *probes == s.fixed_probes) return;
   throw error(errc::invalid_argument,
               {fmt::format("{} always has {} probes", s.name, s.fixed_probes), "-k", std::to_string(s.fixed_probes),
-               std::to_string(*probes), "leave -k out, or take line_free, page or classic"});
+               std::to_string(*probes), "leave -k out, or take blocked, blocked_page or classic"});
 }
 
 params params_of(const layout_facts& s, geometry g, std::uint64_t capacity) {

@@ -47,8 +47,9 @@ redis_params shared_like(const any_filter& filter, const std::string& file, cons
   refuse_counters(f, file);
   const layout_facts* facts = find_layout_facts(f.layout);
   if (facts == nullptr || !facts->may_be_shared) {
-    throw error(errc::incompatible, {"a shared filter has all bits of a key in one cache line", file,
-                                     "layout line or line_free", kind_text(f), "build it anew with --layout line"});
+    throw error(errc::incompatible,
+                {"a shared filter has all bits of a key in one cache line", file, "layout split_block512 or blocked",
+                 kind_text(f), "build it anew with --layout split_block512"});
   }
   p.filter.log_id = 0;
   p.shards = sharing.shards.value_or(0);

@@ -1,7 +1,7 @@
 // bloomery plan --redis: how a filter that many machines share would lie on its servers.
 //
 //   $ bloomery plan --redis --nodes 6 -n 10G -p 1%
-//   layout    line_free: 6 bits a key within a line of 64 bytes
+//   layout    blocked: 6 bits a key within a line of 64 bytes
 //   shards    12,445, each of 16,382 lines: a string of 1 MiB; 24,891 keys in all
 //   memory    12.2 GiB, 10.47 bits a key
 //   nodes     6: 2.03 GiB on each, up to 2.16 GiB by chance

@@ -225,12 +225,12 @@ void check_shared_promise(const making_options& wanted, const sharing_options& s
   const layout_facts* facts = find_layout_facts(wanted.layout);
   if (!wanted.layout.empty() && !wanted.counting && (facts == nullptr || !facts->may_be_shared)) {
     throw error(errc::invalid_argument,
-                {"a shared filter has all bits of a key in one cache line", "--layout", "line or line_free",
+                {"a shared filter has all bits of a key in one cache line", "--layout", "split_block512 or blocked",
                  "'" + wanted.layout + "'", "choose one of these, or leave out --layout"});
   }
   if (wanted.prefer) {
-    refuse("the quickest layout of a shared filter is line, the smallest line_free", "--prefer",
-           name_of(*wanted.prefer), "leave it out, or say --layout line_free");
+    refuse("the quickest layout of a shared filter is split_block512, the smallest blocked", "--prefer",
+           name_of(*wanted.prefer), "leave it out, or say --layout blocked");
   }
   if (wanted.window.keys) {
     refuse("machines share a clock, and not a count of insertions", "--window-keys", "", "say --window 24h");

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <bloomery/audit.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 #include <bloomery/params.hpp>
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace bloomery {
 enum class family : std::uint8_t {
   plain,     ///< insert and look up; the layouts of layout_names(), and all schemes
   counting,  ///< remove, too: layout "counting"
-  windowed,  ///< forgets what is long ago: layout "window"
+  windowed,  ///< forgets what is long ago: layout "sliding"
   sealed,    ///< made at once of all its keys, smaller: layouts "fuse8", "fuse16", "fuse32"
 };
 
@@ -42,8 +42,8 @@ struct layout_facts {
 /// The facts of the layout of this name, of any family; null if no layout has this name.
 ///
 /// Example:
-///     assert(find_layout_facts("line")->fixed_probes == 8 && find_layout_facts("classic")->user_chooses_probes());
-///     assert(find_layout_facts("line")->hash_bits == 64 && find_layout_facts("classic")->hash_bits == 128);
+///     assert(find_layout_facts("split_block512")->fixed_probes == 8 && find_layout_facts("classic")->user_chooses_probes());
+///     assert(find_layout_facts("split_block512")->hash_bits == 64 && find_layout_facts("classic")->hash_bits == 128);
 ///     assert(find_layout_facts("") == nullptr);
 const layout_facts* find_layout_facts(std::string_view name) noexcept;
 
@@ -51,7 +51,7 @@ const layout_facts* find_layout_facts(std::string_view name) noexcept;
 ///
 /// Example:
 ///     assert(layouts_of(family::plain).front().name == "split_block");
-///     assert(layouts_of(family::windowed).front().name == "window");
+///     assert(layouts_of(family::windowed).front().name == "sliding");
 std::vector<layout_facts> layouts_of(bloomery::family f);
 
 }  // namespace bloomery

@@ -4,7 +4,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/fuse.hpp>
 #include <bloomery/growing_layers.hpp>
-#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/logged_filter.hpp>
 
 #include "advice/requirements.hpp"
@@ -112,7 +112,7 @@ params window_params(const demand& d, std::string_view layout) {
 }
 
 option windowed_option(const demand& d) {
-  return best_of(d, structure::windowed, {window_params(d, "window_line"), window_params(d, "window")});
+  return best_of(d, structure::windowed, {window_params(d, "sliding64"), window_params(d, "sliding")});
 }
 
 constexpr unsigned fuse_widths[] = {8, 16, 32};
@@ -209,7 +209,7 @@ option growing_option(const demand& d) {
   o.bytes = bytes_for(all.bits(count));
   o.rate = rate_of_growing(d.w.rate, o.for_keys, growing_layers::usual_first_layer);
   o.lines = static_cast<std::uint32_t>(count);
-  params first = params_of(d, line::name, all.at(0).capacity);
+  params first = params_of(d, split_block512::name, all.at(0).capacity);
   first.geometry = all.at(0).geometry;
   first.target_rate = all.at(0).share;
   o.parameters = complete(std::move(first));

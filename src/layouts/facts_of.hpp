@@ -3,7 +3,7 @@
 
 #include <bloomery/layout.hpp>
 #include <bloomery/layout_facts.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 
 #include <cstdint>
 

@@ -1,12 +1,12 @@
 #include "registry/tables.hpp"
 
 #include <bloomery/hash.hpp>
+#include <bloomery/layouts/blocked.hpp>
+#include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/counting.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
-#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
 #include "layouts/facts_of.hpp"
 #include "layouts/occupancy_of.hpp"
@@ -142,13 +142,13 @@ constexpr layout_row row_of_window() {
 }
 
 // The table of layouts.
-constexpr layout_row layouts[] = {row_of_layout<split_block>(), row_of_layout<line>(), row_of_layout<line_free>(),
-                                  row_of_layout<page>(), row_of_layout<classic>()};
+constexpr layout_row layouts[] = {row_of_layout<split_block>(), row_of_layout<split_block512>(),
+                                  row_of_layout<blocked>(), row_of_layout<blocked_page>(), row_of_layout<classic>()};
 
 // The layouts of filters that can do more than insert and look up, or less; no choice among plain layouts takes them.
 constexpr std::array other_layouts = {counting_row(),
-                                      row_of_window<window>(),
-                                      row_of_window<window_line>(),
+                                      row_of_window<sliding>(),
+                                      row_of_window<sliding64>(),
                                       row_of_fuse<std::uint8_t>(hashes::sealed<std::uint8_t>),
                                       row_of_fuse<std::uint16_t>(hashes::sealed<std::uint16_t>),
                                       row_of_fuse<std::uint32_t>(hashes::sealed<std::uint32_t>)};

@@ -21,10 +21,10 @@ struct expected_facts {
 };
 
 constexpr expected_facts table[] = {
-    {"split_block", family::plain, 256, 1, 8, 8, 64, false}, {"line", family::plain, 512, 1, 8, 8, 64, true},
-    {"line_free", family::plain, 512, 1, 0, 0, 64, true},    {"page", family::plain, 32768, 1, 0, 0, 64, false},
+    {"split_block", family::plain, 256, 1, 8, 8, 64, false}, {"split_block512", family::plain, 512, 1, 8, 8, 64, true},
+    {"blocked", family::plain, 512, 1, 0, 0, 64, true},      {"blocked_page", family::plain, 32768, 1, 0, 0, 64, false},
     {"classic", family::plain, 0, 1, 0, 0, 128, false},      {"counting", family::counting, 512, 4, 0, 0, 64, true},
-    {"window", family::windowed, 4096, 8, 0, 0, 64, false},  {"window_line", family::windowed, 512, 8, 0, 0, 64, false},
+    {"sliding", family::windowed, 4096, 8, 0, 0, 64, false}, {"sliding64", family::windowed, 512, 8, 0, 0, 64, false},
     {"fuse8", family::sealed, 0, 8, 0, 3, 64, false},        {"fuse16", family::sealed, 0, 16, 0, 3, 64, false},
     {"fuse32", family::sealed, 0, 32, 0, 3, 64, false},
 };

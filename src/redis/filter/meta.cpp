@@ -2,7 +2,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 
 #include "redis/net/router.hpp"
 #include "registry/tables.hpp"
