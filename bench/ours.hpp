@@ -103,7 +103,7 @@ class by_kernel {
  private:
   static const bloomery::kernels::layout_kernel& kernel() {
     const bloomery::kernels::kernel_set& set = *bloomery::kernels::kernel_sets[Set];
-    return std::same_as<Layout, bloomery::line> ? set.line : set.split_block;
+    return std::same_as<Layout, bloomery::split_block512> ? set.split_block512 : set.split_block;
   }
   bloomery::kernels::blocks blocks() const {
     return {const_cast<std::uint8_t*>(storage_.data()), geometry_.bits / Layout::block_bits, geometry_.probes, fetch_};
@@ -148,16 +148,16 @@ template <class Key>
 void add_ours(std::vector<contestant<Key>>& to) {
   using namespace bloomery;
   detail::add<typed, split_block>(to, "bloomery ");
-  detail::add<typed, line>(to, "bloomery ");
-  detail::add<typed, line_free>(to, "bloomery ");
-  detail::add<typed, page>(to, "bloomery ");
+  detail::add<typed, split_block512>(to, "bloomery ");
+  detail::add<typed, blocked>(to, "bloomery ");
+  detail::add<typed, blocked_page>(to, "bloomery ");
   detail::add<typed, classic>(to, "bloomery ");
   detail::add<untyped, split_block>(to, "any_filter ");
-  detail::add<untyped, line>(to, "any_filter ");
+  detail::add<untyped, split_block512>(to, "any_filter ");
   if constexpr (std::same_as<Key, std::uint64_t>) {
     [&]<std::size_t... Sets>(std::index_sequence<Sets...>) {
       (detail::add_kernel<split_block, Sets>(to), ...);
-      (detail::add_kernel<line, Sets>(to), ...);
+      (detail::add_kernel<split_block512, Sets>(to), ...);
     }
     (std::make_index_sequence<std::size(kernels::kernel_sets)>());
   }

@@ -185,7 +185,7 @@ def goals(results: dict) -> str:
     settings = settings_of(results)
     rows = []
     for words, names, ours, theirs, least, dream in GOALS:
-        for i, (layout, block) in enumerate((("split_block", "fmb32<8>"), ("line", "fmb64<8>"))):
+        for i, (layout, block) in enumerate((("split_block", "fmb32<8>"), ("split_block512", "fmb64<8>"))):
             aims = [aim[i] if isinstance(aim, tuple) else aim for aim in (least, dream)]
             for s in (settings[name] for name in names if name in settings):
                 mine = ours.replace("LAYOUT", layout)
@@ -210,7 +210,7 @@ CALLS = [("batch", "batch"), ("single", "one by one"), ("chained", "chained")]
 
 
 def against_line(s: Setting, what: str) -> str:
-    """Nanoseconds a key, and how many times those of the line filter."""
+    """Nanoseconds a key, and how many times those of the split_block512 filter."""
     ours, line = f"{s.measured['family']}: {what}", f"line: {what}"
     if ours not in s.samples:
         return ""
@@ -223,7 +223,7 @@ def family_tables(results: dict) -> list[str]:
     rows, notes = [], []
     for s in settings:
         family = s.measured["family"]
-        ours, line = s.rows[family], s.rows["line"]
+        ours, line = s.rows[family], s.rows["split_block512"]
         added = "build" if f"{family}: build batch 1" in s.samples else "insert"
         errs = [f"{100 * ours['exact_rate']:.4g}", f"{100 * ours['wrong'] / ours['asked']:.3g}"]
         cells = [family, f"{ours['bits_a_key']:.2f}", f"{line['bits_a_key']:.2f}", *errs]
@@ -234,7 +234,7 @@ def family_tables(results: dict) -> list[str]:
             notes.append(f"{family}: to remove a key, batch, {removed} ns.")
         if built := against_line(s, "build batch 2"):
             notes.append(f"{family}: to build with two threads, by the clock, {built} ns a key.")
-    head = ["ns a key (ours / line)", "bits a key", "line's", "errs, %, exact", "measured", "insert or build, batch",
+    head = ["ns a key (ours / split_block512)", "bits a key", "split_block512's", "errs, %, exact", "measured", "insert or build, batch",
             "one by one"] + [f"{kind}, {words}" for kind in ("present", "absent") for _, words in CALLS]  # fmt: skip
     title = f"#### {short(settings[0].measured['n'])} keys"
     return ["", title, "", machine(results), "", *table(head, rows), "", *(" ".join(notes),)]
@@ -264,7 +264,7 @@ def family_goals(tables: list[dict], growth: dict[str, dict]) -> list[str]:
         row("growing: rate, the highest measured, %", layers["keys"], 100 * layers["measured"], 1)
         longest("growing: longest insert", layers, layers)
     if window := growth.get("window"):
-        for layout in ("window", "window_line"):
+        for layout in ("sliding", "sliding64"):
             longest(f"{layout}: longest insert while it turns", window, window[layout])
     for results in tables:
         for s in map(Setting, results["settings"]):
@@ -277,8 +277,8 @@ def family_goals(tables: list[dict], growth: dict[str, dict]) -> list[str]:
                 for way, words in CALLS:
                     calls = [f"{kind} {way} 1" for kind in ("present", "absent")]
                     worse = max(s.ratio(f"{name}: {call}", f"line: {call}") for call in calls)
-                    row(f"{name}: look-ups / line filter, {words}, the worse", n, worse, most)
-    order = ["logged", "growing", "window", "window_line", "fuse8"]
+                    row(f"{name}: look-ups / split_block512, {words}, the worse", n, worse, most)
+    order = ["logged", "growing", "sliding", "sliding64", "fuse8"]
     rows.sort(key=lambda cells: order.index(cells[0].partition(":")[0]))
     return table(["", "keys", "reached", "at most", ""], rows)
 
@@ -295,11 +295,11 @@ def families(folder: str) -> str:
     lines = ["#### Targets", "", *family_goals(tables, growth)]
     if growth:
         if "window" in growth:
-            line = growth["window"]["line"]
+            line = growth["window"]["split_block512"]
             each_time, ever = line["each_time_us"] / 1000, line["ever_us"] / 1000
             lines += [
                 "",
-                "The longest insert of the line filter beside the windows, which has nothing to turn: "
+                "The longest insert of the split_block512 filter beside the windows, which has nothing to turn: "
                 f"{each_time:.2f} ms each time, {ever:.2f} ms ever, the machine's.",
             ]
         loads = ", ".join(f"time_{name} {figures['load_at_end']:.1f}" for name, figures in growth.items())

@@ -69,14 +69,14 @@ void compare(const std::string& name, int rounds, auto work, auto read) {
               median(ratios));
 }
 
-constexpr const char* layouts[] = {"split_block", "line", "line_free", "page", "classic"};
+constexpr const char* layouts[] = {"split_block", "split_block512", "blocked", "blocked_page", "classic"};
 
 void time_certificates(std::uint64_t size, int rounds) {
   const heap_storage bytes = random_bits(size, 1);
   std::printf("%llu MiB, one thread, kernels %s\n", static_cast<unsigned long long>(size >> 20), kernel_name().c_str());
   std::printf("%-24s %13s %13s %8s\n", "", "time", "plain read", "ratio");
   for (const char* layout : layouts) {
-    const bool eight = std::string(layout) == "split_block" || std::string(layout) == "line";
+    const bool eight = std::string(layout) == "split_block" || std::string(layout) == "split_block512";
     const params p = complete({.layout = layout, .geometry = {8 * size, eight ? 8u : 7u}});
     compare(
         "certificate " + p.layout, rounds, [&] { sink = sink + take_census(p, view(bytes)).ones; },

@@ -1,5 +1,5 @@
 // time_families [KEYS [ROUNDS]]: the filters from which keys can be removed, that grow, that forget, and that are
-// sealed, each beside a filter of layout line that errs as seldom with as many keys.
+// sealed, each beside a filter of layout split_block512 that errs as seldom with as many keys.
 //
 //   $ build/bench/bench/time_families 1000000 9 --json families.json
 //
@@ -144,7 +144,7 @@ class line_in_file {
   line_in_file(const std::string& path, std::uint64_t n, double wanted)
       : path_(path),
         filter_(any_filter::create(
-            path, {.layout = "line", .keys = key_kind::u64le, .capacity = n, .target_rate = wanted})) {}
+            path, {.layout = "split_block512", .keys = key_kind::u64le, .capacity = n, .target_rate = wanted})) {}
   const any_filter& filter() const { return filter_; }
   void empty() { filter_.clear(); }
   void insert(integers keys) {
@@ -179,9 +179,9 @@ class sealed {
   std::optional<sealed_filter<std::uint64_t, Fingerprint>> filter_;
 };
 
-using fixed = cleared<filter<std::uint64_t, line>>;
+using fixed = cleared<filter<std::uint64_t, split_block512>>;
 
-fixed line_of(std::uint64_t n, double wanted) { return fixed(filter<std::uint64_t, line>(n, wanted)); }
+fixed line_of(std::uint64_t n, double wanted) { return fixed(filter<std::uint64_t, split_block512>(n, wanted)); }
 
 // ---- one family beside its line filter ----
 
@@ -244,8 +244,9 @@ class pair {
   // Both are full.
   template <class Ours, class Line>
   json measure(const Ours& ours, const Line& line) {
-    const json contestants = {facts(family_, ours), facts("line", line)};
-    std::printf("\n%-22s %10s %10s %8s\n", (family_ + ", " + std::to_string(n_)).c_str(), "ours", "line", "ratio");
+    const json contestants = {facts(family_, ours), facts("split_block512", line)};
+    std::printf("\n%-22s %10s %14s %8s\n", (family_ + ", " + std::to_string(n_)).c_str(), "ours", "split_block512",
+                "ratio");
     std::printf("%-22s %10.2f %10.2f %8.2f\n", "bits a key", bits(ours), bits(line), bits(ours) / bits(line));
     std::printf("%-22s %8.4f %% %8.4f %%\n", "exact rate", 100 * ours.exact_rate(), 100 * line.exact_rate());
     std::printf("%-22s %8.4f %% %8.4f %%\n", "measured", 100 * measured(contestants[0]),
@@ -261,7 +262,7 @@ class pair {
       for (const double sample : e.samples) samples.push_back(std::round(sample * 1000) / 1000);
       measurements.push_back(
           {{"name", e.name}, {"operation", e.operation}, {"way", e.way}, {"threads", e.threads}, {"samples", samples}});
-      if (e.name != "line") print(e);
+      if (e.name != "split_block512") print(e);
     }
     return {{"name", family_ + "/" + std::to_string(n_)},
             {"family", family_},
@@ -283,7 +284,8 @@ class pair {
     const std::string words =
         ours.operation + ", " + ours.way + (ours.threads > 1 ? ", " + std::to_string(ours.threads) + " threads" : "");
     for (const entry& e : entries_) {
-      if (e.name != "line" || e.operation != ours.operation || e.way != ours.way || e.threads != ours.threads) continue;
+      if (e.name != "split_block512" || e.operation != ours.operation || e.way != ours.way || e.threads != ours.threads)
+        continue;
       std::printf("%-22s %7.2f ns %7.2f ns %8.2f\n", words.c_str(), median(ours.samples), median(e.samples),
                   median_ratio(ours.samples, e.samples));
       return;
@@ -331,10 +333,10 @@ json time_cleared(const std::string& family, Filter made, integers keys, const o
   beside.insert(last);
   pair both(family, o.keys, o.rounds);
   both.insertions(family, ours, keys);
-  both.insertions("line", beside, last);
+  both.insertions("split_block512", beside, last);
   more(both, ours.filter());
   both.look_ups(family, ours);
-  both.look_ups("line", beside);
+  both.look_ups("split_block512", beside);
   return both.measure(ours, beside);
 }
 
@@ -352,9 +354,9 @@ json time_logged(integers keys, const options& o) {
   pair both("logged", o.keys, o.rounds);
   const bool singly = o.keys <= most_logged_singly;
   both.insertions("logged", ours, keys, singly);
-  both.insertions("line", beside, keys, singly);
+  both.insertions("split_block512", beside, keys, singly);
   both.look_ups("logged", ours);
-  both.look_ups("line", beside);
+  both.look_ups("split_block512", beside);
   return both.measure(ours, beside);
 }
 
@@ -365,12 +367,12 @@ json time_sealed(const std::string& family, integers keys, const options& o) {
   beside.insert(keys);
   pair both(family, o.keys, o.rounds);
   both.builds(family, keys.size(), [&](unsigned threads) { ours.build(keys, threads); });
-  both.builds("line", keys.size(), [&](unsigned threads) {
+  both.builds("split_block512", keys.size(), [&](unsigned threads) {
     beside.empty();
     beside.filter().insert_all(keys, threads);
   });
   both.look_ups(family, ours);
-  both.look_ups("line", beside);
+  both.look_ups("split_block512", beside);
   return both.measure(ours, beside);
 }
 
@@ -401,12 +403,11 @@ void run(const options& o) {
   });
   family("growing", [&] { return time_cleared("growing", growing_filter<std::uint64_t>(rate), keys, o); });
   family("logged", [&] { return time_logged(keys, o); });
-  family("window", [&] {
-    return time_cleared("window", windowed_filter<std::uint64_t, window>(last_keys(o.keys), 0, rate), held, o);
+  family("sliding", [&] {
+    return time_cleared("sliding", windowed_filter<std::uint64_t, sliding>(last_keys(o.keys), 0, rate), held, o);
   });
-  family("window_line", [&] {
-    return time_cleared("window_line", windowed_filter<std::uint64_t, window_line>(last_keys(o.keys), 0, rate), held,
-                        o);
+  family("sliding64", [&] {
+    return time_cleared("sliding64", windowed_filter<std::uint64_t, sliding64>(last_keys(o.keys), 0, rate), held, o);
   });
   family("fuse8", [&] { return time_sealed<std::uint8_t>("fuse8", keys, o); });
   family("fuse16", [&] { return time_sealed<std::uint16_t>("fuse16", keys, o); });

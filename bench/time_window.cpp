@@ -74,12 +74,13 @@ int main(int argc, char** argv) try {
   const std::uint64_t around = std::min<std::uint64_t>(1'000'000, n / 8);
   const std::uint64_t before = (n + window_parts - 1) / window_parts * window_lanes - around;  // all nearly full
   nlohmann::ordered_json figures = {{"keys", n}, {"rounds", rounds}};
-  figures["line"] =
-      time_inserts("line", rounds, n - around, 4 * around, [&] { return filter<std::uint64_t, line, mix>(n, 0.01); });
-  figures["window"] = time_inserts("window", rounds, before, 4 * around,
-                                   [&] { return windowed_filter<std::uint64_t, window, mix>(last_keys(n), 0, 0.01); });
-  figures["window_line"] = time_inserts("window_line", rounds, before, 4 * around, [&] {
-    return windowed_filter<std::uint64_t, window_line, mix>(last_keys(n), 0, 0.01);
+  figures["split_block512"] = time_inserts("split_block512", rounds, n - around, 4 * around,
+                                           [&] { return filter<std::uint64_t, split_block512, mix>(n, 0.01); });
+  figures["sliding"] = time_inserts("sliding", rounds, before, 4 * around, [&] {
+    return windowed_filter<std::uint64_t, sliding, mix>(last_keys(n), 0, 0.01);
+  });
+  figures["sliding64"] = time_inserts("sliding64", rounds, before, 4 * around, [&] {
+    return windowed_filter<std::uint64_t, sliding64, mix>(last_keys(n), 0, 0.01);
   });
   bench::write_json(json_file, std::move(figures));
 } catch (const std::exception& e) {

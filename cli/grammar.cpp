@@ -358,7 +358,7 @@ void add_rebuild(CLI::App& app, rebuild_options& o, deed& chosen) {
   parsed(c, "-p,--rate", o.rate, parse_rate, "false-positive rate; the filter's own if not given");
   parsed(c, "-n,--capacity", o.capacity, parse_count,
          "distinct keys to expect; a quarter more than there are if not given");
-  c.add_option("--layout", o.layout, "another layout: split_block, line, line_free, page");
+  c.add_option("--layout", o.layout, "another layout: split_block, split_block512, blocked, blocked_page");
   c.add_flag("--salvage", o.salvage, "if the log is damaged, go on without the keys that are lost");
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);
@@ -403,7 +403,7 @@ void add_pull(CLI::App& app, pull_options& o, deed& chosen) {
 
 void add_push(CLI::App& app, push_options& o, deed& chosen) {
   auto& c = *app.add_subcommand("push", "put a filter's file on Redis");
-  c.add_option("FILE", o.file, "the filter's file, of layout line or line_free")->required()->check(check_name);
+  c.add_option("FILE", o.file, "the filter's file, of layout split_block512 or blocked")->required()->check(check_name);
   c.add_option("ADDRESS", o.address, "where to: a filter is made there if missing, and else takes all keys in")
       ->required()
       ->check(check_name);

@@ -4,9 +4,9 @@
 // rest are the words of the keys.
 #include <bloomery/hash.hpp>
 #include <bloomery/layout.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/layouts/blocked.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
 #include "kernels/kernels.hpp"
 
@@ -48,8 +48,8 @@ constexpr layout_under_test row_of(bool takes_probes, kernels::layout_kernel ker
 
 constexpr layout_under_test layouts[] = {
     row_of<split_block>(false, &kernels::kernel_set::split_block),
-    row_of<line>(false, &kernels::kernel_set::line),
-    row_of<line_free>(true, &kernels::kernel_set::line_free),
+    row_of<split_block512>(false, &kernels::kernel_set::split_block512),
+    row_of<blocked>(true, &kernels::kernel_set::blocked),
 };
 
 // The choices, as they stand at the front of the input.

@@ -20,6 +20,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
@@ -107,11 +108,12 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
               16);
   if (get<std::uint64_t>(data + at_id) == 0) put<std::uint64_t>(data + at_id, 7);
   if (often(90)) {
-    const std::uint8_t names[2][8] = {"xxh3", "line"};
+    constexpr std::string_view hash = "xxh3";
+    constexpr std::string_view layout = "split_block512";
     std::fill(data + 24, data + at_checksum, std::uint8_t{0});
     put<std::uint64_t>(data + 24, 1);
-    std::copy_n(names[0], 4, data + 32);
-    std::copy_n(names[1], 4, data + 64);
+    std::copy(hash.begin(), hash.end(), data + 32);
+    std::copy(layout.begin(), layout.end(), data + 64);
   }
   put<std::uint64_t>(data + at_checksum, XXH3_64bits(data, at_checksum));
   const auto id = get<std::uint64_t>(data + at_id);

@@ -104,8 +104,9 @@ std::uint64_t points_of(const params& p) {
 
 // The rate for every number of probes, with the same bits and keys.
 json probes_of(const params& p) {
-  const bool any_number = p.layout == "classic" || p.layout == "line_free" || p.layout == "page" ||
-                          p.layout == "counting" || (!p.scheme.empty() && p.scheme != "pharo");
+  const layout_facts* facts = find_layout_facts(p.layout);
+  const bool any_number = facts != nullptr ? facts->user_chooses_probes() && facts->family != family::windowed
+                                           : !p.scheme.empty() && p.scheme != "pharo";
   if (!any_number) return nullptr;
   const std::uint32_t most = std::min(2 * p.geometry.probes + 2, 32u);
   json list = json::array();

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <bloomery/growing_layers.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
@@ -31,8 +31,7 @@ bool counts_from_top(const params& p);
 /// The blocks of a windowed filter, which have a stamp before their cells.
 struct window_shape {
   explicit window_shape(const params& p)
-      : block_bytes(p.layout == window::name ? window::block_bytes : window_line::block_bytes),
-        cells_of_block(p.layout == window::name ? window::cells_of_block : window_line::cells_of_block) {}
+      : block_bytes(block_bits_of(p) / 8), cells_of_block(block_bytes - sliding::stamp_bytes) {}
 
   std::uint64_t byte_of(std::uint64_t cell) const {
     return window_state_bytes + cell / cells_of_block * block_bytes + (block_bytes - cells_of_block) +

@@ -1,7 +1,6 @@
 #include "playground/histogram.hpp"
 
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layout_facts.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -160,7 +159,7 @@ std::vector<double> expected_blocks(const params& p, std::uint64_t block_cells, 
   if (family_of(p) == family::windowed || family_of(p) == family::sealed || blocks == 0) return {};
   const auto all = static_cast<double>(blocks);
   std::vector<double> expected(block_cells + 1);
-  if (!p.scheme.empty() || p.layout == "classic") {
+  if (block_bits_of(p) == 0) {
     const double balls = keys * p.geometry.probes;
     expected = binomial(block_cells, -std::expm1(balls * std::log1p(-1 / static_cast<double>(p.geometry.bits))));
     for (double& chance : expected) chance *= all;
@@ -197,8 +196,9 @@ void add_loads(std::vector<double>& with, std::uint64_t blocks, double keys) {
 
 std::vector<double> blocks_of_loads(const params& p, std::uint64_t block_cells, const std::vector<double>& with) {
   const auto b = static_cast<double>(block_cells);
-  const bool by_lanes = p.layout == split_block::name || p.layout == line::name;
-  const std::uint64_t lanes = by_lanes ? p.geometry.probes : 1;
+  const layout_facts* facts = find_layout_facts(p.layout);
+  const bool by_lanes = facts != nullptr && facts->lanes != 0;
+  const std::uint64_t lanes = by_lanes ? facts->lanes : 1;
   const std::uint64_t balls_of_key = by_lanes ? 1 : p.geometry.probes;
   std::vector<double> expected(block_cells + 1);
   std::vector<double> lane(block_cells / lanes + 1);

@@ -213,7 +213,7 @@ class inspected_on_redis final : public watched {
                           : keys_left(p, now.inserted, now.rate_now);
     seen["filter"] = json_of(p);
     seen["filter"]["family"] = forgets ? "windowed" : now.parameters.growth != redis_growth::none ? "growing" : "plain";
-    if (p.layout == "counting") seen["filter"]["family"] = "counting";
+    if (family_of(p) == family::counting) seen["filter"]["family"] = "counting";
     seen["filter"]["bits"] = now.bits;
     seen["filter"]["cells"] = facts.cells;
     seen["filter"]["block_cells"] = block_bits_of(p) / cell_bits_of(p);

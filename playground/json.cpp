@@ -1,6 +1,6 @@
 #include "playground/json.hpp"
 
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 #include <bloomery/scheme.hpp>
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 
 #include <bloomery/audit.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/storage.hpp>
 
 #include <algorithm>
@@ -38,7 +38,8 @@ std::uint64_t number_of_key(std::string_view key) {
 struct shown_filter::layers {
   layers(const params& p, std::uint64_t first_layer)
       : asked(p),
-        hasher(complete({.layout = "line", .hash = p.hash, .seed = p.seed, .capacity = 1, .target_rate = 0.5})),
+        hasher(
+            complete({.layout = "split_block512", .hash = p.hash, .seed = p.seed, .capacity = 1, .target_rate = 0.5})),
         first(first_layer),
         grown(p.target_rate, first_layer) {}
 
@@ -161,7 +162,7 @@ std::vector<place> shown_filter::places_of(std::string_view key) const {
     std::uint64_t first_cell = 0;
     std::uint32_t number = 0;
     for (const growing_layer& layer : layers_->grown.layers()) {
-      line::cells cells(layer.geometry, hash);
+      split_block512::cells cells(layer.geometry, hash);
       for (std::uint32_t i = 0; i < cells.count(); ++i) places.push_back({first_cell + cells.next(), number});
       first_cell += layer.geometry.bits;
       ++number;
@@ -217,7 +218,7 @@ std::vector<std::uint8_t> shown_filter::values(std::uint64_t from, std::uint64_t
 }
 
 std::uint64_t shown_filter::block_cells() const {
-  return layers_ ? std::uint64_t{line::block_bits} : block_cells_of(parameters());
+  return layers_ ? std::uint64_t{split_block512::block_bits} : block_cells_of(parameters());
 }
 
 fill_ranges shown_filter::fill(std::uint64_t from, std::uint64_t to, std::uint64_t most) const {
@@ -302,7 +303,7 @@ filter_facts shown_filter::facts_of_layers(filter_facts f) const {
   std::uint64_t first_cell = 0;
   for (const growing_layer& layer : grown.layers()) {
     const std::uint64_t ones = reader.ones(first_cell, first_cell + layer.geometry.bits);
-    const estimate in = estimated_keys({.layout = "line", .geometry = layer.geometry}, ones);
+    const estimate in = estimated_keys({.layout = "split_block512", .geometry = layer.geometry}, ones);
     f.estimated.value += in.value;
     variance += in.sigma * in.sigma;
     f.ones += ones;

@@ -6,7 +6,6 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/growing_layers.hpp>
-#include <bloomery/layouts/counting.hpp>
 #include <bloomery/scheme.hpp>
 
 #include <fmt/format.h>
@@ -75,7 +74,7 @@ void check_companions(const wanted_filter& w) {
   alone(scheme.is, "a scheme has a layout and hashes of its own", "scheme", {layout, hash, seed});
   const bool layout_forgets = family_of({.layout = w.layout}) == family::windowed;
   if (forgets && layout.is && !layout_forgets) {
-    refuse("this layout forgets nothing", "layout", "window, window_line, or none", w.layout,
+    refuse("this layout forgets nothing", "layout", "sliding, sliding64, or none", w.layout,
            fmt::format("leave out layout or {}", window));
   }
   if (!forgets && layout_forgets) {
@@ -91,14 +90,15 @@ void check_companions(const wanted_filter& w) {
            "give bits instead of rate, or leave probes out");
   }
   if (w.grows || capacity.is || window_keys.is) return;
-  if (!bits.is || !rate.is || forgets || scheme.is || w.layout == counting::name) {
+  const bool by_capacity = forgets || scheme.is || family_of({.layout = w.layout}) == family::counting;
+  if (!bits.is || !rate.is || by_capacity) {
     refuse("nobody knows how many keys will come", "capacity", "a number of keys", "none",
-           forgets || scheme.is || w.layout == counting::name ? "give capacity" : "give capacity, or bits and rate");
+           by_capacity ? "give capacity" : "give capacity, or bits and rate");
   }
 }
 
 params first_of_growing(const wanted_filter& w) {
-  params p = complete({.layout = "line", .hash = w.hash, .seed = w.seed, .capacity = 1, .target_rate = 0.5});
+  params p = complete({.layout = "split_block512", .hash = w.hash, .seed = w.seed, .capacity = 1, .target_rate = 0.5});
   const growing_layer first =
       layer_of_growing(w.rate.value_or(0.01), 0, w.capacity.value_or(growing_layers::usual_first_layer));
   p.geometry = first.geometry;
@@ -175,8 +175,8 @@ error in_names_of_fields(const error& e, const wanted_filter& w) {
 }  // namespace
 
 std::span<const char* const> layouts_to_choose() noexcept {
-  static constexpr const char* names[] = {"classic", "split_block", "line",   "line_free",
-                                          "page",    "counting",    "window", "window_line"};
+  static constexpr const char* names[] = {"classic",      "split_block", "split_block512", "blocked",
+                                          "blocked_page", "counting",    "sliding",        "sliding64"};
   return names;
 }
 

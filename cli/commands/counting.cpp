@@ -24,7 +24,7 @@ bool is_counting(const std::string& path) {
 }
 
 void check_counting(const making_options& wanted) {
-  const bool named = wanted.layout == counting::name;
+  const bool named = family_of({.layout = wanted.layout}) == family::counting;
   if (!wanted.counting && named) {
     throw error(errc::invalid_argument,
                 {"this layout is for keys that are to be removed", "--layout", "one of " + layout_names(),

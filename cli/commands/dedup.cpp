@@ -1,7 +1,7 @@
 // bloomery dedup: the first occurrence of each line, in order, in a few bits a line.
 //
 //   $ bloomery dedup urls.txt > distinct.txt
-// bloomery: 100,000,000 keys at 0.01 %: 281 MiB (line, 23.61 bits a key); expects to drop 1,463 distinct lines wrongly
+// bloomery: 100,000,000 keys at 0.01 %: 281 MiB (split_block512, 23.61 bits a key); expects to drop 1,463 distinct lines wrongly
 // ... bloomery: 100,000,000 lines in, 70,003,738 out, 29,996,262 dropped; expected wrongly dropped: 127 lines (0.000181
 // % of ...
 //

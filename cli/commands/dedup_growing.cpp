@@ -10,7 +10,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/growing_layers.hpp>
-#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
 #include <fmt/format.h>
 
@@ -39,12 +39,12 @@ void check_growing(const dedup_options& options) {
   if (w.capacity) {
     refuse("a filter that grows asks for no number of lines", "-n", count_text(*w.capacity), "leave out -n or --grow");
   }
-  if (!w.layout.empty() && w.layout != line::name) {
-    refuse("a filter that grows has layers of layout line", "--layout", w.layout,
+  if (!w.layout.empty() && w.layout != growing_layers::layout_name()) {
+    refuse("a filter that grows has layers of layout split_block512", "--layout", w.layout,
            "leave out --layout, or say -n and not --grow");
   }
   if (w.prefer) {
-    refuse("a filter that grows has layers of layout line", "--prefer", name_of(*w.prefer),
+    refuse("a filter that grows has layers of layout split_block512", "--prefer", name_of(*w.prefer),
            "leave out --prefer, or say -n and not --grow");
   }
 }
@@ -52,12 +52,12 @@ void check_growing(const dedup_options& options) {
 // Hashes keys as the options want them; it is never filled.
 any_filter hasher(const making_options& wanted) {
   params p;
-  p.layout = line::name;
+  p.layout = split_block512::name;
   p.hash = wanted.hash;
   p.keys = wanted.keys;
   p.seed = wanted.seed;
   p.secret = secret_of(wanted.secret);
-  p.geometry = {line::block_bits, line::lanes};
+  p.geometry = {split_block512::block_bits, split_block512::lanes};
   return any_filter(complete(p));
 }
 

@@ -6,12 +6,8 @@
 #include <bloomery/choice.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
+#include <bloomery/layout_facts.hpp>
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/layouts/counting.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
-#include <bloomery/layouts/page.hpp>
-#include <bloomery/layouts/split_block.hpp>
 
 #include <fmt/format.h>
 
@@ -22,45 +18,20 @@
 namespace bloomery::cli {
 namespace {
 
-// What sizes and probes a layout can have.
-struct shape {
-  std::string_view name;
-  std::uint64_t block_bits;
-  std::uint64_t most_blocks;
-  std::uint32_t fixed_probes;  // 0: any number
-  std::uint32_t most_chosen_probes;
-  std::uint32_t cell_bits = 1;
-};
-
-// The quickest first, as in the library's table.
-constexpr shape shapes[] = {
-    {split_block::name, split_block::block_bits, split_block::max_blocks, split_block::lanes, split_block::lanes},
-    {line::name, line::block_bits, line::max_blocks, line::lanes, line::lanes},
-    {line_free::name, line_free::block_bits, line_free::max_blocks, 0, line_free::most_chosen_probes},
-    {page::name, page::block_bits, page::max_blocks, 0, page::most_chosen_probes},
-    {classic::name, 1, std::uint64_t{1} << 62, 0, classic::most_chosen_probes},
-};
-
-// Of no plan: taken only by name.
-constexpr shape of_counting = {
-    counting::name, counting::block_bits, counting::max_blocks, 0, counting::most_chosen_probes, counting::cell_bits};
-
-const shape& shape_of(const std::string& layout) {
-  if (layout == of_counting.name) return of_counting;
-  const auto found =
-      std::find_if(std::begin(shapes), std::end(shapes), [&](const shape& s) { return s.name == layout; });
-  if (found != std::end(shapes)) return *found;
+const layout_facts& facts_of(const std::string& layout) {
+  const layout_facts* found = find_layout_facts(layout);
+  if (found != nullptr && (found->family == family::plain || found->family == family::counting)) return *found;
   throw error(errc::invalid_argument, {"no such layout", "", "one of " + layout_names(), "'" + layout + "'", ""});
 }
 
-void check_probes(const shape& s, std::optional<std::uint64_t> probes) {
+void check_probes(const layout_facts& s, std::optional<std::uint64_t> probes) {
   if (s.fixed_probes == 0 || !probes || *probes == s.fixed_probes) return;
   throw error(errc::invalid_argument,
               {fmt::format("{} always has {} probes", s.name, s.fixed_probes), "-k", std::to_string(s.fixed_probes),
-               std::to_string(*probes), "leave -k out, or take line_free, page or classic"});
+               std::to_string(*probes), "leave -k out, or take blocked, blocked_page or classic"});
 }
 
-params params_of(const shape& s, geometry g, std::uint64_t capacity) {
+params params_of(const layout_facts& s, geometry g, std::uint64_t capacity) {
   params p;
   p.layout = s.name;
   p.geometry = g;
@@ -68,13 +39,13 @@ params params_of(const shape& s, geometry g, std::uint64_t capacity) {
   return p;
 }
 
-double rate_of(const shape& s, geometry g, std::uint64_t capacity) {
+double rate_of(const layout_facts& s, geometry g, std::uint64_t capacity) {
   return false_positive_rate(params_of(s, g, capacity), capacity);
 }
 
 // Probes beyond the best only make it worse, and uneven blocks make the best fewer than the textbook's m/n ln 2.
-std::uint32_t best_probes(const shape& s, std::uint64_t bits, std::uint64_t capacity) {
-  if (s.name == classic::name) return classic::best_probes(bits, capacity);
+std::uint32_t best_probes(const layout_facts& s, std::uint64_t bits, std::uint64_t capacity) {
+  if (s.block_bits == 0) return classic::best_probes(bits, capacity);
   const double cells = static_cast<double>(bits) / s.cell_bits;
   const double ideal = cells / static_cast<double>(capacity) * std::log(2.0);
   auto best = static_cast<std::uint32_t>(std::clamp(std::floor(ideal) + 1, 1.0, 1.0 * s.most_chosen_probes));
@@ -89,20 +60,20 @@ std::uint32_t best_probes(const shape& s, std::uint64_t bits, std::uint64_t capa
 }
 
 // The fewest bits that keep p at n keys with k probes.
-geometry smallest_with(const shape& s, std::uint64_t n, double p, std::uint32_t k) {
-  const auto keeps = [&](std::uint64_t blocks) { return rate_of(s, {blocks * s.block_bits, k}, n) <= p; };
+geometry smallest_with(const layout_facts& s, std::uint64_t n, double p, std::uint32_t k) {
+  const auto keeps = [&](std::uint64_t blocks) { return rate_of(s, {blocks * s.unit_bits(), k}, n) <= p; };
   // As if all bits were as likely set: p = (1 - e^(-kn/m))^k, solved for m.
   const double even_bits = -1.0 * k * static_cast<double>(n) / std::log1p(-std::pow(p, 1.0 / k));
-  const double guess = even_bits / static_cast<double>(s.block_bits);
-  std::uint64_t enough = guess < 1                                    ? 1
-                         : guess < static_cast<double>(s.most_blocks) ? static_cast<std::uint64_t>(guess)
-                                                                      : 1;
+  const double guess = even_bits / static_cast<double>(s.unit_bits());
+  std::uint64_t enough = guess < 1                                   ? 1
+                         : guess < static_cast<double>(s.max_blocks) ? static_cast<std::uint64_t>(guess)
+                                                                     : 1;
   while (!keeps(enough)) {
-    if (enough >= s.most_blocks) {
+    if (enough >= s.max_blocks) {
       throw error(errc::too_large, {fmt::format("no size of {} keeps this rate with so many probes", s.name), "-k", "",
                                     std::to_string(k), "leave -k out"});
     }
-    enough = std::min(2 * enough, s.most_blocks);
+    enough = std::min(2 * enough, s.max_blocks);
   }
   std::uint64_t short_of = enough / 2;
   while (short_of > 0 && keeps(short_of)) {
@@ -113,18 +84,18 @@ geometry smallest_with(const shape& s, std::uint64_t n, double p, std::uint32_t 
     const std::uint64_t middle = short_of + (enough - short_of) / 2;
     (keeps(middle) ? enough : short_of) = middle;
   }
-  return {enough * s.block_bits, k};
+  return {enough * s.unit_bits(), k};
 }
 
-std::uint64_t whole_blocks(const shape& s, std::uint64_t bits) {
-  if (bits >= s.block_bits) return bits / s.block_bits * s.block_bits;
-  throw error(errc::invalid_argument, {fmt::format("a {} filter is made of blocks of {} bits", s.name, s.block_bits),
-                                       "-m", fmt::format("{} or more", s.block_bits), std::to_string(bits),
+std::uint64_t whole_blocks(const layout_facts& s, std::uint64_t bits) {
+  if (bits >= s.unit_bits()) return bits / s.unit_bits() * s.unit_bits();
+  throw error(errc::invalid_argument, {fmt::format("a {} filter is made of blocks of {} bits", s.name, s.unit_bits()),
+                                       "-m", fmt::format("{} or more", s.unit_bits()), std::to_string(bits),
                                        "choose a larger size or --layout classic"});
 }
 
 // The most keys that `bits` hold at this rate, with `probes` or else the number that holds most.
-params roomiest(const shape& s, std::uint64_t bits, double rate, std::optional<std::uint64_t> probes) {
+params roomiest(const layout_facts& s, std::uint64_t bits, double rate, std::optional<std::uint64_t> probes) {
   const std::uint64_t whole = whole_blocks(s, bits);
   const auto holds = [&](std::uint32_t k) {
     params p = params_of(s, {whole, k}, whole / 8);
@@ -151,7 +122,7 @@ params roomiest(const shape& s, std::uint64_t bits, double rate, std::optional<s
 }
 
 // One layout with two of keys, rate and size.
-params solve(const shape& s, const making_options& w) {
+params solve(const layout_facts& s, const making_options& w) {
   check_probes(s, w.probes);
   if (!w.capacity) return roomiest(s, *w.bits, *w.rate, w.probes);
   params p = params_of(s, {}, *w.capacity);
@@ -168,7 +139,7 @@ params solve(const shape& s, const making_options& w) {
 
 std::vector<layout_plan> solve_all(const making_options& w) {
   std::vector<layout_plan> plans;
-  for (const shape& s : shapes) {
+  for (const layout_facts& s : layouts_of(family::plain)) {
     layout_plan plan;
     plan.p.layout = s.name;
     try {
@@ -266,7 +237,7 @@ void judge_merits(std::vector<layout_plan>& plans, const making_options& w, pref
 
 geometry geometry_within(const std::string& layout, std::uint64_t bits, std::optional<std::uint64_t> probes,
                          std::uint64_t capacity) {
-  const shape& s = shape_of(layout);
+  const layout_facts& s = facts_of(layout);
   check_probes(s, probes);
   const std::uint64_t whole = whole_blocks(s, bits);
   if (s.fixed_probes != 0) return {whole, s.fixed_probes};

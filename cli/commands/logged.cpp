@@ -71,7 +71,7 @@ params growing_params(const making_options& wanted, double rate) {
   p.capacity = wanted.capacity.value_or(0);
   p.target_rate = wanted.rate.value_or(rate);
   p.secret = secret_of(wanted.secret);
-  if (wanted.prefer == preference::memory && p.layout.empty()) p.layout = "page";
+  if (wanted.prefer == preference::memory && p.layout.empty()) p.layout = "blocked_page";
   return logged_filter::completed(std::move(p));
 }
 

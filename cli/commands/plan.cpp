@@ -1,9 +1,9 @@
 // bloomery plan: give two of keys, error rate and size, get the third, for each layout.
 //
 //   $ bloomery plan -n 1M -p 1%
-//   layout       bits a key        size  probes             keys  error at that
-//   split_block       10.53    1.26 MiB       8        1,000,000            1 %  taken
-//   line              10.10     1.2 MiB       8        1,000,000            1 %  slower than split_block
+//   layout          bits a key        size  probes             keys  error at that
+//   split_block          10.53    1.26 MiB       8        1,000,000            1 %  taken
+//   split_block512       10.10     1.2 MiB       8        1,000,000            1 %  slower than split_block
 //   ...
 //   Take split_block: the quickest of 5 within 25 % of the least memory (classic, 9.59 bits a key).
 #include "cli/commands/commands.hpp"
@@ -37,14 +37,14 @@ std::string advice(const std::vector<layout_plan>& plans) {
 std::string cell(const std::string& text, std::size_t width) { return fmt::format("{:>{}}", text, width); }
 
 void print_plans(const std::vector<layout_plan>& plans, output& out) {
-  out.write("layout       bits a key        size  probes             keys  error at that\n");
+  out.write("layout          bits a key        size  probes             keys  error at that\n");
   for (const layout_plan& plan : plans) {
     const params& p = plan.p;
     if (!plan.possible()) {
-      out.write(fmt::format("{:<12} {}\n", p.layout, plan.problem));
+      out.write(fmt::format("{:<15} {}\n", p.layout, plan.problem));
       continue;
     }
-    out.write(fmt::format("{:<12} {} {} {} {} {}  {}\n", p.layout, cell(fmt::format("{:.2f}", plan.bits_a_key()), 10),
+    out.write(fmt::format("{:<15} {} {} {} {} {}  {}\n", p.layout, cell(fmt::format("{:.2f}", plan.bits_a_key()), 10),
                           cell(bytes_text(bytes_for(p.geometry.bits)), 11), cell(std::to_string(p.geometry.probes), 7),
                           cell(count_text(p.capacity), 16), cell(rate_text(plan.rate), 14),
                           plan.chosen ? "taken" : plan.reason));
@@ -119,7 +119,7 @@ constexpr std::uint64_t choice_keys = 1'000'000;
 
 void print_choices(std::uint64_t keys, preference prefer, bool json, output& out) {
   nlohmann::ordered_json lines = nlohmann::ordered_json::array();
-  if (!json) out.write("error rate  layout       bits a key  probes  more than the least\n");
+  if (!json) out.write("error rate  layout          bits a key  probes  more than the least\n");
   for (const double rate : choice_rates) {
     const std::vector<candidate> all = layout_candidates(keys, rate, prefer);
     const auto chosen = std::find_if(all.begin(), all.end(), [](const candidate& c) { return c.chosen; });
@@ -143,7 +143,7 @@ void print_choices(std::uint64_t keys, preference prefer, bool json, output& out
       continue;
     }
     const double more = 100 * (chosen->bits_a_key / least->bits_a_key - 1);
-    out.write(fmt::format("{}  {:<12} {} {}  {}\n", cell(rate_text(rate), 10), chosen->layout,
+    out.write(fmt::format("{}  {:<15} {} {}  {}\n", cell(rate_text(rate), 10), chosen->layout,
                           cell(fmt::format("{:.2f}", chosen->bits_a_key), 10),
                           cell(std::to_string(chosen->geometry.probes), 7),
                           chosen == all.begin() + (least - all.data())

@@ -95,8 +95,10 @@ std::vector<std::string> commands_for(const requirements& r, const advice& a) {
       break;
     case structure::counting: commands.push_back("bloomery build --counting" + keys + rate + rest); break;
     case structure::windowed:
-      commands.push_back("bloomery build" + window_option(o.parameters) + (o.parameters.window_keys == 0 ? keys : "") +
-                         rate + (o.parameters.layout == "window" ? "" : " --layout " + o.parameters.layout) + rest);
+      commands.push_back(
+          "bloomery build" + window_option(o.parameters) + (o.parameters.window_keys == 0 ? keys : "") + rate +
+          (o.parameters.layout == layouts_of(family::windowed).front().name ? "" : " --layout " + o.parameters.layout) +
+          rest);
       break;
     case structure::sealed:
       commands.push_back(fmt::format("bloomery seal --width {}{}", cell_bits_of(o.parameters), rest));

@@ -1,7 +1,7 @@
 // bloomery rebuild FILTER: a filter that keeps a log, made anew of it: another size, rate or layout, without its keys.
 //
 //   $ bloomery rebuild users.bloom -p 0.1%
-//   bloomery: users.bloom: 1,000,000 keys; has room for 1,240,000 keys at 0.1 %: 2.43 MiB (line, 16.4 bits a key)
+//   bloomery: users.bloom: 1,000,000 keys; has room for 1,240,000 keys at 0.1 %: 2.43 MiB (split_block512, 16.4 bits a key)
 //
 // The old filter stays until the new one is whole. The log is enough: FILTER itself may be missing or damaged.
 #include "app/signals.hpp"

@@ -17,8 +17,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/layout_facts.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -46,9 +45,11 @@ redis_params shared_like(const any_filter& filter, const std::string& file, cons
   p.filter = filter.parameters();
   const params& f = p.filter;
   refuse_counters(f, file);
-  if (f.layout != line::name && f.layout != line_free::name) {
-    throw error(errc::incompatible, {"a shared filter has all bits of a key in one cache line", file,
-                                     "layout line or line_free", kind_text(f), "build it anew with --layout line"});
+  const layout_facts* facts = find_layout_facts(f.layout);
+  if (facts == nullptr || !facts->may_be_shared) {
+    throw error(errc::incompatible,
+                {"a shared filter has all bits of a key in one cache line", file, "layout split_block512 or blocked",
+                 kind_text(f), "build it anew with --layout split_block512"});
   }
   p.filter.log_id = 0;
   p.shards = sharing.shards.value_or(0);

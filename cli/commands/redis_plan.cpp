@@ -1,7 +1,7 @@
 // bloomery plan --redis: how a filter that many machines share would lie on its servers.
 //
 //   $ bloomery plan --redis --nodes 6 -n 10G -p 1%
-//   layout    line_free: 6 bits a key within a line of 64 bytes
+//   layout    blocked: 6 bits a key within a line of 64 bytes
 //   shards    12,445, each of 16,382 lines: a string of 1 MiB; 24,891 keys in all
 //   memory    12.2 GiB, 10.47 bits a key
 //   nodes     6: 2.03 GiB on each, up to 2.16 GiB by chance
@@ -13,7 +13,6 @@
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
-#include <bloomery/layouts/counting.hpp>
 #include <bloomery/redis_plan.hpp>
 
 #include <fmt/format.h>
@@ -77,8 +76,9 @@ std::string command_for(const plan_options& o, const redis_plan& plan) {
   command += fmt::format(" -n {}", p.filter.capacity) + rate_option(p.filter.target_rate);
   if (p.growth == redis_growth::unlimited) command += " --grow";
   if (p.growth == redis_growth::to_maximum) command += fmt::format(" --max-keys {}", p.maximum);
-  if (p.filter.layout == counting::name) command += " --counting";
-  if (!o.wanted.layout.empty() && p.filter.layout != counting::name) command += " --layout " + o.wanted.layout;
+  const bool counts = family_of(p.filter) == family::counting;
+  if (counts) command += " --counting";
+  if (!o.wanted.layout.empty() && !counts) command += " --layout " + o.wanted.layout;
   if (p.filter.window_milliseconds != 0) command += window_option(p.filter);
   return command + " INPUT";
 }
@@ -130,7 +130,7 @@ exit_status plan_shared(const plan_options& options) {
   line("filter", fmt::format("{}{} at {}", counted(p.filter.capacity, "key"), window_text(p.filter),
                              rate_text(p.filter.target_rate)));
   line("layout", fmt::format("{}: {} {}s a key, within 64 bytes", p.filter.layout, plan.first.probes,
-                             p.filter.layout == counting::name ? "counter" : "bit"));
+                             family_of(p.filter) == family::counting ? "counter" : "bit"));
   line("shards", fmt::format("{}, each {}: a string of {}; {} on the servers", count_text(plan.shards),
                              counted(plan.first.lines, "line"), bytes_text(plan.first.string_bytes()),
                              counted(plan.server_keys, "key")));

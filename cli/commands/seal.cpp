@@ -149,7 +149,7 @@ collected from_filter(const seal_options& options, const std::string& path) {
 
 collected from_keys(const seal_options& options) {
   making_options hashing = options.wanted;
-  hashing.layout = "line";
+  hashing.layout = "split_block512";
   const any_filter hasher(params_for(hashing, 1, 0.01));
   collected result{hasher.parameters(), {}, 0};
   const bool whole = for_each_batch(

@@ -9,9 +9,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
-#include <bloomery/layouts/counting.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/layout_facts.hpp>
 #include <bloomery/secret.hpp>
 
 #include "redis/filter/meta.hpp"
@@ -224,15 +222,15 @@ void check_shared_promise(const making_options& wanted, const sharing_options& s
     refuse("the size of a shared filter follows from keys and error rate", "-m", "", "give -n and -p");
   }
   if (wanted.probes) refuse("the bits of a key follow from keys and error rate", "-k", "", "give -n and -p");
-  if (!wanted.layout.empty() && !wanted.counting && wanted.layout != line::name && wanted.layout != line_free::name &&
-      wanted.layout != counting::name) {
+  const layout_facts* facts = find_layout_facts(wanted.layout);
+  if (!wanted.layout.empty() && !wanted.counting && (facts == nullptr || !facts->may_be_shared)) {
     throw error(errc::invalid_argument,
-                {"a shared filter has all bits of a key in one cache line", "--layout", "line or line_free",
+                {"a shared filter has all bits of a key in one cache line", "--layout", "split_block512 or blocked",
                  "'" + wanted.layout + "'", "choose one of these, or leave out --layout"});
   }
   if (wanted.prefer) {
-    refuse("the quickest layout of a shared filter is line, the smallest line_free", "--prefer",
-           name_of(*wanted.prefer), "leave it out, or say --layout line_free");
+    refuse("the quickest layout of a shared filter is split_block512, the smallest blocked", "--prefer",
+           name_of(*wanted.prefer), "leave it out, or say --layout blocked");
   }
   if (wanted.window.keys) {
     refuse("machines share a clock, and not a count of insertions", "--window-keys", "", "say --window 24h");

@@ -6,7 +6,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/hash.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -93,7 +93,7 @@ void check_window(const making_options& wanted) {
   if (wanted.probes) refuse_with_window(wanted, "-k");
   if (wanted.prefer) refuse_with_window(wanted, "--prefer");
   if (!wanted.layout.empty() && !is_window_layout(wanted.layout)) {
-    refuse("this layout has no window", "--layout", wanted.layout, "use window, window_line, or none");
+    refuse("this layout has no window", "--layout", wanted.layout, "use sliding, sliding64, or none");
   }
   if (w.keys && w.now)
     refuse("a window of keys asks for no time", "--now", "--window-keys", "leave out one of the two");
@@ -113,7 +113,7 @@ std::uint64_t window_capacity_said(const making_options& wanted) {
 
 params window_params(const making_options& wanted, std::uint64_t capacity, double default_rate) {
   params p;
-  p.layout = wanted.layout.empty() ? std::string(window::name) : wanted.layout;
+  p.layout = wanted.layout.empty() ? std::string(sliding::name) : wanted.layout;
   p.hash = wanted.hash;
   p.keys = wanted.keys;
   p.seed = wanted.seed;

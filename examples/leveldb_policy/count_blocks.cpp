@@ -2,13 +2,13 @@
 //
 //   count_blocks [KEYS [VALUE_BYTES [BITS_A_KEY]]]        1000000 100 10
 //
-// The filters of layout `line` are made first: they take whole lines of 64 bytes, so more than the bits asked for.
+// The filters of layout `split_block512` are made first: they take whole lines of 64 bytes, so more than the bits asked for.
 // LevelDB's own are made with the bits asked for, and once more with at least as much memory as the lines took.
 #include "database.hpp"
 #include "filter_policies.hpp"
 
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@ namespace {
 using namespace leveldb_policy;
 
 double line_rate(std::uint64_t bytes, std::uint64_t keys) {
-  return bloomery::line::false_positive_rate({8 * bytes, bloomery::line::lanes}, keys);
+  return bloomery::split_block512::false_positive_rate({8 * bytes, bloomery::split_block512::lanes}, keys);
 }
 
 // That of k independent probes; LevelDB's are steps from one 32-bit hash, which in short filters errs more often.

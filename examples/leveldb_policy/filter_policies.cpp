@@ -3,7 +3,7 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layout.hpp>
-#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -15,11 +15,11 @@
 namespace leveldb_policy {
 namespace {
 
-using bloomery::line;
+using bloomery::split_block512;
 
-constexpr std::size_t line_bytes = line::block_bits / 8;
+constexpr std::size_t line_bytes = split_block512::block_bits / 8;
 
-bloomery::geometry lines_in(std::size_t bytes) { return {std::uint64_t{bytes} * 8, line::lanes}; }
+bloomery::geometry lines_in(std::size_t bytes) { return {std::uint64_t{bytes} * 8, split_block512::lanes}; }
 
 bloomery::key_hash hash_of(const leveldb::Slice& key) {
   return bloomery::xxh3{}(std::string_view(key.data(), key.size()));
@@ -48,15 +48,16 @@ const char* line_policy::Name() const { return "bloomery.line.xxh3"; }
 
 void line_policy::CreateFilter(const leveldb::Slice* keys, int n, std::string* dst) const {
   const std::size_t bits = static_cast<std::size_t>(n) * static_cast<std::size_t>(bits_per_key_);
-  const std::size_t lines = std::max<std::size_t>(1, (bits + line::block_bits - 1) / line::block_bits);
+  const std::size_t lines =
+      std::max<std::size_t>(1, (bits + split_block512::block_bits - 1) / split_block512::block_bits);
   std::uint8_t* const filter = append_zeros(dst, lines * line_bytes);
   const bloomery::geometry g = lines_in(lines * line_bytes);
-  for (int i = 0; i < n; ++i) bloomery::insert_one<line>(filter, g, hash_of(keys[i]));
+  for (int i = 0; i < n; ++i) bloomery::insert_one<split_block512>(filter, g, hash_of(keys[i]));
 }
 
 bool line_policy::KeyMayMatch(const leveldb::Slice& key, const leveldb::Slice& filter) const {
   if (filter.empty() || filter.size() % line_bytes != 0) return true;
-  return bloomery::has_one<line>(bytes_of(filter), lines_in(filter.size()), hash_of(key));
+  return bloomery::has_one<split_block512>(bytes_of(filter), lines_in(filter.size()), hash_of(key));
 }
 
 // ---- builtin_policy -------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 // A table of LevelDB has a filter of its own for every 2 KiB of the file in which data blocks begin, so one for the
 // keys of a block or of a few. Before a block is read for a key, its filter is asked.
 //
-//   line_policy     filters of bloomery's layout `line`; tables with them are read with this policy only
+//   line_policy     filters of bloomery's layout `split_block512`; tables with them are read with this policy only
 //   builtin_policy  the very bytes of LevelDB's own NewBloomFilterPolicy(): each reads what the other wrote
 #pragma once
 

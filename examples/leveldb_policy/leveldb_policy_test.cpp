@@ -3,7 +3,7 @@
 #include "filter_policies.hpp"
 
 #include <bloomery/hash.hpp>
-#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
 #include <leveldb/filter_policy.h>
 #include <leveldb/slice.h>
@@ -180,7 +180,7 @@ TEST(LinePolicy, NeverMissesAKeyAndErrsAsOftenAsTheFormulaSays) {
       for (int k = 0; k < lookups; ++k) {
         wrong += policy.KeyMayMatch(std::to_string(i) + "-" + std::to_string(k), filter) ? 1 : 0;
       }
-      expected += lookups * bloomery::line::false_positive_rate({8 * filter.size(), 8}, count);
+      expected += lookups * bloomery::split_block512::false_positive_rate({8 * filter.size(), 8}, count);
     }
 
     // Five deviations of a binomial, and half as much again, as lookups in one filter share its luck.
@@ -236,7 +236,7 @@ TEST(Database, WithLinesReadsAsManyBlocksAsTheFormulaSays) {
   const line_policy policy(10);
 
   const filters_made made = fill(folder.path(), small, &policy, [](std::uint64_t bytes, std::uint64_t count) {
-    return bloomery::line::false_positive_rate({8 * bytes, 8}, count);
+    return bloomery::split_block512::false_positive_rate({8 * bytes, 8}, count);
   });
   const lookups_done done = look_up(folder.path(), small, &policy);
 

@@ -173,7 +173,7 @@ class any_filter {
   /// many were certainly new. @throws error  not_permitted; incompatible: not uses_halves()
   std::uint64_t insert_halves(std::span<const std::uint64_t> los);
 
-  /// Whether the layout reads no more of a key's hash than `lo`: split_block, line, line_free, page.
+  /// Whether the layout reads no more of a key's hash than `lo`: split_block, split_block512, blocked, blocked_page.
   bool uses_halves() const noexcept;
 
   /// Makes this filter the union of both; the count becomes an estimate. Counters of counting filters are added, up to
@@ -219,11 +219,11 @@ class any_filter {
   double false_positive_rate(std::uint64_t keys) const;  ///< once `keys` distinct keys are in
   double false_positive_rate() const;  ///< now, at the distinct keys that leave size() new ones: distinct_keys()
 
-  /// The generations of a filter that forgets (layout window or window_line) as they are now; nothing for others. Of such
+  /// The generations of a filter that forgets (layout sliding or sliding64) as they are now; nothing for others. Of such
   /// a filter size() counts the keys that were certainly new when they came, ever, and keys_held() those it has.
   ///
   /// Example:
-  ///     any_filter seen(complete({.layout = "window", .target_rate = 0.01, .window_keys = 7000}));
+  ///     any_filter seen(complete({.layout = "sliding", .target_rate = 0.01, .window_keys = 7000}));
   ///     assert(seen.capacity() == 7000 && seen.window()->part == 1000);
   std::optional<window_facts> window() const;
 

@@ -33,7 +33,7 @@ struct audit {
 /// @throws error   invalid_argument: a layout or scheme that no table knows
 ///
 /// Example:
-///     any_filter seen(complete({.layout = "line", .capacity = 1000, .target_rate = 0.01}));
+///     any_filter seen(complete({.layout = "split_block512", .capacity = 1000, .target_rate = 0.01}));
 ///     for (int i = 0; i < 1000; ++i) seen.insert(std::to_string(i));
 ///     const std::uint64_t ones = take_census(seen.parameters(), seen.bytes()).ones;
 ///     assert(!audit_count(seen.parameters(), seen.size(), ones).alarming());

@@ -26,9 +26,9 @@ struct census {
 /// The certified rate is the mean over blocks of the probability that a key of that block finds all its bits set:
 ///
 ///   classic           (X/m)^k                        X of m bits are set
-///   line_free, page   mean of (x/b)^k                x of the b bits of a block are set
+///   blocked, blocked_page   mean of (x/b)^k                x of the b bits of a block are set
 ///   counting          mean of (x/128)^k              x of the 128 counters of a line are not 0
-///   split_block, line mean of product of (x_j/w)     x_j of the w bits of word j of a block are set
+///   split_block, split_block512 mean of product of (x_j/w)     x_j of the w bits of word j of a block are set
 ///
 /// and with it the hash collisions of as many keys as the bits suggest. The mean goes over blocks as often as keys choose
 /// them. It knows nothing of n and supposes no even filling: it is exact for the bits there are, as far as an absent key's

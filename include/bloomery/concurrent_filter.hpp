@@ -74,7 +74,7 @@ class sharded_counter {
 /// in filter<>, that the key, or keys that share its cells, came before or at the same time.
 ///
 /// @tparam Key     std::string_view (any bytes) or std::uint64_t
-/// @tparam Layout  any layout: line and split_block touch one cache line a key; classic the least memory
+/// @tparam Layout  any layout: split_block512 and split_block touch one cache line a key; classic the least memory
 /// @tparam Hash    as for filter<>
 ///
 /// It can be neither copied nor moved: threads hold on to it.
@@ -111,9 +111,9 @@ class concurrent_filter {
   /// Goes on with the keys of a filter on the heap, and takes its memory.
   ///
   /// Example:
-  ///     filter<std::uint64_t, line> loaded(1000, 0.01);
+  ///     filter<std::uint64_t, split_block512> loaded(1000, 0.01);
   ///     loaded.insert(42);
-  ///     concurrent_filter<std::uint64_t, line> seen(std::move(loaded));
+  ///     concurrent_filter<std::uint64_t, split_block512> seen(std::move(loaded));
   ///     assert(seen.may_contain(42) && seen.size() == 1);
   explicit concurrent_filter(plain_filter&& other)
       : params_(std::move(other.params_)),
@@ -183,9 +183,9 @@ class concurrent_filter {
   /// The filter<> itself once all threads are done with this one; it gives up its memory and may only be destroyed.
   ///
   /// Example:
-  ///     concurrent_filter<std::uint64_t, line> seen(1000, 0.01);
+  ///     concurrent_filter<std::uint64_t, split_block512> seen(1000, 0.01);
   ///     seen.insert(42);
-  ///     const filter<std::uint64_t, line> all = std::move(seen).freeze();
+  ///     const filter<std::uint64_t, split_block512> all = std::move(seen).freeze();
   ///     assert(all.may_contain(42));
   /// @throws error too_large, for a layout whose bits are no multiple of 64 and copied therefore
   plain_filter freeze() && {

@@ -18,12 +18,12 @@
 #include <bloomery/key.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
+#include <bloomery/layouts/blocked.hpp>
+#include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/counting.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
-#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/sizing.hpp>
@@ -60,7 +60,7 @@ struct filter_options {
 ///
 /// @tparam Key      text (std::string_view, std::string: the same filter) or an integer type, see key.hpp; other types
 ///                  with a Hash that takes them
-/// @tparam Layout   split_block or line (quickest), line_free, page, classic (least memory), or a type of your own;
+/// @tparam Layout   split_block or split_block512 (quickest), blocked, blocked_page, classic (least memory), or a type of your own;
 ///                  counting, if keys are to be removed
 /// @tparam Hash     xxh3, mix, murmur3, siphash (for keys that others may choose), or your own: hash_of<Hash, Key>
 /// @tparam Storage  heap_storage, span_storage or mapped_storage

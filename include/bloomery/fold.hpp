@@ -14,7 +14,7 @@ namespace BLOOMERY_EXPORT bloomery {
 /// so that at least one is left. Schemes: never, their sizes are their systems' own.
 ///
 /// Example:
-///     assert(times_foldable({.layout = "line", .hash = "xxh3", .geometry = {64 * 512, 8}}) == 6);
+///     assert(times_foldable({.layout = "split_block512", .hash = "xxh3", .geometry = {64 * 512, 8}}) == 6);
 unsigned times_foldable(const params& p);
 
 /// The geometry of a filter of these params rounded up, by fewer than `multiple` blocks, so that it can be halved at
@@ -23,7 +23,7 @@ unsigned times_foldable(const params& p);
 /// @throws error  invalid_argument: a scheme, an unknown layout, no power of 2; too_large: more than 2^64 bits
 ///
 /// Example:
-///     assert((foldable_geometry({.layout = "line", .geometry = {65 * 512, 8}}, 64) == geometry{128 * 512, 8}));
+///     assert((foldable_geometry({.layout = "split_block512", .geometry = {65 * 512, 8}}, 64) == geometry{128 * 512, 8}));
 geometry foldable_geometry(const params& p, std::uint64_t multiple);
 
 /// The params after halving `times` times: the same but for the bits. Capacity and target rate are left as they are.
@@ -41,8 +41,8 @@ params folded(const params& p, unsigned times);
 /// @throws error invalid_argument: not so often, or another number of bytes
 ///
 /// Example:
-///     any_filter large(complete({.layout = "line", .geometry = {64 * 512, 8}, .capacity = 1000}));
-///     any_filter small(complete({.layout = "line", .geometry = {32 * 512, 8}, .capacity = 1000}));
+///     any_filter large(complete({.layout = "split_block512", .geometry = {64 * 512, 8}, .capacity = 1000}));
+///     any_filter small(complete({.layout = "split_block512", .geometry = {32 * 512, 8}, .capacity = 1000}));
 ///     for (int i = 0; i < 1000; ++i) large.insert(std::to_string(i)), small.insert(std::to_string(i));
 ///     const heap_storage half = fold(large.parameters(), large.bytes(), 1);
 ///     assert(std::equal(half.data(), half.data() + half.size(), small.bytes().begin()));

@@ -8,7 +8,7 @@
 
 #include <bloomery/audit.hpp>
 #include <bloomery/export.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 #include <bloomery/params.hpp>
 
 #include <algorithm>

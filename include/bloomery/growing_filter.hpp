@@ -2,7 +2,7 @@
 //
 //   insert -> | layer 3, the newest | layer 2 | layer 1 | layer 0 |      may_contain: is it in any of them?
 //
-// A layer is a filter of layout `line` with a capacity and a share of the error rate. When the newest is full, another
+// A layer is a filter of layout `split_block512` with a capacity and a share of the error rate. When the newest is full, another
 // that has room for as many keys as all before it is put in front. The shares sum to the rate, so it holds however many
 // layers there are (share_of_layer() in growing_layers.hpp).
 #pragma once
@@ -13,7 +13,7 @@
 #include <bloomery/growing_layers.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key_source.hpp>
-#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +30,8 @@ namespace BLOOMERY_EXPORT bloomery {
 /// made for the right number takes 10; and a lookup of an absent key looks at a line of every layer, all of which are
 /// fetched at once. Who knows the number of keys, be it roughly, makes a filter<>.
 ///
-/// Layers are of layout `line`, in which a key sets the same eight bits of its line whatever the size: they are worked
-/// out once for all layers. (line_free would save 1.5 % of memory, and work out other bits for each number of probes.)
+/// Layers are of layout `split_block512`, in which a key sets the same eight bits of its line whatever the size: they are worked
+/// out once for all layers. (blocked would save 1.5 % of memory, and work out other bits for each number of probes.)
 ///
 /// @tparam Key   std::string_view (any bytes) or std::uint64_t
 /// @tparam Hash  as of filter<>
@@ -60,7 +60,7 @@ class growing_filter {
   explicit growing_filter(double false_positive_rate, Hash hash = {},
                           std::uint64_t first_layer_keys = growing_layers::usual_first_layer)
       : hash_(hash), layers_(false_positive_rate, first_layer_keys) {
-    kind::describe(line::geometry_for(1, 0.5), 1, 0.5, hash);  // refuses a seed that the hash does not know
+    kind::describe(split_block512::geometry_for(1, 0.5), 1, 0.5, hash);  // refuses a seed that the hash does not know
   }
 
   /// Adds a key. True: it is certainly new. False: it, or keys that share its cells, came before, and nothing changes.
@@ -121,7 +121,7 @@ class growing_filter {
   double expected_losses() const { return layers_.expected_losses(); }
 
  private:
-  using kind = filter_kind<Key, line, Hash>;
+  using kind = filter_kind<Key, split_block512, Hash>;
 
   Hash hash_;
   growing_layers layers_;

@@ -18,7 +18,7 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// A layer of a growing filter: a filter of layout `line`.
+/// A layer of a growing filter: a filter of layout `split_block512`.
 struct growing_layer {
   bloomery::geometry geometry;
   std::uint64_t capacity = 0;  ///< distinct keys, of those that came to this layer, at which the next one is made

@@ -1,6 +1,6 @@
 // logged_filter: a filter in a file that grows with its keys, and a log of their hashes beside it.
 //
-//   FILTER       a filter file as any other, of layout split_block, line, line_free or page
+//   FILTER       a filter file as any other, of layout split_block, split_block512, blocked or blocked_page
 //   FILTER.log   hash_log.hpp: 8 bytes for every key that was ever inserted, also those that seemed to be there
 //
 // When the filter is nearly full, one of 1.24 times the keys is made from the log by another thread while inserting goes
@@ -29,7 +29,7 @@ namespace BLOOMERY_EXPORT bloomery {
 struct rebuild_plan {
   std::optional<double> rate = {};             ///< p, in (0, 1)
   std::optional<std::uint64_t> capacity = {};  ///< n, keys; logged_filter::grown_capacity of its keys if empty
-  std::string layout = {};                     ///< split_block, line, line_free or page
+  std::string layout = {};                     ///< split_block, split_block512, blocked or blocked_page
   bool salvage = false;                        ///< if the log is damaged, go on without the keys that are lost; what
                                                ///< there was is kept, as FILTER.damaged and FILTER.damaged.log
   std::function<void()> watch = {};            ///< called many times a second; may throw to end it: all stays as it was
@@ -70,13 +70,13 @@ class logged_filter {
   static std::uint64_t grown_capacity(std::uint64_t keys) noexcept;
 
   /// What `p` becomes: rate 0.01, capacity 1000 and a layout where they are left empty. The layout is the quickest of
-  /// line, line_free and page that needs at most a quarter more memory than the best of them: line at 1 %, which is then
+  /// split_block512, blocked and blocked_page that needs at most a quarter more memory than the best of them: split_block512 at 1 %, which is then
   /// at most 12.6 bits a key.
   /// @throws error  as complete(); incompatible: a scheme, classic or a filter that is not plain, which need more of a
   ///                key than the 64 bits of a log
   ///
   /// Example:
-  ///     assert(logged_filter::completed({}).layout == "line");
+  ///     assert(logged_filter::completed({}).layout == "split_block512");
   static params completed(params p);
 
   /// Makes an empty filter and its log and opens both for writing.

@@ -4,6 +4,7 @@
 
 #include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
+#include <bloomery/layout_facts.hpp>
 #include <bloomery/secret.hpp>
 
 #include <cstdint>
@@ -17,17 +18,6 @@ enum class key_kind : std::uint32_t {
   bytes = 0,  ///< any bytes, also none
   u64le = 1,  ///< a 64-bit integer; as bytes, little-endian
 };
-
-/// What a filter can do besides remembering.
-enum class family : std::uint8_t {
-  plain,     ///< insert and look up; the layouts of layout_names(), and all schemes
-  counting,  ///< remove, too: layout "counting"
-  windowed,  ///< forgets what is long ago: layout "window"
-  sealed,    ///< made at once of all its keys, smaller: layouts "fuse8", "fuse16", "fuse32"
-};
-
-/// "plain", "counting", "windowed" or "sealed".
-const char* name_of(bloomery::family f) noexcept;
 
 /// "bytes" or "u64".
 const char* name_of(key_kind kind) noexcept;
@@ -78,7 +68,7 @@ const char* name_of(preference prefer) noexcept;
 ///     const params quick = complete({.capacity = 1'000'000, .target_rate = 0.01});
 ///     assert(quick.layout == "split_block" && quick.hash == "xxh3" && quick.geometry.probes == 8);
 ///     const params small = complete({.capacity = 1'000'000, .target_rate = 0.01}, preference::memory);
-///     assert(small.layout == "page" && small.geometry.bits < quick.geometry.bits);
+///     assert(small.layout == "blocked_page" && small.geometry.bits < quick.geometry.bits);
 ///     const params keyed = complete({.capacity = 1000, .target_rate = 0.01, .secret = random_secret()});
 ///     assert(keyed.hash == "siphash" && keyed.key_check == key_check(*keyed.secret));
 params complete(params wanted, preference prefer = preference::speed);
@@ -106,22 +96,22 @@ double false_positive_rate(const params& p, std::uint64_t keys);
 /// @throws error invalid_argument: a layout that no table knows
 ///
 /// Example:
-///     assert(block_bits_of({.layout = "line"}) == 512);
+///     assert(block_bits_of({.layout = "split_block512"}) == 512);
 std::uint64_t block_bits_of(const params& p);
 
 /// What a filter of these params can do; plain for a layout that no table knows.
 ///
 /// Example:
-///     assert(family_of({.layout = "line"}) == family::plain);
+///     assert(family_of({.layout = "split_block512"}) == family::plain);
 family family_of(const params& p) noexcept;
 
 /// Bits of a cell: 1, but 4 for counting and 8 for window, and the width of a fingerprint for sealed filters.
 ///
 /// Example:
-///     assert(cell_bits_of({.layout = "line"}) == 1);
+///     assert(cell_bits_of({.layout = "split_block512"}) == 1);
 std::uint32_t cell_bits_of(const params& p) noexcept;
 
-/// The names that params may have, for messages: "split_block, line, line_free, page, classic".
+/// The names that params may have, for messages: "split_block, split_block512, blocked, blocked_page, classic".
 std::string layout_names();
 std::string hash_names();
 std::string scheme_names();

@@ -62,7 +62,7 @@ enum class redis_growth : std::uint8_t {
 /// What a shared filter is. Everything but `filter.capacity` and `filter.target_rate` may be left empty; what follows is
 /// the affair of plan_redis() (redis_plan.hpp).
 struct redis_params {
-  /// layout "line", "line_free" or "counting"; hash, keys, seed; capacity n and target_rate p; window_milliseconds, for
+  /// layout "split_block512", "blocked" or "counting"; hash, keys, seed; capacity n and target_rate p; window_milliseconds, for
   /// a filter that forgets. The geometry follows.
   params filter = {};
   redis_growth growth = redis_growth::none;

@@ -46,7 +46,7 @@ struct redis_plan {
 ///
 /// Example:
 ///     const redis_plan p = plan_redis({.filter = {.capacity = 1'000'000, .target_rate = 0.01}});
-///     assert(p.shards == 16 && p.parameters.filter.layout == "line_free");
+///     assert(p.shards == 16 && p.parameters.filter.layout == "blocked");
 ///     assert(8 * p.memory_bytes < 11'500'000);  // at most 11.5 bits a key
 redis_plan plan_redis(const redis_params& wanted);
 

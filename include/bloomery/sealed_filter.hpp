@@ -12,7 +12,7 @@
 #include <bloomery/filter_kind.hpp>
 #include <bloomery/fuse.hpp>
 #include <bloomery/hash.hpp>
-#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/storage.hpp>
@@ -139,7 +139,7 @@ class sealed_filter {
   double false_positive_rate() const { return fuse_rate(width, size()); }
 
  private:
-  using kind = filter_kind<Key, line, Hash>;  // (line: any layout; its name is replaced)
+  using kind = filter_kind<Key, split_block512, Hash>;  // (split_block512: any layout; its name is replaced)
 
   static params described(const Hash& hash) {
     params p = kind::describe({}, 0, 0, hash);
@@ -174,7 +174,7 @@ class sealed_filter {
       reason = "layout: " + (file.layout.empty() ? file.scheme : file.layout) + " and " + own.layout;
     } else {  // sealed filters are never compatible, so the rest is compared as if they were not
       params a = file, b = own;
-      a.layout = b.layout = line::name;
+      a.layout = b.layout = split_block512::name;
       reason = difference(a, b);
     }
     if (reason.empty()) return own;

@@ -1,7 +1,7 @@
 // windowed_filter<>: "seen in the last 24 hours", "seen among the last million keys": a filter that forgets what is long
 // ago, with no false negative inside its window and no pause.
 //
-// Read generations.hpp for how a window is cut, then layouts/window.hpp for the cells.
+// Read generations.hpp for how a window is cut, then layouts/sliding.hpp for the cells.
 #pragma once
 
 #include <bloomery/detail/checks.hpp>
@@ -11,8 +11,8 @@
 #include <bloomery/generations.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key_source.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/storage.hpp>
@@ -32,7 +32,7 @@ namespace BLOOMERY_EXPORT bloomery {
 /// than W, is forgotten.
 ///
 /// @tparam Key      std::string_view (any bytes) or std::uint64_t
-/// @tparam Layout   window (least memory) or window_line (one cache line a key)
+/// @tparam Layout   sliding (least memory) or sliding64 (one cache line a key)
 /// @tparam Hash     xxh3, mix, murmur3, siphash, or your own: hash_of<Hash, Key>
 /// @tparam Storage  heap_storage or mapped_storage
 ///
@@ -66,7 +66,7 @@ class windowed_filter {
   /// @throws error  invalid_argument: a window without length, capacity is 0 by time, a rate outside (0, 1); too_large
   ///
   /// Example:
-  ///     windowed_filter<std::uint64_t, window_line> recent(last_keys(700), 0, 0.01);
+  ///     windowed_filter<std::uint64_t, sliding64> recent(last_keys(700), 0, 0.01);
   ///     recent.insert(42);
   ///     for (std::uint64_t key = 1000; key < 1700; ++key) recent.insert(key);
   ///     assert(recent.may_contain(42) && recent.facts().insertions == 701);
@@ -210,7 +210,7 @@ class windowed_filter {
   void close() requires std::same_as<Storage, mapped_storage> { storage_.close(); }
 
  private:
-  using kind = filter_kind<Key, line, Hash>;  // whatever the layout: how keys are hashed
+  using kind = filter_kind<Key, split_block512, Hash>;  // whatever the layout: how keys are hashed
 
   static params describe(const geometry& g, std::uint64_t capacity, double rate, const Hash& hash) {
     params p = kind::describe(g, capacity, rate, hash);

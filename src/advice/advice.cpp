@@ -4,7 +4,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/fuse.hpp>
 #include <bloomery/growing_layers.hpp>
-#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/logged_filter.hpp>
 
 #include "advice/requirements.hpp"
@@ -21,16 +21,18 @@ namespace {
 
 // ---- the structures
 
+constexpr std::uint32_t cache_line_bits = 512;
+
 // Cache lines that a lookup may touch. A block is aligned to its size. Of a window's block that of the stamp, too.
 std::uint32_t lines_of(const params& p) {
   const std::uint32_t most = p.geometry.probes + (family_of(p) == family::windowed ? 1 : 0);
   const std::uint64_t block = block_bits_of(p);
-  return block == 0 ? most : std::min(most, std::max(1u, static_cast<std::uint32_t>(block / 512)));
+  return block == 0 ? most : std::min(most, std::max(1u, static_cast<std::uint32_t>(block / cache_line_bits)));
 }
 
-params params_of(const demand& d, std::string layout, std::uint64_t keys) {
+params params_of(const demand& d, std::string_view layout, std::uint64_t keys) {
   params p;
-  p.layout = std::move(layout);
+  p.layout = layout;
   p.keys = d.w.kind;
   p.capacity = keys;
   p.target_rate = d.w.rate;
@@ -102,7 +104,7 @@ option counting_option(const demand& d) {
   return of_params(d, structure::counting, complete(params_of(d, "counting", d.most)));
 }
 
-params window_params(const demand& d, const char* layout) {
+params window_params(const demand& d, std::string_view layout) {
   params p = params_of(d, layout, d.most);
   p.window_keys = d.w.window_keys;
   p.window_milliseconds = d.w.window_milliseconds;
@@ -110,7 +112,7 @@ params window_params(const demand& d, const char* layout) {
 }
 
 option windowed_option(const demand& d) {
-  return best_of(d, structure::windowed, {window_params(d, "window_line"), window_params(d, "window")});
+  return best_of(d, structure::windowed, {window_params(d, "sliding64"), window_params(d, "sliding")});
 }
 
 constexpr unsigned fuse_widths[] = {8, 16, 32};
@@ -207,7 +209,7 @@ option growing_option(const demand& d) {
   o.bytes = bytes_for(all.bits(count));
   o.rate = rate_of_growing(d.w.rate, o.for_keys, growing_layers::usual_first_layer);
   o.lines = static_cast<std::uint32_t>(count);
-  params first = params_of(d, std::string(line::name), all.at(0).capacity);
+  params first = params_of(d, split_block512::name, all.at(0).capacity);
   first.geometry = all.at(0).geometry;
   first.target_rate = all.at(0).share;
   o.parameters = complete(std::move(first));
@@ -398,9 +400,12 @@ std::vector<question> questions(const demand& d, const option& taken) {
 
 std::vector<change> changes_of(const demand& d, const option& taken) {
   std::vector<change> changes;
-  if (taken.parameters.layout == "window") {
-    const option line = of_params(d, structure::windowed, window_params(d, "window_line"));
-    if (fits(line, d)) changes.push_back({what_if::one_cache_line, line});
+  if (taken.take == structure::windowed && block_bits_of(taken.parameters) > cache_line_bits) {
+    for (const layout_facts& layout : layouts_of(family::windowed)) {
+      if (layout.block_bits != cache_line_bits) continue;
+      const option in_line = of_params(d, structure::windowed, window_params(d, layout.name));
+      if (fits(in_line, d)) changes.push_back({what_if::one_cache_line, in_line});
+    }
   }
   for (const question& q : questions(d, taken)) {
     const std::optional<option> then = choice_for(q.asked);

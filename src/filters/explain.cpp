@@ -4,7 +4,7 @@
 #include <bloomery/fuse.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/layouts/counting.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 
 #include <algorithm>
 #include <cstring>

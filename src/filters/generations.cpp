@@ -20,7 +20,7 @@ const layout_row& row_of(const params& p) {
   const layout_row* row = find_layout(p.layout);
   if (row == nullptr || row->window == nullptr) {
     throw error(errc::invalid_argument,
-                {"this filter has no window", "layout", "window or window_line", "'" + p.layout + p.scheme + "'", ""});
+                {"this filter has no window", "layout", "sliding or sliding64", "'" + p.layout + p.scheme + "'", ""});
   }
   return *row;
 }

@@ -1,13 +1,13 @@
 // The layers of a growing filter.
 //
 // One key is looked up in all layers at once (kernels::kernel_set::layers_have). A batch goes through layer by layer,
-// the newest first, by the kernels of `line`, which have 128 lines of a layer on their way at any time; keys that were
+// the newest first, by the kernels of `split_block512`, which have 128 lines of a layer on their way at any time; keys that were
 // found leave. So a present key costs two layers on average, and an absent one a line of each, in the order that
 // memory likes.
 #include <bloomery/growing_layers.hpp>
 
 #include <bloomery/error.hpp>
-#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/sizing.hpp>
 #include <bloomery/storage.hpp>
 
@@ -68,7 +68,7 @@ struct plan {
 plan plan_of(double p, std::uint64_t first, std::size_t layer) {
   plan made;
   made.facts = layer_of_growing(p, layer, first);
-  const auto rate = [&](std::uint64_t keys) { return line::false_positive_rate(made.facts.geometry, keys); };
+  const auto rate = [&](std::uint64_t keys) { return split_block512::false_positive_rate(made.facts.geometry, keys); };
   made.rate = rate(made.facts.capacity);
   const auto lost = static_cast<std::uint64_t>(std::ceil(expected_losses(made.facts.capacity, rate)));
   made.most_new = std::max<std::uint64_t>(made.facts.capacity - std::min(lost, made.facts.capacity), 1);
@@ -82,7 +82,7 @@ struct layer {
 
   explicit layer(const plan& p) : planned(p), storage(p.facts.geometry.bits / 8) {}
   bool full() const { return size >= planned.most_new; }
-  double rate_at(std::uint64_t keys) const { return line::false_positive_rate(planned.facts.geometry, keys); }
+  double rate_at(std::uint64_t keys) const { return split_block512::false_positive_rate(planned.facts.geometry, keys); }
 
   // Distinct keys that came to it: those it has, and those it took for its own.
   std::uint64_t distinct() const {
@@ -107,8 +107,8 @@ class search {
 
   void ask(const kernels::line_layer& layer, kernels::fetch fetch) {
     if (count_ == 0) return;
-    chosen_kernels().line.has({layer.bytes, layer.lines, line::lanes, fetch}, {los_, count_, 0, kernels::form::halves},
-                              answers_);
+    chosen_kernels().split_block512.has({layer.bytes, layer.lines, split_block512::lanes, fetch},
+                                        {los_, count_, 0, kernels::form::halves}, answers_);
     std::size_t all_found = 0;
     for (std::size_t word = 0; word < words(count_); ++word) {
       found_[word] |= answers_[word];
@@ -172,7 +172,7 @@ growing_layer layer_of_growing(double rate, std::size_t layer, std::uint64_t fir
   growing_layer made;
   made.capacity = capacity_of(first, layer);
   made.share = share_of_layer(rate, layer);
-  made.geometry = line::geometry_for(made.capacity, made.share);
+  made.geometry = split_block512::geometry_for(made.capacity, made.share);
   return made;
 }
 
@@ -182,7 +182,7 @@ double rate_of_growing(double rate, std::uint64_t keys, std::uint64_t first) {
   for (std::size_t i = 0; keys > 0; ++i) {
     const growing_layer layer = layer_of_growing(rate, i, first);
     const std::uint64_t here = std::min(keys, layer.capacity);
-    any = rates::either(any, static_cast<long double>(line::false_positive_rate(layer.geometry, here)));
+    any = rates::either(any, static_cast<long double>(split_block512::false_positive_rate(layer.geometry, here)));
     keys -= here;
   }
   return static_cast<double>(any);
@@ -214,7 +214,7 @@ struct growing_layers::body {
   void arrange() {
     places.clear();
     for (auto it = layers.rbegin(); it != layers.rend(); ++it) {
-      places.push_back({it->storage.data(), it->planned.facts.geometry.bits / line::block_bits});
+      places.push_back({it->storage.data(), it->planned.facts.geometry.bits / split_block512::block_bits});
     }
     // The oldest, together as large as a core's own cache, are there when they are asked.
     std::size_t far = layers.size();
@@ -269,7 +269,7 @@ struct growing_layers::body {
 
   bool insert_into_newest(key_hash hash) {
     layer& l = newest();
-    const bool is_new = line::insert_one(l.storage.data(), l.planned.facts.geometry, hash);
+    const bool is_new = split_block512::insert_one(l.storage.data(), l.planned.facts.geometry, hash);
     l.size += is_new ? 1 : 0;
     return is_new;
   }
@@ -282,7 +282,8 @@ struct growing_layers::body {
     }
     if (wants_look_ahead()) look_ahead();
     const kernels::line_layer& place = places.front();
-    __builtin_prefetch(place.bytes + line::block_of(hash.lo, place.lines) * (line::block_bits / 8), 1);
+    __builtin_prefetch(place.bytes + split_block512::block_of(hash.lo, place.lines) * (split_block512::block_bits / 8),
+                       1);
     if (older.count > 0 && have(older, hash.lo)) return false;
     return insert_into_newest(hash);
   }
@@ -323,9 +324,9 @@ struct growing_layers::body {
       // No more keys at a time than it has room for, as if all were new.
       const std::uint64_t room = newest().planned.most_new - newest().size;
       const std::size_t some = std::min<std::uint64_t>(unknown.left() - i, room);
-      newest().size += chosen_kernels().line.insert({places[0].bytes, places[0].lines, line::lanes, fetch_of(0)},
-                                                    {unknown.los() + i, some, 0, kernels::form::halves},
-                                                    is_new == nullptr ? nullptr : fresh);
+      newest().size += chosen_kernels().split_block512.insert(
+          {places[0].bytes, places[0].lines, split_block512::lanes, fetch_of(0)},
+          {unknown.los() + i, some, 0, kernels::form::halves}, is_new == nullptr ? nullptr : fresh);
       if (is_new != nullptr) {
         for (std::size_t k = 0; k < some; ++k) is_new[unknown.place(i + k)] = fresh[k];
       }
@@ -405,7 +406,7 @@ double growing_layers::false_positive_rate() const { return body_->rate_of_first
 double growing_layers::certified_rate() const {
   double none = 0;
   for (const layer& l : body_->layers) {
-    const census seen = census_of<line>(l.planned.facts.geometry, {l.storage.data(), l.storage.size()});
+    const census seen = census_of<split_block512>(l.planned.facts.geometry, {l.storage.data(), l.storage.size()});
     none += std::log1p(-seen.certified_rate);
   }
   return 0 - std::expm1(none);  // of an empty one 0, not -0
@@ -425,10 +426,10 @@ double growing_layers::expected_losses() const {
   return lost;
 }
 
-std::string_view growing_layers::layout_name() noexcept { return line::name; }
+std::string_view growing_layers::layout_name() noexcept { return split_block512::name; }
 
 std::vector<std::uint64_t> growing_layers::cells(std::size_t layer, key_hash hash) const {
-  line::cells of_key(layers()[layer].geometry, hash);
+  split_block512::cells of_key(layers()[layer].geometry, hash);
   std::vector<std::uint64_t> result(of_key.count());
   for (std::uint64_t& cell : result) cell = of_key.next();
   return result;

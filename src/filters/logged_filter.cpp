@@ -51,12 +51,12 @@ void check_logs_suit(const params& p) {
   if (row != nullptr && row->family == family::plain && row->bulk != nullptr) return;
   throw error(errc::incompatible,
               {"a log keeps 64 bits of a key's hash, and this layout needs more or other ones", "layout",
-               "one of split_block, line, line_free, page", p.layout, hint::use_listed_layout});
+               "one of split_block, split_block512, blocked, blocked_page", p.layout, hint::use_listed_layout});
 }
 
 std::string layout_for(double rate) {
   constexpr std::uint64_t many = 1'000'000;
-  constexpr std::array<std::string_view, 3> quickest_first = {"line", "line_free", "page"};
+  constexpr std::array<std::string_view, 3> quickest_first = {"split_block512", "blocked", "blocked_page"};
   std::array<double, quickest_first.size()> bits{};
   double best = HUGE_VAL;
   for (std::size_t i = 0; i < quickest_first.size(); ++i) {
@@ -71,7 +71,7 @@ std::string layout_for(double rate) {
   for (std::size_t i = 0; i < quickest_first.size(); ++i) {
     if (bits[i] <= 1.25 * best) return std::string(quickest_first[i]);
   }
-  return "page";
+  return "blocked_page";
 }
 
 // The lock of a file, if there is one; nobody may be writing it.
@@ -616,7 +616,8 @@ logged_filter logged_filter::recover(const std::string& path, const rebuild_plan
   }
   params p = its_own ? old.info.parameters : log.parameters();
   p.secret = secret;
-  auto b = std::make_unique<body>(name, any_filter(params{.layout = "line", .capacity = 1, .target_rate = 0.5}));
+  auto b =
+      std::make_unique<body>(name, any_filter(params{.layout = "split_block512", .capacity = 1, .target_rate = 0.5}));
   b->notes = std::move(notes);
   if (old.usable) b->metadata = old.info.metadata;
   const bool whole = its_own && missing.empty() && log.torn_bytes() == 0;

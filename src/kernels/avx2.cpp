@@ -3,7 +3,7 @@
 //   split_block   choice --copy x8--> * salt --> >> 27 --> 1 << --> mask: one bit in each 32-bit word
 //   line          choice --copy x8--> >> 16 + 6 j --> & 63 --> 1 << --> mask: one bit in each 64-bit word
 //
-// Hashes and block numbers stay scalar, as there is no 64-bit product of vectors; so does line_free.
+// Hashes and block numbers stay scalar, as there is no 64-bit product of vectors; so does blocked.
 #include "kernels/kernels.hpp"
 
 #if defined(__x86_64__)
@@ -45,7 +45,7 @@ struct split_block_ops : plain_split_block {
   }
 };
 
-struct line_ops : plain_line {
+struct split_block512_ops : plain_split_block512 {
   // Masks of the first and the last four words.
   BLOOMERY_TARGET static __m256i mask_of(std::uint64_t choice, __m256i shifts) {
     const __m256i shifted = _mm256_srlv_epi64(_mm256_set1_epi64x(static_cast<long long>(choice)), shifts);
@@ -82,8 +82,8 @@ using addresses_ops = addresses<Layout>;
 
 struct ops : plain_ops {
   using split_block = split_block_ops;
-  using line = line_ops;
-  using line_free = plain_line_free;
+  using split_block512 = split_block512_ops;
+  using blocked = plain_blocked;
 
   BLOOMERY_TARGET static void stream(std::uint64_t* to, const std::uint64_t* buffer) {
     for (std::size_t word = 0; word < scatter_buffer; word += 4) {
@@ -150,7 +150,8 @@ struct census_ops : plain_census {
     return sum_of(sum);
   }
 
-  BLOOMERY_TARGET static std::uint64_t line(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+  BLOOMERY_TARGET static std::uint64_t split_block512(const std::uint8_t* bytes, std::size_t count,
+                                                      std::uint64_t* out) {
     __m256i sum = _mm256_setzero_si256();
     for (std::size_t block = 0; block < count; ++block) {
       const __m256i first = ones_of_words(load256(bytes + 64 * block));
@@ -161,7 +162,7 @@ struct census_ops : plain_census {
     return sum_of(sum);
   }
 
-  BLOOMERY_TARGET static std::uint64_t line_free(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+  BLOOMERY_TARGET static std::uint64_t blocked(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
     std::uint64_t sum = 0;
     for (std::size_t block = 0; block < count; ++block) {
       const __m256i of_bytes =

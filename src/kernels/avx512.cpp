@@ -3,7 +3,7 @@
 //   stage         eight keys at a time: hash, choice and block number in vectors
 //   line          choice --copy x8--> >> 16 + 6 j --> 1 rotated by that (modulo 64) --> mask; one test against the line
 //   split_block   two keys at a time
-//   line_free     eight probes at a time: choice * powers of step, words picked from the line by permutation
+//   blocked     eight probes at a time: choice * powers of step, words picked from the line by permutation
 //
 // A test leaves a byte that is 0 iff the key is there; 64 such bytes become a word of answers in one comparison.
 #include "kernels/kernels.hpp"
@@ -87,8 +87,8 @@ struct split_block_ops : plain_split_block {
   }
 };
 
-// What line and line_free share.
-struct line_numbers {
+// What split_block512 and blocked share.
+struct split_block512_numbers {
   // hi64(lo * blocks) * 64 by two products of 32 bits, for fewer than 2^32 lines.
   BLOOMERY_TARGET static __m512i offsets8(__m512i los, std::uint64_t blocks) {
     const __m512i n = copies(blocks);
@@ -98,8 +98,10 @@ struct line_numbers {
   }
 };
 
-struct line_ops : plain_line, line_numbers {
-  BLOOMERY_TARGET static __m512i choices8(__m512i los) { return _mm512_mullo_epi64(los, copies(line_multiplier)); }
+struct split_block512_ops : plain_split_block512, split_block512_numbers {
+  BLOOMERY_TARGET static __m512i choices8(__m512i los) {
+    return _mm512_mullo_epi64(los, copies(split_block512_multiplier));
+  }
 
   BLOOMERY_TARGET static __m512i mask_of(std::uint64_t choice) {
     const __m512i shifts = _mm512_setr_epi64(16, 22, 28, 34, 40, 46, 52, 58);
@@ -127,14 +129,15 @@ struct line_ops : plain_line, line_numbers {
 
 constexpr std::uint64_t power_of_step(unsigned exponent) {
   std::uint64_t power = 1;
-  for (unsigned i = 0; i < exponent; ++i) power *= line_free_step;
+  for (unsigned i = 0; i < exponent; ++i) power *= blocked_step;
   return power;
 }
 
-struct line_free_ops : plain_line_free, line_numbers {
+struct blocked_ops : plain_blocked, split_block512_numbers {
   // (2 lo + 1) * multiplier, with an addition instead of a shift and an OR.
   BLOOMERY_TARGET static __m512i choices8(__m512i los) {
-    return _mm512_add_epi64(_mm512_mullo_epi64(los, copies(2 * line_multiplier)), copies(line_multiplier));
+    return _mm512_add_epi64(_mm512_mullo_epi64(los, copies(2 * split_block512_multiplier)),
+                            copies(split_block512_multiplier));
   }
 
   // x of the first eight probes; those of the next eight follow by next_eight().
@@ -217,8 +220,8 @@ struct addresses_ops : addresses<Layout> {
 
 struct ops {
   using split_block = split_block_ops;
-  using line = line_ops;
-  using line_free = line_free_ops;
+  using split_block512 = split_block512_ops;
+  using blocked = blocked_ops;
 
   // Up to eight keys, those of `mask`.
   template <class Layout, form Form>
@@ -365,7 +368,8 @@ struct census_ops : plain_census {
     return sum_of(sum) + plain_census::split_block(bytes + 32 * block, count - block, out + block);
   }
 
-  BLOOMERY_TARGET static std::uint64_t line(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+  BLOOMERY_TARGET static std::uint64_t split_block512(const std::uint8_t* bytes, std::size_t count,
+                                                      std::uint64_t* out) {
     __m512i sum = _mm512_setzero_si512();
     for (std::size_t block = 0; block < count; ++block) {
       const __m512i words = ones_of_words(load512(bytes + 64 * block));
@@ -383,7 +387,7 @@ struct census_ops : plain_census {
   }
 
   // Eight lines at once: three rounds in which each pair of vectors becomes one.
-  BLOOMERY_TARGET static std::uint64_t line_free(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+  BLOOMERY_TARGET static std::uint64_t blocked(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
     __m512i sum = _mm512_setzero_si512();
     std::size_t block = 0;
     for (; block + 8 <= count; block += 8) {
@@ -400,7 +404,7 @@ struct census_ops : plain_census {
       _mm512_storeu_si512(out + block, all);
       sum = _mm512_add_epi64(sum, all);
     }
-    return sum_of(sum) + plain_census::line_free(bytes + 64 * block, count - block, out + block);
+    return sum_of(sum) + plain_census::blocked(bytes + 64 * block, count - block, out + block);
   }
 };
 

@@ -9,7 +9,7 @@
 //
 // No group contains a branch on a key. ops has
 //
-//   split_block, line, line_free              types with choice(lo), offset(lo, blocks), one_has(block, choice, probes)
+//   split_block, split_block512, blocked              types with choice(lo), offset(lo, blocks), one_has(block, choice, probes)
 //                                             and one_insert(...)
 //   stage<Layout, Form>(words, count, whitening, blocks, choices, offsets)
 //   group_has<Layout, Fetch>(bytes, g, ahead, count, probes)       bit i: key i is there
@@ -149,7 +149,7 @@ BLOOMERY_TARGET void has(const blocks& at, const keys& what, std::uint64_t* bitm
 }
 
 BLOOMERY_TARGET void halves(const keys& what, std::uint64_t* los) {
-  const auto stage = stage_for<addresses_ops<ops::line>>(what.form);
+  const auto stage = stage_for<addresses_ops<ops::split_block512>>(what.form);
   const std::size_t words_a_key = what.form == form::hashes ? 2 : 1;
   std::uint64_t unused[group];
   for (std::size_t first = 0; first < what.count; first += group) {
@@ -186,5 +186,6 @@ BLOOMERY_TARGET std::size_t scatter_by(const partitions& into, const std::uint64
 }
 
 BLOOMERY_TARGET std::size_t scatter(const partitions& into, const std::uint64_t* los, std::size_t count) {
-  return into.split_rule ? scatter_by<ops::split_block>(into, los, count) : scatter_by<ops::line>(into, los, count);
+  return into.split_rule ? scatter_by<ops::split_block>(into, los, count)
+                         : scatter_by<ops::split_block512>(into, los, count);
 }

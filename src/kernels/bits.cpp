@@ -24,7 +24,7 @@ std::uint64_t count_ones(std::span<const std::uint8_t> bytes) noexcept {
 void count_ones_of_lines(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> ones) {
   check_same_size("count_ones_of_lines", "the bytes are not 64 per element of the output", 64 * ones.size(),
                   bytes.size());
-  chosen_kernels().census.line_free(bytes.data(), ones.size(), ones.data());
+  chosen_kernels().census.blocked(bytes.data(), ones.size(), ones.data());
 }
 
 void unite_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) {

@@ -1,11 +1,11 @@
 #include "kernels/dispatch.hpp"
 
 #include <bloomery/kernel.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
+#include <bloomery/layouts/blocked.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
-#include "layouts/window_positions.hpp"
+#include "layouts/sliding_positions.hpp"
 #include "platform/machine.hpp"
 
 #include <algorithm>
@@ -23,8 +23,9 @@ namespace {
 // The kernels include nothing of ours, so they have these constants once more.
 static_assert(std::equal(std::begin(split_block::salt), std::end(split_block::salt),
                          std::begin(kernels::split_block_salt)));
-static_assert(line::multiplier == kernels::line_multiplier && line_free::multiplier == kernels::line_multiplier);
-static_assert(line_free::step == kernels::line_free_step);
+static_assert(split_block512::multiplier == kernels::split_block512_multiplier &&
+              blocked::multiplier == kernels::split_block512_multiplier);
+static_assert(blocked::step == kernels::blocked_step);
 static_assert(mix64(1) == [] {
   std::uint64_t x = 1 * kernels::mix_first;
   x ^= x >> 33;
@@ -74,8 +75,8 @@ int number_of(const kernels::kernel_set* set) {
 template <class L>
 const kernels::layout_kernel& kernel_of(const kernels::kernel_set& set) noexcept {
   if constexpr (std::same_as<L, split_block>) return set.split_block;
-  if constexpr (std::same_as<L, line>) return set.line;
-  if constexpr (std::same_as<L, line_free>) return set.line_free;
+  if constexpr (std::same_as<L, split_block512>) return set.split_block512;
+  if constexpr (std::same_as<L, blocked>) return set.blocked;
 }
 
 kernels::form form_of(key_source::kind kind) noexcept {
@@ -116,8 +117,8 @@ const kernels::kernel_set& chosen_kernels() noexcept {
 
 void halves_of(const key_source& keys, std::uint64_t* los) noexcept { chosen_kernels().halves(kernel_keys(keys), los); }
 
-kernels::window_positions kernels::chosen_window_positions() {
-  return std::string_view(chosen_kernels().name) == "avx512" ? window_positions_avx512 : nullptr;
+kernels::sliding_positions kernels::chosen_sliding_positions() {
+  return std::string_view(chosen_kernels().name) == "avx512" ? sliding_positions_avx512 : nullptr;
 }
 
 std::string kernel_name() { return chosen_kernels().name; }
@@ -191,7 +192,7 @@ constexpr int number_of_neon = 2;  // as number_of() has it; see above
   template class kernel_calls<L>;
 
 BLOOMERY_KERNEL_CALLS(split_block)
-BLOOMERY_KERNEL_CALLS(line)
-BLOOMERY_KERNEL_CALLS(line_free)
+BLOOMERY_KERNEL_CALLS(split_block512)
+BLOOMERY_KERNEL_CALLS(blocked)
 
 }  // namespace bloomery

@@ -2,7 +2,7 @@
 // set. All sets have the same contract and write the same bits; kernels/scalar.cpp is the one to read first.
 //
 // A key is the 64-bit `lo` of its hash. Its block and its bits within it are defined by the layouts
-// (include/bloomery/layouts/split_block.hpp, line.hpp, line_free.hpp). Nothing of ours is included here or by the files
+// (include/bloomery/layouts/split_block.hpp, split_block512.hpp, blocked.hpp). Nothing of ours is included here or by the files
 // of the sets: an inline function compiled for AVX-512 could replace everyone's copy at link time.
 #pragma once
 
@@ -14,8 +14,8 @@ namespace bloomery::kernels {
 // The layouts' constants, once more; src/kernels/dispatch.cpp compares them.
 inline constexpr std::uint32_t split_block_salt[8] = {0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D,
                                                       0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31};
-inline constexpr std::uint64_t line_multiplier = 0x9E3779B97F4A7C15;
-inline constexpr std::uint64_t line_free_step = 0xD1342543DE82EF95;
+inline constexpr std::uint64_t split_block512_multiplier = 0x9E3779B97F4A7C15;
+inline constexpr std::uint64_t blocked_step = 0xD1342543DE82EF95;
 inline constexpr std::uint64_t mix_first = 0x3C79AC492BA7B653;
 inline constexpr std::uint64_t mix_second = 0x1C69B3F74AC4AE35;
 
@@ -67,7 +67,7 @@ inline constexpr std::size_t scatter_buffer = 16;
 struct partitions {
   std::uint64_t block_count;  ///< of the whole filter
   std::uint32_t shift;        ///< log2 of the blocks of a partition
-  bool split_rule;            ///< split_block's rule of blocks, else line's
+  bool split_rule;            ///< split_block's rule of blocks, else split_block512's
   std::uint64_t* buffers;     ///< scatter_buffer words each, aligned to 64 bytes
   std::uint32_t* used;        ///< words waiting in each buffer
   std::uint64_t* regions;     ///< region_size words each, aligned to 64 bytes
@@ -81,10 +81,10 @@ struct census_kernel {
   std::uint64_t (*common_ones)(const std::uint8_t* a, const std::uint8_t* b, std::size_t count);
 
   // Each returns the ones of `count` blocks, and writes to `out` for each block what its error rate follows from: for
-  // the first two the product of the ones of its eight words, for line_free its ones.
+  // the first two the product of the ones of its eight words, for blocked its ones.
   std::uint64_t (*split_block)(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out);
-  std::uint64_t (*line)(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out);
-  std::uint64_t (*line_free)(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out);
+  std::uint64_t (*split_block512)(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out);
+  std::uint64_t (*blocked)(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out);
 };
 
 /// A filter of lines among others that are asked for the same keys.
@@ -105,8 +105,8 @@ struct kernel_set {
   const char* needs;    ///< the processor features, as in /proc/cpuinfo
   bool (*supported)();  ///< by this processor and its operating system
   layout_kernel split_block;
-  layout_kernel line;
-  layout_kernel line_free;
+  layout_kernel split_block512;
+  layout_kernel blocked;
 
   /// lo of each key.
   void (*halves)(const keys& what, std::uint64_t* los);
@@ -139,13 +139,13 @@ inline constexpr const kernel_set* kernel_sets[] = {
 };
 
 // For single keys: the same functions as in the table, by name, so that a call to them is direct.
-#define BLOOMERY_SINGLE_KEY_CALLS                                                                   \
-  bool split_block_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;    \
-  bool split_block_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept; \
-  bool line_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;           \
-  bool line_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;        \
-  bool line_free_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;      \
-  bool line_free_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
+#define BLOOMERY_SINGLE_KEY_CALLS                                                                      \
+  bool split_block_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;       \
+  bool split_block_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;    \
+  bool split_block512_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;    \
+  bool split_block512_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept; \
+  bool blocked_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;           \
+  bool blocked_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
 namespace on_scalar {
 BLOOMERY_SINGLE_KEY_CALLS
 }

@@ -1,6 +1,6 @@
 // Kernels for NEON, which every AArch64 processor has: a block of split_block is two registers, a line is four.
 //
-// The masks are made as in avx2.cpp. Hashes, block numbers and line_free are plain C++.
+// The masks are made as in avx2.cpp. Hashes, block numbers and blocked are plain C++.
 #include "kernels/kernels.hpp"
 
 #if defined(__aarch64__)
@@ -15,7 +15,7 @@ namespace {
 #include "kernels/plain.inc.hpp"
 
 // A vector shift left by a negative count is a shift right.
-constexpr std::int64_t line_shifts[8] = {-16, -22, -28, -34, -40, -46, -52, -58};
+constexpr std::int64_t split_block512_shifts[8] = {-16, -22, -28, -34, -40, -46, -52, -58};
 
 struct split_block_ops : plain_split_block {
   static uint32x4_t mask_of(std::uint64_t choice, std::size_t word) {
@@ -43,9 +43,9 @@ struct split_block_ops : plain_split_block {
   }
 };
 
-struct line_ops : plain_line {
+struct split_block512_ops : plain_split_block512 {
   static uint64x2_t mask_of(std::uint64_t choice, std::size_t word) {
-    const uint64x2_t shifted = vshlq_u64(vdupq_n_u64(choice), vld1q_s64(line_shifts + word));
+    const uint64x2_t shifted = vshlq_u64(vdupq_n_u64(choice), vld1q_s64(split_block512_shifts + word));
     const uint64x2_t bit = vandq_u64(shifted, vdupq_n_u64(63));
     return vshlq_u64(vdupq_n_u64(1), vreinterpretq_s64_u64(bit));
   }
@@ -79,8 +79,8 @@ using addresses_ops = addresses<Layout>;
 
 struct ops : plain_ops {
   using split_block = split_block_ops;
-  using line = line_ops;
-  using line_free = plain_line_free;
+  using split_block512 = split_block512_ops;
+  using blocked = plain_blocked;
 };
 
 #include "kernels/batch.inc.hpp"

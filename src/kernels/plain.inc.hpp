@@ -65,14 +65,14 @@ struct plain_split_block {
   }
 };
 
-struct plain_line {
+struct plain_split_block512 {
   static constexpr std::uint64_t block_bytes = 64;
 
   BLOOMERY_TARGET static std::uint64_t offset(std::uint64_t lo, std::uint64_t blocks) {
     return high_product(lo, blocks) * block_bytes;
   }
 
-  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return lo * line_multiplier; }
+  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return lo * split_block512_multiplier; }
 
   BLOOMERY_TARGET static std::uint64_t bit(std::uint64_t choice, std::size_t word) {
     return choice >> (16 + 6 * word) & 63;
@@ -96,18 +96,18 @@ struct plain_line {
   }
 };
 
-struct plain_line_free {
+struct plain_blocked {
   static constexpr std::uint64_t block_bytes = 64;
 
   BLOOMERY_TARGET static std::uint64_t offset(std::uint64_t lo, std::uint64_t blocks) {
     return high_product(lo, blocks) * block_bytes;
   }
 
-  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return (2 * lo + 1) * line_multiplier; }
+  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return (2 * lo + 1) * split_block512_multiplier; }
 
   BLOOMERY_TARGET static bool one_insert(std::uint8_t* block, std::uint64_t x, std::uint32_t probes) {
     std::uint64_t missing = 0;
-    for (std::uint32_t probe = 0; probe < probes; ++probe, x *= line_free_step) {
+    for (std::uint32_t probe = 0; probe < probes; ++probe, x *= blocked_step) {
       std::uint8_t* const word = block + (x >> 61) * 8;
       const std::uint64_t old = load<std::uint64_t>(word);
       const std::uint64_t mask = std::uint64_t{1} << (x >> 55 & 63);
@@ -119,7 +119,7 @@ struct plain_line_free {
 
   BLOOMERY_TARGET static bool one_has(const std::uint8_t* block, std::uint64_t x, std::uint32_t probes) {
     std::uint64_t all = 1;
-    for (std::uint32_t probe = 0; probe < probes; ++probe, x *= line_free_step) {
+    for (std::uint32_t probe = 0; probe < probes; ++probe, x *= blocked_step) {
       all &= load<std::uint64_t>(block + (x >> 61) * 8) >> (x >> 55 & 63);
     }
     return (all & 1) != 0;
@@ -240,11 +240,12 @@ struct plain_census {
     return products<std::uint32_t>(bytes, count, out);
   }
 
-  BLOOMERY_TARGET static std::uint64_t line(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+  BLOOMERY_TARGET static std::uint64_t split_block512(const std::uint8_t* bytes, std::size_t count,
+                                                      std::uint64_t* out) {
     return products<std::uint64_t>(bytes, count, out);
   }
 
-  BLOOMERY_TARGET static std::uint64_t line_free(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
+  BLOOMERY_TARGET static std::uint64_t blocked(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
     std::uint64_t sum = 0;
     for (std::size_t block = 0; block < count; ++block) {
       out[block] = plain_census::ones(bytes + 64 * block, 64);

@@ -13,8 +13,8 @@ using addresses_ops = addresses<Layout>;
 
 struct ops : plain_ops {
   using split_block = plain_split_block;
-  using line = plain_line;
-  using line_free = plain_line_free;
+  using split_block512 = plain_split_block512;
+  using blocked = plain_blocked;
 };
 
 #include "kernels/batch.inc.hpp"

@@ -8,28 +8,29 @@ BLOOMERY_TARGET bool split_block_insert(std::uint8_t* block, std::uint64_t lo, s
 BLOOMERY_TARGET bool split_block_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept {
   return ops::split_block::one_has(block, ops::split_block::choice(lo), probes);
 }
-BLOOMERY_TARGET bool line_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept {
-  return ops::line::one_insert(block, ops::line::choice(lo), probes);
+BLOOMERY_TARGET bool split_block512_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept {
+  return ops::split_block512::one_insert(block, ops::split_block512::choice(lo), probes);
 }
-BLOOMERY_TARGET bool line_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept {
-  return ops::line::one_has(block, ops::line::choice(lo), probes);
+BLOOMERY_TARGET bool split_block512_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept {
+  return ops::split_block512::one_has(block, ops::split_block512::choice(lo), probes);
 }
-BLOOMERY_TARGET bool line_free_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept {
-  return ops::line_free::one_insert(block, ops::line_free::choice(lo), probes);
+BLOOMERY_TARGET bool blocked_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept {
+  return ops::blocked::one_insert(block, ops::blocked::choice(lo), probes);
 }
-BLOOMERY_TARGET bool line_free_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept {
-  return ops::line_free::one_has(block, ops::line_free::choice(lo), probes);
+BLOOMERY_TARGET bool blocked_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept {
+  return ops::blocked::one_has(block, ops::blocked::choice(lo), probes);
 }
 }  // namespace BLOOMERY_NAMESPACE
 
 BLOOMERY_TARGET static bool layers_have(const line_layers& at, std::uint64_t lo) noexcept {
   for (std::size_t i = 0; i < at.far_count; ++i) {
-    ask_for<fetch::first_level>(at.layers[i].bytes + ops::line::offset(lo, at.layers[i].lines));
+    ask_for<fetch::first_level>(at.layers[i].bytes + ops::split_block512::offset(lo, at.layers[i].lines));
   }
-  const std::uint64_t choice = ops::line::choice(lo);
+  const std::uint64_t choice = ops::split_block512::choice(lo);
   for (std::size_t i = 0; i < at.count; ++i) {
     const line_layer& layer = at.layers[i];
-    if (ops::line::one_has(layer.bytes + ops::line::offset(lo, layer.lines), choice, 8)) return true;
+    if (ops::split_block512::one_has(layer.bytes + ops::split_block512::offset(lo, layer.lines), choice, 8))
+      return true;
   }
   return false;
 }
@@ -40,11 +41,12 @@ const kernel_set BLOOMERY_SET = {
     supported,
     {insert<ops::split_block>, has<ops::split_block>, BLOOMERY_NAMESPACE::split_block_insert,
      BLOOMERY_NAMESPACE::split_block_has},
-    {insert<ops::line>, has<ops::line>, BLOOMERY_NAMESPACE::line_insert, BLOOMERY_NAMESPACE::line_has},
-    {insert<ops::line_free>, has<ops::line_free>, BLOOMERY_NAMESPACE::line_free_insert,
-     BLOOMERY_NAMESPACE::line_free_has},
+    {insert<ops::split_block512>, has<ops::split_block512>, BLOOMERY_NAMESPACE::split_block512_insert,
+     BLOOMERY_NAMESPACE::split_block512_has},
+    {insert<ops::blocked>, has<ops::blocked>, BLOOMERY_NAMESPACE::blocked_insert, BLOOMERY_NAMESPACE::blocked_has},
     halves,
     scatter,
-    {census_ops::ones, census_ops::common_ones, census_ops::split_block, census_ops::line, census_ops::line_free},
+    {census_ops::ones, census_ops::common_ones, census_ops::split_block, census_ops::split_block512,
+     census_ops::blocked},
     layers_have,
 };

@@ -1,4 +1,4 @@
-// What line_free and page share: blocks of b bits in which a key has k independent bits. Only b differs.
+// What blocked and blocked_page share: blocks of b bits in which a key has k independent bits. Only b differs.
 #pragma once
 
 #include <bloomery/geometry.hpp>

@@ -124,23 +124,23 @@ census census_of<split_block>(const geometry& g, std::span<const std::uint8_t> b
 }
 
 template <>
-census census_of<line>(const geometry& g, std::span<const std::uint8_t> bytes) {
-  const occupancy o = occupancy_of<line>(g);
+census census_of<split_block512>(const geometry& g, std::span<const std::uint8_t> bytes) {
+  const occupancy o = occupancy_of<split_block512>(g);
   exact_sum sum;
-  const std::uint64_t ones =
-      each_block(chosen_kernels().census.line, line::block_bits / 8, bytes, [&](auto... some) { sum(some...); });
-  return certify(o, ones, per_block<line>(sum.total, o.blocks), 0x1p64L);
+  const std::uint64_t ones = each_block(chosen_kernels().census.split_block512, split_block512::block_bits / 8, bytes,
+                                        [&](auto... some) { sum(some...); });
+  return certify(o, ones, per_block<split_block512>(sum.total, o.blocks), 0x1p64L);
 }
 
 template <>
-census census_of<line_free>(const geometry& g, std::span<const std::uint8_t> bytes) {
-  const occupancy o = occupancy_of<line_free>(g);
-  std::array<double, line_free::block_bits + 1> hit;
+census census_of<blocked>(const geometry& g, std::span<const std::uint8_t> bytes) {
+  const occupancy o = occupancy_of<blocked>(g);
+  std::array<double, blocked::block_bits + 1> hit;
   for (std::uint32_t x = 0; x < hit.size(); ++x) {
-    hit[x] = static_cast<double>(power(static_cast<long double>(x) / line_free::block_bits, g.probes));
+    hit[x] = static_cast<double>(power(static_cast<long double>(x) / blocked::block_bits, g.probes));
   }
   long double sum = 0;
-  const std::uint64_t ones = each_block(chosen_kernels().census.line_free, line_free::block_bits / 8, bytes,
+  const std::uint64_t ones = each_block(chosen_kernels().census.blocked, blocked::block_bits / 8, bytes,
                                         [&](const std::uint64_t* ones_of_line, std::size_t count) {
                                           // Four sums, which need not wait for each other.
                                           double a = 0, b = 0, c = 0, d = 0;
@@ -158,16 +158,16 @@ census census_of<line_free>(const geometry& g, std::span<const std::uint8_t> byt
 }
 
 template <>
-census census_of<page>(const geometry& g, std::span<const std::uint8_t> bytes) {
-  constexpr std::uint64_t page_bytes = page::block_bits / 8;
-  const occupancy o = occupancy_of<page>(g);
+census census_of<blocked_page>(const geometry& g, std::span<const std::uint8_t> bytes) {
+  constexpr std::uint64_t page_bytes = blocked_page::block_bits / 8;
+  const occupancy o = occupancy_of<blocked_page>(g);
   const auto count = chosen_kernels().census.ones;
   std::uint64_t ones = 0;
   long double sum = 0;
   for (std::uint64_t i = 0; i < o.blocks; ++i) {
     const std::uint64_t here = count(bytes.data() + i * page_bytes, page_bytes);
     ones += here;
-    sum += power(static_cast<long double>(here) / page::block_bits, g.probes);
+    sum += power(static_cast<long double>(here) / blocked_page::block_bits, g.probes);
   }
   return certify(o, ones, sum / static_cast<long double>(o.blocks), 0x1p64L);
 }

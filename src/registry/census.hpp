@@ -3,12 +3,12 @@
 
 #include <bloomery/census.hpp>
 #include <bloomery/geometry.hpp>
+#include <bloomery/layouts/blocked.hpp>
+#include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/counting.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
-#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
 #include <cstdint>
 #include <span>
@@ -26,11 +26,11 @@ census census_of(const geometry& g, std::span<const std::uint8_t> bytes);
 template <>
 census census_of<split_block>(const geometry& g, std::span<const std::uint8_t> bytes);
 template <>
-census census_of<line>(const geometry& g, std::span<const std::uint8_t> bytes);
+census census_of<split_block512>(const geometry& g, std::span<const std::uint8_t> bytes);
 template <>
-census census_of<line_free>(const geometry& g, std::span<const std::uint8_t> bytes);
+census census_of<blocked>(const geometry& g, std::span<const std::uint8_t> bytes);
 template <>
-census census_of<page>(const geometry& g, std::span<const std::uint8_t> bytes);
+census census_of<blocked_page>(const geometry& g, std::span<const std::uint8_t> bytes);
 template <>
 census census_of<classic>(const geometry& g, std::span<const std::uint8_t> bytes);
 template <>

@@ -99,7 +99,7 @@ std::vector<candidate> layout_candidates(std::uint64_t capacity, double false_po
   return candidates;
 }
 
-// layout_rows() has the quickest first. The sizes of page and classic take tens of milliseconds where the rate is low,
+// layout_rows() has the quickest first. The sizes of blocked_page and classic take tens of milliseconds where the rate is low,
 // those of the others few. So from the quickest on, one layout after the other, until what the rest may need cannot
 // change the choice.
 choice choose_layout(std::uint64_t capacity, double false_positive_rate, preference prefer) {

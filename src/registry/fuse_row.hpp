@@ -50,6 +50,8 @@ constexpr layout_row row_of_fuse(const single_key_calls* single) {
   row.take_census = fuse_census<F>;
   row.family = family::sealed;
   row.cell_bits = 8 * sizeof(F);
+  row.fixed_probes = fuse::probes;
+  row.most_chosen_probes = fuse::probes;
   row.check_bytes = check_fuse_bytes<F>;
   return row;
 }

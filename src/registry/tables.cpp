@@ -1,13 +1,14 @@
 #include "registry/tables.hpp"
 
 #include <bloomery/hash.hpp>
+#include <bloomery/layouts/blocked.hpp>
+#include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/counting.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
-#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
+#include "layouts/facts_of.hpp"
 #include "layouts/occupancy_of.hpp"
 #include "registry/census.hpp"
 #include "registry/fuse_row.hpp"
@@ -15,7 +16,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
+#include <vector>
 
 namespace bloomery {
 namespace {
@@ -106,10 +109,9 @@ using hashes = hash_list<xxh3, mix, murmur3, siphash>;
 
 template <layout L>
 constexpr layout_row row_of_layout() {
-  layout_row row{L::name,     L::geometry_for, L::check,     L::false_positive_rate, L::keys_from_zeros,
-                 cells_of<L>, insert_batch<L>, has_batch<L>, hashes::single<L>,      nullptr,
-                 0,           occupancy_of<L>, census_of<L>};
-  if constexpr (requires { L::block_bits; }) row.block_bits = L::block_bits;
+  layout_row row{facts_of<L>(),      L::geometry_for, L::check,        L::false_positive_rate,
+                 L::keys_from_zeros, cells_of<L>,     insert_batch<L>, has_batch<L>,
+                 hashes::single<L>,  nullptr,         occupancy_of<L>, census_of<L>};
   if constexpr (layout_by_halves<L>) row.bulk = bulk_target_of<L>;
   return row;
 }
@@ -119,8 +121,6 @@ constexpr removal_calls removals = {counting::remove_batch, counting::cells_used
 
 constexpr layout_row counting_row() {
   layout_row row = row_of_layout<counting>();
-  row.family = family::counting;
-  row.cell_bits = counting::cell_bits;
   row.removals = &removals;
   return row;
 }
@@ -128,32 +128,27 @@ constexpr layout_row counting_row() {
 // Its keys go in and are looked up as of an epoch, through window_calls: there is no call without one.
 template <windowed_layout L>
 constexpr layout_row row_of_window() {
-  return {.name = L::name,
-          .geometry_for = L::geometry_for,
-          .check = L::check,
-          .false_positive_rate = L::false_positive_rate,
-          .keys_from_zeros = no_keys_from_zeros,
-          .cells = cells_of<L>,
-          .insert = nullptr,
-          .may_contain = nullptr,
-          .single = nullptr,
-          .bulk = nullptr,
-          .block_bits = L::block_bits,
-          .occupancy = no_occupancy,
-          .take_census = census_of_window<L>,
-          .family = family::windowed,
-          .cell_bits = window_lanes,
-          .window = &window_calls_of<L>};
+  layout_row row{};
+  static_cast<layout_facts&>(row) = facts_of<L>();
+  row.geometry_for = L::geometry_for;
+  row.check = L::check;
+  row.false_positive_rate = L::false_positive_rate;
+  row.keys_from_zeros = no_keys_from_zeros;
+  row.cells = cells_of<L>;
+  row.occupancy = no_occupancy;
+  row.take_census = census_of_window<L>;
+  row.window = &window_calls_of<L>;
+  return row;
 }
 
 // The table of layouts.
-constexpr layout_row layouts[] = {row_of_layout<split_block>(), row_of_layout<line>(), row_of_layout<line_free>(),
-                                  row_of_layout<page>(), row_of_layout<classic>()};
+constexpr layout_row layouts[] = {row_of_layout<split_block>(), row_of_layout<split_block512>(),
+                                  row_of_layout<blocked>(), row_of_layout<blocked_page>(), row_of_layout<classic>()};
 
 // The layouts of filters that can do more than insert and look up, or less; no choice among plain layouts takes them.
 constexpr std::array other_layouts = {counting_row(),
-                                      row_of_window<window>(),
-                                      row_of_window<window_line>(),
+                                      row_of_window<sliding>(),
+                                      row_of_window<sliding64>(),
                                       row_of_fuse<std::uint8_t>(hashes::sealed<std::uint8_t>),
                                       row_of_fuse<std::uint16_t>(hashes::sealed<std::uint16_t>),
                                       row_of_fuse<std::uint32_t>(hashes::sealed<std::uint32_t>)};
@@ -176,6 +171,18 @@ const layout_row* find_layout(std::string_view name) noexcept {
   const layout_row* plain = find(layout_rows(), name);
   return plain != nullptr ? plain : find(std::span<const layout_row>(other_layouts), name);
 }
+
+const layout_facts* find_layout_facts(std::string_view name) noexcept { return find_layout(name); }
+
+std::vector<layout_facts> layouts_of(bloomery::family f) {
+  std::vector<layout_facts> found;
+  for (const std::span<const layout_row> rows : {layout_rows(), std::span<const layout_row>(other_layouts)}) {
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(found),
+                 [&](const layout_facts& facts) { return facts.family == f; });
+  }
+  return found;
+}
+
 const hash_row* find_hash(std::string_view name) noexcept { return find(hash_rows(), name); }
 
 }  // namespace bloomery

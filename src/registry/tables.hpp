@@ -9,6 +9,7 @@
 #include <bloomery/key_hash.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
+#include <bloomery/layout_facts.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
 
@@ -45,8 +46,7 @@ struct removal_calls {
 };
 struct window_calls;
 
-struct layout_row {
-  std::string_view name;
+struct layout_row : layout_facts {
   geometry (*geometry_for)(std::uint64_t capacity, double rate);
   void (*check)(const geometry& g);
   double (*false_positive_rate)(const geometry& g, std::uint64_t keys);
@@ -56,12 +56,8 @@ struct layout_row {
   void (*may_contain)(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint64_t* bitmap);
   const single_key_calls* single;                               ///< one for each hash, in the order of hash_rows()
   bulk_target (*bulk)(std::uint8_t* bytes, const geometry& g);  ///< null: keys cannot be sorted by block
-  std::uint32_t block_bits;                                     ///< 0: there are no blocks
   bloomery::occupancy (*occupancy)(const geometry& g);
   census (*take_census)(const geometry& g, std::span<const std::uint8_t> bytes);
-  bloomery::family family = bloomery::family::plain;
-  std::uint32_t cell_bits = 1;
-
   /// Only of a layout that counts copies of keys: else null.
   const removal_calls* removals = nullptr;
   const window_calls* window = nullptr;  ///< of layouts with a window (windows.hpp); those go by it, not by single

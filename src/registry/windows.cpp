@@ -12,7 +12,7 @@ void check_window_length(const params& p) {
   };
   if (!windowed) {
     if (p.window_keys == 0 && p.window_milliseconds == 0) return;
-    refuse("only filters that forget have a window", "layout window or window_line", "'" + p.layout + p.scheme + "'");
+    refuse("only filters that forget have a window", "layout sliding or sliding64", "'" + p.layout + p.scheme + "'");
   }
   if (p.window_keys == 0 && p.window_milliseconds == 0) {
     refuse("a window has a length", "so many keys, or so long a time", "none");

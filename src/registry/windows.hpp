@@ -4,7 +4,7 @@
 #include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/export.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 #include <bloomery/params.hpp>
 
 #include "math/occupancy.hpp"
@@ -18,7 +18,7 @@ namespace BLOOMERY_EXPORT bloomery {  // bloomery::redis is a library of its own
 /// Moments and insertions stay below this: what epochs are multiplied with does not overflow.
 inline constexpr std::uint64_t most_moments = std::uint64_t{1} << 62;
 
-/// The calls of window_blocks, for a layout that is chosen at run time.
+/// The calls of sliding_blocks, for a layout that is chosen at run time.
 struct window_calls {
   window_insertions (*insert)(std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint32_t epoch,
                               std::uint8_t* is_new) noexcept;

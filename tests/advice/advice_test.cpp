@@ -8,7 +8,7 @@
 #include <bloomery/growing_layers.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
 #include "cli/text/advice_text.hpp"
 
@@ -87,7 +87,7 @@ TEST(Advice, TakesIntegersAsSuch) {
 TEST(Advice, SaysHowManyCacheLinesALookupTouches) {
   EXPECT_EQ(advise({.keys = 1'000'000, .rate = 0.01}).taken.lines, 1u);
   const option page = advise({.keys = 1'000'000, .rate = 1e-6}).taken;
-  ASSERT_EQ(page.parameters.layout, "page");
+  ASSERT_EQ(page.parameters.layout, "blocked_page");
   EXPECT_EQ(page.lines, page.parameters.geometry.probes);
 }
 
@@ -147,14 +147,14 @@ TEST(Advice, TakesTheWindowThatTheRuleForLayoutsTakes) {
   for (const preference prefer : {preference::speed, preference::memory}) {
     for (const double rate : {0.1, 0.01, 1e-3}) {
       std::vector<candidate> both;
-      for (const char* layout : {"window_line", "window"}) {
+      for (const char* layout : {"sliding64", "sliding"}) {
         candidate c{layout};
         c.geometry =
             complete({.layout = layout, .capacity = 100'000, .target_rate = rate, .window_keys = 100'000}).geometry;
         both.push_back(c);
       }
       judge(both, prefer);
-      const std::string expected = both[0].chosen ? "window_line" : "window";
+      const std::string expected = both[0].chosen ? "sliding64" : "sliding";
 
       const advice by_keys = advise({.rate = rate, .window_keys = 100'000, .prefer = prefer});
       const advice by_time =
@@ -257,7 +257,7 @@ TEST(Advice, GoesToSmallerLayoutsAsMemoryRunsOut) {
     EXPECT_EQ(o.parameters.geometry, c.geometry);
     taken.push_back(o.parameters.layout);
   }
-  EXPECT_EQ(taken, (std::vector<std::string>{"split_block", "line", "line_free", "page", "classic"}));
+  EXPECT_EQ(taken, (std::vector<std::string>{"split_block", "split_block512", "blocked", "blocked_page", "classic"}));
 }
 
 TEST(Advice, SaysOfTooLittleMemoryWhatIsPossibleAndWhatWouldHaveToGive) {

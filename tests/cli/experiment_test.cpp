@@ -103,7 +103,7 @@ TEST(Experiment, MeasuresWhatAskingKeyByKeyDoes) {
 }
 
 TEST(Experiment, MeanAndDeviationAreThoseOfTheRuns) {
-  const auto points = carry_out(small_experiment({.layout = "line"}));
+  const auto points = carry_out(small_experiment({.layout = "split_block512"}));
 
   for (const measured_point& p : points) {
     ASSERT_EQ(p.rates.size(), 4u);
@@ -143,7 +143,7 @@ TEST(Experiment, LinesAreShuffledAnewInEachRun) {
 }
 
 TEST(Experiment, TheListenerHearsAllTheWorkAndCanEndIt) {
-  const experiment e = small_experiment({.layout = "line"});
+  const experiment e = small_experiment({.layout = "split_block512"});
   std::uint64_t done = 0;
 
   carry_out(e, [&](std::uint64_t keys) { done += keys; });
@@ -153,7 +153,7 @@ TEST(Experiment, TheListenerHearsAllTheWorkAndCanEndIt) {
 }
 
 TEST(Experiment, EachRunIsSeenWithWhatIsKnownSoFar) {
-  experiment e = small_experiment({.layout = "line"});
+  experiment e = small_experiment({.layout = "split_block512"});
   e.threads = 3;
   std::vector<std::vector<measured_point>> seen;
 
@@ -196,7 +196,7 @@ TEST(Axis, OfRatesIsLinearUnlessThePromiseWouldNotBeSeen) {
 }
 
 TEST(TerminalChart, FitsTheTerminal) {
-  const experiment e = small_experiment({.layout = "line"});
+  const experiment e = small_experiment({.layout = "split_block512"});
   chart c{"title", "subtitle", 1000, 0.05, e.runs, {}, carry_out(e)};
   for (const measured_point& p : c.points) c.theory.push_back({p.keys, p.predicted});
 

@@ -32,7 +32,7 @@ class WindowDedup : public ::testing::Test {
   ~WindowDedup() override { ::close(fd_); }
 
   params wanted(std::uint64_t milliseconds, std::uint64_t of_keys) const {
-    return complete({.layout = "window",
+    return complete({.layout = "sliding",
                      .capacity = 70'000,
                      .target_rate = 1e-6,
                      .window_keys = of_keys,

@@ -97,7 +97,7 @@ def split_block_rate(bits: int, n: int) -> float:
     return lanes_rate(bits, n, block=256, lane=32)
 
 
-def line_rate(bits: int, n: int) -> float:
+def split_block512_rate(bits: int, n: int) -> float:
     return lanes_rate(bits, n, block=512, lane=64)
 
 
@@ -124,7 +124,7 @@ def line_of_cells_rate(lines: int, cells: int, probes: int, n: int) -> float:
     )
 
 
-def line_free_rate(bits: int, probes: int, n: int) -> float:
+def blocked_rate(bits: int, probes: int, n: int) -> float:
     return line_of_cells_rate(bits // 512, 512, probes, n)
 
 
@@ -132,21 +132,21 @@ def counting_rate(bits: int, probes: int, n: int) -> float:
     return line_of_cells_rate(bits // 512, 128, probes, n)
 
 
-def page_rate(bits: int, probes: int, n: int) -> float:
-    """As line_free, by Bloom's formula within a page: 32,768 cells are so many that it is right to a thousandth."""
+def blocked_page_rate(bits: int, probes: int, n: int) -> float:
+    """As blocked, by Bloom's formula within a page: 32,768 cells are so many that it is right to a thousandth."""
     return sum(share * classic_rate(32_768, probes, i) for i, share in shares_of_blocks(32_768 / bits, n))
 
 
 def rate_of(layout: str, bits: int, probes: int, n: int) -> float:
     """The error rate of any layout, by formulas that owe the library nothing."""
-    if layout in ("split_block", "line"):
-        return (split_block_rate if layout == "split_block" else line_rate)(bits, n)
-    rates = {"line_free": line_free_rate, "page": page_rate, "classic": classic_rate, "counting": counting_rate}
+    if layout in ("split_block", "split_block512"):
+        return (split_block_rate if layout == "split_block" else split_block512_rate)(bits, n)
+    rates = {"blocked": blocked_rate, "blocked_page": blocked_page_rate, "classic": classic_rate, "counting": counting_rate}
     return rates[layout](bits, probes, n)
 
 
-LAYOUTS = ["split_block", "line", "line_free", "page", "classic"]  # the quickest first
-BLOCK_BITS = {"split_block": 256, "line": 512, "line_free": 512, "page": 32_768, "classic": 1}
+LAYOUTS = ["split_block", "split_block512", "blocked", "blocked_page", "classic"]  # the quickest first
+BLOCK_BITS = {"split_block": 256, "split_block512": 512, "blocked": 512, "blocked_page": 32_768, "classic": 1}
 
 
 def integral(rate, n: int, steps: int = 400) -> float:
@@ -219,12 +219,12 @@ def cells_of(layout: str, bits: int, probes: int, lo: int, hi: int) -> list[int]
             x = x * 0xD1342543DE82EF95 & FULL
         return cells
     first = BLOCK_BITS[layout] * (lo * (bits // BLOCK_BITS[layout]) >> 64)
-    if layout == "line":
+    if layout == "split_block512":
         p = lo * 0x9E3779B97F4A7C15 & FULL
         return [first + 64 * j + (p >> (16 + 6 * j) & 63) for j in range(8)]
     cells, x = [], (2 * lo + 1) * 0x9E3779B97F4A7C15 & FULL
     for _ in range(probes):
-        cells.append(first + (x >> (55 if layout == "line_free" else 49)))
+        cells.append(first + (x >> (55 if layout == "blocked" else 49)))
         x = x * 0xD1342543DE82EF95 & FULL
     return cells
 
@@ -289,7 +289,7 @@ def certified_rate(layout: str, bits: int, probes: int, payload: bytes, n: int) 
     """The probability that a random absent key finds all its bits among these; n only for the collisions of hashes."""
     if layout == "classic":
         hit = (ones_of(payload) / bits) ** probes
-    elif layout in ("split_block", "line"):
+    elif layout in ("split_block", "split_block512"):
         word = BLOCK_BITS[layout] // 64  # bytes
         blocks = [math.prod(ones_of(w) / (8 * word) for w in in_parts(block, word)) for block in in_parts(payload, 8 * word)]
         hit = math.fsum(blocks) / len(blocks)

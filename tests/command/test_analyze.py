@@ -115,7 +115,7 @@ class Analyze(CommandTest):
 
     def test_results_depend_on_the_seed_and_not_on_threads(self) -> None:
         common = ["analyze", "--json", "-n", 500, "-p", "5%", "--runs", 5]
-        for kind in [["--layout", "line"], ["--scheme", "guava"]]:
+        for kind in [["--layout", "split_block512"], ["--scheme", "guava"]]:
             alone = self.bloomery(*common, *kind, "-j", 1).out
             for threads in 2, 3, 8:
                 self.assertEqual(self.bloomery(*common, *kind, "-j", threads).out, alone)
@@ -189,8 +189,8 @@ class Analyze(CommandTest):
         self.assertEqual(charts[0], charts[1])
 
     def test_the_text_says_what_json_says(self) -> None:
-        result = self.analyze("-n", 1000, "-p", "3%", "--layout", "line")
-        printed = self.bloomery("analyze", "-n", 1000, "-p", "3%", "--layout", "line").out.decode()
+        result = self.analyze("-n", 1000, "-p", "3%", "--layout", "split_block512")
+        printed = self.bloomery("analyze", "-n", 1000, "-p", "3%", "--layout", "split_block512").out.decode()
 
         rows = re.findall(r"^ +([\d,]+) +(\d+) %  +(\S+)( %)?  +(\S+)( %)?  +(\S+)( %)?$", printed, re.MULTILINE)
         self.assertEqual([row[0] for row in rows], ["250", "500", "750", "1,000", "1,250", "1,500"])
@@ -281,7 +281,7 @@ class Analyze(CommandTest):
         self.refused("analyze", "-n", 100, "--runs", 0, says="--runs: .*1 to 1,000")
         self.refused("analyze", "-n", 100, "--queries", 0, says="--queries: .*1 to ")
         self.refused("analyze", "-n", 100, "--layout", "round", says="round")
-        self.refused("analyze", "-n", 100, "--scheme", "guava", "--layout", "line", says="scheme")
+        self.refused("analyze", "-n", 100, "--scheme", "guava", "--layout", "split_block512", says="scheme")
         self.refused("analyze", "-n", "1e15", says="too many keys")
 
     def test_few_keys_and_full_filters_are_no_special_case(self) -> None:

@@ -33,9 +33,9 @@ class BadNumbers(CommandTest):
         self.refused(*build, "-m", 1000, "-k", 256, says="-k.*1 to 255")
         self.refused(*build, "-k", 3, says="add -m")
         self.refused(*build, "-m", 1000, "-p", "1%", says="-m or -p")
-        for layout, least in ("split_block", 256), ("line", 512), ("line_free", 512), ("page", 32_768):
+        for layout, least in ("split_block", 256), ("split_block512", 512), ("blocked", 512), ("blocked_page", 32_768):
             self.refused(*build, "-m", least - 1, "--layout", layout, says=f"{least} or more, found {least - 1}; .*classic")
-        for layout in "split_block", "line":
+        for layout in "split_block", "split_block512":
             self.refused(*build, "-m", "8KiB", "-k", 5, "--layout", layout, says=f"-k: {layout} always has 8 probes.*; .+")
         self.refused(*build, "-m", "1e30", says="-m")
 
@@ -51,7 +51,7 @@ class BadNumbers(CommandTest):
                 self.assertRegex(said, r"\Abloomery: .*(memory|room|bits).*; .+\n\Z")
 
     def test_sizes_beyond_a_layout_name_another_layout(self) -> None:
-        for layout in "split_block", "line", "line_free", "page":
+        for layout in "split_block", "split_block512", "blocked", "blocked_page":
             self.refused("build", "-o", "f", "-n", "1e18", "--layout", layout, says="use the classic layout")
 
 
@@ -78,8 +78,8 @@ class BadWords(CommandTest):
 
     def test_names_of_layouts_hashes_and_schemes_are_listed(self) -> None:
         build = ["build", "-o", "f", "-n", 10]
-        self.refused(*build, "--layout", "x", says="split_block, line, line_free, page, classic")
-        self.refused(*build, "-m", 1000, "--layout", "x", says="split_block, line, line_free, page, classic")
+        self.refused(*build, "--layout", "x", says="split_block, split_block512, blocked, blocked_page, classic")
+        self.refused(*build, "-m", 1000, "--layout", "x", says="split_block, split_block512, blocked, blocked_page, classic")
         self.refused(*build, "--hash", "x", says="xxh3.*murmur3")
         self.refused(*build, "--scheme", "x", says="guava, pharo, python, perl")
         self.refused(*build, "--hash", "mix", says="integer")

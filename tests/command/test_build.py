@@ -49,10 +49,10 @@ class Build(CommandTest):
         for p in "20%", "1%", "1e-4", "1e-5", "1e-6":
             self.build("f", "-n", 1_000_000, "-p", p)
             layouts.append(self.info("f")["layout"])
-        self.build("f", "-n", 1_000_000, "-p", "1e-6", "--layout", "line")
+        self.build("f", "-n", 1_000_000, "-p", "1e-6", "--layout", "split_block512")
 
-        self.assertEqual(layouts, ["line_free", "split_block", "line", "line_free", "page"])
-        self.assertEqual(self.info("f")["layout"], "line")
+        self.assertEqual(layouts, ["blocked", "split_block", "split_block512", "blocked", "blocked_page"])
+        self.assertEqual(self.info("f")["layout"], "split_block512")
 
     def test_the_rate_is_one_percent_by_default(self) -> None:
         self.build("f", "-n", 1000)

@@ -58,13 +58,13 @@ class Choice(CommandTest):
         usual, speed, memory = (self.plan("-n", "1M", "-p", "1%", *prefer) for prefer in preferences)
 
         self.assertEqual(usual, speed)
-        self.assertEqual((speed["chosen"], memory["chosen"]), ("split_block", "page"))
+        self.assertEqual((speed["chosen"], memory["chosen"]), ("split_block", "blocked_page"))
 
     def test_a_number_of_probes_narrows_it(self) -> None:
         plan = self.plan("-n", "1M", "-p", "1%", "-k", 6)
 
         self.assertEqual([row["within"] for row in plan["layouts"]], [False, False, True, True, True])
-        self.assertEqual(plan["chosen"], "line_free")
+        self.assertEqual(plan["chosen"], "blocked")
 
     def test_every_layout_that_is_not_taken_has_its_reason(self) -> None:
         rows = self.plan("-n", "1M", "-p", "1e-6")["layouts"]
@@ -154,13 +154,13 @@ class Choice(CommandTest):
 
         self.assertNotIn("it stays as it was made", same.err)
         self.assertIn("s: note: it stays as it was made", other.err)
-        self.assertEqual(self.info("s")["layout"], "line")
+        self.assertEqual(self.info("s")["layout"], "split_block512")
 
     def test_a_preference_beside_a_name_is_refused(self) -> None:
         build = ["build", "-o", "f", "-n", 10]
-        self.refused(*build, "--prefer", "memory", "--layout", "page", says="--prefer.*found --layout page; leave out")
+        self.refused(*build, "--prefer", "memory", "--layout", "blocked_page", says="--prefer.*found --layout blocked_page; leave out")
         self.refused(*build, "--prefer", "speed", "--scheme", "guava", says="--prefer.*found --scheme guava; leave out")
-        self.refused("dedup", "-n", 10, "--prefer", "memory", "--layout", "page", stdin=b"x\n", says="leave out --prefer or")
+        self.refused("dedup", "-n", 10, "--prefer", "memory", "--layout", "blocked_page", stdin=b"x\n", says="leave out --prefer or")
         self.refused(*build, "--prefer", "fast", says="--prefer.*speed or memory, found 'fast'")
         self.assertEqual(os.listdir(self.folder), [])
 

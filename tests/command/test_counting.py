@@ -223,7 +223,7 @@ class Counting(CountingTest):
         before = self.read("f"), self.read("bits")
 
         for options, reason in [
-            (["--layout", "line"], "--layout line"),
+            (["--layout", "split_block512"], "--layout split_block512"),
             (["--scheme", "guava"], "--scheme guava"),
             (["--prefer", "memory"], "--prefer"),
             (["--grow"], "--grow"),

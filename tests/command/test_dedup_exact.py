@@ -19,7 +19,7 @@ class DedupExact(CommandTest):
         return self.bloomery("dedup", "-q", "--exact", *arguments, **options).lines
 
     def test_it_equals_a_set_for_every_share_of_duplicates_and_every_filter(self) -> None:
-        more = ["--layout", "classic"], ["--layout", "line"], ["--prefer", "memory"], ["-j", 1], ["--seed", 3], ["--hash", "murmur3"]
+        more = ["--layout", "classic"], ["--layout", "split_block512"], ["--prefer", "memory"], ["-j", 1], ["--seed", 3], ["--hash", "murmur3"]
         for share in 0, 0.001, 0.5, 0.99, 1:
             lines = with_duplicates(share)
             self.write("lines", lines)

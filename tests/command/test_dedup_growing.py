@@ -59,7 +59,7 @@ class DedupGrowing(CommandTest):
 
     def test_hash_and_seed_are_honoured(self) -> None:
         lost = set()
-        for options in [], ["--seed", 1], ["--hash", "murmur3"], ["--layout", "line", "--seed", 2]:
+        for options in [], ["--seed", 1], ["--hash", "murmur3"], ["--layout", "split_block512", "--seed", 2]:
             out = self.bloomery("dedup", "-q", "-p", "20%", *options, stdin=text(keys(200_000))).lines
             lost.add(frozenset(set(keys(200_000)) - set(out)))
 
@@ -105,14 +105,14 @@ class DedupGrowing(CommandTest):
 
         for options, says in [
             (["--grow", "-n", 5, "lines"], "no number of lines.* -n or --grow"),
-            (["--grow", "--layout", "page", "lines"], "layers of layout line"),
-            (["--grow", "--prefer", "memory", "lines"], "layers of layout line"),
+            (["--grow", "--layout", "blocked_page", "lines"], "layers of layout split_block512"),
+            (["--grow", "--prefer", "memory", "lines"], "layers of layout split_block512"),
             (["--grow", "--exact", "lines"], "leave out --grow or --exact"),
             (["--grow", "-p", "1e-30", "lines"], "keeps this promise"),
         ]:
             with self.subTest(options=options):
                 self.refused("dedup", *options, says=says)
-        self.refused("dedup", "--layout", "classic", stdin=b"x\n", says="layers of layout line")
+        self.refused("dedup", "--layout", "classic", stdin=b"x\n", says="layers of layout split_block512")
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ from support import LAYOUTS, CommandTest, cells_of, keys, mix, text, xxh3
 MADRID = {
     "classic": (1000, 4, [374, 632, 260, 71]),
     "split_block": (1024, 8, [267, 295, 333, 380, 387, 444, 458, 495]),
-    "line": (2048, 8, [539, 589, 702, 728, 798, 843, 958, 972]),
-    "line_free": (2048, 4, [523, 756, 761, 853]),
-    "page": (131_072, 4, [33534, 48414, 48758, 54648]),
+    "split_block512": (2048, 8, [539, 589, 702, 728, 798, 843, 958, 972]),
+    "blocked": (2048, 4, [523, 756, 761, 853]),
+    "blocked_page": (131_072, 4, [33534, 48414, 48758, 54648]),
 }
 # The bits of the schemes, in the payload's own count: key, size, probes, bits.
 SCHEMES = {
@@ -31,7 +31,7 @@ class Explain(CommandTest):
         return self.bloomery("explain", *arguments, status=status, **options).out.decode()
 
     def make(self, layout: str, lines: list[bytes], bits: int, probes: int) -> None:
-        chosen = [] if layout in ("split_block", "line") else ["-k", probes]
+        chosen = [] if layout in ("split_block", "split_block512") else ["-k", probes]
         self.make_filter("f", lines, "-n", 100, "-m", bits, "--layout", layout, *chosen)
 
     def test_the_bits_are_those_of_the_documented_example(self) -> None:
@@ -98,7 +98,7 @@ class Explain(CommandTest):
         lines = keys(300)
         self.write("lines", lines + lines[:100] + lines)  # repetitions own nothing twice
         for layout in LAYOUTS:
-            self.make(layout, lines, {"page": 32_768}.get(layout, 2560), 3)
+            self.make(layout, lines, {"blocked_page": 32_768}.get(layout, 2560), 3)
             facts = self.info("f")
             owners: dict[int, list[str]] = {}
             for key in lines:
@@ -168,7 +168,7 @@ class Explain(CommandTest):
         self.assertEqual(len(re.findall("the same bit again", self.said("f", twice.decode()))), 1)
 
     def test_the_block_is_told_with_its_bits(self) -> None:
-        self.make("line", [b"Madrid"], 2048, 8)
+        self.make("split_block512", [b"Madrid"], 2048, 8)
 
         said = self.said("f", "Madrid")
 

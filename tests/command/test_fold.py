@@ -14,7 +14,7 @@ class Fold(CommandTest):
         for layout in LAYOUTS:
             block = BLOCK_BITS[layout] if layout != "classic" else 129
             for times in 1, 2, 4:
-                options = ["-n", 300, "-k", 5] if layout not in ("split_block", "line") else ["-n", 300]
+                options = ["-n", 300, "-k", 5] if layout not in ("split_block", "split_block512") else ["-n", 300]
                 self.make_filter("large", keys(300), "-m", block * 48, "--layout", layout, *options)
                 self.make_filter("small", keys(300), "-m", block * 48 >> times, "--layout", layout, *options)
 
@@ -28,12 +28,12 @@ class Fold(CommandTest):
                     self.bloomery("info", "--check", "folded")
 
     def test_it_goes_as_far_as_the_certified_rate_allows(self) -> None:
-        self.make_filter("large", keys(1000), "-n", 10_000, "-p", "0.01%", "--layout", "line", "--foldable")
+        self.make_filter("large", keys(1000), "-n", 10_000, "-p", "0.01%", "--layout", "split_block512", "--foldable")
         for rate in 0.0001, 0.001, 0.01, 0.1, 0.3, 0.9:
             run = self.bloomery("fold", "--json", "large", "-o", "folded", "-p", rate)
 
             times = run.json["times"]
-            exact = certified_rate("line", run.json["bits"], 8, self.bits_of("folded"), 1000)
+            exact = certified_rate("split_block512", run.json["bits"], 8, self.bits_of("folded"), 1000)
             self.assertAlmostEqual(run.json["rate"] / exact, 1, delta=1e-6)
             self.assertLessEqual(exact, rate)
             if run.json["times_foldable"] > 0:
@@ -47,8 +47,8 @@ class Fold(CommandTest):
 
     def test_no_folded_filter_raises_an_alarm(self) -> None:
         for layout in LAYOUTS:
-            multiple = 1 if layout == "page" else 64
-            n = 20_000 if layout == "page" else 4000
+            multiple = 1 if layout == "blocked_page" else 64
+            n = 20_000 if layout == "blocked_page" else 4000
             self.make_filter("large", keys(n // 2), "-n", n, "--layout", layout, "--foldable")
             for times in range(1, 6):
                 self.bloomery("fold", "-q", "large", "-o", "folded", "--times", times)
@@ -83,15 +83,15 @@ class Fold(CommandTest):
         self.refused("build", "-o", "g", "-n", 10, "--scheme", "guava", "--foldable", says="fold.*scheme")
 
     def test_a_filter_may_be_folded_in_place(self) -> None:
-        self.make_filter("f", keys(100), "-m", 64 * 512, "-n", 100, "--layout", "line")
-        self.make_filter("small", keys(100), "-m", 16 * 512, "-n", 100, "--layout", "line")
+        self.make_filter("f", keys(100), "-m", 64 * 512, "-n", 100, "--layout", "split_block512")
+        self.make_filter("small", keys(100), "-m", 16 * 512, "-n", 100, "--layout", "split_block512")
 
         self.bloomery("fold", "-q", "f", "-o", "f", "--times", 2)
 
         self.assertEqual(self.bits_of("f"), self.bits_of("small"))
 
     def test_a_size_that_cannot_be_halved_is_told(self) -> None:
-        self.make_filter("odd", keys(10), "-m", 7 * 512, "-n", 100, "--layout", "line")
+        self.make_filter("odd", keys(10), "-m", 7 * 512, "-n", 100, "--layout", "split_block512")
         before = self.bits_of("odd")
 
         self.refused("fold", "odd", "-o", "x", "--times", 1, says="odd: .* so often: .*at most 0, found 1; .*--foldable")
@@ -102,7 +102,7 @@ class Fold(CommandTest):
         self.assertEqual(self.bits_of("copy"), before)
 
     def test_a_filter_above_the_rate_already_is_told(self) -> None:
-        self.make_filter("f", keys(1000), "-m", 16 * 512, "-n", 1000, "--layout", "line")
+        self.make_filter("f", keys(1000), "-m", 16 * 512, "-n", 1000, "--layout", "split_block512")
 
         run = self.bloomery("fold", "f", "-o", "copy", "-p", "1%")
 
@@ -170,7 +170,7 @@ class Fold(CommandTest):
         self.assert_has_all("g", keys(100))
 
     def test_json_is_one_object(self) -> None:
-        self.make_filter("f", keys(100), "-m", 64 * 512, "-n", 100, "--layout", "line")
+        self.make_filter("f", keys(100), "-m", 64 * 512, "-n", 100, "--layout", "split_block512")
 
         found = self.bloomery("fold", "--json", "-q", "f", "-o", "x", "--times", 2)
 

@@ -72,7 +72,7 @@ class Grow(CommandTest):
 
     def test_integers_secrets_seeds_and_capacity(self) -> None:
         self.bloomery("keygen", "-o", "key")
-        for options in [["--u64"], ["--secret", "key"], ["--seed", 5, "--hash", "murmur3"], ["-n", 50_000, "--layout", "page"]]:
+        for options in [["--u64"], ["--secret", "key"], ["--seed", 5, "--hash", "murmur3"], ["-n", 50_000, "--layout", "blocked_page"]]:
             secret = options if "--secret" in options else []
             numbers = [b"%d" % i for i in range(3000)]
             with self.subTest(options=options):
@@ -87,7 +87,7 @@ class Grow(CommandTest):
         build = ["build", "--grow", "-o", "f"]
         self.refused(*build, "-m", "1MiB", says="-m")
         self.refused(*build, "--scheme", "guava", says="--scheme")
-        self.refused(*build, "--layout", "classic", says="64 bits of a key's hash.*split_block, line, line_free, page")
+        self.refused(*build, "--layout", "classic", says="64 bits of a key's hash.*split_block, split_block512, blocked, blocked_page")
         self.refused(*build, "--foldable", says="--foldable")
         self.refused(*build, "--counting", says="--counting")
         self.refused(*build, "--window", "1h", says="--window")
@@ -121,8 +121,8 @@ class Grow(CommandTest):
         self.build("f", keys(20_000))
 
         for options, layout, rate, capacity in [
-            (["-p", "0.1%"], "line", 0.001, None),
-            (["--layout", "page"], "page", 0.001, None),
+            (["-p", "0.1%"], "split_block512", 0.001, None),
+            (["--layout", "blocked_page"], "blocked_page", 0.001, None),
             (["-p", "5%", "-n", 30_000, "--layout", "split_block"], "split_block", 0.05, 30_000),
         ]:
             self.bloomery("rebuild", "f", *options)

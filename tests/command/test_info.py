@@ -307,13 +307,13 @@ class Rates(CommandTest):
 
     def test_a_keyed_filter_tells_its_rates_without_its_secret_but_for_the_measured_one(self) -> None:
         self.bloomery("keygen", "-o", "key")
-        self.make_filter("f", keys(1000), "-n", 1000, "--layout", "line", "--secret", "key")
+        self.make_filter("f", keys(1000), "-n", 1000, "--layout", "split_block512", "--secret", "key")
 
         without = self.facts("f")
         with_secret = self.facts("f", "--secret", "key")
         said = self.bloomery("info", "f").out.decode()
 
-        exact = certified_rate("line", without["bits"], 8, self.bits_of("f"), 1000)
+        exact = certified_rate("split_block512", without["bits"], 8, self.bits_of("f"), 1000)
         self.assert_close(without["rate_now"], exact, 1e-6)
         self.assertRegex(without["key_check"], r"\A[0-9A-F]{16}\Z")
         self.assertIsNone(without["measured_rate"])
@@ -352,7 +352,7 @@ class Alarms(CommandTest):
 
     def test_keys_chosen_to_fill_the_filter_are_an_alarm(self) -> None:
         for layout in LAYOUTS:
-            n, count = (3400, 1500) if layout == "page" else (1000, 450)
+            n, count = (3400, 1500) if layout == "blocked_page" else (1000, 450)
             self.make_filter("f", [], "-n", n, "-p", "1%", "--layout", layout)
             geometry = self.facts("f")
             chosen = self.fresh_keys(layout, geometry["bits"], geometry["probes"], count)

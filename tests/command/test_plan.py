@@ -71,7 +71,7 @@ class Plan(CommandTest):
             self.assertLess(other["bits"], row["bits"])
             self.assertLessEqual(rate(row, 1_000_000), 0.01 * SLACK)
             exact = least_bits(row["layout"], 1_000_000, 0.01, 4)
-            self.assertAlmostEqual(row["bits"] / exact, 1, delta=1e-3 if row["layout"] != "page" else 4e-3)
+            self.assertAlmostEqual(row["bits"] / exact, 1, delta=1e-3 if row["layout"] != "blocked_page" else 4e-3)
 
     def test_a_given_number_of_probes_is_kept_with_size_and_rate_and_with_size_and_keys(self) -> None:
         by_rate = self.plan("-m", "1MiB", "-p", "1e-4", "-k", 5)[2:]

@@ -5,7 +5,7 @@ import re
 import shlex
 import unittest
 
-from support import CommandTest, keys, line_rate, split_block_rate
+from support import CommandTest, keys, split_block512_rate, split_block_rate
 
 OPTION = ["take", "ok", "layout", "bits_a_key", "worst_bits_a_key", "keys", "bytes", "disk_bytes", "rate", "lines", "reason"]
 CHANGE = ["what", "take", "layout", "bits_a_key", "worst_bits_a_key", "text"]
@@ -45,7 +45,7 @@ class PlanAdvice(CommandTest):
         split_block = self.taken("-n", "1M", "-p", "1%", "--no-log")
         line = self.taken("-n", "1M", "-p", "1e-4", "--no-log")
 
-        for row, rate, p in (split_block, split_block_rate, 0.01), (line, line_rate, 1e-4):
+        for row, rate, p in (split_block, split_block_rate, 0.01), (line, split_block512_rate, 1e-4):
             bits = 8 * row["bytes"]
             self.assertAlmostEqual(row["bits_a_key"], bits / 1_000_000)
             self.assertAlmostEqual(row["rate"] / rate(bits, 1_000_000), 1, delta=0.002)

@@ -7,7 +7,7 @@ import unittest
 from signal import SIGKILL
 
 from redis_server import RedisServer, RedisTest
-from support import cells_of, cut, first_occurrences, keys, line_free_rate, line_rate, text, xxh3
+from support import cells_of, cut, first_occurrences, keys, blocked_rate, split_block512_rate, text, xxh3
 
 
 def parts(server: RedisServer, name: bytes, shards: int, layer: int = 0) -> list[bytes]:
@@ -27,7 +27,7 @@ class Bits(RedisTest):
     """Where a key's bits are: the shards laid end to end are the file's filter."""
 
     def test_shards_end_to_end_are_the_filter_by_the_book(self) -> None:
-        for layout, count in (("line", 300), ("line_free", 300), ("line", 60_000), ("line_free", 60_000)):
+        for layout, count in (("split_block512", 300), ("blocked", 300), ("split_block512", 60_000), ("blocked", 60_000)):
             with self.subTest(layout=layout, count=count):
                 self.redis("FLUSHALL")
                 lines = keys(2000)
@@ -39,7 +39,7 @@ class Bits(RedisTest):
                 self.assertEqual(on_server, bits_by_the_book(layout, made["bits"], made["probes"], lines))
 
     def test_a_pulled_filter_is_the_one_built_here_bit_for_bit(self) -> None:
-        for options in (["--layout", "line"], ["--layout", "line_free", "--seed", 7], ["--hash", "murmur3"], ["--counting"]):
+        for options in (["--layout", "split_block512"], ["--layout", "blocked", "--seed", 7], ["--hash", "murmur3"], ["--counting"]):
             with self.subTest(options=options):
                 self.redis("FLUSHALL")
                 made = self.bloomery("build", "--json", "-n", 30_000, *options, "-o", self.f, stdin=text(keys(20_000))).json
@@ -65,7 +65,7 @@ class Bits(RedisTest):
 
 class BuildAddCheck(RedisTest):
     def test_what_is_in_is_found_and_little_else(self) -> None:
-        for options, count in ((["-p", "1%"], 50_000), (["-p", "0.1%", "--layout", "line"], 20_000), (["--grow", "-n", "1000"], 50_000), (["--max-keys", "200k", "-n", 1000], 50_000)):
+        for options, count in ((["-p", "1%"], 50_000), (["-p", "0.1%", "--layout", "split_block512"], 20_000), (["--grow", "-n", "1000"], 50_000), (["--max-keys", "200k", "-n", 1000], 50_000)):
             with self.subTest(options=options):
                 self.redis("FLUSHALL")
                 lines = keys(count)
@@ -79,12 +79,12 @@ class BuildAddCheck(RedisTest):
                 self.assertLess(self.info(self.f)["rate_now"], 1.05 * rate)
 
     def test_it_errs_as_often_as_the_formula_says(self) -> None:
-        for layout in ("line", "line_free"):
+        for layout in ("split_block512", "blocked"):
             with self.subTest(layout=layout):
                 self.redis("FLUSHALL")
                 self.bloomery("build", "-q", "-n", 20_000, "-p", "2%", "--layout", layout, "-o", self.f, stdin=text(keys(20_000)))
                 bits, probes = self.info(self.f)["bits"], self.info(self.f)["probes"]
-                rate = line_rate(bits, 20_000) if layout == "line" else line_free_rate(bits, probes, 20_000)
+                rate = split_block512_rate(bits, 20_000) if layout == "split_block512" else blocked_rate(bits, probes, 20_000)
 
                 self.assert_chance(self.count(self.f, keys(100_000, "stranger")), 100_000, rate)
                 self.assertAlmostEqual(self.info(self.f)["rate_now"] / rate, 1, delta=0.05)
@@ -289,7 +289,7 @@ class InfoVerifyExplain(RedisTest):
             "filter layout family hash keys seed key_check shards lines_of_a_shard layers epoch bits bytes first_bits probes capacity target_rate growth"
             " most_keys window_seconds expires_at inserted count_is_estimate fill rate_now measured_rate keys_left".split(),
         )
-        self.assertEqual((known["filter"], known["layout"], known["hash"], known["capacity"], known["target_rate"]), (self.f, "line_free", "xxh3", 20_000, 0.005))
+        self.assertEqual((known["filter"], known["layout"], known["hash"], known["capacity"], known["target_rate"]), (self.f, "blocked", "xxh3", 20_000, 0.005))
         self.assertEqual((known["growth"], known["most_keys"], known["window_seconds"], known["expires_at"]), ("none", None, None, None))
         self.assertEqual(known["bits"], 512 * known["shards"] * known["lines_of_a_shard"])
         self.assertEqual(known["bits"], 8 * sum(map(len, parts(self.server, b"f", known["shards"]))))
@@ -316,7 +316,7 @@ class InfoVerifyExplain(RedisTest):
 
         self.assertEqual(measured["queries"], 40_000)
         known = self.info(self.f)
-        self.assert_chance(measured["hits"], 40_000, line_free_rate(known["bits"], known["probes"], 10_000))
+        self.assert_chance(measured["hits"], 40_000, blocked_rate(known["bits"], known["probes"], 10_000))
 
     def test_verify_finds_what_is_missing_and_what_is_wrong(self) -> None:
         self.bloomery("build", "-q", "-n", 3000, "-o", self.f, stdin=text(keys(3000)))
@@ -342,7 +342,7 @@ class InfoVerifyExplain(RedisTest):
         told = self.bloomery("explain", "--json", self.f, "key-5", "never").json["keys"]
 
         for key, one in zip((b"key-5", b"never"), told):
-            cells = cells_of("line_free", known["bits"], known["probes"], *xxh3(key))
+            cells = cells_of("blocked", known["bits"], known["probes"], *xxh3(key))
             [layer] = one["layers"]
             shard_bits = known["bits"] // known["shards"]
             self.assertEqual(one["shard"], cells[0] // shard_bits)
@@ -428,7 +428,7 @@ class PushPullUnion(RedisTest):
         for bits, shards in ((512 * 20, 1), (512 * 16 * 300, 16), (512 * 16_383 * 2, 43)):  # 16,383 * 2 = 2 * 3 * 43 * 127
             with self.subTest(bits=bits):
                 self.redis("FLUSHALL")
-                self.make_filter("file", keys(5000), "-m", bits, "-k", 8, "-n", 5000, "--layout", "line")
+                self.make_filter("file", keys(5000), "-m", bits, "-k", 8, "-n", 5000, "--layout", "split_block512")
 
                 pushed = self.bloomery("push", "--json", "file", self.f).json
                 self.bloomery("pull", "-q", self.f, "-o", "back")
@@ -439,8 +439,8 @@ class PushPullUnion(RedisTest):
                 self.assertTrue(pushed["made"])
 
     def test_pushing_into_one_that_is_there_unites(self) -> None:
-        self.make_filter("a", keys(1000, "a"), "-m", 512 * 200, "-n", 3000, "--layout", "line_free")
-        self.make_filter("b", keys(1000, "b"), "-m", 512 * 200, "-n", 3000, "--layout", "line_free")
+        self.make_filter("a", keys(1000, "a"), "-m", 512 * 200, "-n", 3000, "--layout", "blocked")
+        self.make_filter("b", keys(1000, "b"), "-m", 512 * 200, "-n", 3000, "--layout", "blocked")
         self.bloomery("push", "-q", "a", self.f)
 
         pushed = self.bloomery("push", "--json", "b", self.f).json
@@ -453,12 +453,12 @@ class PushPullUnion(RedisTest):
     def test_what_cannot_be_pushed_is_told_why(self) -> None:
         self.make_filter("classic", [b"a"], "--layout", "classic", "-n", 100)
         self.make_filter("counting", [b"a"], "--counting", "-n", 100)
-        self.make_filter("prime", [b"a"], "-m", 512 * 32_771, "--layout", "line", "-n", 100)  # 32,771 is a prime
-        self.make_filter("other", [b"a"], "-m", 512 * 7, "--layout", "line", "-n", 100)
-        self.bloomery("build", "-q", "-n", 100, "--layout", "line", "-o", self.server.address("g"), stdin=b"")
+        self.make_filter("prime", [b"a"], "-m", 512 * 32_771, "--layout", "split_block512", "-n", 100)  # 32,771 is a prime
+        self.make_filter("other", [b"a"], "-m", 512 * 7, "--layout", "split_block512", "-n", 100)
+        self.bloomery("build", "-q", "-n", 100, "--layout", "split_block512", "-o", self.server.address("g"), stdin=b"")
         before = self.server.keys()
 
-        self.refused("push", "classic", self.f, says="expected layout line or line_free, found classic")
+        self.refused("push", "classic", self.f, says="expected layout split_block512 or blocked, found classic")
         self.refused("push", "counting", self.f, says="counting filters are pulled, and not put back")
         self.refused("push", "prime", self.f, says="shards of equal size: expected 16779264 bits.*found 16778752; build it anew with so many")
         self.refused("push", "other", self.server.address("g"), says=r"bits: \d+ and \d+")

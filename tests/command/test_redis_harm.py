@@ -123,7 +123,7 @@ class Harm(RedisTest):
         for options, both in {
             ("-n", 70_000): "capacity.*expected 70000, found 50000",
             ("-p", "1%"): "error rate.*0.01.*0.02",
-            ("--layout", "line"): "layout.*expected line, found line_free",
+            ("--layout", "split_block512"): "layout.*expected split_block512, found blocked",
             ("--seed", 7): "seed.*expected 7, found 0",
             ("--hash", "murmur3"): "hash.*murmur3.*xxh3",
             ("--u64",): "hash.*expected mix, found xxh3",
@@ -231,8 +231,8 @@ class Refused(RedisTest):
     def test_what_no_shared_filter_is(self) -> None:
         for options, why in {
             ("--scheme", "guava"): "cache line.*--scheme",
-            ("--layout", "classic"): "cache line.*line or line_free",
-            ("--layout", "window"): "cache line",
+            ("--layout", "classic"): "cache line.*split_block512 or blocked",
+            ("--layout", "sliding"): "cache line",
             ("-m", "64KiB"): "size of a shared filter follows",
             ("-k", 3): "bits of a key follow",
             ("--prefer", "speed"): "--prefer: the quickest layout",

@@ -12,7 +12,7 @@ from support import keys, text
 
 class Verify(RedisTest):
     def test_what_was_not_compared_is_not_called_compared(self) -> None:
-        for why, options in {"the filter grows": ["--grow"], "the filter has a window": ["--window", "1h"], "more than the 64 MiB": ["--layout", "line", "-p", "1e-9", "-n", 16_000_000]}.items():
+        for why, options in {"the filter grows": ["--grow"], "the filter has a window": ["--window", "1h"], "more than the 64 MiB": ["--layout", "split_block512", "-p", "1e-9", "-n", 16_000_000]}.items():
             with self.subTest(why=why):
                 self.redis("FLUSHALL")
                 self.bloomery("build", "-q", *(options if "-n" in options else [*options, "-n", 1000]), "-o", self.f, stdin=text(keys(100)))
@@ -42,7 +42,7 @@ class Verify(RedisTest):
 class Union(RedisTest):
     def build(self, name: str, *options: object, lines: int = 500) -> str:
         address = self.server.address(name)
-        self.bloomery("build", "-q", "--layout", "line", *options, "-o", address, stdin=text(keys(lines, name)))
+        self.bloomery("build", "-q", "--layout", "split_block512", *options, "-o", address, stdin=text(keys(lines, name)))
         return address
 
     def test_nothing_is_written_before_all_inputs_are_read_and_compared(self) -> None:
@@ -109,7 +109,7 @@ class Options(RedisTest):
     """Of a filter that is there already: they agree with it, or are refused with what is there and what was asked."""
 
     def test_sharing_that_is_another(self) -> None:
-        self.make_filter("file", keys(10), "-m", 512 * 64, "-k", 8, "-n", 100, "--layout", "line")
+        self.make_filter("file", keys(10), "-m", 512 * 64, "-k", 8, "-n", 100, "--layout", "split_block512")
         self.bloomery("push", "-q", "file", self.f, "--shards", 4)
         self.bloomery("push", "-q", "file", self.f, "--shards", 4)
         before = self.redis("GET", "{f}:m")
@@ -144,7 +144,7 @@ class Options(RedisTest):
                 self.refused("build", *scheme, "-n", 100, "--ttl", "9h", "-o", self.f, stdin=b"c\n", says=r"time to live.*expected 9 h at most, found 3[56]\d+ s left; leave out --ttl")
 
     def test_certificates_without_tls(self) -> None:
-        self.make_filter("file", [b"a"], "-m", 512 * 64, "-k", 8, "-n", 100, "--layout", "line")
+        self.make_filter("file", [b"a"], "-m", 512 * 64, "-k", 8, "-n", 100, "--layout", "split_block512")
         self.bloomery("push", "-q", "file", self.f)
         for words in (["info"], ["pull", "-o", "x"], ["push", "file"], ["redis", "doctor"], ["union", "-o", "x", "file"], ["dedup", "-n", 9, "--state"], ["build", "-o"], ["remove"]):
             for option in ("--tls-ca", "--tls-cert", "--tls-key"):

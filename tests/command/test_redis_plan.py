@@ -3,7 +3,7 @@
 import unittest
 
 from redis_server import RedisTest
-from support import CommandTest, keys, line_free_rate
+from support import CommandTest, keys, blocked_rate
 
 
 class PlanOnAServer(RedisTest):
@@ -41,7 +41,7 @@ class Plan(CommandTest):
         for n, rate in ((10_000, 0.01), (1_000_000, 0.001)):
             plan = self.plan("-n", n, "-p", rate)
             bits = 512 * plan["shards"] * plan["lines_of_a_shard"]
-            self.assertLessEqual(line_free_rate(bits, plan["probes"], n), rate * 1.0001)
+            self.assertLessEqual(blocked_rate(bits, plan["probes"], n), rate * 1.0001)
             self.assertLess(plan["bits_a_key"], 21)
 
     def test_a_trillion_keys_on_any_number_of_nodes(self) -> None:

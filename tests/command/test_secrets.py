@@ -66,7 +66,7 @@ class Secrets(CommandTest):
     def test_integers_and_every_layout_take_a_key(self) -> None:
         numbers = [b"%d" % (i * i) for i in range(COUNT)]
         self.write("numbers", numbers)
-        for layout in "split_block", "line", "line_free", "page", "classic":
+        for layout in "split_block", "split_block512", "blocked", "blocked_page", "classic":
             self.bloomery("build", "-q", "-o", "f", "--u64", "--layout", layout, "--secret", "key", "numbers")
 
             self.assert_has_all("f", numbers, "--secret", "key")

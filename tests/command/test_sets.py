@@ -131,20 +131,20 @@ class Combining(CommandTest):
         self.bloomery("keygen", "-o", "key")
         self.bloomery("keygen", "-o", "other")
         make = ["-n", 1000, "-p", "1%"]
-        self.make_filter("a", keys(10), *make, "--layout", "line")
+        self.make_filter("a", keys(10), *make, "--layout", "split_block512")
         differences = {
             "layout: line and split_block": [*make, "--layout", "split_block"],
-            "hash: xxh3 and murmur3": [*make, "--layout", "line", "--hash", "murmur3"],
-            "seed: 0 and 9": [*make, "--layout", "line", "--seed", 9],
-            "bits: [0-9]+ and [0-9]+": ["-n", 3333, "--layout", "line"],
-            "hash: xxh3 and siphash": [*make, "--layout", "line", "--secret", "key"],
+            "hash: xxh3 and murmur3": [*make, "--layout", "split_block512", "--hash", "murmur3"],
+            "seed: 0 and 9": [*make, "--layout", "split_block512", "--seed", 9],
+            "bits: [0-9]+ and [0-9]+": ["-n", 3333, "--layout", "split_block512"],
+            "hash: xxh3 and siphash": [*make, "--layout", "split_block512", "--secret", "key"],
             "scheme: none and guava": [*make, "--scheme", "guava"],
         }
         for difference, options in differences.items():
             self.make_filter("b", keys(10), *options)
             for command in ["union", "-o", "x"], ["intersect", "-o", "x"], ["overlap"]:
                 self.refused(*command, "a", "b", says=f"a and b: these filters do not fit together: found {difference}; ")
-        self.make_filter("numbers", [b"1"], *make, "--layout", "line", "--hash", "xxh3", "--u64")
+        self.make_filter("numbers", [b"1"], *make, "--layout", "split_block512", "--hash", "xxh3", "--u64")
         self.refused("union", "-o", "x", "a", "numbers", says="keys: bytes and u64")
         self.make_filter("k", keys(10), *make, "--secret", "key")
         self.make_filter("o", keys(10), *make, "--secret", "other")
@@ -156,8 +156,8 @@ class Combining(CommandTest):
         self.assertFalse(os.path.exists(self.path("x")))
 
     def test_the_fold_that_is_proposed_works_as_printed(self) -> None:
-        self.make_filter("large", keys(100), "-m", 64 * 512, "-n", 1000, "--layout", "line")
-        self.make_filter("small", keys(200)[100:], "-m", 16 * 512, "-n", 1000, "--layout", "line")
+        self.make_filter("large", keys(100), "-m", 64 * 512, "-n", 1000, "--layout", "split_block512")
+        self.make_filter("small", keys(200)[100:], "-m", 16 * 512, "-n", 1000, "--layout", "split_block512")
 
         for pair in ["large", "small"], ["small", "large"]:
             said = self.refused("union", "-o", "u", *pair, says="makes them equal").err

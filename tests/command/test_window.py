@@ -38,7 +38,7 @@ class AddAndCheck(Window):
         self.assertEqual(self.present(keys(100), START - 1000 * DAY), keys(100), "a clock that goes backwards")
 
     def test_random_hours_agree_with_a_dict_of_last_times(self) -> None:
-        self.make("--window", "14h", "-n", 7000, "-p", "1e-7", "--layout", "window_line")
+        self.make("--window", "14h", "-n", 7000, "-p", "1e-7", "--layout", "sliding64")
         chance = random.Random(1)
         now = START
         last: dict[bytes, float] = {}
@@ -72,7 +72,7 @@ class AddAndCheck(Window):
         self.write("lines", text(keys(3000)))
         result = self.bloomery("build", "--json", "-o", "seen.bloom", "--window-keys", 700, "-p", "1e-5", "lines").json
 
-        self.assertEqual((result["capacity"], result["keys"], result["layout"]), (700, 3000, "window"))
+        self.assertEqual((result["capacity"], result["keys"], result["layout"]), (700, 3000, "sliding"))
         self.assertEqual(result["window"]["keys_held"], 700 + 3000 % 100 + (100 if 3000 % 100 == 0 else 0))
         found = cut(self.bloomery("check", "seen.bloom", "lines").out)
         self.assertEqual(found[-700:], keys(3000)[-700:])
@@ -305,9 +305,9 @@ class Refusals(Window):
         self.refused("build", "-o", "x.bloom", "--window", "24h", says="nobody knows how many keys")
         for option in (["--scheme", "guava"], ["--counting"], ["--grow"], ["-m", "1MiB"], ["-k", 3], ["--foldable"]):
             self.refused(*keyed, *option, says=f"does not go together with {option[0]}")
-        self.refused(*keyed, "--layout", "line", says="this layout has no window")
+        self.refused(*keyed, "--layout", "split_block512", says="this layout has no window")
         self.refused(*keyed, "--now", START, says="asks for no time")
-        self.refused("build", "-o", "x.bloom", "--layout", "window", says="--window 24h or --window-keys")
+        self.refused("build", "-o", "x.bloom", "--layout", "sliding", says="--window 24h or --window-keys")
         self.refused("build", "-o", "x.bloom", "--now", START, "-n", 5, says="--now")
         self.assertFalse(os.path.exists(self.path("x.bloom")))
 

@@ -314,15 +314,15 @@ std::vector<golden> golden_files() {
       {"split_block-u64-mix", layout("split_block", "mix", key_kind::u64le, blocks, 42)},
       {"split_block-u64-xxh3", layout("split_block", "xxh3", key_kind::u64le, blocks)},
       {"split_block-u64-murmur3", layout("split_block", "murmur3", key_kind::u64le, blocks)},
-      {"line-bytes-xxh3", layout("line", "xxh3", key_kind::bytes, blocks)},
-      {"line-bytes-murmur3", layout("line", "murmur3", key_kind::bytes, blocks, 7)},
-      {"line-u64-mix", layout("line", "mix", key_kind::u64le, blocks, 42)},
-      {"line_free-bytes-xxh3", layout("line_free", "xxh3", key_kind::bytes, {2560, 6})},
-      {"line_free-u64-mix", layout("line_free", "mix", key_kind::u64le, {1536, 9}, ~std::uint64_t{0})},
-      {"line_free-u64-murmur3", layout("line_free", "murmur3", key_kind::u64le, {1536, 1})},
-      {"page-bytes-xxh3", layout("page", "xxh3", key_kind::bytes, {3 * 32'768, 7}, 11)},
-      {"page-u64-mix", layout("page", "mix", key_kind::u64le, {2 * 32'768, 17})},
-      {"page-u64-xxh3", layout("page", "xxh3", key_kind::u64le, {32'768, 40})},
+      {"split_block512-bytes-xxh3", layout("split_block512", "xxh3", key_kind::bytes, blocks)},
+      {"split_block512-bytes-murmur3", layout("split_block512", "murmur3", key_kind::bytes, blocks, 7)},
+      {"split_block512-u64-mix", layout("split_block512", "mix", key_kind::u64le, blocks, 42)},
+      {"blocked-bytes-xxh3", layout("blocked", "xxh3", key_kind::bytes, {2560, 6})},
+      {"blocked-u64-mix", layout("blocked", "mix", key_kind::u64le, {1536, 9}, ~std::uint64_t{0})},
+      {"blocked-u64-murmur3", layout("blocked", "murmur3", key_kind::u64le, {1536, 1})},
+      {"blocked_page-bytes-xxh3", layout("blocked_page", "xxh3", key_kind::bytes, {3 * 32'768, 7}, 11)},
+      {"blocked_page-u64-mix", layout("blocked_page", "mix", key_kind::u64le, {2 * 32'768, 17})},
+      {"blocked_page-u64-xxh3", layout("blocked_page", "xxh3", key_kind::u64le, {32'768, 40})},
       {"classic-bytes-xxh3", layout("classic", "xxh3", key_kind::bytes, {40'003, 7}, ~std::uint64_t{0}),
        R"({"source": "tests/golden/make_golden.py"})"},
       {"classic-bytes-murmur3", layout("classic", "murmur3", key_kind::bytes, {1447, 7})},
@@ -925,7 +925,7 @@ TEST(KilledWriter, LosesNoKeyAndTheCountIsEstimated) {
 TEST(KilledWriter, AtTenPercentOfErrorsLeavesTheRateThatTheKeysHave) {
   const scratch_folder folder;
   constexpr std::uint64_t n = 100'000;
-  for (const char* layout : {"split_block", "line", "line_free", "page", "classic"}) {
+  for (const char* layout : {"split_block", "split_block512", "blocked", "blocked_page", "classic"}) {
     const params p = complete({.layout = layout, .keys = key_kind::u64le, .capacity = n, .target_rate = 0.1});
     any_filter(p).save(folder / "f");
     const pid_t child = start_child([&] {

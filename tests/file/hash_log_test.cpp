@@ -37,7 +37,7 @@ using testing::HasSubstr;
 
 using halves = std::vector<std::uint64_t>;
 
-const params some_params = complete({.layout = "line", .seed = 7, .capacity = 1000, .target_rate = 0.01});
+const params some_params = complete({.layout = "split_block512", .seed = 7, .capacity = 1000, .target_rate = 0.01});
 
 halves numbers(std::uint64_t first, std::size_t count) {
   halves los(count);
@@ -101,7 +101,7 @@ TEST(HashLog, OpensWhereItEndedAndGoesOn) {
   EXPECT_EQ(read_all(log).los, numbers(0, 70'005));
   EXPECT_EQ(log.parameters().hash, "xxh3");
   EXPECT_EQ(log.parameters().seed, 7u);
-  EXPECT_EQ(log.parameters().layout, "line");
+  EXPECT_EQ(log.parameters().layout, "split_block512");
   EXPECT_EQ(log.parameters().target_rate, 0.01);
   EXPECT_NE(log.parameters().log_id, 0u);
   EXPECT_EQ(log.generation(), 1u);

@@ -218,7 +218,7 @@ TEST(StatisticOfAudits, AlarmForSomeHundredBitsSetOrClearedAtRandom) {
 // ---- what cannot be told --------------------------------------------------------------------------------------------
 
 TEST(Audit, OfSchemesManyProbesAndNearlyFullFiltersIsNotConclusive) {
-  const params line = of_integers("line", 1000);
+  const params line = of_integers("split_block512", 1000);
   const params scheme = {.scheme = "guava", .geometry = {64'000, 7}};
   const params many_probes = {.layout = "classic", .hash = "xxh3", .geometry = {64'000, 65}};
   const params most_probes = {.layout = "classic", .hash = "xxh3", .geometry = {64'000, 64}};

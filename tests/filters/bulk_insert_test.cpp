@@ -57,7 +57,7 @@ geometry geometry_of(std::uint64_t bits) {
     return {bits + 1, 7};
   else
     return {bits / L::block_bits * L::block_bits + L::block_bits,
-            L::block_bits == 256 || std::is_same_v<L, line> ? 8u : 7u};
+            L::block_bits == 256 || std::is_same_v<L, split_block512> ? 8u : 7u};
 }
 
 // Random keys, every tenth of them a repetition.
@@ -116,12 +116,13 @@ struct subject {
   using hash = Hash;
 };
 
-using subjects = testing::Types<subject<std::uint64_t, split_block, mix>, subject<std::uint64_t, line, mix>,
-                                subject<std::uint64_t, line_free, mix>, subject<std::uint64_t, page, mix>,
-                                subject<std::uint64_t, classic, mix>, subject<std::uint64_t, split_block, xxh3>,
-                                subject<std::uint64_t, line, xxh3>, subject<std::string_view, split_block, xxh3>,
-                                subject<std::string_view, line, xxh3>, subject<std::string_view, line_free, xxh3>,
-                                subject<std::string_view, page, xxh3>, subject<std::string_view, classic, xxh3>>;
+using subjects =
+    testing::Types<subject<std::uint64_t, split_block, mix>, subject<std::uint64_t, split_block512, mix>,
+                   subject<std::uint64_t, blocked, mix>, subject<std::uint64_t, blocked_page, mix>,
+                   subject<std::uint64_t, classic, mix>, subject<std::uint64_t, split_block, xxh3>,
+                   subject<std::uint64_t, split_block512, xxh3>, subject<std::string_view, split_block, xxh3>,
+                   subject<std::string_view, split_block512, xxh3>, subject<std::string_view, blocked, xxh3>,
+                   subject<std::string_view, blocked_page, xxh3>, subject<std::string_view, classic, xxh3>>;
 
 struct subject_names {
   template <class S>
@@ -272,10 +273,10 @@ struct layout_names {
   }
 };
 
-using layouts_by_halves = testing::Types<split_block, line, line_free, page>;
+using layouts_by_halves = testing::Types<split_block, split_block512, blocked, blocked_page>;
 TYPED_TEST_SUITE(BulkInsert, layouts_by_halves, layout_names);
-static_assert(layout_by_halves<split_block> && layout_by_halves<line> && layout_by_halves<line_free> &&
-              layout_by_halves<page> && !layout_by_halves<classic>);
+static_assert(layout_by_halves<split_block> && layout_by_halves<split_block512> && layout_by_halves<blocked> &&
+              layout_by_halves<blocked_page> && !layout_by_halves<classic>);
 
 TYPED_TEST(BulkInsert, BringsKeysTogetherThatFitACoresOwnCacheWithAnyThreads) {
   const geometry g = geometry_of<TypeParam>(large());
@@ -326,17 +327,17 @@ TYPED_TEST(BulkInsert, AddsToWhatIsThere) {
 // As many as fill all regions more than once, and as many threads as they are dealt to.
 TEST(BulkInsertStatistic, OfMoreKeysThanRegionsHoldGivesTheBytesOfOneByOneWithAnyThreads) {
   if (!wants_long_tests()) GTEST_SKIP() << "SKIP: BLOOMERY_LONG=1 asks for it";
-  const geometry g = geometry_of<line>(larger_than_any);
+  const geometry g = geometry_of<split_block512>(larger_than_any);
   const auto los = integer_keys(12'000'000, 6);
-  const expectation expected = one_by_one_of_halves<line>(g, los);
+  const expectation expected = one_by_one_of_halves<split_block512>(g, los);
   for (const unsigned threads : {1u, 2u, 150u}) {
     heap_storage actual(g.bits / 8);
 
-    bulk_insert(watched<line>::target(actual.data(), g), los.size(), handing_out(los), threads);
+    bulk_insert(watched<split_block512>::target(actual.data(), g), los.size(), handing_out(los), threads);
 
     EXPECT_TRUE(equal({actual.data(), actual.size()}, expected.content));
     if (threads > 1) {
-      EXPECT_LE(watched<line>::widest, own_cache_size());
+      EXPECT_LE(watched<split_block512>::widest, own_cache_size());
     }
   }
 }
@@ -391,7 +392,7 @@ TEST(InsertAllIntoAFile, LeavesAFileThatVerifiesAndEqualsOneByOneWithAnyThreads)
   const auto numbers = integer_keys(200'000, 8);
   const std::span<const std::uint64_t> keys(numbers);
   for (const std::uint64_t bits : {std::uint64_t{400'000}, large()}) {
-    for (const char* layout : {"split_block", "line", "page", "classic"}) {
+    for (const char* layout : {"split_block", "split_block512", "blocked_page", "classic"}) {
       SCOPED_TRACE(std::string(layout) + ", " + std::to_string(bits) + " bits");
       const params p =
           complete({.layout = layout, .keys = key_kind::u64le, .geometry = {bits / 32'768 * 32'768, 8}, .capacity = 0});
@@ -421,8 +422,8 @@ TEST(InsertAllIntoAFile, LeavesAFileThatVerifiesAndEqualsOneByOneWithAnyThreads)
 TEST(InsertAllIntoAFile, OfATemplateVerifiesToo) {
   const scratch_folder folder;
   const auto keys = integer_keys(50'000, 9);
-  using mapped_filter = filter<std::uint64_t, line, mix, mapped_storage>;
-  const geometry g = geometry_of<line>(800'000);
+  using mapped_filter = filter<std::uint64_t, split_block512, mix, mapped_storage>;
+  const geometry g = geometry_of<split_block512>(800'000);
   auto all = mapped_filter::create(folder / "all", g, 0);
 
   const std::uint64_t all_new = all.insert_all(keys, 1);
@@ -430,7 +431,7 @@ TEST(InsertAllIntoAFile, OfATemplateVerifiesToo) {
 
   EXPECT_TRUE(inspect(folder / "all", check::payload).problems.empty());
   const auto reopened = mapped_filter::open(folder / "all", access::read_only, check::payload);
-  const expectation expected = one_by_one<line>(g, std::span<const std::uint64_t>(keys), mix{});
+  const expectation expected = one_by_one<split_block512>(g, std::span<const std::uint64_t>(keys), mix{});
   EXPECT_EQ(all_new, expected.all_new);
   EXPECT_EQ(reopened.size(), expected.all_new);
   EXPECT_TRUE(equal(reopened.bytes(), expected.content));
@@ -460,29 +461,32 @@ void allow_only(std::uint64_t more_bytes) {
 }
 
 TEST(Filter, OfBlocksBeyondThisMachinesMemoryIsRefusedNotTried) {
-  EXPECT_EQ(code_of([] { filter<std::uint64_t, line> f(geometry{std::uint64_t{512} << 40, 8}); }), errc::too_large);
   EXPECT_EQ(code_of([] {
-              filter<std::uint64_t, line_free> f(geometry{std::uint64_t{512} << 40, 7});
+              filter<std::uint64_t, split_block512> f(geometry{std::uint64_t{512} << 40, 8});
             }),
             errc::too_large);
-  EXPECT_EQ(code_of([] { filter<std::uint64_t, page> f(geometry{std::uint64_t{32'768} << 32, 7}); }), errc::too_large);
+  EXPECT_EQ(code_of([] { filter<std::uint64_t, blocked> f(geometry{std::uint64_t{512} << 40, 7}); }), errc::too_large);
+  EXPECT_EQ(code_of([] {
+              filter<std::uint64_t, blocked_page> f(geometry{std::uint64_t{32'768} << 32, 7});
+            }),
+            errc::too_large);
 }
 
 // "Huge" in these names keeps the sanitizers away, which need memory of their own.
 //
 // Scratch memory is taken by new or in whole pages, by its size; threads need stacks. What cannot be had is done without.
 TEST(HugeNeedOfMemory, LeavesInsertAllWithTheBytesOfOneByOne) {
-  const geometry g = geometry_of<line>(larger_than_any);
+  const geometry g = geometry_of<split_block512>(larger_than_any);
   for (const std::size_t count : {150'000u, 600'000u}) {
     const auto keys = integer_keys(count, 10);
-    const expectation expected = one_by_one<line>(g, std::span<const std::uint64_t>(keys), mix{});
+    const expectation expected = one_by_one<split_block512>(g, std::span<const std::uint64_t>(keys), mix{});
     for (const unsigned threads : {1u, 2u}) {
       for (const std::uint64_t mebibytes : {0u, 1u, 3u, 9u, 12u}) {
         SCOPED_TRACE(std::to_string(mebibytes) + " MiB, " + std::to_string(threads) + " threads, " +
                      std::to_string(count) + " keys");
 
         const int status = status_of_child([&] {
-          filter<std::uint64_t, line> seen(g);
+          filter<std::uint64_t, split_block512> seen(g);
           allow_only(mebibytes << 20);
           const std::uint64_t all_new = seen.insert_all(keys, threads);
           if (threads == 1 && all_new != expected.all_new) return 1;

@@ -70,8 +70,9 @@ class numbered_keys {
 template <class... Layouts>
 using with_both_keys =
     testing::Types<combination<std::string_view, Layouts, xxh3>..., combination<std::uint64_t, Layouts, mix>...,
-                   combination<std::string_view, classic, siphash>, combination<std::uint64_t, line, siphash>>;
-using combinations = with_both_keys<split_block, line, line_free, page, classic>;
+                   combination<std::string_view, classic, siphash>,
+                   combination<std::uint64_t, split_block512, siphash>>;
+using combinations = with_both_keys<split_block, split_block512, blocked, blocked_page, classic>;
 
 template <class C>
 class ConcurrentFilter : public testing::Test {
@@ -168,7 +169,7 @@ TEST(ConcurrentFilterOfAnyLength, WritesTheBytesOfFilter) {
 }
 
 TEST(ConcurrentFilterErrors, AreThoseOfFilter) {
-  using shared = concurrent_filter<std::string_view, line, murmur3>;
+  using shared = concurrent_filter<std::string_view, split_block512, murmur3>;
 
   EXPECT_EQ(code_of([] { shared(0, 0.01); }), errc::invalid_argument);
   EXPECT_EQ(code_of([] { shared(1000, 1.0); }), errc::invalid_argument);
@@ -356,7 +357,7 @@ TEST(ConcurrentFilterOfSharedWords, LosesNoBitAndCountsEachOnce) {
 TEST(ConcurrentFilterOfManyThreads, CountsAllThatTheyAdd) {
   constexpr unsigned threads = 100;
   constexpr std::uint64_t each = 50;
-  concurrent_filter<std::uint64_t, line> shared(threads * each, 1e-9);
+  concurrent_filter<std::uint64_t, split_block512> shared(threads * each, 1e-9);
 
   in_threads(threads, [&](unsigned number) {
     for (std::uint64_t i = 0; i < each; ++i) shared.insert(number * each + i);

@@ -133,17 +133,17 @@ void expect_filter_checked() {
 
 TEST(OutputSizes, OfFilterAreCheckedInEveryLayout) {
   expect_filter_checked<split_block>();
-  expect_filter_checked<line>();
-  expect_filter_checked<line_free>();
-  expect_filter_checked<page>();
+  expect_filter_checked<split_block512>();
+  expect_filter_checked<blocked>();
+  expect_filter_checked<blocked_page>();
   expect_filter_checked<classic>();
   expect_filter_checked<counting>();
 }
 
 TEST(OutputSizes, OfAMappedFilterAreChecked) {
   const scratch_folder folder;
-  using mapped = filter<std::uint64_t, line, mix, mapped_storage>;
-  mapped f = mapped::create(folder / "f", line::geometry_for(1'000'000, 1e-9), 1'000'000);
+  using mapped = filter<std::uint64_t, split_block512, mix, mapped_storage>;
+  mapped f = mapped::create(folder / "f", split_block512::geometry_for(1'000'000, 1e-9), 1'000'000);
 
   expect_outputs_checked(f, some_integers(), "filter");
 }
@@ -177,7 +177,7 @@ TEST(OutputSizes, OfGrowingFilterAreChecked) {
 TEST(OutputSizes, OfWindowedFilterAreChecked) {
   windowed_filter<std::uint64_t> integers(last_keys(1'000'000), 0, 1e-9);
   expect_outputs_checked(integers, some_integers(), "windowed_filter");
-  windowed_filter<std::string_view, window_line> texts(last_keys(1'000'000), 0, 1e-9);
+  windowed_filter<std::string_view, sliding64> texts(last_keys(1'000'000), 0, 1e-9);
   expect_outputs_checked(texts, some_texts(), "windowed_filter");
 }
 
@@ -194,10 +194,10 @@ TEST(OutputSizes, OfSealedFilterAreChecked) {
 }
 
 TEST(OutputSizes, OfAnyFilterAreCheckedInEveryFamily) {
-  for (const char* layout : {"split_block", "line_free", "classic", "counting", "window"}) {
+  for (const char* layout : {"split_block", "blocked", "classic", "counting", "sliding"}) {
     SCOPED_TRACE(layout);
     params p{.layout = layout, .capacity = 1'000'000, .target_rate = 1e-9};
-    if (p.layout == "window") p.window_keys = 1'000'000;
+    if (p.layout == "sliding") p.window_keys = 1'000'000;
     any_filter texts(complete(p));
     expect_outputs_checked(texts, some_texts(), "any_filter");
     p.keys = key_kind::u64le;
@@ -345,7 +345,7 @@ TEST(ReadOnly, FilterRefusesEveryChange) {
 }
 
 TEST(ReadOnly, WindowedFilterRefusesEveryChange) {
-  using mapped = windowed_filter<std::uint64_t, window, mix, mapped_storage>;
+  using mapped = windowed_filter<std::uint64_t, sliding, mix, mapped_storage>;
   const scratch_folder folder;
   const auto keys = some_integers();
   const window_length day{.milliseconds = 86'400'000};
@@ -367,7 +367,7 @@ TEST(ReadOnly, WindowedFilterRefusesEveryChange) {
 TEST(ReadOnly, AnyFilterRefusesEveryChange) {
   const scratch_folder folder;
   const auto keys = some_integers();
-  for (const char* layout : {"line", "counting"}) {
+  for (const char* layout : {"split_block512", "counting"}) {
     const params p = complete({.layout = layout, .keys = key_kind::u64le, .capacity = 1000, .target_rate = 0.01});
     any_filter::create(folder / "f", p).insert(keys[0]);
     const any_filter others(p);
@@ -380,7 +380,7 @@ TEST(ReadOnly, AnyFilterRefusesEveryChange) {
     expect_read_only("remove", [&] { f.remove(keys[0]); });
     expect_read_only("merge", [&] { f.merge(others); });
     expect_read_only("clear", [&] { f.clear(); });
-    if (p.layout == "line") expect_read_only("intersect", [&] { f.intersect(others); });
+    if (p.layout == "split_block512") expect_read_only("intersect", [&] { f.intersect(others); });
 
     f.close();
     EXPECT_EQ(read_file(folder / "f"), before);

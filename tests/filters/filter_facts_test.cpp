@@ -62,7 +62,7 @@ class Facts : public testing::Test {
 };
 
 TEST_F(Facts, APlainFilterCountsItsBitsAndKeys) {
-  for (const char* layout : {"split_block", "line", "line_free", "page", "classic"}) {
+  for (const char* layout : {"split_block", "split_block512", "blocked", "blocked_page", "classic"}) {
     SCOPED_TRACE(layout);
     const params p = complete({.layout = layout, .capacity = 3000, .target_rate = 0.01});
     const auto filter = make_handle(filter_of(p, 2000));
@@ -85,7 +85,7 @@ TEST_F(Facts, APlainFilterCountsItsBitsAndKeys) {
 }
 
 TEST_F(Facts, CountersAloneSayNothingOfBits) {
-  const auto filter = make_handle(filter_of({.layout = "line", .capacity = 1000, .target_rate = 0.01}, 500));
+  const auto filter = make_handle(filter_of({.layout = "split_block512", .capacity = 1000, .target_rate = 0.01}, 500));
 
   const filter_facts facts = filter->info(info_depth::counts);
 
@@ -105,7 +105,7 @@ TEST_F(Facts, AFilterBeyondItsTargetHasNoKeysLeft) {
 
 TEST_F(Facts, ACountThatTheBitsContradictIsAnAlarm) {
   // Twice as many keys as the file's count says.
-  const any_filter filter = filter_of({.layout = "line", .capacity = 3000, .target_rate = 0.01}, 3000);
+  const any_filter filter = filter_of({.layout = "split_block512", .capacity = 3000, .target_rate = 0.01}, 3000);
   save_file(path("f"), filter.parameters(), filter.bytes(), {.inserted = 1500});
 
   const filter_facts facts = open_filter(path("f"))->info(info_depth::bits);
@@ -242,7 +242,7 @@ TEST_F(Facts, AStaticFilterKnowsItsKeysExactly) {
 }
 
 TEST_F(Facts, ASlidingWindowFilterTellsOfItsGenerations) {
-  const auto filter = make_handle(any_filter(complete({.layout = "window", .target_rate = 0.01, .window_keys = 700})));
+  const auto filter = make_handle(any_filter(complete({.layout = "sliding", .target_rate = 0.01, .window_keys = 700})));
   filter->insert(keys(1000));
 
   const filter_facts facts = filter->info(info_depth::bits);

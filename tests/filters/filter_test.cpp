@@ -543,16 +543,16 @@ TEST(AnyFilter, RefusesParamsThatNoTableKnows) {
   EXPECT_EQ(code({.capacity = 0, .target_rate = 0.1}), errc::invalid_argument);
   EXPECT_EQ(code({.capacity = 10, .target_rate = 0}), errc::invalid_argument);
   EXPECT_EQ(code({.layout = "split_block", .geometry = {255, 8}}), errc::invalid_argument);
-  EXPECT_EQ(code({.layout = "line", .geometry = {256, 8}}), errc::invalid_argument);
-  EXPECT_EQ(code({.layout = "line", .geometry = {512, 7}}), errc::invalid_argument);
-  EXPECT_EQ(code({.layout = "line_free", .geometry = {512, 256}}), errc::invalid_argument);
-  EXPECT_EQ(code({.layout = "page", .geometry = {512, 7}}), errc::invalid_argument);
+  EXPECT_EQ(code({.layout = "split_block512", .geometry = {256, 8}}), errc::invalid_argument);
+  EXPECT_EQ(code({.layout = "split_block512", .geometry = {512, 7}}), errc::invalid_argument);
+  EXPECT_EQ(code({.layout = "blocked", .geometry = {512, 256}}), errc::invalid_argument);
+  EXPECT_EQ(code({.layout = "blocked_page", .geometry = {512, 7}}), errc::invalid_argument);
   EXPECT_EQ(code({.layout = "classic", .geometry = {255, 0}}), errc::invalid_argument);
 }
 
 TEST(Params, AreCompletedAsTheLayoutsWould) {
   EXPECT_EQ(complete({.capacity = 1'000'000, .target_rate = 0.01}).layout, "split_block");
-  EXPECT_EQ(complete({.capacity = 1'000'000, .target_rate = 0.01}, preference::memory).layout, "page");
+  EXPECT_EQ(complete({.capacity = 1'000'000, .target_rate = 0.01}, preference::memory).layout, "blocked_page");
   EXPECT_EQ(complete({.geometry = {1000, 7}}).layout, "classic");
   EXPECT_EQ(complete({.keys = key_kind::u64le, .capacity = 1000, .target_rate = 0.01}).hash, "mix");
   EXPECT_EQ(complete({.layout = "classic", .capacity = 1000, .target_rate = 0.01}).geometry,

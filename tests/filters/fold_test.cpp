@@ -40,7 +40,7 @@ std::vector<std::uint64_t> unit_counts(const layout_row& layout) {
 }
 
 std::vector<std::uint32_t> probes_of(const layout_row& layout) {
-  if (layout.name == "split_block" || layout.name == "line") return {8};
+  if (layout.name == "split_block" || layout.name == "split_block512") return {8};
   return {1, 7};
 }
 
@@ -143,7 +143,7 @@ TEST(Fold, SeveralTimesAtOnceIsOneTimeAfterAnother) {
 }
 
 TEST(Fold, ChangesNothingButTheBits) {
-  const params p = {.layout = "page",
+  const params p = {.layout = "blocked_page",
                     .hash = "murmur3",
                     .keys = key_kind::u64le,
                     .seed = 7,
@@ -165,10 +165,10 @@ TEST(TimesFoldable, IsHowOftenTwoDividesTheBlocksOrClassicsBits) {
 
   EXPECT_EQ(times("split_block", 256), 0u);
   EXPECT_EQ(times("split_block", 256 * 6), 1u);
-  EXPECT_EQ(times("line", 512 * 64), 6u);
-  EXPECT_EQ(times("line_free", 512 * 7), 0u);
-  EXPECT_EQ(times("page", 32'768 * 40), 3u);
-  EXPECT_EQ(times("page", 32'768), 0u);
+  EXPECT_EQ(times("split_block512", 512 * 64), 6u);
+  EXPECT_EQ(times("blocked", 512 * 7), 0u);
+  EXPECT_EQ(times("blocked_page", 32'768 * 40), 3u);
+  EXPECT_EQ(times("blocked_page", 32'768), 0u);
   EXPECT_EQ(times("classic", 1), 0u);
   EXPECT_EQ(times("classic", 1001), 0u);
   EXPECT_EQ(times("classic", 1000), 3u);
@@ -198,7 +198,7 @@ TEST(FoldableGeometry, IsTheNextThatCanBeHalvedSoOften) {
 
 TEST(Fold, RefusesSchemesTooManyTimesAndOtherBytes) {
   const params guava = {.scheme = "guava", .geometry = {6400, 3}};
-  const params line = {.layout = "line", .hash = "xxh3", .geometry = {512 * 12, 8}};
+  const params line = {.layout = "split_block512", .hash = "xxh3", .geometry = {512 * 12, 8}};
   const byte_array of_guava(800), of_line(64 * 12);
 
   EXPECT_EQ(code_of([&] { fold(guava, of_guava, 1); }), errc::invalid_argument);

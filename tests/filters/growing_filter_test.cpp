@@ -37,7 +37,7 @@ bool long_form() {
   return wanted != nullptr && *wanted != '\0' && std::string_view(wanted) != "0";
 }
 
-// The layers one after another, bit by bit as line::cells has them, with nothing but their geometry and the number of
+// The layers one after another, bit by bit as split_block512::cells has them, with nothing but their geometry and the number of
 // new keys at which each was left taken from the filter.
 class model {
  public:
@@ -49,14 +49,14 @@ class model {
   bool insert(key_hash hash) {
     if (has(hash)) return false;
     if (sizes_[at_] == facts_[at_].size && at_ + 1 < facts_.size()) ++at_;
-    insert_cells<line>(bytes_[at_].data(), facts_[at_].geometry, hash);
+    insert_cells<split_block512>(bytes_[at_].data(), facts_[at_].geometry, hash);
     ++sizes_[at_];
     return true;
   }
 
   bool has(key_hash hash) const {
     for (std::size_t i = 0; i <= at_; ++i) {
-      if (has_cells<line>(bytes_[i].data(), facts_[i].geometry, hash)) return true;
+      if (has_cells<split_block512>(bytes_[i].data(), facts_[i].geometry, hash)) return true;
     }
     return false;
   }
@@ -149,7 +149,7 @@ TEST(GrowingRate, RisesWithTheKeysAndKeepsThePromise) {
 TEST(GrowingRate, OfOneFullLayerIsTheLayersOwn) {
   const growing_layer first = layer_of_growing(0.01, 0, 5000);
 
-  EXPECT_EQ(rate_of_growing(0.01, 5000, 5000), line::false_positive_rate(first.geometry, 5000));
+  EXPECT_EQ(rate_of_growing(0.01, 5000, 5000), split_block512::false_positive_rate(first.geometry, 5000));
 }
 
 // ---- what is refused
@@ -421,7 +421,7 @@ TEST(GrowingFilterStatistic, KeepsItsRateAfterEachStep) {
         EXPECT_NEAR(certified / predicted, 1, 0.12);
       }
       for (const growing_layer& layer : seen.layers()) {
-        EXPECT_LE(line::false_positive_rate(layer.geometry, layer.capacity), layer.share);
+        EXPECT_LE(split_block512::false_positive_rate(layer.geometry, layer.capacity), layer.share);
         EXPECT_LE(layer.size, layer.capacity);
       }
     }
@@ -453,7 +453,7 @@ TEST(GrowingFilterStatistic, LayersErrIndependentlyOfEachOther) {
   const std::uint64_t queries = long_form() ? 20'000'000 : 1'000'000;
   for (const std::uint64_t second_keys : {3000u, 6000u, 24'000u}) {
     SCOPED_TRACE(second_keys);
-    filter<std::uint64_t, line> first(3000, share), second(second_keys, share);
+    filter<std::uint64_t, split_block512> first(3000, share), second(second_keys, share);
     first.insert(std::span<const std::uint64_t>(numbers(0, 3000)));
     for (std::uint64_t key = 0, in = 0; in < second_keys; ++key) {
       if (first.may_contain(1'000'000 + key)) continue;  // it would not have come so far

@@ -291,7 +291,7 @@ TEST(FilterOptions, NameWhatAFilterIsMadeFor) {
   EXPECT_EQ(named.parameters(), in_short.parameters());
   EXPECT_EQ(deduced.parameters().target_rate, 0.01);
   EXPECT_EQ(code_of([] { filter<>({.fpr = 0.1}); }), errc::invalid_argument);
-  EXPECT_EQ((filter<std::string, line>({.capacity = 10, .fpr = 0.1}, xxh3{7}).parameters().seed), 7u);
+  EXPECT_EQ((filter<std::string, split_block512>({.capacity = 10, .fpr = 0.1}, xxh3{7}).parameters().seed), 7u);
 }
 
 TEST(FilterOptions, CannotBeSwapped) {
@@ -327,10 +327,10 @@ TEST(Bytes, OfAFilterAreThoseOfItsFile) {
 
 TEST(Bytes, OfEveryFamilyMakeTheSameAnyFilter) {
   std::vector<params> all;
-  for (const char* layout : {"split_block", "line", "line_free", "page", "classic", "counting"}) {
+  for (const char* layout : {"split_block", "split_block512", "blocked", "blocked_page", "classic", "counting"}) {
     all.push_back(complete({.layout = layout, .capacity = 1000, .target_rate = 0.01}));
   }
-  all.push_back(complete({.layout = "window", .target_rate = 0.01, .window_keys = 7000}));
+  all.push_back(complete({.layout = "sliding", .target_rate = 0.01, .window_keys = 7000}));
   all.push_back(complete({.scheme = "guava", .capacity = 1000, .target_rate = 0.01}));
   for (const params& p : all) {
     SCOPED_TRACE(p.layout + p.scheme);
@@ -374,13 +374,13 @@ TEST(Bytes, OfAKeyedFilterNeedItsSecret) {
 // Whatever a file is refused for, its bytes are refused for, with the same code.
 TEST(Bytes, ThatAreHostileAreRefusedAsTheFileIs) {
   const scratch_folder folder;
-  filter<int, line> f(2000, 0.01);
+  filter<int, split_block512> f(2000, 0.01);
   f.insert(std::vector<int>{1, -2, 3});
   const bytes good = f.to_bytes("about");
   const auto expect_as_the_file = [&](const bytes& some, const std::string& what) {
     bloomery_tests::write_file(folder / "f", some);
-    const auto of_file = error_of([&] { filter<int, line>::load(folder / "f"); });
-    const auto of_bytes = error_of([&] { filter<int, line>::from_bytes(some); });
+    const auto of_file = error_of([&] { filter<int, split_block512>::load(folder / "f"); });
+    const auto of_bytes = error_of([&] { filter<int, split_block512>::from_bytes(some); });
     ASSERT_EQ(of_bytes.has_value(), of_file.has_value()) << what;
     if (!of_file) return;
     EXPECT_EQ(of_bytes->code(), of_file->code()) << what << ": " << of_bytes->what();
@@ -417,20 +417,20 @@ TEST(Bytes, ThatClaimToBeHugeTakeNoMemory) {
 }
 
 TEST(Bytes, OfAnotherKindOfFilterAreRefused) {
-  filter<int, line> f(1000, 0.01);
+  filter<int, split_block512> f(1000, 0.01);
 
   EXPECT_EQ(code_of([&] { filter<int, classic>::from_bytes(f.to_bytes()); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { filter<std::string, line>::from_bytes(f.to_bytes()); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { filter<std::string, split_block512>::from_bytes(f.to_bytes()); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { f.to_bytes(std::string(2'000'000, 'x')); }), errc::invalid_argument);
 }
 
 TEST(Values, AreClonedFromAnyStorage) {
   const scratch_folder folder;
-  using mapped = filter<int, line, mix, mapped_storage>;
-  mapped f = mapped::create(folder / "f", line::geometry_for(1000, 0.01), 1000);
+  using mapped = filter<int, split_block512, mix, mapped_storage>;
+  mapped f = mapped::create(folder / "f", split_block512::geometry_for(1000, 0.01), 1000);
   f.insert(7);
 
-  filter<int, line> copy = f.clone();
+  filter<int, split_block512> copy = f.clone();
   copy.insert(8);
 
   EXPECT_TRUE(copy.may_contain(7) && !f.may_contain(8));

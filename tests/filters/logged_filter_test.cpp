@@ -143,7 +143,7 @@ std::string differs_from_a_set(const std::vector<operation>& operations) {
   logged_filter filter = logged_filter::create(path, of_integers);
   const auto reopen = [&] { filter = logged_filter::open(path, access::read_write, check::payload); };
   constexpr double rates[] = {0.01, 0.1, 0.001, 0.05};
-  constexpr const char* layouts[] = {"split_block", "line", "line_free", "page"};
+  constexpr const char* layouts[] = {"split_block", "split_block512", "blocked", "blocked_page"};
   for (const operation& o : operations) {
     switch (o.what) {
       case operation::insert_some: {
@@ -256,7 +256,7 @@ TEST(LoggedFilter, RebuildsAtOtherRatesLayoutsAndCapacities) {
   logged_filter filter = logged_filter::create(folder / "f", of_integers);
   add(filter, 0, 20'000);
 
-  for (const char* layout : {"split_block", "line", "line_free", "page"}) {
+  for (const char* layout : {"split_block", "split_block512", "blocked", "blocked_page"}) {
     filter.rebuild({.rate = 0.001, .capacity = 30'000, .layout = layout});
     EXPECT_EQ(filter.parameters().layout, layout);
     EXPECT_EQ(filter.parameters().target_rate, 0.001);
@@ -268,7 +268,7 @@ TEST(LoggedFilter, RebuildsAtOtherRatesLayoutsAndCapacities) {
   EXPECT_EQ(code_of([&] { filter.rebuild({.layout = "classic"}); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { filter.rebuild({.capacity = 10'000}); }), errc::invalid_argument);
   EXPECT_EQ(code_of([&] { filter.rebuild({.rate = 1.0}); }), errc::invalid_argument);
-  EXPECT_EQ(filter.parameters().layout, "page");
+  EXPECT_EQ(filter.parameters().layout, "blocked_page");
   EXPECT_EQ(count_found(filter.view(), numbers(0, 20'000)), 20'000u);
 }
 
@@ -298,7 +298,8 @@ TEST(LoggedFilter, WritesItsLogAnewWhenMostOfItIsRepetition) {
 
 TEST(LoggedFilter, TakesRecordedKeysAtTheNextRebuildOrAtClosing) {
   const scratch_folder folder;
-  const any_filter hasher(complete({.layout = "line", .keys = key_kind::u64le, .capacity = 1, .target_rate = 0.5}));
+  const any_filter hasher(
+      complete({.layout = "split_block512", .keys = key_kind::u64le, .capacity = 1, .target_rate = 0.5}));
   std::vector<key_hash> hashes(30'000);
   hasher.hash(std::span<const std::uint64_t>(numbers(0, 30'000)), hashes);
   logged_filter filter = logged_filter::create(folder / "f", of_integers);
@@ -599,13 +600,13 @@ TEST(LoggedFilter, IsRecoveredAsItIsWhenTheLockIsFree) {
 
   const logged_filter filter = logged_filter::recover(folder / "f", {}, [&](const std::string&) {
     if (std::exchange(waited, true)) return;
-    writer.rebuild({.rate = 0.001, .layout = "page"});
+    writer.rebuild({.rate = 0.001, .layout = "blocked_page"});
     writer.close();
   });
 
   EXPECT_TRUE(waited);
   EXPECT_EQ(filter.parameters().target_rate, 0.001);
-  EXPECT_EQ(filter.parameters().layout, "page");
+  EXPECT_EQ(filter.parameters().layout, "blocked_page");
 }
 
 TEST(LoggedFilter, IsRecoveredFromItsLogAlone) {
@@ -700,7 +701,8 @@ TEST(LoggedFilter, ACreationThatIsRefusedLeavesTheRebuildOfTheWriter) {
 
 TEST(LoggedFilter, OpensWithinItsPromiseAfterAKillBeforeItGrew) {
   const scratch_folder folder;
-  const any_filter hasher(complete({.layout = "line", .keys = key_kind::u64le, .capacity = 1, .target_rate = 0.5}));
+  const any_filter hasher(
+      complete({.layout = "split_block512", .keys = key_kind::u64le, .capacity = 1, .target_rate = 0.5}));
   std::vector<key_hash> hashes(300'000);
   hasher.hash(std::span<const std::uint64_t>(numbers(0, hashes.size())), hashes);
   logged_filter killed = logged_filter::create(folder / "f", of_integers);

@@ -230,7 +230,7 @@ any_filter filled(params p) {
 
 std::vector<params> kinds_of_filters() {
   std::vector<params> all;
-  for (const char* const layout : {"split_block", "line", "line_free", "page", "classic"}) {
+  for (const char* const layout : {"split_block", "split_block512", "blocked", "blocked_page", "classic"}) {
     all.push_back({.layout = layout, .hash = "xxh3"});
     all.push_back({.layout = layout, .hash = "murmur3"});
     all.push_back({.layout = layout, .hash = "mix", .keys = key_kind::u64le});
@@ -257,7 +257,7 @@ TEST(StatisticOfMeasuredRates, IsTheCertifiedRateForEveryKindOfFilter) {
 }
 
 TEST(MeasuredRate, DoesNotDependOnThreads) {
-  for (const params& p : {params{.layout = "line", .hash = "xxh3"},
+  for (const params& p : {params{.layout = "split_block512", .hash = "xxh3"},
                           params{.layout = "classic", .keys = key_kind::u64le}, params{.scheme = "guava"}}) {
     const any_filter filter = filled(p);
     for (const std::uint64_t queries : {1u, 63u, 4095u, 4096u, 4097u, 50'001u}) {
@@ -277,7 +277,7 @@ TEST(MeasuredRate, DoesNotDependOnThreads) {
 TEST(MeasuredRate, CountsEachQueryOnce) {
   for (const key_kind keys : {key_kind::bytes, key_kind::u64le}) {
     any_filter full({.layout = "classic", .hash = "xxh3", .keys = keys, .geometry = {1, 1}});
-    const any_filter empty({.layout = "line", .hash = "xxh3", .keys = keys, .geometry = {512, 8}});
+    const any_filter empty({.layout = "split_block512", .hash = "xxh3", .keys = keys, .geometry = {512, 8}});
     if (keys == key_kind::bytes)
       full.insert("any");
     else
@@ -307,7 +307,7 @@ TEST(MeasuredRate, EndsEarlyOnceItMayNotGoOnAndCountsWhatItAsked) {
 }
 
 TEST(MeasuredRate, IsWholeAsLongAsItMayGoOn) {
-  const any_filter filter = filled({.layout = "line", .hash = "xxh3"});
+  const any_filter filter = filled({.layout = "split_block512", .hash = "xxh3"});
 
   const measured_rate m = measure_rate(filter, 50'001, 7, 2, [] { return true; });
 
@@ -316,7 +316,7 @@ TEST(MeasuredRate, IsWholeAsLongAsItMayGoOn) {
 }
 
 TEST(MeasuredRate, HasOtherKeysForEachSeed) {
-  const any_filter filter = filled({.layout = "line", .keys = key_kind::u64le});
+  const any_filter filter = filled({.layout = "split_block512", .keys = key_kind::u64le});
 
   const measured_rate first = measure_rate(filter, 100'000, 1);
   const measured_rate again = measure_rate(filter, 100'000, 1);
@@ -329,7 +329,7 @@ TEST(MeasuredRate, HasOtherKeysForEachSeed) {
 // If each key came twice the hits would vary by twice as much.
 TEST(StatisticOfMeasuredRates, VariesFromSeedToSeedAsThatOfDistinctKeysDoes) {
   for (const key_kind keys : {key_kind::bytes, key_kind::u64le}) {
-    const any_filter filter = filled({.layout = "line", .hash = "xxh3", .keys = keys});
+    const any_filter filter = filled({.layout = "split_block512", .hash = "xxh3", .keys = keys});
     const double rate = take_census(filter.parameters(), filter.bytes()).certified_rate;
     constexpr int seeds = 400;
     constexpr double queries = 5000;

@@ -194,7 +194,7 @@ bool is_long() {
 
 template <class Layout>
 class WindowedFilter : public ::testing::Test {};
-using layouts_with_window = ::testing::Types<window, window_line>;
+using layouts_with_window = ::testing::Types<sliding, sliding64>;
 TYPED_TEST_SUITE(WindowedFilter, layouts_with_window);
 
 TYPED_TEST(WindowedFilter, ByTimeAnswersAsItsModelDoes) {
@@ -233,8 +233,8 @@ TEST(WindowBytes, OfMadridAreThoseOfTheFormat) {
     return set;
   };
   using set = std::map<std::size_t, int>;
-  EXPECT_EQ(bytes_set("window", 20'480), (set{{1024, 13}, {1039, 32}, {1270, 32}, {1275, 32}, {1367, 32}}));
-  EXPECT_EQ(bytes_set("window_line", 6144), (set{{576, 13}, {581, 32}, {608, 32}, {609, 32}, {620, 32}}));
+  EXPECT_EQ(bytes_set("sliding", 20'480), (set{{1024, 13}, {1039, 32}, {1270, 32}, {1275, 32}, {1367, 32}}));
+  EXPECT_EQ(bytes_set("sliding64", 6144), (set{{576, 13}, {581, 32}, {608, 32}, {609, 32}, {620, 32}}));
 }
 
 // ---- the stamps -----------------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ TYPED_TEST(WindowedFilter, IsFoundByAReaderThatTheWriterHasOvertaken) {
 
 TEST(WindowedFilterOfIntegers, ForgetsAcrossTheEndOfTheStampsNumbers) {
   std::uint64_t now = (std::uint64_t{1} << 32) - 4;
-  filter_of_integers<window> filter({0, 7}, 100, 0.01, {}, [&] { return now; });  // generations of a millisecond
+  filter_of_integers<sliding> filter({0, 7}, 100, 0.01, {}, [&] { return now; });  // generations of a millisecond
 
   for (std::uint64_t key = 0; key < 12; ++key, ++now) filter.insert(key);
 
@@ -307,7 +307,7 @@ TYPED_TEST(WindowedFilter, RemembersAKeyWhoseCellsOlderGenerationsHadSet) {
 
 TEST(WindowedFilterOfIntegers, KeepsAKeyThatComesAgainFromThenOn) {
   std::uint64_t now = some_day;
-  filter_of_integers<window> filter(last(std::chrono::hours(24)), 1000, 0.001, {}, [&] { return now; });
+  filter_of_integers<sliding> filter(last(std::chrono::hours(24)), 1000, 0.001, {}, [&] { return now; });
   filter.insert(7);
   for (int day = 0; day < 10; ++day) {
     now += 24 * hour - 1;
@@ -319,7 +319,7 @@ TEST(WindowedFilterOfIntegers, KeepsAKeyThatComesAgainFromThenOn) {
 }
 
 TEST(WindowedFilterOfIntegers, OfOneKeyRemembersTheLastOne) {
-  filter_of_integers<window> filter(last_keys(1), 0, 1e-6);
+  filter_of_integers<sliding> filter(last_keys(1), 0, 1e-6);
 
   for (std::uint64_t key = 0; key < 1000; ++key) {
     EXPECT_TRUE(filter.insert(key));
@@ -332,7 +332,7 @@ TEST(WindowedFilterOfIntegers, OfOneKeyRemembersTheLastOne) {
 
 TEST(WindowedFilterOfIntegers, StandsStillWhileTheClockIsBehind) {
   std::uint64_t now = some_day;
-  filter_of_integers<window> filter(last(std::chrono::hours(7)), 1000, 0.001, {}, [&] { return now; });
+  filter_of_integers<sliding> filter(last(std::chrono::hours(7)), 1000, 0.001, {}, [&] { return now; });
   filter.insert(1);
   now -= 100 * hour;
   EXPECT_FALSE(filter.insert(1));
@@ -346,7 +346,7 @@ TEST(WindowedFilterOfIntegers, StandsStillWhileTheClockIsBehind) {
 
 TEST(WindowedFilterOfIntegers, IsEmptyAfterALeapOfTheClock) {
   std::uint64_t now = some_day;
-  filter_of_integers<window> filter(last(std::chrono::hours(7)), 1000, 0.01, {}, [&] { return now; });
+  filter_of_integers<sliding> filter(last(std::chrono::hours(7)), 1000, 0.01, {}, [&] { return now; });
   for (std::uint64_t key = 0; key < 100; ++key) filter.insert(key);
 
   now = std::numeric_limits<std::uint64_t>::max();  // a clock that is broken for good
@@ -475,9 +475,9 @@ TYPED_TEST(WindowedFilter, IsTheSmallestThatKeepsItsPromise) {
   }
 }
 
-TEST(Window, NeedsSeventeenAndAQuarterBitsForAKeyOfTheWindowAtOnePercent) {
-  EXPECT_NEAR(static_cast<double>(window::geometry_for(10'000'000, 0.01).bits) / 1e7, 17.23, 0.01);
-  EXPECT_NEAR(static_cast<double>(window_line::geometry_for(10'000'000, 0.01).bits) / 1e7, 28.16, 0.01);
+TEST(Sliding, NeedsSeventeenAndAQuarterBitsForAKeyOfTheWindowAtOnePercent) {
+  EXPECT_NEAR(static_cast<double>(sliding::geometry_for(10'000'000, 0.01).bits) / 1e7, 17.23, 0.01);
+  EXPECT_NEAR(static_cast<double>(sliding64::geometry_for(10'000'000, 0.01).bits) / 1e7, 28.16, 0.01);
 }
 
 // Hits among absent keys, and what chance allows around the expected rate.
@@ -536,7 +536,7 @@ TYPED_TEST(WindowedFilter, AfterIdleTimeHasTheRateOfWhatIsLeft) {
 }
 
 TEST(WindowedFilterOfIntegers, SaysThatAGenerationGotMoreKeysThanItMay) {
-  filter_of_integers<window> filter(last(std::chrono::hours(24)), 700, 0.01, {}, [] { return some_day; });
+  filter_of_integers<sliding> filter(last(std::chrono::hours(24)), 700, 0.01, {}, [] { return some_day; });
   for (std::uint64_t key = 0; key < 100; ++key) filter.insert(key);
   EXPECT_FALSE(filter.facts().has_overfull_generation());
 
@@ -621,7 +621,7 @@ TYPED_TEST(WindowedFilter, ComesBackFromAFile) {
 
 TEST(WindowedFile, OpenedForReadingForgetsWithoutBeingWritten) {
   const scratch_folder folder;
-  filter_of_integers<window> filter(last(std::chrono::hours(7)), 1000, 0.01, {}, [] { return some_day; });
+  filter_of_integers<sliding> filter(last(std::chrono::hours(7)), 1000, 0.01, {}, [] { return some_day; });
   filter.insert(1);
   filter.save(folder / "seen.bloom");
   const bytes before = read_file(folder / "seen.bloom");
@@ -638,8 +638,8 @@ TEST(WindowedFile, OpenedForReadingForgetsWithoutBeingWritten) {
 }
 
 TEST(WindowedFile, OfAnotherWindowIsRefusedByAMerge) {
-  filter_of_integers<window> a(last(std::chrono::hours(24)), 1000, 0.01);
-  filter_of_integers<window> b(last(std::chrono::hours(12)), 1000, 0.01);
+  filter_of_integers<sliding> a(last(std::chrono::hours(24)), 1000, 0.01);
+  filter_of_integers<sliding> b(last(std::chrono::hours(12)), 1000, 0.01);
 
   EXPECT_ERROR(a.merge(b), errc::incompatible, "window, milliseconds: 86400000 and 43200000");
 }
@@ -652,7 +652,7 @@ TEST(KilledWriterOfAWindow, LosesNoKeyOfTheWindow) {
     auto* const progress = static_cast<std::atomic<std::uint64_t>*>(
         ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     const pid_t child = bloomery_tests::start_child([&] {
-      using mapped = windowed_filter<std::uint64_t, window, mix, mapped_storage>;
+      using mapped = windowed_filter<std::uint64_t, sliding, mix, mapped_storage>;
       auto filter = mapped::create(path, last_keys(keys_of_window), 0, 0.01);
       for (std::uint64_t key = 0;; ++key) {
         filter.insert(key);
@@ -803,7 +803,7 @@ TYPED_TEST(WindowedFilter, UnitedWithBlocksThatAreAheadLosesNoKey) {
 class HostileWindow : public ::testing::Test {
  protected:
   void SetUp() override {
-    filter_of_integers<window> by_keys(last_keys(700), 0, 0.01);
+    filter_of_integers<sliding> by_keys(last_keys(700), 0, 0.01);
     for (std::uint64_t key = 0; key < 1234; ++key) by_keys.insert(key);
     by_keys.save(folder_ / "seen.bloom");
     whole_ = read_file(folder_ / "seen.bloom");
@@ -849,7 +849,7 @@ TEST_F(HostileWindow, CellsAndStampsDoNoHarm) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 50; ++round) {
     bytes changed = whole_;
-    const std::size_t payload_bytes = 512 + window::blocks_of(window::geometry_for(700, 0.01)) * 512;
+    const std::size_t payload_bytes = 512 + sliding::blocks_of(sliding::geometry_for(700, 0.01)) * 512;
     for (std::size_t at = 4096 + 512; at < 4096 + payload_bytes; ++at) {
       changed[at] = static_cast<std::uint8_t>(random());
     }
@@ -889,15 +889,15 @@ TYPED_TEST(WindowedFilter, MergedByTimeIsThatOfTheKeysOfBoth) {
 }
 
 TEST(MergedWindows, ByKeysAreRefused) {
-  any_filter a(complete({.layout = "window", .target_rate = 0.01, .window_keys = 700}));
-  any_filter b(complete({.layout = "window", .target_rate = 0.01, .window_keys = 700}));
+  any_filter a(complete({.layout = "sliding", .target_rate = 0.01, .window_keys = 700}));
+  any_filter b(complete({.layout = "sliding", .target_rate = 0.01, .window_keys = 700}));
 
   EXPECT_ERROR(a.merge(b), errc::incompatible, "windows that go by keys cannot be merged");
   EXPECT_FALSE(a.compatible_with(b));
 }
 
 TEST(MergedWindows, CannotBeIntersectedOrFolded) {
-  const params p = complete({.layout = "window", .capacity = 700, .target_rate = 0.01, .window_milliseconds = 1000});
+  const params p = complete({.layout = "sliding", .capacity = 700, .target_rate = 0.01, .window_milliseconds = 1000});
   any_filter a(p), b(p);
 
   EXPECT_ERROR(a.intersect(b), errc::incompatible, "cannot be intersected");
@@ -908,7 +908,7 @@ TEST(MergedWindows, CannotBeIntersectedOrFolded) {
 TEST(WindowInsertions, EndBeforeTheyAreMoreThanAFileMaySay) {
   const scratch_folder folder;
   const std::uint64_t most = std::uint64_t{1} << 62;
-  filter_of_integers<window> filter({0, 7000}, 700, 0.01, {}, [] { return some_day; });
+  filter_of_integers<sliding> filter({0, 7000}, 700, 0.01, {}, [] { return some_day; });
   filter.insert(1);
   filter.save(folder / "seen.bloom");
   bytes file = read_file(folder / "seen.bloom");
@@ -931,7 +931,7 @@ TEST(WindowInsertions, EndBeforeTheyAreMoreThanAFileMaySay) {
 }
 
 TEST(WindowInsertions, OfHalvesOfHashesAreRefused) {
-  any_filter filter(complete({.layout = "window", .target_rate = 0.01, .window_keys = 700}));
+  any_filter filter(complete({.layout = "sliding", .target_rate = 0.01, .window_keys = 700}));
   const std::vector<std::uint64_t> halves{1, 2, 3};
 
   EXPECT_FALSE(filter.uses_halves());
@@ -941,23 +941,23 @@ TEST(WindowInsertions, OfHalvesOfHashesAreRefused) {
 // ---- parameters -----------------------------------------------------------------------------------------------------
 
 TEST(WindowParameters, ThatContradictThemselvesAreRefused) {
-  params p{.layout = "window", .capacity = 100, .target_rate = 0.01};
+  params p{.layout = "sliding", .capacity = 100, .target_rate = 0.01};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "a window has a length");
   p.window_keys = p.window_milliseconds = 5;
   EXPECT_ERROR(complete(p), errc::invalid_argument, "a window has one length");
-  p = {.layout = "line", .capacity = 100, .target_rate = 0.01, .window_keys = 5};
+  p = {.layout = "split_block512", .capacity = 100, .target_rate = 0.01, .window_keys = 5};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "only filters that forget have a window");
   p = {.scheme = "guava", .capacity = 100, .target_rate = 0.01, .window_keys = 5};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "only filters that forget have a window");
-  p = {.layout = "window", .geometry = {4096 + 4096 + 8, 3}, .window_keys = 5};
+  p = {.layout = "sliding", .geometry = {4096 + 4096 + 8, 3}, .window_keys = 5};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "bits of a window filter");
-  p = {.layout = "window_line", .geometry = {4096, 3}, .window_keys = 5};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "bits of a window_line filter");
-  p = {.layout = "window", .geometry = {8192, 256}, .window_keys = 5};
+  p = {.layout = "sliding64", .geometry = {4096, 3}, .window_keys = 5};
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "bits of a sliding64 filter");
+  p = {.layout = "sliding", .geometry = {8192, 256}, .window_keys = 5};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "probes of a window filter");
-  p = {.layout = "window", .capacity = 5, .target_rate = 0.1, .window_keys = std::uint64_t{1} << 63};
+  p = {.layout = "sliding", .capacity = 5, .target_rate = 0.1, .window_keys = std::uint64_t{1} << 63};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "a window is not so long");
-  EXPECT_ERROR(filter_of_integers<window>(window_length{}, 5, 0.1), errc::invalid_argument, "a window has a length");
+  EXPECT_ERROR(filter_of_integers<sliding>(window_length{}, 5, 0.1), errc::invalid_argument, "a window has a length");
 }
 
 }  // namespace

@@ -239,7 +239,7 @@ def classic(low, high, bits, probes):
     return cells
 
 
-def line(low, high, bits, probes):
+def split_block512(low, high, bits, probes):
     choice = low * 0x9E3779B97F4A7C15 & M64
     first = 512 * (low * (bits // 512) >> 64)
     return [first + 64 * j + (choice >> 16 + 6 * j) % 64 for j in range(8)]
@@ -255,11 +255,11 @@ def anywhere_in_a_block(low, bits, probes, block_bits):
     return cells
 
 
-def line_free(low, high, bits, probes):
+def blocked(low, high, bits, probes):
     return anywhere_in_a_block(low, bits, probes, 512)
 
 
-def page(low, high, bits, probes):
+def blocked_page(low, high, bits, probes):
     return anywhere_in_a_block(low, bits, probes, 8 * 4096)
 
 
@@ -271,7 +271,7 @@ def counting(low, high, bits, probes):
     return cells
 
 
-LAYOUTS = {'split_block': split_block, 'line': line, 'line_free': line_free, 'page': page, 'classic': classic, 'counting': counting}
+LAYOUTS = {'split_block': split_block, 'split_block512': split_block512, 'blocked': blocked, 'blocked_page': blocked_page, 'classic': classic, 'counting': counting}
 
 
 def guava(key, bits, probes):
@@ -369,15 +369,15 @@ FILES = {
     'split_block-u64-mix': dict(layout='split_block', hash='mix', integers=True, bits=2048, probes=8, seed=42),
     'split_block-u64-xxh3': dict(layout='split_block', hash='xxh3', integers=True, bits=2048, probes=8),
     'split_block-u64-murmur3': dict(layout='split_block', hash='murmur3', integers=True, bits=2048, probes=8),
-    'line-bytes-xxh3': dict(layout='line', hash='xxh3', bits=2048, probes=8),
-    'line-bytes-murmur3': dict(layout='line', hash='murmur3', bits=2048, probes=8, seed=7),
-    'line-u64-mix': dict(layout='line', hash='mix', integers=True, bits=2048, probes=8, seed=42),
-    'line_free-bytes-xxh3': dict(layout='line_free', hash='xxh3', bits=2560, probes=6),
-    'line_free-u64-mix': dict(layout='line_free', hash='mix', integers=True, bits=1536, probes=9, seed=2**64 - 1),
-    'line_free-u64-murmur3': dict(layout='line_free', hash='murmur3', integers=True, bits=1536, probes=1),
-    'page-bytes-xxh3': dict(layout='page', hash='xxh3', bits=3 * 32_768, probes=7, seed=11),
-    'page-u64-mix': dict(layout='page', hash='mix', integers=True, bits=2 * 32_768, probes=17),
-    'page-u64-xxh3': dict(layout='page', hash='xxh3', integers=True, bits=32_768, probes=40),
+    'split_block512-bytes-xxh3': dict(layout='split_block512', hash='xxh3', bits=2048, probes=8),
+    'split_block512-bytes-murmur3': dict(layout='split_block512', hash='murmur3', bits=2048, probes=8, seed=7),
+    'split_block512-u64-mix': dict(layout='split_block512', hash='mix', integers=True, bits=2048, probes=8, seed=42),
+    'blocked-bytes-xxh3': dict(layout='blocked', hash='xxh3', bits=2560, probes=6),
+    'blocked-u64-mix': dict(layout='blocked', hash='mix', integers=True, bits=1536, probes=9, seed=2**64 - 1),
+    'blocked-u64-murmur3': dict(layout='blocked', hash='murmur3', integers=True, bits=1536, probes=1),
+    'blocked_page-bytes-xxh3': dict(layout='blocked_page', hash='xxh3', bits=3 * 32_768, probes=7, seed=11),
+    'blocked_page-u64-mix': dict(layout='blocked_page', hash='mix', integers=True, bits=2 * 32_768, probes=17),
+    'blocked_page-u64-xxh3': dict(layout='blocked_page', hash='xxh3', integers=True, bits=32_768, probes=40),
     'classic-bytes-xxh3': dict(layout='classic', hash='xxh3', bits=40_003, probes=7, seed=2**64 - 1,
                                metadata=b'{"source": "tests/golden/make_golden.py"}'),
     'classic-bytes-murmur3': dict(layout='classic', hash='murmur3', bits=1447, probes=7),

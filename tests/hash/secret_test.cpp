@@ -458,8 +458,8 @@ TEST(KeyedFilter, OfKnownTypeOpensFilesOfItsKeyAlone) {
 
 TEST(KeyedFilter, ForManyThreadsIsTheSame) {
   const siphash hash(some_key);
-  filter<std::string_view, line, siphash> plain(500, 0.01, hash);
-  concurrent_filter<std::string_view, line, siphash> shared(500, 0.01, hash);
+  filter<std::string_view, split_block512, siphash> plain(500, 0.01, hash);
+  concurrent_filter<std::string_view, split_block512, siphash> shared(500, 0.01, hash);
   for (const char* key : {"a", "b", "c"}) plain.insert(key), shared.insert(key);
 
   const auto frozen = std::move(shared).freeze();

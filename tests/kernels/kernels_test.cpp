@@ -8,10 +8,10 @@
 #include <bloomery/kernel.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
+#include <bloomery/layouts/blocked.hpp>
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
 #include "kernels/dispatch.hpp"
 #include "kernels/kernels.hpp"
@@ -70,8 +70,8 @@ layout_under_test row_of(std::vector<std::uint32_t> probes, layout_kernel kernel
 
 const layout_under_test layouts[] = {
     row_of<split_block>({8}, &kernel_set::split_block),
-    row_of<line>({8}, &kernel_set::line),
-    row_of<line_free>({1, 2, 6, 7, 8, 9, 16, 17, 40, 255}, &kernel_set::line_free),
+    row_of<split_block512>({8}, &kernel_set::split_block512),
+    row_of<blocked>({1, 2, 6, 7, 8, 9, 16, 17, 40, 255}, &kernel_set::blocked),
 };
 
 constexpr kernels::form forms[] = {kernels::form::hashes, kernels::form::halves, kernels::form::mixed};
@@ -470,7 +470,8 @@ class dealt {
   bool is_full(std::size_t partition) const { return filled_[partition] == region_size_; }
 
   std::uint64_t partition_of(std::uint64_t lo) const {
-    return (into_.split_rule ? split_block::block_of(lo, into_.block_count) : line::block_of(lo, into_.block_count)) >>
+    return (into_.split_rule ? split_block::block_of(lo, into_.block_count)
+                             : split_block512::block_of(lo, into_.block_count)) >>
            into_.shift;
   }
 
@@ -644,8 +645,8 @@ struct block_census {
   std::size_t word_bytes;  // 0: the result is the block's ones, else the product of those of its words
 };
 constexpr block_census block_censuses[] = {{"split_block", &kernels::census_kernel::split_block, 32, 4},
-                                           {"line", &kernels::census_kernel::line, 64, 8},
-                                           {"line_free", &kernels::census_kernel::line_free, 64, 0}};
+                                           {"split_block512", &kernels::census_kernel::split_block512, 64, 8},
+                                           {"blocked", &kernels::census_kernel::blocked, 64, 0}};
 
 std::uint64_t result_one_by_one(const block_census& c, std::span<const std::uint8_t> block) {
   if (c.word_bytes == 0) return ones_one_by_one(block);
@@ -778,8 +779,8 @@ TEST_F(KernelChoice, OfAVeryLongNameIsRefusedAndReportedInPart) {
 TEST_F(KernelChoice, OfAnUnknownNameDoesNotEndCallsOnKeys) {
   const auto use = [] {
     ::setenv("BLOOMERY_KERNEL", "nonesuch", 1);
-    filter<std::uint64_t, line> one_by_one(1000, 0.01);
-    filter<std::uint64_t, line> batch(1000, 0.01);
+    filter<std::uint64_t, split_block512> one_by_one(1000, 0.01);
+    filter<std::uint64_t, split_block512> batch(1000, 0.01);
     std::vector<std::uint64_t> keys(100);
     for (std::uint64_t key = 0; key < keys.size(); ++key) one_by_one.insert(keys[key] = 3 * key);
     batch.insert(keys);

@@ -281,7 +281,7 @@ template <class L>
 concept can_remove = requires(filter<std::uint64_t, L> f, std::uint64_t key) {
   f.remove(key);
 };
-static_assert(can_remove<counting> && !can_remove<line> && !can_remove<classic>);
+static_assert(can_remove<counting> && !can_remove<split_block512> && !can_remove<classic>);
 
 TEST(Counting, HasTheCellsThatTheFormatGivesAsAnExample) {
   any_filter here(complete({.layout = "counting", .hash = "xxh3", .geometry = {2048, 4}}));

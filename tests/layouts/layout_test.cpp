@@ -3,11 +3,11 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
+#include <bloomery/layouts/blocked.hpp>
+#include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
-#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
 #include <gtest/gtest.h>
 
@@ -130,7 +130,7 @@ TEST(SplitBlock, ReadsTheLowHalfOfTheHashOnly) {
   EXPECT_EQ(cells_of<split_block>(g, {42, 1}), cells_of<split_block>(g, {42, 2}));
 }
 
-// ---- line, line_free, page ------------------------------------------------------------------------------------------
+// ---- split_block512, blocked, blocked_page ------------------------------------------------------------------------------------------
 
 std::vector<key_hash> random_and_extreme_hashes(std::uint64_t seed) {
   auto hashes = random_hashes(100, seed);
@@ -138,9 +138,9 @@ std::vector<key_hash> random_and_extreme_hashes(std::uint64_t seed) {
   return hashes;
 }
 
-TEST(Line, FollowsItsDefinition) {
+TEST(SplitBlock512, FollowsItsDefinition) {
   for (const std::uint64_t lines : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{1000},
-                                    (std::uint64_t{1} << 32) + 3, line::max_blocks}) {
+                                    (std::uint64_t{1} << 32) + 3, split_block512::max_blocks}) {
     for (const key_hash hash : random_and_extreme_hashes(lines)) {
       std::vector<std::uint64_t> expected;
       const std::uint64_t p = hash.lo * 0x9E3779B97F4A7C15;
@@ -148,7 +148,7 @@ TEST(Line, FollowsItsDefinition) {
         expected.push_back(upper_half(hash.lo, lines) * 512 + 64 * j + ((p >> (16 + 6 * j)) & 63));
       }
 
-      ASSERT_EQ(cells_of<line>({512 * lines, 8}, hash), expected) << lines << " lines";
+      ASSERT_EQ(cells_of<split_block512>({512 * lines, 8}, hash), expected) << lines << " lines";
     }
   }
 }
@@ -173,14 +173,14 @@ void expect_probes_anywhere_in_a_block(std::uint64_t block_bits, unsigned bit_sh
   }
 }
 
-TEST(LineFree, FollowsItsDefinition) { expect_probes_anywhere_in_a_block<line_free>(512, 55); }
+TEST(Blocked, FollowsItsDefinition) { expect_probes_anywhere_in_a_block<blocked>(512, 55); }
 
-TEST(Page, FollowsItsDefinition) { expect_probes_anywhere_in_a_block<page>(32'768, 49); }
+TEST(BlockedPage, FollowsItsDefinition) { expect_probes_anywhere_in_a_block<blocked_page>(32'768, 49); }
 
 TEST(LayoutsOfBlocks, ReadTheLowHalfOfTheHashOnly) {
-  EXPECT_EQ(cells_of<line>({51'200, 8}, {42, 1}), cells_of<line>({51'200, 8}, {42, 2}));
-  EXPECT_EQ(cells_of<line_free>({51'200, 9}, {42, 1}), cells_of<line_free>({51'200, 9}, {42, 2}));
-  EXPECT_EQ(cells_of<page>({65'536, 9}, {42, 1}), cells_of<page>({65'536, 9}, {42, 2}));
+  EXPECT_EQ(cells_of<split_block512>({51'200, 8}, {42, 1}), cells_of<split_block512>({51'200, 8}, {42, 2}));
+  EXPECT_EQ(cells_of<blocked>({51'200, 9}, {42, 1}), cells_of<blocked>({51'200, 9}, {42, 2}));
+  EXPECT_EQ(cells_of<blocked_page>({65'536, 9}, {42, 1}), cells_of<blocked_page>({65'536, 9}, {42, 2}));
 }
 
 // ---- classic --------------------------------------------------------------------------------------------------------
@@ -223,8 +223,9 @@ TEST(Classic, MixesBothHalvesIntoEveryProbeButTheFirst) {
 // ---- batches --------------------------------------------------------------------------------------------------------
 
 // The others are served by the loops of layout.hpp, as a user's own layout is.
-static_assert(layout_with_kernels<split_block> && layout_with_kernels<line> && layout_with_kernels<line_free>);
-static_assert(layout<classic> && !layout_with_kernels<classic> && layout<page> && !layout_with_kernels<page>);
+static_assert(layout_with_kernels<split_block> && layout_with_kernels<split_block512> && layout_with_kernels<blocked>);
+static_assert(layout<classic> && !layout_with_kernels<classic> && layout<blocked_page> &&
+              !layout_with_kernels<blocked_page>);
 
 template <class Layout>
 std::vector<geometry> geometries() {
@@ -233,16 +234,16 @@ std::vector<geometry> geometries() {
         {1, 1}, {7, 3}, {63, 2}, {64, 1}, {96, 7}, {1021, 14}, {65'537, 255}, {1 << 20, 20}, {2 * near_bits + 3, 7}};
   } else if constexpr (std::is_same_v<Layout, split_block>) {
     return {{256, 8}, {512, 8}, {768, 8}, {64 * 256, 8}, {1000 * 256, 8}};
-  } else if constexpr (std::is_same_v<Layout, line>) {
+  } else if constexpr (std::is_same_v<Layout, split_block512>) {
     return {{512, 8}, {1024, 8}, {1536, 8}, {64 * 512, 8}, {1000 * 512, 8}};
   } else {
     std::vector<geometry> all;
     for (const std::uint32_t probes : {1u, 7u, 8u, 9u, 16u, 17u, 40u}) {
       for (const std::uint64_t blocks : {1u, 2u, 3u, 100u}) {
-        if (std::is_same_v<Layout, line_free> || blocks < 100) all.push_back({Layout::block_bits * blocks, probes});
+        if (std::is_same_v<Layout, blocked> || blocks < 100) all.push_back({Layout::block_bits * blocks, probes});
       }
     }
-    if (std::is_same_v<Layout, page>) all.push_back({2 * near_bits, 9});
+    if (std::is_same_v<Layout, blocked_page>) all.push_back({2 * near_bits, 9});
     return all;
   }
 }
@@ -263,7 +264,7 @@ struct layout_names {
   }
 };
 
-using all_layouts = testing::Types<split_block, line, line_free, page, classic>;
+using all_layouts = testing::Types<split_block, split_block512, blocked, blocked_page, classic>;
 TYPED_TEST_SUITE(LayoutBatch, all_layouts, layout_names);
 
 TYPED_TEST(LayoutBatch, InsertsTheSameBitsAndTellsTheSameKeysNewAsOneByOne) {

@@ -14,7 +14,7 @@ namespace {
 class page_by_hi {
  public:
   static constexpr std::string_view name = "test.page_by_hi/1";
-  static constexpr std::uint32_t block_bits = page::block_bits;
+  static constexpr std::uint32_t block_bits = blocked_page::block_bits;
   static constexpr std::uint64_t block_of(std::uint64_t lo, std::uint64_t blocks) { return multiply_high(lo, blocks); }
 
   class cells {
@@ -24,7 +24,7 @@ class page_by_hi {
     std::uint32_t count() const { return count_; }
     std::uint64_t next() {
       const std::uint64_t cell = base_ + (x_ >> 49);
-      x_ *= page::step;
+      x_ *= blocked_page::step;
       return cell;
     }
 
@@ -34,20 +34,22 @@ class page_by_hi {
     std::uint32_t count_;
   };
 
-  static geometry geometry_for(std::uint64_t n, double p) { return page::geometry_for(n, p); }
-  static void check(const geometry& g) { page::check(g); }
-  static double false_positive_rate(const geometry& g, std::uint64_t n) { return page::false_positive_rate(g, n); }
-  static double keys_from_zeros(const geometry& g, std::uint64_t z) { return page::keys_from_zeros(g, z); }
+  static geometry geometry_for(std::uint64_t n, double p) { return blocked_page::geometry_for(n, p); }
+  static void check(const geometry& g) { blocked_page::check(g); }
+  static double false_positive_rate(const geometry& g, std::uint64_t n) {
+    return blocked_page::false_positive_rate(g, n);
+  }
+  static double keys_from_zeros(const geometry& g, std::uint64_t z) { return blocked_page::keys_from_zeros(g, z); }
 };
 
 static_assert(layout<page_by_hi> && !layout_by_halves<page_by_hi> && !layout_with_kernels<page_by_hi>);
-static_assert(layout_by_halves<page> && layout_by_halves<line> && layout_by_halves<line_free>);
+static_assert(layout_by_halves<blocked_page> && layout_by_halves<split_block512> && layout_by_halves<blocked>);
 static_assert(layout_by_halves<split_block> && !layout_by_halves<classic>);
 
 TEST(OwnLayout, LosesNothingWhereKeysAreInsertedAllAtOnce) {
   std::vector<std::uint64_t> keys;
   for (std::uint64_t i = 0; i < 100'000; ++i) keys.push_back(mix64(i));
-  const geometry g{2000 * page::block_bits, 7};  // 8 MiB: larger than most caches of a core
+  const geometry g{2000 * blocked_page::block_bits, 7};  // 8 MiB: larger than most caches of a core
   filter<std::uint64_t, page_by_hi> one_by_one(g);
   filter<std::uint64_t, page_by_hi> at_once(g);
 

@@ -4,11 +4,11 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/hash.hpp>
+#include <bloomery/layouts/blocked.hpp>
+#include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/counting.hpp>
-#include <bloomery/layouts/line_free.hpp>
-#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/probe_sequence.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/windowed_filter.hpp>
 
@@ -33,7 +33,7 @@ using bloomery_tests::seeded;
 
 template <class Layout>
 class ProbesOf : public testing::Test {};
-using layouts_of_sequences = testing::Types<line_free, page, counting, window, window_line>;
+using layouts_of_sequences = testing::Types<blocked, blocked_page, counting, sliding, sliding64>;
 struct layout_names {
   template <class Layout>
   static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
@@ -47,9 +47,9 @@ constexpr std::uint64_t cells_in_block = Layout::block_bits;
 template <>
 constexpr std::uint64_t cells_in_block<counting> = counting::cells_of_line;
 template <>
-constexpr std::uint64_t cells_in_block<window> = window::cells_of_block;
+constexpr std::uint64_t cells_in_block<sliding> = sliding::cells_of_block;
 template <>
-constexpr std::uint64_t cells_in_block<window_line> = window_line::cells_of_block;
+constexpr std::uint64_t cells_in_block<sliding64> = sliding64::cells_of_block;
 
 template <class Layout>
 geometry of_blocks(std::uint64_t blocks, std::uint32_t probes) {
@@ -194,11 +194,13 @@ void expect_the_rate_of_special_hashes(std::uint64_t keys_in_filter, std::size_t
   EXPECT_NEAR(measured / expected, 1, 0.5);
 }
 
-TEST(RateOfSpecialHashes, IsThatOfAllHashesInLineFree) { expect_the_rate_of_special_hashes<line_free>(208, 400); }
-TEST(RateOfSpecialHashes, IsThatOfAllHashesInPage) { expect_the_rate_of_special_hashes<page>(13'500, 100); }
+TEST(RateOfSpecialHashes, IsThatOfAllHashesInBlocked) { expect_the_rate_of_special_hashes<blocked>(208, 400); }
+TEST(RateOfSpecialHashes, IsThatOfAllHashesInBlockedPage) {
+  expect_the_rate_of_special_hashes<blocked_page>(13'500, 100);
+}
 TEST(RateOfSpecialHashes, IsThatOfAllHashesInCounting) { expect_the_rate_of_special_hashes<counting>(50, 400); }
-TEST(RateOfSpecialHashes, IsThatOfAllHashesInWindow) { expect_the_rate_of_special_hashes<window>(208, 400); }
-TEST(RateOfSpecialHashes, IsThatOfAllHashesInWindowLine) { expect_the_rate_of_special_hashes<window_line>(23, 400); }
+TEST(RateOfSpecialHashes, IsThatOfAllHashesInSliding) { expect_the_rate_of_special_hashes<sliding>(208, 400); }
+TEST(RateOfSpecialHashes, IsThatOfAllHashesInSliding64) { expect_the_rate_of_special_hashes<sliding64>(23, 400); }
 
 // ---- integer keys ---------------------------------------------------------------------------------------------------
 
@@ -261,7 +263,7 @@ void expect_that_removal_leaves_nothing(Filter f) {
 template <class Layout, class Hash>
 void expect_integer_keys_to_behave(Hash hash) {
   SCOPED_TRACE(Hash::name);
-  constexpr std::uint64_t capacity = std::same_as<Layout, page> ? 3400 : 60;
+  constexpr std::uint64_t capacity = std::same_as<Layout, blocked_page> ? 3400 : 60;
   params wanted = {.layout = std::string(Layout::name),
                    .hash = std::string(Hash::name),
                    .keys = key_kind::u64le,

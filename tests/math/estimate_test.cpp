@@ -87,7 +87,7 @@ moments zeros_by_enumeration(const occupancy& o, std::uint64_t n) {
 
 TEST(SpreadOfZeros, IsThatOfAllWaysToPlaceKeys) {
   const occupancy cases[] = {
-      // Bits anywhere in a block: classic, line_free, page.
+      // Bits anywhere in a block: classic, blocked, blocked_page.
       {1, 2, 0, 1},
       {1, 2, 0, 2},
       {1, 3, 0, 2},
@@ -100,7 +100,7 @@ TEST(SpreadOfZeros, IsThatOfAllWaysToPlaceKeys) {
       {2, 4, 0, 2},
       {3, 3, 0, 2},
       {5, 4, 0, 1},
-      // A bit in each word: split_block, line.
+      // A bit in each word: split_block, split_block512.
       {1, 4, 2, 2},
       {1, 6, 3, 2},
       {1, 6, 2, 3},
@@ -158,7 +158,7 @@ TEST(EstimatedKeys, FollowFromTheClearBitsAndAreLessSureInSmallBlocks) {
     const params p = params_of(row.name.data(), g);
     const auto m = static_cast<double>(g.bits);
     const double b = row.block_bits == 0 ? m : row.block_bits;
-    const bool has_words = row.name == "split_block" || row.name == "line";
+    const bool has_words = row.name == "split_block" || row.name == "split_block512";
     const double q = has_words ? 8 / b : -std::expm1(8 * std::log1p(-1 / b));  // a key sets a given bit of its block
     for (const std::uint64_t ones : {1u, 8u, 1000u, 500'000u, 1'000'000u}) {
       const estimate keys = estimated_keys(p, ones);

@@ -4,12 +4,12 @@
 #include "math/rates.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/layouts/blocked.hpp>
+#include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
-#include <bloomery/layouts/page.hpp>
+#include <bloomery/layouts/sliding.hpp>
 #include <bloomery/layouts/split_block.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
 #include "support/errors.hpp"
 
@@ -283,7 +283,7 @@ TEST(SplitBlockRate, CountsKeysThatShareTheirWholeHash) {
   EXPECT_NEAR(rate / ((0x1p-32 + 0x1p-40) / blocks), 1, 1e-9);
 }
 
-// ---- line, line_free, page ------------------------------------------------------------------------------------------
+// ---- split_block512, blocked, blocked_page ------------------------------------------------------------------------------------------
 
 // The closed sums below alternate in sign, and cancel: they need twice the digits of what they are to prove.
 #ifdef __SIZEOF_FLOAT128__
@@ -440,8 +440,8 @@ TEST(BlockRates, OfNearlyFullBlocksAreProbabilities) {
     }
   }
   for (const std::uint64_t keys : {200u, 1000u}) {
-    EXPECT_NEAR(window_line::rate_of(window_line::of_blocks(1, 23), {&keys, 1}), 1, 1e-6);
-    const double rate = window::rate_of(window::of_blocks(1, 23), {&keys, 1});
+    EXPECT_NEAR(sliding64::rate_of(sliding64::of_blocks(1, 23), {&keys, 1}), 1, 1e-6);
+    const double rate = sliding::rate_of(sliding::of_blocks(1, 23), {&keys, 1});
     EXPECT_TRUE(rate > 0.9 && rate <= 1) << rate;
   }
 }
@@ -471,32 +471,33 @@ TEST(FreeBitsRate, IsTheShareOfAllWaysToSetAndToLook) {
   }
 }
 
-TEST(LineRate, EqualsTheAlternatingSum) {
+TEST(SplitBlock512Rate, EqualsTheAlternatingSum) {
   for (const std::uint64_t n : {1u, 2u, 10u, 1000u, 1'000'000u, 1'000'000'000u}) {
     for (const double bits_a_key : {1.0, 4.0, 8.0, 12.0, 24.0, 60.0}) {
       const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_a_key / 512));
       const double expected = with_twins(rate_of_lanes(8, 64, B, n), n);
 
-      EXPECT_NEAR(line::false_positive_rate({512 * B, 8}, n) / expected, 1, 1e-11) << "n " << n << ", B " << B;
+      EXPECT_NEAR(split_block512::false_positive_rate({512 * B, 8}, n) / expected, 1, 1e-11)
+          << "n " << n << ", B " << B;
     }
   }
 }
 
-TEST(LineFreeRate, EqualsTheAlternatingSum) {
+TEST(BlockedRate, EqualsTheAlternatingSum) {
   for (const std::uint64_t n : {1u, 2u, 10u, 1000u, 1'000'000u, 1'000'000'000u}) {
     for (const std::uint32_t k : {1u, 2u, 5u, 8u, 12u, 16u}) {
       for (const double bits_a_key : {1.0, 8.0, 16.0, 32.0}) {
         const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_a_key / 512));
         const double expected = with_twins(rate_of_free_bits(512, k, B, n), n);
 
-        EXPECT_NEAR(line_free::false_positive_rate({512 * B, k}, n) / expected, 1, 1e-10)
+        EXPECT_NEAR(blocked::false_positive_rate({512 * B, k}, n) / expected, 1, 1e-10)
             << "n " << n << ", B " << B << ", k " << k;
       }
     }
   }
 }
 
-TEST(PageRate, EqualsTheAlternatingSum) {
+TEST(BlockedPageRate, EqualsTheAlternatingSum) {
   for (const std::uint64_t n : {100u, 5000u, 1'000'000u, 1'000'000'000u}) {
     for (const std::uint32_t k : {1u, 2u, 7u, 13u, 20u}) {
       for (const double bits_a_key : {2.0, 9.6, 28.0}) {
@@ -505,7 +506,7 @@ TEST(PageRate, EqualsTheAlternatingSum) {
         const double lost = 1e-22 / expected;  // by the sum, whose terms reach C(20, 10) and err by n times 1e-34
         if (lost > 1e-6) continue;
 
-        EXPECT_NEAR(page::false_positive_rate({32'768 * B, k}, n) / expected, 1, 1e-10 + lost)
+        EXPECT_NEAR(blocked_page::false_positive_rate({32'768 * B, k}, n) / expected, 1, 1e-10 + lost)
             << "n " << n << ", B " << B << ", k " << k;
       }
     }
@@ -535,27 +536,27 @@ TEST(FreeBitsRate, IsThePublishedOneForTenMillionKeys) {
 }
 
 // One key in B lines: the asked one has the same line and the same bit in each of eight words, or the same 64 bits.
-TEST(LineRate, OfOneKeyIsThatOfItsTwins) {
+TEST(SplitBlock512Rate, OfOneKeyIsThatOfItsTwins) {
   for (const std::uint64_t B : {std::uint64_t{1}, std::uint64_t{1000}, std::uint64_t{1} << 40}) {
     const double expected = 0x1p-48 / static_cast<double>(B) + 0x1p-64;
 
-    EXPECT_NEAR(line::false_positive_rate({512 * B, 8}, 1) / expected, 1, 1e-9) << B;
+    EXPECT_NEAR(split_block512::false_positive_rate({512 * B, 8}, 1) / expected, 1, 1e-9) << B;
   }
 }
 
-TEST(LineRate, IsThePublishedOne) {
+TEST(SplitBlock512Rate, IsThePublishedOne) {
   struct {
     std::uint64_t bits_a_key;
     double rate, half_a_digit;
   } const cases[] = {
       {8, 0.0293, 5e-5}, {10, 0.01049, 5e-6}, {12, 0.00422, 5e-6}, {16, 9.09e-4, 5e-7}, {20, 2.60e-4, 5e-7}};
   for (const auto& c : cases) {
-    EXPECT_NEAR(line::false_positive_rate({c.bits_a_key * 10'240'000, 8}, 10'240'000), c.rate, c.half_a_digit)
+    EXPECT_NEAR(split_block512::false_positive_rate({c.bits_a_key * 10'240'000, 8}, 10'240'000), c.rate, c.half_a_digit)
         << c.bits_a_key;
   }
 }
 
-TEST(LineFreeRate, IsThePublishedOneWithTheBestProbes) {
+TEST(BlockedRate, IsThePublishedOneWithTheBestProbes) {
   struct {
     std::uint64_t bits_a_key;
     std::uint32_t best_probes;
@@ -566,19 +567,19 @@ TEST(LineFreeRate, IsThePublishedOneWithTheBestProbes) {
   for (const auto& c : cases) {
     const std::uint64_t bits = c.bits_a_key * n;
 
-    const double rate = line_free::false_positive_rate({bits, c.best_probes}, n);
+    const double rate = blocked::false_positive_rate({bits, c.best_probes}, n);
 
     if (c.rate > 0) {
       EXPECT_NEAR(rate, c.rate, c.half_a_digit) << c.bits_a_key;
     }
-    EXPECT_LT(rate, line_free::false_positive_rate({bits, c.best_probes - 1}, n)) << c.bits_a_key;
-    EXPECT_LT(rate, line_free::false_positive_rate({bits, c.best_probes + 1}, n)) << c.bits_a_key;
+    EXPECT_LT(rate, blocked::false_positive_rate({bits, c.best_probes - 1}, n)) << c.bits_a_key;
+    EXPECT_LT(rate, blocked::false_positive_rate({bits, c.best_probes + 1}, n)) << c.bits_a_key;
   }
 }
 
 template <class Layout>
 class BlockedLayout : public testing::Test {};
-using blocked_layouts = testing::Types<line, line_free, page>;
+using blocked_layouts = testing::Types<split_block512, blocked, blocked_page>;
 struct layout_names {
   template <class Layout>
   static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
@@ -589,7 +590,7 @@ TYPED_TEST_SUITE(BlockedLayout, blocked_layouts, layout_names);
 
 template <class Layout>
 std::vector<std::uint32_t> probes_of() {
-  if constexpr (std::is_same_v<Layout, line>) return {8};
+  if constexpr (std::is_same_v<Layout, split_block512>) return {8};
   return {1, 7, 20};
 }
 
@@ -694,7 +695,7 @@ TYPED_TEST(BlockedLayout, ChecksGivenGeometries) {
   EXPECT_EQ(code_of([] {
               TypeParam::check({b, 7});
             }),
-            (std::is_same_v<TypeParam, line> ? std::optional(errc::invalid_argument) : std::nullopt));
+            (std::is_same_v<TypeParam, split_block512> ? std::optional(errc::invalid_argument) : std::nullopt));
 }
 
 // Bits that n keys leave clear: each of them misses a given bit of B blocks with chance 1 - q/B.
@@ -703,7 +704,8 @@ TYPED_TEST(BlockedLayout, KnowsTheKeysFromTheZerosThatTheyLeave) {
   for (const std::uint32_t k : probes_of<TypeParam>()) {
     for (const std::uint64_t B : {1u, 1000u, 10'000'000u}) {
       const geometry g{b * B, k};
-      const double q = std::is_same_v<TypeParam, line> ? 1.0 / 64 : 1 - std::pow(1 - 1.0 / static_cast<double>(b), k);
+      const double q =
+          std::is_same_v<TypeParam, split_block512> ? 1.0 / 64 : 1 - std::pow(1 - 1.0 / static_cast<double>(b), k);
       for (const double load : {0.01, 0.5, 1.0, 3.0}) {  // bits set, repetitions counted, for each bit
         const double n = std::ceil(load * static_cast<double>(g.bits) / k);
         const double zeros = static_cast<double>(g.bits) * std::exp(n * std::log1p(-q / static_cast<double>(B)));
@@ -745,18 +747,18 @@ void expect_the_best_probes() {
   }
 }
 
-TEST(LineFreeSize, IsTheSmallestOverAllNumbersOfProbes) { expect_the_best_probes<line_free>(); }
-TEST(PageSize, IsTheSmallestOverAllNumbersOfProbes) { expect_the_best_probes<page>(); }
+TEST(BlockedSize, IsTheSmallestOverAllNumbersOfProbes) { expect_the_best_probes<blocked>(); }
+TEST(BlockedPageSize, IsTheSmallestOverAllNumbersOfProbes) { expect_the_best_probes<blocked_page>(); }
 
 TEST(BlockedSize, IsThePublishedMemory) {
   struct {
-    double p, line_bits, line_free_bits, page_bits;
+    double p, line_bits, blocked_bits, page_bits;
   } const cases[] = {{0.01, 10.10, 9.92, 9.60}, {1e-3, 15.72, 15.55, 14.42}, {1e-4, 23.61, 22.03, 19.23}};
   constexpr std::uint64_t n = 1'000'000;
   for (const auto& c : cases) {
-    EXPECT_NEAR(static_cast<double>(line::bits_for(n, c.p)) / n, c.line_bits, 0.006) << c.p;
-    EXPECT_NEAR(static_cast<double>(line_free::bits_for(n, c.p)) / n, c.line_free_bits, 0.006) << c.p;
-    EXPECT_NEAR(static_cast<double>(page::bits_for(n, c.p)) / n, c.page_bits, 0.006) << c.p;
+    EXPECT_NEAR(static_cast<double>(split_block512::bits_for(n, c.p)) / n, c.line_bits, 0.006) << c.p;
+    EXPECT_NEAR(static_cast<double>(blocked::bits_for(n, c.p)) / n, c.blocked_bits, 0.006) << c.p;
+    EXPECT_NEAR(static_cast<double>(blocked_page::bits_for(n, c.p)) / n, c.page_bits, 0.006) << c.p;
   }
 }
 
@@ -766,14 +768,14 @@ TEST(BlockedSize, OfTheLayoutsComparesAsTheirHeadersSay) {
   const auto ratio = [](std::uint64_t (*a)(std::uint64_t, double), std::uint64_t (*b)(std::uint64_t, double),
                         double p) { return static_cast<double>(a(n, p)) / static_cast<double>(b(n, p)); };
 
-  EXPECT_NEAR(ratio(line_free::bits_for, line::bits_for, 0.05), 0.90, 0.005);
-  EXPECT_NEAR(ratio(line_free::bits_for, line::bits_for, 0.01), 0.98, 0.005);
-  EXPECT_NEAR(ratio(line_free::bits_for, line::bits_for, 0.003), 1.00, 0.005);
-  EXPECT_NEAR(ratio(line_free::bits_for, line::bits_for, 1e-3), 0.99, 0.005);
-  EXPECT_NEAR(ratio(line_free::bits_for, line::bits_for, 1e-4), 0.93, 0.005);
-  EXPECT_NEAR(ratio(line_free::bits_for, line::bits_for, 1e-6), 0.75, 0.005);
-  EXPECT_NEAR(ratio(page::bits_for, classic::bits_for, 0.01), 1.001, 0.0005);
-  EXPECT_NEAR(ratio(page::bits_for, classic::bits_for, 1e-6), 1.006, 0.0005);
+  EXPECT_NEAR(ratio(blocked::bits_for, split_block512::bits_for, 0.05), 0.90, 0.005);
+  EXPECT_NEAR(ratio(blocked::bits_for, split_block512::bits_for, 0.01), 0.98, 0.005);
+  EXPECT_NEAR(ratio(blocked::bits_for, split_block512::bits_for, 0.003), 1.00, 0.005);
+  EXPECT_NEAR(ratio(blocked::bits_for, split_block512::bits_for, 1e-3), 0.99, 0.005);
+  EXPECT_NEAR(ratio(blocked::bits_for, split_block512::bits_for, 1e-4), 0.93, 0.005);
+  EXPECT_NEAR(ratio(blocked::bits_for, split_block512::bits_for, 1e-6), 0.75, 0.005);
+  EXPECT_NEAR(ratio(blocked_page::bits_for, classic::bits_for, 0.01), 1.001, 0.0005);
+  EXPECT_NEAR(ratio(blocked_page::bits_for, classic::bits_for, 1e-6), 1.006, 0.0005);
 }
 
 // ---- sizes ----------------------------------------------------------------------------------------------------------

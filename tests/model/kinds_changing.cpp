@@ -53,7 +53,7 @@ contract counting_in_a_file(std::string name, key_kind keys) {
 
 std::vector<kind> window_kinds() {
   std::vector<kind> kinds;
-  for (const char* layout : {"window", "window_line"}) {
+  for (const char* layout : {"sliding", "sliding64"}) {
     const std::string name = layout;
     for (const std::uint64_t keys : {std::uint64_t{24}, std::uint64_t{500}}) {
       const auto c =

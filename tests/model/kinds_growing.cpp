@@ -97,12 +97,11 @@ std::vector<kind> growing_kinds() {
       kind_of<scalable_subject>(scalable("Scalable_integers", key_kind::u64le), {}),
       kind_of<scalable_subject>(scalable("Scalable_text_siphash", key_kind::bytes),
                                 {.hash = "siphash", .secret = the_secret}),
-      kind_of<rebuilding_subject>(rebuilding("Rebuilding_text_line", key_kind::bytes), {.layout = "line"}),
-      kind_of<rebuilding_subject>(rebuilding("Rebuilding_integers_page", key_kind::u64le), {.layout = "page"}),
+      kind_of<rebuilding_subject>(rebuilding("Rebuilding_text_line", key_kind::bytes), {.layout = "split_block512"}),
+      kind_of<rebuilding_subject>(rebuilding("Rebuilding_integers_page", key_kind::u64le), {.layout = "blocked_page"}),
       kind_of<rebuilding_subject>(rebuilding("Rebuilding_text_split_block_siphash", key_kind::bytes),
                                   {.layout = "split_block", .hash = "siphash", .secret = the_secret}),
-      kind_of<rebuilding_subject>(rebuilding("Rebuilding_integers_line_free", key_kind::u64le),
-                                  {.layout = "line_free"}),
+      kind_of<rebuilding_subject>(rebuilding("Rebuilding_integers_blocked", key_kind::u64le), {.layout = "blocked"}),
   };
 }
 

@@ -5,7 +5,7 @@
 #include <bloomery/concurrent_filter.hpp>
 #include <bloomery/fuse.hpp>
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/sealed_filter.hpp>
 
 #include <algorithm>
@@ -201,7 +201,7 @@ kind static_kind(std::string name, bool in_memory) {
 
 std::vector<kind> plain_kinds() {
   std::vector<kind> kinds;
-  for (const char* layout : {"split_block", "line", "line_free", "page", "classic"}) {
+  for (const char* layout : {"split_block", "split_block512", "blocked", "blocked_page", "classic"}) {
     const std::string name = layout;
     kinds.push_back(kind_of<heap_subject>(in_memory("Heap_text_" + name, key_kind::bytes), {.layout = name}));
     kinds.push_back(kind_of<heap_subject>(in_memory("Heap_integers_" + name, key_kind::u64le), {.layout = name}));
@@ -211,7 +211,7 @@ std::vector<kind> plain_kinds() {
   kinds.push_back(kind_of<heap_subject>(in_memory("Heap_text_classic_siphash", key_kind::bytes),
                                         {.layout = "classic", .hash = "siphash", .secret = the_secret}));
   kinds.push_back(kind_of<file_subject>(in_a_file("File_integers_line_siphash", key_kind::u64le),
-                                        {.layout = "line", .hash = "siphash", .secret = the_secret}));
+                                        {.layout = "split_block512", .hash = "siphash", .secret = the_secret}));
   kinds.push_back(kind_of<file_subject>(in_a_file("File_text_classic_murmur3", key_kind::bytes),
                                         {.layout = "classic", .hash = "murmur3", .seed = 7}));
   for (const char* scheme : {"guava", "pharo", "python", "perl"}) {
@@ -227,7 +227,7 @@ std::vector<kind> plain_kinds() {
     c.after_kill = survival::not_applicable;
     kinds.push_back(kind_of<heap_subject>(c, {.scheme = scheme}));
   }
-  kinds.push_back(kind_of<concurrent_subject<std::string_view, bloomery::line>>(
+  kinds.push_back(kind_of<concurrent_subject<std::string_view, bloomery::split_block512>>(
       concurrent("Concurrent_text_line", key_kind::bytes), {}));
   kinds.push_back(kind_of<concurrent_subject<std::uint64_t, bloomery::classic>>(
       concurrent("Concurrent_integers_classic", key_kind::u64le), {}));

@@ -30,8 +30,8 @@ const { test, command, folder } = playground({
   filters: async (folder) => {
     fs.writeFileSync(path.join(folder, "keys"), lines(0, 5000));
     fs.writeFileSync(path.join(folder, "few"), lines(0, 300));
-    await command("build", "-q", "-o", "full.bloom", "--layout", "line_free", "-n", "5000", "-p", "2%", "keys");
-    await command("build", "-q", "-o", "small.bloom", "--layout", "line_free", "-n", "500", "few");
+    await command("build", "-q", "-o", "full.bloom", "--layout", "blocked", "-n", "5000", "-p", "2%", "keys");
+    await command("build", "-q", "-o", "small.bloom", "--layout", "blocked", "-n", "500", "few");
     await command("build", "-q", "-o", "growing.bloom", "-n", "5000", "few");
     await command("build", "-q", "-o", "leaving.bloom", "-n", "5000", "few");
     await command("build", "-q", "-o", "half.bloom", "--layout", "classic", "-n", "20000", "few");

@@ -253,7 +253,7 @@ test("The link repeats the experiment", async (page, context) => {
     ["measure.seed", "77"],
   ])
     await one.field(word).fill(value);
-  await one.field("play.layout").selectOption("line");
+  await one.field("play.layout").selectOption("split_block512");
   await begin(page, one);
   await done(one);
   const first = await tableOf(one.figure);
@@ -262,7 +262,7 @@ test("The link repeats the experiment", async (page, context) => {
   await other.goto(page.url());
   const again = panel(other, "analysis");
   assert.equal(await again.field("play.capacity").inputValue(), "150");
-  assert.equal(await again.field("play.layout").inputValue(), "line");
+  assert.equal(await again.field("play.layout").inputValue(), "split_block512");
   await begin(other, again);
   await done(again);
 

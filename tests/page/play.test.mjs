@@ -40,7 +40,7 @@ test("A filter made in the page answers in the command as it does here", { limit
   await open(page);
   await field(page, "Keys (n)").fill("40");
   await field(page, "Error (p)").fill("20 %");
-  await page.getByRole("combobox", { name: "Layout" }).selectOption("line_free");
+  await page.getByRole("combobox", { name: "Layout" }).selectOption("blocked");
   const present = ["alice", "bob", "carol", "München", "北京", "a b", "<b>"];
   await told(page, /A new filter: 512 bits/);
   for (const one of present) await add(page, one);
@@ -203,7 +203,7 @@ test("Undo takes back the last step, and Empty it all of them", async (page) => 
 });
 
 test("Many lines can be pasted, and are one step to take back", { limit: 90 }, async (page) => {
-  await open(page, "/#play?layout=line&capacity=250000&rate=0.01");
+  await open(page, "/#play?layout=split_block512&capacity=250000&rate=0.01");
   const count = 230_000;
   await paste(page, Array.from({ length: count }, (_, i) => `a line that was pasted, number ${i}\r\n`).join(""));
   await page.getByRole("progressbar").waitFor();
@@ -214,7 +214,7 @@ test("Many lines can be pasted, and are one step to take back", { limit: 90 }, a
 });
 
 test("A long paste can be stopped", { limit: 60 }, async (page) => {
-  await open(page, "/#play?layout=line&capacity=600000&rate=0.01");
+  await open(page, "/#play?layout=split_block512&capacity=600000&rate=0.01");
   let pressed;
   const stop = new Promise((resolve) => (pressed = resolve));
   let pieces = 0;
@@ -348,7 +348,7 @@ test("Arrow keys go from bit to bit, and name who set it", async (page) => {
 });
 
 test("A square of many bits opens into them", async (page) => {
-  await open(page, "/#play?layout=line_free&capacity=1000000&rate=0.01");
+  await open(page, "/#play?layout=blocked&capacity=1000000&rate=0.01");
   await page.getByText("Each square stands for 512 bits.").waitFor();
   await tabTo(page, bits(page));
   await eventually(async () => assert.match(await bits(page).getAttribute("aria-valuetext"), /0 of 512 set/));
@@ -470,7 +470,7 @@ test("The chart's numbers stand in a table", async (page) => {
 // ---- links, and what may go wrong ----
 
 test("A link makes the same bits in another page", async (page, context) => {
-  await open(page, "/#play?layout=line&capacity=50&rate=0.02&seed=7");
+  await open(page, "/#play?layout=split_block512&capacity=50&rate=0.02&seed=7");
   for (const one of ["a,b", "100%", "München & Söhne", "#?=+ /"]) await add(page, one);
   await eventually(async () => assert.match(page.url(), /keys=/));
   const first = fs.readFileSync(await download(page, "first.bloom"));

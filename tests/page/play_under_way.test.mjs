@@ -84,7 +84,7 @@ test(
 );
 
 test("A long paste goes on in another view, and can be stopped afterwards", { limit: 60 }, async (page) => {
-  await open(page, "/#play?layout=line&capacity=600000&rate=0.01");
+  await open(page, "/#play?layout=split_block512&capacity=600000&rate=0.01");
   const adding = await hold(page, "**/add");
   await paste(page, Array.from({ length: 500_000 }, (_, i) => `line ${i}`).join("\n"));
   await adding.came;
@@ -182,7 +182,7 @@ test(
   "What could be taken back in part only is taken back as a whole the next time",
   { expects: [/ERR_/] },
   async (page) => {
-    await open(page, "/#play?layout=line&capacity=250000&rate=0.01");
+    await open(page, "/#play?layout=split_block512&capacity=250000&rate=0.01");
     await add(page, "alice");
     const alone = await setBits(page).innerText();
     await paste(page, Array.from({ length: 120_000 }, (_, i) => `line ${i}`).join("\n"));

@@ -90,19 +90,19 @@ constexpr refused wishes[] = {
     {R"({"capacity": 10, "rate": -0.0})", "rate"},
     {R"({"capacity": 10, "rate": "x"})", "rate"},
     {R"({"capacity": 10, "rate": {}})", "rate"},
-    {R"({"capacity": 10, "rate": 1e-300, "layout": "line"})", "rate", 413},
+    {R"({"capacity": 10, "rate": 1e-300, "layout": "split_block512"})", "rate", 413},
     {R"({"capacity": 10, "bits": 1152921504606846976})", "bits"},
     {R"({"capacity": 10, "bits": 0})", "bits"},
     {R"({"capacity": 10, "rate": 0.1, "bits": 100})", "bits"},
     {R"({"bits": 1, "rate": 0.1})", "bits"},
-    {R"({"bits": 1000, "rate": 0.1, "layout": "page"})", "bits"},
+    {R"({"bits": 1000, "rate": 0.1, "layout": "blocked_page"})", "bits"},
     {R"({"bits": 1000, "rate": 0.1, "layout": "counting"})", "capacity"},
     {R"({"bits": 1000, "rate": 0.1, "scheme": "pharo"})", "capacity"},
     {R"({"capacity": 10, "rate": 0.1, "probes": 3})", "probes"},
     {R"({"capacity": 10, "bits": 1000, "probes": 0})", "probes"},
     {R"({"capacity": 10, "bits": 1000, "probes": 256})", "probes"},
-    {R"({"capacity": 10, "bits": 1024, "probes": 3, "layout": "line"})", "probes"},
-    {R"({"capacity": 10, "bits": 100, "layout": "line"})", "bits"},
+    {R"({"capacity": 10, "bits": 1024, "probes": 3, "layout": "split_block512"})", "probes"},
+    {R"({"capacity": 10, "bits": 100, "layout": "split_block512"})", "bits"},
     {R"({"capacity": 10, "bits": 100, "layout": "counting"})", "bits"},
     {R"({"capacity": 10, "layout": "nope"})", "layout"},
     {R"({"capacity": 10, "layout": "sealed"})", "layout"},
@@ -116,19 +116,19 @@ constexpr refused wishes[] = {
     {R"({"capacity": 10, "seed": -1})", "seed"},
     {R"({"capacity": 10, "seed": "18446744073709551616"})", "seed"},
     {R"({"capacity": 10, "seed": "1099511627776", "hash": "murmur3"})", "seed"},
-    {R"({"capacity": 10, "scheme": "pharo", "layout": "line"})", "layout"},
+    {R"({"capacity": 10, "scheme": "pharo", "layout": "split_block512"})", "layout"},
     {R"({"capacity": 10, "scheme": "pharo", "hash": "xxh3"})", "hash"},
     {R"({"capacity": 10, "scheme": "pharo", "seed": 3})", "seed"},
-    {R"({"capacity": 10, "layout": "window"})", "layout"},
+    {R"({"capacity": 10, "layout": "sliding"})", "layout"},
     {R"({"window_milliseconds": 1000})", "capacity"},
     {R"({"window_milliseconds": 1000, "window_keys": 10})", "window_milliseconds"},
     {R"({"window_keys": 0})", "window_keys"},
     {R"({"window_keys": 10, "bits": 100})", "bits"},
     {R"({"window_keys": 10, "probes": 3})", "probes"},
     {R"({"window_keys": 10, "scheme": "pharo"})", "scheme"},
-    {R"({"window_keys": 10, "layout": "line"})", "layout"},
+    {R"({"window_keys": 10, "layout": "split_block512"})", "layout"},
     {R"({"grows": 1})", "grows"},
-    {R"({"grows": true, "layout": "line"})", "layout"},
+    {R"({"grows": true, "layout": "split_block512"})", "layout"},
     {R"({"grows": true, "scheme": "pharo"})", "scheme"},
     {R"({"grows": true, "bits": 1000})", "bits"},
     {R"({"grows": true, "probes": 3})", "probes"},
@@ -148,9 +148,10 @@ TEST(Api, BitsAndRateKeepWhatElseWasAskedFor) {
   visitor v;
 
   const json p = v.post(
-      "plans", {{"layout", "line"}, {"bits", 51'200}, {"rate", 0.01}, {"hash", "murmur3"}, {"seed", "5"}})["filter"];
+      "plans",
+      {{"layout", "split_block512"}, {"bits", 51'200}, {"rate", 0.01}, {"hash", "murmur3"}, {"seed", "5"}})["filter"];
 
-  EXPECT_EQ(p["layout"], "line");
+  EXPECT_EQ(p["layout"], "split_block512");
   EXPECT_EQ(p["hash"], "murmur3");
   EXPECT_EQ(p["seed"], "5");
   EXPECT_EQ(p["bits"], 51'200);
@@ -190,7 +191,7 @@ TEST(Api, NobodyHasCountedAfterARemovalByForce) {
 
 TEST(Api, EveryErrorIsInWords) {
   visitor v;
-  const std::string line = v.made({{"layout", "line"}, {"capacity", 10}});
+  const std::string line = v.made({{"layout", "split_block512"}, {"capacity", 10}});
   const std::string grown = v.made({{"grows", true}});
   struct trouble {
     const char* method;

@@ -152,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ExhibitOfAKind, testing::ValuesIn(all_kinds(60))
 
 TEST(Exhibit, RemovingByForceLosesExactlyTheKeysThatShareABit) {
   for (const json& kind : {json{{"layout", "classic"}, {"bits", 500}, {"capacity", 50}},
-                           json{{"layout", "line"}, {"bits", 512}, {"capacity", 50}},
+                           json{{"layout", "split_block512"}, {"bits", 512}, {"capacity", 50}},
                            json{{"scheme", "pharo"}, {"capacity", 50}, {"rate", 0.1}}}) {
     SCOPED_TRACE(kind.dump());
     exhibit e = made(kind);
@@ -214,7 +214,7 @@ TEST(Exhibit, ACountingFilterTakesOutOneCopyAndLosesNothing) {
 }
 
 TEST(Exhibit, AWindowForgetsWhatALongerListOfGenerationsSays) {
-  for (const char* layout : {"window", "window_line"}) {
+  for (const char* layout : {"sliding", "sliding64"}) {
     SCOPED_TRACE(layout);
     exhibit e = made({{"layout", layout}, {"window_milliseconds", 7000}, {"capacity", 500}, {"rate", 0.001}});
     std::map<std::string, std::uint64_t> came;  // when last, by generation of a second
@@ -324,7 +324,7 @@ TEST(Exhibit, ToAddNoKeyIsNoStep) {
 }
 
 TEST(Exhibit, ADownloadedWindowRemembersToday) {
-  exhibit e = made({{"layout", "window"}, {"window_milliseconds", 86'400'000}, {"capacity", 100}, {"rate", 0.001}});
+  exhibit e = made({{"layout", "sliding"}, {"window_milliseconds", 86'400'000}, {"capacity", 100}, {"rate", 0.001}});
   e.add(texts{"Madrid"});
   const auto first = e.facts().window->epoch;
   e.tick(86'400'000);

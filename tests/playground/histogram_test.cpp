@@ -88,7 +88,7 @@ TEST(ExpectedBlocks, OfClassicAreBinomial) {
 TEST(ExpectedBlocks, HaveTheMeanOfTheExactFormula) {
   // A cell stays empty in a block of Poisson keys with the probability exp(-mean (1 - (1 - 1/b)^k)); with lanes b is a lane's.
   const std::vector<std::pair<std::string, double>> layouts = {
-      {"line", 64}, {"split_block", 32}, {"line_free", 512}, {"counting", 128}, {"page", 32768}};
+      {"split_block512", 64}, {"split_block", 32}, {"blocked", 512}, {"counting", 128}, {"blocked_page", 32768}};
   for (const auto& [layout, lane] : layouts) {
     SCOPED_TRACE(layout);
     const params p = params_of(layout);
@@ -109,7 +109,7 @@ TEST(ExpectedBlocks, HaveTheMeanOfTheExactFormula) {
 
 TEST(ExpectedBlocks, AreThoseOfBallsThrownOneByOne) {
   constexpr std::uint64_t blocks = 20'000;
-  for (const std::string layout : {"line", "line_free"}) {
+  for (const std::string layout : {"split_block512", "blocked"}) {
     SCOPED_TRACE(layout);
     params p = params_of(layout);
     p.geometry.bits = 512 * blocks;
@@ -121,7 +121,7 @@ TEST(ExpectedBlocks, AreThoseOfBallsThrownOneByOne) {
       std::vector<bool> set(512);
       const auto balls = static_cast<std::uint64_t>(load(random)) * p.geometry.probes;
       for (std::uint64_t ball = 0; ball < balls; ++ball) {
-        set[layout == "line" ? ball % 8 * 64 + random() % 64 : random() % 512] = true;
+        set[layout == "split_block512" ? ball % 8 * 64 + random() % 64 : random() % 512] = true;
       }
       add_block(h, static_cast<std::uint64_t>(std::count(set.begin(), set.end(), true)));
     }
@@ -149,7 +149,7 @@ TEST(ExpectedBlocks, OfFewBlocksKnowThatOneHasWhatAnotherHasNot) {
 }
 
 TEST(ExpectedBlocks, OfManyBlocksAreTheSameByEitherWay) {
-  const params p = params_of("line");
+  const params p = params_of("split_block512");
   std::vector<double> with;
   add_loads(with, 1'000'000, 30e6);
 
@@ -160,7 +160,7 @@ TEST(ExpectedBlocks, OfManyBlocksAreTheSameByEitherWay) {
 }
 
 TEST(Evenness, OfRandomKeysIsLikely) {
-  for (const std::string layout : {"classic", "split_block", "line", "line_free", "page", "counting"}) {
+  for (const std::string layout : {"classic", "split_block", "split_block512", "blocked", "blocked_page", "counting"}) {
     for (const std::uint64_t in : {keys / 20, keys}) {
       SCOPED_TRACE(layout + " " + std::to_string(in));
       const shown_filter filter = filled(params_of(layout), in);
@@ -168,14 +168,14 @@ TEST(Evenness, OfRandomKeysIsLikely) {
       const std::optional<double> chance = evenness(judged(filter, static_cast<double>(in)));
 
       // A page has 4 KiB: of a filter of 19 there is little to tell.
-      EXPECT_TRUE(layout == "page" || chance.has_value());
+      EXPECT_TRUE(layout == "blocked_page" || chance.has_value());
       EXPECT_GT(chance.value_or(1), 1e-4);
     }
   }
 }
 
 TEST(Evenness, OfKeysChosenForTheirBlocksIsBeyondChance) {
-  for (const std::string layout : {"split_block", "line", "line_free", "counting"}) {
+  for (const std::string layout : {"split_block", "split_block512", "blocked", "counting"}) {
     SCOPED_TRACE(layout);
     any_filter filter(params_of(layout));
     const shown_filter empty{any_filter(params_of(layout))};
@@ -196,8 +196,8 @@ TEST(Evenness, OfKeysChosenForTheirBlocksIsBeyondChance) {
 }
 
 TEST(Evenness, OfOneFullBlockAmongThousandsIsBeyondChance) {
-  any_filter filter(params_of("line"));
-  const shown_filter empty{any_filter(params_of("line"))};
+  any_filter filter(params_of("split_block512"));
+  const shown_filter empty{any_filter(params_of("split_block512"))};
   for (std::uint64_t i = 0; i < keys / 4; ++i) filter.insert(std::to_string(i));
   for (std::uint64_t i = keys; i < 100 * keys; ++i) {
     const std::string key = std::to_string(i);
@@ -218,18 +218,18 @@ TEST(Evenness, IsUnknownWithoutBlocksOrExpectation) {
 }
 
 TEST(Evenness, OfAnEmptyFilterIsCertain) {
-  EXPECT_EQ(evenness(judged(shown_filter(any_filter(params_of("line"))), 0)), 1);
+  EXPECT_EQ(evenness(judged(shown_filter(any_filter(params_of("split_block512"))), 0)), 1);
 }
 
 TEST(CountRuns, AreTheCellsOneByOne) {
   std::vector<params> all;
-  for (const char* layout : {"classic", "split_block", "line", "line_free", "page", "counting"}) {
+  for (const char* layout : {"classic", "split_block", "split_block512", "blocked", "blocked_page", "counting"}) {
     all.push_back(bloomery::complete({.layout = layout, .capacity = 3000, .target_rate = 0.01}));
   }
   for (const char* scheme : {"guava", "pharo"}) {
     all.push_back(bloomery::complete({.scheme = scheme, .capacity = 3000, .target_rate = 0.01}));
   }
-  all.push_back(bloomery::complete({.layout = "window", .capacity = 3000, .target_rate = 0.01, .window_keys = 3000}));
+  all.push_back(bloomery::complete({.layout = "sliding", .capacity = 3000, .target_rate = 0.01, .window_keys = 3000}));
   for (const params& p : all) {
     const shown_filter filter = filled(p, 2500);
     const std::uint64_t cells = filter.cells();

@@ -80,7 +80,7 @@ std::uint64_t sum_of(const json& numbers) {
 }
 
 params usual(std::uint64_t capacity = 20'000) {
-  return bloomery::complete({.layout = "line_free", .capacity = capacity, .target_rate = 0.01});
+  return bloomery::complete({.layout = "blocked", .capacity = capacity, .target_rate = 0.01});
 }
 
 std::vector<std::string> texts(std::uint64_t first, std::uint64_t count) {
@@ -138,8 +138,8 @@ TEST_F(InspectedFile, OfEachKindIsReady) {
   for (const params& p :
        {bloomery::complete({.layout = "counting", .capacity = 500, .target_rate = 0.01}),
         bloomery::complete({.scheme = "pharo", .capacity = 10, .target_rate = 0.1}),
-        bloomery::complete({.layout = "window", .capacity = 500, .target_rate = 0.01, .window_keys = 500}),
-        bloomery::complete({.layout = "page", .capacity = 5, .target_rate = 0.01})}) {
+        bloomery::complete({.layout = "sliding", .capacity = 500, .target_rate = 0.01, .window_keys = 500}),
+        bloomery::complete({.layout = "blocked_page", .capacity = 5, .target_rate = 0.01})}) {
     SCOPED_TRACE(p.layout + p.scheme);
     std::filesystem::remove(path);
     made(8, p).save(path);
@@ -287,7 +287,7 @@ TEST_F(InspectedFile, WithASecretIsReadWithoutIt) {
 
 TEST_F(InspectedFile, OfATimeLongGoneHasNoKeys) {
   any_filter filter(
-      bloomery::complete({.layout = "window", .capacity = 500, .target_rate = 0.01, .window_milliseconds = 60'000}));
+      bloomery::complete({.layout = "sliding", .capacity = 500, .target_rate = 0.01, .window_milliseconds = 60'000}));
   std::uint64_t now = 1'000'000'000'000;
   filter.set_clock([&] { return now; });
   insert(filter, 0, 50);
@@ -305,7 +305,7 @@ TEST_F(InspectedFile, OfATimeLongGoneHasNoKeys) {
 
 TEST_F(InspectedFile, OfATimeForgetsWhileNobodyWrites) {
   any_filter filter(
-      bloomery::complete({.layout = "window", .capacity = 500, .target_rate = 0.01, .window_milliseconds = 2000}));
+      bloomery::complete({.layout = "sliding", .capacity = 500, .target_rate = 0.01, .window_milliseconds = 2000}));
   insert(filter, 0, 50);
   filter.save(path);
   const auto i = inspect();
@@ -331,8 +331,8 @@ TEST_F(InspectedFile, OfASchemeAsItWasPlannedIsNotBroken) {
 }
 
 TEST_F(InspectedFile, WithTooManyKeysInAGenerationIsOverfull) {
-  made(454,
-       bloomery::complete({.layout = "window", .capacity = 600, .target_rate = 0.01, .window_milliseconds = 3'600'000}))
+  made(454, bloomery::complete(
+                {.layout = "sliding", .capacity = 600, .target_rate = 0.01, .window_milliseconds = 3'600'000}))
       .save(path);
   const auto i = inspect();
 
@@ -358,7 +358,7 @@ TEST_F(InspectedFile, WasChangedWhenItsTimeSays) {
 
 TEST_F(InspectedFile, IsDocumented) {
   made(1000).save(path);
-  made(50, bloomery::complete({.layout = "window", .capacity = 500, .target_rate = 0.01, .window_keys = 500}))
+  made(50, bloomery::complete({.layout = "sliding", .capacity = 500, .target_rate = 0.01, .window_keys = 500}))
       .save(path + ".window");
   made(8, bloomery::complete({.scheme = "pharo", .capacity = 10, .target_rate = 0.1})).save(path + ".pharo");
   std::vector<std::unique_ptr<inspection>> all;

@@ -66,7 +66,7 @@ class visitor {
 /// One filter of each kind that can be made, small, with room for `keys` keys.
 inline std::vector<json> all_kinds(std::uint64_t keys) {
   std::vector<json> kinds;
-  for (const char* layout : {"classic", "split_block", "line", "line_free", "page", "counting"}) {
+  for (const char* layout : {"classic", "split_block", "split_block512", "blocked", "blocked_page", "counting"}) {
     for (const char* hash : {"xxh3", "murmur3"}) {
       kinds.push_back({{"layout", layout}, {"capacity", keys}, {"rate", 0.05}, {"hash", hash}, {"seed", "7"}});
     }
@@ -76,7 +76,7 @@ inline std::vector<json> all_kinds(std::uint64_t keys) {
     const std::uint64_t bits = std::string(scheme) == "guava" ? (8 * keys + 63) / 64 * 64 : 8 * keys + 5;
     kinds.push_back({{"scheme", scheme}, {"capacity", keys}, {"bits", bits}, {"probes", 4}});
   }
-  for (const char* layout : {"window", "window_line"}) {
+  for (const char* layout : {"sliding", "sliding64"}) {
     kinds.push_back({{"layout", layout}, {"capacity", keys}, {"rate", 0.05}, {"window_keys", keys}});
     kinds.push_back({{"layout", layout}, {"capacity", keys}, {"rate", 0.05}, {"window_milliseconds", 7000}});
   }

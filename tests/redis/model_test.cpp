@@ -200,7 +200,7 @@ std::vector<kind> kinds_of_servers() {
   redis_params keyed;
   keyed.filter.secret = the_secret;
   redis_params blocked;
-  blocked.filter.layout = "line";
+  blocked.filter.layout = "split_block512";
   blocked.shards = 5;
   redis_params unlimited, limited;
   unlimited.growth = redis_growth::unlimited;

@@ -8,11 +8,11 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/census.hpp>
 #include <bloomery/layout.hpp>
+#include <bloomery/layouts/blocked.hpp>
+#include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
-#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/scheme.hpp>
 
 #include "schemes/schemes.hpp"
@@ -120,14 +120,14 @@ void expect_the_share_of_all_ways(std::uint32_t k, std::uint64_t seed) {
   }
 }
 
-TEST(CensusOfLineFree, IsTheShareOfAllWaysToChooseALineAndBits) {
-  expect_the_share_of_all_ways<line_free>(1, 2);
-  expect_the_share_of_all_ways<line_free>(2, 3);
+TEST(CensusOfBlocked, IsTheShareOfAllWaysToChooseALineAndBits) {
+  expect_the_share_of_all_ways<blocked>(1, 2);
+  expect_the_share_of_all_ways<blocked>(2, 3);
 }
 
-TEST(CensusOfPage, IsTheShareOfAllWaysToChooseAPageAndABit) { expect_the_share_of_all_ways<page>(1, 4); }
+TEST(CensusOfBlockedPage, IsTheShareOfAllWaysToChooseAPageAndABit) { expect_the_share_of_all_ways<blocked_page>(1, 4); }
 
-// Of line_free and page with many probes, and of all blocks that a batch and more hold.
+// Of blocked and blocked_page with many probes, and of all blocks that a batch and more hold.
 template <class Layout>
 void expect_the_mean_of_powers(std::uint64_t B, std::uint32_t k) {
   std::mt19937_64 random(B + k);
@@ -144,15 +144,15 @@ void expect_the_mean_of_powers(std::uint64_t B, std::uint32_t k) {
   EXPECT_NEAR(c.certified_rate / expected, 1, 1e-12) << Layout::name << ", B " << B << ", k " << k;
 }
 
-TEST(CensusOfLineFree, IsTheMeanOfTheLinesPowers) {
+TEST(CensusOfBlocked, IsTheMeanOfTheLinesPowers) {
   for (const std::uint64_t B : {1u, 7u, 511u, 512u, 513u, 1500u}) {
-    for (const std::uint32_t k : {3u, 8u, 255u}) expect_the_mean_of_powers<line_free>(B, k);
+    for (const std::uint32_t k : {3u, 8u, 255u}) expect_the_mean_of_powers<blocked>(B, k);
   }
 }
 
-TEST(CensusOfPage, IsTheMeanOfThePagesPowers) {
+TEST(CensusOfBlockedPage, IsTheMeanOfThePagesPowers) {
   for (const std::uint64_t B : {1u, 2u, 5u}) {
-    for (const std::uint32_t k : {2u, 7u, 20u, 255u}) expect_the_mean_of_powers<page>(B, k);
+    for (const std::uint32_t k : {2u, 7u, 20u, 255u}) expect_the_mean_of_powers<blocked_page>(B, k);
   }
 }
 
@@ -187,11 +187,11 @@ void expect_the_mean_of_products(double bits_of_lo) {
 }
 
 TEST(CensusOfSplitBlock, IsTheMeanOfTheBlocksProducts) { expect_the_mean_of_products<split_block>(32); }
-TEST(CensusOfLine, IsTheMeanOfTheLinesProducts) { expect_the_mean_of_products<line>(64); }
+TEST(CensusOfSplitBlock512, IsTheMeanOfTheLinesProducts) { expect_the_mean_of_products<split_block512>(64); }
 
 template <class Layout>
 class CensusOfLayout : public testing::Test {};
-using all_layouts = testing::Types<split_block, line, line_free, page, classic>;
+using all_layouts = testing::Types<split_block, split_block512, blocked, blocked_page, classic>;
 struct layout_names {
   template <class Layout>
   static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
@@ -245,7 +245,7 @@ TEST(CensusOfOneKey, CountsItsTwins) {
   for (const std::uint64_t B : {1u, 2u, 3u, 1000u}) {
     for (const std::uint64_t key : {1u, 2u, 3u}) {
       any_filter split(complete({.layout = "split_block", .keys = key_kind::u64le, .geometry = {256 * B, 8}}));
-      any_filter lines(complete({.layout = "line", .keys = key_kind::u64le, .geometry = {512 * B, 8}}));
+      any_filter lines(complete({.layout = "split_block512", .keys = key_kind::u64le, .geometry = {512 * B, 8}}));
       split.insert(key);
       lines.insert(key);
 

@@ -3,11 +3,11 @@
 #include <bloomery/choice.hpp>
 
 #include <bloomery/error.hpp>
+#include <bloomery/layouts/blocked.hpp>
+#include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
-#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/sizing.hpp>
 
 #include "cli/text/advice_text.hpp"
@@ -49,8 +49,8 @@ size size_of(std::uint64_t n, double p) {
 
 // In the order of time, as measured.
 std::vector<size> sizes(std::uint64_t n, double p) {
-  return {size_of<split_block>(n, p), size_of<line>(n, p), size_of<line_free>(n, p), size_of<page>(n, p),
-          size_of<classic>(n, p)};
+  return {size_of<split_block>(n, p), size_of<split_block512>(n, p), size_of<blocked>(n, p),
+          size_of<blocked_page>(n, p), size_of<classic>(n, p)};
 }
 
 // The rule in plain words and floating point.

@@ -119,8 +119,8 @@ struct with_all_hashes<First, Rest...> {
 // The keyed hash, which costs the most time, meets two layouts.
 using keyed_combinations =
     testing::Types<combination<std::string_view, split_block, siphash>, combination<std::uint64_t, classic, siphash>>;
-using all_combinations =
-    decltype(joined(with_all_hashes<split_block, line, line_free, page, classic>::types{}, keyed_combinations{}));
+using all_combinations = decltype(joined(
+    with_all_hashes<split_block, split_block512, blocked, blocked_page, classic>::types{}, keyed_combinations{}));
 
 template <class C>
 class StatisticOfFilter : public testing::Test {};
@@ -280,7 +280,7 @@ TEST(StatisticOfSmallSplitBlockFilters, IsThatOfTheFormula) {
 
 // ---- one to a million blocks, to the last percent -------------------------------------------------------------------
 
-using block_layouts = testing::Types<split_block, line, line_free, page>;
+using block_layouts = testing::Types<split_block, split_block512, blocked, blocked_page>;
 struct layout_names {
   template <class Layout>
   static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
@@ -294,15 +294,15 @@ TYPED_TEST_SUITE(StatisticOfBlocks, block_layouts, layout_names);
 // Ten times as many queries: a third of the error.
 std::uint64_t longer() { return std::getenv("BLOOMERY_LONG") != nullptr ? 10 : 1; }
 
-// Keys for a rate near 1e-3, and k for line_free and page.
+// Keys for a rate near 1e-3, and k for blocked and blocked_page.
 template <class Layout>
 std::uint64_t keys_for(std::uint64_t blocks) {
   const std::uint64_t bits = Layout::block_bits * blocks;
-  return std::is_same_v<Layout, page> ? bits * 10 / 144 : bits / 16;
+  return std::is_same_v<Layout, blocked_page> ? bits * 10 / 144 : bits / 16;
 }
 template <class Layout>
 std::uint32_t probes_of() {
-  return std::is_same_v<Layout, page> ? 10 : 8;
+  return std::is_same_v<Layout, blocked_page> ? 10 : 8;
 }
 
 // Many filters, each with a seed of its own: what they say varies by queries and by fill, and so the mean of all is as
@@ -340,7 +340,7 @@ TYPED_TEST(StatisticOfBlocks, HoldsWhereBlocksAreFew) {
 
 TYPED_TEST(StatisticOfBlocks, HoldsWhereBlocksAreMany) {
   using Layout = TypeParam;
-  const std::uint64_t blocks = std::is_same_v<Layout, page> ? 3001 : (std::uint64_t{1} << 20) + 1;
+  const std::uint64_t blocks = std::is_same_v<Layout, blocked_page> ? 3001 : (std::uint64_t{1} << 20) + 1;
   const geometry g{Layout::block_bits * blocks, probes_of<Layout>()};
   const std::uint64_t n = keys_for<Layout>(blocks);
   const std::uint64_t queries = longer() * 40'000'000;
@@ -368,7 +368,7 @@ TYPED_TEST(StatisticOfBlocks, HoldsWhereBlocksAreMany) {
 TYPED_TEST(StatisticOfBlocks, HoldsWhereOnlyALargeMachineHasThem) {
   using Layout = TypeParam;
   if (Layout::max_blocks < std::uint64_t{1} << 40) GTEST_SKIP() << "split_block has 2^32 at most";
-  const std::uint64_t watched = std::is_same_v<Layout, page> ? 512 : std::uint64_t{1} << 16;
+  const std::uint64_t watched = std::is_same_v<Layout, blocked_page> ? 512 : std::uint64_t{1} << 16;
   for (const std::uint64_t blocks : {std::uint64_t{1} << 40, std::uint64_t{999'999'999'989}}) {
     SCOPED_TRACE(blocks);
     const geometry g{Layout::block_bits * blocks, probes_of<Layout>()};
@@ -488,16 +488,16 @@ TEST(StatisticOfSparseIntegers, IsThatOfAllOthers) {
   ASSERT_EQ(keys.size(), 1u + 64 + 2016 + 41'664 + 635'376);  // C(64, 0) + ... + C(64, 4)
   const auto with_layouts = [&]<class Hash>(Hash) {
     expect_the_rate_of<split_block, Hash>(keys);
-    expect_the_rate_of<line, Hash>(keys);
-    expect_the_rate_of<line_free, Hash>(keys);
-    expect_the_rate_of<page, Hash>(keys);
+    expect_the_rate_of<split_block512, Hash>(keys);
+    expect_the_rate_of<blocked, Hash>(keys);
+    expect_the_rate_of<blocked_page, Hash>(keys);
     expect_the_rate_of<classic, Hash>(keys);
   };
 
   with_layouts(mix{});
   with_layouts(xxh3{});
   with_layouts(murmur3{});
-  expect_the_rate_of<line, siphash>(keys);
+  expect_the_rate_of<split_block512, siphash>(keys);
 }
 
 // Pairs of equal values among n random ones of 2^32: n (n-1) / 2^33, as in the birthday paradox; a Poisson variable.
@@ -607,9 +607,9 @@ void expect_estimates(double wider) {
 
 TEST(StatisticOfEstimates, IsLinearCountingsForClassic) { expect_estimates<classic>(1); }
 TEST(StatisticOfEstimates, IsAFewPercentWiderForSplitBlock) { expect_estimates<split_block>(1.15); }
-TEST(StatisticOfEstimates, IsAFewPercentWiderForLine) { expect_estimates<line>(1.1); }
-TEST(StatisticOfEstimates, IsAFewPercentWiderForLineFree) { expect_estimates<line_free>(1.1); }
-TEST(StatisticOfEstimates, IsLinearCountingsForPage) { expect_estimates<page>(1); }
+TEST(StatisticOfEstimates, IsAFewPercentWiderForSplitBlock512) { expect_estimates<split_block512>(1.1); }
+TEST(StatisticOfEstimates, IsAFewPercentWiderForBlocked) { expect_estimates<blocked>(1.1); }
+TEST(StatisticOfEstimates, IsLinearCountingsForBlockedPage) { expect_estimates<blocked_page>(1); }
 
 }  // namespace
 }  // namespace bloomery

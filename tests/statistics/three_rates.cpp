@@ -12,11 +12,11 @@
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/kernel.hpp>
+#include <bloomery/layouts/blocked.hpp>
+#include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
-#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/measure.hpp>
 
 #include "kernels/kernels.hpp"
@@ -47,8 +47,8 @@ template <class Layout>
 constexpr layout_under_test row_of() {
   return {Layout::name, bloomery_tests::variance_of_rate<Layout>};
 }
-constexpr layout_under_test layouts[] = {row_of<split_block>(), row_of<line>(), row_of<line_free>(), row_of<page>(),
-                                         row_of<classic>()};
+constexpr layout_under_test layouts[] = {row_of<split_block>(), row_of<split_block512>(), row_of<blocked>(),
+                                         row_of<blocked_page>(), row_of<classic>()};
 
 struct hash_under_test {
   std::string_view name;

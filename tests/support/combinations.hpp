@@ -2,11 +2,11 @@
 #pragma once
 
 #include <bloomery/hash.hpp>
+#include <bloomery/layouts/blocked.hpp>
+#include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/layouts/line.hpp>
-#include <bloomery/layouts/line_free.hpp>
-#include <bloomery/layouts/page.hpp>
 #include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
 
@@ -20,14 +20,14 @@
 
 namespace bloomery_tests {
 
+using bloomery::blocked;
+using bloomery::blocked_page;
 using bloomery::classic;
-using bloomery::line;
-using bloomery::line_free;
 using bloomery::mix;
 using bloomery::murmur3;
-using bloomery::page;
 using bloomery::siphash;
 using bloomery::split_block;
+using bloomery::split_block512;
 using bloomery::xxh3;
 
 template <class Key, class Layout, class Hash>
@@ -37,19 +37,20 @@ struct combination {
   using hash = Hash;
 };
 
-// line, line_free and page meet one hash a kind of key: they read of it what split_block does. The keyed hash meets three
+// split_block512, blocked and blocked_page meet one hash a kind of key: they read of it what split_block does. The keyed hash meets three
 // of all.
 using combinations =
     testing::Types<combination<std::string_view, split_block, xxh3>,
-                   combination<std::string_view, split_block, murmur3>, combination<std::string_view, line, xxh3>,
-                   combination<std::string_view, line_free, xxh3>, combination<std::string_view, page, xxh3>,
-                   combination<std::string_view, classic, xxh3>, combination<std::string_view, classic, murmur3>,
-                   combination<std::uint64_t, split_block, mix>, combination<std::uint64_t, split_block, xxh3>,
-                   combination<std::uint64_t, split_block, murmur3>, combination<std::uint64_t, line, mix>,
-                   combination<std::uint64_t, line_free, mix>, combination<std::uint64_t, page, mix>,
-                   combination<std::uint64_t, classic, mix>, combination<std::uint64_t, classic, xxh3>,
-                   combination<std::uint64_t, classic, murmur3>, combination<std::string_view, split_block, siphash>,
-                   combination<std::string_view, classic, siphash>, combination<std::uint64_t, line, siphash>>;
+                   combination<std::string_view, split_block, murmur3>,
+                   combination<std::string_view, split_block512, xxh3>, combination<std::string_view, blocked, xxh3>,
+                   combination<std::string_view, blocked_page, xxh3>, combination<std::string_view, classic, xxh3>,
+                   combination<std::string_view, classic, murmur3>, combination<std::uint64_t, split_block, mix>,
+                   combination<std::uint64_t, split_block, xxh3>, combination<std::uint64_t, split_block, murmur3>,
+                   combination<std::uint64_t, split_block512, mix>, combination<std::uint64_t, blocked, mix>,
+                   combination<std::uint64_t, blocked_page, mix>, combination<std::uint64_t, classic, mix>,
+                   combination<std::uint64_t, classic, xxh3>, combination<std::uint64_t, classic, murmur3>,
+                   combination<std::string_view, split_block, siphash>, combination<std::string_view, classic, siphash>,
+                   combination<std::uint64_t, split_block512, siphash>>;
 
 /// A hash of this type: another one for each seed, which for siphash makes the key.
 template <class Hash>

@@ -26,7 +26,7 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// A layout from which keys can be removed, for 4.1 times the memory of line_free at 5 %, 4.4 times at 1 %, 5.6 times at
+/// A layout from which keys can be removed, for 4.1 times the memory of blocked at 5 %, 4.4 times at 1 %, 5.6 times at
 /// 0.01 %: lines have fewer cells, and so fill less evenly. Its geometry's bits are those of the memory, four for each counter.
 ///
 /// Only what was inserted may be removed: see filter::remove().
@@ -92,7 +92,7 @@ class counting {
   /// @throws error invalid_argument: bits is 0 or no multiple of 512, probes is outside 1 .. 255; too_large
   static void check(const geometry& g);
 
-  /// Exact rate at n distinct keys in B lines: line_free's, with 128 cells a line.
+  /// Exact rate at n distinct keys in B lines: blocked's, with 128 cells a line.
   ///
   ///   f = sum over i of Binomial(i; n, 1/B) * classic(128, k, i),    result 1 - (1 - f) * (1 - 2^-64)^n
   ///

@@ -11,7 +11,7 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// Base of a layout L whose blocks have kernels: split_block, line, line_free.
+/// Base of a layout L whose blocks have kernels: split_block, split_block512, blocked.
 template <class L>
 class kernel_calls {
  public:

@@ -1,4 +1,4 @@
-// The probe sequence of a key within its block, shared by line_free, page, counting, window and window_line.
+// The probe sequence of a key within its block, shared by blocked, blocked_page, counting, sliding and sliding64.
 //
 //   x = (2 * lo + 1) * multiplier  (mod 2^64)
 //   per probe:  the upper bits of x choose the cell;  x = x * step  (mod 2^64)
@@ -19,7 +19,7 @@
 namespace BLOOMERY_EXPORT bloomery {
 namespace probe_sequence {
 
-/// 2^64 / golden ratio, odd. As in line: frees x from the bits of lo that chose the block.
+/// 2^64 / golden ratio, odd. As in split_block512: frees x from the bits of lo that chose the block.
 inline constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15;
 
 /// [Steele & Vigna 2021], as in classic. It is 5 modulo 8, so that odd states have the period 2^62.

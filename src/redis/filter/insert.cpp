@@ -3,7 +3,7 @@
 #include "redis/filter/scripts.hpp"
 
 #include <bloomery/error.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 
 #include <algorithm>
 #include <span>

@@ -7,7 +7,7 @@
 #include "redis/filter/keys.hpp"
 
 #include <bloomery/error.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 
 #include <algorithm>
 #include <numeric>

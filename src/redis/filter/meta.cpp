@@ -2,7 +2,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 
 #include "redis/net/router.hpp"
 #include "registry/tables.hpp"
@@ -176,9 +176,10 @@ meta meta::parse(std::string_view text, const redis_address& address) {
   m.first = layer_in(field("layer"), where);
   m.expires_at = number_in<std::int64_t>(field("expires"), where);
   m.first_generation = number_in<std::int64_t>(field("generation"), where);
-  const bool known = p.layout == "line" || p.layout == "line_free" || p.layout == "counting";
-  if (!known || all.shards == 0 || all.shards > std::uint64_t{1} << 24 || !(p.target_rate > 0 && p.target_rate < 1) ||
-      (p.layout == "line" && m.first.probes != 8) || (p.window_milliseconds >> 53) != 0 ||
+  const layout_facts* layout = find_layout_facts(p.layout);
+  if (layout == nullptr || !layout->may_be_shared || all.shards == 0 || all.shards > std::uint64_t{1} << 24 ||
+      !(p.target_rate > 0 && p.target_rate < 1) ||
+      (layout->fixed_probes != 0 && m.first.probes != layout->fixed_probes) || (p.window_milliseconds >> 53) != 0 ||
       !m.may_have(m.first_generation)) {
     damaged(where, "its values contradict each other");
   }
@@ -285,8 +286,9 @@ std::optional<shard_view> view_of(const meta& m, const reply& header, const std:
                                    : l == 0                                       ? &m.first
                                                                                   : nullptr;
     if (was != nullptr && layer != *was) damaged(where, "a layer of another size than it was made with");
-    if (m.parameters.filter.layout == "line" && layer.probes != 8) damaged(where, "a layer of another layout");
-    find_layout(m.parameters.filter.layout)->check(layer.whole(m.shards()));
+    const layout_row& layout = *find_layout(m.parameters.filter.layout);
+    if (layout.fixed_probes != 0 && layer.probes != layout.fixed_probes) damaged(where, "a layer of another layout");
+    layout.check(layer.whole(m.shards()));
     if (end == rest.size()) break;
     rest.remove_prefix(end + 1);
   }

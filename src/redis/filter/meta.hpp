@@ -38,7 +38,7 @@ struct meta {
   std::int64_t first_generation = 0;  // of a filter that forgets: that with which it began; else 0
 
   bool windowed() const noexcept { return parameters.filter.window_milliseconds != 0; }
-  bool counts() const noexcept { return parameters.filter.layout == "counting"; }
+  bool counts() const noexcept { return family_of(parameters.filter) == family::counting; }
   bool grows() const noexcept { return parameters.growth != redis_growth::none; }
   std::uint64_t shards() const noexcept { return parameters.shards; }
 

@@ -53,9 +53,9 @@ std::uint64_t fitting_lines(std::uint64_t most) {
 
 const layout_row& row_of(const params& p) {
   const layout_row* row = find_layout(p.layout);
-  if (row == nullptr || (p.layout != "line" && p.layout != "line_free" && p.layout != "counting")) {
-    refuse("a layout that cannot be shared", "line, line_free or counting: a key's cells in one line of 64 bytes",
-           p.layout);
+  if (row == nullptr || !row->may_be_shared) {
+    refuse("a layout that cannot be shared",
+           "split_block512, blocked or counting: a key's cells in one line of 64 bytes", p.layout);
   }
   return *row;
 }
@@ -170,12 +170,13 @@ void check_params(const redis_params& p) {
     refuse("the maximum is below the capacity", "at least " + std::to_string(p.filter.capacity),
            std::to_string(p.maximum));
   }
-  if (p.growth != redis_growth::none && (p.filter.layout == "counting" || p.filter.window_milliseconds != 0)) {
-    refuse("this filter cannot grow", "layout line or line_free, and no window",
-           p.filter.layout == "counting" ? "layout counting" : "a window", hint::make_for_most_keys);
+  const bool counts = family_of(p.filter) == family::counting;
+  if (p.growth != redis_growth::none && (counts || p.filter.window_milliseconds != 0)) {
+    refuse("this filter cannot grow", "layout split_block512 or blocked, and no window",
+           counts ? "layout counting" : "a window", hint::make_for_most_keys);
   }
-  if (p.filter.layout == "counting" && p.filter.window_milliseconds != 0) {
-    refuse("a filter forgets by time, or what is removed from it", "layout line or line_free, with a window",
+  if (counts && p.filter.window_milliseconds != 0) {
+    refuse("a filter forgets by time, or what is removed from it", "layout split_block512 or blocked, with a window",
            "layout counting");
   }
 }
@@ -225,7 +226,7 @@ redis_plan plan_redis(const redis_params& wanted) {
   redis_plan plan;
   redis_params& p = plan.parameters;
   p = wanted;
-  if (p.filter.layout.empty()) p.filter.layout = "line_free";
+  if (p.filter.layout.empty()) p.filter.layout = "blocked";
   check_params(p);
   const layout_row& row = row_of(p.filter);
   const std::uint64_t window = p.filter.window_milliseconds;

@@ -5,7 +5,7 @@
 #include <bloomery/bits.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/counting.hpp>
-#include <bloomery/layouts/window.hpp>
+#include <bloomery/layouts/sliding.hpp>
 #include <bloomery/storage.hpp>
 
 #include <algorithm>

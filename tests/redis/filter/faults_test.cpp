@@ -733,7 +733,7 @@ TEST_F(RedisFaults, HostileHeadersAreDamagedAndNothingWorse) {
                                                                  {"layers", "0,99999999999999999999"},
                                                                  {"epoch", "1"},
                                                                  {"next", "victim~0123456789abcdef"}};
-  for (const char* layout : {"line", "line_free"}) {
+  for (const char* layout : {"split_block512", "blocked"}) {
     for (const auto& [field, value] : lies) {
       SCOPED_TRACE(std::string(layout) + " " + field + "=" + value);
       server->command({"FLUSHALL"});

@@ -51,7 +51,7 @@ void expect_sound(const redis_plan& plan) {
 
 TEST(RedisPlans, OfFixedSizeKeepTheirRateExactly) {
   std::uint64_t made = 0;
-  for (const char* layout : {"line", "line_free", "counting"}) {
+  for (const char* layout : {"split_block512", "blocked", "counting"}) {
     for (const std::uint64_t capacity : capacities) {
       for (const double rate : rates_of_plans) {
         for (const std::uint64_t shards :
@@ -77,7 +77,7 @@ TEST(RedisPlans, OfFixedSizeKeepTheirRateExactly) {
 
 TEST(RedisPlans, ThatGrowSpendNoMoreThanTheirRateInAllLayers) {
   std::uint64_t made = 0;
-  for (const char* layout : {"line", "line_free"}) {
+  for (const char* layout : {"split_block512", "blocked"}) {
     const layout_row& row = *find_layout(layout);
     for (const std::uint64_t capacity : capacities) {
       for (const double rate : {0.5, 0.01, 1e-9}) {
@@ -130,7 +130,7 @@ TEST(RedisPlans, OfWindowsAreForASeventhOfTheKeysAndAnEighthOfTheRate) {
     if (!plan) continue;
     expect_sound(*plan);
     EXPECT_EQ(plan->layers, 8u);
-    EXPECT_LE(find_layout("line_free")->false_positive_rate(plan->parameters.filter.geometry, (capacity + 6) / 7),
+    EXPECT_LE(find_layout("blocked")->false_positive_rate(plan->parameters.filter.geometry, (capacity + 6) / 7),
               0.01 / 8);
   }
 }

@@ -43,7 +43,7 @@ redis_options with_secret(const secret_key& secret) {
 class RedisFilter : public on_a_server<RedisFilter> {};
 
 TEST_F(RedisFilter, HasTheBitsOfTheLocalFilterWithTheSameKeys) {
-  for (const char* layout : {"line_free", "line", "counting"}) {
+  for (const char* layout : {"blocked", "split_block512", "counting"}) {
     for (const std::uint64_t shards : {0u, 1u, 7u, 64u}) {
       SCOPED_TRACE(std::string(layout) + " " + std::to_string(shards));
       redis_params wanted = integers(30'000, 0.01);

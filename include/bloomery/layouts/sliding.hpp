@@ -1,8 +1,8 @@
-// window and window_line: the cells of filters that forget, windowed_filter.hpp. Cells are bytes, a bit for each of 8
+// sliding and sliding64: the cells of filters that forget, windowed_filter.hpp. Cells are bytes, a bit for each of 8
 // generations of keys, so that one pass over a key's cells asks all generations at once.
 //
 //   bytes:   512 of state | block 0 | block 1 | ...
-//   block:   stamp, 4 bytes | cells, a byte each                 window: 512 bytes, 508 cells; window_line: 64 and 60
+//   block:   stamp, 4 bytes | cells, a byte each                 sliding: 512 bytes, 508 cells; sliding64: 64 and 60
 //   cell:    bit j: a key of the generation in lane j, that of the epochs e with e mod 8 = j, has this cell
 //
 //   block = hi64(lo * blocks)
@@ -94,7 +94,7 @@ struct window_cells {
 
 /// Blocks of `Bytes` bytes. An epoch is that of the newest generation, mod 2^32; it never falls.
 template <std::uint32_t Bytes>
-class window_blocks {
+class sliding_blocks {
  public:
   static constexpr std::uint32_t block_bytes = Bytes;
   static constexpr std::uint32_t block_bits = 8 * Bytes;
@@ -268,32 +268,32 @@ class window_blocks {
   }
 };
 
-extern template class window_blocks<512>;
-extern template class window_blocks<64>;
+extern template class sliding_blocks<512>;
+extern template class sliding_blocks<64>;
 
 /// Blocks of 512 bytes, that is 8 lines of one page: the least memory, 17.5 bits for each key of a window at 1 %.
 ///
 /// Example:
-///     const geometry g = window::geometry_for(1'000'000, 0.01);
+///     const geometry g = sliding::geometry_for(1'000'000, 0.01);
 ///     assert(g.bits < 17'600'000);
-///     assert(window::false_positive_rate(g, 1'000'000) <= 0.01);
-class window : public window_blocks<512> {
+///     assert(sliding::false_positive_rate(g, 1'000'000) <= 0.01);
+class sliding : public sliding_blocks<512> {
  public:
-  static constexpr std::string_view name = "window";
+  static constexpr std::string_view name = "sliding";
 };
 
 /// Blocks of one cache line: a lookup reads that line and nothing else, at the price of half as much memory again.
 ///
 /// Example:
-///     const geometry g = window_line::geometry_for(1'000'000, 0.01);
-///     assert(g.bits > window::geometry_for(1'000'000, 0.01).bits);
-class window_line : public window_blocks<64> {
+///     const geometry g = sliding64::geometry_for(1'000'000, 0.01);
+///     assert(g.bits > sliding::geometry_for(1'000'000, 0.01).bits);
+class sliding64 : public sliding_blocks<64> {
  public:
-  static constexpr std::string_view name = "window_line";
+  static constexpr std::string_view name = "sliding64";
 };
 
-/// A layout whose cells have a bit for each generation: window or window_line.
+/// A layout whose cells have a bit for each generation: sliding or sliding64.
 template <class L>
-concept windowed_layout = std::derived_from<L, window_blocks<L::block_bytes>>;
+concept windowed_layout = std::derived_from<L, sliding_blocks<L::block_bytes>>;
 
 }  // namespace bloomery

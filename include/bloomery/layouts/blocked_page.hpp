@@ -1,4 +1,4 @@
-// page: all bits of a key in one page of 4096 bytes, k of them, anywhere in the page.
+// blocked_page: all bits of a key in one page of 4096 bytes, k of them, anywhere in the page.
 //
 //   page = hi64(lo * pages)
 //   x = (2 * lo + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
@@ -17,9 +17,9 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-class page {
+class blocked_page {
  public:
-  static constexpr std::string_view name = "page";
+  static constexpr std::string_view name = "blocked_page";
   static constexpr std::uint32_t block_bits = 8 * 4096;
   static constexpr block_rule blocks_by = block_rule::multiply_high;
   static constexpr std::uint64_t max_blocks = std::uint64_t{1} << 40;
@@ -62,7 +62,7 @@ class page {
   ///                too_large: more than 2^40 pages are needed
   ///
   /// Example:
-  ///     const geometry g = page::geometry_for(1'000'000, 0.0001);
+  ///     const geometry g = blocked_page::geometry_for(1'000'000, 0.0001);
   ///     assert(g.bits < 19'300'000);  // 19.23 bits a key, and classic's 19.17
   static geometry geometry_for(std::uint64_t capacity, double false_positive_rate);
 

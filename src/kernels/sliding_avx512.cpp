@@ -1,5 +1,5 @@
 // Positions of a key's cells in AVX-512: eight 64-bit products at a time.
-#include "layouts/window_positions.hpp"
+#include "layouts/sliding_positions.hpp"
 
 #if defined(__x86_64__)
 
@@ -45,7 +45,7 @@ BLOOMERY_TARGET void positions(const std::uint64_t* los, std::size_t count, std:
 
 }  // namespace
 
-constexpr window_positions window_positions_avx512 = positions;
+constexpr sliding_positions sliding_positions_avx512 = positions;
 
 }  // namespace bloomery::kernels
 
@@ -53,7 +53,7 @@ constexpr window_positions window_positions_avx512 = positions;
 
 namespace bloomery::kernels {
 
-constexpr window_positions window_positions_avx512 = nullptr;
+constexpr sliding_positions sliding_positions_avx512 = nullptr;
 
 }  // namespace bloomery::kernels
 

@@ -1,9 +1,9 @@
-// The loops over many keys of window and window_line, their sizes and rates.
-#include <bloomery/layouts/window.hpp>
+// The loops over many keys of sliding and sliding64, their sizes and rates.
+#include <bloomery/layouts/sliding.hpp>
 
 #include <bloomery/error.hpp>
 
-#include "layouts/window_positions.hpp"
+#include "layouts/sliding_positions.hpp"
 #include "math/rates.hpp"
 
 #include <algorithm>
@@ -16,16 +16,16 @@ namespace bloomery {
 namespace {
 
 template <std::uint32_t Bytes>
-constexpr const char* name_of_blocks = Bytes == window::block_bytes ? "window" : "window_line";
+constexpr const char* name_of_blocks = Bytes == sliding::block_bytes ? "sliding" : "sliding64";
 
-static_assert(window::multiplier == kernels::window_multiplier && window::step == kernels::window_step);
+static_assert(sliding::multiplier == kernels::window_multiplier && sliding::step == kernels::window_step);
 
 constexpr std::uint64_t line_bytes = 64;
 
 // A group of keys, their blocks and the positions of their cells.
 template <std::uint32_t Bytes>
 struct key_group {
-  using blocks = window_blocks<Bytes>;
+  using blocks = sliding_blocks<Bytes>;
 
   std::array<std::uint64_t, fetched_together> los;
   std::array<std::uint64_t, fetched_together> at;  // of the block, in bytes
@@ -46,15 +46,15 @@ struct key_group {
 };
 
 // The positions of many keys at once, where the chosen kernels can and keys have no more of them; else null.
-kernels::window_positions positions_for(const geometry& g) noexcept {
-  static const kernels::window_positions chosen = kernels::chosen_window_positions();
+kernels::sliding_positions positions_for(const geometry& g) noexcept {
+  static const kernels::sliding_positions chosen = kernels::chosen_sliding_positions();
   return g.probes <= kernels::window_probes ? chosen : nullptr;
 }
 
 // Calls work(first, group, whether its positions are known) for each group of keys, of which the blocks are on their way.
 template <std::uint32_t Bytes, class Work>
 void each_group(const std::uint8_t* bytes, const geometry& g, const key_source& keys, Work work) noexcept {
-  const kernels::window_positions positions = positions_for(g);
+  const kernels::sliding_positions positions = positions_for(g);
   const bool far = g.bits > near_bits;
   key_group<Bytes> groups[2];
   if (keys.size() != 0) groups[0].take(bytes, g, keys, 0, far);
@@ -63,7 +63,7 @@ void each_group(const std::uint8_t* bytes, const geometry& g, const key_source& 
     key_group<Bytes>& here = groups[turn];
     if (first + fetched_together < keys.size()) groups[1 - turn].take(bytes, g, keys, first + fetched_together, far);
     if (positions != nullptr) {
-      positions(here.los.data(), here.size, window_blocks<Bytes>::cells_of_block, g.probes, here.positions.data());
+      positions(here.los.data(), here.size, sliding_blocks<Bytes>::cells_of_block, g.probes, here.positions.data());
     }
     work(first, here, positions != nullptr);
   }
@@ -109,8 +109,8 @@ window_state window_state::at(std::uint64_t epoch) const noexcept {
 // insert_into() and lanes_with() of no cells bring a block to the epoch, and tell its lanes; the cells are gone through here
 // if their positions are known.
 template <std::uint32_t Bytes>
-window_insertions window_blocks<Bytes>::insert_keys(std::uint8_t* bytes, const geometry& g, const key_source& keys,
-                                                    std::uint32_t epoch, std::uint8_t* is_new) noexcept {
+window_insertions sliding_blocks<Bytes>::insert_keys(std::uint8_t* bytes, const geometry& g, const key_source& keys,
+                                                     std::uint32_t epoch, std::uint8_t* is_new) noexcept {
   window_insertions done;
   const auto lane = static_cast<std::uint8_t>(1u << epoch % window_lanes);
   const auto insert_group = [&](std::size_t first, const key_group<Bytes>& group, bool positions_known) {
@@ -135,8 +135,8 @@ window_insertions window_blocks<Bytes>::insert_keys(std::uint8_t* bytes, const g
 }
 
 template <std::uint32_t Bytes>
-void window_blocks<Bytes>::look_up_keys(const std::uint8_t* bytes, const geometry& g, const key_source& keys,
-                                        std::uint32_t epoch, std::uint64_t* bitmap) noexcept {
+void sliding_blocks<Bytes>::look_up_keys(const std::uint8_t* bytes, const geometry& g, const key_source& keys,
+                                         std::uint32_t epoch, std::uint64_t* bitmap) noexcept {
   const auto look_up_group = [&](std::size_t first, const key_group<Bytes>& group, bool positions_known) {
     std::uint64_t answers = 0;
     for (std::size_t i = 0; i < group.size; ++i) {
@@ -156,8 +156,8 @@ void window_blocks<Bytes>::look_up_keys(const std::uint8_t* bytes, const geometr
 }
 
 template <std::uint32_t Bytes>
-void window_blocks<Bytes>::unite(std::uint8_t* bytes, const std::uint8_t* other, const geometry& g,
-                                 std::uint32_t epoch) noexcept {
+void sliding_blocks<Bytes>::unite(std::uint8_t* bytes, const std::uint8_t* other, const geometry& g,
+                                  std::uint32_t epoch) noexcept {
   for (std::uint64_t b = 0; b < blocks_of(g); ++b) {
     std::uint8_t* const to = bytes + window_state_bytes + b * Bytes;
     const std::uint8_t* const from = other + window_state_bytes + b * Bytes;
@@ -170,7 +170,7 @@ void window_blocks<Bytes>::unite(std::uint8_t* bytes, const std::uint8_t* other,
 }
 
 template <std::uint32_t Bytes>
-window_cells window_blocks<Bytes>::look_at_cells(const std::uint8_t* bytes, const geometry& g, std::uint32_t epoch) {
+window_cells sliding_blocks<Bytes>::look_at_cells(const std::uint8_t* bytes, const geometry& g, std::uint32_t epoch) {
   std::array<double, cells_of_block + 1> hit;
   for (std::uint32_t c = 0; c < hit.size(); ++c) hit[c] = std::pow(static_cast<double>(c) / cells_of_block, g.probes);
   constexpr std::uint32_t sets = 1u << window_lanes;
@@ -200,7 +200,7 @@ window_cells window_blocks<Bytes>::look_at_cells(const std::uint8_t* bytes, cons
 }
 
 template <std::uint32_t Bytes>
-geometry window_blocks<Bytes>::geometry_for(std::uint64_t capacity, double false_positive_rate) {
+geometry sliding_blocks<Bytes>::geometry_for(std::uint64_t capacity, double false_positive_rate) {
   rates::check_promise(capacity, false_positive_rate);
   const double p = false_positive_rate;
   const double of_lane = p / window_lanes;
@@ -229,7 +229,7 @@ geometry window_blocks<Bytes>::geometry_for(std::uint64_t capacity, double false
 }
 
 template <std::uint32_t Bytes>
-void window_blocks<Bytes>::check(const geometry& g) {
+void sliding_blocks<Bytes>::check(const geometry& g) {
   const std::string what = std::string("bits of a ") + name_of_blocks<Bytes> + " filter";
   constexpr std::uint64_t state_bits = 8 * window_state_bytes;
   if (g.bits <= state_bits || (g.bits - state_bits) % block_bits != 0) {
@@ -244,7 +244,7 @@ void window_blocks<Bytes>::check(const geometry& g) {
 }
 
 template <std::uint32_t Bytes>
-double window_blocks<Bytes>::rate_of(const geometry& g, std::span<const std::uint64_t> keys) {
+double sliding_blocks<Bytes>::rate_of(const geometry& g, std::span<const std::uint64_t> keys) {
   // Asked again and again for one k while a filter fills.
   thread_local std::optional<rates::block_rates> last;
   if (!last || last->probes() != g.probes) last.emplace(cells_of_block, g.probes);
@@ -252,11 +252,11 @@ double window_blocks<Bytes>::rate_of(const geometry& g, std::span<const std::uin
 }
 
 template <std::uint32_t Bytes>
-double window_blocks<Bytes>::false_positive_rate(const geometry& g, std::uint64_t keys) {
+double sliding_blocks<Bytes>::false_positive_rate(const geometry& g, std::uint64_t keys) {
   return rate_of(g, evenly(keys));
 }
 
-template class window_blocks<512>;
-template class window_blocks<64>;
+template class sliding_blocks<512>;
+template class sliding_blocks<64>;
 
 }  // namespace bloomery

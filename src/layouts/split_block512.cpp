@@ -1,4 +1,4 @@
-#include <bloomery/layouts/line.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 
 #include <bloomery/error.hpp>
 
@@ -17,8 +17,8 @@ namespace {
 
 // (1 - (63/64)^i)^8: all eight words of a line that took i keys have the asked bit.
 long double computed_hit(long double i) {
-  const long double lane_hit = -std::expm1(i * std::log1p(-1.0L / line::lane_bits));
-  return std::pow(lane_hit, static_cast<long double>(line::lanes));
+  const long double lane_hit = -std::expm1(i * std::log1p(-1.0L / split_block512::lane_bits));
+  return std::pow(lane_hit, static_cast<long double>(split_block512::lanes));
 }
 
 // The same. A rate asks for some hundred of them, which are always the same: computed once, a rate is twenty times as
@@ -39,7 +39,7 @@ double rate(std::uint64_t lines, std::uint64_t keys) {
 
 }  // namespace
 
-geometry line::geometry_for(std::uint64_t capacity, double false_positive_rate) {
+geometry split_block512::geometry_for(std::uint64_t capacity, double false_positive_rate) {
   rates::check_promise(capacity, false_positive_rate);
   const double p = false_positive_rate;
   // As if all lines filled alike: each lane is hit with probability p^(1/8).
@@ -48,22 +48,25 @@ geometry line::geometry_for(std::uint64_t capacity, double false_positive_rate) 
   const std::uint64_t lines = rates::smallest(static_cast<std::uint64_t>(guess), max_blocks,
                                               [&](std::uint64_t b) { return rate(b, capacity) <= p; });
   if (lines > max_blocks) {
-    rates::refuse_promise("line", capacity, p);
+    rates::refuse_promise("split_block512", capacity, p);
   }
   return {lines * block_bits, lanes};
 }
 
-void line::check(const geometry& g) {
-  rates::check_blocks("line", g.bits, block_bits, max_blocks);
+void split_block512::check(const geometry& g) {
+  rates::check_blocks("split_block512", g.bits, block_bits, max_blocks);
   if (g.probes != lanes) {
-    throw error(errc::invalid_argument, {"probes of a line filter", "geometry", "8", std::to_string(g.probes), ""});
+    throw error(errc::invalid_argument,
+                {"probes of a split_block512 filter", "geometry", "8", std::to_string(g.probes), ""});
   }
 }
 
-double line::false_positive_rate(const geometry& g, std::uint64_t keys) { return rate(g.bits / block_bits, keys); }
+double split_block512::false_positive_rate(const geometry& g, std::uint64_t keys) {
+  return rate(g.bits / block_bits, keys);
+}
 
-double line::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
-  return bloomery::keys_from_zeros(occupancy_of<line>(g), zeros).value;
+double split_block512::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
+  return bloomery::keys_from_zeros(occupancy_of<split_block512>(g), zeros).value;
 }
 
 }  // namespace bloomery

@@ -1,10 +1,10 @@
-// line_free: all bits of a key in one cache line of 512 bits, k of them, anywhere in the line.
+// blocked: all bits of a key in one cache line of 512 bits, k of them, anywhere in the line.
 //
 //   line = hi64(lo * lines)
 //   x = (2 * lo + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
 //   k times:  bit = x >> 55;  x = x * step  (mod 2^64)
 //
-// With its own k for every rate it needs less memory than line where eight bits are too many (2 % less at 1 %, 10 % at
+// With its own k for every rate it needs less memory than split_block512 where eight bits are too many (2 % less at 1 %, 10 % at
 // 5 %) or too few (1 % less at 0.1 %, 7 % at 0.01 %, 25 % at 1e-6), and about the same between; a lookup takes half as
 // long again.
 #pragma once
@@ -19,15 +19,15 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-class line_free;
+class blocked;
 template <>
-bool kernel_calls<line_free>::insert_into(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
+bool kernel_calls<blocked>::insert_into(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
 template <>
-bool kernel_calls<line_free>::has_in(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
+bool kernel_calls<blocked>::has_in(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
 
-class line_free : public kernel_calls<line_free> {
+class blocked : public kernel_calls<blocked> {
  public:
-  static constexpr std::string_view name = "line_free";
+  static constexpr std::string_view name = "blocked";
   static constexpr std::uint32_t block_bits = 512;
   static constexpr block_rule blocks_by = block_rule::multiply_high;
   static constexpr std::uint64_t max_blocks = std::uint64_t{1} << 40;
@@ -70,7 +70,7 @@ class line_free : public kernel_calls<line_free> {
   ///                too_large: more than 2^40 lines (64 TiB) are needed
   ///
   /// Example:
-  ///     const geometry g = line_free::geometry_for(1'000'000, 0.01);
+  ///     const geometry g = blocked::geometry_for(1'000'000, 0.01);
   ///     assert(g.probes == 6);
   ///     assert(g.bits < 9'940'000);  // 9.92 bits a key
   static geometry geometry_for(std::uint64_t capacity, double false_positive_rate);

@@ -1,4 +1,4 @@
-// line: all bits of a key in one cache line of 512 bits, one bit in each of its eight 64-bit words.
+// split_block512: all bits of a key in one cache line of 512 bits, one bit in each of its eight 64-bit words.
 //
 //   lo:  | high bits: which line |   p = lo * multiplier (mod 2^64):  | w7 | w6 | ... | w0 | 16 unused bits |
 //
@@ -18,15 +18,15 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-class line;
+class split_block512;
 template <>
-bool kernel_calls<line>::insert_into(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
+bool kernel_calls<split_block512>::insert_into(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
 template <>
-bool kernel_calls<line>::has_in(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
+bool kernel_calls<split_block512>::has_in(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
 
-class line : public kernel_calls<line> {
+class split_block512 : public kernel_calls<split_block512> {
  public:
-  static constexpr std::string_view name = "line";
+  static constexpr std::string_view name = "split_block512";
   static constexpr std::uint32_t block_bits = 512;
   static constexpr std::uint32_t lanes = 8;
   static constexpr std::uint32_t lane_bits = 64;
@@ -65,8 +65,8 @@ class line : public kernel_calls<line> {
   ///                too_large: more than 2^40 lines (64 TiB) are needed
   ///
   /// Example:
-  ///     const geometry g = line::geometry_for(1'000'000, 0.001);
-  ///     assert(line::false_positive_rate(g, 1'000'000) <= 0.001);
+  ///     const geometry g = split_block512::geometry_for(1'000'000, 0.001);
+  ///     assert(split_block512::false_positive_rate(g, 1'000'000) <= 0.001);
   ///     assert(g.bits < 15'730'000);  // 15.73 bits a key
   static geometry geometry_for(std::uint64_t capacity, double false_positive_rate);
 
@@ -83,7 +83,7 @@ class line : public kernel_calls<line> {
   ///   f = sum over i of Binomial(i; n, 1/B) * (1 - (63/64)^i)^8,    result 1 - (1 - f) * (1 - 2^-64)^n
   ///
   /// Example:
-  ///     const double rate = line::false_positive_rate({12'000'256, 8}, 1'000'000);
+  ///     const double rate = split_block512::false_positive_rate({12'000'256, 8}, 1'000'000);
   ///     assert(rate > 0.00421 && rate < 0.00423);  // 12 bits a key
   static double false_positive_rate(const geometry& g, std::uint64_t keys);
 

@@ -1,0 +1,44 @@
+// The facts of a layout, from the constants of its type.
+#pragma once
+
+#include <bloomery/layout.hpp>
+#include <bloomery/layout_facts.hpp>
+#include <bloomery/layouts/sliding.hpp>
+
+#include <cstdint>
+
+namespace bloomery {
+
+template <class L>
+constexpr family family_in() noexcept {
+  if constexpr (windowed_layout<L>)
+    return family::windowed;
+  else if constexpr (layout_with_removal<L>)
+    return family::counting;
+  else
+    return family::plain;
+}
+
+/// A layout without blocks reads both words of a hash. Redis filters share layouts whose blocks are 64 bytes of cells:
+/// a shard is a string of such blocks.
+template <class L>
+constexpr layout_facts facts_of() noexcept {
+  layout_facts facts{.name = L::name, .family = family_in<L>()};
+  facts.hash_bits = 128;
+  facts.max_blocks = std::uint64_t{1} << 62;
+  facts.cell_bits = windowed_layout<L> ? window_lanes : cell_bits_in<L>();
+  if constexpr (requires { L::block_bits; }) {
+    facts.hash_bits = 64;
+    facts.block_bits = L::block_bits;
+    facts.max_blocks = L::max_blocks;
+    facts.may_be_shared = L::block_bits == 512 && !windowed_layout<L>;
+  }
+  if constexpr (requires { L::lanes; }) {
+    facts.lanes = facts.fixed_probes = facts.most_chosen_probes = L::lanes;
+  } else {
+    facts.most_chosen_probes = L::most_chosen_probes;
+  }
+  return facts;
+}
+
+}  // namespace bloomery
