@@ -12,8 +12,7 @@ void refuse_output_size(const char* call, const char* output, bool at_least, std
 }
 
 void refuse_writing(const std::string& path) {
-  throw error(errc::not_permitted,
-              {"the filter was opened for reading only", path, "", "", hint::open_read_write});
+  throw error(errc::not_permitted, {"the filter was opened for reading only", path, "", "", hint::open_read_write});
 }
 
 }  // namespace bloomery::detail
