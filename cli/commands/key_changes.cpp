@@ -177,7 +177,10 @@ std::string state_text(const filter_handle& filter, const filter_summary& now, c
                         : can.counts_copies ? noun + " with their copies"
                                             : noun);
   }
-  if (now.growths) text += fmt::format("; {}", counted(*now.growths + 1, "bitmap"));
+  if (now.growths) {
+    text += fmt::format("; {} of {}", counted(*now.growths + 1, "bitmap"),
+                        bytes_text(filter.parameters().geometry.bits / 8));
+  }
   if (now.fpr) text += ", error now " + rate_text(*now.fpr);
   if (now.rebuilds.value_or(0) > 0)
     text += fmt::format("; grown {} to {}", times_text(*now.rebuilds), counted(now.capacity, "key"));

@@ -57,6 +57,10 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
   options.wait_replicas = static_cast<unsigned>(wanted.server.wait_replicas);
   set_chain(options, wanted.chain);
   if (is_address) refuse_time(wanted.now);
+  if (options.guava_chain && options.wait_replicas != 0)
+    refuse("a chain does not wait for replicas", "--wait-replicas", "leave it out");
+  if (options.guava_chain && options.secret)
+    refuse("the bits of a chain are where the Java one has them, and that takes no secret", "--secret", "leave it out");
 
   std::unique_ptr<filter_handle> filter;
   try {
@@ -68,9 +72,9 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
   }
 
   const capabilities can = filter->capabilities();
-  if (wanted.now && !can.has_window) {
+  if (wanted.now && filter->parameters().window_milliseconds == 0) {
     throw error(errc::invalid_argument,
-                {"a time is for filters with a window", "--now", "", wanted.name, "leave it out"});
+                {"the filter does not go by time", "--now", "", kind_text(filter->parameters()), "leave out --now"});
   }
   if (wanted.now) filter->tick(*wanted.now);
   const any_filter* const local = filter->local();

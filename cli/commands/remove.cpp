@@ -35,7 +35,9 @@ exit_status remove_keys(const remove_options& options) {
   keys_done done = change_keys(
       *filter, options.inputs, options.common, "remove",
       [&](key_batch& batch) { return filter->remove(batch.prepared); }, [] {});
-  const filter_summary now = summary_after(done, name, *filter);
+  filter_summary now = summary_after(done, name, *filter);
+  // The counters alone: what is expected of the copies that are left says nothing of removals that went wrong.
+  if (now.refused_removals) now.fpr = filter->info(info_depth::bits).fill->current_fpr;
   const std::uint64_t not_found = done.keys - done.changed;
   nlohmann::ordered_json result = json_of(done, name, "removed", *filter, now);
   result["not_found"] = not_found;

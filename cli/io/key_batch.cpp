@@ -168,7 +168,8 @@ lookup_pass lookups_in(filter_handle& filter) {
       batch.maybe.resize((batch.keys.size() + 63) / 64);
       filter.contains(batch.prepared, batch.maybe);
     };
-    if (filter.capabilities().lookups_in_parallel) return for_each_batch(filter, inputs, options, look_up_batch, finish);
+    if (filter.capabilities().lookups_in_parallel)
+      return for_each_batch(filter, inputs, options, look_up_batch, finish);
     return for_each_batch(
         filter, inputs, options, [](key_batch&) {},
         [&](key_batch& batch) {

@@ -199,7 +199,7 @@ class filter_handle {
   filter_handle() = default;
 
   /// Some keys, at most keys_of_a_call. Returns how many changed the filter. An error thrown here counts all of them as
-  /// undecided, but those that refuse keys: incompatible, not_permitted, invalid_argument.
+  /// undecided, but those that refuse keys: incompatible, invalid_argument, and locally not_permitted.
   virtual std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) = 0;
   virtual std::uint64_t remove_some(key_span keys, removal* results);
   virtual void look_up_some(key_span keys, std::uint64_t* bitmap) = 0;

@@ -12,7 +12,7 @@ namespace bloomery {
 /// @throws error incompatible, always
 [[noreturn]] inline void refuse_removal(const params& p, const std::string& where) {
   throw error(errc::incompatible, {"keys cannot be removed from this filter: other keys share its bits", where,
-                                   "a counting filter", p.layout + p.scheme, "rebuild it as a counting filter"});
+                                   "a counting filter", p.layout + p.scheme, hint::make_counting_filter});
 }
 
 }  // namespace bloomery
