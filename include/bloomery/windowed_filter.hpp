@@ -51,7 +51,7 @@ namespace BLOOMERY_EXPORT bloomery {
 ///     assert(seen.may_contain("alice"));
 ///     now += 24 * 3'600'000;
 ///     assert(!seen.may_contain("alice"));
-template <class Key = std::string_view, windowed_layout Layout = window, class Hash = typename default_hash<Key>::type,
+template <class Key = std::string_view, windowed_layout Layout = sliding, class Hash = typename default_hash<Key>::type,
           storage Storage = heap_storage>
   requires hash_of<Hash, Key>
 class windowed_filter {

@@ -113,13 +113,13 @@ void expect_answers_checked(const Keys& keys, const std::string& call, Write wri
 // insert() and may_contain() of a filter class that takes these keys.
 template <class Filter, class Keys>
 void expect_outputs_checked(Filter& f, const Keys& keys, const std::string& name) {
-  using key_span = std::span<const key_of<Keys>>;
+  using span_of_keys = std::span<const key_of<Keys>>;
   expect_answers_checked<std::uint8_t>(
-      keys, name + "::insert", [&](key_span some, std::span<std::uint8_t> is_new) { f.insert(some, is_new); },
+      keys, name + "::insert", [&](span_of_keys some, std::span<std::uint8_t> is_new) { f.insert(some, is_new); },
       [&] { return f.size(); });
   expect_bitmaps_checked(
       keys, name + "::may_contain",
-      [&](key_span some, std::span<std::uint64_t> bitmap) { f.may_contain(some, bitmap); },
+      [&](span_of_keys some, std::span<std::uint64_t> bitmap) { f.may_contain(some, bitmap); },
       [&](const key_of<Keys>& key) { return f.may_contain(key); });
 }
 
@@ -216,7 +216,7 @@ TEST(OutputSizes, OfAnyFilterRemoveAndHashesAreChecked) {
   f.insert(std::span(texts));
   f.insert(std::span(texts));
   expect_answers_checked<removal>(
-      texts, "any_filter::remove", [&](key_span some, std::span<removal> results) { f.remove(some, results); },
+      texts, "any_filter::remove", [&](span_of_keys some, std::span<removal> results) { f.remove(some, results); },
       [&] { return f.size(); });
 
   const fenced<key_hash> too_short(key_count - 1);
@@ -300,7 +300,7 @@ void expect_read_only(const char* call, Action action) {
   ASSERT_TRUE(thrown.has_value()) << call << " wrote to a filter that was opened for reading only";
   EXPECT_EQ(thrown->code(), errc::not_permitted) << call << ": " << thrown->what();
   EXPECT_EQ(thrown->text().what, "the filter was opened for reading only") << call;
-  EXPECT_EQ(thrown->text().way_out, "open it with access::read_write") << call;
+  EXPECT_EQ(thrown->text().hint.code, hint::open_read_write) << call;
 }
 
 template <class Layout>
