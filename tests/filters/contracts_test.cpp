@@ -211,7 +211,7 @@ TEST(OutputSizes, OfAnyFilterAreCheckedInEveryFamily) {
 TEST(OutputSizes, OfAnyFilterRemoveAndHashesAreChecked) {
   any_filter f(complete({.layout = "counting", .capacity = 1'000'000, .target_rate = 1e-9}));
   const auto texts = some_texts();
-  using key_span = std::span<const std::string_view>;
+  using span_of_keys = std::span<const std::string_view>;
   using hash_span = std::span<const key_hash>;
   f.insert(std::span(texts));
   f.insert(std::span(texts));
