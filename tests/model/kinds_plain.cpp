@@ -9,6 +9,7 @@
 #include <bloomery/sealed_filter.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <optional>
 #include <string_view>
@@ -57,6 +58,12 @@ class concurrent_handle final : public bloomery::filter_handle {
     bloomery::filter_summary result;
     result.insert_count = filter_->size();
     result.capacity = filter_->capacity();
+    return result;
+  }
+  bloomery::filter_facts info(bloomery::info_depth) override {
+    bloomery::filter_facts result;
+    result.parameters = parameters();
+    result.insert_count = filter_->size();
     return result;
   }
 
