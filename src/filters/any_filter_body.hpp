@@ -353,7 +353,7 @@ struct any_filter::body {
 
   // Cells that are not 0. In a stranger's file the last byte's unused bits may be set: never more than all.
   std::uint64_t ones() const {
-    if (window) return layout->take_census(parameters.geometry, {data, bytes}).ones;
+    if (window) return take_census(parameters, {data, bytes}).ones;
     if (removals != nullptr) return removals->cells_used({data, bytes});
     return std::min(count_ones({data, bytes}), parameters.geometry.bits);
   }

@@ -6,6 +6,7 @@
 // memory likes.
 #include <bloomery/growing_layers.hpp>
 
+#include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/sizing.hpp>
@@ -14,7 +15,6 @@
 #include "kernels/dispatch.hpp"
 #include "math/rates.hpp"
 #include "platform/machine.hpp"
-#include "registry/census.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -406,7 +406,8 @@ double growing_layers::false_positive_rate() const { return body_->rate_of_first
 double growing_layers::certified_rate() const {
   double none = 0;
   for (const layer& l : body_->layers) {
-    const census seen = census_of<split_block512>(l.planned.facts.geometry, {l.storage.data(), l.storage.size()});
+    const census seen = take_census({.layout = std::string(layout_name()), .geometry = l.planned.facts.geometry},
+                                    {l.storage.data(), l.storage.size()});
     none += std::log1p(-seen.certified_rate);
   }
   return 0 - std::expm1(none);  // of an empty one 0, not -0

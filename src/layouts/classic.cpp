@@ -3,6 +3,7 @@
 #include <bloomery/error.hpp>
 
 #include "layouts/occupancy_of.hpp"
+#include "layouts/row_of.hpp"
 #include "math/occupancy.hpp"
 #include "math/rates.hpp"
 
@@ -86,5 +87,16 @@ double classic::false_positive_rate(const geometry& g, std::uint64_t keys) {
 double classic::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
   return bloomery::keys_from_zeros(occupancy_of<classic>(g), zeros).value;
 }
+
+template <>
+struct certificate<classic> {
+  static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
+    const std::uint64_t ones = used_ones(g.bits, bytes, false);
+    const long double fill = static_cast<long double>(ones) / static_cast<long double>(g.bits);
+    return {ones, certificates::power(fill, g.probes), 0x1p128L};
+  }
+};
+
+template const layout_row& row_of<classic>() noexcept;
 
 }  // namespace bloomery

@@ -1,6 +1,7 @@
 #include <bloomery/layouts/counting.hpp>
 
 #include "layouts/free_probes.hpp"
+#include "layouts/row_of.hpp"
 #include "math/occupancy.hpp"
 #include "math/rates.hpp"
 
@@ -192,5 +193,28 @@ double unnoticed_removals(std::uint64_t refused, double rate) noexcept {
   if (rate >= 1) return std::numeric_limits<double>::infinity();
   return static_cast<double>(refused) * rate / (1 - rate);
 }
+
+template <>
+struct certificate<counting> {
+  static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
+    constexpr std::uint64_t line_bytes = counting::block_bits / 8;
+    const std::uint64_t lines = g.bits / counting::block_bits;
+    std::array<double, counting::cells_of_line + 1> hit;
+    for (std::uint32_t x = 0; x < hit.size(); ++x) {
+      hit[x] =
+          static_cast<double>(certificates::power(static_cast<long double>(x) / counting::cells_of_line, g.probes));
+    }
+    std::uint64_t used = 0;
+    long double sum = 0;
+    for (std::uint64_t i = 0; i < lines; ++i) {
+      const std::uint64_t here = counting::cells_used(bytes.subspan(i * line_bytes, line_bytes));
+      used += here;
+      sum += hit[here];
+    }
+    return {used, sum / static_cast<long double>(lines), 0x1p64L};
+  }
+};
+
+template const layout_row& row_of<counting>() noexcept;
 
 }  // namespace bloomery

@@ -3,11 +3,13 @@
 
 #include <bloomery/error.hpp>
 
+#include "layouts/row_of.hpp"
 #include "layouts/sliding_positions.hpp"
 #include "math/rates.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -258,5 +260,17 @@ double sliding_blocks<Bytes>::false_positive_rate(const geometry& g, std::uint64
 
 template class sliding_blocks<512>;
 template class sliding_blocks<64>;
+
+template <windowed_layout L>
+struct certificate<L> {
+  static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
+    const window_state s = window_state::of(bytes.data());
+    const window_cells cells = L::look_at_cells(bytes.data(), g, static_cast<std::uint32_t>(s.newest));
+    return {std::accumulate(cells.ones.begin(), cells.ones.end(), std::uint64_t{0}), cells.certified_rate, 0};
+  }
+};
+
+template const layout_row& row_of<sliding>() noexcept;
+template const layout_row& row_of<sliding64>() noexcept;
 
 }  // namespace bloomery

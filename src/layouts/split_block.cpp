@@ -3,6 +3,7 @@
 #include <bloomery/error.hpp>
 
 #include "layouts/occupancy_of.hpp"
+#include "layouts/row_of.hpp"
 #include "math/occupancy.hpp"
 #include "math/rates.hpp"
 
@@ -65,5 +66,53 @@ double split_block::false_positive_rate(const geometry& g, std::uint64_t keys) {
 double split_block::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
   return bloomery::keys_from_zeros(occupancy_of<split_block>(g), zeros).value;
 }
+
+namespace {
+
+// Mean of the products, each weighted by the values u with (u * B) >> 32 == its block.
+struct weighted_sum {
+  std::uint64_t blocks;
+  std::uint64_t fewer = split_block::max_blocks / blocks;
+  std::uint64_t rest = split_block::max_blocks % blocks;
+  std::uint64_t carried = blocks - 1;  // of ceil(block * 2^32 / B) = floor((block * 2^32 + B - 1) / B)
+  long double total = 0;
+
+  void operator()(const std::uint64_t* products, std::size_t count) {
+    std::uint64_t all = 0;
+    std::uint64_t larger = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      carried += rest;
+      const bool one_more = carried >= blocks;
+      if (one_more) carried -= blocks;
+      all += products[i];
+      larger += one_more ? products[i] : 0;
+    }
+    total += static_cast<long double>(all) * static_cast<long double>(fewer) + static_cast<long double>(larger);
+  }
+};
+
+}  // namespace
+
+cells_seen cells_of_split_block(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters,
+                                std::uint64_t even_blocks) {
+  using namespace certificates;
+  const std::uint64_t blocks = g.bits / split_block::block_bits;
+  const auto hash_values = static_cast<long double>(blocks) * 0x1p32L;
+  const auto seen = [&](auto sum, std::uint64_t weight) {
+    const std::uint64_t ones =
+        each_block(counters.blocks, split_block::block_bits / 8, bytes, [&](auto... some) { sum(some...); });
+    return cells_seen{ones, per_block<split_block>(sum.total, weight), hash_values};
+  };
+  return blocks <= even_blocks ? seen(exact_sum{}, blocks) : seen(weighted_sum{blocks}, split_block::max_blocks);
+}
+
+template <>
+struct certificate<split_block> {
+  static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
+    return cells_of_split_block(g, bytes, counters, std::uint64_t{1} << 25);
+  }
+};
+
+template const layout_row& row_of<split_block>() noexcept;
 
 }  // namespace bloomery

@@ -3,6 +3,7 @@
 #include <bloomery/error.hpp>
 
 #include "layouts/occupancy_of.hpp"
+#include "layouts/row_of.hpp"
 #include "math/occupancy.hpp"
 #include "math/rates.hpp"
 
@@ -68,5 +69,18 @@ double split_block512::false_positive_rate(const geometry& g, std::uint64_t keys
 double split_block512::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
   return bloomery::keys_from_zeros(occupancy_of<split_block512>(g), zeros).value;
 }
+
+template <>
+struct certificate<split_block512> {
+  static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
+    using namespace certificates;
+    exact_sum sum;
+    const std::uint64_t ones =
+        each_block(counters.blocks, split_block512::block_bits / 8, bytes, [&](auto... some) { sum(some...); });
+    return {ones, per_block<split_block512>(sum.total, g.bits / split_block512::block_bits), 0x1p64L};
+  }
+};
+
+template const layout_row& row_of<split_block512>() noexcept;
 
 }  // namespace bloomery

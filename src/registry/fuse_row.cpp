@@ -37,7 +37,7 @@ occupancy fuse_occupancy(const geometry& g) { return {1, g.bits, 0, g.probes}; }
 // Whatever three cells hold, a random key's fingerprint is their exclusive or with probability 2^-w: what there is to
 // certify is which partitions have cells at all.
 template <fuse_fingerprint F>
-census fuse_census(const geometry& g, std::span<const std::uint8_t> bytes) {
+cells_seen look_at_fuse(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
   check_fuse_geometry(g);
   check_fuse(8 * sizeof(F), bytes, "census");
   const std::uint64_t partitions = fuse::partitions_in(bytes.data());
@@ -46,7 +46,7 @@ census fuse_census(const geometry& g, std::span<const std::uint8_t> bytes) {
   const long double hit = std::exp2(-8 * static_cast<long double>(sizeof(F))) * static_cast<long double>(with_keys) /
                           static_cast<long double>(partitions);
   const long double collision = rates::collision(0x1p64L, fuse_keys(bytes));
-  return {count_ones(bytes), static_cast<double>(rates::either(hit, collision))};
+  return {count_ones(bytes), rates::either(hit, collision), 0};
 }
 
 template <fuse_fingerprint F>
@@ -57,9 +57,9 @@ void check_fuse_bytes(const params& p, std::span<const std::uint8_t> bytes, cons
                               std::to_string(fuse_keys(bytes)), hint::seal_again});
 }
 
-template census fuse_census<std::uint8_t>(const geometry&, std::span<const std::uint8_t>);
-template census fuse_census<std::uint16_t>(const geometry&, std::span<const std::uint8_t>);
-template census fuse_census<std::uint32_t>(const geometry&, std::span<const std::uint8_t>);
+template cells_seen look_at_fuse<std::uint8_t>(const geometry&, std::span<const std::uint8_t>, const block_counters&);
+template cells_seen look_at_fuse<std::uint16_t>(const geometry&, std::span<const std::uint8_t>, const block_counters&);
+template cells_seen look_at_fuse<std::uint32_t>(const geometry&, std::span<const std::uint8_t>, const block_counters&);
 template void check_fuse_bytes<std::uint8_t>(const params&, std::span<const std::uint8_t>, const std::string&);
 template void check_fuse_bytes<std::uint16_t>(const params&, std::span<const std::uint8_t>, const std::string&);
 template void check_fuse_bytes<std::uint32_t>(const params&, std::span<const std::uint8_t>, const std::string&);

@@ -19,7 +19,7 @@ occupancy fuse_occupancy(const geometry& g);
 
 /// The exact rate of these partitions: 2^-w in each that has keys.
 template <fuse_fingerprint F>
-census fuse_census(const geometry& g, std::span<const std::uint8_t> bytes);
+cells_seen look_at_fuse(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&);
 
 /// check_fuse(), and whether the header knows as many keys.
 template <fuse_fingerprint F>
@@ -47,7 +47,7 @@ constexpr layout_row row_of_fuse(const single_key_calls* single) {
   row.may_contain = fuse_may_contain<F>;
   row.single = single;
   row.occupancy = fuse_occupancy;
-  row.take_census = fuse_census<F>;
+  row.look_at_cells = look_at_fuse<F>;
   row.family = family::sealed;
   row.cell_bits = 8 * sizeof(F);
   row.fixed_probes = fuse::probes;

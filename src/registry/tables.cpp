@@ -5,14 +5,12 @@
 #include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/counting.hpp>
+#include <bloomery/layouts/sliding.hpp>
 #include <bloomery/layouts/split_block.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 
-#include "layouts/facts_of.hpp"
-#include "layouts/occupancy_of.hpp"
-#include "registry/census.hpp"
+#include "kernels/kernels.hpp"
 #include "registry/fuse_row.hpp"
-#include "registry/windows.hpp"
 
 #include <algorithm>
 #include <array>
@@ -22,12 +20,6 @@
 
 namespace bloomery {
 namespace {
-
-template <class L>
-void cells_of(const geometry& g, key_hash hash, std::uint64_t* out) {
-  typename L::cells cells(g, hash);
-  for (std::uint32_t i = 0; i < cells.count(); ++i) out[i] = cells.next();
-}
 
 template <class Hash>
 Hash with_seed(const hash_seed& seed) {
@@ -107,51 +99,34 @@ struct hash_list {
 // The table of hashes.
 using hashes = hash_list<xxh3, mix, murmur3, siphash>;
 
-template <layout L>
-constexpr layout_row row_of_layout() {
-  layout_row row{facts_of<L>(),      L::geometry_for, L::check,        L::false_positive_rate,
-                 L::keys_from_zeros, cells_of<L>,     insert_batch<L>, has_batch<L>,
-                 hashes::single<L>,  nullptr,         occupancy_of<L>, census_of<L>};
-  if constexpr (layout_by_halves<L>) row.bulk = bulk_target_of<L>;
+// The row of a layout, with what depends on the table of hashes, and with the kernel that counts its blocks, if it has one.
+template <class L>
+layout_row complete_row(decltype(layout_row::block_kernel) block_kernel = nullptr) {
+  layout_row row = row_of<L>();
+  if constexpr (layout<L>) row.single = hashes::single<L>;
+  row.block_kernel = block_kernel;
   return row;
 }
 
-constexpr removal_calls removals = {counting::remove_batch, counting::cells_used, counting::copies_in,
-                                    counting::merge_bytes};
-
-constexpr layout_row counting_row() {
-  layout_row row = row_of_layout<counting>();
-  row.removals = &removals;
-  return row;
+// The table of layouts: those of plain filters, the fastest first; then those of other families, which no choice among
+// plain layouts takes.
+std::span<const layout_row> all_layouts() noexcept {
+  using kernels::census_kernel;
+  static const std::array rows = {
+      complete_row<split_block>(&census_kernel::split_block),
+      complete_row<split_block512>(&census_kernel::split_block512),
+      complete_row<blocked>(&census_kernel::blocked),
+      complete_row<blocked_page>(),
+      complete_row<classic>(),
+      complete_row<counting>(),
+      complete_row<sliding>(),
+      complete_row<sliding64>(),
+      row_of_fuse<std::uint8_t>(hashes::sealed<std::uint8_t>),
+      row_of_fuse<std::uint16_t>(hashes::sealed<std::uint16_t>),
+      row_of_fuse<std::uint32_t>(hashes::sealed<std::uint32_t>),
+  };
+  return rows;
 }
-
-// Its keys go in and are looked up as of an epoch, through window_calls: there is no call without one.
-template <windowed_layout L>
-constexpr layout_row row_of_window() {
-  layout_row row{};
-  static_cast<layout_facts&>(row) = facts_of<L>();
-  row.geometry_for = L::geometry_for;
-  row.check = L::check;
-  row.false_positive_rate = L::false_positive_rate;
-  row.keys_from_zeros = no_keys_from_zeros;
-  row.cells = cells_of<L>;
-  row.occupancy = no_occupancy;
-  row.take_census = census_of_window<L>;
-  row.window = &window_calls_of<L>;
-  return row;
-}
-
-// The table of layouts.
-constexpr layout_row layouts[] = {row_of_layout<split_block>(), row_of_layout<split_block512>(),
-                                  row_of_layout<blocked>(), row_of_layout<blocked_page>(), row_of_layout<classic>()};
-
-// The layouts of filters that can do more than insert and look up, or less; no choice among plain layouts takes them.
-constexpr std::array other_layouts = {counting_row(),
-                                      row_of_window<sliding>(),
-                                      row_of_window<sliding64>(),
-                                      row_of_fuse<std::uint8_t>(hashes::sealed<std::uint8_t>),
-                                      row_of_fuse<std::uint16_t>(hashes::sealed<std::uint16_t>),
-                                      row_of_fuse<std::uint32_t>(hashes::sealed<std::uint32_t>)};
 
 template <class Row>
 const Row* find(std::span<const Row> rows, std::string_view name) noexcept {
@@ -161,25 +136,24 @@ const Row* find(std::span<const Row> rows, std::string_view name) noexcept {
 
 }  // namespace
 
-std::span<const layout_row> layout_rows() noexcept { return layouts; }
+std::span<const layout_row> layout_rows() noexcept {
+  static const std::size_t plain = layouts_of(family::plain).size();
+  return all_layouts().first(plain);
+}
 std::span<const hash_row> hash_rows() noexcept { return hashes::rows; }
 const single_key_calls& single_key_calls_of(const layout_row& layout, const hash_row& hash) noexcept {
   return layout.single[&hash - hashes::rows];
 }
 
-const layout_row* find_layout(std::string_view name) noexcept {
-  const layout_row* plain = find(layout_rows(), name);
-  return plain != nullptr ? plain : find(std::span<const layout_row>(other_layouts), name);
-}
+const layout_row* find_layout(std::string_view name) noexcept { return find(all_layouts(), name); }
 
 const layout_facts* find_layout_facts(std::string_view name) noexcept { return find_layout(name); }
 
 std::vector<layout_facts> layouts_of(bloomery::family f) {
   std::vector<layout_facts> found;
-  for (const std::span<const layout_row> rows : {layout_rows(), std::span<const layout_row>(other_layouts)}) {
-    std::copy_if(rows.begin(), rows.end(), std::back_inserter(found),
-                 [&](const layout_facts& facts) { return facts.family == f; });
-  }
+  const std::span<const layout_row> rows = all_layouts();
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(found),
+               [&](const layout_facts& facts) { return facts.family == f; });
   return found;
 }
 

@@ -2,18 +2,14 @@
 // scheme.hpp.
 #pragma once
 
-#include <bloomery/census.hpp>
 #include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key_hash.hpp>
-#include <bloomery/key_source.hpp>
-#include <bloomery/layout.hpp>
-#include <bloomery/layout_facts.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
 
-#include "math/occupancy.hpp"
+#include "layouts/row.hpp"
 
 #include <cstdint>
 #include <span>
@@ -35,34 +31,6 @@ struct single_key_calls {
   bool (*has_bytes)(const std::uint8_t* bytes, const geometry& g, const hash_seed& seed, std::string_view key);
   bool (*insert_integer)(std::uint8_t* bytes, const geometry& g, const hash_seed& seed, std::uint64_t key);
   bool (*has_integer)(const std::uint8_t* bytes, const geometry& g, const hash_seed& seed, std::uint64_t key);
-};
-
-/// What a layout from which keys can be removed does otherwise: layout_with_removal.
-struct removal_calls {
-  std::uint64_t (*remove)(std::uint8_t* bytes, const geometry& g, const key_source& keys, removal* results);
-  std::uint64_t (*cells_used)(std::span<const std::uint8_t> bytes);
-  double (*copies_in)(const geometry& g, std::span<const std::uint8_t> bytes);
-  void (*merge)(std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
-};
-struct window_calls;
-
-struct layout_row : layout_facts {
-  geometry (*geometry_for)(std::uint64_t capacity, double rate);
-  void (*check)(const geometry& g);
-  double (*false_positive_rate)(const geometry& g, std::uint64_t keys);
-  double (*keys_from_zeros)(const geometry& g, std::uint64_t zeros);
-  void (*cells)(const geometry& g, key_hash hash, std::uint64_t* out);
-  std::uint64_t (*insert)(std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint8_t* is_new);
-  void (*may_contain)(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint64_t* bitmap);
-  const single_key_calls* single;                               ///< one for each hash, in the order of hash_rows()
-  bulk_target (*bulk)(std::uint8_t* bytes, const geometry& g);  ///< null: keys cannot be sorted by block
-  bloomery::occupancy (*occupancy)(const geometry& g);
-  census (*take_census)(const geometry& g, std::span<const std::uint8_t> bytes);
-  /// Only of a layout that counts copies of keys: else null.
-  const removal_calls* removals = nullptr;
-  const window_calls* window = nullptr;  ///< of layouts with a window (windows.hpp); those go by it, not by single
-  /// Sealed: throws unless a file's bytes are what these params say. Null: all bytes are a filter.
-  void (*check_bytes)(const params& p, std::span<const std::uint8_t> bytes, const std::string& where) = nullptr;
 };
 
 struct hash_row {

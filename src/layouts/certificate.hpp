@@ -1,0 +1,88 @@
+// The exact FPR of the bits that a filter has: what the certificates of the layouts share.
+#pragma once
+
+#include <bloomery/geometry.hpp>
+
+#include "layouts/row.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace bloomery {
+
+/// Specialized by each layout: static cells_seen look_at(geometry, bytes, counters).
+template <class L>
+struct certificate;
+
+/// Set bits among the `bits` that a filter uses of its bytes, without a stranger's in the last of them.
+/// @param from_top  bits of a byte are used from its top downwards
+std::uint64_t used_ones(std::uint64_t bits, std::span<const std::uint8_t> bytes, bool from_top);
+
+/// That of split_block. 2^32 values of the upper half do not divide evenly among B blocks: 2^32 mod B of them are asked
+/// for by one value more than the others. Beyond `even_blocks` each block has its own weight. (Without, at 2^25 blocks,
+/// 3e-4 of the rate is missing at most.)
+cells_seen cells_of_split_block(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters,
+                                std::uint64_t even_blocks);
+
+namespace certificates {
+
+inline constexpr std::size_t batch = 512;  // blocks counted together: their results stay in the first-level cache
+
+inline long double power(long double x, std::uint32_t k) {
+  long double result = 1;
+  for (; k > 0; k >>= 1, x *= x) {
+    if ((k & 1) != 0) result *= x;
+  }
+  return result;
+}
+
+// Calls sum(results, count) for the results of `kernel` on all blocks, batch by batch; returns the ones.
+template <class Sum>
+std::uint64_t each_block(std::uint64_t (*kernel)(const std::uint8_t*, std::size_t, std::uint64_t*),
+                         std::uint64_t block_bytes, std::span<const std::uint8_t> bytes, Sum sum) {
+  std::array<std::uint64_t, batch> results;
+  const std::uint64_t blocks = bytes.size() / block_bytes;
+  std::uint64_t ones = 0;
+  for (std::uint64_t first = 0; first < blocks; first += batch) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(batch, blocks - first));
+    ones += kernel(bytes.data() + first * block_bytes, count, results.data());
+    sum(results.data(), count);
+  }
+  return ones;
+}
+
+// Adds products below 2^49, 512 of them at a time, without loss.
+struct exact_sum {
+  long double total = 0;
+  void operator()(const std::uint64_t* products, std::size_t count) {
+    std::uint64_t part = 0;
+    for (std::size_t i = 0; i < count; ++i) part += products[i];
+    total += static_cast<long double>(part);
+  }
+};
+
+template <class L>
+long double per_block(long double sum, std::uint64_t blocks) {
+  return sum / static_cast<long double>(blocks) / power(L::lane_bits, L::lanes);
+}
+
+/// Mean over blocks of `block_bits` of the probability (x/b)^k that follows from the x ones of each.
+template <class L>
+long double mean_of_powers(const geometry& g, std::span<const std::uint8_t> bytes,
+                           std::uint64_t (*ones)(const std::uint8_t*, std::size_t), std::uint64_t& used) {
+  constexpr std::uint64_t block_bytes = L::block_bits / 8;
+  const std::uint64_t blocks = g.bits / L::block_bits;
+  long double sum = 0;
+  for (std::uint64_t i = 0; i < blocks; ++i) {
+    const std::uint64_t here = ones(bytes.data() + i * block_bytes, block_bytes);
+    used += here;
+    sum += power(static_cast<long double>(here) / L::block_bits, g.probes);
+  }
+  return sum / static_cast<long double>(blocks);
+}
+
+}  // namespace certificates
+}  // namespace bloomery

@@ -1,0 +1,77 @@
+// Makes the row of a layout from its type. A layout's .cpp file specializes certificate<L> and then instantiates row_of<L>().
+#pragma once
+
+#include <bloomery/error.hpp>
+
+#include "layouts/certificate.hpp"
+#include "layouts/facts_of.hpp"
+#include "layouts/occupancy_of.hpp"
+#include "layouts/row.hpp"
+
+namespace bloomery {
+
+namespace rows {
+
+template <class L>
+void cells_of(const geometry& g, key_hash hash, std::uint64_t* out) {
+  typename L::cells cells(g, hash);
+  for (std::uint32_t i = 0; i < cells.count(); ++i) out[i] = cells.next();
+}
+
+template <windowed_layout L>
+occupancy lane_of(const geometry& g) {
+  return {L::blocks_of(g), L::cells_of_block, 0, g.probes};
+}
+
+template <windowed_layout L>
+inline constexpr window_calls window_calls_of = {L::insert_keys, L::look_up_keys, L::unite,  L::look_at_cells,
+                                                 L::rate_of,     L::block_at,     lane_of<L>};
+
+template <layout_with_removal L>
+inline constexpr removal_calls removal_calls_of = {L::remove_batch, L::cells_used, L::copies_in, L::merge_bytes};
+
+/// Keys of one generation by its bits would be something; of eight, of which each key may be in several, it is not.
+inline occupancy no_occupancy(const geometry&) {
+  throw error(errc::incompatible,
+              {"bits of eight generations tell no number of keys", "", "", "a filter with a window", ""});
+}
+
+inline double no_keys_from_zeros(const geometry& g, std::uint64_t) {
+  no_occupancy(g);
+  return 0;
+}
+
+template <class L>
+constexpr layout_row made() noexcept {
+  layout_row row{};
+  static_cast<layout_facts&>(row) = facts_of<L>();
+  row.geometry_for = L::geometry_for;
+  row.check = L::check;
+  row.false_positive_rate = L::false_positive_rate;
+  row.cells = cells_of<L>;
+  row.look_at_cells = certificate<L>::look_at;
+  if constexpr (windowed_layout<L>) {
+    // Keys go in and are looked up as of an epoch: there is no call without one.
+    row.keys_from_zeros = no_keys_from_zeros;
+    row.occupancy = no_occupancy;
+    row.window = &window_calls_of<L>;
+  } else {
+    row.keys_from_zeros = L::keys_from_zeros;
+    row.insert = insert_batch<L>;
+    row.may_contain = has_batch<L>;
+    row.occupancy = occupancy_of<L>;
+  }
+  if constexpr (layout_by_halves<L>) row.bulk = bulk_target_of<L>;
+  if constexpr (layout_with_removal<L>) row.removals = &removal_calls_of<L>;
+  return row;
+}
+
+}  // namespace rows
+
+template <class L>
+const layout_row& row_of() noexcept {
+  static constexpr layout_row row = rows::made<L>();
+  return row;
+}
+
+}  // namespace bloomery
