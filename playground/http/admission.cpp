@@ -4,8 +4,10 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <httplib.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <string_view>
@@ -13,6 +15,10 @@
 
 namespace bloomery::playground::http {
 namespace {
+
+constexpr std::size_t most_head = 16'384;                        // bytes of the target and all headers
+constexpr std::size_t most_path = 1024;                          // bytes, decoded
+constexpr std::uint64_t most_drained = std::uint64_t{32} << 20;  // bytes of a refused body
 
 bool is_address(const std::string& host) {
   in6_addr any;
@@ -24,27 +30,58 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-std::uint64_t most_body(const request_head& head) {
-  if (head.method != "POST") return 0;
-  return head.path == "/api/1/files" ? api::most_file : api::most_body;
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
-std::optional<refusal> foreign_page(const request_head& head, const std::string& host, std::uint16_t port) {
-  const std::string host_header(head.value("host"));
-  if (head.count("host") > 1 || !is_own_host(host_header, host, port)) {
-    return refusal{
-        403, error(errc::not_permitted, {"the request is for another host", "Host", fmt::format("{}:{}", host, port),
-                                         head.count("host") > 1 ? "several" : host_header,
-                                         fmt::format("go to http://127.0.0.1:{}/", port)})};
+bool is_name(std::string_view text) {
+  return !has_control(text) && text.find_first_of(" \"(),/:;<=>?@[\\]{}") == std::string_view::npos;
+}
+
+// The library accepts lines that other programs read differently, such as "Content-Length : 1" and folded lines.
+std::optional<refusal> malformed(const httplib::Request& req) {
+  std::size_t bytes = req.target.size();
+  for (const auto& [name, value] : req.headers) {
+    bytes += name.size() + value.size();
+    if (is_name(name) && !has_control(value)) continue;
+    return refusal{400, error(errc::invalid_argument, {"malformed request", "headers", "a name, a colon and a value",
+                                                       "'" + name + "'", "send each header on one line"})};
+  }
+  if (bytes > most_head) {
+    return refusal{431, error(errc::too_large,
+                              {"the request's head is too long", "headers", fmt::format("at most {} bytes", most_head),
+                               fmt::format("{}", bytes), "send fewer headers, and long values in the body"})};
+  }
+  if (req.path.size() > most_path) {
+    return refusal{414, error(errc::too_large,
+                              {"the path is too long", "path", fmt::format("{} bytes", most_path),
+                               fmt::format("{} bytes", req.path.size()), "send long texts in the body of a POST"})};
+  }
+  if (!req.path.starts_with('/') || has_control(req.path)) {
+    return refusal{400, error(errc::invalid_argument, {"malformed request", "path", "/ and printable characters",
+                                                       "'" + req.path + "'", "go to /"})};
+  }
+  return std::nullopt;
+}
+
+std::optional<refusal> foreign_page(const httplib::Request& req, const std::string& host, std::uint16_t port) {
+  const std::string host_header = req.get_header_value("Host");
+  const bool several = req.get_header_value_count("Host") > 1;
+  if (several || !is_own_host(host_header, host, port)) {
+    return refusal{403, error(errc::not_permitted,
+                              {"the request is for another host", "Host", fmt::format("{}:{}", host, port),
+                               several ? "several" : host_header, fmt::format("go to http://127.0.0.1:{}/", port)})};
   }
   // A link from elsewhere may lead to the page, but no other page may use the API.
-  const std::string origin(head.value("origin"));
-  const std::string site(head.value("sec-fetch-site"));
+  const std::string origin = req.get_header_value("Origin");
+  const std::string site = req.get_header_value("Sec-Fetch-Site");
   const bool own = site.empty() || site == "same-origin" || site == "none";
   const bool link =
-      head.method == "GET" && !head.path.starts_with("/api/") && head.value("sec-fetch-mode") == "navigate";
+      req.method == "GET" && !req.path.starts_with("/api/") && req.get_header_value("Sec-Fetch-Mode") == "navigate";
   const bool foreign_origin = !origin.empty() && to_lower(origin) != "http://" + to_lower(host_header);
-  if (head.count("origin") > 1 || head.count("sec-fetch-site") > 1 || foreign_origin || !(own || link)) {
+  if (req.get_header_value_count("Origin") > 1 || req.get_header_value_count("Sec-Fetch-Site") > 1 || foreign_origin ||
+      !(own || link)) {
     return refusal{403,
                    error(errc::not_permitted, {"the request comes from another page", "Origin", "http://" + host_header,
                                                origin.empty() ? site : origin, "use the playground's own page"})};
@@ -52,35 +89,37 @@ std::optional<refusal> foreign_page(const request_head& head, const std::string&
   return std::nullopt;
 }
 
-std::optional<refusal> unusual_body(const request_head& head) {
-  if (head.has("transfer-encoding")) {
+bool is_wrapped(const httplib::Request& req) {
+  return req.has_header("Content-Encoding") || to_lower(req.get_header_value("Content-Type")).starts_with("multipart/");
+}
+
+std::optional<refusal> unusual_body(const httplib::Request& req) {
+  if (req.has_header("Transfer-Encoding")) {
     return refusal{411, error(errc::invalid_argument, {"the length of the body must come first", "Transfer-Encoding",
-                                                       "Content-Length", std::string(head.value("transfer-encoding")),
+                                                       "Content-Length", req.get_header_value("Transfer-Encoding"),
                                                        "send the body in one piece, with its length"})};
   }
-  const std::string type = to_lower(head.value("content-type"));
-  if (head.has("content-encoding") || type.starts_with("multipart/")) {
-    return refusal{415,
-                   error(errc::invalid_argument,
-                         {"the body is wrapped", "Content-Type", "JSON, or the bytes of a filter",
-                          std::string(head.value(head.has("content-encoding") ? "content-encoding" : "content-type")),
-                          "send the body uncompressed, in one part"})};
+  if (is_wrapped(req)) {
+    const char* const header = req.has_header("Content-Encoding") ? "Content-Encoding" : "Content-Type";
+    return refusal{
+        415, error(errc::invalid_argument, {"the body is wrapped", header, "JSON, or the bytes of a filter",
+                                            req.get_header_value(header), "send the body uncompressed, in one part"})};
   }
-  const std::size_t lengths = head.count("content-length");
-  const std::string length(head.value("content-length"));
+  const std::size_t lengths = req.get_header_value_count("Content-Length");
+  const std::string length = req.get_header_value("Content-Length");
   // With an unclear length, it would be unclear where the next request begins.
   if (lengths > 1 || (lengths == 1 && !is_number(length))) {
     return refusal{400, error(errc::invalid_argument,
                               {"cannot use this length", "Content-Length", "one whole number of bytes",
                                lengths > 1 ? "several" : "'" + length + "'", "send the number of bytes of the body"})};
   }
-  if (head.method == "POST" && lengths == 0) {
+  if (req.method == "POST" && lengths == 0) {
     return refusal{
         411, error(errc::invalid_argument, {"the length of the body is missing", "Content-Length", "a number of bytes",
                                             "none", "send Content-Length, which is 0 if there is no body"})};
   }
-  const std::uint64_t most = most_body(head);
-  if (body_size(head) > most) {
+  const std::uint64_t most = req.method != "POST" ? 0 : req.path == "/api/1/files" ? api::most_file : api::most_body;
+  if (body_size(req) > most) {
     return refusal{413, error(errc::too_large, {"the request is too long", "body",
                                                 fmt::format("at most {} MiB", most >> 20), length + " bytes",
                                                 most == 0 ? "send this request without a body" : "send it in parts"})};
@@ -88,24 +127,39 @@ std::optional<refusal> unusual_body(const request_head& head) {
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<refusal> refusal_of(const request_head& head, const std::string& host, std::uint16_t port) {
-  if (auto refused = foreign_page(head, host, port)) return refused;
-  if (head.method != "GET" && head.method != "POST" && head.method != "DELETE" && head.method != "HEAD") {
+std::optional<refusal> unusual_request(const httplib::Request& req) {
+  if (req.method != "GET" && req.method != "POST" && req.method != "DELETE" && req.method != "HEAD") {
     return refusal{405, error(errc::invalid_argument, {"no such method", "method", "GET, POST, DELETE or HEAD",
-                                                       head.method, "see docs/playground-api.md"})};
+                                                       req.method, "see docs/playground-api.md"})};
   }
-  if (auto refused = unusual_body(head)) return refused;
-  if (head.has("expect") && to_lower(head.value("expect")) != "100-continue") {
+  const std::string expected = req.get_header_value("Expect");
+  if (!expected.empty() && to_lower(expected) != "100-continue") {
     return refusal{417, error(errc::invalid_argument, {"cannot meet this expectation", "Expect", "100-continue",
-                                                       std::string(head.value("expect")), "leave out the header"})};
+                                                       expected, "leave out the header"})};
+  }
+  // A list of a thousand ranges would be a thousand copies.
+  if (!req.ranges.empty()) {
+    return refusal{416, error(errc::invalid_argument, {"responses are not sent in parts", "Range", "no such header",
+                                                       req.get_header_value("Range"), "leave out the header"})};
   }
   return std::nullopt;
 }
 
-std::uint64_t body_size(const request_head& head) {
-  const std::string_view text = head.value("content-length");
+}  // namespace
+
+std::optional<refusal> refusal_of(const httplib::Request& req, const std::string& host, std::uint16_t port) {
+  if (auto refused = malformed(req)) return refused;
+  const auto foreign = foreign_page(req, host, port);
+  const auto body = unusual_body(req);
+  auto refused = foreign ? foreign : body ? body : unusual_request(req);
+  if (refused) {
+    refused->drains = req.method == "POST" && (!body || body->status == 413) && body_size(req) <= most_drained;
+  }
+  return refused;
+}
+
+std::uint64_t body_size(const httplib::Request& req) {
+  const std::string text = req.get_header_value("Content-Length");
   std::uint64_t bytes = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), bytes);
   return parsed.ec == std::errc::result_out_of_range ? std::numeric_limits<std::uint64_t>::max() : bytes;
@@ -123,6 +177,13 @@ bool is_own_host(const std::string& host_header, const std::string& host, std::u
 bool is_this_machine(const std::string& host) {
   const std::string name = to_lower(host);
   return name == "localhost" || name == "::1" || (is_address(name) && name.starts_with("127."));
+}
+
+std::string to_lower(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
 }
 
 }  // namespace bloomery::playground::http

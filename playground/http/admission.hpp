@@ -1,8 +1,6 @@
-// Which requests the server answers: those of its own page and of programs on its own address, with a body of known and
-// limited size. Everything here is decided by a request's head, before its body is read.
+// Admission of requests by their heads: only the server's own page and programs that use its own address, and only bodies of
+// a known and limited size. The decision is made before the body is read.
 #pragma once
-
-#include "playground/http/message.hpp"
 
 #include <bloomery/error.hpp>
 
@@ -10,22 +8,27 @@
 #include <optional>
 #include <string>
 
+namespace httplib {
+struct Request;
+}
+
 namespace bloomery::playground::http {
 
-/// A request that is not answered: the status of its response, and the error in it.
+/// A refused request: the status of its response, and the error in it.
 struct refusal {
   int status;
   error problem;
+  bool drains = false;  ///< the body can be read and dropped, so that the client gets to read the response
 };
 
 /// Why a server that listens as `host` on `port` refuses this request; nothing if it does not.
-std::optional<refusal> refusal_of(const request_head& head, const std::string& host, std::uint16_t port);
+std::optional<refusal> refusal_of(const httplib::Request& req, const std::string& host, std::uint16_t port);
 
-/// The bytes of the body of a request that is not refused.
-std::uint64_t body_size(const request_head& head);
+/// Bytes of the body that the head announces: Content-Length, 0 without it, the largest number if it is larger than that.
+std::uint64_t body_size(const httplib::Request& req);
 
-/// Whether a Host header names a server that listens as `host` on `port`. An address does, and so does localhost, but no
-/// other name: an attacker can make a name of his own resolve to this machine (DNS rebinding).
+/// Whether a Host header names a server that listens as `host` on `port`. Addresses and localhost do, but no other name
+/// does: an attacker can make a name of his own resolve to this machine (DNS rebinding).
 ///
 /// Example:
 ///     assert(is_own_host("localhost:8080", "127.0.0.1", 8080));
@@ -37,5 +40,8 @@ bool is_own_host(const std::string& host_header, const std::string& host, std::u
 /// Example:
 ///     assert(is_this_machine("127.0.0.1") && is_this_machine("localhost") && !is_this_machine("0.0.0.0"));
 bool is_this_machine(const std::string& host);
+
+/// ASCII letters in lower case, all other bytes unchanged.
+std::string to_lower(std::string text);
 
 }  // namespace bloomery::playground::http

@@ -1,58 +1,84 @@
 #include "playground/http/server.hpp"
 
 #include "playground/http/admission.hpp"
-#include "playground/http/connection.hpp"
-#include "playground/http/listener.hpp"
-#include "playground/http/message.hpp"
 #include "playground/json.hpp"
 #include "playground/page_files.hpp"
 
 #include <bloomery/error.hpp>
 
 #include <fmt/format.h>
+#include <httplib.h>
+#include <netdb.h>
+#include <sys/socket.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <ctime>
 #include <exception>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <thread>
 #include <utility>
 
 namespace bloomery::playground::http {
 namespace {
 
-constexpr std::size_t threads = 96;  // a waiting inspection holds one, and so does a quiet connection
-constexpr int most_requests = 1000;  // of one connection
+using httplib::Request;
+using httplib::Response;
+
+constexpr std::size_t threads = 96;                  // a waiting inspection holds one, and so does a silent connection
+constexpr std::size_t most_waiting = 512;            // accepted connections that wait for a thread
+constexpr int backlog = 1024;                        // connections that the kernel keeps for the listener
+constexpr std::size_t most_requests = 1000;          // per connection
+constexpr std::time_t keep_alive_seconds = 1;        // of silence between two requests
+constexpr auto read_time = std::chrono::seconds(3);  // of silence within a request
+constexpr auto write_time = std::chrono::seconds(10);      // in which the client reads nothing
 constexpr std::uint64_t most_bodies = 4 * api::most_file;  // bytes of all bodies together, on their way here
-constexpr std::size_t small_body = 16'384;                 // sent together with the head
 
-// What every response says, whatever else it is.
-const fields& common_headers() {
-  static const fields headers = {
-      {"X-Content-Type-Options", "nosniff"},
-      {"Referrer-Policy", "no-referrer"},
-      {"X-Frame-Options", "DENY"},
-      {"Content-Security-Policy",
-       "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; base-uri "
-       "'none'; frame-ancestors 'none'"}};
-  return headers;
-}
+// The library's threads, with a count of the connections that they serve or will serve.
+class connection_queue final : public httplib::TaskQueue {
+ public:
+  using task = std::function<void()>;
 
-struct reply {
-  int status = 200;
-  fields headers;
-  std::string body;
-  bool closes = false;  // the connection ends after it: where the next request begins is unknown
+  connection_queue() : threads_(threads) {}
+  ~connection_queue() override { end(); }
+
+  // Waits while too many connections wait already. (Returns bool or nothing, depending on the version of the library.)
+  auto enqueue(task serve) -> decltype(std::declval<TaskQueue&>().enqueue(task())) override {
+    for (auto now = connections_.load(); now >= threads + most_waiting; now = connections_.load()) {
+      connections_.wait(now);
+    }
+    ++connections_;
+    return threads_.enqueue([this, serve = std::move(serve)] {
+      try {
+        serve();
+      } catch (const std::exception&) {
+        // Out of memory between two requests: the other connections go on.
+      }
+      --connections_;
+      connections_.notify_one();
+    });
+  }
+
+  void shutdown() override { end(); }
+
+  bool crowded() const { return connections_ > threads; }
+
+ private:
+  void end() {
+    if (!std::exchange(ended_, true)) threads_.shutdown();
+  }
+
+  std::atomic<std::size_t> connections_{0};
+  bool ended_ = false;
+  httplib::ThreadPool threads_;
 };
-
-reply refused(int status, const error& problem) {
-  error_text text = problem.text();
-  text.found.resize(std::min<std::size_t>(text.found.size(), 100));
-  return {status,
-          {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}},
-          text_of(json_of(error(problem.code(), std::move(text)))),
-          true};
-}
 
 // Adds to a shared count of bytes while it exists.
 class counted_bytes {
@@ -66,6 +92,57 @@ class counted_bytes {
   std::atomic<std::uint64_t>& all_;
   std::uint64_t bytes_;
 };
+
+// Sends `body`, which `owner` keeps in memory unless it is static. It is sent by a provider, because the library would compress a
+// string. A provider that gives up ends the connection; without a length of its own, it does so whatever ranges were requested.
+void set_body(Response& res, const std::string& type, std::string_view body, bool closes,
+              std::shared_ptr<const std::string> owner = nullptr) {
+  if (body.empty()) return;
+  if (!closes) {
+    return res.set_content_provider(
+        body.size(), type, [body, owner = std::move(owner)](std::size_t at, std::size_t, httplib::DataSink& sink) {
+          return sink.write(body.data() + at, body.size() - at);
+        });
+  }
+  res.set_header("Connection", "close");
+  res.set_header("Content-Length", std::to_string(body.size()));
+  res.set_content_provider(type, [body, owner = std::move(owner)](std::size_t, httplib::DataSink& sink) {
+    sink.write(body.data(), body.size());
+    return false;
+  });
+}
+
+void set_body(Response& res, const std::string& type, std::string&& body, bool closes) {
+  const auto owner = std::make_shared<const std::string>(std::move(body));
+  set_body(res, type, *owner, closes, owner);
+}
+
+// A refusal ends the connection: the request's body may still come, and would be taken for the next request.
+void refuse(Response& res, int status, const error& problem) {
+  error_text text = problem.text();
+  text.found.resize(std::min<std::size_t>(text.found.size(), 100));
+  res.status = status;
+  res.set_header("Cache-Control", "no-store");
+  set_body(res, "application/json", text_of(json_of(error(problem.code(), std::move(text)))), true);
+}
+
+// Answers that the library gives by itself have no body yet.
+void explain(const Request&, Response& res) {
+  if (res.has_header("Content-Type")) return;
+  const bool long_path = res.status == 414;
+  refuse(
+      res, res.status,
+      error(long_path ? errc::too_large : errc::invalid_argument,
+            {long_path ? "the path is too long" : "malformed request", long_path ? "path" : "request line or headers",
+             "", "", "send a request as docs/playground-api.md has it, in short lines"}));
+}
+
+void tidy_headers(const Request&, Response& res) {
+  if (res.status == 204) res.headers.erase("Content-Length");
+  if (!res.has_header("Connection")) return;
+  for (const char* name : {"Connection", "Keep-Alive"}) res.headers.erase(name);
+  res.set_header("Connection", "close");
+}
 
 // The page is kept compressed; this is for clients that do not accept gzip.
 std::string unzipped(std::string_view gzipped) {
@@ -87,160 +164,180 @@ std::string unzipped(std::string_view gzipped) {
   return text;
 }
 
-reply reply_of(response&& answer) {
-  reply made{answer.status, {{"Cache-Control", "no-store"}}, {}, false};
-  if (!answer.file_name.empty()) {
-    made.headers.emplace_back("Content-Disposition", "attachment; filename=\"" + answer.file_name + "\"");
-  }
-  if (!answer.type.empty()) {
-    made.headers.emplace_back("Content-Type", std::move(answer.type));
-    made.body = std::move(answer.body);
-  }
-  return made;
-}
-
-reply page_reply(const request_head& head) {
-  const auto files = page_files();
-  const std::string path = head.path == "/" ? "/index.html" : head.path;
-  const auto file = std::find_if(files.begin(), files.end(), [&](const page_file& f) { return f.path == path; });
-  if (file == files.end() && files.empty() && path == "/index.html") {
-    return {200,
-            {{"Content-Type", "text/plain; charset=utf-8"}},
-            "This bloomery was built without its page. The API is here: see docs/playground-api.md.\n",
-            false};
-  }
-  if (file == files.end()) {
-    return refused(404, error(errc::not_found, {"no such page", "path", "/", head.path, "go to /"}));
-  }
-  const std::string accepted = to_lower(head.value("accept-encoding"));
-  const bool compressed = accepted.find("gzip") != std::string::npos && accepted.find("gzip;q=0") == std::string::npos;
-  reply made;
-  made.headers = {{"Content-Type", std::string(file->type)}, {"Vary", "Accept-Encoding"}};
-  // Names of assets change with their content.
-  made.headers.emplace_back("Cache-Control", path == "/index.html" ? "no-cache" : "max-age=31536000, immutable");
-  if (compressed) made.headers.emplace_back("Content-Encoding", "gzip");
-  made.body = compressed ? std::string(file->gzipped) : unzipped(file->gzipped);
-  return made;
-}
-
-}  // namespace
-
-struct server::impl {
-  impl(api& a, const std::string& h, std::uint16_t port) : answers(a), host(h), port_listener(h, port) {}
-
-  void serve(int socket) noexcept {
-    try {
-      serve_requests(socket);
-    } catch (const std::exception&) {
-      // Out of memory between two requests: this connection ends, the others go on.
-    }
-  }
-
-  void serve_requests(int socket) {
-    connection client(
-        socket, [this] { return port_listener.crowded(); }, stopping);
-    auto patience = connection::head_time;
-    for (int left = most_requests; left > 0; --left) {
-      const auto found = client.read_head(patience);
-      if (found == connection::head_state::none) return;
-      const bool last = left == 1 || stopping || port_listener.crowded();
-      const bool goes_on = found == connection::head_state::complete ? answer(client, last) : answer_long_head(client);
-      if (!goes_on) return;
-      patience = connection::time_between_requests;
-    }
-  }
-
-  // false: the connection ends.
-  bool answer(connection& client, bool last) {
-    request_head head{};
-    reply made;
-    try {
-      head = parse_request_head(client.head());
-      made = reply_to(head, client);
-    } catch (const error& problem) {
-      made = refused(problem.code() == errc::too_large ? 414 : 400, problem);
-    } catch (const std::exception&) {
-      made = refused(500, error(errc::io, {"something went wrong here", "", "", "", "try it again"}));
-    }
-    const bool unread = made.closes;  // of a refused request, the body may still come
-    made.closes = unread || last || head.closes();
-    const bool sent = send(client, made, head.method == "HEAD");
-    if (sent && unread) client.drop_rest();
-    return sent && !made.closes;
-  }
-
-  bool answer_long_head(connection& client) {
-    const error problem(errc::too_large, {"the request's head is too long", "headers",
-                                          "at most " + std::to_string(connection::most_head) + " bytes", "more",
-                                          "send fewer headers, and long values in the body"});
-    if (send(client, refused(431, problem), false)) client.drop_rest();
-    return false;
-  }
-
-  reply reply_to(const request_head& head, connection& client) {
-    if (const auto why = refusal_of(head, host, port_listener.port())) return refused(why->status, why->problem);
-    request asked{head.method == "HEAD" ? "GET" : head.method, head.path, {}, {}};
-    for (const auto& [name, value] : head.query) asked.query.emplace(name, value);
-    const std::uint64_t size = body_size(head);
-    const counted_bytes room(bodies, size);
-    if (bodies > most_bodies) {
-      return refused(503, error(errc::unavailable, {"too many bytes are on their way here", "body",
-                                                    fmt::format("{} MiB of all requests together", most_bodies >> 20),
-                                                    std::to_string(size) + " bytes", "try it again in a moment"}));
-    }
-    if (size > 0 && head.has("expect") && head.minor_version > 0) client.write(format_response_head(100, {}));
-    if (!client.read_body(size, asked.body)) {
-      return refused(400, error(errc::invalid_argument,
-                                {"the request did not come to its end", "body", std::to_string(size) + " bytes",
-                                 std::to_string(asked.body.size()), "send it again"}));
-    }
-    if (asked.method == "GET" && !head.path.starts_with("/api/")) return page_reply(head);
-    return reply_of(answers.handle(asked));
-  }
-
-  static bool send(connection& client, const reply& made, bool head_only) {
-    fields headers = made.headers;
-    headers.insert(headers.end(), common_headers().begin(), common_headers().end());
-    if (made.status != 204) headers.emplace_back("Content-Length", std::to_string(made.body.size()));
-    if (made.closes) {
-      headers.emplace_back("Connection", "close");
-    } else {
-      headers.emplace_back("Connection", "keep-alive");
-      headers.emplace_back("Keep-Alive", fmt::format("timeout={}, max={}",
-                                                     connection::time_between_requests.count() / 1000, most_requests));
-    }
-    std::string head = format_response_head(made.status, headers);
-    if (head_only) return client.write(head);
-    if (made.body.size() <= small_body) return client.write(head.append(made.body));
-    return client.write(head) && client.write(made.body);
-  }
-
-  api& answers;
-  const std::string host;
-  std::atomic<bool> stopping{false};
-  std::atomic<std::uint64_t> bodies{0};  // bytes of bodies that are being read or answered
-  listener port_listener;
-};
-
-server::server(api& answers, const std::string& host, std::uint16_t port) {
+void check_host(const std::string& host) {
   if (host.empty()) {
     throw error(errc::invalid_argument,
                 {"an empty host would be every address of this machine", "--host", "an address or a name", "''",
                  "leave out --host, or say 0.0.0.0 if you mean it"});
   }
-  impl_ = std::make_unique<impl>(answers, host, port);
-  impl_->port_listener.start(threads, [b = impl_.get()](int socket) { b->serve(socket); });
+  addrinfo* found = nullptr;
+  const int problem = ::getaddrinfo(host.c_str(), nullptr, nullptr, &found);
+  if (problem != 0) {
+    throw error(errc::invalid_argument,
+                {"no such host", "--host", "an address or a name of this machine",
+                 "'" + host + "' (" + ::gai_strerror(problem) + ")", "leave out --host to listen on 127.0.0.1"});
+  }
+  ::freeaddrinfo(found);
+}
+
+}  // namespace
+
+struct server::impl {
+  impl(api& a, std::string h) : answers(a), host(std::move(h)) {}
+
+  void set_up() {
+    http.new_task_queue = [this] { return made_queue.release(); };
+    http.set_tcp_nodelay(true);
+    http.set_keep_alive_max_count(most_requests);
+    http.set_keep_alive_timeout(keep_alive_seconds);
+    http.set_read_timeout(read_time);
+    http.set_write_timeout(write_time);
+    http.set_payload_max_length(api::most_file);
+    http.set_default_headers({{"X-Content-Type-Options", "nosniff"},
+                              {"Referrer-Policy", "no-referrer"},
+                              {"X-Frame-Options", "DENY"},
+                              {"Content-Security-Policy",
+                               "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+                               "object-src 'none'; base-uri 'none'; frame-ancestors 'none'"}});
+    http.set_expect_100_continue_handler([this](const Request& req, Response& res) {
+      const auto refused = refusal_of(req, host, port);
+      if (refused) refuse(res, refused->status, refused->problem);
+      return refused ? refused->status : 100;
+    });
+    // Answers all requests but those of which a body has to be read.
+    http.set_pre_routing_handler([this](const Request& req, Response& res) {
+      using outcome = httplib::Server::HandlerResponse;
+      const auto refused = refusal_of(req, host, port);
+      if (refused ? refused->drains : req.method == "POST") return outcome::Unhandled;
+      if (refused) {
+        refuse(res, refused->status, refused->problem);
+      } else if (req.method == "DELETE" || req.path.starts_with("/api/")) {
+        answer(req, {}, res);
+      } else {
+        show(req, res);
+      }
+      return outcome::Handled;
+    });
+    http.Post(".*", [this](const Request& req, Response& res, const httplib::ContentReader& read) {
+      const auto refused = refusal_of(req, host, port);
+      if (!refused) return answer_post(req, res, read);
+      read([](const char*, std::size_t) { return true; });
+      refuse(res, refused->status, refused->problem);
+    });
+    http.set_error_handler(httplib::Server::Handler(explain));
+    http.set_post_routing_handler(tidy_headers);
+    http.set_exception_handler([](const Request&, Response& res, std::exception_ptr) {
+      refuse(res, 500, error(errc::io, {"something went wrong here", "", "", "", "try it again"}));
+    });
+  }
+
+  void answer_post(const Request& req, Response& res, const httplib::ContentReader& read) {
+    const std::uint64_t size = body_size(req);
+    const counted_bytes room(bodies, size);
+    if (bodies > most_bodies) {
+      return refuse(res, 503,
+                    error(errc::unavailable, {"too many bytes are on their way here", "body",
+                                              fmt::format("{} MiB of all requests together", most_bodies >> 20),
+                                              std::to_string(size) + " bytes", "try it again in a moment"}));
+    }
+    std::string body;
+    const bool whole = size == 0 || read([&](const char* data, std::size_t bytes) {
+                         body.append(data, bytes);
+                         return true;
+                       });
+    if (whole && body.size() == size) return answer(req, std::move(body), res);
+    refuse(
+        res, 400,
+        error(errc::invalid_argument, {"the request did not come to its end", "body", std::to_string(size) + " bytes",
+                                       std::to_string(body.size()), "send it again"}));
+  }
+
+  void answer(const Request& req, std::string&& body, Response& res) {
+    request asked{req.method == "HEAD" ? "GET" : req.method, req.path, {}, std::move(body)};
+    for (const auto& [name, value] : req.params) asked.query.emplace(name, value);
+    response made = answers.handle(asked);
+    res.status = made.status;
+    res.set_header("Cache-Control", "no-store");
+    if (!made.file_name.empty()) {
+      res.set_header("Content-Disposition", "attachment; filename=\"" + made.file_name + "\"");
+    }
+    if (!made.type.empty()) set_body(res, made.type, std::move(made.body), queue.crowded());
+  }
+
+  void show(const Request& req, Response& res) const {
+    const auto files = page_files();
+    const std::string path = req.path == "/" ? "/index.html" : req.path;
+    const auto file = std::find_if(files.begin(), files.end(), [&](const page_file& f) { return f.path == path; });
+    res.status = 200;
+    if (file == files.end() && files.empty() && path == "/index.html") {
+      return set_body(res, "text/plain; charset=utf-8",
+                      std::string_view("This bloomery was built without its page. The API is here: see "
+                                       "docs/playground-api.md.\n"),
+                      queue.crowded());
+    }
+    if (file == files.end()) {
+      return refuse(res, 404, error(errc::not_found, {"no such page", "path", "/", req.path, "go to /"}));
+    }
+    // Names of assets change with their content.
+    res.set_header("Cache-Control", path == "/index.html" ? "no-cache" : "max-age=31536000, immutable");
+    res.set_header("Vary", "Accept-Encoding");
+    const std::string accepted = to_lower(req.get_header_value("Accept-Encoding"));
+    if (accepted.find("gzip") == std::string::npos || accepted.find("gzip;q=0") != std::string::npos) {
+      return set_body(res, std::string(file->type), unzipped(file->gzipped), queue.crowded());
+    }
+    res.set_header("Content-Encoding", "gzip");
+    set_body(res, std::string(file->type), file->gzipped, queue.crowded());
+  }
+
+  void bind(std::uint16_t wanted) {
+    http.set_socket_options([this](socket_t made) {
+      // Without SO_REUSEPORT, which would let a second server share the port.
+      const int yes = 1;
+      ::setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+      listening = made;
+    });
+    errno = 0;
+    const int bound = wanted == 0 ? http.bind_to_any_port(host) : http.bind_to_port(host, wanted) ? wanted : -1;
+    if (bound <= 0) {
+      const int problem = errno;
+      throw error(errc::io, {"cannot listen there", fmt::format("{}:{}", host, wanted), "", std::strerror(problem),
+                             problem == EADDRINUSE ? "another program has this port: leave out --port, or name another"
+                                                   : "name another --host or --port"});
+    }
+    ::listen(listening, backlog);  // the library's own backlog is 5
+    port = static_cast<std::uint16_t>(bound);
+  }
+
+  api& answers;
+  const std::string host;
+  std::uint16_t port = 0;
+  std::atomic<std::uint64_t> bodies{0};  // bytes of bodies that are being read or answered
+  std::unique_ptr<connection_queue> made_queue = std::make_unique<connection_queue>();  // until the library takes it
+  const connection_queue& queue = *made_queue;
+  socket_t listening = -1;
+  httplib::Server http;
+  std::thread listener;
+};
+
+server::server(api& answers, const std::string& host, std::uint16_t port) {
+  check_host(host);
+  impl_ = std::make_unique<impl>(answers, host);
+  impl_->set_up();
+  impl_->bind(port);
+  impl_->listener = std::thread([b = impl_.get()] { b->http.listen_after_bind(); });
+  while (!impl_->http.is_running()) std::this_thread::yield();
 }
 
 server::~server() { stop(); }
 
 void server::stop() {
+  if (!impl_->listener.joinable()) return;
   impl_->answers.stop();
-  impl_->stopping = true;
-  impl_->port_listener.stop();
+  impl_->http.stop();
+  impl_->listener.join();
 }
 
-std::uint16_t server::port() const noexcept { return impl_->port_listener.port(); }
+std::uint16_t server::port() const noexcept { return impl_->port; }
 
 std::string server::url() const {
   const std::string& host = impl_->host;

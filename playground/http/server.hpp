@@ -22,7 +22,7 @@ class server {
   std::uint16_t port() const noexcept;
   std::string url() const;  ///< "http://127.0.0.1:4711/"
 
-  /// Ends when all requests that were begun are answered.
+  /// Ends when no thread answers a request any more: within seconds. Responses on their way may be cut off.
   void stop();
 
  private:
