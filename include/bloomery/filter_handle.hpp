@@ -35,7 +35,7 @@ namespace BLOOMERY_EXPORT bloomery {
 
 class any_filter;
 
-/// What a filter can do. Every call that a capability stands for throws errc::incompatible where it is false.
+/// What a filter can do. A call whose capability is false throws incompatible; static filters throw not_permitted.
 struct capabilities {
   bool can_insert = true;      ///< false: a static filter, or a file opened for reading
   bool can_remove = false;     ///< remove()
