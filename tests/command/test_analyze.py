@@ -200,7 +200,7 @@ class Analyze(CommandTest):
             for text, unit, name in (row[2], row[3], "predicted"), (row[4], row[5], "mean"), (row[6], row[7], "deviation"):
                 value = float(text) / (100 if unit else 1)
                 self.assertAlmostEqual(value, at[row[0]][name], delta=0.006 * value + 1e-12)
-        title = f"line, {result['bits']:,} bits, 8 probes: n = 1,000, p = 3 %"
+        title = f"split_block512, {result['bits']:,} bits, 8 probes: n = 1,000, p = 3 %"
         for part in title, "keys inserted", "false-positive rate", "█ measured":
             self.assertIn(part, printed)
         self.assertLessEqual(max(map(len, printed.splitlines()[2:])), 80)

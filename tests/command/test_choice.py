@@ -77,7 +77,7 @@ class Choice(CommandTest):
                 f"needs {100 * (rows[1]['bits'] / least - 1):.0f} % more memory than classic",
                 f"needs {100 * (rows[2]['bits'] / least - 1):.0f} % more memory than classic",
                 f"the quickest of 2 within 25 % of the least memory (classic, {rows[4]['bits_a_key']:.2f} bits a key)",
-                "slower than page",
+                "slower than blocked_page",
             ],
         )
 

@@ -950,11 +950,11 @@ TEST(WindowParameters, ThatContradictThemselvesAreRefused) {
   p = {.scheme = "guava", .capacity = 100, .target_rate = 0.01, .window_keys = 5};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "only filters that forget have a window");
   p = {.layout = "sliding", .geometry = {4096 + 4096 + 8, 3}, .window_keys = 5};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "bits of a window filter");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "bits of a sliding filter");
   p = {.layout = "sliding64", .geometry = {4096, 3}, .window_keys = 5};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "bits of a sliding64 filter");
   p = {.layout = "sliding", .geometry = {8192, 256}, .window_keys = 5};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "probes of a window filter");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "probes of a sliding filter");
   p = {.layout = "sliding", .capacity = 5, .target_rate = 0.1, .window_keys = std::uint64_t{1} << 63};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "a window is not so long");
   EXPECT_ERROR(filter_of_integers<sliding>(window_length{}, 5, 0.1), errc::invalid_argument, "a window has a length");

@@ -136,7 +136,7 @@ TEST(Choice, SaysWhyOfEveryLayout) {
   EXPECT_DOUBLE_EQ(small[0].why.more, small[0].bits_a_key / small[4].bits_a_key - 1);
   EXPECT_EQ(reason_text(small[0]), "needs 125 % more memory than classic");
   EXPECT_EQ(reason_text(small[3]), "the quickest of 2 within 3 % of the least memory (classic, 28.76 bits a key)");
-  EXPECT_EQ(reason_text(small[4]), "slower than page");
+  EXPECT_EQ(reason_text(small[4]), "slower than blocked_page");
   const candidate tiny = layout_candidates(10, 0.01)[0];
   EXPECT_EQ(tiny.why.allowed_percent, 0u);
   EXPECT_THAT(reason_text(tiny), HasSubstr("the quickest of 5 within 4096 bytes of the least"));
