@@ -55,12 +55,12 @@ void refuse_wrong_kernels() {
       throw error(errc::invalid_argument,
                   {"this processor cannot run the kernels " + set.name, "BLOOMERY_KERNEL",
                    "a processor with " + set.needs, "one that lacks some of them",
-                   "unset it to use the best ones of this processor; 'bloomery info --build' lists them"});
+                   hint::unset_kernel});
     }
     if (set.supported) names += (names.empty() ? "" : ", ") + set.name;
   }
   throw error(errc::invalid_argument, {"no such kernels on this machine", "BLOOMERY_KERNEL", "one of " + names,
-                                       "'" + choice.requested + "'", "unset it to use the best ones"});
+                                       "'" + choice.requested + "'", hint::unset_kernel});
 }
 
 exit_status run(int argc, char** argv) {

@@ -460,7 +460,7 @@ class PushPullUnion(RedisTest):
 
         self.refused("push", "classic", self.f, says="expected layout split_block512 or blocked, found classic")
         self.refused("push", "counting", self.f, says="counting filters are pulled, and not put back")
-        self.refused("push", "prime", self.f, says="shards of equal size: expected 16779264 bits.*found 16778752; build it anew with so many")
+        self.refused("push", "prime", self.f, says="shards of equal size: expected 16779264 bits.*found 16778752; build it again with this number of bits")
         self.refused("push", "other", self.server.address("g"), says=r"bits: \d+ and \d+")
         self.refused("push", "missing", self.f, says=r"\Abloomery: missing: cannot open: No such file")
         self.refused("push", self.f, self.f, says="push takes files, not filters on Redis")

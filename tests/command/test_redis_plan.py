@@ -80,7 +80,7 @@ class Plan(CommandTest):
             ("--threat",): "not of a filter on Redis",
             ("--memory", "1GiB"): "not of a filter on Redis",
             ("--window-keys", 5): "machines share a clock",
-            ("--prefer", "speed"): "the quickest layout of a shared filter is line",
+            ("--prefer", "speed"): "the quickest layout of a shared filter is split_block512",
         }.items():
             self.refused("plan", "--redis", "-n", 1000, *options, says=rf"\Abloomery: {options[0]}: {why}")
         self.refused("plan", "--redis", says="needs a number of keys")

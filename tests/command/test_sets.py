@@ -133,7 +133,7 @@ class Combining(CommandTest):
         make = ["-n", 1000, "-p", "1%"]
         self.make_filter("a", keys(10), *make, "--layout", "split_block512")
         differences = {
-            "layout: line and split_block": [*make, "--layout", "split_block"],
+            "layout: split_block512 and split_block": [*make, "--layout", "split_block"],
             "hash: xxh3 and murmur3": [*make, "--layout", "split_block512", "--hash", "murmur3"],
             "seed: 0 and 9": [*make, "--layout", "split_block512", "--seed", 9],
             "bits: [0-9]+ and [0-9]+": ["-n", 3333, "--layout", "split_block512"],

@@ -368,7 +368,7 @@ TEST(LoggedFilter, AnyFilterReadsItAndDoesNotWriteIt) {
   const auto refused = error_of([&] { any_filter::open(folder / "f", access::read_write); });
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code(), errc::incompatible);
-  EXPECT_THAT(refused->what(), HasSubstr("open it with logged_filter"));
+  EXPECT_THAT(refused->what(), HasSubstr("open the filter together with its log"));
   EXPECT_TRUE(inspect(folder / "f").info.clean);
 }
 
@@ -384,7 +384,7 @@ TEST(LoggedFilter, IsNotEditedPastItsLog) {
 
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code(), errc::incompatible);
-  EXPECT_THAT(refused->what(), HasSubstr("open it with logged_filter"));
+  EXPECT_THAT(refused->what(), HasSubstr("open the filter together with its log"));
   logged_filter again = logged_filter::open(folder / "f");  // nobody holds its lock
 }
 

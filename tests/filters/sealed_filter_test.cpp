@@ -422,7 +422,7 @@ TEST(SealedFilter, RefusesWhatItCannotDo) {
   EXPECT_EQ(code_of([&] { any_filter{f.parameters()}; }), errc::invalid_argument);
   EXPECT_EQ(code_of([&] { complete({.layout = "fuse8", .capacity = 10, .target_rate = 0.01}); }),
             errc::invalid_argument);
-  EXPECT_THAT(error_of([&] { g.insert("c"); })->what(), testing::HasSubstr("build --grow"));
+  EXPECT_THAT(error_of([&] { g.insert("c"); })->what(), testing::HasSubstr("make a filter that can grow"));
   using mapped16 = sealed_filter<std::string_view, std::uint16_t, xxh3, mapped_storage>;
   using mapped_murmur = sealed_filter<std::string_view, std::uint8_t, murmur3, mapped_storage>;
   EXPECT_EQ(code_of([&] { mapped16::open(folder / "f"); }), errc::incompatible);
