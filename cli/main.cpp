@@ -54,8 +54,7 @@ void refuse_wrong_kernels() {
     if (set.name == choice.requested) {
       throw error(errc::invalid_argument,
                   {"this processor cannot run the kernels " + set.name, "BLOOMERY_KERNEL",
-                   "a processor with " + set.needs, "one that lacks some of them",
-                   hint::unset_kernel});
+                   "a processor with " + set.needs, "one that lacks some of them", hint::unset_kernel});
     }
     if (set.supported) names += (names.empty() ? "" : ", ") + set.name;
   }

@@ -38,8 +38,9 @@ change_result filter_handle::in_calls(key_span keys, Some some) {
       const change_result& more = e.done();
       throw partial_error(e, {done.keys + more.keys, done.changed + more.changed}, e.undecided());
     } catch (const error& e) {
-      const bool refused =
-          e.code() == errc::incompatible || e.code() == errc::not_permitted || e.code() == errc::invalid_argument;
+      // A server may refuse a command in the midst of others; a file that was opened for reading takes no key at all.
+      const bool refused = e.code() == errc::incompatible || e.code() == errc::invalid_argument ||
+                           (e.code() == errc::not_permitted && !capabilities().is_remote);
       throw partial_error(e, done, begun && !refused ? count : 0);
     }
     done.keys += count;
