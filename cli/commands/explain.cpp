@@ -299,6 +299,10 @@ class explanation_page {
 
 exit_status explain(const explain_options& options) {
   const std::unique_ptr<filter_handle> filter = open_handle({options.filter, options.secret, {}, {}, options.server});
+  if (!filter->capabilities().has_cells) {
+    throw error(errc::incompatible, {"this filter does not show the cells of a key", shown_name(options.filter), "", "",
+                                     "use check instead"});
+  }
   std::vector<explained_key> explained;
   for (const std::string& key : options.keys) explained.push_back(explain_key(*filter, key));
   const bool owners_known = !options.owners.files.empty();

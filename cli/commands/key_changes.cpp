@@ -39,6 +39,14 @@ error with_numbers(const error& e, const keys_done& done, bool removes) {
   return {e.code(), text};
 }
 
+// The error of a filter that commits as a whole, before its commit.
+error nothing_changed(const error& e) {
+  error_text text = e.text();
+  const std::string to_do = hint_text(e);
+  text.hint = to_do + (to_do.empty() ? "" : "; ") + "the filter is unchanged";
+  return {e.code(), text};
+}
+
 nlohmann::ordered_json number_if_known(const std::optional<std::uint64_t>& number) {
   return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
 }
@@ -50,6 +58,7 @@ keys_done change_keys(filter_handle& filter, const input_options& inputs, const 
                       const std::function<void()>& after) {
   keys_done done;
   const pass_options pass{common.threads, common.progress && !common.quiet, verb};
+  const bool commits_whole = filter.capabilities().commits_whole;
   const auto take = [&](const change_result& some) {
     done.keys += some.keys;
     done.changed += some.changed;
@@ -63,18 +72,17 @@ keys_done change_keys(filter_handle& filter, const input_options& inputs, const 
           return true;
         });
   } catch (const partial_error& e) {
+    if (commits_whole) throw nothing_changed(e);
     take(e.done());
     done.undecided = e.undecided();
     done.finished = false;
     done.failure = with_numbers(e, done, verb == "remove");
   } catch (const error& e) {
+    if (commits_whole) throw nothing_changed(e);
     done.finished = false;
     done.failure = with_numbers(e, done, verb == "remove");
   }
-  if (filter.capabilities().commits_whole) {  // nothing is changed
-    if (done.failure) throw *done.failure;
-    if (!done.finished) throw interrupted();
-  }
+  if (commits_whole && !done.finished) throw interrupted();
   return done;
 }
 
@@ -173,9 +181,9 @@ std::string state_text(const filter_handle& filter, const filter_summary& now, c
     const std::uint64_t keys = now.window ? now.window->keys_held() : *now.insert_count;
     const capabilities can = filter.capabilities();
     text += fmt::format(", {} {}", count_text(keys),
-                        can.has_window      ? "held"
-                        : can.counts_copies ? noun + " with their copies"
-                                            : noun);
+                        can.has_window                                ? "held"
+                        : can.counts_copies && !now.count_is_estimate ? noun + " with their copies"
+                                                                      : noun);
   }
   if (now.growths) {
     text += fmt::format("; {} of {}", counted(*now.growths + 1, "bitmap"),

@@ -76,6 +76,8 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
     throw error(errc::invalid_argument,
                 {"the filter does not go by time", "--now", "", kind_text(filter->parameters()), "leave out --now"});
   }
+  if (wanted.chain.capacity && filter->parameters().scheme.empty())
+    refuse("the capacity of a filter is stored with it", "-n", "leave out -n and -p");
   if (wanted.now) filter->tick(*wanted.now);
   const any_filter* const local = filter->local();
   if (local != nullptr && local->opened_from() != nullptr && !wanted.quiet && !filter->summary().rebuilds)

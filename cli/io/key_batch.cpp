@@ -135,12 +135,13 @@ bool for_each_batch(filter_handle& filter, const input_options& inputs, const pa
   reader source(inputs);
   progress bar(options.show_progress, options.verb);
   const bool tells_at_once = !filter.capabilities().is_remote;
+  const key_kind kind = filter.parameters().keys;  // read once: an insertion may replace the parameters
   std::uint64_t keys = 0;
   run_pipeline<key_batch>(
       options.threads, [&](key_batch& batch) { return source.next(batch.text); },
       [&](key_batch& batch) {
-        cut(filter.parameters().keys, inputs, batch);
-        const key_span given = filter.parameters().keys == key_kind::u64le ? key_span(batch.integers) : batch.keys;
+        cut(kind, inputs, batch);
+        const key_span given = kind == key_kind::u64le ? key_span(batch.integers) : batch.keys;
         batch.prepared = filter.prepare(given, batch.hashes);
         prepare(batch);
       },

@@ -99,8 +99,8 @@ any_filter any_filter::open_any(const std::string& path, access mode, check what
   params p;
   mapped_storage bytes = mapped_storage::open(path, mode, what, waiting, [&](const params& found) {
     p = unlocked(found, secret, path, facts_only);
-    if (mode == access::read_write) refuse_keys_if_sealed(p, path);
     if (suits) suits(found);
+    if (mode == access::read_write) refuse_keys_if_sealed(p, path);
   });
   const file_info info = bytes.info();
   auto b = std::make_unique<body>(std::move(p), std::move(bytes));

@@ -295,6 +295,17 @@ class Counting(CountingTest):
         twin.add(keys(100)[20:] + keys(50, "more"))
         self.assert_is("f", twin)
 
+    def test_a_line_that_is_no_key_leaves_the_file_as_it_was(self) -> None:
+        numbers = b"".join(b"%d\n" % i for i in range(1, 60_001))
+        self.bloomery("build", "-q", "--counting", "--u64", "-n", 100_000, "-o", "f", stdin=b"1\n")
+        before = self.read("f")
+
+        for verb in "add", "remove":
+            error = self.refused(verb, "f", stdin=numbers + b"none\n", says="'none'; the filter is unchanged").err
+
+            self.assertNotIn("keys 1 to", error)
+            self.assertEqual(self.read("f"), before)
+
     def test_an_interrupted_command_changes_nothing(self) -> None:
         self.make_filter("f", keys(1000), "--counting", "--note", "kept")
         before = self.read("f")

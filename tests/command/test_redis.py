@@ -369,6 +369,10 @@ class RemoveWindowExpire(RedisTest):
         self.assertLess(self.count(self.f, keys(10_000)[:4000]), 5)
         self.assert_has_all(self.f, keys(10_000)[4000:])
 
+    def test_a_name_that_names_nothing_is_not_called_a_chain(self) -> None:
+        self.refused("remove", self.f, stdin=b"a\n", says="there is no filter of this name")
+        self.refused("add", "--wait-replicas", 1, self.f, stdin=b"a\n", says="there is no filter of this name")
+
     def test_plain_filters_remove_nothing(self) -> None:
         self.bloomery("build", "-q", "-n", 100, "-o", self.f, stdin=b"a\n")
 

@@ -209,8 +209,9 @@ std::unique_ptr<filter_handle> open_filter(const std::string& name, const open_o
   if (!redis_address::is_one(name)) return bloomery::open_filter(name, options);
   const redis_address address = redis_address::parse(name);
   const auto open_chain = [&] {
+    redis_chain chain = redis_chain::open(address, options.chain, options.connection);
     refuse_what_no_chain_has(options, address);
-    return make_handle(redis_chain::open(address, options.chain, options.connection));
+    return make_handle(std::move(chain));
   };
   if (options.guava_chain) return open_chain();
   try {
