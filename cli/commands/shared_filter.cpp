@@ -341,32 +341,8 @@ std::uint64_t insert_some(redis_filter& filter, key_batch& batch, std::size_t fi
   return static_cast<std::uint64_t>(std::count(is_new.begin(), is_new.end(), std::uint8_t{1}));
 }
 
-std::uint64_t remove_some(redis_filter& filter, const key_batch& batch, std::size_t first, std::size_t count) {
-  std::vector<removal> results(count);
-  with_keys(filter, batch, first, count, [&](auto keys) { filter.remove(keys, results); });
-  return static_cast<std::uint64_t>(std::count(results.begin(), results.end(), removal::removed));
-}
-
 void insert(redis_filter& filter, key_batch& batch) {
   in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) { insert_some(filter, batch, first, count); });
-}
-
-void look_up(redis_filter& filter, key_batch& batch) {
-  batch.maybe.resize((batch.keys.size() + 63) / 64);
-  in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) {
-    const std::span<std::uint64_t> maybe = std::span(batch.maybe).subspan(first / 64, (count + 63) / 64);
-    with_keys(filter, batch, first, count, [&](auto keys) { filter.may_contain(keys, maybe); });
-  });
-}
-
-lookup_pass lookups_in(redis_filter& filter) {
-  return [&filter](const input_options& inputs, const pass_options& options,
-                   const std::function<bool(key_batch&)>& finish) {
-    return for_each_batch(filter.parameters().filter.keys, inputs, options, [&](key_batch& batch) {
-      look_up(filter, batch);
-      return finish(batch);
-    });
-  };
 }
 
 // ---- saying ---------------------------------------------------------------------------------------------------------

@@ -105,15 +105,8 @@ inline constexpr std::uint64_t growing_from = 100'000;
 /// Adds the batch; is_new has an answer for each key.
 void insert(redis_filter& filter, key_batch& batch);
 
-/// Looks the batch up; maybe has an answer for each key.
-void look_up(redis_filter& filter, key_batch& batch);
-
-/// Some keys of the batch, few enough for a call. Returns how many were new, or were there and are removed.
+/// Inserts some keys of the batch, few enough for a call. Returns how many were certainly new.
 std::uint64_t insert_some(redis_filter& filter, key_batch& batch, std::size_t first, std::size_t count);
-std::uint64_t remove_some(redis_filter& filter, const key_batch& batch, std::size_t first, std::size_t count);
-
-/// Lookups in a filter, which must stay.
-lookup_pass lookups_in(redis_filter& filter);
 
 // ---- saying ---------------------------------------------------------------------------------------------------------
 
