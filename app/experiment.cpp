@@ -198,7 +198,7 @@ std::vector<measured_point> carry_out(const experiment& e, const std::function<v
   std::vector<measured_point> points;
   for (const std::uint64_t keys : points_for(e.filter.capacity)) {
     listen(0);  // with many probes, a prediction takes tenths of a second
-    points.push_back({keys, false_positive_rate(e.filter, keys), 0, 0, {}});
+    points.push_back({keys, expected_fpr(e.filter, keys), 0, 0, {}});
   }
   if (each_run) each_run(points);
   std::uint64_t started = 0;

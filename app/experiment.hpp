@@ -25,7 +25,7 @@ struct experiment {
 
 struct measured_point {
   std::uint64_t keys = 0;     ///< in the filter
-  double predicted = 0;       ///< false_positive_rate(filter, keys)
+  double predicted = 0;       ///< expected_fpr(filter, keys)
   double mean = 0;            ///< of the measured rates
   double deviation = 0;       ///< standard deviation of a single run; 0 if there is only one
   std::vector<double> rates;  ///< one for each run

@@ -28,9 +28,9 @@ void point_of_no_return();
 /// inheritance.
 void die_of(int signal);
 
-/// While it lives, these bytes of a file that is mapped for reading can be read to their end though somebody cuts the file
-/// short meanwhile: what the file has no longer is zeros then. Any number of threads may read. For a program that goes
-/// on; of more than 512 at a time the others end the process as before.
+/// While it lives, these bytes of a file that is mapped for reading can be read to their end though somebody cuts the
+/// file short meanwhile: what the file has no longer is zeros then. Any number of threads may read. For a program that
+/// goes on; of more than 512 at a time the others end the process as before.
 class readable_while_cut {
  public:
   explicit readable_while_cut(std::span<const std::uint8_t> bytes);

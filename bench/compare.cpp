@@ -1,4 +1,5 @@
-// compare: bloomery beside other filters, beside exact sets and beside what the machine itself takes, all in one process.
+// compare: bloomery beside other filters, beside exact sets and beside what the machine itself takes, all in one
+// process.
 //
 //   $ build/bench/bench/compare --plan quick --json quick.json
 //
@@ -175,7 +176,8 @@ class one_setting {
     if (s_.threads == 1 && kind.insert_bulk != nullptr) {
       add("insert", "bulk", 1, true, [=](void* self) { kind.insert_bulk(self, keys.data(), keys.size()); });
     }
-    // One call a key out of cache takes minutes and is the caller's mistake; there it is measured where nothing else is.
+    // One call a key out of cache takes minutes and is the caller's mistake; there it is measured where nothing else
+    // is.
     if (s_.threads == 1 && kind.insert != nullptr && (kind.insert_bulk == nullptr || s_.n <= 10'000'000)) {
       add("insert", "single", 1, true, [=](void* self) { kind.insert(self, keys.data(), keys.size()); });
     }

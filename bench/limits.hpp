@@ -1,5 +1,5 @@
-// What the machine itself takes for a key: reading one random cache line, and hashing. A filter of one line a key cannot
-// undercut the first for long, and no filter the second.
+// What the machine itself takes for a key: reading one random cache line, and hashing. A filter of one line a key
+// cannot undercut the first for long, and no filter the second.
 #pragma once
 
 #include "pages.hpp"
@@ -58,11 +58,11 @@ class lines {
   std::uint64_t size_;
 };
 
-/// One key after another: lo of its hash.
+/// One key after another: hash64 of its hash.
 template <class Hash, class Key>
 std::uint64_t hash_each(std::span<const Key> keys) {
   std::uint64_t sum = 0;
-  for (const Key& key : keys) sum += Hash{}(key).lo;
+  for (const Key& key : keys) sum += Hash{}(key).hash64;
   return sum;
 }
 

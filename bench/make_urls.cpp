@@ -18,11 +18,11 @@ void append_url(std::string& to, std::uint64_t i) {
   static constexpr const char* tops[] = {"com", "org", "net", "de", "io", "fr", "co", "es"};
   const bloomery::key_hash hash = bloomery::mix{}(i);
   to += "https://www.";
-  for (std::uint64_t bits = hash.lo >> 8, letters = 5 + hash.lo % 8; letters > 0; --letters, bits /= 26) {
+  for (std::uint64_t bits = hash.hash64 >> 8, letters = 5 + hash.hash64 % 8; letters > 0; --letters, bits /= 26) {
     to += static_cast<char>('a' + bits % 26);
   }
   to += '.';
-  to += tops[hash.hi % 8];
+  to += tops[hash.high64 % 8];
   to += "/a/";
   char digits[20];
   to.append(digits, std::to_chars(digits, digits + sizeof digits, i * 2654435761 % (std::uint64_t{1} << 40), 36).ptr);
@@ -43,8 +43,8 @@ int main(int argc, char** argv) {
   std::uint64_t distinct = 0;
   for (std::uint64_t line = 0; line < lines; ++line) {
     const bloomery::key_hash dice = bloomery::mix{1}(line);
-    const bool repeats = distinct > 0 && dice.lo >> 11 < threshold;
-    append_url(text, repeats ? bloomery::multiply_high(dice.hi, distinct) : distinct++);
+    const bool repeats = distinct > 0 && dice.hash64 >> 11 < threshold;
+    append_url(text, repeats ? bloomery::multiply_high(dice.high64, distinct) : distinct++);
     if (text.size() < 1 << 20) continue;
     std::fwrite(text.data(), 1, text.size(), stdout);
     text.clear();

@@ -21,19 +21,19 @@ namespace bench {
 
 using bloomery::geometry;
 
-/// bits_a_key bits a key, in whole blocks, with the number of probes that errs least.
+/// bits_per_key bits a key, in whole blocks, with the number of probes that errs least.
 template <class Layout>
-geometry geometry_of(std::uint64_t n, unsigned bits_a_key) {
-  const std::uint64_t bits = n * bits_a_key;
-  if constexpr (std::same_as<Layout, bloomery::classic>) {
-    return {bits, bloomery::classic::best_probes(bits, n)};
+geometry geometry_of(std::uint64_t n, unsigned bits_per_key) {
+  const std::uint64_t bits = n * bits_per_key;
+  if constexpr (std::same_as<Layout, bloomery::layouts::classic>) {
+    return {bits, bloomery::layouts::classic::best_probes(bits, n)};
   } else {
     const std::uint64_t blocks = std::max<std::uint64_t>(bits / Layout::block_bits, 1);
     std::uint32_t probes = 8;
     if constexpr (requires { Layout::most_chosen_probes; }) {
       constexpr std::uint64_t sample = 1024;  // blocks: the rate hardly depends on their number
       const auto rate = [&](std::uint32_t k) {
-        return Layout::false_positive_rate({sample * Layout::block_bits, k}, sample * Layout::block_bits / bits_a_key);
+        return Layout::expected_fpr({sample * Layout::block_bits, k}, sample * Layout::block_bits / bits_per_key);
       };
       probes = 1;
       while (rate(probes + 1) < rate(probes)) ++probes;
@@ -63,18 +63,18 @@ class our_calls {
 
 template <class Layout, class Key>
 struct typed : our_calls<bloomery::filter<Key, Layout>, Key> {
-  typed(std::uint64_t n, unsigned bits_a_key)
+  typed(std::uint64_t n, unsigned bits_per_key)
       : our_calls<bloomery::filter<Key, Layout>, Key>(
-            bloomery::filter<Key, Layout>(geometry_of<Layout>(n, bits_a_key))) {}
+            bloomery::filter<Key, Layout>(geometry_of<Layout>(n, bits_per_key))) {}
 };
 
 template <class Layout, class Key>
 struct untyped : our_calls<bloomery::any_filter, Key> {
-  untyped(std::uint64_t n, unsigned bits_a_key)
+  untyped(std::uint64_t n, unsigned bits_per_key)
       : our_calls<bloomery::any_filter, Key>(bloomery::any_filter(
             {.layout = std::string(Layout::name),
              .keys = std::same_as<Key, std::uint64_t> ? bloomery::key_kind::u64le : bloomery::key_kind::bytes,
-             .geometry = geometry_of<Layout>(n, bits_a_key),
+             .geometry = geometry_of<Layout>(n, bits_per_key),
              .capacity = n})) {}
 };
 
@@ -84,16 +84,16 @@ class by_kernel {
  public:
   using keys = std::span<const std::uint64_t>;
 
-  by_kernel(std::uint64_t n, unsigned bits_a_key)
-      : geometry_(geometry_of<Layout>(n, bits_a_key)),
+  by_kernel(std::uint64_t n, unsigned bits_per_key)
+      : geometry_(geometry_of<Layout>(n, bits_per_key)),
         storage_(geometry_.bits / 8),
         fetch_(bloomery::fetch_for(storage_.size())) {}
   void clear() { std::fill_n(storage_.data(), storage_.size(), std::uint8_t{0}); }
   std::uint64_t bytes() const { return storage_.size(); }
   void insert_bulk(keys some) { kernel().insert(blocks(), source(some), nullptr); }
   bool has(std::uint64_t key) const {
-    const std::uint64_t lo = hash_(key).lo;
-    return kernel().has_one(block_of(lo), lo, geometry_.probes);
+    const std::uint64_t hash64 = hash_(key).hash64;
+    return kernel().has_one(block_of(hash64), hash64, geometry_.probes);
   }
   std::uint64_t count_bulk(keys all) const {
     return count_in_pieces(all,
@@ -103,7 +103,7 @@ class by_kernel {
  private:
   static const bloomery::kernels::layout_kernel& kernel() {
     const bloomery::kernels::kernel_set& set = *bloomery::kernels::kernel_sets[Set];
-    return std::same_as<Layout, bloomery::split_block512> ? set.split_block512 : set.split_block;
+    return std::same_as<Layout, bloomery::layouts::split_block512> ? set.split_block512 : set.split_block;
   }
   bloomery::kernels::blocks blocks() const {
     return {const_cast<std::uint8_t*>(storage_.data()), geometry_.bits / Layout::block_bits, geometry_.probes, fetch_};
@@ -111,8 +111,8 @@ class by_kernel {
   bloomery::kernels::keys source(keys some) const {
     return {some.data(), some.size(), hash_.whitening(), bloomery::kernels::form::mixed};
   }
-  const std::uint8_t* block_of(std::uint64_t lo) const {
-    return storage_.data() + Layout::block_of(lo, geometry_.bits / Layout::block_bits) * (Layout::block_bits / 8);
+  const std::uint8_t* block_of(std::uint64_t hash64) const {
+    return storage_.data() + Layout::block_of(hash64, geometry_.bits / Layout::block_bits) * (Layout::block_bits / 8);
   }
 
   geometry geometry_;
@@ -147,17 +147,17 @@ void add_kernel(std::vector<contestant<std::uint64_t>>& to) {
 template <class Key>
 void add_ours(std::vector<contestant<Key>>& to) {
   using namespace bloomery;
-  detail::add<typed, split_block>(to, "bloomery ");
-  detail::add<typed, split_block512>(to, "bloomery ");
-  detail::add<typed, blocked>(to, "bloomery ");
-  detail::add<typed, blocked_page>(to, "bloomery ");
-  detail::add<typed, classic>(to, "bloomery ");
-  detail::add<untyped, split_block>(to, "any_filter ");
-  detail::add<untyped, split_block512>(to, "any_filter ");
+  detail::add<typed, layouts::split_block>(to, "bloomery ");
+  detail::add<typed, layouts::split_block512>(to, "bloomery ");
+  detail::add<typed, layouts::blocked>(to, "bloomery ");
+  detail::add<typed, layouts::blocked_page>(to, "bloomery ");
+  detail::add<typed, layouts::classic>(to, "bloomery ");
+  detail::add<untyped, layouts::split_block>(to, "any_filter ");
+  detail::add<untyped, layouts::split_block512>(to, "any_filter ");
   if constexpr (std::same_as<Key, std::uint64_t>) {
     [&]<std::size_t... Sets>(std::index_sequence<Sets...>) {
-      (detail::add_kernel<split_block, Sets>(to), ...);
-      (detail::add_kernel<split_block512, Sets>(to), ...);
+      (detail::add_kernel<layouts::split_block, Sets>(to), ...);
+      (detail::add_kernel<layouts::split_block512, Sets>(to), ...);
     }
     (std::make_index_sequence<std::size(kernels::kernel_sets)>());
   }

@@ -44,8 +44,8 @@ double seconds_of(double (*now)(), Work work) {
   return now() - begin;
 }
 
-/// Seconds a pass, of passes repeated for `least` seconds; prepare() before each is not timed. By the wall clock; if the
-/// work is all this thread's, less the share of time in which the system gave its core to others.
+/// Seconds a pass, of passes repeated for `least` seconds; prepare() before each is not timed. By the wall clock; if
+/// the work is all this thread's, less the share of time in which the system gave its core to others.
 template <class Prepare, class Pass>
 double seconds_a_pass(double least, bool this_thread, Prepare prepare, Pass pass) {
   const double wall_begin = wall_seconds();

@@ -1,17 +1,18 @@
 // time_certificate [MIB [ROUNDS]]: what the exact error rates cost.
 //
-// certificate  take_census() of a filter of so many MiB, beside a plain read of the same memory by the same thread: the
+// certificate  measure_fill() of a filter of so many MiB, beside a plain read of the same memory by the same thread:
+// the
 //              sum of its words, as the compiler vectorises it. Turns are taken; medians, and the median of the ratios.
 // overlap      count_shared() of two such filters, beside a plain read of both
-// predicted    false_positive_rate(n) of filters for n = 1000 to 10^10 keys, in microseconds: the slowest of them
+// predicted    expected_fpr(n) of filters for n = 1000 to 10^10 keys, in microseconds: the slowest of them
 #include "round_robin.hpp"
 
-#include <bloomery/census.hpp>
+#include <bloomery/detail/storage.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/fill_statistics.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/kernel.hpp>
 #include <bloomery/params.hpp>
-#include <bloomery/storage.hpp>
 
 #include <algorithm>
 #include <array>
@@ -79,7 +80,7 @@ void time_certificates(std::uint64_t size, int rounds) {
     const bool eight = std::string(layout) == "split_block" || std::string(layout) == "split_block512";
     const params p = complete({.layout = layout, .geometry = {8 * size, eight ? 8u : 7u}});
     compare(
-        "certificate " + p.layout, rounds, [&] { sink = sink + take_census(p, view(bytes)).ones; },
+        "certificate " + p.layout, rounds, [&] { sink = sink + measure_fill(p, view(bytes)).ones; },
         [&] { read_plainly(view(bytes)); });
   }
   const heap_storage other = random_bits(size, 2);
@@ -96,14 +97,14 @@ void time_predictions() {
       for (std::uint64_t n = 1000; n <= 10'000'000'000; n *= 10) {
         params p;
         try {
-          p = complete({.layout = layout, .capacity = n, .target_rate = rate});
+          p = complete({.layout = layout, .capacity = n, .target_fpr = rate});
         } catch (const std::exception&) {
           continue;  // the layout cannot be so large
         }
         std::vector<double> times;
         for (const double share : {0.9, 1.0, 1.1, 0.5, 1.5}) {
           const auto keys = static_cast<std::uint64_t>(share * static_cast<double>(n));
-          times.push_back(seconds_of([&] { sink = sink + (false_positive_rate(p, keys) > 0.5 ? 1 : 0); }));
+          times.push_back(seconds_of([&] { sink = sink + (expected_fpr(p, keys) > 0.5 ? 1 : 0); }));
         }
         slowest = std::max(slowest, median(times));
       }

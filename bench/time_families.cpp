@@ -4,10 +4,10 @@
 //   $ build/bench/bench/time_families 1000000 9 --json families.json
 //
 // counting        filter<> of layout counting, made for so many keys at 1 %
-// growing         growing_filter<> at 1 %, never told a number: layers
-// logged          logged_filter at 1 %, begun with 1000 keys: in a file, as is the line filter beside it, an any_filter
-// window(_line)   windowed_filter<> at 1 %, a window of so many keys at its worst moment: 8/7 of them are held
-// fuse8, fuse16   sealed_filter<>, 0.39 % and 0.0015 %
+// growing         scalable_filter<> at 1 %, never told a number: layers
+// logged          rebuilding_filter at 1 %, begun with 1000 keys: in a file, as is the line filter beside it, an
+// any_filter window(_line)   sliding_window_filter<> at 1 %, a window of so many keys at its worst moment: 8/7 of them
+// are held fuse8, fuse16   static_filter<>, 0.39 % and 0.0015 %
 //
 // The line filter is made anew for the exact rate that the other has with these keys. Nanoseconds a key: of the
 // processor, all threads together, so that what else runs on the machine disturbs less; by the clock for more than one
@@ -25,11 +25,11 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter.hpp>
-#include <bloomery/growing_filter.hpp>
 #include <bloomery/layouts/counting.hpp>
-#include <bloomery/logged_filter.hpp>
-#include <bloomery/sealed_filter.hpp>
-#include <bloomery/windowed_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
+#include <bloomery/scalable_filter.hpp>
+#include <bloomery/sliding_window_filter.hpp>
+#include <bloomery/static_filter.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -102,7 +102,7 @@ class cleared {
     for (const std::uint64_t key : keys) filter_.insert(key);
   }
   std::uint64_t bytes() const { return filter_.byte_size(); }
-  double exact_rate() const { return filter_.false_positive_rate(); }
+  double exact_rate() const { return filter_.expected_fpr(); }
 
  private:
   Filter filter_;
@@ -113,10 +113,10 @@ constexpr std::size_t batch = 4096;  // of insertions into files
 class logged {
  public:
   explicit logged(std::string path) : path_(std::move(path)) { empty(); }
-  const logged_filter& filter() const { return *filter_; }
+  const rebuilding_filter& filter() const { return *filter_; }
   void empty() {
     if (filter_) filter_->abandon();
-    filter_.emplace(logged_filter::create(path_, {.keys = key_kind::u64le, .capacity = 1000, .target_rate = rate}));
+    filter_.emplace(rebuilding_filter::create(path_, {.keys = key_kind::u64le, .capacity = 1000, .target_fpr = rate}));
   }
   void insert(integers keys) {
     for (std::size_t first = 0; first < keys.size(); first += batch) {
@@ -129,14 +129,14 @@ class logged {
     filter_->settle();
   }
   std::uint64_t bytes() const { return std::filesystem::file_size(path_); }
-  double exact_rate() const { return filter_->false_positive_rate(); }
+  double exact_rate() const { return filter_->expected_fpr(); }
   ~logged() { filter_->abandon(); }
   logged(const logged&) = delete;
   logged& operator=(const logged&) = delete;
 
  private:
   std::string path_;
-  std::optional<logged_filter> filter_;
+  std::optional<rebuilding_filter> filter_;
 };
 
 class line_in_file {
@@ -144,7 +144,7 @@ class line_in_file {
   line_in_file(const std::string& path, std::uint64_t n, double wanted)
       : path_(path),
         filter_(any_filter::create(
-            path, {.layout = "split_block512", .keys = key_kind::u64le, .capacity = n, .target_rate = wanted})) {}
+            path, {.layout = "split_block512", .keys = key_kind::u64le, .capacity = n, .target_fpr = wanted})) {}
   const any_filter& filter() const { return filter_; }
   void empty() { filter_.clear(); }
   void insert(integers keys) {
@@ -156,7 +156,7 @@ class line_in_file {
     for (const std::uint64_t key : keys) filter_.insert(key);
   }
   std::uint64_t bytes() const { return std::filesystem::file_size(path_); }
-  double exact_rate() const { return filter_.false_positive_rate(); }
+  double exact_rate() const { return filter_.expected_fpr(); }
 
  private:
   std::string path_;
@@ -168,20 +168,22 @@ template <fuse_fingerprint Fingerprint>
 class sealed {
  public:
   explicit sealed(integers keys) { build(keys, 1); }
-  const sealed_filter<std::uint64_t, Fingerprint>& filter() const { return *filter_; }
+  const static_filter<std::uint64_t, Fingerprint>& filter() const { return *filter_; }
   void build(integers keys, unsigned threads) {
-    filter_.emplace(sealed_filter<std::uint64_t, Fingerprint>::build(keys, threads));
+    filter_.emplace(static_filter<std::uint64_t, Fingerprint>::build(keys, threads));
   }
   std::uint64_t bytes() const { return filter_->byte_size(); }
-  double exact_rate() const { return filter_->false_positive_rate(); }
+  double exact_rate() const { return filter_->expected_fpr(); }
 
  private:
-  std::optional<sealed_filter<std::uint64_t, Fingerprint>> filter_;
+  std::optional<static_filter<std::uint64_t, Fingerprint>> filter_;
 };
 
-using fixed = cleared<filter<std::uint64_t, split_block512>>;
+using fixed = cleared<filter<std::uint64_t, layouts::split_block512>>;
 
-fixed line_of(std::uint64_t n, double wanted) { return fixed(filter<std::uint64_t, split_block512>(n, wanted)); }
+fixed line_of(std::uint64_t n, double wanted) {
+  return fixed(filter<std::uint64_t, layouts::split_block512>(n, wanted));
+}
 
 // ---- one family beside its line filter ----
 
@@ -378,7 +380,7 @@ json time_sealed(const std::string& family, integers keys, const options& o) {
 
 // As many keys as a window holds at most, its last n those of number 0 to n - 1, which query_list calls present.
 std::vector<std::uint64_t> keys_of(std::uint64_t n) {
-  const std::uint64_t held = (n + window_parts - 1) / window_parts * window_lanes;
+  const std::uint64_t held = (n + window_parts - 1) / window_parts * window_generations;
   std::vector<std::uint64_t> keys(held);
   for (std::uint64_t i = 0; i < held; ++i) keys[i] = random_word(i < held - n ? n + i : i - (held - n));
   return keys;
@@ -396,18 +398,21 @@ void run(const options& o) {
     if (std::regex_search(name, std::regex(o.only))) results["settings"].push_back(time());
   };
   family("counting", [&] {
-    const auto removals = [&](pair& both, filter<std::uint64_t, counting>& ours) {
+    const auto removals = [&](pair& both, filter<std::uint64_t, layouts::counting>& ours) {
       both.removals("counting", ours, keys);
     };
-    return time_cleared("counting", filter<std::uint64_t, counting>(o.keys, rate), keys, o, removals);
+    return time_cleared("counting", filter<std::uint64_t, layouts::counting>(o.keys, rate), keys, o, removals);
   });
-  family("growing", [&] { return time_cleared("growing", growing_filter<std::uint64_t>(rate), keys, o); });
+  family("growing", [&] { return time_cleared("growing", scalable_filter<std::uint64_t>(rate), keys, o); });
   family("logged", [&] { return time_logged(keys, o); });
   family("sliding", [&] {
-    return time_cleared("sliding", windowed_filter<std::uint64_t, sliding>(last_keys(o.keys), 0, rate), held, o);
+    return time_cleared(
+        "sliding", sliding_window_filter<std::uint64_t, layouts::sliding>(window_of_keys(o.keys), 0, rate), held, o);
   });
   family("sliding64", [&] {
-    return time_cleared("sliding64", windowed_filter<std::uint64_t, sliding64>(last_keys(o.keys), 0, rate), held, o);
+    return time_cleared("sliding64",
+                        sliding_window_filter<std::uint64_t, layouts::sliding64>(window_of_keys(o.keys), 0, rate), held,
+                        o);
   });
   family("fuse8", [&] { return time_sealed<std::uint8_t>("fuse8", keys, o); });
   family("fuse16", [&] { return time_sealed<std::uint16_t>("fuse16", keys, o); });

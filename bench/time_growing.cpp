@@ -14,9 +14,9 @@
 #include "machine_facts.hpp"
 #include "round_robin.hpp"
 
-#include <bloomery/growing_filter.hpp>
+#include <bloomery/detail/storage.hpp>
 #include <bloomery/kernel.hpp>
-#include <bloomery/storage.hpp>
+#include <bloomery/scalable_filter.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -33,12 +33,12 @@
 namespace {
 
 using namespace bloomery;
-using integers = growing_filter<std::uint64_t>;
+using integers = scalable_filter<std::uint64_t>;
 
 constexpr double rate = 0.01;
 constexpr std::size_t queries = 1'000'000;
 
-double bits_a_key(double bytes, double keys) { return 8 * bytes / keys; }
+double bits_per_key(double bytes, double keys) { return 8 * bytes / keys; }
 
 // RedisBloom's rule: 100 keys first, then twice as many each time, at p/2, p/4, p/8, ...; each of them -ln(e) / ln(2)^2
 // bits a key. (It then rounds up to a power of two; that is left out.)
@@ -91,32 +91,32 @@ worst_of_all grow(std::uint64_t keys) {
     if (seen.byte_size() == layer_bytes) continue;
     // Before this key the newest was full; what was lost by then counts as a key that is in.
     const double count = static_cast<double>(i);
-    const double full = bits_a_key(static_cast<double>(layer_bytes), count);
-    const double grown = bits_a_key(static_cast<double>(seen.byte_size()), count);
+    const double full = bits_per_key(static_cast<double>(layer_bytes), count);
+    const double grown = bits_per_key(static_cast<double>(seen.byte_size()), count);
     std::printf("%6zu %13.0f %10.2f %10.2f %22.2f\n", layers, count, full, grown,
-                bits_a_key(redis_rule::holding(count).bytes, count));
+                bits_per_key(redis_rule::holding(count).bytes, count));
     worst.full = std::max(worst.full, full);
     worst.grown = std::max(worst.grown, grown);
     layer_bytes = seen.byte_size();
     ++layers;
-    const double exact = seen.false_positive_rate();
+    const double exact = seen.expected_fpr();
     const double measured = measured_rate_of(seen, absent);
     std::printf("%75s %9.4f %% %9.4f %%\n", "", 100 * exact, 100 * measured);
     worst.rate = std::max(worst.rate, exact);
     worst.measured = std::max(worst.measured, measured);
   }
   const auto all = static_cast<double>(keys);
-  const double exact = seen.false_positive_rate();
+  const double exact = seen.expected_fpr();
   const double measured = measured_rate_of(seen, absent);
   worst.rate = std::max(worst.rate, exact);
   worst.measured = std::max(worst.measured, measured);
   std::printf("%6zu %13.0f %10.2f %10s %22.2f %9.4f %% %9.4f %%\n", layers, all,
-              bits_a_key(static_cast<double>(layer_bytes), all), "", bits_a_key(redis_rule::holding(all).bytes, all),
-              100 * exact, 100 * measured);
+              bits_per_key(static_cast<double>(layer_bytes), all), "",
+              bits_per_key(redis_rule::holding(all).bytes, all), 100 * exact, 100 * measured);
   redis_rule rule;
   while (rule.keys + rule.next_keys() <= all * 1.05) rule.grow();
-  worst.redis_full = bits_a_key(rule.bytes, rule.keys);
-  worst.redis_grown = bits_a_key(rule.bytes + rule.next_bytes(), rule.keys);
+  worst.redis_full = bits_per_key(rule.bytes, rule.keys);
+  worst.redis_grown = bits_per_key(rule.bytes + rule.next_bytes(), rule.keys);
   std::printf("RedisBloom's rule, grown from 100 keys to %.0f: %.1f bits a key when full, %.1f just grown\n", rule.keys,
               worst.redis_full, worst.redis_grown);
   return worst;

@@ -14,7 +14,7 @@
 #include "round_robin.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/logged_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -49,7 +49,7 @@ double bytes_of(const std::string& path) {
   return missing ? 0 : static_cast<double>(bytes);
 }
 
-double measured_rate_of(const logged_filter& filter) {
+double measured_rate_of(const rebuilding_filter& filter) {
   constexpr std::uint64_t batches = 4000;
   std::uint64_t found = 0;
   for (std::uint64_t i = 0; i < batches; ++i) {
@@ -62,7 +62,8 @@ double measured_rate_of(const logged_filter& filter) {
 void grow(std::uint64_t keys, const std::string& folder, const std::string& json_file) {
   const std::string path = folder + "/time_log.bloom";
   const std::string right_path = folder + "/time_log.right.bloom";
-  logged_filter grown = logged_filter::create(path, {.keys = key_kind::u64le, .capacity = 100, .target_rate = rate});
+  rebuilding_filter grown =
+      rebuilding_filter::create(path, {.keys = key_kind::u64le, .capacity = 100, .target_fpr = rate});
   const double begin = bench::processor_seconds();
   double longest = 0, insert = 0, at_rest = 0, growing = 0;
   for (std::uint64_t first = 0; first < keys; first += batch) {
@@ -90,8 +91,7 @@ void grow(std::uint64_t keys, const std::string& folder, const std::string& json
   std::printf("rate                 %6.3f %%, measured\n", 100 * measured);
 
   any_filter right = any_filter::create(
-      right_path,
-      {.layout = grown.parameters().layout, .keys = key_kind::u64le, .capacity = keys, .target_rate = rate});
+      right_path, {.layout = grown.parameters().layout, .keys = key_kind::u64le, .capacity = keys, .target_fpr = rate});
   double right_insert = 0;
   const double right_begin = bench::processor_seconds();
   for (std::uint64_t first = 0; first < keys; first += batch) {
@@ -108,7 +108,7 @@ void grow(std::uint64_t keys, const std::string& folder, const std::string& json
                                 {"bits_at_rest", at_rest},
                                 {"bits_growing", growing},
                                 {"rebuilds", grown.rebuilds()},
-                                {"rate", grown.false_positive_rate()},
+                                {"rate", grown.expected_fpr()},
                                 {"measured", measured},
                                 {"insert_ratio", insert_processor / right_processor},
                                 {"longest_batch_ms", 1e3 * longest}});

@@ -1,10 +1,12 @@
 // time_redis [KEYS [ROUNDS]]: what a shared filter costs its server and its client, at 1 %.
 //
-// server   microseconds of the server's processor for a key (INFO cpu), ours beside the usual ways: k pipelined GETBITs or
+// server   microseconds of the server's processor for a key (INFO cpu), ours beside the usual ways: k pipelined GETBITs
+// or
 //          SETBITs, and a script for each key. The same k, the same number of bits; the least of the rounds of each
 // client   keys a second that one thread looks up, by the clock on the wall
 // waiting  95th percentile of PINGs of another client, while one looks up or inserts as fast as it can
-// memory   bits a key of all that the server has more than before: fixed size, grown to a declared maximum, grown without
+// memory   bits a key of all that the server has more than before: fixed size, grown to a declared maximum, grown
+// without
 //          one from 100 keys; and the error measured with strangers
 //
 // The server is a redis-server (or what BLOOMERY_VALKEY_SERVER names) of its own, on a Unix socket, bound to the first
@@ -92,7 +94,7 @@ struct usual {
 
   std::uint64_t position(std::uint64_t number, std::uint32_t i) const {
     const key_hash h = mix{}(number);
-    return multiply_high(h.lo + i * (h.hi | 1), bits);
+    return multiply_high(h.hash64 + i * (h.high64 | 1), bits);
   }
 
   void run() {
@@ -215,7 +217,7 @@ int main(int count_of_words, char** words) try {
   }
   bind_to(server.pid(), true);
   bind_to(0, false);
-  redis_params wanted{.filter = {.keys = key_kind::u64le, .capacity = keys, .target_rate = rate}};
+  redis_params wanted{.filter = {.keys = key_kind::u64le, .capacity = keys, .target_fpr = rate}};
   redis_filter f = redis_filter::create(server.address("ours"), wanted);
   const params& p = f.parameters().filter;
   const std::uint64_t measured = std::min<std::uint64_t>(keys, 1'000'000) / 2;

@@ -9,7 +9,7 @@
 #include "round_robin.hpp"
 
 #include <bloomery/filter.hpp>
-#include <bloomery/windowed_filter.hpp>
+#include <bloomery/sliding_window_filter.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -72,15 +72,16 @@ int main(int argc, char** argv) try {
   app.add_option("--json", json_file, "file for the figures");
   CLI11_PARSE(app, argc, argv);
   const std::uint64_t around = std::min<std::uint64_t>(1'000'000, n / 8);
-  const std::uint64_t before = (n + window_parts - 1) / window_parts * window_lanes - around;  // all nearly full
+  const std::uint64_t before = (n + window_parts - 1) / window_parts * window_generations - around;  // all nearly full
   nlohmann::ordered_json figures = {{"keys", n}, {"rounds", rounds}};
-  figures["split_block512"] = time_inserts("split_block512", rounds, n - around, 4 * around,
-                                           [&] { return filter<std::uint64_t, split_block512, mix>(n, 0.01); });
+  figures["split_block512"] = time_inserts("split_block512", rounds, n - around, 4 * around, [&] {
+    return filter<std::uint64_t, layouts::split_block512, mix>(n, 0.01);
+  });
   figures["sliding"] = time_inserts("sliding", rounds, before, 4 * around, [&] {
-    return windowed_filter<std::uint64_t, sliding, mix>(last_keys(n), 0, 0.01);
+    return sliding_window_filter<std::uint64_t, layouts::sliding, mix>(window_of_keys(n), 0, 0.01);
   });
   figures["sliding64"] = time_inserts("sliding64", rounds, before, 4 * around, [&] {
-    return windowed_filter<std::uint64_t, sliding64, mix>(last_keys(n), 0, 0.01);
+    return sliding_window_filter<std::uint64_t, layouts::sliding64, mix>(window_of_keys(n), 0, 0.01);
   });
   bench::write_json(json_file, std::move(figures));
 } catch (const std::exception& e) {

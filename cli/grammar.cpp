@@ -41,7 +41,7 @@ void add_needs(CLI::App& app, plan_options& o) {
   app.add_flag("--threat", o.threat, "others choose keys, and would gain by errors");
 }
 
-void add_plan(CLI::App& app, plan_options& o, deed& chosen) {
+void add_plan(CLI::App& app, plan_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("plan", "what size, what error rate? which filter, for what I need?");
   add_size(c, o.wanted, true);
   add_preference(c, o.wanted);
@@ -62,7 +62,7 @@ void add_plan(CLI::App& app, plan_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return plan(o); }; });
 }
 
-void add_build(CLI::App& app, build_options& o, deed& chosen) {
+void add_build(CLI::App& app, build_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("build", "make a filter from keys");
   c.add_option(
        "-o,--output", o.filter,
@@ -97,7 +97,7 @@ void add_build(CLI::App& app, build_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return build(o); }; });
 }
 
-void add_add(CLI::App& app, add_options& o, deed& chosen) {
+void add_add(CLI::App& app, add_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("add", "put more keys into a filter, in place");
   c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
   add_inputs(c, o.inputs);
@@ -111,7 +111,7 @@ void add_add(CLI::App& app, add_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return add(o); }; });
 }
 
-void add_check(CLI::App& app, check_options& o, deed& chosen) {
+void add_check(CLI::App& app, check_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("check", "print the lines whose key may be in the filter");
   c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
   c.add_flag("-v,--invert", o.invert, "print those that are certainly absent instead");
@@ -128,7 +128,7 @@ void add_check(CLI::App& app, check_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return check(o); }; });
 }
 
-void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
+void add_dedup(CLI::App& app, dedup_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("dedup", "print the first occurrence of each line, in order");
   add_size(c, o.wanted, false);
   parsed(c, "--max-loss", o.max_loss, parse_rate,
@@ -160,7 +160,7 @@ void add_dedup(CLI::App& app, dedup_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return dedup(o); }; });
 }
 
-void add_playground(CLI::App& app, playground_options& o, deed& chosen) {
+void add_playground(CLI::App& app, playground_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("playground", "a page to see filters work, to measure them, and to look into your own");
   c.add_option("FILTER", o.filters, "filters to look into: files, or addresses as redis://HOST/NAME");
   c.add_option("--port", o.port, "where to listen; any free port if not given")->check(CLI::Range(0, 65535));
@@ -173,7 +173,7 @@ void add_playground(CLI::App& app, playground_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return playground(o); }; });
 }
 
-void add_info(CLI::App& app, info_options& o, deed& chosen) {
+void add_info(CLI::App& app, info_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand(
       "info", "show a filter's parameters, fill ratio and false-positive rate, or how this program was built");
   c.add_option("FILTER", o.filter, file_or_address)->check(check_name);
@@ -189,7 +189,7 @@ void add_info(CLI::App& app, info_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return info(o); }; });
 }
 
-void add_verify(CLI::App& app, verify_options& o, deed& chosen) {
+void add_verify(CLI::App& app, verify_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand(
       "verify", "compare a filter's expected, exact and measured false-positive rates, also on your own keys");
   c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
@@ -212,7 +212,7 @@ void add_verify(CLI::App& app, verify_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return verify(o); }; });
 }
 
-void add_explain(CLI::App& app, explain_options& o, deed& chosen) {
+void add_explain(CLI::App& app, explain_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("explain", "why a filter says yes or no to a key: its hash, its bits, who set them");
   c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
   c.add_option("KEY", o.keys, "keys to explain")->required();
@@ -229,7 +229,7 @@ void add_explain(CLI::App& app, explain_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return explain(o); }; });
 }
 
-void add_analyze(CLI::App& app, analyze_options& o, deed& chosen) {
+void add_analyze(CLI::App& app, analyze_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("analyze", "fill filters and measure their error as they fill, beside the theory");
   add_size(c, o.wanted, true);
   add_kind(c, o.wanted);
@@ -253,7 +253,7 @@ void add_analyze(CLI::App& app, analyze_options& o, deed& chosen) {
 }
 
 void add_combine(CLI::App& app, const char* name, const char* help, const char* example, combine_options& o,
-                 exit_status (*act)(const combine_options&), deed& chosen) {
+                 exit_status (*act)(const combine_options&), command_handler& chosen) {
   auto& c = *app.add_subcommand(name, help);
   c.add_option("-o,--output", o.output, "the result's file; an old one is replaced when the new one is whole")
       ->required()
@@ -275,7 +275,7 @@ void add_combine(CLI::App& app, const char* name, const char* help, const char* 
   c.callback([&o, act, &chosen] { chosen = [&o, act] { return act(o); }; });
 }
 
-void add_overlap(CLI::App& app, overlap_options& o, deed& chosen) {
+void add_overlap(CLI::App& app, overlap_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("overlap", "how many keys two filters have in common, with error bars");
   c.add_option("A", o.a, "a filter's file")->required()->check(check_name);
   c.add_option("B", o.b, "another, of the same kind and size")->required()->check(check_name);
@@ -286,7 +286,7 @@ void add_overlap(CLI::App& app, overlap_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return overlap_of(o); }; });
 }
 
-void add_fold(CLI::App& app, fold_options& o, deed& chosen) {
+void add_fold(CLI::App& app, fold_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("fold", "make a filter smaller, without its keys");
   c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
   c.add_option("-o,--output", o.output, "the result's file; it may be FILTER itself")->required()->check(check_name);
@@ -299,7 +299,7 @@ void add_fold(CLI::App& app, fold_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return fold_filter(o); }; });
 }
 
-void add_keygen(CLI::App& app, keygen_options& o, deed& chosen) {
+void add_keygen(CLI::App& app, keygen_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("keygen", "make a secret key for --secret");
   c.add_option("-o,--output", o.output, "the key's file; never one that is there already")
       ->required()
@@ -308,7 +308,7 @@ void add_keygen(CLI::App& app, keygen_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return keygen(o); }; });
 }
 
-void add_noisy(CLI::App& app, noisy_split_options& split, noisy_check_options& check_them, deed& chosen) {
+void add_noisy(CLI::App& app, noisy_split_options& split, noisy_check_options& check_them, command_handler& chosen) {
   auto& c = *app.add_subcommand("noisy", "a set in several copies that each give little away");
   c.require_subcommand(1);
   auto& s = *c.add_subcommand("split", "make the copies: each errs every other time, and has a secret of its own");
@@ -336,7 +336,7 @@ void add_noisy(CLI::App& app, noisy_split_options& split, noisy_check_options& c
   k.callback([&] { chosen = [&] { return noisy_check(check_them); }; });
 }
 
-void add_remove(CLI::App& app, remove_options& o, deed& chosen) {
+void add_remove(CLI::App& app, remove_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("remove", "take keys out of a counting filter");
   c.add_option("FILTER", o.filter, "the filter's file, or its address, made with build --counting")
       ->required()
@@ -352,7 +352,7 @@ void add_remove(CLI::App& app, remove_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return remove_keys(o); }; });
 }
 
-void add_rebuild(CLI::App& app, rebuild_options& o, deed& chosen) {
+void add_rebuild(CLI::App& app, rebuild_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("rebuild", "make a filter that has a log anew: another size, rate or layout");
   c.add_option("FILTER", o.filter, "the filter's file; its log is FILTER.log")->required()->check(check_name);
   parsed(c, "-p,--rate", o.rate, parse_rate, "false-positive rate; the filter's own if not given");
@@ -366,7 +366,7 @@ void add_rebuild(CLI::App& app, rebuild_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return rebuild(o); }; });
 }
 
-void add_seal(CLI::App& app, seal_options& o, deed& chosen) {
+void add_seal(CLI::App& app, seal_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("seal", "make a smaller filter that no key can be added to");
   c.add_option("-o,--output", o.output, "the sealed filter's file; an old one is replaced when the new one is whole")
       ->required()
@@ -386,7 +386,7 @@ void add_seal(CLI::App& app, seal_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return seal(o); }; });
 }
 
-void add_pull(CLI::App& app, pull_options& o, deed& chosen) {
+void add_pull(CLI::App& app, pull_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("pull", "make a file of a filter on Redis");
   c.add_option("ADDRESS", o.address, "the filter's address")->required()->check(check_name);
   c.add_option("-o,--output", o.output, "the filter's file; an old one is replaced when the new one is whole")
@@ -401,7 +401,7 @@ void add_pull(CLI::App& app, pull_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return pull(o); }; });
 }
 
-void add_push(CLI::App& app, push_options& o, deed& chosen) {
+void add_push(CLI::App& app, push_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("push", "put a filter's file on Redis");
   c.add_option("FILE", o.file, "the filter's file, of layout split_block512 or blocked")->required()->check(check_name);
   c.add_option("ADDRESS", o.address, "where to: a filter is made there if missing, and else takes all keys in")
@@ -416,7 +416,7 @@ void add_push(CLI::App& app, push_options& o, deed& chosen) {
   c.callback([&] { chosen = [&] { return push(o); }; });
 }
 
-void add_redis(CLI::App& app, doctor_options& o, deed& chosen) {
+void add_redis(CLI::App& app, doctor_options& o, command_handler& chosen) {
   auto& c = *app.add_subcommand("redis", "servers of shared filters");
   c.require_subcommand(1);
   auto& d = *c.add_subcommand("doctor", "what could a filter on these servers come to harm by?");
@@ -434,7 +434,7 @@ void add_redis(CLI::App& app, doctor_options& o, deed& chosen) {
 
 }  // namespace
 
-void add_commands(CLI::App& app, all_options& o, deed& chosen) {
+void add_commands(CLI::App& app, all_options& o, command_handler& chosen) {
   for (common_options* common :
        {&o.build.common, &o.add.common, &o.check.common, &o.dedup.common, &o.verify.common, &o.analyze.common,
         &o.remove.common, &o.rebuild.common, &o.seal.common, &o.noisy_split.common, &o.noisy_check.common}) {

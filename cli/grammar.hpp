@@ -37,10 +37,10 @@ struct all_options {
   playground_options playground;
 };
 
-using deed = std::function<exit_status()>;
+using command_handler = std::function<exit_status()>;
 
 /// Adds all commands to `app`. When one of them has been parsed, `chosen` is what it does.
-void add_commands(CLI::App& app, all_options& options, deed& chosen);
+void add_commands(CLI::App& app, all_options& options, command_handler& chosen);
 
 /// The inputs of the commands that read keys, to be checked once all is parsed.
 std::vector<const input_options*> all_inputs(const all_options& options);

@@ -1,4 +1,5 @@
-// bloomery: the command itself: parses, runs the one command that is meant, and turns errors into words and exit statuses.
+// bloomery: the command itself: parses, runs the one command that is meant, and turns errors into words and exit
+// statuses.
 #include "app/signals.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/grammar.hpp"
@@ -70,7 +71,7 @@ exit_status run(int argc, char** argv) {
       "Each command explains itself: bloomery COMMAND --help\n"
       "Numbers: 100M, 64MiB, 1%, 1e-4, '1 in 1000'. Exit status: 0 done or found, 1 nothing found, 2 error.");
   all_options o;
-  deed chosen;
+  command_handler chosen;
   add_commands(app, o, chosen);
 
   if (argc > 1) check_verb(app, argv[1]);

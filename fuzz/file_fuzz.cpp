@@ -111,22 +111,22 @@ void put(std::uint8_t* at, T value) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const memory_file file({data, size});
-  const inspection seen = inspect(file.path(), check::payload);
+  const inspection seen = inspect(file.path(), file_check::payload);
   require(seen.usable || !seen.problems.empty(), "an unusable file has a problem");
 
   // Keyed files come from the golden ones, with their key.
   const secret_key golden{0x0706050403020100, 0x0F0E0D0C0B0A0908};
   std::optional<secret_key> secret;
   if (seen.info.parameters.key_check != 0) secret = golden;
-  const auto open = [&](bloomery::access mode, check what) {
+  const auto open = [&](bloomery::access mode, file_check what) {
     return any_filter::open(file.path(), mode, what, {}, secret);
   };
 
-  bool opens = works([&] { ask(open(access::read_only, check::header)); });
-  const bool is_whole = works([&] { ask(open(access::read_only, check::payload)); });
+  bool opens = works([&] { ask(open(access::read_only, file_check::header)); });
+  const bool is_whole = works([&] { ask(open(access::read_only, file_check::payload)); });
   const bool loads = works([&] { ask(any_filter::load(file.path(), secret)); });
-  works([&] { filter<std::string_view, classic>::load(file.path()); });
-  works([&] { filter<std::uint64_t, split_block, mix, mapped_storage>::open(file.path()); });
+  works([&] { filter<std::string_view, layouts::classic>::load(file.path()); });
+  works([&] { filter<std::uint64_t, layouts::split_block, mix, mapped_storage>::open(file.path()); });
   require(!opens || seen.usable, "what opens is usable");
   require(!is_whole || opens, "what opens with a check opens without");
   require(is_whole == loads, "load and open agree on the payload");
@@ -139,14 +139,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // A sealed filter takes no keys, and a filter with a log none that the log does not get too.
   const bool takes_keys = !sealed && seen.info.parameters.log_id == 0;
   const bool adds = works([&] {
-    any_filter filter = open(access::read_write, check::header);
+    any_filter filter = open(access::read_write, file_check::header);
     add(filter);
     filter.close();
   });
   require(adds == (opens && takes_keys),
           "what opens for reading opens for writing, but for what is sealed or has a log");
   if (adds) {
-    const inspection after = inspect(file.path(), check::payload);
+    const inspection after = inspect(file.path(), file_check::payload);
     require(after.usable && after.info.clean && !after.info.slot_damaged, "a writer leaves a clean file");
     if (is_whole) require(after.problems.empty(), "a writer keeps the checksums of a whole file right");
   }

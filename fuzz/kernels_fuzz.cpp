@@ -38,7 +38,7 @@ struct layout_under_test {
   kernels::layout_kernel kernels::kernel_set::*calls;
   bool (*insert_cells)(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept;
   bool (*has_cells)(const std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept;
-  std::uint64_t (*block_of)(std::uint64_t lo, std::uint64_t blocks) noexcept;
+  std::uint64_t (*block_of)(std::uint64_t hash64, std::uint64_t blocks) noexcept;
 };
 
 template <class L>
@@ -46,10 +46,10 @@ constexpr layout_under_test row_of(bool takes_probes, kernels::layout_kernel ker
   return {L::block_bits, takes_probes, calls, insert_cells<L>, has_cells<L>, L::block_of};
 }
 
-constexpr layout_under_test layouts[] = {
-    row_of<split_block>(false, &kernels::kernel_set::split_block),
-    row_of<split_block512>(false, &kernels::kernel_set::split_block512),
-    row_of<blocked>(true, &kernels::kernel_set::blocked),
+constexpr layout_under_test tested[] = {
+    row_of<layouts::split_block>(false, &kernels::kernel_set::split_block),
+    row_of<layouts::split_block512>(false, &kernels::kernel_set::split_block512),
+    row_of<layouts::blocked>(true, &kernels::kernel_set::blocked),
 };
 
 // The choices, as they stand at the front of the input.
@@ -79,7 +79,7 @@ struct batch {
   key_hash hash(std::size_t i) const {
     switch (form) {
       case kernels::form::hashes: return {words[2 * i], words[2 * i + 1]};
-      case kernels::form::halves: return {words[i], 0};
+      case kernels::form::hash64s: return {words[i], 0};
       case kernels::form::mixed: break;
     }
     return {mix64(words[i] ^ whitening), 0};
@@ -106,7 +106,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::size_t i = 0; i < given; ++i) words.push_back(words[i] * (2 * round + 1) ^ (words[i] >> round));
   }
 
-  const layout_under_test& layout = layouts[c.layout % std::size(layouts)];
+  const layout_under_test& layout = tested[c.layout % std::size(tested)];
   const auto form = static_cast<kernels::form>(c.form % 3);
   const auto fetch = static_cast<kernels::fetch>(c.fetch % 3);
   const std::uint64_t blocks = c.blocks % 512 + 1;
@@ -154,27 +154,27 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     for (filter_of_set& each : filters) {
       const kernels::layout_kernel& kernel = each.set->*layout.calls;
-      std::vector<std::uint64_t> found(answers.size(), 0xAAAAAAAAAAAAAAAA), los(keys.size());
+      std::vector<std::uint64_t> found(answers.size(), 0xAAAAAAAAAAAAAAAA), hash64s(keys.size());
       kernel.has({each.bytes.data() + offset, blocks, g.probes, fetch}, keys.keys(), found.data());
       require(found == answers, "has answers as the cells say", each.set->name);
-      each.set->halves(keys.keys(), los.data());
+      each.set->hash64s(keys.keys(), hash64s.data());
       for (std::size_t i = 0; i < keys.size(); ++i) {
-        require(los[i] == keys.hash(i).lo, "halves gives lo of each key", each.set->name);
+        require(hash64s[i] == keys.hash(i).hash64, "halves gives lo of each key", each.set->name);
       }
     }
   }
 
   // One key, on what is there.
   if (!words.empty()) {
-    const std::uint64_t lo = words.back();
-    const std::uint64_t at = layout.block_of(lo, blocks) * layout.block_bits / 8;
-    const bool had = layout.has_cells(expected.data(), g, {lo, 0});
-    const bool is_new = layout.insert_cells(expected.data(), g, {lo, 0});
+    const std::uint64_t hash64 = words.back();
+    const std::uint64_t at = layout.block_of(hash64, blocks) * layout.block_bits / 8;
+    const bool had = layout.has_cells(expected.data(), g, {hash64, 0});
+    const bool is_new = layout.insert_cells(expected.data(), g, {hash64, 0});
     for (filter_of_set& each : filters) {
       const kernels::layout_kernel& kernel = each.set->*layout.calls;
       std::uint8_t* const block = each.bytes.data() + offset + at;
-      require(kernel.has_one(block, lo, g.probes) == had, "has_one answers as the cells say", each.set->name);
-      require(kernel.insert_one(block, lo, g.probes) == is_new, "insert_one tells a new key", each.set->name);
+      require(kernel.has_one(block, hash64, g.probes) == had, "has_one answers as the cells say", each.set->name);
+      require(kernel.insert_one(block, hash64, g.probes) == is_new, "insert_one tells a new key", each.set->name);
       require(std::equal(expected.begin(), expected.end(), each.bytes.begin() + static_cast<std::ptrdiff_t>(offset)),
               "insert_one sets the cells of the key", each.set->name);
     }

@@ -1,8 +1,8 @@
-// hash_log on any bytes: it says no or gives keys, the same ones however it is read, and never does harm.
+// key_log on any bytes: it says no or gives keys, the same ones however it is read, and never does harm.
 //
 // Random bytes never get past a checksum, so most mutations are followed by putting some of them right.
+#include <bloomery/detail/key_log.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/hash_log.hpp>
 
 #define XXH_INLINE_ALL
 #include "require.hpp"
@@ -30,15 +30,15 @@ namespace {
 using namespace bloomery;
 
 // Offsets of docs/format.md.
-constexpr std::size_t header_bytes = hash_log::header_bytes;
-constexpr std::size_t record_header_bytes = hash_log::record_header_bytes;
+constexpr std::size_t header_bytes = key_log::header_bytes;
+constexpr std::size_t record_header_bytes = key_log::record_header_bytes;
 constexpr std::size_t at_id = 16;
 constexpr std::size_t at_checksum = 248;
 
-std::vector<std::uint64_t> keys_of(const hash_log& log, log_reading& seen, std::uint64_t to = hash_log::all) {
+std::vector<std::uint64_t> keys_of(const key_log& log, log_reading& seen, std::uint64_t to = key_log::all) {
   std::vector<std::uint64_t> keys;
   seen = log.read(
-      0, [&](std::span<const std::uint64_t> los) { keys.insert(keys.end(), los.begin(), los.end()); }, to);
+      0, [&](std::span<const std::uint64_t> hash64s) { keys.insert(keys.end(), hash64s.begin(), hash64s.end()); }, to);
   return keys;
 }
 
@@ -64,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     log_reading seen;
     std::vector<std::uint64_t> keys;
     {
-      const hash_log log = hash_log::open(path);
+      const key_log log = key_log::open(path);
       keys = keys_of(log, seen);
       require(log.bytes() + log.torn_bytes() == size, "every byte is accounted for");
       require(seen.keys == keys.size() && 8 * keys.size() <= size, "no more keys than bytes have room for");
@@ -76,9 +76,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       ::close(fd);
       return 0;  // no room for more in its count
     }
-    hash_log log = hash_log::open(path, access::read_write);
+    key_log log = key_log::open(path, access::read_write);
     const std::vector<std::uint64_t> more = {1, 2, 3};
-    if (log.keys() < hash_log::all - more.size()) {
+    if (log.keys() < key_log::all - more.size()) {
       log.append(more);
       log_reading after;
       std::vector<std::uint64_t> now = keys_of(log, after);

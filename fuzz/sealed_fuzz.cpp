@@ -2,9 +2,9 @@
 //
 // The first byte chooses the width, the rest is a payload. Random bytes hardly ever get past the check, so half of all
 // mutations are followed by putting right what follows from the rest: first cells, sums, the size.
+#include <bloomery/detail/fuse.hpp>
+#include <bloomery/detail/hash_span.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/fuse.hpp>
-#include <bloomery/key_source.hpp>
 
 #include "require.hpp"
 
@@ -26,14 +26,14 @@ unsigned width_of(std::uint8_t choice) { return 8u << choice % 3; }
 
 template <fuse_fingerprint F>
 void ask(std::span<const std::uint8_t> payload) {
-  std::array<std::uint64_t, 100> los{};
-  for (std::size_t i = 0; i < los.size(); ++i) los[i] = mix64(i) | (i == 0 ? ~std::uint64_t{0} : 0);
+  std::array<std::uint64_t, 100> hash64s{};
+  for (std::size_t i = 0; i < hash64s.size(); ++i) hash64s[i] = mix64(i) | (i == 0 ? ~std::uint64_t{0} : 0);
   std::array<std::uint64_t, 2> bitmap{};
-  fuse::has_batch<F>(payload.data(), std::uint64_t{1} << 40, key_source::halves(los), bitmap.data());
-  for (std::size_t i = 0; i < los.size(); ++i) {
-    const bool there = fuse::has<F>(payload.data(), los[i]);
+  fuse::has_batch<F>(payload.data(), std::uint64_t{1} << 40, hash_span::hash64s(hash64s), bitmap.data());
+  for (std::size_t i = 0; i < hash64s.size(); ++i) {
+    const bool there = fuse::has<F>(payload.data(), hash64s[i]);
     require(there == ((bitmap[i / 64] >> (i % 64) & 1) != 0), "batches answer as single lookups");
-    const fuse_place place = fuse_place_of(8 * sizeof(F), payload, los[i]);
+    const fuse_place place = fuse_place_of(8 * sizeof(F), payload, hash64s[i]);
     require(place.somewhere || !there, "without keys nothing is there");
     std::uint32_t sum = 0;
     for (const std::uint64_t cell : place.cells) sum ^= fuse_cell(8 * sizeof(F), payload, cell);

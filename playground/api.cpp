@@ -4,7 +4,7 @@
 #include "cli/text/advice_text.hpp"
 
 #include <bloomery/choice.hpp>
-#include <bloomery/growing_layers.hpp>
+#include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/kernel.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/scheme.hpp>
@@ -75,7 +75,7 @@ std::pair<std::uint64_t, std::uint64_t> stretch(const request& r, std::uint64_t 
                                        "give a 'from' below 'to' and below the number of cells"});
 }
 
-json state_of(const std::string& id, const exhibit& e) {
+json state_of(const std::string& id, const demo_session& e) {
   const params& p = e.filter().parameters();
   return {{"id", id},
           {"filter", json_of(p, &e.filter())},
@@ -94,12 +94,12 @@ json answers_json(const answers& a, const shown_filter& filter) {
 // ---- plans ----------------------------------------------------------------------------------------------------------
 
 double rate_of(const params& p, bool grows, std::uint64_t keys) {
-  return grows ? rate_of_growing(p.target_rate, keys, p.capacity) : false_positive_rate(p, keys);
+  return grows ? scalable_fpr(p.target_fpr, keys, p.capacity) : expected_fpr(p, keys);
 }
 
 // Of a curve: where a rate takes long there are fewer.
 std::uint64_t points_of(const params& p) {
-  return p.scheme == "pharo" || p.geometry.probes > classic::most_chosen_probes ? 12 : 60;
+  return p.scheme == "pharo" || p.geometry.probes > layouts::classic::most_chosen_probes ? 12 : 60;
 }
 
 // The rate for every number of probes, with the same bits and keys.
@@ -114,7 +114,7 @@ json probes_of(const params& p) {
   for (std::uint32_t k = 1; k <= most; ++k) {
     params other = p;
     other.geometry.probes = k;
-    list.push_back({{"probes", k}, {"rate", false_positive_rate(other, p.capacity)}});
+    list.push_back({{"probes", k}, {"rate", expected_fpr(other, p.capacity)}});
     if (list.back()["rate"] < list[best]["rate"]) best = list.size() - 1;
   }
   list[best]["best"] = true;
@@ -122,13 +122,13 @@ json probes_of(const params& p) {
 }
 
 json layouts_of(const wanted_filter& wanted, const params& p) {
-  if (wanted.grows || family_of(p) != family::plain || !p.scheme.empty() || p.target_rate <= 0 || p.target_rate >= 1)
+  if (wanted.grows || family_of(p) != family::plain || !p.scheme.empty() || p.target_fpr <= 0 || p.target_fpr >= 1)
     return nullptr;
   json list = json::array();
-  for (const candidate& c : layout_candidates(p.capacity, p.target_rate)) {
+  for (const candidate& c : layout_candidates(p.capacity, p.target_fpr)) {
     list.push_back({{"layout", c.layout},
                     {"possible", c.possible()},
-                    {"bits_a_key", c.bits_a_key},
+                    {"bits_a_key", c.bits_per_key},
                     {"rate", c.rate},
                     {"chosen", c.chosen},
                     {"reason", cli::reason_text(c)}});
@@ -173,7 +173,7 @@ void api::check_goes_on() const {
   throw error(errc::unavailable, {"the playground ends", "", "", "", "start it again"});
 }
 
-api::api(std::vector<std::unique_ptr<inspection>> inspections, collection::limits most)
+api::api(std::vector<std::unique_ptr<inspection>> inspections, session_store::limits most)
     : filters_(most), inspections_(std::move(inspections)) {}
 
 response api::handle(const request& r) {
@@ -214,14 +214,15 @@ response api::answer(const request& r) {
     fields body(r.body);
     const wanted_filter wanted = wanted_from(body);
     body.end();
-    exhibit::check_size(wanted);
-    const std::string id = filters_.put(bytes_for(params_of(wanted).geometry.bits), [&] { return exhibit(wanted); });
+    demo_session::check_size(wanted);
+    const std::string id =
+        filters_.put(bytes_for(params_of(wanted).geometry.bits), [&] { return demo_session(wanted); });
     const auto filter = filters_.get(id);
     const std::lock_guard lock(filter->turn);
     return json_response(state_of(id, filter->it), 201);
   }
   if (what == "files" && rest.empty() && post) {
-    const std::string id = filters_.put(2 * r.body.size(), [&] { return exhibit(r.body); });
+    const std::string id = filters_.put(2 * r.body.size(), [&] { return demo_session(r.body); });
     const auto filter = filters_.get(id);
     const std::lock_guard lock(filter->turn);
     return json_response(state_of(id, filter->it), 201);
@@ -261,11 +262,11 @@ json api::about() const {
           {"schemes", schemes_here},
           {"hashes", hashes_to_choose()},
           {"limits",
-           {{"bits", exhibit::most_bits},
-            {"keys", exhibit::most_keys},
+           {{"bits", demo_session::most_bits},
+            {"keys", demo_session::most_keys},
             {"keys_of_call", most_keys_of_call},
-            {"owned_keys", exhibit::most_owned_keys},
-            {"key_bytes", exhibit::most_key_bytes},
+            {"owned_keys", demo_session::most_owned_keys},
+            {"key_bytes", demo_session::most_key_bytes},
             {"body_bytes", most_body},
             {"filters", filters_.most().filters},
             {"jobs", jobs::most_waiting}}},
@@ -282,7 +283,7 @@ response api::answer_of_filter(const request& r, const std::string& id, const st
   const std::string what = rest.empty() ? "" : rest[0];
   const auto filter = filters_.get(id);
   std::unique_lock lock(filter->turn);
-  exhibit& e = filter->it;
+  demo_session& e = filter->it;
   const auto changed = [&] {
     filters_.weigh(id, e.byte_size());
     return state_of(id, e);
@@ -298,8 +299,8 @@ response api::answer_of_filter(const request& r, const std::string& id, const st
     if (what == "add" || what == "ask") {
       key_list keys = body.keys(most_keys_of_call);
       body.end();
-      std::optional<collection::reservation> room;
-      if (what == "add") room.emplace(filters_.make_room(exhibit::byte_size_of(keys)));
+      std::optional<session_store::reservation> room;
+      if (what == "add") room.emplace(filters_.make_room(demo_session::byte_size_of(keys)));
       const answers a = what == "add" ? e.add(std::move(keys)) : e.ask(std::move(keys));
       json result = answers_json(a, e.filter());
       if (what == "add") {
@@ -430,7 +431,7 @@ response api::answer_of_inspection(const request& r, const std::vector<std::stri
   }
   if (rest.size() == 2 && rest[1] == "ask" && r.method == "POST") {
     fields body(r.body);
-    const key_list keys = body.keys(exhibit::most_shown_keys);
+    const key_list keys = body.keys(demo_session::most_shown_keys);
     body.end();
     return json_response(i.ask(keys));
   }

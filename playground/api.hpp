@@ -1,9 +1,9 @@
 // The API of docs/playground-api.md, without the network: a request comes in, a response goes out.
 #pragma once
 
-#include "playground/collection.hpp"
 #include "playground/inspection.hpp"
 #include "playground/jobs.hpp"
+#include "playground/session_store.hpp"
 
 #include <atomic>
 #include <map>
@@ -41,7 +41,7 @@ class api {
   /// Of a filter's file: of the most bits that one can have here, and what the file adds.
   static constexpr std::size_t most_file = std::size_t{160} << 20;
 
-  explicit api(std::vector<std::unique_ptr<inspection>> inspections, collection::limits most = {});
+  explicit api(std::vector<std::unique_ptr<inspection>> inspections, session_store::limits most = {});
 
   /// Every request has an answer: what goes wrong is one, too.
   response handle(const request& r);
@@ -63,7 +63,7 @@ class api {
   json news_of(inspection& i, std::uint64_t after);
 
   const std::string session_ = random_id();  // of this start of the program
-  collection filters_;
+  session_store filters_;
   jobs jobs_;
   std::vector<std::unique_ptr<inspection>> inspections_;
   std::atomic<bool> stopped_{false};

@@ -2,9 +2,9 @@
 
 #include "cli/commands/counting.hpp"
 
-#include <bloomery/bits.hpp>
-#include <bloomery/census.hpp>
-#include <bloomery/fuse.hpp>
+#include <bloomery/detail/bits.hpp>
+#include <bloomery/detail/fuse.hpp>
+#include <bloomery/fill_statistics.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/scheme.hpp>
 
@@ -45,9 +45,9 @@ cell_reader::cell_reader(const params& p, std::span<const std::uint8_t> bytes, s
   if (family_ == family::windowed) shape_.emplace(p);
 }
 
-cell_reader::cell_reader(const growing_layers& layers) {
+cell_reader::cell_reader(const scalable_layers& layers) {
   std::uint64_t first_cell = 0;
-  for (const growing_layer& layer : layers.layers()) {
+  for (const scalable_layer& layer : layers.layers()) {
     segments_.push_back({first_cell, layer.geometry.bits, layers.bytes_of(segments_.size())});
     first_cell += layer.geometry.bits;
   }
@@ -65,7 +65,7 @@ std::uint32_t cell_reader::value(std::uint64_t cell) const {
     const std::uint64_t byte = shape_->byte_of(cell);
     std::uint32_t stamp;
     std::memcpy(&stamp, s.bytes.data() + shape_->block_of(byte), sizeof stamp);
-    return s.bytes[byte] & live_lanes(stamp, epoch_);
+    return s.bytes[byte] & live_generations(stamp, epoch_);
   }
   if (family_ == family::sealed) return fuse_cell(cell_bits_of(*params_), s.bytes, cell);
   return family_ == family::plain ? std::uint32_t{test_bit(s.bytes.data(), (cell - s.first_cell) ^ mask_)}
@@ -94,9 +94,9 @@ void cell_reader::count_runs(std::uint64_t from, std::uint64_t run, std::span<st
     if (family_ == family::plain && run == 512) {
       return count_ones_of_lines(bytes.subspan(from / 8, 64 * ones.size()), ones);
     }
-    if (family_ == family::counting && run == counting::cells_of_line) {
+    if (family_ == family::counting && run == layouts::counting::cells_of_line) {
       for (std::uint64_t& sum : ones) {
-        sum = counting::cells_used(bytes.subspan(from / 2, run / 2));
+        sum = layouts::counting::cells_used(bytes.subspan(from / 2, run / 2));
         from += run;
       }
       return;
@@ -119,7 +119,7 @@ void cell_reader::count_runs(std::uint64_t from, std::uint64_t run, std::span<st
 std::uint64_t cell_reader::block_ones(const std::uint8_t* cells) const {
   std::uint32_t stamp;
   std::memcpy(&stamp, cells - (shape_->block_bytes - shape_->cells_of_block), sizeof stamp);
-  const std::uint8_t live = live_lanes(stamp, epoch_);
+  const std::uint8_t live = live_generations(stamp, epoch_);
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < shape_->cells_of_block; ++i) sum += (cells[i] & live) != 0 ? 1 : 0;
   return sum;

@@ -1,11 +1,11 @@
 // Where a filter's bytes have its cells, as they are numbered here, and how many of them are set.
 //
-// Plain and counting filters number their cells as the library does. Those of a growing filter's layers follow each other,
-// the oldest layer first. A filter that forgets has its cells without the bytes between them, and a cell is set if a
-// generation that is remembered now has it.
+// Plain and counting filters number their cells as the library does. Those of a growing filter's layers follow each
+// other, the oldest layer first. A filter that forgets has its cells without the bytes between them, and a cell is set
+// if a generation that is remembered now has it.
 #pragma once
 
-#include <bloomery/growing_layers.hpp>
+#include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/params.hpp>
 
@@ -31,7 +31,7 @@ bool counts_from_top(const params& p);
 /// The blocks of a windowed filter, which have a stamp before their cells.
 struct window_shape {
   explicit window_shape(const params& p)
-      : block_bytes(block_bits_of(p) / 8), cells_of_block(block_bytes - sliding::stamp_bytes) {}
+      : block_bytes(block_bits_of(p) / 8), cells_of_block(block_bytes - layouts::sliding::stamp_bytes) {}
 
   std::uint64_t byte_of(std::uint64_t cell) const {
     return window_state_bytes + cell / cells_of_block * block_bytes + (block_bytes - cells_of_block) +
@@ -52,7 +52,7 @@ class cell_reader {
  public:
   /// @param epoch  at which a filter that forgets is seen
   cell_reader(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t epoch);
-  explicit cell_reader(const growing_layers& layers);
+  explicit cell_reader(const scalable_layers& layers);
 
   std::uint32_t layer_of(std::uint64_t cell) const;
   std::uint32_t value(std::uint64_t cell) const;

@@ -83,7 +83,7 @@ class exact_set {
     using is_transparent = void;
     std::size_t operator()(std::string_view key) const noexcept {
       static const siphash hash(random_secret());
-      return hash(key).lo;
+      return hash(key).hash64;
     }
   };
 

@@ -57,7 +57,7 @@ job analysis_of(fields& body) {
     throw error(errc::incompatible, {"the experiment is for plain filters", "filter", "", e.filter.layout,
                                      "leave out what makes it another one"});
   }
-  exhibit::check_size(wanted);
+  demo_session::check_size(wanted);
   if (e.filter.capacity > most_capacity) {
     throw error(errc::too_large, {"too many keys for an experiment here", "capacity", "at most 1000000",
                                   std::to_string(e.filter.capacity), "use bloomery analyze"});
@@ -65,7 +65,7 @@ job analysis_of(fields& body) {
   e.runs = body.number_if_any("runs", 1, 100).value_or(10);
   e.seed = body.seed("seed");
   e.threads = std::max(1u, std::thread::hardware_concurrency());
-  const std::uint64_t enough = cli::queries_for(e.filter.target_rate, 100);
+  const std::uint64_t enough = cli::queries_for(e.filter.target_fpr, 100);
   e.queries = body.number_if_any("queries", 1, 1'000'000).value_or(std::min(enough, cli::sane_queries(e) / 10 + 1));
   return [e](job_watch& watch) { return analysis(e, watch); };
 }
@@ -128,7 +128,7 @@ json benchmark(const std::vector<std::uint64_t>& sizes, job_watch& watch) {
   json result = {{"rounds", rounds}, {"sizes", json::array()}};
   for (const std::uint64_t keys : sizes) {
     const address_book book(keys);
-    any_filter filter(complete({.capacity = keys, .target_rate = 0.01}));
+    any_filter filter(complete({.capacity = keys, .target_fpr = 0.01}));
     watch.done(0);  // whoever cancels does not wait for all of this
     filter.insert(book.there);
     std::vector<std::string_view> sorted = book.there;
@@ -233,7 +233,7 @@ job profile_of(fields& body) {
     throw error(errc::incompatible, {"profiles are of plain and counting layouts", "filter", "", "",
                                      "leave out scheme, grows and windows"});
   }
-  if (p.geometry.bits > exhibit::most_bits || p.capacity > 100 * most_capacity) {
+  if (p.geometry.bits > demo_session::most_bits || p.capacity > 100 * most_capacity) {
     throw error(errc::too_large, {"too large for a profile here", "capacity",
                                   "at most 100000000 keys in 1073741824 bits", "", "ask for fewer keys"});
   }

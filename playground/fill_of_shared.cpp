@@ -1,6 +1,6 @@
 #include "playground/fill_of_shared.hpp"
 
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/estimate.hpp>
 #include <bloomery/layouts/counting.hpp>
 
@@ -38,8 +38,8 @@ struct pool {
 
 class all_stretches {
  public:
-  // Keys choose among the shards of a filter, or of a generation that has begun in all of them. Those that grow do so each
-  // for itself: how full a layer of one is tells nothing of the others.
+  // Keys choose among the shards of a filter, or of a generation that has begun in all of them. Those that grow do so
+  // each for itself: how full a layer of one is tells nothing of the others.
   all_stretches(const redis_info& now, const std::vector<redis_shard>& shards) {
     std::map<std::int64_t, std::vector<std::pair<std::size_t, geometry>>> by_number;  // the oldest first
     for (std::size_t s = 0; s < shards.size(); ++s) {
@@ -72,8 +72,8 @@ class all_stretches {
   std::uint64_t lines_ = 0;
 };
 
-// By what was read, not by what was told before: others go on to insert. Each pool's blocks have their own distribution,
-// and the histogram has the sum.
+// By what was read, not by what was told before: others go on to insert. Each pool's blocks have their own
+// distribution, and the histogram has the sum.
 // @param small  the blocks of pools that tell nothing
 void expect_of_pools(histogram& h, params p, const std::vector<pool>& pools, const histogram& small) {
   std::map<std::uint32_t, std::vector<double>> by_probes;  // blocks with so many keys
@@ -125,7 +125,7 @@ std::optional<fill_seen> fill_of(redis_filter& filter, const redis_info& now, co
     ones.resize(count);
     if (counts) {
       for (std::size_t i = 0; i < count; ++i) {
-        ones[i] = counting::cells_used(some.bytes.subspan(i * line_bytes, line_bytes));
+        ones[i] = layouts::counting::cells_used(some.bytes.subspan(i * line_bytes, line_bytes));
       }
     } else {
       count_ones_of_lines(some.bytes, ones);

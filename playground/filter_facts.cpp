@@ -8,13 +8,13 @@
 
 namespace bloomery::playground {
 
-std::string alarm_of(const audit& count) {
+std::string alarm_of(const fill_check& count) {
   return fmt::format("{} bits are set than the count of keys explains", count.deviation() > 0 ? "more" : "fewer");
 }
 
 std::uint64_t keys_left(const params& p, std::uint64_t keys, double certified, std::optional<std::uint64_t>& most) {
-  if (p.target_rate <= 0 || p.target_rate >= 1 || certified > p.target_rate * 1.01) return 0;
-  if (!most) most = keys_within(p, p.target_rate);
+  if (p.target_fpr <= 0 || p.target_fpr >= 1 || certified > p.target_fpr * 1.01) return 0;
+  if (!most) most = keys_within(p, p.target_fpr);
   return *most - std::min(*most, keys);
 }
 

@@ -1,8 +1,8 @@
 // What a filter says of itself, and what that means.
 #pragma once
 
-#include <bloomery/audit.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/fill_check.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/params.hpp>
 
@@ -39,8 +39,8 @@ struct filter_facts {
   bool overfull = false;  ///< a generation of the window has more keys than the promise allows
 };
 
-/// What is wrong with a count that does not fit the bits. Requires that it is alarming.
-std::string alarm_of(const audit& count);
+/// What is wrong with a count that does not fit the bits. Requires that it is is_inconsistent.
+std::string alarm_of(const fill_check& count);
 
 /// Keys that may come until the promise is broken; of a filter that promises nothing 0.
 /// @param keys       distinct ones that are in

@@ -27,7 +27,7 @@ json forecast_of(const std::function<double(std::uint64_t)>& rate_at, std::uint6
 void add_facts(json& seen, const shown_filter& filter, const filter_facts& facts, std::uint64_t keys) {
   const params& p = filter.parameters();
   seen["filter"] = json_of(p, &filter);
-  seen["promised"] = p.target_rate;
+  seen["promised"] = p.target_fpr;
   seen["certified"] = facts.certified;
   seen["predicted"] = facts.predicted;
   seen["verdict"] = verdict_of(facts, p);

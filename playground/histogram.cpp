@@ -57,8 +57,8 @@ std::vector<double> binomial(std::uint64_t count, double chance) {
   return result;
 }
 
-// Of b cells, those that are set: by k balls of each of a Poisson number of keys. Mean and variance follow from the chances
-// that one cell, or two, have none.
+// Of b cells, those that are set: by k balls of each of a Poisson number of keys. Mean and variance follow from the
+// chances that one cell, or two, have none.
 std::vector<double> normal(std::uint64_t b, double mean_keys, double k) {
   const auto cells = static_cast<double>(b);
   const double one_empty = std::exp(mean_keys * std::expm1(k * std::log1p(-1 / cells)));

@@ -38,8 +38,8 @@ namespace {
 
 constexpr std::uint64_t queries_of_file = 100'000;
 
-// The library tells the system that keys land anywhere in a file's bytes. Who reads all of them wants those that follow,
-// too.
+// The library tells the system that keys land anywhere in a file's bytes. Who reads all of them wants those that
+// follow, too.
 void will_read_all(std::span<const std::uint8_t> bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(bytes.data());
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -65,7 +65,7 @@ class inspected_file final : public watched {
   }
 
  private:
-  any_filter open() const { return any_filter::open(name(), access::read_only, check::header, {}, secret_); }
+  any_filter open() const { return any_filter::open(name(), access::read_only, file_check::header, {}, secret_); }
 
   [[noreturn]] void throw_cut() const {
     throw error(errc::damaged,
@@ -87,7 +87,8 @@ class inspected_file final : public watched {
     const cli::readable_while_cut readable(shown.bytes());
     // Of a window by time, generations run out though nobody writes.
     const std::uint64_t epoch = p.window_milliseconds == 0 ? 0 : moment_of(shown);
-    // A writer that has the file mapped changes its bytes long before its times: while it is at work, all is read again.
+    // A writer that has the file mapped changes its bytes long before its times: while it is at work, all is read
+    // again.
     const mark_of_file mark{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec, file.counts.inserted,
                             file.clean, epoch};
     if (mark_ == mark && file.clean) return;
@@ -141,7 +142,7 @@ class inspected_file final : public watched {
 
   // The epoch at which lookups see it, until all has run out.
   static std::uint64_t moment_of(const shown_filter& filter) {
-    return std::min(filter.epoch(), window_state::of(filter.bytes().data()).newest + window_lanes);
+    return std::min(filter.epoch(), window_state::of(filter.bytes().data()).newest + window_generations);
   }
 
   static std::int64_t milliseconds_of(const timespec& time) {
@@ -159,7 +160,7 @@ class inspected_file final : public watched {
     f.estimated = *truth.fill->estimated_keys;
     f.keys_left = *truth.keys_left;
     f.layers.push_back(
-        {.cells = cells, .capacity = p.capacity, .keys = truth.distinct_keys, .ones = f.ones, .share = p.target_rate});
+        {.cells = cells, .capacity = p.capacity, .keys = truth.distinct_keys, .ones = f.ones, .share = p.target_fpr});
     return f;
   }
 

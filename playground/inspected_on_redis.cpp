@@ -217,7 +217,7 @@ class inspected_on_redis final : public watched {
     seen["filter"]["bits"] = now.bits;
     seen["filter"]["cells"] = facts.cells;
     seen["filter"]["block_cells"] = block_bits_of(p) / cell_bits_of(p);
-    seen["promised"] = p.target_rate;
+    seen["promised"] = p.target_fpr;
     seen["certified"] = now.rate_now;
     seen["predicted"] = now.rate_now;
     seen["keys"] = now.inserted;
@@ -225,9 +225,8 @@ class inspected_on_redis final : public watched {
     seen["facts"] = json_of(facts, p, std::nullopt);
     if (!may_be_full) seen["facts"]["keys_left"] = nullptr;
     const bool fixed = now.parameters.growth == redis_growth::none && !forgets;
-    seen["forecast"] = fixed
-                           ? forecast_of([&](std::uint64_t keys) { return false_positive_rate(p, keys); }, now.inserted)
-                           : json(nullptr);
+    seen["forecast"] =
+        fixed ? forecast_of([&](std::uint64_t keys) { return expected_fpr(p, keys); }, now.inserted) : json(nullptr);
   }
 
   // Layers of one number in all shards together; the oldest first.
@@ -254,7 +253,7 @@ class inspected_on_redis final : public watched {
     for (auto& [number, of] : by_number) {
       of.facts.first_cell = std::exchange(first_cell, first_cell + of.facts.cells);
       of.facts.keys = static_cast<std::uint64_t>(std::llround(std::min(of.keys, static_cast<double>(beyond_counting))));
-      of.facts.share = p.target_rate;
+      of.facts.share = p.target_fpr;
       layers.push_back(of.facts);
     }
     return layers;

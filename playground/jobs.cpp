@@ -1,6 +1,6 @@
 #include "playground/jobs.hpp"
 
-#include "playground/collection.hpp"
+#include "playground/session_store.hpp"
 
 #include <algorithm>
 #include <exception>

@@ -142,9 +142,9 @@ std::string key_from(const std::string& field, const json& value) {
     refuse(field, "a string, or {\"base64\": \"...\"}", shown(value), "put the key in quotes");
   }
   std::string key = in_base64 ? bytes_of_base64(field, value["base64"].get<std::string>()) : value.get<std::string>();
-  if (key.size() <= exhibit::most_key_bytes) return key;
+  if (key.size() <= demo_session::most_key_bytes) return key;
   throw error(errc::too_large,
-              {"this key is too long to look at", field, fmt::format("at most {} bytes", exhibit::most_key_bytes),
+              {"this key is too long to look at", field, fmt::format("at most {} bytes", demo_session::most_key_bytes),
                std::to_string(key.size()), "use the command, or a hash of it as the key"});
 }
 
@@ -263,7 +263,7 @@ key_list fields::keys(std::uint64_t most) {
     address_range addresses;
     addresses.seed = range.seed("seed");
     addresses.first = range.number_if_any("first", 0, most_exact).value_or(0);
-    addresses.count = range.number("count", 1, exhibit::most_keys);
+    addresses.count = range.number("count", 1, demo_session::most_keys);
     range.end();
     return addresses;
   }
@@ -327,7 +327,7 @@ json json_of(const params& p, const shown_filter* shown) {
           {"bits", shown != nullptr ? shown->bits() : p.geometry.bits},
           {"probes", p.geometry.probes},
           {"capacity", p.capacity},
-          {"rate", p.target_rate},
+          {"rate", p.target_fpr},
           {"block_cells", shown != nullptr ? shown->block_cells() : block_cells_of(p)},
           {"cell_bits", cell_bits_of(p)},
           {"cells", shown != nullptr ? shown->cells() : cells_of(p)},
@@ -352,9 +352,9 @@ json json_of(const filter_facts& f, const params& p, std::optional<std::uint64_t
     const std::uint64_t oldest = f.window->epoch - std::min<std::uint64_t>(f.window->epoch, window_parts);
     for (std::uint64_t epoch = f.window->epoch + 1; epoch-- > oldest;) {
       generations.push_back({{"epoch", epoch},
-                             {"lane", epoch % window_lanes},
-                             {"keys", f.window->keys[epoch % window_lanes]},
-                             {"capacity", f.window->keys_of_part}});
+                             {"lane", epoch % window_generations},
+                             {"keys", f.window->keys[epoch % window_generations]},
+                             {"capacity", f.window->keys_per_slice}});
     }
     window = {{"epoch", f.window->epoch},
               {"part", f.window->part},
@@ -369,7 +369,7 @@ json json_of(const filter_facts& f, const params& p, std::optional<std::uint64_t
           {"fill", f.cells == 0 ? 0 : static_cast<double>(f.ones) / static_cast<double>(f.cells)},
           {"certified", f.certified},
           {"predicted", f.predicted},
-          {"promised", p.target_rate},
+          {"promised", p.target_fpr},
           {"keys_left", f.keys_left},
           {"alarm", or_null(f.alarm)},
           {"layers", layers},
@@ -388,13 +388,14 @@ json json_of(const key_view& view, const shown_filter& filter) {
                      {"owner_count", c.owner_count}});
   }
   const std::uint64_t block = filter.block_cells();
-  return {{"key", json_of_key(view.key)},
-          {"answer", view.maybe ? "maybe" : "no"},
-          {"truth", view.fact == truth::unknown ? json(nullptr) : json(name_of(view.fact))},
-          {"false_positive", view.false_positive()},
-          {"hash", view.hash ? json(fmt::format("{:016X} {:016X}", view.hash->lo, view.hash->hi)) : json(nullptr)},
-          {"block", block == 0 || view.cells.empty() ? json(nullptr) : json(view.cells.back().at.cell / block)},
-          {"cells", cells}};
+  return {
+      {"key", json_of_key(view.key)},
+      {"answer", view.maybe ? "maybe" : "no"},
+      {"truth", view.fact == truth::unknown ? json(nullptr) : json(name_of(view.fact))},
+      {"false_positive", view.false_positive()},
+      {"hash", view.hash ? json(fmt::format("{:016X} {:016X}", view.hash->hash64, view.hash->high64)) : json(nullptr)},
+      {"block", block == 0 || view.cells.empty() ? json(nullptr) : json(view.cells.back().at.cell / block)},
+      {"cells", cells}};
 }
 
 int status_of(errc code) noexcept {

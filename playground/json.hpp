@@ -1,7 +1,7 @@
 // The shapes of docs/playground-api.md: what goes out as JSON, and what comes in, checked field by field.
 #pragma once
 
-#include "playground/exhibit.hpp"
+#include "playground/demo_session.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/params.hpp>

@@ -2,10 +2,10 @@
 
 #include "playground/passing_file.hpp"
 
-#include <bloomery/audit.hpp>
+#include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/fill_check.hpp>
 #include <bloomery/layouts/split_block512.hpp>
-#include <bloomery/storage.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -39,9 +39,9 @@ struct shown_filter::layers {
   layers(const params& p, std::uint64_t first_layer)
       : asked(p),
         hasher(
-            complete({.layout = "split_block512", .hash = p.hash, .seed = p.seed, .capacity = 1, .target_rate = 0.5})),
+            complete({.layout = "split_block512", .hash = p.hash, .seed = p.seed, .capacity = 1, .target_fpr = 0.5})),
         first(first_layer),
-        grown(p.target_rate, first_layer) {}
+        grown(p.target_fpr, first_layer) {}
 
   key_hash hash(std::string_view key) const {
     key_hash h;
@@ -52,7 +52,7 @@ struct shown_filter::layers {
   params asked;
   any_filter hasher;  // hashes, and nothing else
   std::uint64_t first;
-  growing_layers grown;
+  scalable_layers grown;
 };
 
 shown_filter::shown_filter(const wanted_filter& wanted) {
@@ -161,8 +161,8 @@ std::vector<place> shown_filter::places_of(std::string_view key) const {
     const key_hash hash = layers_->hash(key);
     std::uint64_t first_cell = 0;
     std::uint32_t number = 0;
-    for (const growing_layer& layer : layers_->grown.layers()) {
-      split_block512::cells cells(layer.geometry, hash);
+    for (const scalable_layer& layer : layers_->grown.layers()) {
+      layouts::split_block512::cells cells(layer.geometry, hash);
       for (std::uint32_t i = 0; i < cells.count(); ++i) places.push_back({first_cell + cells.next(), number});
       first_cell += layer.geometry.bits;
       ++number;
@@ -192,7 +192,7 @@ std::uint64_t shown_filter::bits() const { return layers_ ? cells() : parameters
 std::uint64_t shown_filter::cells() const {
   if (!layers_) return cells_of(parameters());
   std::uint64_t all = 0;
-  for (const growing_layer& layer : layers_->grown.layers()) all += layer.geometry.bits;
+  for (const scalable_layer& layer : layers_->grown.layers()) all += layer.geometry.bits;
   return all;
 }
 
@@ -218,7 +218,7 @@ std::vector<std::uint8_t> shown_filter::values(std::uint64_t from, std::uint64_t
 }
 
 std::uint64_t shown_filter::block_cells() const {
-  return layers_ ? std::uint64_t{split_block512::block_bits} : block_cells_of(parameters());
+  return layers_ ? std::uint64_t{layouts::split_block512::block_bits} : block_cells_of(parameters());
 }
 
 fill_ranges shown_filter::fill(std::uint64_t from, std::uint64_t to, std::uint64_t most) const {
@@ -236,19 +236,18 @@ void shown_filter::count_runs(std::uint64_t from, std::uint64_t run, std::span<s
 }
 
 double shown_filter::rate_at(std::uint64_t keys) const {
-  return layers_ ? rate_of_growing(layers_->asked.target_rate, keys, layers_->first)
-                 : false_positive_rate(parameters(), keys);
+  return layers_ ? scalable_fpr(layers_->asked.target_fpr, keys, layers_->first) : expected_fpr(parameters(), keys);
 }
 
 // Of a window by time without what has run out since its newest generation: lookups see none of that.
-census shown_filter::bits_now() const {
+fill_statistics shown_filter::bits_now() const {
   const params& p = parameters();
-  if (!forgets() || window_state::of(bytes().data()).newest == epoch()) return take_census(p, bytes());
+  if (!forgets() || window_state::of(bytes().data()).newest == epoch()) return measure_fill(p, bytes());
   heap_storage now(bytes().size());
   std::copy(bytes().begin(), bytes().end(), now.data());
   const window_state state = window_state::of(now.data()).at(epoch());
   std::memcpy(now.data(), &state, sizeof state);
-  return take_census(p, {now.data(), now.size()});
+  return measure_fill(p, {now.data(), now.size()});
 }
 
 filter_facts shown_filter::facts(std::optional<std::uint64_t> keys) const {
@@ -256,12 +255,12 @@ filter_facts shown_filter::facts(std::optional<std::uint64_t> keys) const {
   f.cells = cells();
   if (layers_) return facts_of_layers(std::move(f));
   const params& p = parameters();
-  const census bits = bits_now();
+  const fill_statistics bits = bits_now();
   const key_counts& counts = (opened_ ? *opened_->local() : *filter_).counts();
   f.counted = filter_ ? filter_->size() : counts.inserted;
   f.count_is_estimate = counts.is_estimate;
   f.ones = forgets() ? reading().ones(0, f.cells) : bits.ones;
-  f.certified = bits.certified_rate;
+  f.certified = bits.current_fpr;
   if (family_of(p) == family::sealed) {
     // Its cells tell nothing of its keys, and it takes no more.
     f.ones = f.cells;
@@ -271,7 +270,7 @@ filter_facts shown_filter::facts(std::optional<std::uint64_t> keys) const {
   }
   f.window = window();
   f.layers.push_back(
-      {.cells = f.cells, .capacity = p.capacity, .keys = f.counted, .ones = f.ones, .share = p.target_rate});
+      {.cells = f.cells, .capacity = p.capacity, .keys = f.counted, .ones = f.ones, .share = p.target_fpr});
   if (f.window) {
     f.overfull = f.window->has_overfull_generation();
     const double held = static_cast<double>(f.window->keys_held());
@@ -285,8 +284,8 @@ filter_facts shown_filter::facts(std::optional<std::uint64_t> keys) const {
   const std::uint64_t in = keys.value_or(f.counted);
   f.predicted = rate_at(in);
   f.keys_left = keys_left(p, in, f.certified, most_);
-  const audit count = audit_count(p, f.counted, bits.ones);
-  if (!f.count_is_estimate && count.alarming()) {
+  const fill_check count = check_fill(p, f.counted, bits.ones);
+  if (!f.count_is_estimate && count.is_inconsistent()) {
     f.alarm = alarm_of(count);
     f.fuller = count.deviation() > 0;
   }
@@ -294,14 +293,14 @@ filter_facts shown_filter::facts(std::optional<std::uint64_t> keys) const {
 }
 
 filter_facts shown_filter::facts_of_layers(filter_facts f) const {
-  const growing_layers& grown = layers_->grown;
+  const scalable_layers& grown = layers_->grown;
   const cell_reader reader = reading();
   f.counted = grown.size();
-  f.certified = grown.certified_rate();
-  f.predicted = grown.false_positive_rate();
+  f.certified = grown.current_fpr();
+  f.predicted = grown.expected_fpr();
   double variance = 0;
   std::uint64_t first_cell = 0;
-  for (const growing_layer& layer : grown.layers()) {
+  for (const scalable_layer& layer : grown.layers()) {
     const std::uint64_t ones = reader.ones(first_cell, first_cell + layer.geometry.bits);
     const estimate in = estimated_keys({.layout = "split_block512", .geometry = layer.geometry}, ones);
     f.estimated.value += in.value;

@@ -1,5 +1,5 @@
-// A filter that can be looked into while it is used: whatever its family, it has cells with numbers, and keys have cells.
-// Which number a cell has: cell_reader.hpp.
+// A filter that can be looked into while it is used: whatever its family, it has cells with numbers, and keys have
+// cells. Which number a cell has: cell_reader.hpp.
 #pragma once
 
 #include "playground/cell_reader.hpp"
@@ -7,10 +7,10 @@
 #include "playground/wanted_filter.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/census.hpp>
+#include <bloomery/detail/scalable_layers.hpp>
+#include <bloomery/fill_statistics.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/generations.hpp>
-#include <bloomery/growing_layers.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
@@ -74,7 +74,8 @@ class shown_filter {
   std::optional<window_facts> window() const;  ///< nothing for others
   std::uint64_t epoch() const;                 ///< the newest generation's; requires forgets()
 
-  /// True: it is certainly new. @throws error  incompatible: a sealed filter; invalid_argument: no number, of a filter of
+  /// True: it is certainly new. @throws error  incompatible: a sealed filter; invalid_argument: no number, of a filter
+  /// of
   ///                                                  numbers; too_large: it had to grow beyond all memory
   bool insert(std::string_view key);
   bool may_contain(std::string_view key) const;
@@ -115,12 +116,12 @@ class shown_filter {
   /// Cells of a block; 0: there are no blocks.
   std::uint64_t block_cells() const;
 
-  /// Counts the cells of from .. to - 1 that are not 0, in at most `most` ranges of equally many cells, the last perhaps
-  /// fewer. A range is a whole number of blocks, or a part that divides one. Requires from < to <= cells().
+  /// Counts the cells of from .. to - 1 that are not 0, in at most `most` ranges of equally many cells, the last
+  /// perhaps fewer. A range is a whole number of blocks, or a part that divides one. Requires from < to <= cells().
   fill_ranges fill(std::uint64_t from, std::uint64_t to, std::uint64_t most) const;
 
-  /// How many cells are not 0 of each of the runs of `run` cells that begin at `from`, one after another; the filter's last
-  /// may be shorter. Several threads may count at once.
+  /// How many cells are not 0 of each of the runs of `run` cells that begin at `from`, one after another; the filter's
+  /// last may be shorter. Several threads may count at once.
   void count_runs(std::uint64_t from, std::uint64_t run, std::span<std::uint64_t> ones) const;
 
   /// @param keys  distinct keys that are in, if somebody knows
@@ -147,7 +148,7 @@ class shown_filter {
   struct layers;
   cell_reader reading() const;
   filter_facts facts_of_layers(filter_facts f) const;
-  census bits_now() const;
+  fill_statistics bits_now() const;
   std::optional<any_filter> filter_;
   std::unique_ptr<filter_handle> opened_;      // instead of the filter
   std::unique_ptr<layers> layers_;             // of a growing filter

@@ -8,11 +8,12 @@
 namespace bloomery::playground {
 namespace {
 
-// The promise; or what the filter does as it was planned, where a scheme's own rule of sizes promises a little too much.
+// The promise; or what the filter does as it was planned, where a scheme's own rule of sizes promises a little too
+// much.
 double planned_rate(const params& p) {
-  const bool dear = p.geometry.probes > classic::most_chosen_probes;  // such a rate takes a second
-  if (p.scheme.empty() || p.capacity == 0 || dear) return p.target_rate;
-  return std::max(p.target_rate, false_positive_rate(p, p.capacity));
+  const bool dear = p.geometry.probes > layouts::classic::most_chosen_probes;  // such a rate takes a second
+  if (p.scheme.empty() || p.capacity == 0 || dear) return p.target_fpr;
+  return std::max(p.target_fpr, expected_fpr(p, p.capacity));
 }
 
 }  // namespace
@@ -27,7 +28,7 @@ json verdict_of(const filter_facts& f, const params& p) {
                    f.alarm + ": somebody chose the keys, or changed the bits, or the count is wrong");
   }
   if (f.ones == 0) return verdict("good", "empty", "it is empty");
-  if (p.target_rate <= 0 || p.target_rate >= 1) return verdict("watch", "no_promise", "it promises nothing");
+  if (p.target_fpr <= 0 || p.target_fpr >= 1) return verdict("watch", "no_promise", "it promises nothing");
   const double planned = planned_rate(p);
   // One filter of many errs a little more than their mean; far more it errs only if it is too full.
   const bool broken = f.certified > planned * 1.25 || (f.certified > planned * 1.01 && f.predicted > planned * 1.001);
@@ -39,7 +40,7 @@ json verdict_of(const filter_facts& f, const params& p) {
   if (f.certified > planned * 1.01) {
     return verdict("watch", "above", "it errs a little more often than it promises, by chance");
   }
-  if (planned > p.target_rate && (f.certified > p.target_rate * 1.01 || f.predicted > p.target_rate * 1.001)) {
+  if (planned > p.target_fpr && (f.certified > p.target_fpr * 1.01 || f.predicted > p.target_fpr * 1.001)) {
     return verdict("watch", "scheme", "its scheme errs a little more often than was asked for, even as planned");
   }
   if (f.window) return verdict("good", "keeps", "it keeps its promise");

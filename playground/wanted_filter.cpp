@@ -4,8 +4,8 @@
 #include "cli/commands/layout_choice.hpp"
 #include "cli/commands/window.hpp"
 
+#include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/growing_layers.hpp>
 #include <bloomery/scheme.hpp>
 
 #include <fmt/format.h>
@@ -98,12 +98,12 @@ void check_companions(const wanted_filter& w) {
 }
 
 params first_of_growing(const wanted_filter& w) {
-  params p = complete({.layout = "split_block512", .hash = w.hash, .seed = w.seed, .capacity = 1, .target_rate = 0.5});
-  const growing_layer first =
-      layer_of_growing(w.rate.value_or(0.01), 0, w.capacity.value_or(growing_layers::usual_first_layer));
+  params p = complete({.layout = "split_block512", .hash = w.hash, .seed = w.seed, .capacity = 1, .target_fpr = 0.5});
+  const scalable_layer first =
+      scalable_layer_at(w.rate.value_or(0.01), 0, w.capacity.value_or(scalable_layers::usual_first_layer));
   p.geometry = first.geometry;
   p.capacity = first.capacity;
-  p.target_rate = w.rate.value_or(0.01);
+  p.target_fpr = w.rate.value_or(0.01);
   return p;
 }
 

@@ -14,7 +14,7 @@ namespace {
 template <class Key, std::size_t K, class Subfilter, class Allocator>
 class subject {
  public:
-  subject(std::uint64_t n, unsigned bits_a_key) : filter_(n * bits_a_key) {}
+  subject(std::uint64_t n, unsigned bits_per_key) : filter_(n * bits_per_key) {}
 
   void clear() { filter_.clear(); }
   std::uint64_t bytes() const { return filter_.capacity() / 8; }

@@ -1,5 +1,5 @@
-// LevelDB's built-in filter through its public interface, which makes a filter of a whole set of keys at once. An integer
-// is a slice of its 8 bytes.
+// LevelDB's built-in filter through its public interface, which makes a filter of a whole set of keys at once. An
+// integer is a slice of its 8 bytes.
 #include "peer.hpp"
 
 #include <leveldb/filter_policy.h>
@@ -19,7 +19,8 @@ Slice slice_of(const std::string_view& key) { return {key.data(), key.size()}; }
 template <class Key>
 class subject {
  public:
-  subject(std::uint64_t, unsigned bits_a_key) : policy_(leveldb::NewBloomFilterPolicy(static_cast<int>(bits_a_key))) {}
+  subject(std::uint64_t, unsigned bits_per_key)
+      : policy_(leveldb::NewBloomFilterPolicy(static_cast<int>(bits_per_key))) {}
 
   void clear() { filter_.clear(); }
   std::uint64_t bytes() const { return filter_.size(); }

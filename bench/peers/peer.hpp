@@ -1,5 +1,5 @@
-// What the benchmark asks of a contestant: a table of functions, so that one compiled for another processor can live in a
-// library of its own (peers/load.hpp) and no code of one replaces another's when linking.
+// What the benchmark asks of a contestant: a table of functions, so that one compiled for another processor can live in
+// a library of its own (peers/load.hpp) and no code of one replaces another's when linking.
 //
 // contestant_of<Subject, Key>() makes the table from a class. Loops over single keys are instantiated here, beside the
 // class, and so are inlined as they are for its users.
@@ -19,7 +19,7 @@ struct contestant {
   std::uint64_t most_keys;    ///< above it, it is left out; 0: no limit
   std::uint64_t least_bytes;  ///< filters below this size are left out: huge pages change nothing there
 
-  void* (*make)(std::uint64_t keys, unsigned bits_a_key);
+  void* (*make)(std::uint64_t keys, unsigned bits_per_key);
   void (*unmake)(void* subject);
   void (*clear)(void* subject);
   std::uint64_t (*bytes)(const void* subject);  ///< of memory, all in all
@@ -35,8 +35,8 @@ struct contestant {
   std::uint64_t (*count_bulk)(const void* subject, const Key* keys, std::size_t count);
 };
 
-/// A class with a constructor (keys, bits_a_key), clear(), bytes(), has(key), and any of insert(key), insert_bulk(keys),
-/// build(keys, threads), count_bulk(keys), prepare(keys).
+/// A class with a constructor (keys, bits_per_key), clear(), bytes(), has(key), and any of insert(key),
+/// insert_bulk(keys), build(keys, threads), count_bulk(keys), prepare(keys).
 template <class Subject, class Key>
 contestant<Key> contestant_of(const char* name) {
   using keys = std::span<const Key>;

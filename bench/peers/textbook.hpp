@@ -1,5 +1,5 @@
-// What one writes after reading the article: k probes at (h1 + i * h2) % m in a vector of words. Its hashes are good and
-// quick ones, bloomery's, so that a comparison is one of layouts and loops.
+// What one writes after reading the article: k probes at (h1 + i * h2) % m in a vector of words. Its hashes are good
+// and quick ones, bloomery's, so that a comparison is one of layouts and loops.
 #pragma once
 
 #include <bloomery/hash.hpp>
@@ -14,8 +14,8 @@ namespace bench {
 template <class Key>
 class textbook {
  public:
-  textbook(std::uint64_t n, unsigned bits_a_key)
-      : bits_(n * bits_a_key), probes_(bloomery::classic::best_probes(bits_, n)), words_(bits_ / 64 + 1) {}
+  textbook(std::uint64_t n, unsigned bits_per_key)
+      : bits_(n * bits_per_key), probes_(bloomery::layouts::classic::best_probes(bits_, n)), words_(bits_ / 64 + 1) {}
 
   void clear() { std::fill(words_.begin(), words_.end(), 0); }
   std::uint64_t bytes() const { return words_.size() * sizeof(std::uint64_t); }
@@ -23,7 +23,7 @@ class textbook {
   void insert(Key key) {
     const bloomery::key_hash hash = hash_(key);
     for (std::uint32_t i = 0; i < probes_; ++i) {
-      const std::uint64_t bit = (hash.lo + i * hash.hi) % bits_;
+      const std::uint64_t bit = (hash.hash64 + i * hash.high64) % bits_;
       words_[bit / 64] |= std::uint64_t{1} << (bit % 64);
     }
   }
@@ -31,7 +31,7 @@ class textbook {
   bool has(Key key) const {
     const bloomery::key_hash hash = hash_(key);
     for (std::uint32_t i = 0; i < probes_; ++i) {
-      const std::uint64_t bit = (hash.lo + i * hash.hi) % bits_;
+      const std::uint64_t bit = (hash.hash64 + i * hash.high64) % bits_;
       if ((words_[bit / 64] >> (bit % 64) & 1) == 0) return false;
     }
     return true;

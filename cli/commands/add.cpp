@@ -3,8 +3,8 @@
 //   $ printf 'bob\n' | bloomery add users.bloom
 //   bloomery: users.bloom: 1 key read, 1 new, 3 in all, error now 0.0002 %
 //
-// A file is locked; a second writer waits. Killed at any moment a filter opens again with every key added before; one that
-// commits as a whole (a counting filter) is then what it was.
+// A file is locked; a second writer waits. Killed at any moment a filter opens again with every key added before; one
+// that commits as a whole (a counting filter) is then what it was.
 #include "cli/commands/commands.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/open_handle.hpp"

@@ -89,7 +89,7 @@ std::uint64_t capacity_for(const analyze_options& options, std::size_t lines) {
 std::uint64_t queries_of_lines(const analyze_options& options, const experiment& e) {
   const std::uint64_t most = most_keys_for(e.filter.capacity);
   const std::uint64_t absent = e.lines.size() > most ? e.lines.size() - most : 0;
-  const std::uint64_t needed = options.queries.value_or(queries_for(e.filter.target_rate, 1));
+  const std::uint64_t needed = options.queries.value_or(queries_for(e.filter.target_fpr, 1));
   if (absent < needed) {
     throw error(errc::invalid_argument,
                 {fmt::format("too few distinct lines: {} are there, {} are inserted, and others are looked up",
@@ -98,8 +98,7 @@ std::uint64_t queries_of_lines(const analyze_options& options, const experiment&
                  options.queries ? "give more lines, a smaller -n or fewer --queries"
                                  : "give more lines, a smaller -n or a higher -p"});
   }
-  return options.queries.value_or(
-      std::min({absent, queries_for(e.filter.target_rate, enough_alarms), sane_queries(e)}));
+  return options.queries.value_or(std::min({absent, queries_for(e.filter.target_fpr, enough_alarms), sane_queries(e)}));
 }
 
 experiment experiment_for(const analyze_options& options, const distinct_lines& lines) {
@@ -111,12 +110,12 @@ experiment experiment_for(const analyze_options& options, const distinct_lines& 
   e.seed = options.wanted.seed;
   e.lines = lines.keys();
   e.threads = options.common.threads;
-  const std::uint64_t enough = queries_for(e.filter.target_rate, enough_alarms);
+  const std::uint64_t enough = queries_for(e.filter.target_fpr, enough_alarms);
   e.queries = !options.inputs.files.empty() ? queries_of_lines(options, e)
                                             : options.queries.value_or(std::min(enough, sane_queries(e)));
   if (e.queries < enough && !options.queries && !options.common.quiet) {
     say(fmt::format("note: at {} each run sees some {:.2g} false alarms with {} absent keys; {} would show {:.0f}",
-                    rate_text(e.filter.target_rate), e.filter.target_rate * static_cast<double>(e.queries),
+                    rate_text(e.filter.target_fpr), e.filter.target_fpr * static_cast<double>(e.queries),
                     count_text(e.queries), count_text(enough), enough_alarms));
   }
   return e;
@@ -142,7 +141,7 @@ std::vector<theory_point> theory_of(const experiment& e, const std::vector<measu
   for (const measured_point& p : points) {
     for (std::uint64_t i = 1; i < between; ++i) {
       const std::uint64_t keys = from + (p.keys - from) * i / between;
-      if (keys > curve.back().keys) curve.push_back({keys, false_positive_rate(e.filter, keys)});
+      if (keys > curve.back().keys) curve.push_back({keys, expected_fpr(e.filter, keys)});
     }
     curve.push_back({p.keys, p.predicted});
     from = p.keys;
@@ -154,12 +153,12 @@ chart chart_of(const experiment& e, std::vector<measured_point> points) {
   const params& p = e.filter;
   chart c;
   c.title = fmt::format("{}, {}, {}: n = {}, p = {}", kind_text(p), counted(p.geometry.bits, "bit"),
-                        counted(p.geometry.probes, "probe"), count_text(p.capacity), rate_text(p.target_rate));
+                        counted(p.geometry.probes, "probe"), count_text(p.capacity), rate_text(p.target_fpr));
   c.subtitle = fmt::format("{} filled with {}; at each point {} looked up in each", counted(e.runs, "filter"),
                            e.lines.empty() ? "random e-mail addresses" : "lines of the input",
                            e.queries == 1 ? "1 absent one is" : count_text(e.queries) + " absent ones are");
   c.capacity = p.capacity;
-  c.target_rate = p.target_rate;
+  c.target_fpr = p.target_fpr;
   c.runs = e.runs;
   c.theory = theory_of(e, points);
   c.points = std::move(points);
@@ -198,7 +197,7 @@ nlohmann::ordered_json as_json(const experiment& e, const std::vector<measured_p
           {"bits", p.geometry.bits},
           {"probes", p.geometry.probes},
           {"capacity", p.capacity},
-          {"target_rate", p.target_rate},
+          {"target_rate", p.target_fpr},
           {"source", e.lines.empty() ? "addresses" : "lines"},
           {"runs", e.runs},
           {"queries", e.queries},

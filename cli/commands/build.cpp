@@ -139,12 +139,12 @@ exit_status build(const build_options& options) {
   b.filter.save(options.filter, options.note);
   remove_old_log(options.filter, old_log);
   const params& p = b.filter.parameters();
-  const double rate = b.filter.false_positive_rate();
+  const double rate = b.filter.expected_fpr();
   if (b.filter.window()) {
     warn_of_generations(options.filter, b.filter);
   } else if (b.new_keys > p.capacity) {
     say(fmt::format("{}: warning: more keys than the {} it was made for; error now {} instead of {}; give a larger -n",
-                    options.filter, count_text(p.capacity), rate_text(rate), rate_text(p.target_rate)));
+                    options.filter, count_text(p.capacity), rate_text(rate), rate_text(p.target_fpr)));
   }
   if (options.common.json) {
     nlohmann::ordered_json result = {{"filter", options.filter},
@@ -152,7 +152,7 @@ exit_status build(const build_options& options) {
                                      {"new", b.new_keys},
                                      {"capacity", p.capacity},
                                      {"bytes", b.filter.byte_size()},
-                                     {"target_rate", p.target_rate},
+                                     {"target_rate", p.target_fpr},
                                      {"rate", rate},
                                      {"layout", p.layout},
                                      {"scheme", p.scheme},

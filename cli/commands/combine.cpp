@@ -12,10 +12,10 @@
 #include "cli/io/output.hpp"
 #include "cli/text/numbers.hpp"
 
-#include <bloomery/bits.hpp>
-#include <bloomery/census.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/fill_statistics.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/mapped_storage.hpp>
 
@@ -42,7 +42,8 @@ std::span<const std::uint8_t> bytes_of(const mapped_storage& filter) { return {f
 key_counts counts_of_copies(const file_info& file, std::span<const std::uint8_t> bytes) {
   if (file.clean) return file.counts;
   key_counts counts = file.counts;
-  counts.inserted = static_cast<std::uint64_t>(std::llround(counting::copies_in(file.parameters.geometry, bytes)));
+  counts.inserted =
+      static_cast<std::uint64_t>(std::llround(layouts::counting::copies_in(file.parameters.geometry, bytes)));
   counts.is_estimate = true;
   return counts;
 }
@@ -74,7 +75,7 @@ exit_status combine(const combine_options& options, const combination& how) {
   for (std::size_t i = 1; i < options.filters.size(); ++i) {
     if (stop_signal() != 0) throw interrupted();
     const std::string& name = options.filters[i];
-    const mapped_storage other = open_bits(name, bloomery::check::payload);
+    const mapped_storage other = open_bits(name, file_check::payload);
     say_if_dirty(name, other.info());
     check_compatible(options.filters.front(), p, name, other.info().parameters);
     if (intersects) {
@@ -83,10 +84,10 @@ exit_status combine(const combine_options& options, const combination& how) {
       if (std::isfinite(both.sigma) && both.value < keys_in_common.value) keys_in_common = both;
     }
     if (copies) counts = sum_of_counts(counts, counts_of_copies(other.info(), bytes_of(other)));
-    (copies ? counting::merge_bytes : how.join)(bits, bytes_of(other));
+    (copies ? layouts::counting::merge_bytes : how.join)(bits, bytes_of(other));
   }
 
-  const census now = take_census(p, bits);
+  const fill_statistics now = measure_fill(p, bits);
   const estimate keys = intersects ? keys_in_common : estimated_keys(p, now.ones);
   const bool known = std::isfinite(keys.value);
   const bool at_most = intersects && options.filters.size() > 2;
@@ -107,9 +108,9 @@ exit_status combine(const combine_options& options, const combination& how) {
                    {"keys_at_most", at_most},
                    {"keys_noise", noise},
                    {"fill", static_cast<double>(now.ones) / static_cast<double>(p.geometry.bits / cell_bits_of(p))},
-                   {"rate", now.certified_rate},
+                   {"rate", now.current_fpr},
                    {"capacity", p.capacity},
-                   {"target_rate", p.target_rate}}));
+                   {"target_rate", p.target_fpr}}));
     out.flush();
   }
   if (options.quiet) return exit_status::found;
@@ -117,10 +118,10 @@ exit_status combine(const combine_options& options, const combination& how) {
                              : noise ? "too few common keys to tell their number"
                                      : (at_most ? "at most " : "") + keys_text(keys, how.keys);
   say(fmt::format("{}: the {} of {} filters: {}; error {}", options.output, how.name, options.filters.size(), number,
-                  rate_text(now.certified_rate)));
-  if (p.target_rate > 0 && now.certified_rate > p.target_rate) {
+                  rate_text(now.current_fpr)));
+  if (p.target_fpr > 0 && now.current_fpr > p.target_fpr) {
     say(fmt::format("{}: warning: that is above the promised {}; filters made for more keys have room for {} {}",
-                    options.output, rate_text(p.target_rate), intersects ? "an" : "a", how.name));
+                    options.output, rate_text(p.target_fpr), intersects ? "an" : "a", how.name));
   }
   return exit_status::found;
 }

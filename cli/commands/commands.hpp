@@ -343,7 +343,7 @@ std::optional<secret_key> secret_of(const std::string& keyfile);
 
 /// any_filter::open, with the key in `keyfile` if that is not empty.
 any_filter open_filter(const std::string& path, const std::string& keyfile, access mode = access::read_only,
-                       bloomery::check what = bloomery::check::header, const mapped_storage::on_wait& waiting = {});
+                       file_check what = file_check::header, const mapped_storage::on_wait& waiting = {});
 
 /// "split_block" or "scheme guava".
 std::string kind_text(const params& p);
@@ -380,7 +380,7 @@ void refuse_sealed(const params& p, const std::string& path, const std::string& 
 void check_output(const input_options& inputs, const std::string& filter);
 
 /// Maps a filter's file to look at its bits, which takes no secret. @throws error as any_filter::open
-mapped_storage open_bits(const std::string& path, bloomery::check what = bloomery::check::header);
+mapped_storage open_bits(const std::string& path, file_check what = file_check::header);
 
 /// Refuses two filters that cannot be compared bit for bit: names the field and both values. @throws error incompatible
 void check_compatible(const std::string& path_a, const params& a, const std::string& path_b, const params& b);
@@ -401,7 +401,7 @@ void check_room(const std::string& path, std::uint64_t bytes);
 std::uint64_t queries_of_scheme(const params& p, std::uint64_t usual);
 nlohmann::ordered_json json_of(const measured_rate& m);
 
-/// The count to store for a filter that is estimated to have so many distinct keys: certainly_new_keys().
+/// The count to store for a filter that is estimated to have so many distinct keys: expected_insertions().
 std::uint64_t counted_of_estimate(const params& p, double keys);
 
 /// Keys wrongly taken for seen while a filter goes from `from` to `to` distinct keys.

@@ -5,7 +5,7 @@
 #include "cli/io/output.hpp"
 #include "cli/text/numbers.hpp"
 
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/file_edit.hpp>
 #include <bloomery/layouts/counting.hpp>
@@ -57,14 +57,14 @@ std::string those_not_there(std::uint64_t keys, std::uint64_t not_found) {
 }
 
 std::uint32_t value_of_cell(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t cell) {
-  if (family_of(p) == family::counting) return counting::counter(bytes.data(), cell);
+  if (family_of(p) == family::counting) return layouts::counting::counter(bytes.data(), cell);
   return test_bit(bytes.data(), cell) ? 1 : 0;
 }
 
 const char* name_of_cell(const params& p) { return family_of(p) == family::counting ? "counter" : "bit"; }
 
 double unnoticed_by_now(const params& p, std::uint64_t refused, double fpr) {
-  return unnoticed_removals(refused, std::max(fpr, p.target_rate));
+  return unnoticed_removals(refused, std::max(fpr, p.target_fpr));
 }
 
 std::string taint_text(std::uint64_t refused, double unnoticed) {

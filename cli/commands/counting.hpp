@@ -37,8 +37,8 @@ const char* name_of_cell(const params& p);
 /// @param unnoticed  expected number of those that were not refused
 std::string taint_text(std::uint64_t refused, double unnoticed);
 
-/// unnoticed_removals() at the FPR of the filter when the refused ones came. It is not known, for removals lower the FPR: the
-/// target FPR stands for it, or the present one if that is higher.
+/// unnoticed_removals() at the FPR of the filter when the refused ones came. It is not known, for removals lower the
+/// FPR: the target FPR stands for it, or the present one if that is higher.
 double unnoticed_by_now(const params& p, std::uint64_t refused, double fpr);
 
 }  // namespace bloomery::cli

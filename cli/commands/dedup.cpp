@@ -1,9 +1,9 @@
 // bloomery dedup: the first occurrence of each line, in order, in a few bits a line.
 //
 //   $ bloomery dedup urls.txt > distinct.txt
-// bloomery: 100,000,000 keys at 0.01 %: 281 MiB (split_block512, 23.61 bits a key); expects to drop 1,463 distinct lines wrongly
-// ... bloomery: 100,000,000 lines in, 70,003,738 out, 29,996,262 dropped; expected wrongly dropped: 127 lines (0.000181
-// % of ...
+// bloomery: 100,000,000 keys at 0.01 %: 281 MiB (split_block512, 23.61 bits a key); expects to drop 1,463 distinct
+// lines wrongly ... bloomery: 100,000,000 lines in, 70,003,738 out, 29,996,262 dropped; expected wrongly dropped: 127
+// lines (0.000181 % of ...
 //
 // With --state the filter is a file and remembers from run to run. It never runs ahead of the output: a line's bits are
 // set only after the line is written (and on disk, if the output is a regular file), so a killed run repeats lines but
@@ -214,7 +214,7 @@ bool run(const dedup_options& options, Dedup& dedup, output& out, output* suspec
           warned = true;
           say(fmt::format(
               "warning: more distinct lines than the {} the filter was made for; error now {}; give a larger -n",
-              count_text(capacity), rate_text(dedup.filter().false_positive_rate(dedup.lines_held()))));
+              count_text(capacity), rate_text(dedup.filter().expected_fpr(dedup.lines_held()))));
         }
         return true;
       });
@@ -242,10 +242,10 @@ void end_torn_line(output& out, char line_end) {
 bool asks_for_another(const dedup_options& options, const params& p) {
   const making_options& w = options.wanted;
   const auto prefers_another = [&] {
-    if (!w.prefer || p.capacity == 0 || !(p.target_rate > 0 && p.target_rate < 1)) return false;
-    return complete({.capacity = p.capacity, .target_rate = p.target_rate}, *w.prefer).layout != p.layout;
+    if (!w.prefer || p.capacity == 0 || !(p.target_fpr > 0 && p.target_fpr < 1)) return false;
+    return complete({.capacity = p.capacity, .target_fpr = p.target_fpr}, *w.prefer).layout != p.layout;
   };
-  return (w.capacity && *w.capacity != p.capacity) || (w.rate && *w.rate != p.target_rate) || options.max_loss ||
+  return (w.capacity && *w.capacity != p.capacity) || (w.rate && *w.rate != p.target_fpr) || options.max_loss ||
          (!w.layout.empty() && w.layout != p.layout) || (!w.hash.empty() && w.hash != p.hash) ||
          (w.seed != 0 && w.seed != p.seed) || prefers_another() || asks_for_another_window(w, p);
 }
@@ -267,8 +267,7 @@ any_filter make_or_open_state(const dedup_options& options) {
       if (e.code() != errc::already_exists || std::filesystem::is_symlink(options.state)) throw;
     }
   }
-  return open_filter(options.state, options.wanted.secret, access::read_write, bloomery::check::payload,
-                     wait_for_writer);
+  return open_filter(options.state, options.wanted.secret, access::read_write, file_check::payload, wait_for_writer);
 }
 
 any_filter open_state(const dedup_options& options) {
@@ -303,7 +302,7 @@ void say_before(const dedup_options& options, const params& p, std::uint64_t alr
   say(fmt::format(
       "warning: it is full, error now {}: new lines will be dropped wrongly at this rate and more; start another, "
       "with a larger -n",
-      rate_text(false_positive_rate(p, distinct_keys(p, already)))));
+      rate_text(expected_fpr(p, estimate_distinct(p, already)))));
 }
 
 void say_after(const dedup_options& options, const dedup_result& r) {
@@ -350,7 +349,7 @@ dedup_result dedup_in_window(const dedup_options& options, any_filter filter, st
   set_now(filter, options.wanted.window.now);
   if (!options.common.quiet && !options.common.json) {
     say(fmt::format("{}; once a window is full, up to {} of the new lines are dropped wrongly", size_text(p),
-                    rate_text(p.target_rate)));
+                    rate_text(p.target_fpr)));
   }
   window_clock clock;
   if (const auto now = options.wanted.window.now) clock = [now] { return *now; };
@@ -377,20 +376,20 @@ dedup_result dedup_in_memory(const dedup_options& options, output& out, output* 
   result.finished = run(options, dedup, out, suspects, lines);
   result.lines_in = lines.in;
   result.lines_out = lines.out;
-  const std::uint64_t distinct = distinct_keys(p, lines.out);
+  const std::uint64_t distinct = estimate_distinct(p, lines.out);
   result.expected_losses = losses_between(p, 0, distinct);
-  result.rate = false_positive_rate(p, distinct);
+  result.rate = expected_fpr(p, distinct);
   return result;
 }
 
 // Makes the state and its log, unless another process was quicker.
-logged_filter make_or_open_growing(const dedup_options& options) {
+rebuilding_filter make_or_open_growing(const dedup_options& options) {
   for (std::error_code unknown; !std::filesystem::exists(options.state, unknown) && !unknown;) {
     making_options wanted = options.wanted;
     if (options.max_loss && wanted.rate) params_of(options, 1);  // says that these are two promises
     if (options.max_loss) wanted.rate = options.max_loss;        // no line is lost with a higher rate than the promise
     try {
-      return logged_filter::create(options.state, growing_params(wanted, default_rate), "", false);
+      return rebuilding_filter::create(options.state, growing_params(wanted, default_rate), "", false);
     } catch (const error& e) {
       const bool others = e.code() == errc::already_exists || e.code() == errc::locked;
       if (others && std::filesystem::exists(options.state, unknown)) break;
@@ -412,11 +411,11 @@ dedup_result dedup_with_log(const dedup_options& options, output& out, output* s
   asked.wanted.capacity.reset();  // it grows
   if (before > 0 && asks_for_another(asked, p) && !options.common.quiet) {
     say(fmt::format("{}: note: it stays as it was made, with {}; bloomery rebuild makes it another", options.state,
-                    rate_text(p.target_rate)));
+                    rate_text(p.target_fpr)));
   }
   if (!options.common.quiet && !options.common.json) {
     say(fmt::format("{}: {} so far; it grows, and drops at most {} of the distinct lines wrongly", options.state,
-                    counted(before, "line"), rate_text(p.target_rate)));
+                    counted(before, "line"), rate_text(p.target_fpr)));
   }
   end_torn_line(out, options.inputs.line_end());
   totals lines;
@@ -446,9 +445,9 @@ dedup_result dedup_with_state(const dedup_options& options, output& out, output*
   result.finished = run(options, dedup, out, suspects, lines);
   result.lines_in = lines.in;
   result.lines_out = lines.out;
-  const std::uint64_t distinct = distinct_keys(p, before + lines.out);
-  result.expected_losses = losses_between(p, distinct_keys(p, before), distinct);
-  result.rate = false_positive_rate(p, distinct);
+  const std::uint64_t distinct = estimate_distinct(p, before + lines.out);
+  result.expected_losses = losses_between(p, estimate_distinct(p, before), distinct);
+  result.rate = expected_fpr(p, distinct);
   return result;
 }
 

@@ -59,8 +59,8 @@ class line_writer {
   std::string_view run_;
 };
 
-/// Ends the last line of a file that is appended to (>>), after a run that was killed inside it: without an end the next
-/// line would be glued to it. With --state only: else nothing is gone on with.
+/// Ends the last line of a file that is appended to (>>), after a run that was killed inside it: without an end the
+/// next line would be glued to it. With --state only: else nothing is gone on with.
 void end_torn_line(output& out, char line_end);
 
 /// Whether a filter is asked for that is not the one that is there.

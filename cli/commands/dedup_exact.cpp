@@ -47,7 +47,7 @@ params suspects_params(const params& p, std::uint64_t lines) {
                        .hash = p.hash,
                        .seed = p.seed,
                        .capacity = lines,
-                       .target_rate = suspects_rate,
+                       .target_fpr = suspects_rate,
                        .secret = p.secret});
   s.geometry.bits = std::min(s.geometry.bits, most_suspects_bits);
   return s;
@@ -125,7 +125,7 @@ class exact_dedup {
           for (std::size_t i = 0; i < batch.lines.size(); ++i, ++line) {
             if (!batch.may_contain(i)) continue;
             const record_head head{line, batch.keys[i].size()};
-            temporary_file& share = shares_[multiply_high(batch.hashes[i].hi, shares)];
+            temporary_file& share = shares_[multiply_high(batch.hashes[i].high64, shares)];
             share.append({reinterpret_cast<const char*>(&head), sizeof head});
             share.append(batch.keys[i]);
           }
@@ -178,7 +178,7 @@ class exact_dedup {
     result.finished = stop_signal() == 0;
     if (result.finished && result.lines_in < lines_) throw changed_input(result.lines_in);
     result.rescued = suspects_ - dropped_lines_;
-    result.rate = filter_.false_positive_rate();
+    result.rate = filter_.expected_fpr();
     return result;
   }
 

@@ -8,8 +8,8 @@
 
 #include "cli/text/numbers.hpp"
 
+#include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/growing_layers.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ void check_growing(const dedup_options& options) {
   if (w.capacity) {
     refuse("a filter that grows asks for no number of lines", "-n", count_text(*w.capacity), "leave out -n or --grow");
   }
-  if (!w.layout.empty() && w.layout != growing_layers::layout_name()) {
+  if (!w.layout.empty() && w.layout != scalable_layers::layout_name()) {
     refuse("a filter that grows has layers of layout split_block512", "--layout", w.layout,
            "leave out --layout, or say -n and not --grow");
   }
@@ -52,12 +52,12 @@ void check_growing(const dedup_options& options) {
 // Hashes keys as the options want them; it is never filled.
 any_filter hasher(const making_options& wanted) {
   params p;
-  p.layout = split_block512::name;
+  p.layout = layouts::split_block512::name;
   p.hash = wanted.hash;
   p.keys = wanted.keys;
   p.seed = wanted.seed;
   p.secret = secret_of(wanted.secret);
-  p.geometry = {split_block512::block_bits, split_block512::lanes};
+  p.geometry = {layouts::split_block512::block_bits, layouts::split_block512::lanes};
   return any_filter(complete(p));
 }
 
@@ -71,9 +71,9 @@ bool dedup_grows(const dedup_options& options) {
 dedup_result dedup_growing(const dedup_options& options, output& out, output* suspects) {
   check_growing(options);
   const any_filter hashes = hasher(options.wanted);
-  growing_layers seen(rate_of(options));
+  scalable_layers seen(rate_of(options));
   if (!options.common.quiet && !options.common.json) {
-    say(fmt::format("grows with its input, at most {} in total", rate_text(seen.target_rate())));
+    say(fmt::format("grows with its input, at most {} in total", rate_text(seen.target_fpr())));
   }
   const char line_end = options.inputs.line_end();
   line_writer kept(out, line_end);
@@ -85,7 +85,7 @@ dedup_result dedup_growing(const dedup_options& options, output& out, output* su
       hashes, options.inputs, pass, [](key_batch&) {},
       [&](key_batch& batch) {
         batch.is_new.resize(batch.hashes.size());
-        seen.insert(key_source::hashes(batch.hashes), batch.is_new.data());
+        seen.insert(hash_span::hashes(batch.hashes), batch.is_new.data());
         for (std::size_t i = 0; i < batch.lines.size(); ++i) {
           if (batch.is_new[i] != 0) {
             kept.add(batch.lines[i]);
@@ -103,7 +103,7 @@ dedup_result dedup_growing(const dedup_options& options, output& out, output* su
   if (suspects != nullptr) suspects->flush();
   result.lines_out = seen.size();
   result.expected_losses = seen.expected_losses();
-  result.rate = seen.false_positive_rate();
+  result.rate = seen.expected_fpr();
   result.bytes = seen.byte_size();
   result.layers = seen.layers().size();
   return result;

@@ -1,5 +1,5 @@
-// bloomery explain FILTER KEY...: why a filter reports a key as present or absent, cell by cell, and with --keys which keys
-// set each cell.
+// bloomery explain FILTER KEY...: why a filter reports a key as present or absent, cell by cell, and with --keys which
+// keys set each cell.
 //
 //   $ bloomery explain cities.bloom Berlin --keys cities.txt
 //
@@ -98,7 +98,7 @@ void find_owners(filter_handle& filter, const input_options& inputs, std::vector
             const auto at = found.find(cell.cell);
             if (at == found.end()) continue;
             owners& o = at->second;
-            if (o.all.emplace(identity.lo, identity.hi).second && o.named.size() < most_named) {
+            if (o.all.emplace(identity.hash64, identity.high64).second && o.named.size() < most_named) {
               o.named.push_back(shortened(batch.keys[i]));
             }
           }
@@ -186,7 +186,7 @@ class explanation_page {
     return fmt::format("  {:<18} {}\n", name, value);
   }
 
-  static std::string hash_text(key_hash hash) { return fmt::format("{:016X} {:016X}", hash.lo, hash.hi); }
+  static std::string hash_text(key_hash hash) { return fmt::format("{:016X} {:016X}", hash.hash64, hash.high64); }
 
   static std::string hex(const key_explanation& k, std::uint32_t value) {
     return fmt::format("{:0{}X}", value, k.fingerprint->width / 4);
@@ -259,7 +259,7 @@ class explanation_page {
   // "2 copies, "
   std::string copies_text(std::uint32_t value) const {
     if (!counts_) return "";
-    if (value == counting::full) return "full, 15 copies or more once, ";
+    if (value == layouts::counting::full) return "full, 15 copies or more once, ";
     return value == 1 ? "1 copy, " : fmt::format("{} copies, ", value);
   }
 

@@ -12,9 +12,9 @@
 #include "cli/io/output.hpp"
 #include "cli/text/numbers.hpp"
 
-#include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/fill_statistics.hpp>
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/mapped_storage.hpp>
@@ -50,7 +50,7 @@ exit_status fold_filter(const fold_options& options) {
   refuse_window(p, options.filter, "fold");
   refuse_sealed(p, options.filter, "halved");
   const std::uint64_t bytes_before = file.bytes.size();
-  const double rate = options.rate.value_or(p.target_rate);
+  const double rate = options.rate.value_or(p.target_fpr);
   if (!options.times && rate == 0) {
     throw error(errc::invalid_argument, {"no rate to keep: the filter promises none", options.filter, "-p or --times",
                                          "neither", "say which error may not be passed, with -p"});
@@ -62,17 +62,17 @@ exit_status fold_filter(const fold_options& options) {
                  p.scheme.empty() ? "'bloomery build --foldable' makes filters that can" : scheme_sizes});
   }
 
-  census now = take_census(p, bytes_of(file.bytes));
+  fill_statistics now = measure_fill(p, bytes_of(file.bytes));
   unsigned times = 0;
-  const char* why = now.certified_rate > rate ? "it is above that already" : "its size cannot be halved further";
+  const char* why = now.current_fpr > rate ? "it is above that already" : "its size cannot be halved further";
   while (times < times_foldable(file.info.parameters)) {
     if (options.times && times == *options.times) break;
     if (stop_signal() != 0) throw interrupted();
     heap_storage half = fold(p, bytes_of(file.bytes), 1);
     const params half_params = folded(p, 1);
-    const census then = take_census(half_params, bytes_of(half));
-    if (!options.times && then.certified_rate > rate) {
-      if (now.certified_rate <= rate) why = "once more would pass the rate";
+    const fill_statistics then = measure_fill(half_params, bytes_of(half));
+    if (!options.times && then.current_fpr > rate) {
+      if (now.current_fpr <= rate) why = "once more would pass the rate";
       break;
     }
     file.bytes = std::move(half);
@@ -82,13 +82,13 @@ exit_status fold_filter(const fold_options& options) {
   }
   // What it promises from now on: the rate that was kept, for as many keys as that holds.
   if (times > 0) {
-    if (options.rate) p.target_rate = rate;
-    if (p.target_rate > 0) p.capacity = std::max<std::uint64_t>(keys_within(p, p.target_rate), 1);
+    if (options.rate) p.target_fpr = rate;
+    if (p.target_fpr > 0) p.capacity = std::max<std::uint64_t>(keys_within(p, p.target_fpr), 1);
   }
   // Of as many keys fewer would have been new in a smaller filter.
   // The count of a file that was not closed is out of date.
   const double keys = file.info.clean
-                          ? static_cast<double>(distinct_keys(file.info.parameters, file.info.counts.inserted))
+                          ? static_cast<double>(estimate_distinct(file.info.parameters, file.info.counts.inserted))
                           : estimated_keys(p, now.ones).value;
   const std::uint64_t inserted =
       times == 0 && file.info.clean ? file.info.counts.inserted : counted_of_estimate(p, keys);
@@ -105,16 +105,16 @@ exit_status fold_filter(const fold_options& options) {
                          {"bytes_before", bytes_before},
                          {"bytes", file.bytes.size()},
                          {"bits", p.geometry.bits},
-                         {"rate", now.certified_rate},
+                         {"rate", now.current_fpr},
                          {"capacity", p.capacity},
-                         {"target_rate", p.target_rate},
+                         {"target_rate", p.target_fpr},
                          {"times_foldable", times_foldable(p)}}));
     out.flush();
   }
   if (!options.quiet) {
     const std::string result = times == 0 ? "not halved" : "halved " + times_text(times);
     say(fmt::format("{}: {}: {}, was {}; error {}{}", options.output, result, bytes_text(file.bytes.size()),
-                    bytes_text(bytes_before), rate_text(now.certified_rate),
+                    bytes_text(bytes_before), rate_text(now.current_fpr),
                     options.times ? "" : fmt::format(" (at most {}: {})", rate_text(rate), why)));
     if (times == 0 && times_foldable(p) == 0) {
       say(fmt::format(

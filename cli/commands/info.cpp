@@ -1,5 +1,5 @@
-// bloomery info FILTER: everything that a filter reports about itself, whatever its kind and wherever it is. A keyed filter
-// in a file needs no secret. bloomery info --build is in info_build.cpp.
+// bloomery info FILTER: everything that a filter reports about itself, whatever its kind and wherever it is. A keyed
+// filter in a file needs no secret. bloomery info --build is in info_build.cpp.
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/info_text.hpp"
@@ -55,7 +55,7 @@ std::vector<forecast_step> forecast_of(const filter_facts& facts) {
   for (const std::uint64_t percent : {10u, 50u, 100u}) {
     const double more = static_cast<double>(facts.distinct_keys) * (1 + 0.01 * static_cast<double>(percent));
     const auto keys = static_cast<std::uint64_t>(std::llround(std::min(more, static_cast<double>(beyond_counting))));
-    steps.push_back({percent, false_positive_rate(facts.parameters, keys)});
+    steps.push_back({percent, expected_fpr(facts.parameters, keys)});
   }
   return steps;
 }
@@ -76,7 +76,7 @@ info_result find_out(const info_options& options) {
                      filter->info(options.check_pages ? info_depth::everything : info_depth::bits)};
   measure(result, *filter, options);
   result.forecast = forecast_of(result.facts);
-  if (options.check_pages) result.page_problems = inspect(options.filter, check::payload).problems;
+  if (options.check_pages) result.page_problems = inspect(options.filter, file_check::payload).problems;
   return result;
 }
 
@@ -122,7 +122,7 @@ void add_size(json& result, const filter_facts& f) {
   result["probes"] = p.geometry.probes;
   if (f.static_keys) result["partitions"] = f.static_keys->partitions;
   result["capacity"] = p.capacity;
-  result["target_rate"] = p.target_rate;
+  result["target_rate"] = p.target_fpr;
   if (f.shared) {
     const double window = static_cast<double>(p.window_milliseconds) / 1000;
     result.update({{"growth", !f.shared->grows    ? "none"
@@ -169,7 +169,7 @@ void add_rates(json& result, const info_result& r) {
     result["times_foldable"] = times_foldable(f.parameters);
   }
   if (f.consistency && f.fill->cells != 0) {
-    const audit& count = f.consistency->count;
+    const fill_check& count = f.consistency->count;
     result["alarm"] = f.consistency->alarm;
     result["bits_deviation"] = count.conclusive ? cli::number_or_null(count.deviation()) : json(nullptr);
   }

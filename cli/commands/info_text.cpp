@@ -64,7 +64,7 @@ std::string capacity_line(const filter_facts& f) {
   if (p.capacity == 0) return "an unknown number of keys";
   const std::string keys = counted(p.capacity, "key");
   const std::string of = f.chain ? " a bitmap" : f.window ? " of a window" : f.shared ? window_text(p) : "";
-  return fmt::format("{}{} at {}", keys, of, rate_text(p.target_rate));
+  return fmt::format("{}{} at {}", keys, of, rate_text(p.target_fpr));
 }
 
 std::string count_line(const filter_facts& f) {
@@ -145,11 +145,11 @@ void add_rates(page& out, const info_result& r) {
   out.line("promise", f.window->has_overfull_generation()
                           ? "broken: " + overfull_text(*f.window)
                           : fmt::format("kept: {} over the whole window, up to {} in each generation",
-                                        rate_text(f.parameters.target_rate), counted(f.window->keys_of_part, "key")));
+                                        rate_text(f.parameters.target_fpr), counted(f.window->keys_per_slice, "key")));
 }
 
 std::string keys_left_line(const filter_facts& f) {
-  const double target = f.parameters.target_rate;
+  const double target = f.parameters.target_fpr;
   if (target == 0) return "unknown";
   if (f.shared && f.shared->maximum) return count_text(*f.keys_left) + " of the most that were declared";
   if (*f.keys_left > 0) return fmt::format("{} until the error passes {}", count_text(*f.keys_left), rate_text(target));
@@ -194,7 +194,7 @@ void add_log(page& out, const filter_facts& f) {
 void add_state(page& out, const info_result& r) {
   const filter_facts& f = r.facts;
   if (f.consistency && f.consistency->alarm) {
-    const audit& count = f.consistency->count;
+    const fill_check& count = f.consistency->count;
     out.line("ALARM", fmt::format("{} bits set than its count of keys explains, {}: see bloomery verify",
                                   count.deviation() > 0 ? "more" : "fewer", distance_text(count)));
   }
@@ -240,7 +240,7 @@ std::string text_of(const info_result& r) {
   return out.text();
 }
 
-std::string distance_text(const audit& count) {
+std::string distance_text(const fill_check& count) {
   const double deviations = std::abs(count.deviation());
   return std::isfinite(deviations) ? fmt::format("by {:.3g} standard deviations", deviations) : "beyond all chance";
 }

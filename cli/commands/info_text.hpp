@@ -30,7 +30,7 @@ struct info_result {
 std::string text_of(const info_result& result);
 
 /// How far the bits are from those that the count leads to: "by 7.2 standard deviations".
-std::string distance_text(const audit& count);
+std::string distance_text(const fill_check& count);
 
 /// What is wrong with the key log and what to do; empty without a problem.
 std::string problem_of(const log_facts& log);

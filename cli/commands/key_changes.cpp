@@ -140,7 +140,7 @@ nlohmann::ordered_json json_of(const keys_done& done, const std::string& name, c
   const params& p = filter.parameters();
   if (now.growths) {
     result.update({{"capacity", p.capacity},
-                   {"target_rate", p.target_rate},
+                   {"target_rate", p.target_fpr},
                    {"bits", p.geometry.bits},
                    {"probes", p.geometry.probes},
                    {"growths", *now.growths}});
@@ -158,7 +158,7 @@ void warn_if_overfull(const std::string& name, const filter_handle& filter, cons
   if (!now.is_overfull) return;
   const params& p = filter.parameters();
   const std::string rates =
-      fmt::format("error now {} instead of {}", rate_text(now.fpr.value_or(1)), rate_text(p.target_rate));
+      fmt::format("error now {} instead of {}", rate_text(now.fpr.value_or(1)), rate_text(p.target_fpr));
   if (now.window) {
     say(fmt::format(
         "{}: warning: {}; {}; give a larger -n, seven times the most keys that may come in a seventh of the "

@@ -40,12 +40,12 @@ params params_of(const layout_facts& s, geometry g, std::uint64_t capacity) {
 }
 
 double rate_of(const layout_facts& s, geometry g, std::uint64_t capacity) {
-  return false_positive_rate(params_of(s, g, capacity), capacity);
+  return expected_fpr(params_of(s, g, capacity), capacity);
 }
 
 // Probes beyond the best only make it worse, and uneven blocks make the best fewer than the textbook's m/n ln 2.
 std::uint32_t best_probes(const layout_facts& s, std::uint64_t bits, std::uint64_t capacity) {
-  if (s.block_bits == 0) return classic::best_probes(bits, capacity);
+  if (s.block_bits == 0) return layouts::classic::best_probes(bits, capacity);
   const double cells = static_cast<double>(bits) / s.cell_bits;
   const double ideal = cells / static_cast<double>(capacity) * std::log(2.0);
   auto best = static_cast<std::uint32_t>(std::clamp(std::floor(ideal) + 1, 1.0, 1.0 * s.most_chosen_probes));
@@ -117,7 +117,7 @@ params roomiest(const layout_facts& s, std::uint64_t bits, double rate, std::opt
   if (best.capacity == 0) {
     throw error(errc::invalid_argument, {"too small for a single key at this rate", "-m", "", "", ""});
   }
-  best.target_rate = rate;
+  best.target_fpr = rate;
   return complete(std::move(best));
 }
 
@@ -129,7 +129,7 @@ params solve(const layout_facts& s, const making_options& w) {
   if (w.bits) {
     p.geometry = geometry_within(p.layout, *w.bits, w.probes, *w.capacity);
   } else {
-    p.target_rate = *w.rate;
+    p.target_fpr = *w.rate;
     if (w.probes && s.fixed_probes == 0) {
       p.geometry = smallest_with(s, *w.capacity, *w.rate, static_cast<std::uint32_t>(*w.probes));
     }
@@ -144,7 +144,7 @@ std::vector<layout_plan> solve_all(const making_options& w) {
     plan.p.layout = s.name;
     try {
       plan.p = solve(s, w);
-      plan.rate = false_positive_rate(plan.p, plan.p.capacity);
+      plan.rate = expected_fpr(plan.p, plan.p.capacity);
     } catch (const error& e) {
       plan.problem = e.what();
     }
@@ -160,7 +160,7 @@ void judge_sizes(std::vector<layout_plan>& plans, preference prefer) {
     candidate c{plan.p.layout};
     if (plan.possible()) {
       c.geometry = plan.p.geometry;
-      c.bits_a_key = plan.bits_a_key();
+      c.bits_per_key = plan.bits_per_key();
     }
     candidates.push_back(std::move(c));
   }

@@ -24,7 +24,7 @@ struct layout_plan {
   std::string reason;  ///< why it is taken or why it is not
 
   bool possible() const { return problem.empty(); }
-  double bits_a_key() const { return static_cast<double>(p.geometry.bits) / static_cast<double>(p.capacity); }
+  double bits_per_key() const { return static_cast<double>(p.geometry.bits) / static_cast<double>(p.capacity); }
 };
 
 /// All layouts, the quickest first, for two of -n, -p and -m, with -k if given.

@@ -23,7 +23,7 @@ namespace {
 constexpr double default_rate = 0.01;
 
 // A note of the library's: warnings are said even if only they are wanted.
-logged_filter::on_note sayer(bool quiet) {
+rebuilding_filter::on_note sayer(bool quiet) {
   return [quiet](const std::string& text) {
     if (!quiet || text.find(": warning: ") != std::string::npos) say(text);
   };
@@ -39,14 +39,14 @@ bool keeps_log(const std::string& path) {
 any_filter hasher_for(params p) {
   p.geometry = {};
   p.capacity = 1;
-  p.target_rate = 0.5;
+  p.target_fpr = 0.5;
   p.log_id = 0;
   return any_filter(std::move(p));
 }
 
-logged_filter open_logged(const std::string& path, const std::string& keyfile, bool quiet) {
-  return logged_filter::open(path, access::read_write, bloomery::check::payload, wait_for_writer, secret_of(keyfile),
-                             sayer(quiet));
+rebuilding_filter open_logged(const std::string& path, const std::string& keyfile, bool quiet) {
+  return rebuilding_filter::open(path, access::read_write, file_check::payload, wait_for_writer, secret_of(keyfile),
+                                 sayer(quiet));
 }
 
 void check_growing(const making_options& wanted) {
@@ -69,10 +69,10 @@ params growing_params(const making_options& wanted, double rate) {
   p.keys = wanted.keys;
   p.seed = wanted.seed;
   p.capacity = wanted.capacity.value_or(0);
-  p.target_rate = wanted.rate.value_or(rate);
+  p.target_fpr = wanted.rate.value_or(rate);
   p.secret = secret_of(wanted.secret);
   if (wanted.prefer == preference::memory && p.layout.empty()) p.layout = "blocked_page";
-  return logged_filter::completed(std::move(p));
+  return rebuilding_filter::completed(std::move(p));
 }
 
 exit_status build_growing(const build_options& options) {
@@ -86,11 +86,11 @@ exit_status build_growing(const build_options& options) {
     throw error(errc::not_permitted, {"a filter that grows is two files beside each other", options.filter,
                                       "a file's name", "a device, pipe or folder", "choose another name"});
   }
-  hash_log::check_replaceable(logged_filter::log_path(options.filter));
+  key_log::check_replaceable(rebuilding_filter::log_path(options.filter));
   // Under another name until it is whole; a kill leaves that.
   const std::string name = fmt::format("{}.{}.new", options.filter, ::getpid());
   const auto remove = [&] {
-    for (const std::string& file : {name, logged_filter::log_path(name)}) std::filesystem::remove(file, none);
+    for (const std::string& file : {name, rebuilding_filter::log_path(name)}) std::filesystem::remove(file, none);
   };
   const params p = growing_params(options.wanted, default_rate);
   const any_filter hasher = hasher_for(p);
@@ -99,12 +99,12 @@ exit_status build_growing(const build_options& options) {
   std::uint64_t distinct = 0;
   std::uint64_t log_bytes = 0;
   double rate = 0;
-  std::optional<logged_filter> made_here;
+  std::optional<rebuilding_filter> made_here;
   try {
-    logged_filter& filter = made_here.emplace(logged_filter::create(name, p, options.note, false));
+    rebuilding_filter& filter = made_here.emplace(rebuilding_filter::create(name, p, options.note, false));
     if (const auto old = std::filesystem::status(options.filter, none); std::filesystem::exists(old)) {
       // Before there are keys in them: who may not read the old one may not read these.
-      for (const std::string& file : {name, logged_filter::log_path(name)}) {
+      for (const std::string& file : {name, rebuilding_filter::log_path(name)}) {
         std::filesystem::permissions(file, old.permissions(), none);
       }
     }
@@ -124,10 +124,10 @@ exit_status build_growing(const build_options& options) {
     filter.rebuild(plan);
     made = filter.parameters();
     distinct = filter.size();
-    rate = filter.false_positive_rate();
+    rate = filter.expected_fpr();
     log_bytes = filter.log().bytes();
     filter.close();
-    logged_filter::move(name, options.filter);
+    rebuilding_filter::move(name, options.filter);
   } catch (...) {
     if (made_here) made_here->abandon();  // closing it would make a filter of all that was read
     remove();
@@ -140,7 +140,7 @@ exit_status build_growing(const build_options& options) {
                          {"new", distinct},
                          {"capacity", made.capacity},
                          {"bytes", bytes_for(made.geometry.bits)},
-                         {"target_rate", made.target_rate},
+                         {"target_rate", made.target_fpr},
                          {"rate", rate},
                          {"layout", made.layout},
                          {"scheme", ""},
@@ -164,9 +164,9 @@ std::optional<std::uint64_t> old_log_of(const std::string& path) {
 // Only that very log, and only when the filter is another one by now: a kill in between leaves a log that nobody needs.
 void remove_old_log(const std::string& path, std::optional<std::uint64_t> id) {
   if (!id || keeps_log(path)) return;
-  const std::string log = logged_filter::log_path(path);
+  const std::string log = rebuilding_filter::log_path(path);
   try {
-    if (hash_log::open(log).parameters().log_id != *id) return;
+    if (key_log::open(log).parameters().log_id != *id) return;
   } catch (const error&) {
     return;
   }

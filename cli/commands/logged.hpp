@@ -3,7 +3,7 @@
 
 #include "cli/commands/commands.hpp"
 
-#include <bloomery/logged_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -23,12 +23,12 @@ bool keeps_log(const std::string& path);
 any_filter hasher_for(params p);
 
 /// Opens a filter that has a log for writing; waits for another writer, and says what it is told.
-logged_filter open_logged(const std::string& path, const std::string& keyfile, bool quiet);
+rebuilding_filter open_logged(const std::string& path, const std::string& keyfile, bool quiet);
 
 /// Refuses what a filter with a log cannot be. @throws error incompatible, invalid_argument
 void check_growing(const making_options& wanted);
 
-/// The params asked for, for logged_filter::create.
+/// The params asked for, for rebuilding_filter::create.
 params growing_params(const making_options& wanted, double default_rate);
 
 /// build --grow.

@@ -4,7 +4,7 @@
 #include "cli/commands/logged.hpp"
 
 #include <bloomery/key_hash.hpp>
-#include <bloomery/logged_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
 
 #include <cstdint>
 #include <span>
@@ -14,31 +14,31 @@ namespace bloomery::cli {
 
 class logged_state {
  public:
-  explicit logged_state(logged_filter filter)
-      : filter_(std::move(filter)), hasher_(hasher_for(filter_.parameters())), rate_(filter_.false_positive_rate()) {}
+  explicit logged_state(rebuilding_filter filter)
+      : filter_(std::move(filter)), hasher_(hasher_for(filter_.parameters())), rate_(filter_.expected_fpr()) {}
 
   void may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const {
     filter_.may_contain_hashes(hashes, bitmap);
   }
 
-  /// Keys that were all looked up in the filter as it is, and found absent: for each of them, rate / (1 - rate) more came
-  /// that were not.
+  /// Keys that were all looked up in the filter as it is, and found absent: for each of them, rate / (1 - rate) more
+  /// came that were not.
   void insert_hashes(std::span<const key_hash> hashes) {
     if (rate_ < 1) expected_losses_ += rate_ / (1 - rate_) * static_cast<double>(hashes.size());
     filter_.insert_hashes(hashes);
-    rate_ = filter_.false_positive_rate();
+    rate_ = filter_.expected_fpr();
   }
 
   void close() { filter_.close(); }
   std::uint64_t size() const { return filter_.size(); }
 
   any_filter& hasher() { return hasher_; }
-  const logged_filter& filter() const { return filter_; }
+  const rebuilding_filter& filter() const { return filter_; }
   double expected_losses() const { return expected_losses_; }
   double rate() const { return rate_; }
 
  private:
-  logged_filter filter_;
+  rebuilding_filter filter_;
   any_filter hasher_;
   double expected_losses_ = 0;
   double rate_;

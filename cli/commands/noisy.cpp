@@ -4,8 +4,8 @@
 //   $ bloomery noisy check members < names.txt
 //
 // Each copy is a filter of 1.44 bits a key with its own secret, given to another party. Whoever has i of the copies
-// takes 0.5^i of all absent keys for present; J copies together cost what one filter of rate 0.5^J costs. [M. Ceglowski,
-// "Using Bloom Filters", perl.com 2004]
+// takes 0.5^i of all absent keys for present; J copies together cost what one filter of rate 0.5^J costs. [M.
+// Ceglowski, "Using Bloom Filters", perl.com 2004]
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/screen.hpp"
@@ -135,7 +135,7 @@ std::uint64_t distinct_keys_of(input_options& inputs, const common_options& comm
     text.emplace(spool_text(inputs));
     inputs.files = {text->path()};
   }
-  const any_filter hasher(complete({.layout = "classic", .capacity = 1, .target_rate = rate_of_a_copy}));
+  const any_filter hasher(complete({.layout = "classic", .capacity = 1, .target_fpr = rate_of_a_copy}));
   hash_spool spool;
   const pass_options pass{common.threads, common.progress && !common.quiet, "count"};
   const bool whole = for_each_batch(
@@ -202,10 +202,10 @@ exit_status noisy_split(const noisy_split_options& options) {
   double together = 1;
   nlohmann::ordered_json rates = nlohmann::ordered_json::array();
   for (const any_filter& copy : copies) {
-    rates.push_back(copy.certified_rate());
-    together *= copy.certified_rate();
+    rates.push_back(copy.current_fpr());
+    together *= copy.current_fpr();
   }
-  const double rate = copies.front().certified_rate();
+  const double rate = copies.front().current_fpr();
   if (options.common.json) {
     output out(STDOUT_FILENO, "standard output");
     out.write(json_line({{"prefix", options.prefix},
@@ -237,7 +237,7 @@ exit_status noisy_check(const noisy_check_options& options) {
   const input_options& inputs = options.inputs;
   for (const std::string& name : names) check_output(inputs, filter_of(name));
   double rate = 1;
-  for (const any_filter& copy : copies) rate *= copy.certified_rate();
+  for (const any_filter& copy : copies) rate *= copy.current_fpr();
   const auto ask_all = [&](key_batch& batch) {
     look_up(copies.front(), batch);
     // Each copy hashes with a secret of its own.

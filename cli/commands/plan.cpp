@@ -44,7 +44,7 @@ void print_plans(const std::vector<layout_plan>& plans, output& out) {
       out.write(fmt::format("{:<15} {}\n", p.layout, plan.problem));
       continue;
     }
-    out.write(fmt::format("{:<15} {} {} {} {} {}  {}\n", p.layout, cell(fmt::format("{:.2f}", plan.bits_a_key()), 10),
+    out.write(fmt::format("{:<15} {} {} {} {} {}  {}\n", p.layout, cell(fmt::format("{:.2f}", plan.bits_per_key()), 10),
                           cell(bytes_text(bytes_for(p.geometry.bits)), 11), cell(std::to_string(p.geometry.probes), 7),
                           cell(count_text(p.capacity), 16), cell(rate_text(plan.rate), 14),
                           plan.chosen ? "taken" : plan.reason));
@@ -63,7 +63,7 @@ nlohmann::ordered_json as_json(const std::vector<layout_plan>& plans, preference
     layouts.push_back({{"layout", p.layout},
                        {"bits", p.geometry.bits},
                        {"bytes", bytes_for(p.geometry.bits)},
-                       {"bits_a_key", plan.bits_a_key()},
+                       {"bits_a_key", plan.bits_per_key()},
                        {"probes", p.geometry.probes},
                        {"capacity", p.capacity},
                        {"rate", plan.rate},
@@ -98,7 +98,7 @@ void print_table(bool json, output& out) {
   nlohmann::ordered_json lines = nlohmann::ordered_json::array();
   if (!json) out.write("error rate        keys        size  bytes a key\n");
   for (const table_line& l : table_lines) {
-    const std::uint64_t bits = classic::bits_for(l.keys, l.rate);
+    const std::uint64_t bits = layouts::classic::bits_for(l.keys, l.rate);
     const std::uint64_t bytes = bytes_for(bits);
     const double bytes_a_key = static_cast<double>(bits) / 8 / static_cast<double>(l.keys);
     if (json) {
@@ -135,20 +135,20 @@ void print_choices(std::uint64_t keys, preference prefer, bool json, output& out
       lines.push_back({{"rate", rate},
                        {"layout", chosen->layout},
                        {"bits", chosen->geometry.bits},
-                       {"bits_a_key", chosen->bits_a_key},
+                       {"bits_a_key", chosen->bits_per_key},
                        {"probes", chosen->geometry.probes},
                        {"least_layout", least->layout},
                        {"least_bits", least->geometry.bits},
-                       {"least_bits_a_key", least->bits_a_key}});
+                       {"least_bits_a_key", least->bits_per_key}});
       continue;
     }
-    const double more = 100 * (chosen->bits_a_key / least->bits_a_key - 1);
+    const double more = 100 * (chosen->bits_per_key / least->bits_per_key - 1);
     out.write(fmt::format("{}  {:<15} {} {}  {}\n", cell(rate_text(rate), 10), chosen->layout,
-                          cell(fmt::format("{:.2f}", chosen->bits_a_key), 10),
+                          cell(fmt::format("{:.2f}", chosen->bits_per_key), 10),
                           cell(std::to_string(chosen->geometry.probes), 7),
                           chosen == all.begin() + (least - all.data())
                               ? "it is the least"
-                              : fmt::format("{:.1f} % ({}, {:.2f})", more, least->layout, least->bits_a_key)));
+                              : fmt::format("{:.1f} % ({}, {:.2f})", more, least->layout, least->bits_per_key)));
   }
   if (json) out.write(json_line({{"prefer", name_of(prefer)}, {"keys", keys}, {"choices", lines}}));
 }

@@ -120,10 +120,10 @@ std::string bits_text(double bits) {
 std::string taken_text(const option& o) {
   const std::string& layout = o.parameters.layout;
   std::string s = name_of(o.take) + (layout == name_of(o.take) ? "" : " (" + layout + ")");
-  s += fmt::format(": {} bits a key", bits_text(o.bits_a_key));
-  if (o.worst_bits_a_key != o.bits_a_key) s += ", " + bits_text(o.worst_bits_a_key) + " at worst";
+  s += fmt::format(": {} bits a key", bits_text(o.bits_per_key));
+  if (o.worst_bits_per_key != o.bits_per_key) s += ", " + bits_text(o.worst_bits_per_key) + " at worst";
   s += "; " + bytes_text(o.bytes);
-  if (o.worst_bits_a_key != o.bits_a_key) s += " at most";
+  if (o.worst_bits_per_key != o.bits_per_key) s += " at most";
   if (o.disk_bytes != 0) s += ", and a log of " + bytes_text(o.disk_bytes);
   return s;
 }
@@ -158,8 +158,8 @@ nlohmann::ordered_json as_json(const option& o, const std::string& reason) {
   nlohmann::ordered_json j = {{"take", name_of(o.take)}, {"ok", o.possible()}};
   if (o.possible()) {
     j["layout"] = o.parameters.layout;
-    j["bits_a_key"] = o.bits_a_key;
-    j["worst_bits_a_key"] = o.worst_bits_a_key;
+    j["bits_a_key"] = o.bits_per_key;
+    j["worst_bits_a_key"] = o.worst_bits_per_key;
     j["keys"] = o.for_keys;
     j["bytes"] = o.bytes;
     j["disk_bytes"] = o.disk_bytes;
@@ -176,8 +176,8 @@ nlohmann::ordered_json as_json(const requirements& r, const advice& a) {
     changes.push_back({{"what", phrase_of(r, c.what)},
                        {"take", name_of(c.then.take)},
                        {"layout", c.then.parameters.layout},
-                       {"bits_a_key", c.then.bits_a_key},
-                       {"worst_bits_a_key", c.then.worst_bits_a_key},
+                       {"bits_a_key", c.then.bits_per_key},
+                       {"worst_bits_a_key", c.then.worst_bits_per_key},
                        {"text", change_text(r, a, c)}});
   }
   nlohmann::ordered_json room;  // null: no limit, or a number that is known

@@ -20,23 +20,23 @@ namespace bloomery::cli {
 exit_status rebuild(const rebuild_options& options) {
   refuse_shared(options.filter, "rebuild", true);
   const bool quiet = options.common.quiet;
-  logged_filter filter =
-      logged_filter::recover(options.filter,
-                             {.rate = options.rate,
-                              .capacity = options.capacity,
-                              .layout = options.layout,
-                              .salvage = options.salvage,
-                              .watch =
-                                  [] {
-                                    if (stop_signal() != 0) throw interrupted();
-                                  }},
-                             wait_for_writer, secret_of(options.secret), [&](const std::string& text) {
-                               if (!quiet) say(text);
-                             });
+  rebuilding_filter filter =
+      rebuilding_filter::recover(options.filter,
+                                 {.rate = options.rate,
+                                  .capacity = options.capacity,
+                                  .layout = options.layout,
+                                  .salvage = options.salvage,
+                                  .watch =
+                                      [] {
+                                        if (stop_signal() != 0) throw interrupted();
+                                      }},
+                                 wait_for_writer, secret_of(options.secret), [&](const std::string& text) {
+                                   if (!quiet) say(text);
+                                 });
   const params p = filter.parameters();
   const std::uint64_t keys = filter.size();
   const std::uint64_t lost = filter.lost_keys();
-  const double rate = filter.false_positive_rate();
+  const double rate = filter.expected_fpr();
   const std::uint64_t log_bytes = filter.log().bytes();
   const std::uint64_t logged = filter.log().keys();
   filter.close();
@@ -48,7 +48,7 @@ exit_status rebuild(const rebuild_options& options) {
                          {"lost", lost},
                          {"capacity", p.capacity},
                          {"bytes", bytes_for(p.geometry.bits)},
-                         {"target_rate", p.target_rate},
+                         {"target_rate", p.target_fpr},
                          {"rate", rate},
                          {"layout", p.layout},
                          {"bits", p.geometry.bits},

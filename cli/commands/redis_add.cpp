@@ -2,8 +2,8 @@
 //
 //   $ bloomery build -n 1M -p 1% -o redis://cache/users users.txt
 //
-// build makes the filter if there is none of that name, and else adds to the one there is. What is in is in at once, for
-// everybody: whatever is killed can be run again.
+// build makes the filter if there is none of that name, and else adds to the one there is. What is in is in at once,
+// for everybody: whatever is killed can be run again.
 #include "cli/commands/shared_filter.hpp"
 
 #include "cli/commands/counting.hpp"
@@ -65,7 +65,7 @@ exit_status build_shared(const build_options& options) {
     refuse_another_life(address, redis::meta_key(address.name), options.sharing, options.server);
     const params& p = there->parameters().filter;
     capacity = wanted.capacity.value_or(p.capacity);
-    if (!wanted.rate) wanted.rate = p.target_rate;
+    if (!wanted.rate) wanted.rate = p.target_fpr;
     there.reset();
   } else {
     capacity = capacity_of(options, inputs, text);
@@ -83,7 +83,7 @@ exit_status build_shared(const build_options& options) {
                                      {"new", done.changed},
                                      {"capacity", p.filter.capacity},
                                      {"bytes", bytes_for(p.filter.geometry.bits)},
-                                     {"target_rate", p.filter.target_rate},
+                                     {"target_rate", p.filter.target_fpr},
                                      {"rate", now ? number_or_null(now->rate_now) : nlohmann::ordered_json(nullptr)},
                                      {"layout", p.filter.layout},
                                      {"bits", p.filter.geometry.bits},

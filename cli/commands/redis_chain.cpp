@@ -3,8 +3,8 @@
 //   $ bloomery build --scheme guava-chain -n 10k -p 0.05% -o redis://cache/users users.txt
 //   $ bloomery check --scheme guava-chain redis://cache/users requests.txt
 //
-// A chain that the Java one made does not say what it was made for: n and p are given until build has stored them. A chain
-// grows by bitmaps of n keys each, and its error grows with it.
+// A chain that the Java one made does not say what it was made for: n and p are given until build has stored them. A
+// chain grows by bitmaps of n keys each, and its error grows with it.
 #include "cli/commands/screen.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
@@ -71,7 +71,7 @@ chain_there find_chain(const redis_address& address, const redis_connection_opti
 // With n and p that nobody checks against anything, keys would be looked for at bits that nobody has set.
 redis_chain_params params_to_make(const making_options& wanted, const chain_there& there) {
   if (there.stored) {
-    return {wanted.capacity.value_or(there.stored->capacity), wanted.rate.value_or(there.stored->target_rate)};
+    return {wanted.capacity.value_or(there.stored->capacity), wanted.rate.value_or(there.stored->target_fpr)};
   }
   if (!wanted.capacity) refuse("a chain has bitmaps of one size", "-n", "say how many keys a bitmap is for: -n 10k");
   if (there.is_there && !wanted.rate) {
@@ -122,7 +122,7 @@ std::string bitmaps_text(redis_chain& chain, std::uint64_t growths) {
 }
 
 std::string made_for_text(const redis_chain_params& p) {
-  return fmt::format("{} a bitmap at {}", counted(p.capacity, "key"), rate_text(p.target_rate));
+  return fmt::format("{} a bitmap at {}", counted(p.capacity, "key"), rate_text(p.target_fpr));
 }
 
 // How far it has grown, and its error unless the server would be long in counting the bits.
@@ -154,7 +154,7 @@ void report(const redis_address& address, redis_chain& chain, keys_done done, co
     result.update({{"keys", done.keys},
                    {"new", done.changed},
                    {"capacity", p.capacity},
-                   {"target_rate", p.target_rate},
+                   {"target_rate", p.target_fpr},
                    {"bits", chain.geometry().bits},
                    {"probes", chain.geometry().probes},
                    {"growths", now.growths ? nlohmann::ordered_json(*now.growths) : nlohmann::ordered_json(nullptr)},

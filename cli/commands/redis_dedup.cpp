@@ -103,7 +103,7 @@ dedup_result dedup_in_shared(const dedup_options& options, output& out, output* 
   const std::optional<redis_info> now = info_after(all, address, state);
   if (all.failure) throw error(*all.failure);
   if (now) warn_if_overfull(address, *now);
-  result.rate = now ? now->rate_now : p.filter.target_rate;
+  result.rate = now ? now->rate_now : p.filter.target_fpr;
   // At most: the filter has been emptier, and much of what it had seen was not new.
   result.expected_losses =
       result.rate < 1 ? static_cast<double>(result.lines_out) * result.rate / (1 - result.rate) : 0;

@@ -191,8 +191,8 @@ class examination {
     return false;
   }
 
-  // A key of each pattern that the user needs. What may be done with a key does not depend on the command, but on whether
-  // that reads or writes.
+  // A key of each pattern that the user needs. What may be done with a key does not depend on the command, but on
+  // whether that reads or writes.
   std::vector<std::string> some_keys() const {
     if (is_chain_) return {redis::bitmap_key(address_.name, 0), redis::cursor_key(address_.name)};
     const std::string name = redis::key_name(address_.name);
@@ -430,7 +430,7 @@ class examination {
       std::string text = shared_size_text(p);
       if (now) text += fmt::format("; {} in, error now {}", counted(now->inserted, "key"), rate_text(now->rate_now));
       const bool broken = now && p.growth == redis_growth::none && p.filter.window_milliseconds == 0 &&
-                          now->rate_now > 1.01 * p.filter.target_rate;
+                          now->rate_now > 1.01 * p.filter.target_fpr;
       if (const auto bytes = memory_of_filter()) text += fmt::format("; it takes {} of memory", bytes_text(*bytes));
       found_.push_back({"filter", broken ? severity::risk : severity::ok, text,
                         broken ? "it has more keys than it was made for: make a larger one" : ""});

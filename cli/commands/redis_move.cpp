@@ -88,11 +88,11 @@ nlohmann::ordered_json size_json(const params& p) {
           {"bytes", bytes_for(p.geometry.bits)},
           {"layout", p.layout},
           {"capacity", p.capacity},
-          {"target_rate", p.target_rate}};
+          {"target_rate", p.target_fpr}};
 }
 
-// Puts a filter on servers: into the one that is there, or else into one that is made `like` this. Writes only when all has
-// been read and compared; who fails then says what may be there.
+// Puts a filter on servers: into the one that is there, or else into one that is made `like` this. Writes only when all
+// has been read and compared; who fails then says what may be there.
 redis_filter put(const redis_address& address, const any_filter& filter, const redis_params& like,
                  const sharing_options& sharing, const server_options& server, const std::string& secret, bool& made) {
   std::optional<redis_filter> to = find_shared(address, server, secret);
@@ -139,7 +139,7 @@ exit_status unite_into_file(const combine_options& options) {
   all.save(options.output);
   const params& p = all.parameters();
   const estimate keys = all.estimated_keys();
-  const double rate = all.certified_rate();
+  const double rate = all.current_fpr();
   if (options.json) {
     print_result({{"filter", options.output},
                   {"of", options.filters.size()},
@@ -147,7 +147,7 @@ exit_status unite_into_file(const combine_options& options) {
                   {"keys_sigma", number_or_null(keys.sigma)},
                   {"rate", rate},
                   {"capacity", p.capacity},
-                  {"target_rate", p.target_rate}});
+                  {"target_rate", p.target_fpr}});
   } else if (!options.quiet) {
     say(fmt::format("{}: the union of {} filters: {}; error {}", options.output, options.filters.size(),
                     keys_text(keys, "key"), rate_text(rate)));
@@ -170,7 +170,7 @@ exit_status unite_into_shared(const combine_options& options) {
                   {"keys", now.inserted},
                   {"rate", now.rate_now},
                   {"capacity", now.parameters.filter.capacity},
-                  {"target_rate", now.parameters.filter.target_rate}});
+                  {"target_rate", now.parameters.filter.target_fpr}});
   } else if (!options.quiet) {
     say(fmt::format("{}: the union of {} filters{}: about {}; error {}", address.text(), options.filters.size(),
                     made ? "" : ", and of what was there", counted(now.inserted, "key"), rate_text(now.rate_now)));

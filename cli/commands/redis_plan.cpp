@@ -29,8 +29,8 @@ namespace {
 
 constexpr double default_rate = 0.01;
 
-// Microseconds of a server's core for a key, in batches: measured with redis-server 7.0, lines read by GETRANGE and bits
-// set by BITFIELD.
+// Microseconds of a server's core for a key, in batches: measured with redis-server 7.0, lines read by GETRANGE and
+// bits set by BITFIELD.
 constexpr double microseconds_of_lookup = 0.40;
 constexpr double microseconds_of_insert = 2.2;
 
@@ -73,7 +73,7 @@ std::string command_for(const plan_options& o, const redis_plan& plan) {
   const redis_params& p = plan.parameters;
   std::string command = "bloomery build -o ";
   command += o.nodes > 1 ? "redis+cluster://HOST:PORT,HOST:PORT/NAME" : "redis://HOST/NAME";
-  command += fmt::format(" -n {}", p.filter.capacity) + rate_option(p.filter.target_rate);
+  command += fmt::format(" -n {}", p.filter.capacity) + rate_option(p.filter.target_fpr);
   if (p.growth == redis_growth::unlimited) command += " --grow";
   if (p.growth == redis_growth::to_maximum) command += fmt::format(" --max-keys {}", p.maximum);
   const bool counts = family_of(p.filter) == family::counting;
@@ -93,7 +93,7 @@ exit_status plan_shared(const plan_options& options) {
   const std::uint64_t keys = p.growth == redis_growth::to_maximum ? p.maximum : p.filter.capacity;
   const bool unlimited = p.growth == redis_growth::unlimited;
   const auto memory = static_cast<double>(plan.full_memory_bytes);
-  const double bits_a_key = 8 * memory / static_cast<double>(keys);
+  const double bits_per_key = 8 * memory / static_cast<double>(keys);
   const double of_a_node = memory / nodes;
   const double most_of_a_node = memory / shards * most_shards_of_a_node(shards, nodes);
   const double lookups = 1e6 / microseconds_of_lookup * nodes;
@@ -105,7 +105,7 @@ exit_status plan_shared(const plan_options& options) {
     out.write(json_line({{"layout", p.filter.layout},
                          {"probes", plan.first.probes},
                          {"capacity", p.filter.capacity},
-                         {"target_rate", p.filter.target_rate},
+                         {"target_rate", p.filter.target_fpr},
                          {"growth", growth_text(p)},
                          {"shards", plan.shards},
                          {"lines_of_a_shard", plan.first.lines},
@@ -114,7 +114,7 @@ exit_status plan_shared(const plan_options& options) {
                          {"server_keys", plan.server_keys},
                          {"memory_bytes", plan.memory_bytes},
                          {"full_memory_bytes", plan.full_memory_bytes},
-                         {"bits_a_key", bits_a_key},
+                         {"bits_a_key", bits_per_key},
                          {"nodes", options.nodes},
                          {"bytes_of_a_node", whole(of_a_node)},
                          {"most_bytes_of_a_node", whole(most_of_a_node)},
@@ -128,7 +128,7 @@ exit_status plan_shared(const plan_options& options) {
     out.write(fmt::format("{:<9} {}\n", name, text));
   };
   line("filter", fmt::format("{}{} at {}", counted(p.filter.capacity, "key"), window_text(p.filter),
-                             rate_text(p.filter.target_rate)));
+                             rate_text(p.filter.target_fpr)));
   line("layout", fmt::format("{}: {} {}s a key, within 64 bytes", p.filter.layout, plan.first.probes,
                              family_of(p.filter) == family::counting ? "counter" : "bit"));
   line("shards", fmt::format("{}, each {}: a string of {}; {} on the servers", count_text(plan.shards),
@@ -141,9 +141,9 @@ exit_status plan_shared(const plan_options& options) {
   if (p.filter.window_milliseconds != 0) line("forgets", fmt::format("in {} generations", plan.layers));
   line("memory", plan.memory_bytes == plan.full_memory_bytes
                      ? fmt::format("{}{}, {:.2f} bits a key", bytes_text(plan.memory_bytes),
-                                   unlimited ? " at first" : "", bits_a_key)
+                                   unlimited ? " at first" : "", bits_per_key)
                      : fmt::format("{} at first, {} when it is full: {:.2f} bits a key", bytes_text(plan.memory_bytes),
-                                   bytes_text(plan.full_memory_bytes), bits_a_key));
+                                   bytes_text(plan.full_memory_bytes), bits_per_key));
   if (options.nodes > 1) {
     line("nodes", fmt::format("{}: {} on each, up to {} by chance", options.nodes, bytes_text(whole(of_a_node)),
                               bytes_text(whole(most_of_a_node))));

@@ -3,8 +3,8 @@
 //   $ printf 'bob\n' | bloomery remove users.bloom
 //   bloomery: users.bloom: 1 key removed, 2 left with their copies, error now 0.0002 %
 //
-// A file changes as a whole, once all keys are read: killed or interrupted before, it is what it was, and the same command
-// can be given again. Exit status: 0 all were removed, 1 some were not there, 2 an error.
+// A file changes as a whole, once all keys are read: killed or interrupted before, it is what it was, and the same
+// command can be given again. Exit status: 0 all were removed, 1 some were not there, 2 an error.
 #include "cli/commands/commands.hpp"
 #include "cli/commands/counting.hpp"
 #include "cli/commands/key_changes.hpp"

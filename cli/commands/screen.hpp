@@ -15,8 +15,8 @@ struct screen_options {
   const common_options& common;
 };
 
-/// Prints the lines whose key may be there, in order, or their number, or with --json `about` and the numbers. Exit status
-/// as grep.
+/// Prints the lines whose key may be there, in order, or their number, or with --json `about` and the numbers. Exit
+/// status as grep.
 ///
 /// @param ask  goes through the inputs and sets the answers of their batches
 exit_status screen(const lookup_pass& ask, const screen_options& options, nlohmann::ordered_json about);

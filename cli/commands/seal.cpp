@@ -13,11 +13,11 @@
 #include "cli/io/progress.hpp"
 #include "cli/text/numbers.hpp"
 
+#include <bloomery/detail/fuse.hpp>
+#include <bloomery/detail/key_log.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/fuse.hpp>
-#include <bloomery/hash_log.hpp>
-#include <bloomery/logged_filter.hpp>
-#include <bloomery/sealed_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
+#include <bloomery/static_filter.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -36,17 +36,17 @@ namespace bloomery::cli {
 namespace {
 
 // Hashes, 8 bytes each, that come one after another. It grows without being copied where the system can move pages.
-class halves {
+class hash64_list {
  public:
   void append(std::span<const key_hash> hashes) {
     make_room(hashes.size());
-    for (const key_hash& hash : hashes) words_.get()[size_++] = hash.lo;
+    for (const key_hash& hash : hashes) words_.get()[size_++] = hash.hash64;
   }
 
-  void append(std::span<const std::uint64_t> los) {
-    make_room(los.size());
-    std::copy(los.begin(), los.end(), words_.get() + size_);
-    size_ += los.size();
+  void append(std::span<const std::uint64_t> more) {
+    make_room(more.size());
+    std::copy(more.begin(), more.end(), words_.get() + size_);
+    size_ += more.size();
   }
 
   std::span<std::uint64_t> all() const { return {words_.get(), size_}; }
@@ -92,14 +92,14 @@ bool is_filter(const std::string& path) {
 // What is to be sealed: hashes, and how they were made.
 struct collected {
   params hashing;
-  halves los;
+  hash64_list hash64s;
   std::uint64_t keys = 0;  // as they came, with copies
 };
 
 // The hashes in the log of the filter of which `info` was read.
-void read_log(const std::string& filter, const file_info& info, halves& to) {
-  const std::string path = logged_filter::log_path(filter);
-  const hash_log log = hash_log::open(path);
+void read_log(const std::string& filter, const file_info& info, hash64_list& to) {
+  const std::string path = rebuilding_filter::log_path(filter);
+  const key_log log = key_log::open(path);
   const params& p = info.parameters;
   const params& of_log = log.parameters();
   if (of_log.log_id != p.log_id || of_log.hash != p.hash || of_log.keys != p.keys || of_log.seed != p.seed ||
@@ -107,12 +107,12 @@ void read_log(const std::string& filter, const file_info& info, halves& to) {
     throw error(errc::incompatible, {"this is another filter's log", path, "the log of " + filter, "another", ""});
   }
   const std::string hint = "bloomery rebuild " + filter + " --salvage goes on without them";
-  if (const std::string missing = logged_filter::missing_in(info, log); !missing.empty()) {
+  if (const std::string missing = rebuilding_filter::missing_in(info, log); !missing.empty()) {
     throw error(errc::damaged, {"keys are lost in the log", path, "", missing, hint});
   }
-  const log_reading seen = log.read(0, [&](std::span<const std::uint64_t> los) {
+  const log_reading seen = log.read(0, [&](std::span<const std::uint64_t> hash64s) {
     if (stop_signal() != 0) throw interrupted();
-    to.append(los);
+    to.append(hash64s);
   });
   if (!seen.whole()) {
     throw error(errc::damaged, {"keys are lost in the log", path, "", seen.damage_in_words(), hint});
@@ -142,8 +142,8 @@ collected from_filter(const seal_options& options, const std::string& path) {
   }
   if (!options.wanted.secret.empty()) open_filter(path, options.wanted.secret);  // is it the right key?
   if (p.key_check != 0) result.hashing.secret = secret_of(options.wanted.secret);
-  read_log(path, info, result.los);
-  result.keys = result.los.size();
+  read_log(path, info, result.hash64s);
+  result.keys = result.hash64s.size();
   return result;
 }
 
@@ -156,11 +156,11 @@ collected from_keys(const seal_options& options) {
       hasher, options.inputs, {options.common.threads, options.common.progress && !options.common.quiet, "read"},
       [](key_batch&) {},
       [&](key_batch& batch) {
-        result.los.append(batch.hashes);
+        result.hash64s.append(batch.hashes);
         return true;
       });
   if (!whole) throw interrupted();
-  result.keys = result.los.size();
+  result.keys = result.hash64s.size();
   return result;
 }
 
@@ -191,19 +191,19 @@ exit_status seal(const seal_options& options) {
   check_not_the_key(options.output, "-o", options.wanted.secret);
   check_replaceable(options.output, "-o");
   collected what = collect(options);
-  check_room(options.output, what.los.size() * width / 8);
+  check_room(options.output, what.hash64s.size() * width / 8);
 
   progress bar(options.common.progress && !options.common.quiet, "seal");
-  fuse_bytes sealed = fuse_build(what.los.all(), width, options.common.threads, [&](std::uint64_t keys) {
+  fuse_bytes sealed = fuse_build(what.hash64s.all(), width, options.common.threads, [&](std::uint64_t keys) {
     if (stop_signal() != 0) throw interrupted();
-    if (bar.due()) bar.show({keys, keys, what.los.size(), -1, -1});
+    if (bar.due()) bar.show({keys, keys, what.hash64s.size(), -1, -1});
   });
   bar.wipe();
   const params p = fuse_params(what.hashing, width, sealed);
   point_of_no_return();
   save_file(options.output, p, {sealed.payload.data(), sealed.payload.size()}, {.inserted = sealed.keys}, options.note);
 
-  const double bits_a_key =
+  const double bits_per_key =
       sealed.keys == 0 ? 0 : static_cast<double>(p.geometry.bits) / static_cast<double>(sealed.keys);
   if (options.common.json) {
     output out(STDOUT_FILENO, "standard output");
@@ -212,8 +212,8 @@ exit_status seal(const seal_options& options) {
          {"lines", what.keys},
          {"keys", sealed.keys},
          {"bytes", sealed.payload.size()},
-         {"bits_a_key", sealed.keys == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(bits_a_key)},
-         {"rate", p.target_rate},
+         {"bits_a_key", sealed.keys == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(bits_per_key)},
+         {"rate", p.target_fpr},
          {"layout", p.layout},
          {"hash", p.hash},
          {"bits", p.geometry.bits}}));
@@ -221,7 +221,7 @@ exit_status seal(const seal_options& options) {
   } else if (!options.common.quiet) {
     say(fmt::format("{}: {}, {}; sealed in {} ({}{}), error {}", options.output, counted(what.keys, "line"),
                     counted(sealed.keys, "key"), bytes_text(sealed.payload.size()), p.layout,
-                    sealed.keys == 0 ? "" : fmt::format(", {:.4g} bits a key", bits_a_key), rate_text(p.target_rate)));
+                    sealed.keys == 0 ? "" : fmt::format(", {:.4g} bits a key", bits_per_key), rate_text(p.target_fpr)));
   }
   return exit_status::found;
 }

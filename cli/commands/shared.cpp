@@ -11,7 +11,7 @@
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/counting.hpp>
-#include <bloomery/logged_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
 #include <bloomery/sizing.hpp>
 
 #include <fmt/format.h>
@@ -75,7 +75,7 @@ std::optional<secret_key> secret_of(const std::string& keyfile) {
   return key;
 }
 
-any_filter open_filter(const std::string& path, const std::string& keyfile, access mode, bloomery::check what,
+any_filter open_filter(const std::string& path, const std::string& keyfile, access mode, file_check what,
                        const mapped_storage::on_wait& waiting) {
   return any_filter::open(path, mode, what, waiting, secret_of(keyfile));
 }
@@ -87,15 +87,15 @@ std::string size_text(const params& p) {
     return fmt::format("{} ({}), made for an unknown number of keys", bytes_text(bytes_for(p.geometry.bits)),
                        kind_text(p));
   }
-  const double bits_a_key = static_cast<double>(p.geometry.bits) / static_cast<double>(p.capacity);
+  const double bits_per_key = static_cast<double>(p.geometry.bits) / static_cast<double>(p.capacity);
   return fmt::format("{}{} at {}: {} ({}, {:.4g} bits a key)", counted(p.capacity, "key"), window_text(p),
-                     rate_text(p.target_rate), bytes_text(bytes_for(p.geometry.bits)), kind_text(p), bits_a_key);
+                     rate_text(p.target_fpr), bytes_text(bytes_for(p.geometry.bits)), kind_text(p), bits_per_key);
 }
 
 params params_for(const making_options& wanted, std::uint64_t capacity, double default_rate) {
   if (wants_window(wanted)) return window_params(wanted, capacity, default_rate);
   params p;
-  p.layout = wanted.counting ? std::string(counting::name) : wanted.layout;
+  p.layout = wanted.counting ? std::string(layouts::counting::name) : wanted.layout;
   p.scheme = wanted.scheme;
   p.hash = wanted.hash;
   p.keys = wanted.keys;
@@ -111,7 +111,7 @@ params params_for(const making_options& wanted, std::uint64_t capacity, double d
       throw error(errc::invalid_argument,
                   {"a number of probes needs a number of bits here", "-k", "", "", "add -m, or leave -k out"});
     }
-    p.target_rate = wanted.rate.value_or(default_rate);
+    p.target_fpr = wanted.rate.value_or(default_rate);
     return complete(p, wanted.prefer.value_or(preference::speed));
   }
   if (wanted.rate) {
@@ -120,7 +120,7 @@ params params_for(const making_options& wanted, std::uint64_t capacity, double d
   }
   if (!p.scheme.empty()) {
     p.geometry = {*wanted.bits, wanted.probes ? static_cast<std::uint32_t>(*wanted.probes)
-                                              : classic::best_probes(*wanted.bits, capacity)};
+                                              : layouts::classic::best_probes(*wanted.bits, capacity)};
     return complete(p);
   }
   if (p.layout.empty()) {
@@ -211,7 +211,7 @@ void check_replaceable(const std::string& path, const std::string& option) {
     throw error(
         errc::already_exists,
         {"a filter that keeps a log would be replaced: " + path, option, "a new name, or that of a filter without", "",
-         "choose another name, or remove it and its log " + logged_filter::log_path(path)});
+         "choose another name, or remove it and its log " + rebuilding_filter::log_path(path)});
   }
   throw error(errc::already_exists,
               {"a file that is no filter would be replaced: " + path, option, "a new name, or that of a filter",
@@ -253,11 +253,11 @@ temporary_file spool_text(const input_options& inputs) {
 }
 
 double losses_between(const params& p, std::uint64_t from, std::uint64_t to) {
-  const auto rate = [&](std::uint64_t keys) { return false_positive_rate(p, from + keys); };
+  const auto rate = [&](std::uint64_t keys) { return expected_fpr(p, from + keys); };
   return to > from ? expected_losses(to - from, rate) : 0;
 }
 
-mapped_storage open_bits(const std::string& path, bloomery::check what) {
+mapped_storage open_bits(const std::string& path, file_check what) {
   return mapped_storage::open(path, access::read_only, what, {},
                               [&](const params& found) { check_known(found, path); });
 }
@@ -310,8 +310,9 @@ nlohmann::ordered_json json_of(const measured_rate& m) {
 }
 
 std::uint64_t counted_of_estimate(const params& p, double keys) {
-  if (p.geometry.probes > classic::most_chosen_probes) return static_cast<std::uint64_t>(std::min(keys, 0x1p62));
-  return certainly_new_keys(keys, [&](std::uint64_t n) { return false_positive_rate(p, n); });
+  if (p.geometry.probes > layouts::classic::most_chosen_probes)
+    return static_cast<std::uint64_t>(std::min(keys, 0x1p62));
+  return expected_insertions(keys, [&](std::uint64_t n) { return expected_fpr(p, n); });
 }
 
 }  // namespace bloomery::cli

@@ -57,8 +57,8 @@ const char* first_of(const chain_options& o) {
   return !o.scheme.empty() ? "--scheme" : o.capacity ? "-n" : o.rate ? "-p" : nullptr;
 }
 
-// A shared filter has all bits of a key within a line of one string. A scheme that sets them anywhere has no place here;
-// a chain of bitmaps is no shared filter of this kind, and was asked for before.
+// A shared filter has all bits of a key within a line of one string. A scheme that sets them anywhere has no place
+// here; a chain of bitmaps is no shared filter of this kind, and was asked for before.
 void check_scheme(const std::string& scheme) {
   if (scheme.empty()) return;
   refuse("a shared filter has all bits of a key in one cache line, and a scheme has them anywhere", "--scheme", scheme,
@@ -270,12 +270,12 @@ void refuse_what_files_have(const build_options& options) {
 redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
                            double default_rate) {
   redis_params p;
-  p.filter.layout = wanted.counting ? std::string(counting::name) : wanted.layout;
+  p.filter.layout = wanted.counting ? std::string(layouts::counting::name) : wanted.layout;
   p.filter.hash = wanted.hash;
   p.filter.keys = wanted.keys;
   p.filter.seed = wanted.seed;
   p.filter.capacity = capacity;
-  p.filter.target_rate = wanted.rate.value_or(default_rate);
+  p.filter.target_fpr = wanted.rate.value_or(default_rate);
   p.filter.window_milliseconds = wanted.window.milliseconds.value_or(0);
   p.filter.secret = secret_of(wanted.secret);
   p.growth = sharing.most_keys ? redis_growth::to_maximum
@@ -383,16 +383,16 @@ std::string growth_text(const redis_params& p) {
 
 void warn_if_overfull(const redis_address& address, const redis_info& now) {
   const params& p = now.parameters.filter;
-  if (now.parameters.growth != redis_growth::none || now.rate_now <= 1.01 * p.target_rate) return;
+  if (now.parameters.growth != redis_growth::none || now.rate_now <= 1.01 * p.target_fpr) return;
   if (p.window_milliseconds != 0) {
     say(fmt::format(
         "{}: warning: more keys at a time than a seventh of the {} it was made for in a window; error now {} "
         "instead of {}; make a larger one",
-        address.text(), count_text(p.capacity), rate_text(now.rate_now), rate_text(p.target_rate)));
+        address.text(), count_text(p.capacity), rate_text(now.rate_now), rate_text(p.target_fpr)));
     return;
   }
   say(fmt::format("{}: warning: more keys than the {} it was made for; error now {} instead of {}; make a larger one",
-                  address.text(), count_text(p.capacity), rate_text(now.rate_now), rate_text(p.target_rate)));
+                  address.text(), count_text(p.capacity), rate_text(now.rate_now), rate_text(p.target_fpr)));
 }
 
 measured_rate measure_shared(redis_filter& filter, std::uint64_t queries) {

@@ -1,5 +1,6 @@
-// What commands do alike with a filter on Redis or Valkey (bloomery/redis.hpp), which is named by its address. The deeds
-// are in redis_*.cpp, one call from each command's own file; a filter is used by one thread at a time, whatever -j says.
+// What commands do alike with a filter on Redis or Valkey (bloomery/redis.hpp), which is named by its address. The
+// deeds are in redis_*.cpp, one call from each command's own file; a filter is used by one thread at a time, whatever
+// -j says.
 #pragma once
 
 #include "cli/commands/commands.hpp"
@@ -36,7 +37,8 @@ void refuse_time(const std::optional<std::uint64_t>& now);
 const char* given_of(const server_options& server, const sharing_options& sharing = {},
                      const chain_options& chain = {});
 
-/// Refuses certificates if none of these addresses is one with TLS. @throws error invalid_argument; as redis_address::parse
+/// Refuses certificates if none of these addresses is one with TLS. @throws error invalid_argument; as
+/// redis_address::parse
 void refuse_needless(const server_options& server, std::span<const std::string> addresses);
 
 /// Refuses an address where only a file will do.
@@ -91,8 +93,8 @@ redis_params shared_params(const making_options& wanted, const sharing_options& 
 void refuse_another_sharing(const redis_address& address, const redis_params& there, bool growing,
                             const sharing_options& asked, const server_options& server);
 
-/// Refuses --ttl for keys that are there already and do not expire, or later than in so long: their time stays. (If they
-/// expire earlier, they may have been made with it a while ago.)
+/// Refuses --ttl for keys that are there already and do not expire, or later than in so long: their time stays. (If
+/// they expire earlier, they may have been made with it a while ago.)
 /// @param key  one of the filter's, all of which expire at one time @throws error incompatible
 void refuse_another_life(const redis_address& address, const std::string& key, const sharing_options& asked,
                          const server_options& server);

@@ -31,7 +31,7 @@ namespace {
 
 // ---- the user's keys ------------------------------------------------------------------------------------------------
 
-bool less(key_hash a, key_hash b) { return a.lo != b.lo ? a.lo < b.lo : a.hi < b.hi; }
+bool less(key_hash a, key_hash b) { return a.hash64 != b.hash64 ? a.hash64 < b.hash64 : a.high64 < b.high64; }
 
 // Distinct keys, remembered by 128 bits each: two keys of a billion share them with probability 1e-21.
 class key_set {
@@ -181,8 +181,8 @@ std::vector<std::string> complaints(const findings& f) {
 // Nothing is wrong; what has been compared?
 std::string verdict_on_a_sound_one(const findings& f) {
   const params& p = f.facts.parameters;
-  const bool too_full = p.target_rate > 0 && f.fpr() > p.target_rate * 1.01;
-  const std::string promise = too_full ? "too full: it promised " + rate_text(p.target_rate) : "";
+  const bool too_full = p.target_fpr > 0 && f.fpr() > p.target_fpr * 1.01;
+  const std::string promise = too_full ? "too full: it promised " + rate_text(p.target_fpr) : "";
   if (!f.certified()) {
     return (too_full ? promise + "; " : "nothing wrong was found, but ") +
            "the error rate was not compared with the bits, because " + why_uncertified(f.facts);
@@ -240,7 +240,7 @@ exit_status report(const verify_options& options, const findings& f) {
                    {"certified", f.certified() ? json(f.fpr()) : json()},
                    {"measured", json_of(f.measured)},
                    {"queries_to_resolve", f.needed},
-                   {"target_rate", p.target_rate},
+                   {"target_rate", p.target_fpr},
                    {"count_is_estimate", facts.count_is_estimate},
                    {"bits_set", facts.fill->cells_set},
                    {"bits_set_expected", expected(&estimate::value)},

@@ -37,7 +37,7 @@ std::uint64_t oldest_epoch(const window_facts& f) { return f.epoch - std::min<st
 nlohmann::ordered_json generations_json(const window_facts& f) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (std::uint64_t epoch = f.epoch + 1; epoch-- > oldest_epoch(f);) {
-    list.push_back({{"epoch", epoch}, {"keys", f.keys[epoch % window_lanes]}});
+    list.push_back({{"epoch", epoch}, {"keys", f.keys[epoch % window_generations]}});
   }
   return list;
 }
@@ -61,7 +61,7 @@ std::vector<std::string> generation_lines(const window_facts& f) {
   std::vector<std::string> lines;
   for (std::uint64_t epoch = f.epoch + 1; epoch-- > oldest_epoch(f);) {
     lines.push_back(fmt::format("{}, {}: {}", epoch == f.epoch ? "newest" : fmt::format("{} ago", f.epoch - epoch),
-                                generation_text(f, epoch), counted(f.keys[epoch % window_lanes], "key")));
+                                generation_text(f, epoch), counted(f.keys[epoch % window_generations], "key")));
   }
   return lines;
 }
@@ -113,13 +113,13 @@ std::uint64_t window_capacity_said(const making_options& wanted) {
 
 params window_params(const making_options& wanted, std::uint64_t capacity, double default_rate) {
   params p;
-  p.layout = wanted.layout.empty() ? std::string(sliding::name) : wanted.layout;
+  p.layout = wanted.layout.empty() ? std::string(layouts::sliding::name) : wanted.layout;
   p.hash = wanted.hash;
   p.keys = wanted.keys;
   p.seed = wanted.seed;
   p.secret = secret_of(wanted.secret);
   p.capacity = capacity;
-  p.target_rate = wanted.rate.value_or(default_rate);
+  p.target_fpr = wanted.rate.value_or(default_rate);
   p.window_keys = wanted.window.keys.value_or(0);
   p.window_milliseconds = wanted.window.milliseconds.value_or(0);
   return complete(p);
@@ -184,7 +184,7 @@ nlohmann::ordered_json window_json(const window_facts& f) {
   window["epoch"] = f.epoch;
   window["insertions"] = f.insertions;
   window["keys_held"] = f.keys_held();
-  window["keys_allowed"] = f.keys_of_part;
+  window["keys_allowed"] = f.keys_per_slice;
   window["overfull"] = f.has_overfull_generation();
   window["generations"] = generations_json(f);
   return window;
@@ -193,7 +193,7 @@ nlohmann::ordered_json window_json(const window_facts& f) {
 std::string overfull_text(const window_facts& f) {
   const std::uint64_t most = *std::max_element(f.keys.begin(), f.keys.end());
   return fmt::format("a generation has {} of the {} it may have, a seventh of a window's", counted(most, "key"),
-                     count_text(f.keys_of_part));
+                     count_text(f.keys_per_slice));
 }
 
 bool warn_of_generations(const std::string& where, const any_filter& filter) {
@@ -207,7 +207,7 @@ bool warn_of_generations(const std::string& where, const any_filter& filter) {
       "{}warning: {}; error now {} instead of {}; give a larger -n, seven times the most keys that may come "
       "in a seventh of the window",
       where.empty() ? "" : where + ": ", overfull_text(f), rate_text(f.rate),
-      rate_text(filter.parameters().target_rate)));
+      rate_text(filter.parameters().target_fpr)));
   return true;
 }
 
@@ -241,7 +241,7 @@ exit_status unite_windows(const combine_options& options) {
   for (std::size_t i = 1; i < options.filters.size(); ++i) {
     if (stop_signal() != 0) throw interrupted();
     const std::string& name = options.filters[i];
-    const mapped_storage other = open_bits(name, bloomery::check::payload);
+    const mapped_storage other = open_bits(name, file_check::payload);
     say_if_dirty(name, other.info());
     check_compatible(options.filters.front(), p, name, other.info().parameters);
     check_window_state(p, {other.data(), other.size()}, other.info().clean, name);
@@ -249,7 +249,7 @@ exit_status unite_windows(const combine_options& options) {
     inserted += other.info().counts.inserted;
   }
   const window_facts f = facts_of_window(p, bytes);
-  const double rate = look_at_window(p, bytes).certified_rate;
+  const double rate = look_at_window(p, bytes).current_fpr;
   point_of_no_return();
   save_file(options.output, p, bytes, {.inserted = inserted, .is_estimate = true}, first.info.metadata);
   if (options.json) {
@@ -259,15 +259,15 @@ exit_status unite_windows(const combine_options& options) {
                          {"window", window_json(f)},
                          {"rate", rate},
                          {"capacity", p.capacity},
-                         {"target_rate", p.target_rate}}));
+                         {"target_rate", p.target_fpr}}));
     out.flush();
   }
   if (options.quiet) return exit_status::found;
   say(fmt::format("{}: the union of {} filters, each key in its own generation: at most {}; error {}", options.output,
                   options.filters.size(), counted(f.keys_held(), "key"), rate_text(rate)));
-  if (p.target_rate > 0 && rate > p.target_rate) {
+  if (p.target_fpr > 0 && rate > p.target_fpr) {
     say(fmt::format("{}: warning: that is above the promised {}; filters made for more keys have room for a union",
-                    options.output, rate_text(p.target_rate)));
+                    options.output, rate_text(p.target_fpr)));
   }
   return exit_status::found;
 }
@@ -285,7 +285,7 @@ window_dedup::window_dedup(any_filter filter, std::optional<any_filter> file, ou
   const auto frozen = [moment = moment_.get()] { return *moment; };
   filter_.set_clock(frozen);
   if (file_) file_->set_clock(frozen);
-  rate_ = filter_.false_positive_rate();
+  rate_ = filter_.expected_fpr();
 }
 
 // The file gets what is pending before the time moves to another generation: keys are there in that in which they came.
@@ -300,7 +300,7 @@ void window_dedup::come_to_now() {
 void window_dedup::insert(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new) {
   filter_.insert_hashes(hashes, is_new);
   const auto kept = static_cast<double>(std::count(is_new.begin(), is_new.end(), std::uint8_t{1}));
-  const double after = filter_.false_positive_rate();
+  const double after = filter_.expected_fpr();
   const double rate = std::min((rate_ + after) / 2, 0.999);
   losses_ += kept * rate / (1 - rate);
   rate_ = after;

@@ -1,5 +1,5 @@
-// Filters that forget, in the commands: --window, --window-keys and --now, and what is said of generations. The filter is
-// bloomery/windowed_filter.hpp.
+// Filters that forget, in the commands: --window, --window-keys and --now, and what is said of generations. The filter
+// is bloomery/sliding_window_filter.hpp.
 #pragma once
 
 #include "cli/commands/commands.hpp"
@@ -66,7 +66,8 @@ std::string window_option(const params& p);
 /// Warns if a generation has more keys than the promise allows; whether it did.
 bool warn_of_generations(const std::string& where, const any_filter& filter);
 
-/// When, or at which insertions, the keys of a generation came: "from 2023-11-14 22:13:20 UTC", "insertions 1 to 1,000".
+/// When, or at which insertions, the keys of a generation came: "from 2023-11-14 22:13:20 UTC", "insertions 1 to
+/// 1,000".
 std::string generation_text(const window_facts& f, std::uint64_t epoch);
 
 /// What is known of a window, as JSON.
@@ -98,8 +99,8 @@ exit_status unite_windows(const combine_options& options);
 
 /// dedup within a window: a line goes out if its key is certainly not in the window, and every line, also one that is
 /// dropped, is remembered from then on. With a state file all goes on in memory, and the file gets the same keys in the
-/// same order once the lines are written: it never runs ahead of the output. By time both take the keys of a batch at one
-/// moment, when it came, however much later its lines are written.
+/// same order once the lines are written: it never runs ahead of the output. By time both take the keys of a batch at
+/// one moment, when it came, however much later its lines are written.
 class window_dedup {
  public:
   /// @param out    where lines that are kept go; written before the file gets their keys

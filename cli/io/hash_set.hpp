@@ -25,7 +25,7 @@ class hash_set {
       count_ += is_new ? 1 : 0;
       return is_new;
     }
-    for (std::size_t at = hash.hi & mask_;; at = (at + 1) & mask_) {
+    for (std::size_t at = hash.high64 & mask_;; at = (at + 1) & mask_) {
       if (slots_[at] == hash) return false;
       if (slots_[at] == key_hash{}) {
         slots_[at] = hash;

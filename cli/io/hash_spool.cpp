@@ -18,7 +18,7 @@ hash_spool::hash_spool() {
 
 void hash_spool::append(std::span<const key_hash> hashes) {
   for (const key_hash& hash : hashes) {
-    shares_[multiply_high(hash.lo, share_count)].append({reinterpret_cast<const char*>(&hash), sizeof hash});
+    shares_[multiply_high(hash.hash64, share_count)].append({reinterpret_cast<const char*>(&hash), sizeof hash});
   }
 }
 

@@ -93,11 +93,11 @@ bool for_each_batch(const any_filter& filter, const input_options& inputs, const
         const bool go_on = finish(batch);
         keys += batch.keys.size();
         if (bar.due()) {
-          const growing_layers* const growing = options.growing;
+          const scalable_layers* const growing = options.growing;
           bar.show({keys, source.bytes_read(), source.bytes_total(), growing != nullptr ? -1 : expected_fill(filter),
-                    growing != nullptr ? growing->false_positive_rate()
-                    : filter.window()  ? filter.false_positive_rate()
-                                       : filter.false_positive_rate(filter.size())});
+                    growing != nullptr ? growing->expected_fpr()
+                    : filter.window()  ? filter.expected_fpr()
+                                       : filter.expected_fpr(filter.size())});
         }
         return go_on;
       },

@@ -5,8 +5,8 @@
 #include "cli/io/progress.hpp"
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/filter_handle.hpp>
-#include <bloomery/growing_layers.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -44,8 +44,8 @@ std::uint64_t parse_integer_key(std::string_view key, const std::string& source)
 struct pass_options {
   unsigned threads = 1;
   bool show_progress = true;
-  std::string verb;                         ///< for the bar
-  const growing_layers* growing = nullptr;  ///< what is filled, if not the filter that hashes
+  std::string verb;                          ///< for the bar
+  const scalable_layers* growing = nullptr;  ///< what is filled, if not the filter that hashes
 };
 
 /// Reads all inputs and calls, for each batch, prepare(batch) side by side and finish(batch) in order; finish says

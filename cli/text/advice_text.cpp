@@ -20,7 +20,7 @@ std::string percent_more(const layout_judgement& why) {
 
 std::string judgement_text(const layout_judgement& why, const std::string& layout) {
   const std::string own =
-      why.than == layout ? "its own" : fmt::format("{}, {:.2f} bits a key", why.than, why.than_bits_a_key);
+      why.than == layout ? "its own" : fmt::format("{}, {:.2f} bits a key", why.than, why.than_bits_per_key);
   const std::string allowed = why.allowed_percent == 0 ? fmt::format("{} bytes", always_allowed_bytes)
                                                        : fmt::format("{} %", why.allowed_percent);
   const std::string memory = fmt::format("within {} of the least memory ({})", allowed, own);
@@ -102,7 +102,7 @@ std::string taken_reason(const requirements& wanted, const advice& a) {
 }
 
 std::string passed_reason(const requirements& wanted, const advice& a, const option& passed) {
-  const double bits = passed.worst_bits_a_key;
+  const double bits = passed.worst_bits_per_key;
   switch (passed.why) {
     case ground::cannot_keep_rate: return passed.problem->what();
     case ground::over_memory:
@@ -110,7 +110,7 @@ std::string passed_reason(const requirements& wanted, const advice& a, const opt
                          bytes_text(wanted.memory_bytes));
     case ground::more_bits:
       return fmt::format("{} bits a key at worst, {:.3g} times as many", bits_text(bits),
-                         bits / a.taken.worst_bits_a_key);
+                         bits / a.taken.worst_bits_per_key);
     case ground::less_simple: return bits_text(bits) + " bits a key too, and it is less simple";
     default: return ground_text(passed.why);
   }
@@ -125,14 +125,14 @@ std::string change_text(const requirements& wanted, const advice& a, const chang
   const option& now = a.taken;
   const option& then = c.then;
   std::string s =
-      fmt::format("{}: {}, {} bits a key", phrase_of(wanted, c.what), kind_text(then), bits_text(then.bits_a_key));
-  const double share = then.bits_a_key / now.bits_a_key;
+      fmt::format("{}: {}, {} bits a key", phrase_of(wanted, c.what), kind_text(then), bits_text(then.bits_per_key));
+  const double share = then.bits_per_key / now.bits_per_key;
   if (share < 0.995) s += fmt::format(" ({:.0f} % less)", 100 * (1 - share));
   if (share > 1.005) {
     s += share < 2 ? fmt::format(" ({:.0f} % more)", 100 * (share - 1)) : fmt::format(" ({:.3g} times as many)", share);
   }
-  if (then.worst_bits_a_key != then.bits_a_key || now.worst_bits_a_key != now.bits_a_key) {
-    s += ", at worst " + bits_text(then.worst_bits_a_key) + " instead of " + bits_text(now.worst_bits_a_key);
+  if (then.worst_bits_per_key != then.bits_per_key || now.worst_bits_per_key != now.bits_per_key) {
+    s += ", at worst " + bits_text(then.worst_bits_per_key) + " instead of " + bits_text(now.worst_bits_per_key);
   }
   if (then.lines != now.lines)
     s += fmt::format(", {} a lookup instead of {}", counted(then.lines, "cache line"), now.lines);

@@ -8,7 +8,8 @@
 
 namespace bloomery::cli {
 
-/// Why a layout is taken or not: "slower than split_block". For a layout that cannot keep the rate, the library's sentence.
+/// Why a layout is taken or not: "slower than split_block". For a layout that cannot keep the rate, the library's
+/// sentence.
 std::string reason_text(const candidate& c);
 
 /// Why the structure taken is taken.

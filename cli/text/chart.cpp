@@ -54,7 +54,7 @@ class drawing {
       : to_(to),
         chart_(c),
         keys_(linear_axis(static_cast<double>(c.points.back().keys) * 1.01, c.capacity < 100'000'000 ? 8 : 4)),
-        rates_(rate_axis(c.highest_rate(), c.target_rate, 7)) {}
+        rates_(rate_axis(c.highest_rate(), c.target_fpr, 7)) {}
 
   void draw() {
     set(color{1, 1, 1});
@@ -201,7 +201,7 @@ class drawing {
 
   void draw_targets() {
     const double at_x = x(static_cast<double>(chart_.capacity));
-    const double at_y = y(chart_.target_rate);
+    const double at_y = y(chart_.target_fpr);
     dashes(true);
     set(vermillion);
     line(left, at_y, right, at_y, 1.5);
@@ -209,7 +209,7 @@ class drawing {
     line(at_x, top - 4, at_x, bottom, 1.5);
     dashes(false);
     text(at_x, top - 10, 0.5, 13, "n = " + count_text(chart_.capacity));
-    text(right + 8, at_y + 4.5, 0, 13, "p = " + rate_text(chart_.target_rate));
+    text(right + 8, at_y + 4.5, 0, 13, "p = " + rate_text(chart_.target_fpr));
   }
 
   void draw_frame() {

@@ -19,7 +19,7 @@ struct chart {
   std::string title;     ///< the filter
   std::string subtitle;  ///< the experiment
   std::uint64_t capacity = 0;
-  double target_rate = 0;
+  double target_fpr = 0;
   std::uint64_t runs = 0;
   std::vector<theory_point> theory;  ///< as many as make a smooth curve, from 0 keys on
   std::vector<measured_point> points;

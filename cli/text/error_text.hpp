@@ -7,8 +7,8 @@
 
 namespace bloomery::cli {
 
-/// What the user can do, for the command line: names commands and options where the hint's code has some, and is the hint's
-/// own words elsewhere. Empty if there is no hint.
+/// What the user can do, for the command line: names commands and options where the hint's code has some, and is the
+/// hint's own words elsewhere. Empty if there is no hint.
 ///
 /// Example:
 ///     const error missing(errc::not_found, {"there is no filter of this name", "redis://host/f", "", "", hint::make_shared_filter});

@@ -75,7 +75,7 @@ class picture {
       : chart_(c),
         look_(look),
         s_(look.unicode ? in_unicode : in_ascii),
-        rates_(rate_axis(c.highest_rate(), c.target_rate, 4)) {
+        rates_(rate_axis(c.highest_rate(), c.target_fpr, 4)) {
     for (const double tick : rates_.ticks) margin_ = std::max(margin_, rate_label(rates_, tick).size());
     columns_ = std::min(look.columns, most_columns) - static_cast<unsigned>(margin_) - 3;
     keys_ = linear_axis(static_cast<double>(c.points.back().keys), columns_ / 16 + 1);
@@ -97,7 +97,7 @@ class picture {
   }
 
   void fill() {
-    const unsigned target_row = row_of(chart_.target_rate);
+    const unsigned target_row = row_of(chart_.target_fpr);
     const unsigned capacity_column = column_of(static_cast<double>(chart_.capacity));
     for (unsigned column = 0; column < columns_; ++column) at(column, target_row) = {s_.across, paint::target};
     for (unsigned row = 0; row < rows; ++row) at(capacity_column, row) = {s_.down, paint::target};
@@ -164,7 +164,7 @@ class picture {
     std::vector<entry> entries = {{s_.bar[8], paint::measured, chart_.runs == 1 ? "measured" : "measured, mean"}};
     if (chart_.runs > 1) entries.push_back({s_.spread, paint::measured, "+ 1 deviation"});
     entries.push_back({s_.theory, paint::theory, "theory"});
-    entries.push_back({s_.across, paint::target, "p = " + rate_text(chart_.target_rate)});
+    entries.push_back({s_.across, paint::target, "p = " + rate_text(chart_.target_fpr)});
     entries.push_back({s_.down, paint::target, "n = " + count_text(chart_.capacity)});
     const std::string indent(margin_ + 2, ' ');
     std::string text = indent + "keys inserted";

@@ -1,5 +1,5 @@
-// The real program, on a real database and a real server: how many lookups reach the database, and what happens when the
-// filter's server is killed, frozen, or comes back empty.
+// The real program, on a real database and a real server: how many lookups reach the database, and what happens when
+// the filter's server is killed, frozen, or comes back empty.
 #include "table.hpp"
 
 #include "redis/servers.hpp"

@@ -14,8 +14,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t keys_of_a_batch = 10'000;
 
-// A key that a filter gets last of all. Without it a filter is not full, whoever made, emptied or is filling it, and what
-// it says is absent may be in the table.
+// A key that a filter gets last of all. Without it a filter is not full, whoever made, emptied or is filling it, and
+// what it says is absent may be in the table.
 constexpr std::string_view full_mark("\0full", 5);
 
 bloomery::redis_options in_time(std::chrono::milliseconds time) {
@@ -25,8 +25,8 @@ bloomery::redis_options in_time(std::chrono::milliseconds time) {
   return options;
 }
 
-// Who asked the filter just before it failed has given up before it is filled again: half filled it says too often that a
-// key is absent.
+// Who asked the filter just before it failed has given up before it is filled again: half filled it says too often that
+// a key is absent.
 guard_options with_long_pause(guard_options options) {
   options.pause = std::max(options.pause, 2 * options.filter_time);
   return options;
@@ -154,7 +154,7 @@ bool guard::fill_filter() {
       if (e.code() == bloomery::errc::unavailable) throw;
       bloomery::redis_params wanted;
       wanted.filter.capacity = std::max<std::uint64_t>(1000, table->size());
-      wanted.filter.target_rate = options_.rate;
+      wanted.filter.target_fpr = options_.rate;
       wanted.growth = bloomery::redis_growth::unlimited;
       filter = bloomery::redis_filter::create(*options_.filter, wanted, options);
     }

@@ -2,8 +2,8 @@
 //
 //   count_blocks [KEYS [VALUE_BYTES [BITS_A_KEY]]]        1000000 100 10
 //
-// The filters of layout `split_block512` are made first: they take whole lines of 64 bytes, so more than the bits asked for.
-// LevelDB's own are made with the bits asked for, and once more with at least as much memory as the lines took.
+// The filters of layout `split_block512` are made first: they take whole lines of 64 bytes, so more than the bits asked
+// for. LevelDB's own are made with the bits asked for, and once more with at least as much memory as the lines took.
 #include "database.hpp"
 #include "filter_policies.hpp"
 
@@ -22,14 +22,14 @@ namespace {
 using namespace leveldb_policy;
 
 double line_rate(std::uint64_t bytes, std::uint64_t keys) {
-  return bloomery::split_block512::false_positive_rate({8 * bytes, bloomery::split_block512::lanes}, keys);
+  return bloomery::layouts::split_block512::expected_fpr({8 * bytes, bloomery::layouts::split_block512::lanes}, keys);
 }
 
 // That of k independent probes; LevelDB's are steps from one 32-bit hash, which in short filters errs more often.
 rate_of_filter builtin_rate(int bits_per_key) {
   const auto k = static_cast<std::uint32_t>(std::clamp(static_cast<int>(bits_per_key * 0.69), 1, 30));
   return [k](std::uint64_t bytes, std::uint64_t keys) {
-    return bloomery::classic::false_positive_rate({8 * (bytes - 1), k}, keys);
+    return bloomery::layouts::classic::expected_fpr({8 * (bytes - 1), k}, keys);
   };
 }
 
@@ -47,14 +47,14 @@ row measure(const workload& work, const leveldb::FilterPolicy* writer, const lev
   return result;
 }
 
-double bits_a_key(const row& r, const workload& work) {
+double bits_per_key(const row& r, const workload& work) {
   return 8 * static_cast<double>(r.made.bytes) / static_cast<double>(work.keys);
 }
 
 // The fewest bits a key for which LevelDB's own filters take no less memory; a byte of each of them is not of its bits.
 int bits_of_equal_memory(const row& lines, const workload& work) {
   const double extra = 8 * static_cast<double>(lines.made.filters) / static_cast<double>(work.keys);
-  return std::max(1, static_cast<int>(std::ceil(bits_a_key(lines, work) - extra)));
+  return std::max(1, static_cast<int>(std::ceil(bits_per_key(lines, work) - extra)));
 }
 
 // True unless a key was lost.
@@ -62,7 +62,7 @@ bool print(const std::string& name, const row& r, const workload& work, double e
   const auto per_thousand = [](std::uint64_t blocks, std::uint64_t lookups) {
     return 1000 * static_cast<double>(blocks) / static_cast<double>(lookups);
   };
-  std::printf("%-26s %10.2f %14llu %14.2f %12.2f %10.0f\n", name.c_str(), bits_a_key(r, work),
+  std::printf("%-26s %10.2f %14llu %14.2f %12.2f %10.0f\n", name.c_str(), bits_per_key(r, work),
               static_cast<unsigned long long>(r.made.bytes),
               per_thousand(r.done.blocks_for_absent, work.absent_lookups), 1000 * expected,
               per_thousand(r.done.blocks_for_present, work.present_lookups));

@@ -1,6 +1,6 @@
 #include "filter_policies.hpp"
 
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/split_block512.hpp>
@@ -15,11 +15,10 @@
 namespace leveldb_policy {
 namespace {
 
-using bloomery::split_block512;
+namespace layouts = bloomery::layouts;
+constexpr std::size_t line_bytes = layouts::split_block512::block_bits / 8;
 
-constexpr std::size_t line_bytes = split_block512::block_bits / 8;
-
-bloomery::geometry lines_in(std::size_t bytes) { return {std::uint64_t{bytes} * 8, split_block512::lanes}; }
+bloomery::geometry lines_in(std::size_t bytes) { return {std::uint64_t{bytes} * 8, layouts::split_block512::lanes}; }
 
 bloomery::key_hash hash_of(const leveldb::Slice& key) {
   return bloomery::xxh3{}(std::string_view(key.data(), key.size()));
@@ -49,15 +48,15 @@ const char* line_policy::Name() const { return "bloomery.line.xxh3"; }
 void line_policy::CreateFilter(const leveldb::Slice* keys, int n, std::string* dst) const {
   const std::size_t bits = static_cast<std::size_t>(n) * static_cast<std::size_t>(bits_per_key_);
   const std::size_t lines =
-      std::max<std::size_t>(1, (bits + split_block512::block_bits - 1) / split_block512::block_bits);
+      std::max<std::size_t>(1, (bits + layouts::split_block512::block_bits - 1) / layouts::split_block512::block_bits);
   std::uint8_t* const filter = append_zeros(dst, lines * line_bytes);
   const bloomery::geometry g = lines_in(lines * line_bytes);
-  for (int i = 0; i < n; ++i) bloomery::insert_one<split_block512>(filter, g, hash_of(keys[i]));
+  for (int i = 0; i < n; ++i) bloomery::insert_one<layouts::split_block512>(filter, g, hash_of(keys[i]));
 }
 
 bool line_policy::KeyMayMatch(const leveldb::Slice& key, const leveldb::Slice& filter) const {
   if (filter.empty() || filter.size() % line_bytes != 0) return true;
-  return bloomery::has_one<split_block512>(bytes_of(filter), lines_in(filter.size()), hash_of(key));
+  return bloomery::has_one<layouts::split_block512>(bytes_of(filter), lines_in(filter.size()), hash_of(key));
 }
 
 // ---- builtin_policy -------------------------------------------------------------------------------------------------

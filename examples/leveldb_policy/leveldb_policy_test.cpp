@@ -135,9 +135,9 @@ std::string line_filter_by_definition(const keys& all, std::size_t lines) {
   __extension__ using wide = unsigned __int128;
   std::string filter(64 * lines, '\0');
   for (const std::string& key : all) {
-    const std::uint64_t lo = bloomery::xxh3{}(key).lo;
-    const auto line = static_cast<std::size_t>((static_cast<wide>(lo) * lines) >> 64);
-    const std::uint64_t p = lo * 0x9E3779B97F4A7C15;
+    const std::uint64_t hash64 = bloomery::xxh3{}(key).hash64;
+    const auto line = static_cast<std::size_t>((static_cast<wide>(hash64) * lines) >> 64);
+    const std::uint64_t p = hash64 * 0x9E3779B97F4A7C15;
     for (std::size_t j = 0; j < 8; ++j) {
       const std::uint64_t bit = p >> (16 + 6 * j) & 63;
       char& byte = filter[64 * line + 8 * j + bit / 8];
@@ -180,7 +180,7 @@ TEST(LinePolicy, NeverMissesAKeyAndErrsAsOftenAsTheFormulaSays) {
       for (int k = 0; k < lookups; ++k) {
         wrong += policy.KeyMayMatch(std::to_string(i) + "-" + std::to_string(k), filter) ? 1 : 0;
       }
-      expected += lookups * bloomery::split_block512::false_positive_rate({8 * filter.size(), 8}, count);
+      expected += lookups * bloomery::layouts::split_block512::expected_fpr({8 * filter.size(), 8}, count);
     }
 
     // Five deviations of a binomial, and half as much again, as lookups in one filter share its luck.
@@ -236,7 +236,7 @@ TEST(Database, WithLinesReadsAsManyBlocksAsTheFormulaSays) {
   const line_policy policy(10);
 
   const filters_made made = fill(folder.path(), small, &policy, [](std::uint64_t bytes, std::uint64_t count) {
-    return bloomery::split_block512::false_positive_rate({8 * bytes, 8}, count);
+    return bloomery::layouts::split_block512::expected_fpr({8 * bytes, 8}, count);
   });
   const lookups_done done = look_up(folder.path(), small, &policy);
 

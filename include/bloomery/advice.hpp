@@ -1,7 +1,7 @@
 // Which filter? All that bloomery has, from what is asked of them: a fixed size, counters, growth, a window, a seal.
 //
-// The rule: of the structures that can do what is asked, the one that takes the fewest bits a key at its worst. Within a
-// structure the layout follows from the rule of choice.hpp. All sizes and rates are exact; nothing is estimated. The
+// The rule: of the structures that can do what is asked, the one that takes the fewest bits a key at its worst. Within
+// a structure the layout follows from the rule of choice.hpp. All sizes and rates are exact; nothing is estimated. The
 // same in a page of words is docs/choosing.md.
 #pragma once
 
@@ -39,10 +39,10 @@ struct requirements {
 enum class structure : std::uint8_t {
   plain,     ///< of a fixed size: filter<>, any_filter
   counting,  ///< keys can be removed: layout "counting"
-  windowed,  ///< forgets what is long ago: windowed_filter
-  sealed,    ///< made at once of all its keys: sealed_filter
-  growing,   ///< layer upon layer, in memory: growing_filter
-  logged,    ///< rebuilt at the size it needs, from a log: logged_filter
+  windowed,  ///< forgets what is long ago: sliding_window_filter
+  sealed,    ///< made at once of all its keys: static_filter
+  growing,   ///< layer upon layer, in memory: scalable_filter
+  logged,    ///< rebuilt at the size it needs, from a log: rebuilding_filter
 };
 
 /// "plain", "counting", "windowed", "sealed", "growing" or "logged".
@@ -111,17 +111,17 @@ inline constexpr std::uint64_t assumed_keys = 100'000'000;
 struct option {
   structure take = structure::plain;
 
-  /// Of what can be made by params: complete, but for the secret of a keyed filter. Of logged the filter after a rebuild
-  /// at `for_keys`; of growing its first layer.
+  /// Of what can be made by params: complete, but for the secret of a keyed filter. Of logged the filter after a
+  /// rebuild at `for_keys`; of growing its first layer.
   params parameters = {};
 
-  std::uint64_t for_keys = 0;    ///< distinct keys that the figures are for; with a window, those in it
-  double bits_a_key = 0;         ///< with all of them in; of logged just after a rebuild, of growing with full layers
-  double worst_bits_a_key = 0;   ///< at the worst moment: just grown, while it is rebuilt, with the fewest keys in
-  std::uint64_t bytes = 0;       ///< of memory at the worst moment up to `for_keys`
-  std::uint64_t disk_bytes = 0;  ///< of the log
-  double rate = 0;               ///< exact, with all of them in; of growing what its layers' rates sum to at most
-  std::uint32_t lines = 0;       ///< cache lines that a lookup touches, at most
+  std::uint64_t for_keys = 0;     ///< distinct keys that the figures are for; with a window, those in it
+  double bits_per_key = 0;        ///< with all of them in; of logged just after a rebuild, of growing with full layers
+  double worst_bits_per_key = 0;  ///< at the worst moment: just grown, while it is rebuilt, with the fewest keys in
+  std::uint64_t bytes = 0;        ///< of memory at the worst moment up to `for_keys`
+  std::uint64_t disk_bytes = 0;   ///< of the log
+  double rate = 0;                ///< exact, with all of them in; of growing what its layers' rates sum to at most
+  std::uint32_t lines = 0;        ///< cache lines that a lookup touches, at most
   ground why = ground::number_known;  ///< it is taken or passed over
   layout_judgement layout_why = {};   ///< plain and windowed, where taken: the choice of their layout
   std::optional<error> problem = {};  ///< of cannot_keep_rate
@@ -148,7 +148,8 @@ struct advice {
 
 /// Chooses among all structures.
 ///
-/// @throws error  invalid_argument: a rate outside (0, 1), most_keys below keys, requirements that contradict each other
+/// @throws error  invalid_argument: a rate outside (0, 1), most_keys below keys, requirements that contradict each
+///                other
 ///                (both are named); too_large: nothing fits the memory, or no geometry keeps the rate (the smallest that
 ///                is possible is named). The hints say which requirements to change.
 ///
@@ -158,11 +159,11 @@ struct advice {
 ///     const advice deletes = advise({.keys = 1'000'000, .rate = 0.01, .deletes = true});
 ///     assert(deletes.taken.take == structure::counting);
 ///     const advice sealed = advise({.keys = 1'000'000, .rate = 0.01, .sealed = true});
-///     assert(sealed.taken.parameters.layout == "fuse8" && sealed.taken.bits_a_key < 9.1);
+///     assert(sealed.taken.parameters.layout == "fuse8" && sealed.taken.bits_per_key < 9.1);
 ///     const advice unknown = advise({.rate = 0.01});
-///     assert(unknown.taken.take == structure::growing && unknown.taken.worst_bits_a_key < 34);
+///     assert(unknown.taken.take == structure::growing && unknown.taken.worst_bits_per_key < 34);
 ///     const advice unknown_with_log = advise({.rate = 0.01, .log = true});
-///     assert(unknown_with_log.taken.take == structure::logged && unknown_with_log.taken.bits_a_key < 13);
+///     assert(unknown_with_log.taken.take == structure::logged && unknown_with_log.taken.bits_per_key < 13);
 advice advise(const requirements& wanted);
 
 }  // namespace bloomery

@@ -30,7 +30,7 @@ struct open_options;
 /// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
 ///
 /// Example:
-///     any_filter seen(complete({.layout = "classic", .capacity = 1000, .target_rate = 0.001}));
+///     any_filter seen(complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.001}));
 ///     assert(seen.insert("Madrid"));
 ///     assert(seen.may_contain("Madrid"));
 ///     assert(!seen.may_contain("Berlin"));
@@ -50,15 +50,15 @@ class any_filter {
   /// @param secret  the key of a filter that is keyed with one, and nothing for all others
   /// @throws error  as mapped_storage::open; incompatible: a layout, scheme or hash that this library does not have, or
   ///                the secret is missing, another one, or not asked for; or the filter keeps a log, and is to be
-  ///                written: that is what logged_filter is for
+  ///                written: that is what rebuilding_filter is for
   ///
   /// Example:
   ///     const secret_key key = random_secret();
-  ///     any_filter keyed(complete({.capacity = 1000, .target_rate = 0.01, .secret = key}));
+  ///     any_filter keyed(complete({.capacity = 1000, .target_fpr = 0.01, .secret = key}));
   ///     keyed.insert("Madrid");
   ///     keyed.save("keyed.bloom");
-  ///     assert(any_filter::open("keyed.bloom", access::read_only, check::header, {}, key).may_contain("Madrid"));
-  static any_filter open(const std::string& path, access mode = access::read_only, check what = check::header,
+  ///     assert(any_filter::open("keyed.bloom", access::read_only, file_check::header, {}, key).may_contain("Madrid"));
+  static any_filter open(const std::string& path, access mode = access::read_only, file_check what = file_check::header,
                          const mapped_storage::on_wait& waiting = {}, const std::optional<secret_key>& secret = {});
 
   /// A new empty filter file, mapped for writing; see mapped_storage::create.
@@ -71,7 +71,7 @@ class any_filter {
   /// take no more memory than they are. @throws error as load() and load_bytes()
   ///
   /// Example:
-  ///     any_filter cities(complete({.capacity = 1000, .target_rate = 0.01}));
+  ///     any_filter cities(complete({.capacity = 1000, .target_fpr = 0.01}));
   ///     cities.insert("Madrid");
   ///     const any_filter received = any_filter::from_bytes(cities.to_bytes());
   ///     assert(received == cities && received.may_contain("Madrid"));
@@ -84,7 +84,7 @@ class any_filter {
   /// @throws error too_large: there is no memory for it
   ///
   /// Example:
-  ///     any_filter first(complete({.capacity = 1000, .target_rate = 0.01}));
+  ///     any_filter first(complete({.capacity = 1000, .target_fpr = 0.01}));
   ///     any_filter second = first.clone();
   ///     second.insert("Madrid");
   ///     assert(!first.may_contain("Madrid") && !(first == second));
@@ -118,15 +118,15 @@ class any_filter {
   std::uint64_t insert_all(std::span<const std::uint64_t> keys, unsigned threads = 0);
 
   /// Takes out one copy of a key that was inserted, from a filter of layout counting. not_found: it was certainly not
-  /// there, nothing is changed, and the filter is tainted() from then on. Removing what never was inserted may make other
-  /// keys vanish: see filter::remove(). A process that is killed within this call on a file opened for writing may leave
-  /// the key half removed; file_edit.hpp changes a file as a whole.
+  /// there, nothing is changed, and the filter is tainted() from then on. Removing what never was inserted may make
+  /// other keys vanish: see filter::remove(). A process that is killed within this call on a file opened for writing
+  /// may leave the key half removed; file_edit.hpp changes a file as a whole.
   ///
   /// @throws error  incompatible: keys of the other kind, or a filter of another layout; not_permitted: opened for
   ///                reading only
   ///
   /// Example:
-  ///     any_filter here(complete({.layout = "counting", .capacity = 1000, .target_rate = 0.01}));
+  ///     any_filter here(complete({.layout = "counting", .capacity = 1000, .target_fpr = 0.01}));
   ///     here.insert("Madrid");
   ///     here.insert("Madrid");  // two copies, to be removed twice
   ///     assert(here.remove("Madrid") == removal::removed && here.may_contain("Madrid"));
@@ -134,7 +134,8 @@ class any_filter {
   removal remove(std::string_view key);
   removal remove(std::uint64_t key);
 
-  /// Removes keys one after another; `results` is empty or takes the answer for each key. Returns how many were removed.
+  /// Removes keys one after another; `results` is empty or takes the answer for each key. Returns how many were
+  /// removed.
   /// @throws error  as above; invalid_argument: another size of `results`. Then nothing is removed.
   std::uint64_t remove(std::span<const std::string_view> keys, std::span<removal> results = {});
   std::uint64_t remove(std::span<const std::uint64_t> keys, std::span<removal> results = {});
@@ -143,8 +144,8 @@ class any_filter {
   bool may_contain(std::string_view key) const;
   bool may_contain(std::uint64_t key) const;
 
-  /// Bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0. `bitmap` has at least ceil(keys.size() / 64)
-  /// words; further words are left as they are.
+  /// Bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0. `bitmap` has at least ceil(keys.size() /
+  /// 64) words; further words are left as they are.
   /// @throws error  incompatible; invalid_argument: the bitmap is shorter
   void may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) const;
   void may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap) const;
@@ -152,7 +153,8 @@ class any_filter {
   /// Whether keys go through a 128-bit hash, as with every layout; schemes read the key itself.
   bool uses_hashes() const noexcept;
 
-  /// The cells of a key: parameters().geometry.probes numbers of bits, of a counting filter of counters, which may repeat.
+  /// The cells of a key: parameters().geometry.probes numbers of bits, of a counting filter of counters, which may
+  /// repeat.
   /// @throws error incompatible
   std::vector<std::uint64_t> cells(std::string_view key) const;
   std::vector<std::uint64_t> cells(std::uint64_t key) const;
@@ -160,7 +162,8 @@ class any_filter {
 
   /// The hashes of keys, to be used with the calls below, perhaps in another thread. `hashes` has at least keys.size()
   /// elements; outputs of the other calls are sized as those of the calls on keys.
-  /// @throws error  incompatible: not uses_hashes(), or keys of the other kind; invalid_argument: the size of an output;
+  /// @throws error  incompatible: not uses_hashes(), or keys of the other kind; invalid_argument: the size of an
+  ///                output;
   ///                not_permitted: a change of a filter that was opened for reading only
   void hash(std::span<const std::string_view> keys, std::span<key_hash> hashes) const;
   void hash(std::span<const std::uint64_t> keys, std::span<key_hash> hashes) const;
@@ -169,12 +172,13 @@ class any_filter {
   std::uint64_t remove_hashes(std::span<const key_hash> hashes, std::span<removal> results = {});
   void may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const;
 
-  /// Adds keys of which only the half `lo` of their hashes is known, as a log has them. Returns how
-  /// many were certainly new. @throws error  not_permitted; incompatible: not uses_halves()
-  std::uint64_t insert_halves(std::span<const std::uint64_t> los);
+  /// Adds keys of which only the half `hash64` of their hashes is known, as a log has them. Returns how
+  /// many were certainly new. @throws error  not_permitted; incompatible: not uses_hash64()
+  std::uint64_t insert_hash64s(std::span<const std::uint64_t> hash64s);
 
-  /// Whether the layout reads no more of a key's hash than `lo`: split_block, split_block512, blocked, blocked_page.
-  bool uses_halves() const noexcept;
+  /// Whether the layout reads no more of a key's hash than `hash64`: split_block, split_block512, blocked,
+  /// blocked_page.
+  bool uses_hash64() const noexcept;
 
   /// Makes this filter the union of both; the count becomes an estimate. Counters of counting filters are added, up to
   /// 15, and so are their counts.
@@ -182,7 +186,7 @@ class any_filter {
   void merge(const any_filter& other);
 
   /// Makes this filter the intersection: it still answers yes for every key that was in both, and for others more often
-  /// than a filter made of those keys would (see certified_rate()). The count becomes an estimate.
+  /// than a filter made of those keys would (see current_fpr()). The count becomes an estimate.
   /// @throws error as merge; incompatible: counting filters
   void intersect(const any_filter& other);
   bool compatible_with(const any_filter& other) const;
@@ -214,21 +218,21 @@ class any_filter {
   double fill_ratio() const noexcept;         ///< share of bits set, or of counters that are not 0; reads all bits
   double approximate_size() const noexcept;   ///< distinct keys, estimated from the bits; reads all bits
   estimate estimated_keys() const;            ///< the same with its standard deviation
-  double certified_rate() const;              ///< the rate of these very bits, take_census(); reads all bits
+  double current_fpr() const;                 ///< the rate of these very bits, measure_fill(); reads all bits
 
-  double false_positive_rate(std::uint64_t keys) const;  ///< once `keys` distinct keys are in
-  double false_positive_rate() const;  ///< now, at the distinct keys that leave size() new ones: distinct_keys()
+  double expected_fpr(std::uint64_t keys) const;  ///< once `keys` distinct keys are in
+  double expected_fpr() const;  ///< now, at the distinct keys that leave size() new ones: estimate_distinct()
 
-  /// The generations of a filter that forgets (layout sliding or sliding64) as they are now; nothing for others. Of such
-  /// a filter size() counts the keys that were certainly new when they came, ever, and keys_held() those it has.
+  /// The generations of a filter that forgets (layout sliding or sliding64) as they are now; nothing for others. Of
+  /// such a filter size() counts the keys that were certainly new when they came, ever, and keys_held() those it has.
   ///
   /// Example:
-  ///     any_filter seen(complete({.layout = "sliding", .target_rate = 0.01, .window_keys = 7000}));
+  ///     any_filter seen(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 7000}));
   ///     assert(seen.capacity() == 7000 && seen.window()->part == 1000);
   std::optional<window_facts> window() const;
 
-  /// Tells a filter whose window goes by time what time it is, in milliseconds since 1970; empty: the system's clock. For
-  /// others nothing.
+  /// Tells a filter whose window goes by time what time it is, in milliseconds since 1970; empty: the system's clock.
+  /// For others nothing.
   void set_clock(window_clock clock);
 
   /// What the header said when the filter was opened or loaded, so without a secret; null for one that was made in
@@ -236,20 +240,20 @@ class any_filter {
   const file_info* opened_from() const noexcept;
 
  private:
-  friend class logged_filter;  // opens a filter that has a log, and keeps its counts
+  friend class rebuilding_filter;  // opens a filter that has a log, and keeps its counts
   friend std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options);
-  struct body;
+  struct impl;
   // `suits` hears what the header says before a file that is opened for writing is marked as dirty. With `facts_only` a
   // keyed filter opens without its secret and refuses all keys.
-  static any_filter open_any(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting,
-                             const std::optional<secret_key>& secret, const mapped_storage::on_header& suits,
-                             bool facts_only = false);
+  static any_filter open_any(const std::string& path, access mode, file_check what,
+                             const mapped_storage::on_wait& waiting, const std::optional<secret_key>& secret,
+                             const mapped_storage::on_header& suits, bool facts_only = false);
   static any_filter loaded(loaded_file file, const std::optional<secret_key>& secret, const std::string& path);
   mapped_storage* mapped() noexcept;  // null for a filter on the heap
-  explicit any_filter(std::unique_ptr<body> b) noexcept;
+  explicit any_filter(std::unique_ptr<impl> b) noexcept;
   template <class Key>
   std::uint64_t insert_all_of(std::span<const Key> keys, unsigned threads);
-  std::unique_ptr<body> body_;
+  std::unique_ptr<impl> impl_;
 };
 
 /// Refuses what any_filter cannot make a filter of, whatever its secret: for who looks at a file's bits and asks for no
@@ -257,7 +261,7 @@ class any_filter {
 /// @throws error  incompatible: a layout, scheme or hash that this library does not have; damaged: a contradiction
 ///
 /// Example:
-///     check_known(complete({.capacity = 1000, .target_rate = 0.01}), "some.bloom");
+///     check_known(complete({.capacity = 1000, .target_fpr = 0.01}), "some.bloom");
 void check_known(const params& p, const std::string& path);
 
 }  // namespace bloomery

@@ -1,8 +1,8 @@
 // Which layout for n keys at rate p: all of them, with what each costs, and which one complete() takes, and why.
 //
 // The rule: let `best` be the fewest bits with which any layout keeps the promise. Of the layouts that need at most
-// 25 % more (preference::speed) or 3 % more (preference::memory), the quickest is taken. Sizes are whole blocks, so up to
-// 4096 bytes more count as nothing: else ten keys would get the slowest layout for the sake of a few bytes.
+// 25 % more (preference::speed) or 3 % more (preference::memory), the quickest is taken. Sizes are whole blocks, so up
+// to 4096 bytes more count as nothing: else ten keys would get the slowest layout for the sake of a few bytes.
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -45,7 +45,7 @@ enum class layout_ground : std::uint8_t {
 struct layout_judgement {
   layout_ground ground = layout_ground::impossible;
   std::string than = {};         ///< slower: the layout taken; otherwise the one with the fewest bits
-  double than_bits_a_key = 0;    ///< bits per key of `than`
+  double than_bits_per_key = 0;  ///< bits per key of `than`
   double more = 0;               ///< needs_more: bits beyond those of `than`, as a share of them: 0.37
   std::uint64_t within = 0;      ///< number of layouts within the allowance
   unsigned allowed_percent = 0;  ///< the allowance above the fewest bits; 0: it is always_allowed_bytes, which is more
@@ -57,7 +57,7 @@ struct candidate {
   std::string layout;
   bloomery::geometry geometry = {};  ///< the smallest that keeps the promise; no bits if there is none
   double rate = 0;                   ///< exact, at the capacity
-  double bits_a_key = 0;
+  double bits_per_key = 0;
   bool within = false;  ///< needs no more than the preference allows
   bool chosen = false;
   layout_judgement why = {};
@@ -75,7 +75,7 @@ struct candidate {
 ///     const std::vector<candidate> all = layout_candidates(1'000'000, 0.01);
 ///     assert(all.front().layout == "split_block" && all.front().chosen);
 ///     assert(all.back().layout == "classic" && all.back().why.ground == layout_ground::slower && all.back().why.than == "split_block");
-std::vector<candidate> layout_candidates(std::uint64_t capacity, double false_positive_rate,
+std::vector<candidate> layout_candidates(std::uint64_t capacity, double target_fpr,
                                          preference prefer = preference::speed);
 
 /// Applies the rule to candidates, the quickest first, whose geometry is known: sets `within`, `chosen` and `why`

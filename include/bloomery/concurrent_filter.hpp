@@ -3,14 +3,14 @@
 #pragma once
 
 #include <bloomery/detail/checks.hpp>
+#include <bloomery/detail/filter_kind.hpp>
+#include <bloomery/detail/storage.hpp>
 #include <bloomery/export.hpp>
 #include <bloomery/filter.hpp>
-#include <bloomery/filter_kind.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/sizing.hpp>
-#include <bloomery/storage.hpp>
 
 #include <algorithm>
 #include <array>
@@ -86,7 +86,8 @@ class sharded_counter {
 ///     for (std::uint64_t i = 1000; i < 2000; ++i) seen.insert(i);
 ///     other.join();  // from here on its keys are seen
 ///     assert(seen.may_contain(7) && seen.may_contain(1007));
-template <class Key = std::string_view, layout Layout = split_block, class Hash = typename default_hash<Key>::type>
+template <class Key = std::string_view, layout Layout = layouts::split_block,
+          class Hash = typename default_hash<Key>::type>
   requires hash_of<Hash, Key>
 class concurrent_filter {
   static_assert(!layout_with_removal<Layout>,
@@ -97,11 +98,11 @@ class concurrent_filter {
   using key_type = Key;
   using plain_filter = filter<Key, Layout, Hash>;
 
-  /// An empty filter that keeps `false_positive_rate` up to `capacity` keys.
+  /// An empty filter that keeps `target_fpr` up to `capacity` keys.
   /// @throws error  invalid_argument: capacity is 0, the rate is outside (0, 1); too_large: more than this machine's
   /// memory
-  concurrent_filter(std::uint64_t capacity, double false_positive_rate, Hash hash = {})
-      : concurrent_filter(kind::promised(capacity, false_positive_rate, hash), hash) {}
+  concurrent_filter(std::uint64_t capacity, double target_fpr, Hash hash = {})
+      : concurrent_filter(kind::promised(capacity, target_fpr, hash), hash) {}
 
   /// An empty filter of a given geometry.
   /// @throws error  invalid_argument: not a geometry of this layout; too_large
@@ -111,9 +112,9 @@ class concurrent_filter {
   /// Goes on with the keys of a filter on the heap, and takes its memory.
   ///
   /// Example:
-  ///     filter<std::uint64_t, split_block512> loaded(1000, 0.01);
+  ///     filter<std::uint64_t, layouts::split_block512> loaded(1000, 0.01);
   ///     loaded.insert(42);
-  ///     concurrent_filter<std::uint64_t, split_block512> seen(std::move(loaded));
+  ///     concurrent_filter<std::uint64_t, layouts::split_block512> seen(std::move(loaded));
   ///     assert(seen.may_contain(42) && seen.size() == 1);
   explicit concurrent_filter(plain_filter&& other)
       : params_(std::move(other.params_)),
@@ -183,9 +184,9 @@ class concurrent_filter {
   /// The filter<> itself once all threads are done with this one; it gives up its memory and may only be destroyed.
   ///
   /// Example:
-  ///     concurrent_filter<std::uint64_t, split_block512> seen(1000, 0.01);
+  ///     concurrent_filter<std::uint64_t, layouts::split_block512> seen(1000, 0.01);
   ///     seen.insert(42);
-  ///     const filter<std::uint64_t, split_block512> all = std::move(seen).freeze();
+  ///     const filter<std::uint64_t, layouts::split_block512> all = std::move(seen).freeze();
   ///     assert(all.may_contain(42));
   /// @throws error too_large, for a layout whose bits are no multiple of 64 and copied therefore
   plain_filter freeze() && {
@@ -216,12 +217,12 @@ class concurrent_filter {
   double approximate_size() const noexcept { return Layout::keys_from_zeros(params_.geometry, bit_size() - ones()); }
 
   /// Exact rate once `keys` distinct keys are in.
-  double false_positive_rate(std::uint64_t keys) const { return Layout::false_positive_rate(params_.geometry, keys); }
+  double expected_fpr(std::uint64_t keys) const { return Layout::expected_fpr(params_.geometry, keys); }
 
-  /// The rate now: at the number of distinct keys that leaves size() certainly new ones. See distinct_keys().
-  double false_positive_rate() const {
-    const auto rate = [this](std::uint64_t keys) { return false_positive_rate(keys); };
-    return rate(distinct_keys(size(), rate));
+  /// The rate now: at the number of distinct keys that leaves size() certainly new ones. See estimate_distinct().
+  double expected_fpr() const {
+    const auto rate = [this](std::uint64_t keys) { return expected_fpr(keys); };
+    return rate(estimate_distinct(size(), rate));
   }
 
  private:
@@ -294,7 +295,7 @@ class concurrent_filter {
   // Calls work(i, hash) for each key, with the first `cells_ahead` of its cells on their way from memory.
   template <class Work>
   void each_hash(std::span<const Key> keys, std::uint32_t cells_ahead, Work work) const noexcept {
-    kind::each_source(hash_, keys, [&](const key_source& source, std::size_t base) {
+    kind::each_source(hash_, keys, [&](const hash_span& source, std::size_t base) {
       std::array<key_hash, fetched_ahead> hashes;
       for (std::size_t first = 0; first < source.size(); first += fetched_ahead) {
         const std::size_t count = std::min(fetched_ahead, source.size() - first);

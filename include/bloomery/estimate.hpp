@@ -17,13 +17,13 @@ namespace BLOOMERY_EXPORT bloomery {
 ///   n = ln(Z/m) / ln(1 - q/B),   sigma(n) = sigma(Z) / |dZ/dn|
 ///
 /// where the variance of Z is the exact sum over all pairs of bits of their covariance; for classic that is linear
-/// counting's m (e^r - 1 - r) / k^2, r = kn/m [Swamidass & Baldi 2007; Whang et al. 1990]. Infinite if all bits are set.
-/// Of a sealed filter, whose cells tell nothing of that, exactly its capacity.
+/// counting's m (e^r - 1 - r) / k^2, r = kn/m [Swamidass & Baldi 2007; Whang et al. 1990]. Infinite if all bits are
+/// set. Of a sealed filter, whose cells tell nothing of that, exactly its capacity.
 ///
 /// @throws error invalid_argument: a layout or scheme that no table knows
 ///
 /// Example:
-///     const params p = complete({.layout = "classic", .capacity = 1000, .target_rate = 0.01});
+///     const params p = complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.01});
 ///     const estimate keys = estimated_keys(p, p.geometry.bits / 2);
 ///     assert(keys.value > 900 && keys.value < 1000);
 ///     assert(keys.sigma > 1 && keys.sigma < 20);
@@ -77,7 +77,7 @@ struct overlap {
 /// @throws error  incompatible: their cells are not bits
 ///
 /// Example:
-///     const params p = complete({.layout = "classic", .capacity = 10'000, .target_rate = 0.01});
+///     const params p = complete({.layout = "classic", .capacity = 10'000, .target_fpr = 0.01});
 ///     any_filter a(p), b(p);
 ///     for (int i = 0; i < 9000; ++i) a.insert(std::to_string(i));
 ///     for (int i = 6000; i < 15000; ++i) b.insert(std::to_string(i));

@@ -1,8 +1,8 @@
 // A filter file that is changed as a whole or not at all: what a killed process leaves is the old file or the new one.
 //
-// Changing a file in place is quicker, and all that filters of bits need: bits only turn from 0 to 1, and inserting a key
-// once more changes nothing. Counters are another matter: a key that was half removed is broken, and removing it once more
-// takes what belongs to others.
+// Changing a file in place is quicker, and all that filters of bits need: bits only turn from 0 to 1, and inserting a
+// key once more changes nothing. Counters are another matter: a key that was half removed is broken, and removing it
+// once more takes what belongs to others.
 #pragma once
 
 #include <bloomery/any_filter.hpp>
@@ -17,11 +17,11 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// A filter of a file, read into memory, with the file's lock held: nobody else writes it meanwhile, and whoever reads it
-/// sees it as it was. Takes the filter's size in memory, and on disk until the old file is gone.
+/// A filter of a file, read into memory, with the file's lock held: nobody else writes it meanwhile, and whoever reads
+/// it sees it as it was. Takes the filter's size in memory, and on disk until the old file is gone.
 ///
 /// Example:
-///     any_filter(complete({.layout = "counting", .capacity = 1000, .target_rate = 0.01})).save("here.bloom");
+///     any_filter(complete({.layout = "counting", .capacity = 1000, .target_fpr = 0.01})).save("here.bloom");
 ///     file_edit edit("here.bloom");
 ///     edit.filter().insert("Madrid");
 ///     assert(!any_filter::open("here.bloom").may_contain("Madrid"));
@@ -33,7 +33,8 @@ class file_edit {
   ///
   /// @param waiting  what to do while another writer has the file; if empty, errc::locked is thrown
   /// @param secret   the key of a filter that is keyed with one, and nothing for all others
-  /// @throws error   as any_filter::load; locked; incompatible: a filter that keeps a log, which would miss the new keys
+  /// @throws error   as any_filter::load; locked; incompatible: a filter that keeps a log, which would miss the new
+  ///        keys
   explicit file_edit(const std::string& path, const mapped_storage::on_wait& waiting = {},
                      const std::optional<secret_key>& secret = {});
   file_edit(file_edit&&) noexcept;

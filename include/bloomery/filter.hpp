@@ -5,18 +5,19 @@
 // file.
 #pragma once
 
-#include <bloomery/bits.hpp>
-#include <bloomery/bulk_insert.hpp>
-#include <bloomery/census.hpp>
+#include <bloomery/detail/bits.hpp>
+#include <bloomery/detail/bulk_insert.hpp>
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/detail/filter_core.hpp>
+#include <bloomery/detail/filter_kind.hpp>
+#include <bloomery/detail/hash_span.hpp>
+#include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
 #include <bloomery/export.hpp>
-#include <bloomery/filter_kind.hpp>
+#include <bloomery/fill_statistics.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key.hpp>
-#include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/blocked.hpp>
 #include <bloomery/layouts/blocked_page.hpp>
@@ -27,7 +28,6 @@
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/sizing.hpp>
-#include <bloomery/storage.hpp>
 
 #include <array>
 #include <concepts>
@@ -56,11 +56,12 @@ struct filter_options {
 };
 
 /// A set of keys that forgets which they were: may_contain() never wrongly says no, and wrongly says yes with a
-/// probability that false_positive_rate() knows exactly.
+/// probability that expected_fpr() knows exactly.
 ///
 /// @tparam Key      text (std::string_view, std::string: the same filter) or an integer type, see key.hpp; other types
 ///                  with a Hash that takes them
-/// @tparam Layout   split_block or split_block512 (quickest), blocked, blocked_page, classic (least memory), or a type of your own;
+/// @tparam Layout   split_block or split_block512 (quickest), blocked, blocked_page, classic (least memory), or a type
+///                  of your own;
 ///                  counting, if keys are to be removed
 /// @tparam Hash     xxh3, mix, murmur3, siphash (for keys that others may choose), or your own: hash_of<Hash, Key>
 /// @tparam Storage  heap_storage, span_storage or mapped_storage
@@ -77,8 +78,8 @@ struct filter_options {
 ///     filter<int> numbers({.capacity = 1000, .fpr = 0.001});
 ///     numbers.insert(std::vector<int>{-1, 2, 3});
 ///     assert(numbers.may_contain(-1) && !numbers.may_contain(1));
-template <class Key = std::string_view, layout Layout = split_block, class Hash = typename default_hash<Key>::type,
-          storage Storage = heap_storage>
+template <class Key = std::string_view, layout Layout = layouts::split_block,
+          class Hash = typename default_hash<Key>::type, storage Storage = heap_storage>
   requires hash_of<Hash, Key>
 class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
  public:
@@ -88,24 +89,24 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   using key_view = detail::key_view<Key>;
 
   /// An empty filter that keeps options.fpr up to options.capacity keys.
-  /// @throws error  invalid_argument: the capacity is 0, the rate is outside (0, 1); too_large: more than this machine's
+  /// @throws error  invalid_argument: the capacity is 0, the rate is outside (0, 1); too_large: more than this
+  ///                machine's
   ///                memory
   ///
   /// Example:
   ///     const filter<> seen({.capacity = 1'000'000, .fpr = 0.001});
-  ///     assert(seen.capacity() == 1'000'000 && seen.false_positive_rate(1'000'000) <= 0.001);
+  ///     assert(seen.capacity() == 1'000'000 && seen.expected_fpr(1'000'000) <= 0.001);
   explicit filter(const filter_options& options, Hash hash = {}) requires std::same_as<Storage, heap_storage>
       : filter(options.capacity, options.fpr, hash) {}
 
-  /// An empty filter that keeps `false_positive_rate` up to `capacity` keys. The capacity is an integer, so that the two
+  /// An empty filter that keeps `target_fpr` up to `capacity` keys. The capacity is an integer, so that the two
   /// cannot be swapped.
   /// @throws error  invalid_argument: capacity is 0, the rate is outside (0, 1); too_large: more than this machine's
   /// memory
-  filter(std::uint64_t capacity, double false_positive_rate,
-         Hash hash = {}) requires std::same_as<Storage, heap_storage>
-      : filter(kind::promised(capacity, false_positive_rate, hash), hash) {}
+  filter(std::uint64_t capacity, double target_fpr, Hash hash = {}) requires std::same_as<Storage, heap_storage>
+      : filter(kind::promised(capacity, target_fpr, hash), hash) {}
   template <std::floating_point Capacity>
-  filter(Capacity capacity, double false_positive_rate, Hash hash = {}) = delete;
+  filter(Capacity capacity, double target_fpr, Hash hash = {}) = delete;
 
   /// An empty filter of a given geometry on the heap.
   /// @throws error  invalid_argument: not a geometry of this layout; too_large
@@ -121,7 +122,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   /// Opens a filter file in place; to insert, open it with access::read_write. After an unclean end, size() is
   /// estimated from the bits for read_write, and out of date for read_only. @throws error as mapped_storage::open;
   /// incompatible: the file has another layout, hash, kind of keys or seed than this type
-  static filter open(const std::string& path, access mode = access::read_only, check what = check::header,
+  static filter open(const std::string& path, access mode = access::read_only, file_check what = file_check::header,
                      Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
     mapped_storage bytes = mapped_storage::open(path, mode, what, {}, [&](const params& p) {
       matched(p, hash, path);
@@ -163,7 +164,8 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     return file_bytes(params_, bytes(), storage_.counts(), metadata);
   }
 
-  /// A copy on the heap, whatever the storage: same bits, same counts. @throws error too_large: there is no memory for it
+  /// A copy on the heap, whatever the storage: same bits, same counts. @throws error too_large: there is no memory for
+  /// it
   ///
   /// Example:
   ///     filter<int> first(1000, 0.01);
@@ -193,7 +195,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     want_writable();
     const key_hash hash = hash_(plain(key));
     const bool is_new = insert_one<Layout>(storage_.data(), params_.geometry, hash);
-    if (is_new || layout_with_removal<Layout>) took_new(hash);
+    if (is_new || layout_with_removal<Layout>) on_inserted(hash);
     return is_new;
   }
 
@@ -203,7 +205,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     detail::check_answers("filter::insert", keys.size(), is_new.size());
     want_writable();
     std::uint8_t* const out = is_new.empty() ? nullptr : is_new.data();
-    kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
+    kind::each_source(hash_, keys, [&](const hash_span& some, std::size_t first) {
       insert_source(some, out == nullptr ? nullptr : out + first);
     });
   }
@@ -223,7 +225,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
       const std::size_t total = detail::count_of(keys);
       detail::check_answers("filter::insert", total, is_new.size());
       want_writable();
-      kind::each_source_of(hash_, std::begin(keys), total, [&](const key_source& some, std::size_t first) {
+      kind::each_source_of(hash_, std::begin(keys), total, [&](const hash_span& some, std::size_t first) {
         insert_source(some, is_new.empty() ? nullptr : is_new.data() + first);
       });
     }
@@ -246,11 +248,11 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
       if (Storage::tracks_changes && keys.size() < storage_.size() / 4096) return insert_counting(keys);
       if (!bulk_insert_pays(target, keys.size(), threads)) return insert_counting(keys);
       changed_everywhere();
-      const auto halves = [&](std::size_t begin, std::size_t count, std::uint64_t* los) {
+      const auto write_hash64s = [&](std::size_t begin, std::size_t count, std::uint64_t* hash64s) {
         kind::each_source(hash_, keys.subspan(begin, count),
-                          [&](const key_source& some, std::size_t first) { halves_of(some, los + first); });
+                          [&](const hash_span& some, std::size_t first) { hash64s_of(some, hash64s + first); });
       };
-      const std::uint64_t all_new = bulk_insert(target, keys.size(), halves, threads);
+      const std::uint64_t all_new = bulk_insert(target, keys.size(), write_hash64s, threads);
       storage_.counts().inserted += all_new;
       return all_new;
     } else {
@@ -266,13 +268,13 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   /// then on. The other side of the same mistake shows nowhere: a key that never was in, and is taken for one that was
   /// (with the probability of a false positive), is "removed", and with it others may vanish. No small filter can tell.
   ///
-  /// Counters that have reached 15, by many copies of a key or by chance (some 1e-15 of them at capacity), stay so: keys
-  /// that only have such stay for good, and are "removed" as often as one likes.
+  /// Counters that have reached 15, by many copies of a key or by chance (some 1e-15 of them at capacity), stay so:
+  /// keys that only have such stay for good, and are "removed" as often as one likes.
   ///
   /// @throws error not_permitted: mapped storage that was opened for reading only
   ///
   /// Example:
-  ///     filter<std::string_view, counting> here(1000, 0.01);
+  ///     filter<std::string_view, layouts::counting> here(1000, 0.01);
   ///     here.insert("Madrid");
   ///     assert(here.remove("Madrid") == removal::removed);
   ///     assert(!here.may_contain("Madrid") && !here.tainted());
@@ -281,11 +283,12 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     want_writable();
     const key_hash hash = hash_(plain(key));
     const removal result = Layout::remove_one(storage_.data(), params_.geometry, hash);
-    took_out(hash, result);
+    on_removed(hash, result);
     return result;
   }
 
-  /// Removes keys one after another; `results` is empty or takes the answer for each key. Returns how many were removed.
+  /// Removes keys one after another; `results` is empty or takes the answer for each key. Returns how many were
+  /// removed.
   /// @throws error  invalid_argument: another size of `results`; not_permitted, as above. Then nothing is removed.
   std::uint64_t remove(std::span<const Key> keys,
                        std::span<removal> results = {}) requires layout_with_removal<Layout> {
@@ -293,11 +296,11 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     want_writable();
     std::array<removal, batch> done;
     std::uint64_t all_removed = 0;
-    kind::each_source(hash_, keys, [&](const key_source& many, std::size_t begin) {
+    kind::each_source(hash_, keys, [&](const hash_span& many, std::size_t begin) {
       for (std::size_t first = 0; first < many.size(); first += batch) {
-        const key_source some = many.part(first, of_a_batch(many.size() - first));
+        const hash_span some = many.part(first, of_a_batch(many.size() - first));
         all_removed += Layout::remove_batch(storage_.data(), params_.geometry, some, done.data());
-        for (std::size_t i = 0; i < some.size(); ++i) took_out(some.hash(i), done[i]);
+        for (std::size_t i = 0; i < some.size(); ++i) on_removed(some.hash(i), done[i]);
         if (!results.empty()) std::memcpy(results.data() + begin + first, done.data(), some.size() * sizeof(removal));
       }
     });
@@ -320,7 +323,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   /// @throws error invalid_argument: the bitmap is shorter
   void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
     detail::check_bitmap("filter::may_contain", keys.size(), bitmap.size());
-    kind::each_source(hash_, keys, [&](const key_source& some, std::size_t first) {
+    kind::each_source(hash_, keys, [&](const hash_span& some, std::size_t first) {
       has_batch<Layout>(storage_.data(), params_.geometry, some, bitmap.data() + first / 64);
     });
   }
@@ -333,7 +336,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     } else {
       const std::size_t total = detail::count_of(keys);
       detail::check_bitmap("filter::may_contain", total, bitmap.size());
-      kind::each_source_of(hash_, std::begin(keys), total, [&](const key_source& some, std::size_t first) {
+      kind::each_source_of(hash_, std::begin(keys), total, [&](const hash_span& some, std::size_t first) {
         has_batch<Layout>(storage_.data(), params_.geometry, some, bitmap.data() + first / 64);
       });
     }
@@ -351,12 +354,12 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   template <detail::key_range<Key> Range, std::invocable<std::size_t, bool> Answer>
   void may_contain(Range&& keys, Answer&& answer) const {
     kind::each_source_of(
-        hash_, std::begin(keys), detail::count_of(keys), [&](const key_source& some, std::size_t first) {
+        hash_, std::begin(keys), detail::count_of(keys), [&](const hash_span& some, std::size_t first) {
           std::array<std::uint64_t, 64>
               bitmap;  // integers come all at once if the kernels hash them, others by batches
           for (std::size_t begin = 0; begin < some.size(); begin += 64 * bitmap.size()) {
             const std::size_t rest = some.size() - begin;
-            const key_source part = some.part(begin, rest < 64 * bitmap.size() ? rest : 64 * bitmap.size());
+            const hash_span part = some.part(begin, rest < 64 * bitmap.size() ? rest : 64 * bitmap.size());
             has_batch<Layout>(storage_.data(), params_.geometry, part, bitmap.data());
             for (std::size_t i = 0; i < part.size(); ++i)
               answer(first + begin + i, (bitmap[i / 64] >> i % 64 & 1) != 0);
@@ -381,7 +384,8 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
 
   /// Makes this filter the union: it then answers yes for every key of either. The count becomes an estimate; with
   /// layout counting copies are added, and so are counts.
-  /// @throws error  incompatible: names the field that differs and both values; not_permitted: this filter was opened for
+  /// @throws error  incompatible: names the field that differs and both values; not_permitted: this filter was opened
+  ///                for
   ///                reading only
   template <class OtherStorage>
   void merge(const filter<Key, Layout, Hash, OtherStorage>& other) {
@@ -400,7 +404,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   }
 
   /// Makes this filter the intersection: it still answers yes for every key that was in both, and for others more often
-  /// than a filter made of those keys would (see certified_rate()). The count becomes an estimate.
+  /// than a filter made of those keys would (see current_fpr()). The count becomes an estimate.
   /// @throws error  incompatible and not_permitted, as merge(); invalid_argument: a layout of your own
   template <class OtherStorage>
   void intersect(const filter<Key, Layout, Hash, OtherStorage>& other) {
@@ -490,19 +494,19 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   /// The same with its standard deviation. @throws error invalid_argument: a layout of your own
   estimate estimated_keys() const { return bloomery::estimated_keys(params_, ones()); }
 
-  /// The rate of these very bits, whatever was done to them: take_census(). Reads all bits.
+  /// The rate of these very bits, whatever was done to them: measure_fill(). Reads all bits.
   /// @throws error invalid_argument: a layout of your own
-  double certified_rate() const { return take_census(params_, bytes()).certified_rate; }
+  double current_fpr() const { return measure_fill(params_, bytes()).current_fpr; }
 
   /// Exact rate once `keys` distinct keys are in.
-  double false_positive_rate(std::uint64_t keys) const { return Layout::false_positive_rate(params_.geometry, keys); }
+  double expected_fpr(std::uint64_t keys) const { return Layout::expected_fpr(params_.geometry, keys); }
 
-  /// The rate now: at the number of distinct keys that leaves size() certainly new ones. See distinct_keys().
+  /// The rate now: at the number of distinct keys that leaves size() certainly new ones. See estimate_distinct().
   /// With layout counting at size() keys, as if all were different: at most that, unless counters are full and stay so.
-  double false_positive_rate() const {
-    if (has_slow_rates() || layout_with_removal<Layout>) return false_positive_rate(size());
-    const auto rate = [this](std::uint64_t keys) { return false_positive_rate(keys); };
-    return rate(distinct_keys(size(), rate));
+  double expected_fpr() const {
+    if (has_slow_rates() || layout_with_removal<Layout>) return expected_fpr(size());
+    const auto rate = [this](std::uint64_t keys) { return expected_fpr(keys); };
+    return rate(estimate_distinct(size(), rate));
   }
 
   /// For mapped storage: writes checksums, count and clean mark, and unmaps; the filter is then as moved from.
@@ -530,13 +534,13 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   using core::matched;
   using core::may_be_read_only;
   using core::of_a_batch;
+  using core::on_inserted;
+  using core::on_removed;
   using core::ones;
   using core::params_;
   using core::plain;
   using core::set_estimated_count;
   using core::storage_;
-  using core::took_new;
-  using core::took_out;
   using core::want_writable;
 
   static filter loaded(loaded_file file, const Hash& hash, const std::string& path) {

@@ -1,12 +1,12 @@
 // filter_facts: everything that a filter reports about itself, whatever its kind. filter_handle::info() returns it.
 //
-// Facts come in sections. A section that does not apply to a filter is empty, so code that shows facts asks which sections
-// are there and not which kind of filter it has.
+// Facts come in sections. A section that does not apply to a filter is empty, so code that shows facts asks which
+// sections are there and not which kind of filter it has.
 #pragma once
 
-#include <bloomery/audit.hpp>
 #include <bloomery/estimate.hpp>
 #include <bloomery/export.hpp>
+#include <bloomery/fill_check.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/params.hpp>
@@ -41,7 +41,7 @@ struct fill_facts {
 
 /// The number of set cells beside the number that the count of inserted keys leads to.
 struct consistency_facts {
-  audit count;             ///< its z-score is count.deviation(); it says nothing unless count.conclusive
+  fill_check count;        ///< its z-score is count.deviation(); it says nothing unless count.conclusive
   std::uint64_t keys = 0;  ///< distinct keys, derived from insert_count
   bool alarm = false;      ///< they differ by more than chance explains, and insert_count is not an estimate
 };
@@ -123,7 +123,7 @@ struct chain_facts {
 ///
 /// Example:
 ///     const std::unique_ptr<filter_handle> seen =
-///         make_handle(any_filter(complete({.layout = "classic", .capacity = 1000, .target_rate = 0.01})));
+///         make_handle(any_filter(complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.01})));
 ///     seen->insert(std::vector<std::string>{"Madrid", "Berlin"});
 ///     const filter_facts facts = seen->info(info_depth::bits);
 ///     assert(facts.insert_count == 2 && facts.fill->cells_set <= 14);
@@ -141,8 +141,8 @@ struct filter_facts {
   std::uint64_t distinct_keys = 0;  ///< the best figure for distinct keys: from insert_count, or from the bits
   std::optional<double> expected_fpr = {};  ///< mean FPR of filters with distinct_keys keys; empty: unknown
 
-  /// Keys that may still be inserted before the target FPR is exceeded, at least info_depth::bits. Empty: without limit,
-  /// not known, or a matter of generations.
+  /// Keys that may still be inserted before the target FPR is exceeded, at least info_depth::bits. Empty: without
+  /// limit, not known, or a matter of generations.
   std::optional<std::uint64_t> keys_left = {};
   std::optional<std::int64_t> expires_at = {};  ///< milliseconds since 1970; empty: never
 
@@ -159,27 +159,26 @@ struct filter_facts {
 
   /// Whether the bits of this filter exceed its target FPR by more than 1%. Requires `fill`.
   bool exceeds_target_fpr() const noexcept {
-    return parameters.target_rate > 0 && parameters.target_rate < 1 &&
-           fill->current_fpr > parameters.target_rate * 1.01;
+    return parameters.target_fpr > 0 && parameters.target_fpr < 1 && fill->current_fpr > parameters.target_fpr * 1.01;
   }
 };
 
 /// More keys than any filter can hold: the number that stands for "cannot be told", when all cells are set.
 inline constexpr std::uint64_t beyond_counting = std::uint64_t{1} << 62;
 
-/// Distinct keys of a filter of these parameters, `counted` of which were certainly new when inserted. `counted` itself for
-/// counting and static filters, and for more than 64 probes, whose rates take a second each.
+/// Distinct keys of a filter of these parameters, `counted` of which were certainly new when inserted. `counted` itself
+/// for counting and static filters, and for more than 64 probes, whose rates take a second each.
 ///
 /// Example:
-///     const params p = complete({.layout = "classic", .capacity = 1000, .target_rate = 0.01});
-///     assert(distinct_keys(p, 10) == 10 && distinct_keys(p, 1000) > 1000);
-std::uint64_t distinct_keys(const params& p, std::uint64_t counted);
+///     const params p = complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.01});
+///     assert(estimate_distinct(p, 10) == 10 && estimate_distinct(p, 1000) > 1000);
+std::uint64_t estimate_distinct(const params& p, std::uint64_t counted);
 
-/// The most distinct keys with which a filter of these parameters keeps an FPR of `rate`; 0 if there are none. For more than
-/// 64 probes its capacity.
+/// The most distinct keys with which a filter of these parameters keeps an FPR of `rate`; 0 if there are none. For more
+/// than 64 probes its capacity.
 ///
 /// Example:
-///     const params p = complete({.layout = "classic", .capacity = 1000, .target_rate = 0.01});
+///     const params p = complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.01});
 ///     assert(keys_within(p, 0.01) >= 1000 && keys_within(p, 0.01) < 1010);
 std::uint64_t keys_within(const params& p, double rate);
 

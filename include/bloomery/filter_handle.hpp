@@ -104,12 +104,12 @@ struct call_limits {
   std::function<bool()> cancelled = {};                                ///< true: they throw errc::unavailable
 };
 
-/// Any filter. Threads: contains() and prepare() from any number of threads if capabilities().lookups_in_parallel, while
-/// no other call runs; all other calls from one thread at a time.
+/// Any filter. Threads: contains() and prepare() from any number of threads if capabilities().lookups_in_parallel,
+/// while no other call runs; all other calls from one thread at a time.
 ///
 /// Example:
 ///     const std::unique_ptr<filter_handle> seen =
-///         make_handle(any_filter(complete({.capacity = 1000, .target_rate = 0.01})));
+///         make_handle(any_filter(complete({.capacity = 1000, .target_fpr = 0.01})));
 ///     const std::vector<std::string> cities = {"Madrid", "Berlin"};
 ///     assert(seen->insert(cities).changed == 2);
 ///     assert(seen->contains("Madrid") && !seen->contains("Lima"));
@@ -127,14 +127,15 @@ class filter_handle {
 
   /// Inserts keys one after another. `is_new` is empty or takes 1 for each key that is certainly new, else 0.
   ///
-  /// @throws partial_error  any failure, with the number of keys that are in; its code is: incompatible: the filter takes no
+  /// @throws partial_error  any failure, with the number of keys that are in; its code is: incompatible: the filter
+  ///                        takes no
   ///                        keys, or keys of the other kind; not_permitted: opened for reading; unavailable: a server, the
   ///                        deadline, or cancelled; too_large, damaged, not_found, io
   /// @throws error          invalid_argument: is_new has another size than keys
   change_result insert(key_span keys, std::span<std::uint8_t> is_new = {});
 
-  /// Bit i % 64 of bitmap[i / 64] becomes the answer for key i; false: certainly never inserted. Unused bits of the last
-  /// word become 0.
+  /// Bit i % 64 of bitmap[i / 64] becomes the answer for key i; false: certainly never inserted. Unused bits of the
+  /// last word become 0.
   /// @throws error  invalid_argument: fewer than (keys.size() + 63) / 64 words; incompatible, unavailable, damaged
   void contains(key_span keys, std::span<std::uint64_t> bitmap);
   bool contains(std::string_view key);
@@ -162,8 +163,8 @@ class filter_handle {
   /// @throws error  remote: unavailable, damaged, not_found
   virtual filter_summary summary() = 0;
 
-  /// Whether more keys are in than the target FPR allows, as far as counters tell: cheap enough to ask often. A counting
-  /// filter and one on servers answer in summary() only.
+  /// Whether more keys are in than the target FPR allows, as far as counters tell: cheap enough to ask often. A
+  /// counting filter and one on servers answer in summary() only.
   virtual bool is_overfull() const;
 
   /// Everything that the filter reports about itself. @throws error  remote: unavailable, damaged, not_found
@@ -182,8 +183,8 @@ class filter_handle {
   /// counting filter alone do not tell. @throws error io
   virtual void settle();
 
-  /// Makes all changes durable and, with capabilities().commits_whole, visible. The last call on the filter: afterwards it
-  /// may only be destroyed. Without it a file is closed by the destructor, which reports no failure.
+  /// Makes all changes durable and, with capabilities().commits_whole, visible. The last call on the filter: afterwards
+  /// it may only be destroyed. Without it a file is closed by the destructor, which reports no failure.
   /// @throws error io, not_permitted: what was inserted may be lost
   virtual void commit();
 
@@ -191,8 +192,8 @@ class filter_handle {
   /// @throws error  incompatible: keys of the other kind, or no cells (capabilities().has_cells); unavailable, damaged
   virtual key_explanation explain(key_span one_key);
 
-  /// The filter in memory or in a mapped file behind this handle, for callers that inspect its bits; null on servers and
-  /// for filters of several layers.
+  /// The filter in memory or in a mapped file behind this handle, for callers that inspect its bits; null on servers
+  /// and for filters of several layers.
   virtual const any_filter* local() const noexcept;
 
  protected:
@@ -215,7 +216,7 @@ class filter_handle {
 /// How open_filter() opens.
 struct open_options {
   access mode = access::read_only;
-  check what = check::header;  ///< check::payload: every page is compared with its checksum
+  file_check what = file_check::header;  ///< file_check::payload: every page is compared with its checksum
   std::function<void(const std::string& path)> waiting =
       {};                                              ///< read_write: called while another process writes; empty:
                                                        ///< errc::locked
@@ -229,10 +230,10 @@ struct open_options {
 /// Opens the filter in a file, of whatever kind it is.
 ///
 /// @param path  a file; redis::open_filter() takes addresses, too
-/// @throws error  as any_filter::open, file_edit and logged_filter::open
+/// @throws error  as any_filter::open, file_edit and rebuilding_filter::open
 ///
 /// Example:
-///     any_filter(complete({.layout = "counting", .capacity = 1000, .target_rate = 0.01})).save("here.bloom");
+///     any_filter(complete({.layout = "counting", .capacity = 1000, .target_fpr = 0.01})).save("here.bloom");
 ///     {
 ///       const std::unique_ptr<filter_handle> here = open_filter("here.bloom", {.mode = access::read_write});
 ///       const std::uint64_t before = here->insert(std::vector<std::string>{"Madrid"}).changed;
@@ -245,9 +246,9 @@ std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_o
 /// A handle of a filter in memory or of a file that is open already; commit() closes it.
 std::unique_ptr<filter_handle> make_handle(any_filter filter);
 
-/// An empty scalable filter in memory, for an unknown number of keys: scalable layers that keep p.target_rate, whose first is
-/// for p.capacity keys (0: growing_layers::usual_first_layer).
-/// @param p  hash, keys, seed, secret, target_rate, capacity; the layout is that of growing_layers
+/// An empty scalable filter in memory, for an unknown number of keys: scalable layers that keep p.target_fpr, whose
+/// first is for p.capacity keys (0: scalable_layers::usual_first_layer).
+/// @param p  hash, keys, seed, secret, target_fpr, capacity; the layout is that of scalable_layers
 /// @throws error as complete(); too_large
 std::unique_ptr<filter_handle> make_scalable_handle(params p);
 

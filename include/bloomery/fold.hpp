@@ -1,17 +1,17 @@
 // A filter made too large, made smaller after the fact: halved as often as its size allows, without its keys.
 #pragma once
 
+#include <bloomery/detail/storage.hpp>
 #include <bloomery/export.hpp>
 #include <bloomery/params.hpp>
-#include <bloomery/storage.hpp>
 
 #include <cstdint>
 #include <span>
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// How often a filter of these params can be halved: as often as 2 divides its number of blocks, or for classic its bits,
-/// so that at least one is left. Schemes: never, their sizes are their systems' own.
+/// How often a filter of these params can be halved: as often as 2 divides its number of blocks, or for classic its
+/// bits, so that at least one is left. Schemes: never, their sizes are their systems' own.
 ///
 /// Example:
 ///     assert(times_foldable({.layout = "split_block512", .hash = "xxh3", .geometry = {64 * 512, 8}}) == 6);
@@ -33,9 +33,9 @@ geometry foldable_geometry(const params& p, std::uint64_t multiple);
 ///     assert(folded({.layout = "classic", .geometry = {1000, 7}}, 3).geometry.bits == 125);
 params folded(const params& p, unsigned times);
 
-/// Halves the filter: each pair of neighbouring blocks (of bits, for classic) becomes one, their bits joined by or. Because
-/// a layout scales a hash to the number of blocks, block i of half as many takes the keys of blocks 2i and 2i + 1: the
-/// result is bit for bit the filter that its keys would have made at that size.
+/// Halves the filter: each pair of neighbouring blocks (of bits, for classic) becomes one, their bits joined by or.
+/// Because a layout scales a hash to the number of blocks, block i of half as many takes the keys of blocks 2i and 2i +
+/// 1: the result is bit for bit the filter that its keys would have made at that size.
 ///
 /// @param bytes  of the filter
 /// @throws error invalid_argument: not so often, or another number of bytes

@@ -1,13 +1,13 @@
 // The generations of keys that a windowed filter holds: their lengths and numbers, what they count, and the clock.
 //
-// A window of length W is cut into 7 parts of L = ceil(W / 7). Eight generations of keys are held: the newest, which takes
-// the keys of now, and 7 full ones. A generation has a number, its epoch: by time floor(milliseconds since 1970 / L), so
-// that all machines agree; by keys floor(insertions so far / L). A key that was inserted in epoch e is reported up to epoch
-// e + 7: never shorter than W, and at most 8 L = 8 ceil(W / 7), about a seventh longer.
+// A window of length W is cut into 7 parts of L = ceil(W / 7). Eight generations of keys are held: the newest, which
+// takes the keys of now, and 7 full ones. A generation has a number, its epoch: by time floor(milliseconds since 1970 /
+// L), so that all machines agree; by keys floor(insertions so far / L). A key that was inserted in epoch e is reported
+// up to epoch e + 7: never shorter than W, and at most 8 L = 8 ceil(W / 7), about a seventh longer.
 #pragma once
 
-#include <bloomery/audit.hpp>
 #include <bloomery/export.hpp>
+#include <bloomery/fill_check.hpp>
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/params.hpp>
 
@@ -34,10 +34,10 @@ struct window_length {
 };
 
 /// The last `keys` insertions.
-inline window_length last_keys(std::uint64_t keys) noexcept { return {keys, 0}; }
+inline window_length window_of_keys(std::uint64_t keys) noexcept { return {keys, 0}; }
 
-/// The last so long: last(std::chrono::hours(24)).
-inline window_length last(std::chrono::milliseconds time) noexcept {
+/// The last 24 hours: window_of_time(std::chrono::hours(24)).
+inline window_length window_of_time(std::chrono::milliseconds time) noexcept {
   return {0, time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0};
 }
 
@@ -51,12 +51,12 @@ std::uint64_t milliseconds_since_1970() noexcept;
 struct window_facts {
   window_length length;
   std::uint64_t part = 0;  ///< L: milliseconds, or insertions, of a generation
-  std::uint64_t keys_of_part =
+  std::uint64_t keys_per_slice =
       0;  ///< distinct keys that the promise allows in a generation: ceil(capacity / 7); 0: it promises nothing
   std::uint64_t epoch = 0;  ///< of the newest generation
   std::uint64_t insertions = 0;
-  keys_by_lane keys{};  ///< of each generation; that of epoch e is at e % 8
-  double rate = 0;      ///< with these keys, exactly, as if they were all different
+  keys_by_generation keys{};  ///< of each generation; that of epoch e is at e % 8
+  double rate = 0;            ///< with these keys, exactly, as if they were all different
 
   std::uint64_t keys_held() const noexcept;       ///< of all generations: a key counts once in each that has it
   bool has_overfull_generation() const noexcept;  ///< one has more keys than the promise allows
@@ -73,8 +73,8 @@ class generations {
   /// L, milliseconds or insertions of a generation.
   std::uint64_t part() const noexcept { return part_; }
 
-  /// The epoch at which lookups see the filter: the newest one, or by time a later one if the clock says so. A clock that
-  /// goes backwards is not followed: time stands still until it is back, and nothing is forgotten too early.
+  /// The epoch at which lookups see the filter: the newest one, or by time a later one if the clock says so. A clock
+  /// that goes backwards is not followed: time stands still until it is back, and nothing is forgotten too early.
   std::uint64_t epoch(const std::uint8_t* bytes) const {
     std::uint64_t newest;
     std::memcpy(&newest, bytes, sizeof newest);
@@ -98,8 +98,8 @@ class generations {
     return unseen;
   }
 
-  /// The state of bytes that come from a file. With `settled` false somebody may be writing them, and only what could do
-  /// harm is refused. @throws error damaged
+  /// The state of bytes that come from a file. With `settled` false somebody may be writing them, and only what could
+  /// do harm is refused. @throws error damaged
   void check(std::span<const std::uint8_t> bytes, bool settled, const std::string& path) const;
 
   /// Makes the state that of both filters, by time, at the later epoch of the two, which is returned.
@@ -145,7 +145,7 @@ class generations {
   static void count(std::uint8_t* bytes, std::uint64_t epoch, std::uint64_t keys, std::uint64_t fresh) noexcept {
     add(bytes + offsetof(window_state, insertions), keys);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    add(bytes + offsetof(window_state, keys) + 8 * (epoch % window_lanes), fresh);
+    add(bytes + offsetof(window_state, keys) + 8 * (epoch % window_generations), fresh);
   }
 
   static void add(std::uint8_t* at, std::uint64_t more) noexcept {
@@ -163,9 +163,10 @@ class generations {
 /// Refuses the bytes of a file whose state cannot be; generations::check(). @throws error damaged
 void check_window_state(const params& p, std::span<const std::uint8_t> bytes, bool settled, const std::string& path);
 
-/// Adds the keys of `from` to `into`, bytes of two filters by time of these params: each in its own generation, as of the
-/// later epoch of the two. A key that both have in one generation counts twice.
-/// @throws error  incompatible: they go by keys; too_large: more than 2^62 insertions in both; invalid_argument: another
+/// Adds the keys of `from` to `into`, bytes of two filters by time of these params: each in its own generation, as of
+/// the later epoch of the two. A key that both have in one generation counts twice.
+/// @throws error  incompatible: they go by keys; too_large: more than 2^62 insertions in both; invalid_argument:
+///                another
 ///                number of bytes, no window
 void merge_windows(const params& p, std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
 
@@ -178,8 +179,8 @@ window_facts facts_of_window(const params& p, std::span<const std::uint8_t> byte
 /// @throws error as facts_of_window
 window_cells look_at_window(const params& p, std::span<const std::uint8_t> bytes);
 
-/// Whether the cells of the generations are as many as their counts of keys let expect: as audit_count() does for filters
-/// that do not forget. @throws error as facts_of_window
-audit audit_window(const params& p, std::span<const std::uint8_t> bytes);
+/// Whether the cells of the generations are as many as their counts of keys let expect: as check_fill() does for
+/// filters that do not forget. @throws error as facts_of_window
+fill_check check_window_fill(const params& p, std::span<const std::uint8_t> bytes);
 
 }  // namespace bloomery

@@ -27,7 +27,7 @@ namespace BLOOMERY_EXPORT bloomery {
 ///         return bloomery::mix{}(h);
 ///       }
 ///     };
-///     bloomery::filter<std::string_view, bloomery::classic, one_at_a_time> seen(1000, 0.01);
+///     bloomery::filter<std::string_view, bloomery::layouts::classic, one_at_a_time> seen(1000, 0.01);
 ///
 /// Example:
 ///     static_assert(hash_of<xxh3, std::string_view> && hash_of<murmur3, std::uint64_t>);
@@ -65,7 +65,9 @@ class mix {
   constexpr key_hash operator()(std::uint64_t key) const noexcept { return of_lo(mix64(key ^ whitening_)); }
 
   /// The hash whose first half is lo. Layouts that read lo alone leave the other half uncomputed.
-  static constexpr key_hash of_lo(std::uint64_t lo) noexcept { return {lo, mix64(lo + 0x9E3779B97F4A7C15u)}; }
+  static constexpr key_hash of_lo(std::uint64_t hash64) noexcept {
+    return {hash64, mix64(hash64 + 0x9E3779B97F4A7C15u)};
+  }
 
   constexpr std::uint64_t seed() const noexcept { return seed_; }
   constexpr std::uint64_t whitening() const noexcept { return whitening_; }  ///< mix64(seed), which every key needs
@@ -97,7 +99,7 @@ struct xxh3 {
 /// The published algorithm has a 32-bit seed: the upper half of `seed` must be 0 (filters check it).
 ///
 /// Example:
-///     assert(murmur3{}("hello").lo == 0xCBD8A7B341BD9B02);
+///     assert(murmur3{}("hello").hash64 == 0xCBD8A7B341BD9B02);
 struct murmur3 {
   static constexpr std::string_view name = "murmur3";
   static constexpr std::uint64_t most_seed = 0xFFFFFFFF;
@@ -115,7 +117,7 @@ struct murmur3 {
 ///
 /// Example:
 ///     const siphash hash(random_secret());
-///     filter<std::string_view, split_block, siphash> seen(1000, 0.01, hash);
+///     filter<std::string_view, layouts::split_block, siphash> seen(1000, 0.01, hash);
 ///     assert(seen.insert("Madrid") && seen.may_contain("Madrid"));
 ///     assert(siphash(secret_key{1, 2})("Madrid") != siphash(secret_key{1, 3})("Madrid"));
 struct siphash {

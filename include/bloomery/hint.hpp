@@ -1,7 +1,7 @@
 // Hints: what a caller can do about an error, as codes, each with a plain English sentence.
 //
-// A sentence names calls and ideas of the library, never options of a command line. A front end may word the codes itself:
-// cli/text/error_text.cpp names the options of the command.
+// A sentence names calls and ideas of the library, never options of a command line. A front end may word the codes
+// itself: cli/text/error_text.cpp names the options of the command.
 #pragma once
 
 #include <bloomery/export.hpp>

@@ -22,8 +22,9 @@ struct kernel_choice {
   bool refused = false;        ///< `requested` names no kernels of this build, or kernels that this processor lacks
 };
 
-/// Which kernels are in use, what was requested, and whether the request was refused. A refused request changes nothing:
-/// the best kernels are used, as without it. A program whose users may set the variable tells them of a refusal.
+/// Which kernels are in use, what was requested, and whether the request was refused. A refused request changes
+/// nothing: the best kernels are used, as without it. A program whose users may set the variable tells them of a
+/// refusal.
 ///
 /// Example:
 ///     assert(kernel_info().name == kernel_name());

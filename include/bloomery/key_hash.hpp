@@ -7,11 +7,11 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// Two 64-bit halves, each uniform and independent of the other. Blocked layouts read `lo` only; a hash that fills
-/// `hi` with a multiple of `lo` breaks the promised error rate of the others.
+/// Two 64-bit halves, each uniform and independent of the other. Blocked layouts read `hash64` only; a hash that fills
+/// `high64` with a multiple of `hash64` breaks the promised error rate of the others.
 struct key_hash {
-  std::uint64_t lo;  // no initialisers: batches keep arrays of these on the stack, and need not clear them first
-  std::uint64_t hi;
+  std::uint64_t hash64;  // no initialisers: batches keep arrays of these on the stack, and need not clear them first
+  std::uint64_t high64;
 
   friend bool operator==(const key_hash&, const key_hash&) = default;
 };

@@ -17,11 +17,11 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// A view of keys, in order. It owns nothing: the keys must outlive it. It converts implicitly from every contiguous range
-/// of std::string_view, std::string, unsigned 64-bit integers or key_hash.
+/// A view of keys, in order. It owns nothing: the keys must outlive it. It converts implicitly from every contiguous
+/// range of std::string_view, std::string, unsigned 64-bit integers or key_hash.
 ///
-/// Text and integers are keys; the filter hashes them. Hashes are keys that were hashed before, by the filter's own hash:
-/// filter_handle::prepare().
+/// Text and integers are keys; the filter hashes them. Hashes are keys that were hashed before, by the filter's own
+/// hash: filter_handle::prepare().
 ///
 /// Example:
 ///     const std::vector<std::string> names = {"Madrid", "Berlin"};

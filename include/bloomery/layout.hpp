@@ -4,12 +4,12 @@
 // it. Read layouts/split_block.hpp first, then layouts/classic.hpp.
 #pragma once
 
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
+#include <bloomery/detail/hash_span.hpp>
+#include <bloomery/detail/storage.hpp>
 #include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/key_hash.hpp>
-#include <bloomery/key_source.hpp>
-#include <bloomery/storage.hpp>
 
 #include <array>
 #include <concepts>
@@ -26,7 +26,7 @@ namespace BLOOMERY_EXPORT bloomery {
 ///   with cells of more than one bit says L::cell_bits, numbers its cells, not bits, and has calls of its own for all
 /// - L::geometry_for(n, p)  the smallest geometry whose exact rate at n keys is at most p
 /// - L::check(g)  throws error unless g is one of this layout's geometries
-/// - L::false_positive_rate(g, n)  the exact probability that a key which was never inserted is reported, at n keys
+/// - L::expected_fpr(g, n)  the exact probability that a key which was never inserted is reported, at n keys
 /// - L::keys_from_zeros(g, z)  the number of distinct keys that most likely left z cells at 0
 template <class L>
 concept layout = requires(const geometry& g, key_hash hash, typename L::cells cells, std::uint64_t n, double p) {
@@ -37,7 +37,7 @@ concept layout = requires(const geometry& g, key_hash hash, typename L::cells ce
   { cells.next() } -> std::same_as<std::uint64_t>;
   { L::geometry_for(n, p) } -> std::same_as<geometry>;
   L::check(g);
-  { L::false_positive_rate(g, n) } -> std::same_as<double>;
+  { L::expected_fpr(g, n) } -> std::same_as<double>;
   { L::keys_from_zeros(g, n) } -> std::same_as<double>;
 };
 
@@ -77,12 +77,12 @@ bool has_cells(const std::uint8_t* bytes, const geometry& g, key_hash hash) noex
 
 /// How a layout numbers the block of a key.
 enum class block_rule {
-  upper_half,     ///< ((lo >> 32) * blocks) >> 32, as Apache Parquet does
-  multiply_high,  ///< hi64(lo * blocks)
+  upper_half,     ///< ((hash64 >> 32) * blocks) >> 32, as Apache Parquet does
+  multiply_high,  ///< hi64(hash64 * blocks)
 };
 
-/// A layout that says `static constexpr block_rule blocks_by`: it reads nothing but lo, and a key's cells are all in
-/// the block of block_bits, whole bytes, that the rule names. Keys can then be sorted by block before they are
+/// A layout that says `static constexpr block_rule blocks_by`: it reads nothing but hash64, and a key's cells are all
+/// in the block of block_bits, whole bytes, that the rule names. Keys can then be sorted by block before they are
 /// inserted.
 template <class L>
 concept layout_by_halves = layout<L> && requires {
@@ -93,7 +93,7 @@ concept layout_by_halves = layout<L> && requires {
 /// A layout with kernels of its own; the others are served by the loops below.
 template <class L>
 concept layout_with_kernels = layout<L> &&
-    requires(std::uint8_t* bytes, const geometry& g, key_hash hash, const key_source& keys, std::uint8_t* is_new,
+    requires(std::uint8_t* bytes, const geometry& g, key_hash hash, const hash_span& keys, std::uint8_t* is_new,
              std::uint64_t* bitmap) {
   { L::insert_one(bytes, g, hash) } -> std::same_as<bool>;
   { L::has_one(bytes, g, hash) } -> std::same_as<bool>;
@@ -120,7 +120,7 @@ inline void count_removal(key_counts& counts, removal result) noexcept {
 template <class L>
 concept layout_with_removal = layout_with_kernels<L> &&
     requires(std::uint8_t* bytes, std::span<std::uint8_t> into, std::span<const std::uint8_t> from, const geometry& g,
-             key_hash hash, const key_source& keys, removal* results) {
+             key_hash hash, const hash_span& keys, removal* results) {
   { L::remove_one(bytes, g, hash) } -> std::same_as<removal>;
   { L::remove_batch(bytes, g, keys, results) } -> std::same_as<std::uint64_t>;
   { L::cells_used(from) } -> std::same_as<std::uint64_t>;
@@ -159,7 +159,7 @@ class fetched_group {
   fetched_group() = default;
 
   /// Takes up to fetched_together keys from `first` on and asks for at most `most_cells` cells of each.
-  fetched_group(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::size_t first,
+  fetched_group(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::size_t first,
                 std::uint32_t most_cells) noexcept
       : size_(keys.size() - first < fetched_together ? keys.size() - first : fetched_together) {
     for (std::size_t i = 0; i < size_; ++i) {
@@ -172,7 +172,7 @@ class fetched_group {
 
   /// Calls work(i, hash) for each key i, group by group, the next group's cells on their way.
   template <class Work>
-  static void each(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint32_t most_cells,
+  static void each(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint32_t most_cells,
                    Work work) noexcept {
     if (g.bits <= near_bits) {
       for (std::size_t i = 0; i < keys.size(); ++i) work(i, keys.hash(i));
@@ -197,7 +197,7 @@ class fetched_group {
 
 /// Inserts keys one after another. is_new is null or takes a 1 (certainly new) or 0 for each. Returns how many are new.
 template <layout L>
-std::uint64_t insert_batch(std::uint8_t* bytes, const geometry& g, const key_source& keys,
+std::uint64_t insert_batch(std::uint8_t* bytes, const geometry& g, const hash_span& keys,
                            std::uint8_t* is_new) noexcept {
   if constexpr (layout_with_kernels<L>) {
     return L::insert_batch(bytes, g, keys, is_new);
@@ -214,7 +214,7 @@ std::uint64_t insert_batch(std::uint8_t* bytes, const geometry& g, const key_sou
 
 /// Looks keys up; bit i%64 of bitmap[i/64] is the answer for key i, unused bits of the last word are 0.
 template <layout L>
-void has_batch(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint64_t* bitmap) noexcept {
+void has_batch(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint64_t* bitmap) noexcept {
   if constexpr (layout_with_kernels<L>) {
     L::has_batch(bytes, g, keys, bitmap);
   } else {
@@ -231,7 +231,7 @@ struct bulk_target {
   bloomery::geometry geometry;
   std::uint32_t block_bits;
   block_rule blocks_by;
-  std::uint64_t (*insert)(std::uint8_t* bytes, const bloomery::geometry& g, const key_source& keys,
+  std::uint64_t (*insert)(std::uint8_t* bytes, const bloomery::geometry& g, const hash_span& keys,
                           std::uint8_t* is_new);
 };
 

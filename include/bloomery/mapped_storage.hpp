@@ -7,9 +7,9 @@
 #pragma once
 
 #include <bloomery/detail/function_ref.hpp>
+#include <bloomery/detail/storage.hpp>
 #include <bloomery/export.hpp>
 #include <bloomery/params.hpp>
-#include <bloomery/storage.hpp>
 
 #include <cstdint>
 #include <span>
@@ -28,7 +28,7 @@ struct creation {
 };
 
 /// How much open() looks at: the header alone, or every page against its checksum.
-enum class check : std::uint8_t { header, payload };
+enum class file_check : std::uint8_t { header, payload };
 
 /// What a file's header says.
 struct file_info {
@@ -48,9 +48,9 @@ struct inspection {
 };
 
 /// Looks at a file without trusting it. Never throws; problems are told in the result. (A file that somebody cuts short
-/// while its pages are read ends the process with SIGBUS, as with every mapped file.) With check::payload every page
-/// is read; the pages of a dirty file have no valid checksums and are not judged.
-inspection inspect(const std::string& path, check what = check::header) noexcept;
+/// while its pages are read ends the process with SIGBUS, as with every mapped file.) With file_check::payload every
+/// page is read; the pages of a dirty file have no valid checksums and are not judged.
+inspection inspect(const std::string& path, file_check what = file_check::header) noexcept;
 
 class mapped_storage {
  public:
@@ -62,12 +62,12 @@ class mapped_storage {
   /// Called with what the header says, before anything is changed or marked; throw to refuse the file.
   using on_header = function_ref<void(const params& parameters)>;
 
-  /// Maps an existing filter. Only the header's page is read, unless `what` is check::payload. Without that, a damaged
-  /// page that takes a key gets a valid checksum at the end: writers who cannot trust the disk check first.
+  /// Maps an existing filter. Only the header's page is read, unless `what` is file_check::payload. Without that, a
+  /// damaged page that takes a key gets a valid checksum at the end: writers who cannot trust the disk check first.
   ///
   /// @param waiting  for read_write: what to do when another writer has the file; if empty, errc::locked is thrown
   /// @throws error  not_found, not_permitted, not_a_filter, wrong_version, damaged, locked, io
-  static mapped_storage open(const std::string& path, access mode, check what = check::header,
+  static mapped_storage open(const std::string& path, access mode, file_check what = file_check::header,
                              const on_wait& waiting = {}, const on_header& suits = {});
 
   /// Makes a new empty filter file and maps it for writing. The name appears only when the file is whole.
@@ -132,7 +132,7 @@ class mapped_storage {
 /// mapped_storage::open. @throws error  incompatible
 ///
 /// Example:
-///     refuse_log(complete({.capacity = 1000, .target_rate = 0.01}), "some.bloom");
+///     refuse_log(complete({.capacity = 1000, .target_fpr = 0.01}), "some.bloom");
 void refuse_log(const params& parameters, const std::string& path);
 
 /// Writes a filter's bytes as a file: to a temporary beside it, synced, then renamed, so that `path` is always the old

@@ -19,10 +19,11 @@ struct interval {
   bool holds(double value) const noexcept { return low <= value && value <= high; }
 };
 
-/// Where a probability lies, when it came true `hits` times in `trials`: Wilson's score interval, which stays within 0 to 1
-/// and is meaningful also when nothing came true. [Wilson 1927]
+/// Where a probability lies, when it came true `hits` times in `trials`: Wilson's score interval, which stays within 0
+/// to 1 and is meaningful also when nothing came true. [Wilson 1927]
 ///
-/// @param sigmas  half its width, in standard deviations; 1.96 holds the truth in about 95 % of all cases (at few hits in as
+/// @param sigmas  half its width, in standard deviations; 1.96 holds the truth in about 95 % of all cases (at few hits
+///                in as
 ///                little as 87 %)
 ///
 /// Example:
@@ -30,8 +31,8 @@ struct interval {
 ///     assert(i.low == 0 && i.high > 0.036 && i.high < 0.038);
 interval wilson(std::uint64_t hits, std::uint64_t trials, double sigmas = 1.96);
 
-/// How likely it is that a probability of `rate` comes true so often, or still further from what is expected on the same
-/// side: the exact binomial tail. It tells chance from difference where wilson() is too coarse, at a few hits.
+/// How likely it is that a probability of `rate` comes true so often, or still further from what is expected on the
+/// same side: the exact binomial tail. It tells chance from difference where wilson() is too coarse, at a few hits.
 ///
 /// @param hits    at most trials
 /// @param trials  up to 10^12; beyond, digits are lost
@@ -57,18 +58,18 @@ struct measured_rate {
   interval within(double sigmas = 1.96) const { return wilson(hits, queries, sigmas); }
 };
 
-/// Asks for `queries` random keys: strings of 16 random bytes, or 64-bit integers. None of them is in a filter of n other
-/// keys but with probability n / 2^128, or n / 2^64.
+/// Asks for `queries` random keys: strings of 16 random bytes, or 64-bit integers. None of them is in a filter of n
+/// other keys but with probability n / 2^128, or n / 2^64.
 ///
 /// @param seed     other keys for each
 /// @param threads  0: one a processor; the result does not depend on it
 /// @param go_on    asked now and then, by all threads; once it says false the result is of fewer queries
 ///
 /// Example:
-///     any_filter seen(complete({.capacity = 1000, .target_rate = 0.01}));
+///     any_filter seen(complete({.capacity = 1000, .target_fpr = 0.01}));
 ///     for (int i = 0; i < 1000; ++i) seen.insert(std::to_string(i));
 ///     const measured_rate m = measure_rate(seen, 100'000);
-///     assert(m.within(5).holds(take_census(seen.parameters(), seen.bytes()).certified_rate));
+///     assert(m.within(5).holds(measure_fill(seen.parameters(), seen.bytes()).current_fpr));
 measured_rate measure_rate(const any_filter& filter, std::uint64_t queries, std::uint64_t seed = 0,
                            unsigned threads = 0, const std::function<bool()>& go_on = {});
 
@@ -76,7 +77,7 @@ measured_rate measure_rate(const any_filter& filter, std::uint64_t queries, std:
 /// @throws error  as filter_handle::contains
 ///
 /// Example:
-///     any_filter seen(complete({.capacity = 1000, .target_rate = 0.01}));
+///     any_filter seen(complete({.capacity = 1000, .target_fpr = 0.01}));
 ///     for (int i = 0; i < 1000; ++i) seen.insert(std::to_string(i));
 ///     const std::uint64_t hits = measure_rate(seen, 100'000).hits;
 ///     assert(measure_rate(*make_handle(std::move(seen)), 100'000).hits == hits);

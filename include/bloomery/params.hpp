@@ -32,11 +32,11 @@ struct params {
   std::uint64_t seed = 0;            ///< of the hash; not a secret
   bloomery::geometry geometry = {};  ///< bits and probes
   std::uint64_t capacity = 0;        ///< n, the keys it was made for
-  double target_rate = 0;            ///< p, promised at capacity
+  double target_fpr = 0;             ///< p, promised at capacity
 
   std::uint64_t window_keys = 0;          ///< windowed: insertions that are remembered; 0: it goes by time
   std::uint64_t window_milliseconds = 0;  ///< windowed: the time that is remembered; 0: it goes by insertions
-  std::uint64_t log_id = 0;               ///< the log that all its keys are in (logged_filter.hpp); 0: it has none
+  std::uint64_t log_id = 0;               ///< the log that all its keys are in (rebuilding_filter.hpp); 0: it has none
 
   std::optional<secret_key> secret = {};  ///< of hash siphash; never written, so absent in what a file says
   std::uint64_t key_check = 0;            ///< bloomery::key_check of the secret; 0: the filter has none
@@ -55,7 +55,7 @@ const char* name_of(preference prefer) noexcept;
 
 /// Fills in what was left empty: the layout (by the rule of choice.hpp; with a geometry classic, which takes any), the
 /// hash (siphash with a secret, xxh3 for bytes, mix for integers), the key's check value, the geometry (the smallest
-/// that keeps target_rate at capacity, exactly). With a geometry but no rate, target_rate becomes the exact rate at
+/// that keeps target_fpr at capacity, exactly). With a geometry but no rate, target_fpr becomes the exact rate at
 /// capacity. With a window of so many keys its capacity is their number, if none is given. A choice takes some
 /// milliseconds, some tens of them for rates below 1e-5.
 ///
@@ -65,11 +65,11 @@ const char* name_of(preference prefer) noexcept;
 ///                incompatible: a check value that is not the secret's; too_large: no geometry keeps the promise
 ///
 /// Example:
-///     const params quick = complete({.capacity = 1'000'000, .target_rate = 0.01});
+///     const params quick = complete({.capacity = 1'000'000, .target_fpr = 0.01});
 ///     assert(quick.layout == "split_block" && quick.hash == "xxh3" && quick.geometry.probes == 8);
-///     const params small = complete({.capacity = 1'000'000, .target_rate = 0.01}, preference::memory);
+///     const params small = complete({.capacity = 1'000'000, .target_fpr = 0.01}, preference::memory);
 ///     assert(small.layout == "blocked_page" && small.geometry.bits < quick.geometry.bits);
-///     const params keyed = complete({.capacity = 1000, .target_rate = 0.01, .secret = random_secret()});
+///     const params keyed = complete({.capacity = 1000, .target_fpr = 0.01, .secret = random_secret()});
 ///     assert(keyed.hash == "siphash" && keyed.key_check == key_check(*keyed.secret));
 params complete(params wanted, preference prefer = preference::speed);
 
@@ -77,8 +77,8 @@ params complete(params wanted, preference prefer = preference::speed);
 /// Secrets are compared, and named, by their check values. Sealed filters never can.
 ///
 /// Example:
-///     const params a = complete({.capacity = 1000, .target_rate = 0.01});
-///     const params b = complete({.capacity = 2000, .target_rate = 0.01});
+///     const params a = complete({.capacity = 1000, .target_fpr = 0.01});
+///     const params b = complete({.capacity = 2000, .target_fpr = 0.01});
 ///     assert(difference(a, a).empty());
 ///     assert(difference(a, b).starts_with("bits: "));
 std::string difference(const params& a, const params& b);
@@ -87,10 +87,10 @@ std::string difference(const params& a, const params& b);
 /// @throws error invalid_argument: a layout or scheme that no table knows
 ///
 /// Example:
-///     const params p = complete({.capacity = 1000, .target_rate = 0.01});
-///     assert(false_positive_rate(p, 0) == 0);
-///     assert(false_positive_rate(p, 1000) <= 0.01);
-double false_positive_rate(const params& p, std::uint64_t keys);
+///     const params p = complete({.capacity = 1000, .target_fpr = 0.01});
+///     assert(expected_fpr(p, 0) == 0);
+///     assert(expected_fpr(p, 1000) <= 0.01);
+double expected_fpr(const params& p, std::uint64_t keys);
 
 /// Bits of the block in which all bits of a key lie; 0 if there is none: classic, and all schemes.
 /// @throws error invalid_argument: a layout that no table knows

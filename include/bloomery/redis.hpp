@@ -31,8 +31,8 @@ struct redis_connection_options {
   /// For one connection to come about, more than 0. To look a host's name up is the system's affair, and takes its own
   /// time before that (resolv.conf says how much).
   std::chrono::milliseconds connect_time{2'000};
-  /// For one exchange with the servers, with all that is tried again in it, more than 0; and a millisecond more for each
-  /// KiB that is sent or received, up to ten times as much. A call is a few exchanges for each 16384 keys.
+  /// For one exchange with the servers, with all that is tried again in it, more than 0; and a millisecond more for
+  /// each KiB that is sent or received, up to ten times as much. A call is a few exchanges for each 16384 keys.
   std::chrono::milliseconds time{10'000};
   std::string certificate_authorities = {};  ///< TLS: a file of certificates to trust; empty: the system's
   std::string certificate = {};              ///< TLS: of this client, a file; empty: none
@@ -59,11 +59,11 @@ enum class redis_growth : std::uint8_t {
   unlimited,   ///< until 16 layers are there: 2^15 times the capacity
 };
 
-/// What a shared filter is. Everything but `filter.capacity` and `filter.target_rate` may be left empty; what follows is
+/// What a shared filter is. Everything but `filter.capacity` and `filter.target_fpr` may be left empty; what follows is
 /// the affair of plan_redis() (redis_plan.hpp).
 struct redis_params {
-  /// layout "split_block512", "blocked" or "counting"; hash, keys, seed; capacity n and target_rate p; window_milliseconds, for
-  /// a filter that forgets. The geometry follows.
+  /// layout "split_block512", "blocked" or "counting"; hash, keys, seed; capacity n and target_fpr p;
+  /// window_milliseconds, for a filter that forgets. The geometry follows.
   params filter = {};
   redis_growth growth = redis_growth::none;
   std::uint64_t maximum = 0;                                 ///< keys, with redis_growth::to_maximum
@@ -109,15 +109,16 @@ struct redis_lines {
   std::uint64_t epoch = 0;              ///< of the filter that has them, as redis_info has it
 };
 
-/// A filter on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in or not, and
-/// may be inserted again. A counting filter may have it twice then, also if a lost connection was mended within a call.
+/// A filter on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in or not,
+/// and may be inserted again. A counting filter may have it twice then, also if a lost connection was mended within a
+/// call.
 ///
-/// Not to be used by two threads at once: each has its own, or they take turns. A moved-from one may only be assigned to
-/// or destroyed.
+/// Not to be used by two threads at once: each has its own, or they take turns. A moved-from one may only be assigned
+/// to or destroyed.
 ///
 /// Example:
 ///     const auto use = [](const redis_address& address) {
-///       redis_filter seen = redis_filter::create(address, {.filter = {.capacity = 1'000'000, .target_rate = 0.01}});
+///       redis_filter seen = redis_filter::create(address, {.filter = {.capacity = 1'000'000, .target_fpr = 0.01}});
 ///       assert(seen.insert("Madrid"));
 ///       assert(redis_filter::open(address).may_contain("Madrid"));
 ///       const std::string_view cities[] = {"Madrid", "Berlin"};
@@ -129,8 +130,8 @@ struct redis_lines {
 ///     if (const char* server = std::getenv("BLOOMERY_EXAMPLES_REDIS")) use(redis_address::parse(server));
 class redis_filter {
  public:
-  /// Makes a filter if there is none of this name, else takes the one there is, if it is the same. One that could not be
-  /// made is taken away again, unless the server was away.
+  /// Makes a filter if there is none of this name, else takes the one there is, if it is the same. One that could not
+  /// be made is taken away again, unless the server was away.
   /// @throws error  incompatible: there is one with other parameters, or its name has a key of another type;
   ///                not_a_filter: its name has some other string; not_found: it was dropped while it was made;
   ///                invalid_argument: what plan_redis() refuses, or an expiry beyond 1 ms to 2^53 ms; damaged, too_large,
@@ -143,8 +144,8 @@ class redis_filter {
   redis_filter(redis_filter&&) noexcept;
   redis_filter& operator=(redis_filter&&) noexcept;
 
-  /// One that grows gives back the room in the shards' counts that it had reserved for keys that did not come. For that it
-  /// waits at most 200 ms, and once more so long if it is being replaced; so does what is assigned to.
+  /// One that grows gives back the room in the shards' counts that it had reserved for keys that did not come. For that
+  /// it waits at most 200 ms, and once more so long if it is being replaced; so does what is assigned to.
   ~redis_filter();
 
   /// Adds a key. True: it is certainly new. It is in when this returns.
@@ -173,9 +174,9 @@ class redis_filter {
   key_explanation explain(std::string_view key);
   key_explanation explain(std::uint64_t key);
 
-  /// Takes keys out of a counting filter, each atomically. A connection that fails meanwhile is not tried again: the key
-  /// may be out or not, errc::unavailable says so. Only what was inserted may be removed: see filter::remove(). While the
-  /// filter is being replaced, they stay in the one that is to come.
+  /// Takes keys out of a counting filter, each atomically. A connection that fails meanwhile is not tried again: the
+  /// key may be out or not, errc::unavailable says so. Only what was inserted may be removed: see filter::remove().
+  /// While the filter is being replaced, they stay in the one that is to come.
   /// `results` takes one answer per key.
   /// @throws error  incompatible: it does not count; invalid_argument: another size of `results`; as insert()
   void remove(std::span<const std::string_view> keys, std::span<removal> results);
@@ -192,10 +193,10 @@ class redis_filter {
   redis_info info(std::vector<redis_shard>* shards = nullptr);
 
   /// Reads the bits, some lines at a time, from masters: of a filter of up to `most` bytes all of them; of a larger one
-  /// runs of 64 lines, spread evenly over each layer of each shard, in all as many as `most` bytes allow, but one of each
-  /// layer at least. Each line is heard at most once. Of a filter with a window, not those of a generation that runs out
-  /// meanwhile. They are heard while others are on their way: `hear` may not use this filter, and what it takes is part of
-  /// the time for an exchange.
+  /// runs of 64 lines, spread evenly over each layer of each shard, in all as many as `most` bytes allow, but one of
+  /// each layer at least. Each line is heard at most once. Of a filter with a window, not those of a generation that
+  /// runs out meanwhile. They are heard while others are on their way: `hear` may not use this filter, and what it
+  /// takes is part of the time for an exchange.
   /// @throws error  damaged: a part of the filter is gone; locked: it was made anew meanwhile; what `hear` throws
   ///
   /// Example:
@@ -213,8 +214,8 @@ class redis_filter {
   /// Forgets all keys: a new epoch. What others insert meanwhile may be in or not. @throws error as replace()
   void clear();
 
-  /// Removes it and all its keys from the server, and what is about to replace it. @throws error locked: it was made anew
-  /// meanwhile
+  /// Removes it and all its keys from the server, and what is about to replace it. @throws error locked: it was made
+  /// anew meanwhile
   void drop();
 
   /// All of it goes at one time, so long from now. @throws error invalid_argument: not 1 ms to 2^53 ms; locked: it was
@@ -230,16 +231,17 @@ class redis_filter {
 
   /// Makes it anew while it is used: `fill` gets an empty one, to which others' inserts go from now on as to the old
   /// one. What was being inserted when fill is called may be in the old one alone, so fill has to know of it. When fill
-  /// returns, the new one takes its place. Throws what fill throws, and then all is as it was; but a shard that had lost
-  /// its header is lost. Until this returns, neither of the two can be cleared, dropped, replaced or given an expiry by
-  /// fill. When only the old one's remains cannot be removed, redis_options::notes hears of it.
-  /// @throws error  incompatible: another hash, kind of keys, seed or secret; locked: somebody else replaces it, too, or
+  /// returns, the new one takes its place. Throws what fill throws, and then all is as it was; but a shard that had
+  /// lost its header is lost. Until this returns, neither of the two can be cleared, dropped, replaced or given an
+  /// expiry by fill. When only the old one's remains cannot be removed, redis_options::notes hears of it.
+  /// @throws error  incompatible: another hash, kind of keys, seed or secret; locked: somebody else replaces it, too,
+  ///                or
   ///                the new one lost a part; not_found: it was dropped meanwhile; invalid_argument: an expiry beyond
   ///                1 ms to 2^53 ms, or fill moved the new one away
   void replace(const redis_params& wanted, const std::function<void(redis_filter& fresh)>& fill);
 
-  /// Takes in the keys of a filter with the same geometry, hash, keys and secret. @throws error incompatible; locked: it
-  /// is being replaced
+  /// Takes in the keys of a filter with the same geometry, hash, keys and secret. @throws error incompatible; locked:
+  /// it is being replaced
   void merge(redis_filter& other);
   void merge(const any_filter& other);
 
@@ -248,9 +250,9 @@ class redis_filter {
   any_filter pull();
 
  private:
-  struct body;
-  explicit redis_filter(std::unique_ptr<body> b) noexcept;
-  std::unique_ptr<body> body_;
+  struct impl;
+  explicit redis_filter(std::unique_ptr<impl> b) noexcept;
+  std::unique_ptr<impl> impl_;
 };
 
 }  // namespace bloomery

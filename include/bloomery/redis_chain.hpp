@@ -1,5 +1,5 @@
-// A growing filter on Redis or Valkey with the keys, bits and growth of a known Java one: Jedis, and Guava's hashing. Both
-// can work on the same filter, so a deployment of that one can be read and taken over.
+// A growing filter on Redis or Valkey with the keys, bits and growth of a known Java one: Jedis, and Guava's hashing.
+// Both can work on the same filter, so a deployment of that one can be read and taken over.
 //
 // n keys and m bits a bitmap, k hashes: Guava's (floor_round_geometry() in sizing.hpp, scheme "guava"). NAME is the
 // address's.
@@ -11,16 +11,17 @@
 //
 // As the original has no names but `bloomfilter-<i>` and `cursor`, the name `bloomfilter` has its cursor at `cursor`.
 //
-// A key is present if all its bits are set in one of the bitmaps. One that is present is not inserted again; another sets
-// its bits in the newest bitmap. When, right after that, more than half of the bits of that bitmap are set, the next one
-// is begun. A false positive costs the sum of the bitmaps' rates, so error grows with the chain: for a filter that keeps
-// its rate as it grows, without a past to be compatible with, take redis_filter.
+// A key is present if all its bits are set in one of the bitmaps. One that is present is not inserted again; another
+// sets its bits in the newest bitmap. When, right after that, more than half of the bits of that bitmap are set, the
+// next one is begun. A false positive costs the sum of the bitmaps' rates, so error grows with the chain: for a filter
+// that keeps its rate as it grows, without a past to be compatible with, take redis_filter.
 //
-// What is better here than in the original: a batch costs two or three round trips, not one for each bit; bits are counted
-// by the server only where half of them may be set; two writers that meet half together grow the chain once; unrelated
-// chains do not share a cursor; a bitmap or a cursor that got lost is an error and not "absent"; in a cluster each bitmap lies where
-// its name says, as no command or script needs two keys. As long as the original writes, too, it does so in its own way:
-// two of them that grow at once may skip a bitmap, and may clear the last bit of one that is already used.
+// What is better here than in the original: a batch costs two or three round trips, not one for each bit; bits are
+// counted by the server only where half of them may be set; two writers that meet half together grow the chain once;
+// unrelated chains do not share a cursor; a bitmap or a cursor that got lost is an error and not "absent"; in a cluster
+// each bitmap lies where its name says, as no command or script needs two keys. As long as the original writes, too, it
+// does so in its own way: two of them that grow at once may skip a bitmap, and may clear the last bit of one that is
+// already used.
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -42,7 +43,7 @@ namespace BLOOMERY_EXPORT bloomery {
 /// What a chain is made for. The original stores neither.
 struct redis_chain_params {
   std::uint64_t capacity = 0;  ///< n, keys of one bitmap
-  double target_rate = 0;      ///< p, of one bitmap with n keys
+  double target_fpr = 0;       ///< p, of one bitmap with n keys
 
   friend bool operator==(const redis_chain_params&, const redis_chain_params&) = default;
 };
@@ -63,14 +64,14 @@ struct redis_chain_info {
   std::optional<std::int64_t> expires_at = {};  ///< milliseconds since 1970
 };
 
-/// A chain of bitmaps on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in or
-/// not, and may be inserted again. Redis 6.2 or later, or Valkey.
+/// A chain of bitmaps on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in
+/// or not, and may be inserted again. Redis 6.2 or later, or Valkey.
 ///
 /// Not to be used by two threads at once: each has its own, or they take turns.
 ///
 /// Example:
 ///     const auto use = [](const redis_address& address) {
-///       redis_chain seen = redis_chain::create(address, {.capacity = 10'000, .target_rate = 0.0005});
+///       redis_chain seen = redis_chain::create(address, {.capacity = 10'000, .target_fpr = 0.0005});
 ///       assert((seen.geometry() == geometry{158'208, 11}));
 ///       assert(seen.insert("Madrid") && !seen.insert("Madrid"));
 ///       assert(seen.may_contain("Madrid") && seen.growths() == 0);
@@ -97,7 +98,8 @@ class redis_chain {
   ~redis_chain();
 
   /// Adds a key. True: it is certainly new. It is in when this returns.
-  /// @throws error  damaged: a bitmap is gone; not_found: the chain has expired or was dropped; too_large: the server has
+  /// @throws error  damaged: a bitmap is gone; not_found: the chain has expired or was dropped; too_large: the server
+  ///                has
   ///                no memory, or there are 10,000 bitmaps; incompatible: a key of its names is something else;
   ///                unavailable; not_permitted
   bool insert(std::string_view key);
@@ -125,7 +127,8 @@ class redis_chain {
   /// m and k of one bitmap.
   const bloomery::geometry& geometry() const noexcept;
 
-  /// Forgets all keys and all growth; it keeps its name, n, p and its end. What others insert meanwhile may be in or not.
+  /// Forgets all keys and all growth; it keeps its name, n, p and its end. What others insert meanwhile may be in or
+  /// not.
   void reset();
 
   /// Removes it and all its keys from the server.
@@ -139,9 +142,9 @@ class redis_chain {
   void persist();
 
  private:
-  struct body;
-  explicit redis_chain(std::unique_ptr<body> b) noexcept;
-  std::unique_ptr<body> body_;
+  struct impl;
+  explicit redis_chain(std::unique_ptr<impl> b) noexcept;
+  std::unique_ptr<impl> impl_;
 };
 
 }  // namespace bloomery

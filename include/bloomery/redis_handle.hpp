@@ -29,11 +29,12 @@ struct open_options : bloomery::open_options {
 
 /// Opens what `name` names: a shared filter or a Guava chain for an address, else the filter in a file.
 ///
-/// @throws error  as redis_address::parse, redis_filter::open, redis_chain::open and bloomery::open_filter; not_found: neither
+/// @throws error  as redis_address::parse, redis_filter::open, redis_chain::open and bloomery::open_filter; not_found:
+///                neither
 ///                a shared filter nor a chain has this name
 ///
 /// Example:
-///     any_filter(complete({.capacity = 1000, .target_rate = 0.01})).save("cities.bloom");
+///     any_filter(complete({.capacity = 1000, .target_fpr = 0.01})).save("cities.bloom");
 ///     assert(!redis::open_filter("cities.bloom")->contains("Madrid"));
 std::unique_ptr<filter_handle> open_filter(const std::string& name, const open_options& options = {});
 

@@ -1,5 +1,5 @@
-// How a shared filter lies on its servers: shards, lines, layers and the memory they take. Pure arithmetic: no server is
-// asked.
+// How a shared filter lies on its servers: shards, lines, layers and the memory they take. Pure arithmetic: no server
+// is asked.
 //
 // S shards, L lines of 64 bytes in a shard's layer, k bits a key.
 #pragma once
@@ -41,11 +41,12 @@ struct redis_plan {
 /// Plans a filter. Shards: one up to 64 KiB; from then on at least 16, of 64 KiB to 1 MiB each, as few as need be. A
 /// string is as long as fits into what the allocator gives for it.
 ///
-/// @throws error  invalid_argument: a capacity or rate out of range, a layout that cannot be shared, a maximum below the
+/// @throws error  invalid_argument: a capacity or rate out of range, a layout that cannot be shared, a maximum below
+///                the
 ///                capacity; too_large: more than 2^24 shards, or a string of more than 512 MiB
 ///
 /// Example:
-///     const redis_plan p = plan_redis({.filter = {.capacity = 1'000'000, .target_rate = 0.01}});
+///     const redis_plan p = plan_redis({.filter = {.capacity = 1'000'000, .target_fpr = 0.01}});
 ///     assert(p.shards == 16 && p.parameters.filter.layout == "blocked");
 ///     assert(8 * p.memory_bytes < 11'500'000);  // at most 11.5 bits a key
 redis_plan plan_redis(const redis_params& wanted);

@@ -22,7 +22,7 @@ struct scheme {
 
   /// The size that the system itself would choose for n keys at rate p, which may miss p.
   /// @throws error invalid_argument: n is 0, p is outside (0, 1) or NaN; too_large: beyond what the system can address
-  geometry (*geometry_for)(std::uint64_t capacity, double false_positive_rate);
+  geometry (*geometry_for)(std::uint64_t capacity, double target_fpr);
 
   /// @throws error invalid_argument, too_large: not a size that this system can have
   void (*check)(const geometry& g);
@@ -35,14 +35,14 @@ struct scheme {
   ///   python, perl  exact for independent probes, and counts the bits that 32-bit hashes modulo m favour
   ///   guava         with what its double hashing adds, some 6 n / m^2: true to 20 % from 1000 bits on, to half at 128
   ///   pharo         from the distribution of its 16-bit halves: true to 5 % from 500 bits on, to 10 % at 50; some 10 ms
-  double (*false_positive_rate)(const geometry& g, std::uint64_t keys);
+  double (*expected_fpr)(const geometry& g, std::uint64_t keys);
 
   /// The same for these bytes, which are bytes_for(g.bits):
   ///   python, perl  exact for independent probes: (share of hashes that lead to a set bit)^k
   ///   guava         the same, and what double hashing adds at as many keys as the bits suggest
   ///   pharo         exact for a uniform 32-bit hash: all of its 2^32 values are tried, some 0.1 s for each probe;
   ///                 from 16 probes on, an even sample of them
-  double (*certified_rate)(const geometry& g, std::span<const std::uint8_t> bytes);
+  double (*current_fpr)(const geometry& g, std::span<const std::uint8_t> bytes);
 
   /// Whether the system counts the bits of a byte from its top: its bit x is then our cell x ^ 7.
   bool from_top = false;

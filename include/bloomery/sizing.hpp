@@ -19,13 +19,13 @@ namespace BLOOMERY_EXPORT bloomery {
 /// With a whole number of hashes the rate is a little above p (0.01004 for 0.01). classic::bits_for() keeps p exactly.
 ///
 /// @param capacity             n, keys; 0 is allowed and needs 0 bits
-/// @param false_positive_rate  p, a probability in (0, 1), not a percentage
+/// @param target_fpr  p, a probability in (0, 1), not a percentage
 /// @return                     m, bits (not bytes)
 /// @throws error  invalid_argument: p is outside (0, 1) or NaN; too_large: m does not fit in 64 bits
 ///
 /// Example:
 ///     assert(textbook_bits(1'000'000, 0.01) == 9'585'059);  // 9.59 bits per key
-std::uint64_t textbook_bits(std::uint64_t capacity, double false_positive_rate);
+std::uint64_t textbook_bits(std::uint64_t capacity, double target_fpr);
 
 /// The three rules below throw errors as textbook_bits(), and also
 ///   invalid_argument: n is 0;  too_large: more than 255 probes, that is, a rate below 2^-255
@@ -35,7 +35,7 @@ std::uint64_t textbook_bits(std::uint64_t capacity, double false_positive_rate);
 /// Example:
 ///     assert((ceil_ceil_geometry(10, 0.1) == geometry{48, 4}));
 ///     assert((ceil_ceil_geometry(1'000'000'000, 0.02) == geometry{8'142'363'337, 6}));
-geometry ceil_ceil_geometry(std::uint64_t capacity, double false_positive_rate);
+geometry ceil_ceil_geometry(std::uint64_t capacity, double target_fpr);
 
 /// Rounded down, then up to whole 64-bit words, at least one:  b = floor(m0),  m = 64 ceil(b / 64),
 /// k = max(1, round(b / n * ln 2)).
@@ -43,13 +43,13 @@ geometry ceil_ceil_geometry(std::uint64_t capacity, double false_positive_rate);
 ///
 /// Example:
 ///     assert((floor_round_geometry(10'000, 0.0005) == geometry{158'208, 11}));
-geometry floor_round_geometry(std::uint64_t capacity, double false_positive_rate);
+geometry floor_round_geometry(std::uint64_t capacity, double target_fpr);
 
 /// The shortest over k = 1 .. 100:  m(k) = -k n / ln(1 - p^(1/k)),  m = int(m(k)) + 1. Perl's Bloom::Filter sizes so.
 ///
 /// Example:
 ///     assert((searched_geometry(1000, 0.01) == geometry{9593, 7}));
-geometry searched_geometry(std::uint64_t capacity, double false_positive_rate);
+geometry searched_geometry(std::uint64_t capacity, double target_fpr);
 
 /// Keys wrongly taken for present while `keys` distinct ones go in one after another: the rate integrated over the
 /// fill, sum of rate(i) for i = 0 .. keys - 1. This is what deduplication loses, far below keys * rate(keys).
@@ -57,8 +57,8 @@ geometry searched_geometry(std::uint64_t capacity, double false_positive_rate);
 /// @param rate  the layout's exact rate at a number of keys, non-decreasing
 ///
 /// Example:
-///     const geometry g = classic::geometry_for(100'000'000, 1e-4);
-///     const double lost = expected_losses(100'000'000, [&](std::uint64_t n) { return classic::false_positive_rate(g, n); });
+///     const geometry g = layouts::classic::geometry_for(100'000'000, 1e-4);
+///     const double lost = expected_losses(100'000'000, [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); });
 ///     assert(lost > 960 && lost < 968);
 double expected_losses(std::uint64_t keys, function_ref<double(std::uint64_t)> rate);
 
@@ -70,24 +70,24 @@ double expected_losses(std::uint64_t keys, function_ref<double(std::uint64_t)> r
 /// @param rate     as for expected_losses; asked 64 times, some hundred times for a filter far beyond its capacity
 ///
 /// Example:
-///     const geometry g = classic::geometry_for(1'000'000, 0.01);
-///     const std::uint64_t keys = distinct_keys(998'000, [&](std::uint64_t n) { return classic::false_positive_rate(g, n); });
+///     const geometry g = layouts::classic::geometry_for(1'000'000, 0.01);
+///     const std::uint64_t keys = estimate_distinct(998'000, [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); });
 ///     assert(keys > 999'000 && keys < 1'001'000);
-std::uint64_t distinct_keys(std::uint64_t counted, function_ref<double(std::uint64_t)> rate);
+std::uint64_t estimate_distinct(std::uint64_t counted, function_ref<double(std::uint64_t)> rate);
 
 /// Keys that were certainly new when `distinct` ones went in one after another: distinct - expected_losses(distinct).
-/// It is what distinct_keys() starts from, so a count that is estimated from the bits is to be stored as this, not as
-/// it is.
+/// It is what estimate_distinct() starts from, so a count that is estimated from the bits is to be stored as this, not
+/// as it is.
 ///
 /// @param distinct  distinct keys, not negative; beyond 2^62, infinity too, it is taken for 2^62
 /// @param rate      as for expected_losses
 ///
 /// Example:
-///     const geometry g = classic::geometry_for(1'000'000, 0.1);
-///     const auto rate = [&](std::uint64_t n) { return classic::false_positive_rate(g, n); };
-///     const std::uint64_t counted = certainly_new_keys(1'000'000, rate);
+///     const geometry g = layouts::classic::geometry_for(1'000'000, 0.1);
+///     const auto rate = [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); };
+///     const std::uint64_t counted = expected_insertions(1'000'000, rate);
 ///     assert(counted > 970'000 && counted < 980'000);
-///     assert(std::abs(static_cast<double>(distinct_keys(counted, rate)) - 1e6) < 1000);
-std::uint64_t certainly_new_keys(double distinct, function_ref<double(std::uint64_t)> rate);
+///     assert(std::abs(static_cast<double>(estimate_distinct(counted, rate)) - 1e6) < 1000);
+std::uint64_t expected_insertions(double distinct, function_ref<double(std::uint64_t)> rate);
 
 }  // namespace bloomery

@@ -1,5 +1,5 @@
-// Admission of requests by their heads: only the server's own page and programs that use its own address, and only bodies of
-// a known and limited size. The decision is made before the body is read.
+// Admission of requests by their heads: only the server's own page and programs that use its own address, and only
+// bodies of a known and limited size. The decision is made before the body is read.
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -24,7 +24,8 @@ struct refusal {
 /// Why a server that listens as `host` on `port` refuses this request; nothing if it does not.
 std::optional<refusal> refusal_of(const httplib::Request& req, const std::string& host, std::uint16_t port);
 
-/// Bytes of the body that the head announces: Content-Length, 0 without it, the largest number if it is larger than that.
+/// Bytes of the body that the head announces: Content-Length, 0 without it, the largest number if it is larger than
+/// that.
 std::uint64_t body_size(const httplib::Request& req);
 
 /// Whether a Host header names a server that listens as `host` on `port`. Addresses and localhost do, but no other name

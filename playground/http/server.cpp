@@ -93,8 +93,9 @@ class counted_bytes {
   std::uint64_t bytes_;
 };
 
-// Sends `body`, which `owner` keeps in memory unless it is static. It is sent by a provider, because the library would compress a
-// string. A provider that gives up ends the connection; without a length of its own, it does so whatever ranges were requested.
+// Sends `body`, which `owner` keeps in memory unless it is static. It is sent by a provider, because the library would
+// compress a string. A provider that gives up ends the connection; without a length of its own, it does so whatever
+// ranges were requested.
 void set_body(Response& res, const std::string& type, std::string_view body, bool closes,
               std::shared_ptr<const std::string> owner = nullptr) {
   if (body.empty()) return;

@@ -1,11 +1,11 @@
 #include <bloomery/advice.hpp>
 
 #include <bloomery/choice.hpp>
+#include <bloomery/detail/fuse.hpp>
+#include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/fuse.hpp>
-#include <bloomery/growing_layers.hpp>
 #include <bloomery/layouts/split_block512.hpp>
-#include <bloomery/logged_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
 
 #include "advice/requirements.hpp"
 #include "math/rates.hpp"
@@ -35,7 +35,7 @@ params params_of(const demand& d, std::string_view layout, std::uint64_t keys) {
   p.layout = layout;
   p.keys = d.w.kind;
   p.capacity = keys;
-  p.target_rate = d.w.rate;
+  p.target_fpr = d.w.rate;
   return p;
 }
 
@@ -44,10 +44,10 @@ option of_params(const demand& d, structure take, params p) {
   option o;
   o.take = take;
   o.for_keys = d.most;
-  o.bits_a_key = static_cast<double>(p.geometry.bits) / static_cast<double>(d.most);
-  o.worst_bits_a_key = static_cast<double>(p.geometry.bits) / static_cast<double>(d.fewest != 0 ? d.fewest : d.most);
+  o.bits_per_key = static_cast<double>(p.geometry.bits) / static_cast<double>(d.most);
+  o.worst_bits_per_key = static_cast<double>(p.geometry.bits) / static_cast<double>(d.fewest != 0 ? d.fewest : d.most);
   o.bytes = bytes_for(p.geometry.bits);
-  o.rate = false_positive_rate(p, d.most);
+  o.rate = expected_fpr(p, d.most);
   o.lines = lines_of(p);
   o.parameters = std::move(p);
   return o;
@@ -60,7 +60,7 @@ option best_of(const demand& d, structure take, const std::vector<params>& all) 
   for (const params& p : all) {
     candidate c{p.layout};
     c.geometry = p.geometry;
-    c.bits_a_key = static_cast<double>(p.geometry.bits) / static_cast<double>(d.most);
+    c.bits_per_key = static_cast<double>(p.geometry.bits) / static_cast<double>(d.most);
     candidates.push_back(std::move(c));
   }
   judge(candidates, d.w.prefer);
@@ -124,7 +124,7 @@ option sealed_option(const demand& d) {
     if (fuse_rate(width, d.most) > d.w.rate) continue;
     params p = params_of(d, std::string(fuse_layout_name(width)), d.most);
     p.geometry = fuse_geometry(width, d.most);
-    p.target_rate = 0;  // it follows from the width
+    p.target_fpr = 0;  // it follows from the width
     return of_params(d, structure::sealed, complete(std::move(p)));
   }
   throw error(errc::too_large,
@@ -136,18 +136,18 @@ class layers {
  public:
   explicit layers(double rate) : rate_(rate) {}
 
-  const growing_layer& at(std::size_t i) {
+  const scalable_layer& at(std::size_t i) {
     while (known_.size() <= i) {
-      known_.push_back(layer_of_growing(rate_, known_.size(), growing_layers::usual_first_layer));
+      known_.push_back(scalable_layer_at(rate_, known_.size(), scalable_layers::usual_first_layer));
     }
     return known_[i];
   }
 
   std::uint64_t keys(std::size_t count) {
-    return sum(count, [](const growing_layer& l) { return l.capacity; });
+    return sum(count, [](const scalable_layer& l) { return l.capacity; });
   }
   std::uint64_t bits(std::size_t count) {
-    return sum(count, [](const growing_layer& l) { return l.geometry.bits; });
+    return sum(count, [](const scalable_layer& l) { return l.geometry.bits; });
   }
 
   /// How many layers so many keys fill.
@@ -158,7 +158,7 @@ class layers {
   }
 
   /// Of all moments with `fewest` to `most` keys in, just after it grew or with the fewest.
-  double worst_bits_a_key(std::uint64_t fewest, std::uint64_t most) {
+  double worst_bits_per_key(std::uint64_t fewest, std::uint64_t most) {
     double worst = 0;
     for (std::size_t count = count_for(fewest); count <= count_for(most); ++count) {
       const std::uint64_t in = std::max(fewest, count == 1 ? 1 : keys(count - 1) + 1);
@@ -187,7 +187,7 @@ class layers {
   }
 
   double rate_;
-  std::vector<growing_layer> known_ = {};
+  std::vector<scalable_layer> known_ = {};
 };
 
 option growing_option(const demand& d) {
@@ -201,47 +201,47 @@ option growing_option(const demand& d) {
   const std::size_t count = all.count_for(o.for_keys);
   // From the first layer's keys on, if nobody knows a number: with one key in, any filter is absurd.
   const std::uint64_t fewest = d.fewest != 0 ? d.fewest : std::min(o.for_keys, all.keys(1));
-  o.bits_a_key = static_cast<double>(all.bits(count)) / static_cast<double>(all.keys(count));
+  o.bits_per_key = static_cast<double>(all.bits(count)) / static_cast<double>(all.keys(count));
   // Who goes on growing meets the next worst moment soon enough.
   const bool limited = d.w.keys == 0 && d.w.memory_bytes != 0;
   const std::uint64_t most = d.unbounded && !limited ? std::max(assumed_keys, o.for_keys) : o.for_keys;
-  o.worst_bits_a_key = all.worst_bits_a_key(fewest, std::max(fewest, most));
+  o.worst_bits_per_key = all.worst_bits_per_key(fewest, std::max(fewest, most));
   o.bytes = bytes_for(all.bits(count));
-  o.rate = rate_of_growing(d.w.rate, o.for_keys, growing_layers::usual_first_layer);
+  o.rate = scalable_fpr(d.w.rate, o.for_keys, scalable_layers::usual_first_layer);
   o.lines = static_cast<std::uint32_t>(count);
-  params first = params_of(d, split_block512::name, all.at(0).capacity);
+  params first = params_of(d, layouts::split_block512::name, all.at(0).capacity);
   first.geometry = all.at(0).geometry;
-  first.target_rate = all.at(0).share;
+  first.target_fpr = all.at(0).share;
   o.parameters = complete(std::move(first));
   return o;
 }
 
 // At its worst, while it is made anew, the old filter and the new one are both there.
 option logged_option(const demand& d) {
-  const auto made_for = [&](std::uint64_t keys) { return logged_filter::completed(params_of(d, "", keys)); };
+  const auto made_for = [&](std::uint64_t keys) { return rebuilding_filter::completed(params_of(d, "", keys)); };
   const auto at = [&](std::uint64_t keys) {
     option o;
     o.take = structure::logged;
     o.for_keys = keys;
-    o.parameters = made_for(logged_filter::grown_capacity(keys));
-    const auto outgrown = static_cast<std::uint64_t>(static_cast<double>(keys) / logged_filter::nearly_full);
+    o.parameters = made_for(rebuilding_filter::grown_capacity(keys));
+    const auto outgrown = static_cast<std::uint64_t>(static_cast<double>(keys) / rebuilding_filter::nearly_full);
     const std::uint64_t old = made_for(std::max<std::uint64_t>(outgrown, 1)).geometry.bits;
     const std::uint64_t now = o.parameters.geometry.bits;
-    o.bits_a_key = static_cast<double>(now) / static_cast<double>(keys);
-    o.worst_bits_a_key = static_cast<double>(now + old) / static_cast<double>(keys);
+    o.bits_per_key = static_cast<double>(now) / static_cast<double>(keys);
+    o.worst_bits_per_key = static_cast<double>(now + old) / static_cast<double>(keys);
     o.bytes = bytes_for(now) + bytes_for(old);
     return o;
   };
   option o = at(d.most);
   if (d.unbounded && d.w.keys == 0 && d.w.memory_bytes != 0 && o.bytes > d.w.memory_bytes) {
     const double bits = 8 * static_cast<double>(d.w.memory_bytes);
-    auto keys = std::max<std::uint64_t>(static_cast<std::uint64_t>(bits / o.worst_bits_a_key), 1);
+    auto keys = std::max<std::uint64_t>(static_cast<std::uint64_t>(bits / o.worst_bits_per_key), 1);
     for (o = at(keys); o.bytes > d.w.memory_bytes && keys > 1; o = at(keys)) keys -= keys / 100 + 1;
   }
   if (d.fewest != 0 && d.fewest < o.for_keys)
-    o.worst_bits_a_key = std::max(o.worst_bits_a_key, at(d.fewest).worst_bits_a_key);
+    o.worst_bits_per_key = std::max(o.worst_bits_per_key, at(d.fewest).worst_bits_per_key);
   o.disk_bytes = 8 * o.for_keys;
-  o.rate = false_positive_rate(o.parameters, o.parameters.capacity);
+  o.rate = expected_fpr(o.parameters, o.parameters.capacity);
   o.lines = lines_of(o.parameters);
   return o;
 }
@@ -298,7 +298,7 @@ bool fits(const option& o, const demand& d) {
 option* least_of(std::vector<option>& options, const demand& d) {
   option* least = nullptr;
   for (option& o : options) {
-    if (fits(o, d) && (least == nullptr || o.worst_bits_a_key < least->worst_bits_a_key)) least = &o;
+    if (fits(o, d) && (least == nullptr || o.worst_bits_per_key < least->worst_bits_per_key)) least = &o;
   }
   return least;
 }
@@ -316,7 +316,7 @@ std::optional<option> choice_for(const requirements& w) {
 
 ground why_not(const option& o, const option& taken, const demand& d) {
   if (!fits(o, d)) return ground::over_memory;
-  return o.worst_bits_a_key > taken.worst_bits_a_key ? ground::more_bits : ground::less_simple;
+  return o.worst_bits_per_key > taken.worst_bits_per_key ? ground::more_bits : ground::less_simple;
 }
 
 ground why_taken(const option& taken, const demand& d) {
@@ -412,7 +412,7 @@ std::vector<change> changes_of(const demand& d, const option& taken) {
     if (!then) continue;
     const bool same = then->take == taken.take && then->parameters.layout == taken.parameters.layout &&
                       then->parameters.geometry == taken.parameters.geometry;
-    if (same || (q.for_fewer_bits && then->bits_a_key >= taken.bits_a_key)) continue;
+    if (same || (q.for_fewer_bits && then->bits_per_key >= taken.bits_per_key)) continue;
     if (q.asked.sealed && !d.w.sealed && then->take != structure::sealed) continue;
     changes.push_back({q.what, *then});
   }

@@ -19,7 +19,8 @@ struct demand {
   bool range() const { return !unbounded && fewest != most; }
 };
 
-/// @throws error  invalid_argument: a rate outside (0, 1), most_keys below keys, requirements that contradict each other
+/// @throws error  invalid_argument: a rate outside (0, 1), most_keys below keys, requirements that contradict each
+///        other
 demand demand_of(const requirements& w);
 
 // Numbers in the sentences of errors.

@@ -90,7 +90,7 @@ void check_writable(const params& p) {
   if (!window_fits(p)) refuse("length of a window in the header", window_expected);
   if (p.geometry.bits == 0) refuse("bits in the header", "1 or more");
   if (p.geometry.probes == 0 || p.geometry.probes > max_probes) refuse("probes in the header", "1 to 255");
-  if (!(p.target_rate >= 0 && p.target_rate <= 1)) refuse("target rate in the header", "a probability");
+  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) refuse("target rate in the header", "a probability");
   if ((p.hash == siphash::name) != (p.key_check != 0)) refuse("check value of the secret", "one for siphash alone");
 }
 
@@ -178,7 +178,7 @@ page encode(const params& parameters, const slot& s, const std::string& metadata
   put(bytes, at_bits, parameters.geometry.bits);
   put(bytes, at_probes, parameters.geometry.probes);
   put(bytes, at_capacity, parameters.capacity);
-  put(bytes, at_target_rate, parameters.target_rate);
+  put(bytes, at_target_rate, parameters.target_fpr);
   put(bytes, at_metadata_bytes, static_cast<std::uint64_t>(metadata.size()));
   put(bytes, at_metadata_checksum, checksum({reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()}));
   put(bytes, at_file_bytes, extents_for(parameters.geometry.bits, metadata.size()).file_bytes);
@@ -223,7 +223,7 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   p.seed = get<std::uint64_t>(header, at_seed);
   p.geometry = {get<std::uint64_t>(header, at_bits), get<std::uint32_t>(header, at_probes)};
   p.capacity = get<std::uint64_t>(header, at_capacity);
-  p.target_rate = get<double>(header, at_target_rate);
+  p.target_fpr = get<double>(header, at_target_rate);
   p.key_check = get<std::uint64_t>(header, at_key_check);
   p.window_keys = get<std::uint64_t>(header, at_window_keys);
   p.window_milliseconds = get<std::uint64_t>(header, at_window_milliseconds);
@@ -243,7 +243,7 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   if (p.geometry.probes == 0 || p.geometry.probes > max_probes) {
     damaged(path, "probes", "1 to 255", std::to_string(p.geometry.probes));
   }
-  if (!(p.target_rate >= 0 && p.target_rate <= 1)) damaged(path, "target rate", "a probability", "another number");
+  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) damaged(path, "target rate", "a probability", "another number");
   if ((p.hash == siphash::name) != (p.key_check != 0)) {
     damaged(path, "check value of the secret", "one for hash siphash, else 0", p.key_check == 0 ? "0" : "another");
   }

@@ -1,8 +1,8 @@
 // A filter's bytes written as a file that appears when it is whole.
 #pragma once
 
+#include <bloomery/detail/storage.hpp>
 #include <bloomery/params.hpp>
-#include <bloomery/storage.hpp>
 
 #include "platform/posix.hpp"
 
@@ -13,7 +13,8 @@
 namespace bloomery::format {
 
 /// Writes header, payload, checksums and metadata and gives the file its name. Returns it, locked.
-/// @throws error  invalid_argument (a name or metadata too long, another number of bytes); as posix::replacement::publish
+/// @throws error  invalid_argument (a name or metadata too long, another number of bytes); as
+///        posix::replacement::publish
 posix::descriptor publish(posix::replacement& file, const std::string& path, const params& parameters,
                           std::span<const std::uint8_t> payload, const key_counts& counts, const std::string& metadata);
 

@@ -1,5 +1,5 @@
 // Filters chosen at run time are made, opened, loaded and saved.
-#include "filters/any_filter_body.hpp"
+#include "filters/any_filter_impl.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -63,7 +63,7 @@ params unlocked(params p, const std::optional<secret_key>& secret, const std::st
 
 }  // namespace
 
-any_filter::any_filter(std::unique_ptr<body> b) noexcept : body_(std::move(b)) {}
+any_filter::any_filter(std::unique_ptr<impl> b) noexcept : impl_(std::move(b)) {}
 any_filter::any_filter(any_filter&&) noexcept = default;
 any_filter& any_filter::operator=(any_filter&&) noexcept = default;
 any_filter::~any_filter() = default;
@@ -72,7 +72,7 @@ any_filter::any_filter(params p) {
   p = complete(std::move(p));
   refuse_empty_if_sealed(p);
   heap_storage bytes(bytes_for(p.geometry.bits));
-  body_ = std::make_unique<body>(std::move(p), std::move(bytes));
+  impl_ = std::make_unique<impl>(std::move(p), std::move(bytes));
 }
 
 any_filter::any_filter(params p, heap_storage bytes) {
@@ -82,18 +82,18 @@ any_filter::any_filter(params p, heap_storage bytes) {
     throw error(errc::incompatible, {"the bytes do not match the parameters", "",
                                      std::to_string(bytes_for(p.geometry.bits)), std::to_string(bytes.size()), ""});
   }
-  body_ = std::make_unique<body>(std::move(p), std::move(bytes));
-  body_->estimate_count();
+  impl_ = std::make_unique<impl>(std::move(p), std::move(bytes));
+  impl_->estimate_count();
 }
 
-any_filter any_filter::open(const std::string& path, access mode, check what, const mapped_storage::on_wait& waiting,
-                            const std::optional<secret_key>& secret) {
+any_filter any_filter::open(const std::string& path, access mode, file_check what,
+                            const mapped_storage::on_wait& waiting, const std::optional<secret_key>& secret) {
   return open_any(path, mode, what, waiting, secret, [&](const params& found) {
     if (mode == access::read_write) refuse_log(found, path);
   });
 }
 
-any_filter any_filter::open_any(const std::string& path, access mode, check what,
+any_filter any_filter::open_any(const std::string& path, access mode, file_check what,
                                 const mapped_storage::on_wait& waiting, const std::optional<secret_key>& secret,
                                 const mapped_storage::on_header& suits, bool facts_only) {
   params p;
@@ -103,7 +103,7 @@ any_filter any_filter::open_any(const std::string& path, access mode, check what
     if (mode == access::read_write) refuse_keys_if_sealed(p, path);
   });
   const file_info info = bytes.info();
-  auto b = std::make_unique<body>(std::move(p), std::move(bytes));
+  auto b = std::make_unique<impl>(std::move(p), std::move(bytes));
   b->check_window(info, mode == access::read_write, path);
   b->check_bytes(path);
   if (!info.clean && mode == access::read_write) b->estimate_count();
@@ -115,7 +115,7 @@ any_filter any_filter::create(const std::string& path, params p, const std::stri
   p = complete(std::move(p));
   refuse_empty_if_sealed(p);
   mapped_storage bytes = mapped_storage::create(path, p, metadata, how);
-  return any_filter(std::make_unique<body>(std::move(p), std::move(bytes)));
+  return any_filter(std::make_unique<impl>(std::move(p), std::move(bytes)));
 }
 
 any_filter any_filter::load(const std::string& path, const std::optional<secret_key>& secret) {
@@ -127,23 +127,23 @@ any_filter any_filter::from_bytes(std::span<const std::uint8_t> file, const std:
 }
 
 std::vector<std::uint8_t> any_filter::to_bytes(const std::string& metadata) const {
-  return file_bytes(parameters(), bytes(), *body_->counts, metadata);
+  return file_bytes(parameters(), bytes(), *impl_->counts, metadata);
 }
 
 any_filter any_filter::clone() const {
-  heap_storage copy(body_->bytes);
-  std::copy_n(body_->data, body_->bytes, copy.data());
-  copy.counts() = *body_->counts;
+  heap_storage copy(impl_->bytes);
+  std::copy_n(impl_->data, impl_->bytes, copy.data());
+  copy.counts() = *impl_->counts;
   copy.counts().logged = copy.counts().log_generation = 0;
   params alone = parameters();
   alone.log_id = 0;
-  auto b = std::make_unique<body>(std::move(alone), std::move(copy));
-  b->window = body_->window;
+  auto b = std::make_unique<impl>(std::move(alone), std::move(copy));
+  b->window = impl_->window;
   return any_filter(std::move(b));
 }
 
 any_filter any_filter::loaded(loaded_file file, const std::optional<secret_key>& secret, const std::string& path) {
-  auto b = std::make_unique<body>(unlocked(file.info.parameters, secret, path), std::move(file.bytes));
+  auto b = std::make_unique<impl>(unlocked(file.info.parameters, secret, path), std::move(file.bytes));
   b->check_window(file.info, false, path);
   b->check_bytes(path);
   if (!file.info.clean) b->estimate_count();
@@ -152,14 +152,14 @@ any_filter any_filter::loaded(loaded_file file, const std::optional<secret_key>&
 }
 
 void any_filter::save(const std::string& path, const std::string& metadata) const {
-  save_file(path, parameters(), bytes(), *body_->counts, metadata);
+  save_file(path, parameters(), bytes(), *impl_->counts, metadata);
 }
 
-mapped_storage* any_filter::mapped() noexcept { return body_->mapped; }
+mapped_storage* any_filter::mapped() noexcept { return impl_->mapped; }
 
 void any_filter::close() {
-  if (!body_) return;
-  const std::unique_ptr<body> b = std::move(body_);
+  if (!impl_) return;
+  const std::unique_ptr<impl> b = std::move(impl_);
   if (auto* mapped = std::get_if<mapped_storage>(&b->storage)) mapped->close();
 }
 

@@ -1,15 +1,15 @@
 // Partitioned insertion, after the radix-partitioned builds of Schmidt, Bandle & Giceva ("A four-dimensional analysis
 // of partitioned approximate filters", VLDB 2021).
 //
-//   deal    each thread takes its share of the keys and appends lo of each to the region of its partition, by way of a
+//   deal    each thread takes its share of the keys and appends hash64 of each to the region of its partition, by way of a
 //           buffer of two cache lines that goes to memory past the caches when it is full
 //   insert  each partition's keys, of all threads' regions, are inserted by one thread
 //
 // Dealing stops where a region is full; after the inserting it goes on from there.
-#include <bloomery/bulk_insert.hpp>
+#include <bloomery/detail/bulk_insert.hpp>
 
+#include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/storage.hpp>
 
 #include "kernels/dispatch.hpp"
 #include "platform/machine.hpp"
@@ -115,13 +115,13 @@ class dealer {
   }
 
   // Deals keys `next` to `end`; returns where it stopped.
-  std::size_t deal(std::size_t next, std::size_t end, const halves_of_keys& halves) {
-    alignas(64) std::array<std::uint64_t, batch> los;
+  std::size_t deal(std::size_t next, std::size_t end, const hash64s_of_keys& write_hash64s) {
+    alignas(64) std::array<std::uint64_t, batch> hash64s;
     const auto scatter = chosen_kernels().scatter;
     while (next < end) {
       const std::size_t count = std::min(batch, end - next);
-      halves(next, count, los.data());
-      const std::size_t taken = scatter(into_, los.data(), count);
+      write_hash64s(next, count, hash64s.data());
+      const std::size_t taken = scatter(into_, hash64s.data(), count);
       next += taken;
       if (taken < count) break;
     }
@@ -129,9 +129,9 @@ class dealer {
   }
 
   std::uint64_t insert(const bulk_target& target, std::size_t partition) {
-    const auto insert_some = [&](const std::uint64_t* los, std::uint32_t& count) {
-      const std::span<const std::uint64_t> some(los, std::exchange(count, 0));
-      return target.insert(target.bytes, target.geometry, key_source::halves(some), nullptr);
+    const auto insert_some = [&](const std::uint64_t* hash64s, std::uint32_t& count) {
+      const std::span<const std::uint64_t> some(hash64s, std::exchange(count, 0));
+      return target.insert(target.bytes, target.geometry, hash_span::hash64s(some), nullptr);
     };
     return insert_some(into_.regions + partition * into_.region_size, filled_[partition]) +
            insert_some(into_.buffers + partition * scatter_buffer, used_[partition]);
@@ -145,13 +145,13 @@ class dealer {
 };
 
 std::uint64_t insert_in_order(const bulk_target& target, std::size_t first, std::size_t end,
-                              const halves_of_keys& halves) {
-  alignas(64) std::array<std::uint64_t, batch> los;
+                              const hash64s_of_keys& write_hash64s) {
+  alignas(64) std::array<std::uint64_t, batch> hash64s;
   std::uint64_t all_new = 0;
   for (; first < end; first += batch) {
     const std::size_t some = std::min(batch, end - first);
-    halves(first, some, los.data());
-    all_new += target.insert(target.bytes, target.geometry, key_source::halves({los.data(), some}), nullptr);
+    write_hash64s(first, some, hash64s.data());
+    all_new += target.insert(target.bytes, target.geometry, hash_span::hash64s({hash64s.data(), some}), nullptr);
   }
   return all_new;
 }
@@ -185,11 +185,12 @@ struct tools {
   }
 };
 
-std::uint64_t insert_by_partition(const bulk_target& target, const halves_of_keys& halves, const plan& p, tools& t) {
+std::uint64_t insert_by_partition(const bulk_target& target, const hash64s_of_keys& write_hash64s, const plan& p,
+                                  tools& t) {
   std::size_t left = t.left();
   while (left > 0) {
     in_threads(p.threads, [&](unsigned thread) {
-      t.shares[thread].next = t.dealers[thread].deal(t.shares[thread].next, t.shares[thread].end, halves);
+      t.shares[thread].next = t.dealers[thread].deal(t.shares[thread].next, t.shares[thread].end, write_hash64s);
     });
     in_threads(p.threads, [&](unsigned thread) {
       std::uint64_t all_new = 0;
@@ -204,7 +205,7 @@ std::uint64_t insert_by_partition(const bulk_target& target, const halves_of_key
     if (dealt < p.partitions * p.region * p.threads / 8) break;
   }
   std::uint64_t all_new = 0;
-  for (const share& s : t.shares) all_new += s.all_new + insert_in_order(target, s.next, s.end, halves);
+  for (const share& s : t.shares) all_new += s.all_new + insert_in_order(target, s.next, s.end, write_hash64s);
   return all_new;
 }
 
@@ -220,7 +221,7 @@ bool bulk_insert_pays(const bulk_target& target, std::size_t count, unsigned thr
   return plan_for(target, count, threads_for(threads)).has_value();
 }
 
-std::uint64_t bulk_insert(const bulk_target& target, std::size_t count, const halves_of_keys& halves,
+std::uint64_t bulk_insert(const bulk_target& target, std::size_t count, const hash64s_of_keys& write_hash64s,
                           unsigned threads) {
   const std::optional<plan> p = plan_for(target, count, threads_for(threads));
   if (p) {
@@ -231,9 +232,9 @@ std::uint64_t bulk_insert(const bulk_target& target, std::size_t count, const ha
       // Not as much memory to be had: in order, then.
     } catch (const std::bad_alloc&) {
     }
-    if (taken) return insert_by_partition(target, halves, *p, *taken);
+    if (taken) return insert_by_partition(target, write_hash64s, *p, *taken);
   }
-  return insert_in_order(target, 0, count, halves);
+  return insert_in_order(target, 0, count, write_hash64s);
 }
 
 }  // namespace bloomery

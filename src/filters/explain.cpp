@@ -1,7 +1,7 @@
 #include "filters/explain.hpp"
 
-#include <bloomery/bits.hpp>
-#include <bloomery/fuse.hpp>
+#include <bloomery/detail/bits.hpp>
+#include <bloomery/detail/fuse.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/layouts/sliding.hpp>
@@ -35,19 +35,19 @@ void explain_generations(const any_filter& filter, const std::vector<std::uint64
   const std::uint64_t epoch = facts_of_window(p, bytes).epoch;
   explained_layer& layer = result.layers.emplace_back();
   layer.bytes = block_bits_of(p) / 8;
-  layer.block = (cells.front() / window_lanes - window_state_bytes) / layer.bytes;
+  layer.block = (cells.front() / window_generations - window_state_bytes) / layer.bytes;
   layer.blocks = (p.geometry.bits / 8 - window_state_bytes) / layer.bytes;
   layer.first_byte = window_state_bytes + layer.block * layer.bytes;
   std::uint32_t stamp = 0;
   std::memcpy(&stamp, bytes.data() + layer.first_byte, sizeof stamp);
-  const std::uint8_t live = live_lanes(stamp, static_cast<std::uint32_t>(epoch));
+  const std::uint8_t live = live_generations(stamp, static_cast<std::uint32_t>(epoch));
   for (const std::uint64_t cell : cells) {
-    const std::uint64_t byte = cell / window_lanes;
+    const std::uint64_t byte = cell / window_generations;
     layer.cells.push_back({byte, std::uint32_t{bytes[byte]} & live});
   }
   const std::uint64_t oldest = epoch - std::min<std::uint64_t>(epoch, window_parts);
   for (std::uint64_t e = epoch + 1; e-- > oldest;) {
-    const std::uint32_t lane = 1u << e % window_lanes;
+    const std::uint32_t lane = 1u << e % window_generations;
     const auto set = std::count_if(layer.cells.begin(), layer.cells.end(),
                                    [&](const explained_cell& cell) { return (cell.value & lane) != 0; });
     const bool all = static_cast<std::size_t>(set) == cells.size();
@@ -62,7 +62,7 @@ void explain_bits(const any_filter& filter, const std::vector<std::uint64_t>& ce
   explained_layer& layer = result.layers.emplace_back();
   result.maybe_present = true;
   for (const std::uint64_t cell : cells) {
-    const std::uint32_t value = counts                                  ? counting::counter(filter.bytes().data(), cell)
+    const std::uint32_t value = counts ? layouts::counting::counter(filter.bytes().data(), cell)
                                 : test_bit(filter.bytes().data(), cell) ? 1
                                                                         : 0;
     layer.cells.push_back({cell, value});
@@ -81,7 +81,7 @@ key_explanation explain_any(const any_filter& filter, const Key& key, std::optio
   key_explanation result;
   result.hash = hash;
   switch (family_of(filter.parameters())) {
-    case family::sealed: explain_fingerprint(filter, hash->lo, result); break;
+    case family::sealed: explain_fingerprint(filter, hash->hash64, result); break;
     case family::windowed: explain_generations(filter, filter.cells(key), result); break;
     case family::plain:
     case family::counting: explain_bits(filter, filter.cells(key), result); break;

@@ -1,11 +1,11 @@
 #include "filters/facts.hpp"
 
-#include <bloomery/census.hpp>
+#include <bloomery/detail/fuse.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/fuse.hpp>
+#include <bloomery/fill_statistics.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/counting.hpp>
-#include <bloomery/logged_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
 #include <bloomery/sizing.hpp>
 
 #include "registry/tables.hpp"
@@ -24,7 +24,7 @@ std::uint64_t whole(double keys) {
 // Cells of all generations.
 std::uint64_t cells_of_window(const params& p) {
   const occupancy lane = find_layout(p.layout)->window->lane(p.geometry);
-  return lane.blocks * lane.block_bits * window_lanes;
+  return lane.blocks * lane.block_bits * window_generations;
 }
 
 void add_static(filter_facts& facts, const any_filter& filter, info_depth depth) {
@@ -36,9 +36,9 @@ void add_static(filter_facts& facts, const any_filter& filter, info_depth depth)
   facts.expected_fpr = fuse_rate(cell_bits_of(p), keys);
   facts.keys_left = 0;
   if (depth == info_depth::counts) return;
-  const census bits = take_census(p, filter.bytes());
-  facts.fill = fill_facts{.cells_set = bits.ones, .current_fpr = bits.certified_rate};
-  facts.consistency = consistency_facts{audit_count(p, keys, bits.ones), keys, false};
+  const fill_statistics bits = measure_fill(p, filter.bytes());
+  facts.fill = fill_facts{.cells_set = bits.ones, .current_fpr = bits.current_fpr};
+  facts.consistency = consistency_facts{check_fill(p, keys, bits.ones), keys, false};
 }
 
 void add_window(filter_facts& facts, const any_filter& filter, info_depth depth) {
@@ -47,26 +47,26 @@ void add_window(filter_facts& facts, const any_filter& filter, info_depth depth)
   facts.distinct_keys = facts.window->keys_held();
   facts.expected_fpr = facts.window->rate;
   if (depth == info_depth::counts) return;
-  const census bits = take_census(p, filter.bytes());
-  facts.fill = fill_facts{.cells = cells_of_window(p), .cells_set = bits.ones, .current_fpr = bits.certified_rate};
-  facts.consistency = consistency_facts{audit_window(p, filter.bytes()), facts.distinct_keys, false};
-  facts.consistency->alarm = facts.consistency->count.alarming() && !facts.count_is_estimate;
+  const fill_statistics bits = measure_fill(p, filter.bytes());
+  facts.fill = fill_facts{.cells = cells_of_window(p), .cells_set = bits.ones, .current_fpr = bits.current_fpr};
+  facts.consistency = consistency_facts{check_window_fill(p, filter.bytes()), facts.distinct_keys, false};
+  facts.consistency->alarm = facts.consistency->count.is_inconsistent() && !facts.count_is_estimate;
 }
 
 void add_bits(filter_facts& facts, const any_filter& filter) {
   const params& p = facts.parameters;
   const bool copies = facts.counting.has_value();
-  const census bits = take_census(p, filter.bytes());
+  const fill_statistics bits = measure_fill(p, filter.bytes());
   const estimate keys = estimated_keys(p, bits.ones);
   facts.fill = fill_facts{.cells = p.geometry.bits / cell_bits_of(p),
                           .cells_set = bits.ones,
-                          .current_fpr = bits.certified_rate,
+                          .current_fpr = bits.current_fpr,
                           .estimated_keys = keys};
-  if (copies) facts.counting->full = counting::cells_full(filter.bytes());
+  if (copies) facts.counting->full = layouts::counting::cells_full(filter.bytes());
   // Full counters outlast their keys.
   const std::uint64_t ones_of_keys = bits.ones - facts.counting.value_or(counting_facts{}).full.value_or(0);
-  consistency_facts fits{audit_count(p, *facts.insert_count, ones_of_keys), facts.distinct_keys, false};
-  fits.alarm = fits.count.alarming() && !facts.count_is_estimate;
+  consistency_facts fits{check_fill(p, *facts.insert_count, ones_of_keys), facts.distinct_keys, false};
+  fits.alarm = fits.count.is_inconsistent() && !facts.count_is_estimate;
   facts.consistency = fits;
 
   const std::uint64_t by_bits = whole(keys.value);
@@ -80,12 +80,12 @@ void add_bits(filter_facts& facts, const any_filter& filter) {
     facts.distinct_keys = std::max(fits.keys, by_bits);
 
   // A target of 100% cannot be exceeded and says nothing.
-  const bool has_target = p.target_rate > 0 && p.target_rate < 1;
-  const std::uint64_t limit = has_target && !facts.exceeds_target_fpr() ? keys_within(p, p.target_rate) : 0;
+  const bool has_target = p.target_fpr > 0 && p.target_fpr < 1;
+  const std::uint64_t limit = has_target && !facts.exceeds_target_fpr() ? keys_within(p, p.target_fpr) : 0;
   facts.keys_left = limit - std::min(limit, facts.distinct_keys);
 }
 
-void add_log(log_facts& facts, const hash_log& log, info_depth depth) {
+void add_log(log_facts& facts, const key_log& log, info_depth depth) {
   facts.is_open = true;
   facts.keys = log.keys();
   facts.bytes = log.bytes();
@@ -101,10 +101,10 @@ void add_log(log_facts& facts, const hash_log& log, info_depth depth) {
 
 log_facts empty_log_facts(const std::string& path, const params& filter, std::uint64_t file_bytes) {
   log_facts facts;
-  facts.path = logged_filter::log_path(path);
+  facts.path = rebuilding_filter::log_path(path);
   const double bits_per_key =
       static_cast<double>(filter.geometry.bits) / static_cast<double>(std::max<std::uint64_t>(filter.capacity, 1));
-  const double grown_bits = bits_per_key * static_cast<double>(logged_filter::grown_capacity(filter.capacity));
+  const double grown_bits = bits_per_key * static_cast<double>(rebuilding_filter::grown_capacity(filter.capacity));
   facts.bytes_while_growing = file_bytes + static_cast<std::uint64_t>(grown_bits / 8);
   return facts;
 }
@@ -128,40 +128,41 @@ filter_facts facts_of(const any_filter& filter, info_depth depth) {
     case family::sealed: add_static(facts, filter, depth); return facts;
     case family::windowed: add_window(facts, filter, depth); return facts;
     case family::counting:
-      facts.counting = counting_facts{.counters = p.geometry.bits / counting::cell_bits,
+      facts.counting = counting_facts{.counters = p.geometry.bits / layouts::counting::cell_bits,
                                       .refused_removals = filter.counts().refused_removals};
       break;
     case family::plain: break;
   }
-  facts.distinct_keys = distinct_keys(p, *facts.insert_count);
+  facts.distinct_keys = estimate_distinct(p, *facts.insert_count);
   if (depth != info_depth::counts) add_bits(facts, filter);
-  facts.expected_fpr = false_positive_rate(p, facts.distinct_keys);
+  facts.expected_fpr = expected_fpr(p, facts.distinct_keys);
   if (facts.counting) {
-    // The FPR at the time of those removals is not known: the target FPR stands for it, or the present one if it is higher.
+    // The FPR at the time of those removals is not known: the target FPR stands for it, or the present one if it is
+    // higher.
     const double now = facts.fill ? facts.fill->current_fpr : *facts.expected_fpr;
     facts.counting->unnoticed_removals =
-        unnoticed_removals(facts.counting->refused_removals, std::max(now, p.target_rate));
+        unnoticed_removals(facts.counting->refused_removals, std::max(now, p.target_fpr));
   }
   return facts;
 }
 
-filter_facts facts_of(const growing_layers& layers, const params& p, info_depth depth) {
+filter_facts facts_of(const scalable_layers& layers, const params& p, info_depth depth) {
   filter_facts facts;
   facts.parameters = p;
   facts.parameters.secret.reset();
-  facts.parameters.target_rate = layers.target_rate();
+  facts.parameters.target_fpr = layers.target_fpr();
   facts.bytes = layers.byte_size();
   facts.bits = 8 * facts.bytes;
   facts.insert_count = facts.distinct_keys = layers.size();
-  facts.expected_fpr = layers.false_positive_rate();
+  facts.expected_fpr = layers.expected_fpr();
   fill_facts all;
-  const std::vector<growing_layer> list = layers.layers();
+  const std::vector<scalable_layer> list = layers.layers();
   for (std::size_t i = 0; i < list.size(); ++i) {
     layer_facts layer{list[i].geometry, list[i].capacity, list[i].size, list[i].share};
     if (depth != info_depth::counts) {
       params of_layer = facts.parameters;
       of_layer.geometry = layer.geometry;
-      layer.cells_set = take_census(of_layer, layers.bytes_of(i)).ones;
+      layer.cells_set = measure_fill(of_layer, layers.bytes_of(i)).ones;
       all.cells += layer.geometry.bits / cell_bits_of(of_layer);
       all.cells_set += *layer.cells_set;
     }
@@ -170,7 +171,7 @@ filter_facts facts_of(const growing_layers& layers, const params& p, info_depth 
   facts.parameters.geometry = list.empty() ? geometry{} : list.front().geometry;
   facts.parameters.capacity = list.empty() ? 0 : list.front().capacity;
   if (depth == info_depth::counts) return facts;
-  all.current_fpr = layers.certified_rate();
+  all.current_fpr = layers.current_fpr();
   facts.fill = all;
   return facts;
 }
@@ -178,12 +179,12 @@ filter_facts facts_of(const growing_layers& layers, const params& p, info_depth 
 log_facts facts_of_log(const std::string& path, const file_info& filter, info_depth depth) {
   log_facts facts = empty_log_facts(path, filter.parameters, filter.file_bytes);
   try {
-    const hash_log log = hash_log::open(facts.path);
+    const key_log log = key_log::open(facts.path);
     if (log.parameters().log_id != filter.parameters.log_id) {
       facts.problem = log_problem::of_another_filter;
       facts.problem_text = "it is the log of another filter";
     } else if (depth != info_depth::counts) {
-      facts.problem_text = logged_filter::missing_in(filter, log);
+      facts.problem_text = rebuilding_filter::missing_in(filter, log);
       if (!facts.problem_text.empty()) facts.problem = log_problem::incomplete;
     }
     add_log(facts, log, depth);
@@ -194,31 +195,31 @@ log_facts facts_of_log(const std::string& path, const file_info& filter, info_de
   return facts;
 }
 
-log_facts facts_of_log(const std::string& path, const params& filter, const hash_log& log, info_depth depth) {
+log_facts facts_of_log(const std::string& path, const params& filter, const key_log& log, info_depth depth) {
   log_facts facts = empty_log_facts(path, filter, bytes_for(filter.geometry.bits));
   add_log(facts, log, depth);
   return facts;
 }
 
-std::uint64_t distinct_keys(const params& p, std::uint64_t counted) {
+std::uint64_t estimate_distinct(const params& p, std::uint64_t counted) {
   const family kind = family_of(p);
   // Counting filters count copies, and static filters all keys.
   if (kind == family::counting || kind == family::sealed) return counted;
-  if (p.geometry.probes > classic::most_chosen_probes) return counted;
-  return distinct_keys(counted, [&](std::uint64_t keys) { return false_positive_rate(p, keys); });
+  if (p.geometry.probes > layouts::classic::most_chosen_probes) return counted;
+  return estimate_distinct(counted, [&](std::uint64_t keys) { return expected_fpr(p, keys); });
 }
 
 std::uint64_t keys_within(const params& p, double rate) {
-  if (p.geometry.probes > classic::most_chosen_probes) return p.capacity;
+  if (p.geometry.probes > layouts::classic::most_chosen_probes) return p.capacity;
   std::uint64_t within = 0;
   std::uint64_t beyond = std::max<std::uint64_t>(p.capacity, 1);  // a good guess
-  while (beyond < beyond_counting && false_positive_rate(p, beyond) <= rate) {
+  while (beyond < beyond_counting && expected_fpr(p, beyond) <= rate) {
     within = beyond;
     beyond *= 2;
   }
   while (beyond - within > 1) {
     const std::uint64_t middle = within + (beyond - within) / 2;
-    (false_positive_rate(p, middle) <= rate ? within : beyond) = middle;
+    (expected_fpr(p, middle) <= rate ? within : beyond) = middle;
   }
   return within;
 }

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/detail/key_log.hpp>
+#include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/filter_facts.hpp>
-#include <bloomery/growing_layers.hpp>
-#include <bloomery/hash_log.hpp>
 
 #include <string>
 
@@ -14,7 +14,7 @@ namespace bloomery {
 filter_facts facts_of(const any_filter& filter, info_depth depth);
 
 /// @param p  of all layers; its capacity and geometry are ignored
-filter_facts facts_of(const growing_layers& layers, const params& p, info_depth depth);
+filter_facts facts_of(const scalable_layers& layers, const params& p, info_depth depth);
 
 /// The key log of a filter that was opened for reading.
 /// @param path    of the filter
@@ -22,6 +22,6 @@ filter_facts facts_of(const growing_layers& layers, const params& p, info_depth 
 log_facts facts_of_log(const std::string& path, const file_info& filter, info_depth depth);
 
 /// The key log of a filter that is open for writing. @param path  of the filter
-log_facts facts_of_log(const std::string& path, const params& filter, const hash_log& log, info_depth depth);
+log_facts facts_of_log(const std::string& path, const params& filter, const key_log& log, info_depth depth);
 
 }  // namespace bloomery

@@ -10,7 +10,7 @@
 //
 // A hash that comes twice is never peeled: a partition that fails is sorted, and what was there twice goes; then all
 // begins anew with as many partitions as the distinct keys want. So the bytes depend on the set alone.
-#include <bloomery/fuse.hpp>
+#include <bloomery/detail/fuse.hpp>
 
 #include <bloomery/error.hpp>
 
@@ -279,19 +279,19 @@ class workshop {
     if (bits == 0) {
       std::uint64_t* to = result.data();
       for (const auto& piece : some) {
-        for (const std::uint64_t lo : piece) *to++ = mix64(lo ^ p.seed);
+        for (const std::uint64_t hash64 : piece) *to++ = mix64(hash64 ^ p.seed);
       }
       return result;
     }
     next_.assign(std::size_t{1} << bits, 0);
     for (const auto& piece : some) {
-      for (const std::uint64_t lo : piece) ++next_[mix64(lo ^ p.seed) >> (64 - bits)];
+      for (const std::uint64_t hash64 : piece) ++next_[mix64(hash64 ^ p.seed) >> (64 - bits)];
     }
     std::uint64_t sum = 0;
     for (std::uint64_t& next : next_) sum += std::exchange(next, sum);
     for (const auto& piece : some) {
-      for (const std::uint64_t lo : piece) {
-        const std::uint64_t h = mix64(lo ^ p.seed);
+      for (const std::uint64_t hash64 : piece) {
+        const std::uint64_t h = mix64(hash64 ^ p.seed);
         result[next_[h >> (64 - bits)]++] = h;
       }
     }
@@ -306,7 +306,7 @@ class workshop {
 
 // A part of the array that one thread deals, and the ends of its partitions.
 struct share {
-  std::span<std::uint64_t> los;
+  std::span<std::uint64_t> hash64s;
   std::vector<std::uint64_t> ends;
 };
 
@@ -314,7 +314,7 @@ enum class outcome : std::uint8_t { built, not_tried, fewer_keys, too_small };
 
 struct plan {
   std::vector<fuse_partition> partitions;
-  std::vector<pieces> los;
+  std::vector<pieces> hash64s;
   std::vector<outcome> outcomes;
   std::vector<std::uint32_t> growth;
 };
@@ -322,10 +322,10 @@ struct plan {
 template <fuse_fingerprint F>
 class builder {
  public:
-  builder(std::span<std::uint64_t> los, unsigned threads, const fuse_watch& watch) : watch_(&watch) {
-    const std::size_t size = los.size() / threads;
+  builder(std::span<std::uint64_t> hash64s, unsigned threads, const fuse_watch& watch) : watch_(&watch) {
+    const std::size_t size = hash64s.size() / threads;
     for (unsigned t = 0; t < threads; ++t) {
-      shares_.push_back({t + 1 == threads ? los.subspan(t * size) : los.subspan(t * size, size), {}});
+      shares_.push_back({t + 1 == threads ? hash64s.subspan(t * size) : hash64s.subspan(t * size, size), {}});
     }
     workshops_.resize(threads);
   }
@@ -346,32 +346,32 @@ class builder {
  private:
   void deal_out() {
     std::uint64_t keys = 0;
-    for (const share& s : shares_) keys += s.los.size();
+    for (const share& s : shares_) keys += s.hash64s.size();
     const std::uint64_t count = partitions_for(keys);
     in_threads(static_cast<unsigned>(shares_.size()), [&](unsigned t) {
       share& s = shares_[t];
-      s.ends.assign(count, s.los.size());
-      if (count > 1) deal(s.los, s.ends, [count](std::uint64_t lo) { return multiply_high(lo, count); });
+      s.ends.assign(count, s.hash64s.size());
+      if (count > 1) deal(s.hash64s, s.ends, [count](std::uint64_t hash64) { return multiply_high(hash64, count); });
     });
     plan_ = {};
-    plan_.los.resize(count);
+    plan_.hash64s.resize(count);
     plan_.growth.resize(count);
     for (std::uint64_t p = 0; p < count; ++p) {
       for (const share& s : shares_) {
         const std::uint64_t begin = p == 0 ? 0 : s.ends[p - 1];
-        plan_.los[p].push_back(s.los.subspan(begin, s.ends[p] - begin));
+        plan_.hash64s[p].push_back(s.hash64s.subspan(begin, s.ends[p] - begin));
       }
     }
   }
 
   // Builds as many partitions as can be built in bytes of these sizes.
   fuse_bytes attempt() {
-    const std::uint64_t count = plan_.los.size();
+    const std::uint64_t count = plan_.hash64s.size();
     plan_.partitions.clear();
     std::uint64_t keys = 0;
     std::uint64_t next = fuse::cells_at(count) / sizeof(F);
     for (std::uint64_t p = 0; p < count; ++p) {
-      fuse_partition one = sized(size_of(plan_.los[p]), plan_.growth[p]);
+      fuse_partition one = sized(size_of(plan_.hash64s[p]), plan_.growth[p]);
       one.first = next;
       next += one.cells();
       keys += one.keys;
@@ -411,21 +411,21 @@ class builder {
 
   outcome build_one(std::uint64_t number, workshop& tools, std::uint8_t* payload, const std::atomic<bool>& has_copies) {
     fuse_partition& p = plan_.partitions[number];
-    pieces& los = plan_.los[number];
+    pieces& hash64s = plan_.hash64s[number];
     if (p.keys == 0) return outcome::built;
     // Where there are copies, a try would be in vain; and so many keys are hardly all different.
     if (has_copies || p.keys > 4 * keys_of_partition) {
-      if (tools.make_distinct(los)) return outcome::fewer_keys;
+      if (tools.make_distinct(hash64s)) return outcome::fewer_keys;
       if (has_copies) return outcome::built;  // of bytes that will be made anew
     }
     F* const cells = reinterpret_cast<F*>(payload) + p.first;
     for (std::uint32_t attempt = 0; attempt < tries_of_size; ++attempt) {
       p.seed = seed_of(number, plan_.growth[number], attempt);
-      if (tools.build(p, los, cells)) {
-        if (all_there(p, los, cells)) return outcome::built;
+      if (tools.build(p, hash64s, cells)) {
+        if (all_there(p, hash64s, cells)) return outcome::built;
         std::fill_n(cells, p.cells(), F{0});
       }
-      if (attempt == 0 && tools.make_distinct(los)) return outcome::fewer_keys;
+      if (attempt == 0 && tools.make_distinct(hash64s)) return outcome::fewer_keys;
     }
     if (++plan_.growth[number] > most_growth) {
       throw error(errc::invalid_argument, {"a sealed filter cannot be built of these hashes", "hash", "",
@@ -434,11 +434,11 @@ class builder {
     return outcome::too_small;
   }
 
-  static bool all_there(const fuse_partition& p, const pieces& los, const F* cells) {
-    for (const auto& piece : los) {
+  static bool all_there(const fuse_partition& p, const pieces& hash64s, const F* cells) {
+    for (const auto& piece : hash64s) {
       bool there = true;
-      for (const std::uint64_t lo : piece) {
-        const fuse::offsets at(mix64(lo ^ p.seed), p.starts, p.segment, 8 * sizeof(F));
+      for (const std::uint64_t hash64 : piece) {
+        const fuse::offsets at(mix64(hash64 ^ p.seed), p.starts, p.segment, 8 * sizeof(F));
         there &= (cells[at.first] ^ cells[at.second] ^ cells[at.third]) == static_cast<F>(at.fingerprint);
       }
       if (!there) return false;
@@ -449,12 +449,12 @@ class builder {
   // After copies went: what is left of each share moves together.
   void close_ranks() {
     for (std::size_t t = 0; t < shares_.size(); ++t) {
-      std::uint64_t* to = shares_[t].los.data();
-      for (const pieces& some : plan_.los) {
+      std::uint64_t* to = shares_[t].hash64s.data();
+      for (const pieces& some : plan_.hash64s) {
         // (std::copy: to the left, also onto itself.)
         to = std::copy(some[t].begin(), some[t].end(), to);
       }
-      shares_[t].los = shares_[t].los.first(static_cast<std::size_t>(to - shares_[t].los.data()));
+      shares_[t].hash64s = shares_[t].hash64s.first(static_cast<std::size_t>(to - shares_[t].hash64s.data()));
     }
   }
 
@@ -494,12 +494,12 @@ geometry fuse_geometry(unsigned width, std::uint64_t keys) {
   return {8 * ((bytes + 63) / 64 * 64), fuse::probes};
 }
 
-fuse_bytes fuse_build(std::span<std::uint64_t> los, unsigned width, unsigned threads, const fuse_watch& watch) {
+fuse_bytes fuse_build(std::span<std::uint64_t> hash64s, unsigned width, unsigned threads, const fuse_watch& watch) {
   fuse_layout_name(width);  // throws
-  threads = threads_for(threads, los.size());
-  if (width == 8) return builder<std::uint8_t>(los, threads, watch).build();
-  if (width == 16) return builder<std::uint16_t>(los, threads, watch).build();
-  return builder<std::uint32_t>(los, threads, watch).build();
+  threads = threads_for(threads, hash64s.size());
+  if (width == 8) return builder<std::uint8_t>(hash64s, threads, watch).build();
+  if (width == 16) return builder<std::uint16_t>(hash64s, threads, watch).build();
+  return builder<std::uint32_t>(hash64s, threads, watch).build();
 }
 
 }  // namespace bloomery

@@ -47,13 +47,13 @@ constexpr std::uint32_t most_probes_quickly = 64;
 
 // Distinct keys of generations that counted so many: those which they took for their own by mistake are not among them.
 // While a generation's own rate is below `from_rate`, its count is taken as it is.
-keys_by_lane distinct_in_lanes(const window_calls& calls, const geometry& g, const keys_by_lane& counted,
-                               double from_rate) {
+keys_by_generation distinct_in_lanes(const window_calls& calls, const geometry& g, const keys_by_generation& counted,
+                                     double from_rate) {
   if (g.probes > most_probes_quickly) return counted;
-  keys_by_lane distinct = counted;
+  keys_by_generation distinct = counted;
   const auto rate = [&](std::uint64_t keys) { return calls.rate_of(g, {&keys, 1}); };
   for (std::uint64_t& keys : distinct) {
-    if (keys > 0 && rate(keys) >= from_rate) keys = distinct_keys(keys, rate);
+    if (keys > 0 && rate(keys) >= from_rate) keys = estimate_distinct(keys, rate);
   }
   return distinct;
 }
@@ -65,7 +65,7 @@ std::uint64_t window_facts::keys_held() const noexcept {
 }
 
 bool window_facts::has_overfull_generation() const noexcept {
-  return keys_of_part != 0 && *std::max_element(keys.begin(), keys.end()) > keys_of_part;
+  return keys_per_slice != 0 && *std::max_element(keys.begin(), keys.end()) > keys_per_slice;
 }
 
 generations::generations(const params& p, window_clock clock)
@@ -128,7 +128,7 @@ std::uint64_t generations::unite(std::uint8_t* bytes, const std::uint8_t* other)
   window_state both = a.at(epoch);
   const window_state more = b.at(epoch);
   both.insertions += more.insertions;
-  for (std::uint32_t lane = 0; lane < window_lanes; ++lane) both.keys[lane] += more.keys[lane];
+  for (std::uint32_t lane = 0; lane < window_generations; ++lane) both.keys[lane] += more.keys[lane];
   put(bytes, both);
   return epoch;
 }
@@ -154,11 +154,12 @@ window_facts facts_of_window(const params& p, std::span<const std::uint8_t> byte
   window_facts f;
   f.length = checked_length(p);
   f.part = part_of(f.length);
-  f.keys_of_part = p.capacity / window_parts + (p.capacity % window_parts != 0 ? 1 : 0);
+  f.keys_per_slice = p.capacity / window_parts + (p.capacity % window_parts != 0 ? 1 : 0);
   f.epoch = s.newest;
   f.insertions = s.insertions;
   f.keys = s.keys;
-  // At a rate of 1 % one key in some thousand is not counted, and that is far less than a generation's share of the rate.
+  // At a rate of 1 % one key in some thousand is not counted, and that is far less than a generation's share of the
+  // rate.
   f.rate = row.window->rate_of(p.geometry, distinct_in_lanes(*row.window, p.geometry, s.keys, 0.01));
   return f;
 }
@@ -170,15 +171,15 @@ window_cells look_at_window(const params& p, std::span<const std::uint8_t> bytes
   return row.window->look_at_cells(bytes.data(), p.geometry, newest);
 }
 
-audit audit_window(const params& p, std::span<const std::uint8_t> bytes) {
+fill_check check_window_fill(const params& p, std::span<const std::uint8_t> bytes) {
   const layout_row& row = row_of(p);
   const window_cells cells = look_at_window(p, bytes);
-  const keys_by_lane counted = window_state::of(bytes.data()).keys;
-  const keys_by_lane distinct = distinct_in_lanes(*row.window, p.geometry, counted, 0);
+  const keys_by_generation counted = window_state::of(bytes.data()).keys;
+  const keys_by_generation distinct = distinct_in_lanes(*row.window, p.geometry, counted, 0);
   const occupancy lane = row.window->lane(p.geometry);
-  audit result{0, {}, p.geometry.probes <= most_probes_quickly};
+  fill_check result{0, {}, p.geometry.probes <= most_probes_quickly};
   double variance = 0;
-  for (std::uint32_t i = 0; i < window_lanes; ++i) {
+  for (std::uint32_t i = 0; i < window_generations; ++i) {
     const auto keys = static_cast<double>(distinct[i]);
     const estimate expected = ones_of_keys(lane, keys);
     // Keys that the generation took for its own have not been counted; their number has its own chance.

@@ -2,16 +2,16 @@
 //
 //   any_filter       changes in place: plain, counting in memory, sliding-window, static
 //   file_edit        changes as a whole: counting in a file
-//   logged_filter    writes a log first, and grows by rebuilding
-//   growing_layers   grows by layers
+//   rebuilding_filter    writes a log first, and grows by rebuilding
+//   scalable_layers   grows by layers
 //
 // They share text_views: filters take string views, and callers may have strings.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
+#include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/file_edit.hpp>
 #include <bloomery/filter_handle.hpp>
-#include <bloomery/growing_layers.hpp>
-#include <bloomery/logged_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
 
 #include "filters/explain.hpp"
 #include "filters/facts.hpp"
@@ -144,7 +144,7 @@ class handle_of_bits : public filter_handle {
     result.capacity = filter.capacity();
     result.window = filter.window();
     result.is_overfull = is_overfull();
-    result.fpr = result.window ? result.window->rate : filter.false_positive_rate();
+    result.fpr = result.window ? result.window->rate : filter.expected_fpr();
     if (family_of(filter.parameters()) == family::sealed) return result;
     result.fill_ratio = expected_fill(filter.parameters(), result.window ? result.window->keys_held() : filter.size());
     return result;
@@ -155,7 +155,7 @@ class handle_of_bits : public filter_handle {
     if (filter.capacity() == 0 || capabilities().counts_copies) return false;
     if (!capabilities().has_window) return filter.size() > filter.capacity();
     // The counts of the generations as they are: window() would work out the FPR, too.
-    const keys_by_lane& keys = window_state::of(filter.bytes().data()).keys;
+    const keys_by_generation& keys = window_state::of(filter.bytes().data()).keys;
     const std::uint64_t allowed = (filter.capacity() - 1) / window_parts + 1;
     return *std::max_element(keys.begin(), keys.end()) > allowed && filter.window()->has_overfull_generation();
   }
@@ -200,7 +200,7 @@ class handle_of_any_filter : public handle_of_bits {
     if (!capabilities().counts_copies) return;
     const estimate keys = filter().estimated_keys();
     const auto capacity = static_cast<double>(filter().capacity());
-    settled_ = {std::max(filter().false_positive_rate(), filter().certified_rate()),
+    settled_ = {std::max(filter().expected_fpr(), filter().current_fpr()),
                 capacity > 0 && keys.value - 3 * keys.sigma > capacity};
   }
 
@@ -283,7 +283,7 @@ class whole_file_handle final : public handle_of_any_filter {
 
 class rebuilding_handle final : public handle_of_bits {
  public:
-  rebuilding_handle(logged_filter filter, std::string path)
+  rebuilding_handle(rebuilding_filter filter, std::string path)
       : handle_of_bits(true),
         filter_(std::move(filter)),
         hasher_(any_filter_to_hash_with(filter_.parameters())),
@@ -324,12 +324,12 @@ class rebuilding_handle final : public handle_of_bits {
   static any_filter any_filter_to_hash_with(params p) {
     p.geometry = {};
     p.capacity = 1;
-    p.target_rate = 0.5;
+    p.target_fpr = 0.5;
     p.log_id = 0;
     return any_filter(std::move(p));
   }
 
-  logged_filter filter_;
+  rebuilding_filter filter_;
   any_filter hasher_;
   std::string path_;
 };
@@ -337,7 +337,7 @@ class rebuilding_handle final : public handle_of_bits {
 class scalable_handle final : public filter_handle {
  public:
   explicit scalable_handle(params p)
-      : layers_(p.target_rate, p.capacity == 0 ? growing_layers::usual_first_layer : p.capacity),
+      : layers_(p.target_fpr, p.capacity == 0 ? scalable_layers::usual_first_layer : p.capacity),
         hasher_(hasher_for(std::move(p))) {}
 
   bloomery::capabilities capabilities() const override {
@@ -351,7 +351,7 @@ class scalable_handle final : public filter_handle {
   filter_summary summary() override {
     filter_summary result;
     result.insert_count = layers_.size();
-    result.fpr = layers_.false_positive_rate();
+    result.fpr = layers_.expected_fpr();
     return result;
   }
 
@@ -379,24 +379,24 @@ class scalable_handle final : public filter_handle {
   std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {
     std::vector<key_hash> room;
     answers fresh(keys.size(), is_new);
-    layers_.insert(key_source::hashes(prepare(keys, room).hashes()), fresh.span().data());
+    layers_.insert(hash_span::hashes(prepare(keys, room).hashes()), fresh.span().data());
     return fresh.ones();
   }
 
   void look_up_some(key_span keys, std::uint64_t* bitmap) override {
     std::vector<key_hash> room;
-    layers_.may_contain(key_source::hashes(prepare(keys, room).hashes()), bitmap);
+    layers_.may_contain(hash_span::hashes(prepare(keys, room).hashes()), bitmap);
   }
 
  private:
   // A filter of the layers' layout, kind of keys and hash: the first layer, but without keys.
   static any_filter hasher_for(params p) {
-    p.layout = growing_layers::layout_name();
+    p.layout = scalable_layers::layout_name();
     p.capacity = 1;
     return any_filter(std::move(p));
   }
 
-  growing_layers layers_;
+  scalable_layers layers_;
   any_filter hasher_;
 };
 
@@ -433,7 +433,8 @@ std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_o
   } catch (const changes_otherwise& how) {
     if (how.has_log) {
       return std::make_unique<rebuilding_handle>(
-          logged_filter::open(path, options.mode, options.what, options.waiting, options.secret, options.notes), path);
+          rebuilding_filter::open(path, options.mode, options.what, options.waiting, options.secret, options.notes),
+          path);
     }
     return std::make_unique<whole_file_handle>(file_edit(path, options.waiting, options.secret));
   }

@@ -79,7 +79,7 @@ secret_key random_secret() {
 }
 
 std::uint64_t key_check(const secret_key& key) noexcept {
-  const std::uint64_t check = hashes::siphash<2, 4, 16>("bloomery key check", key).lo;
+  const std::uint64_t check = hashes::siphash<2, 4, 16>("bloomery key check", key).hash64;
   return check != 0 ? check : 1;
 }
 

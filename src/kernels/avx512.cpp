@@ -38,11 +38,11 @@ BLOOMERY_TARGET inline __m512i mix8(__m512i x) {
 }
 
 struct split_block_ops : plain_split_block {
-  BLOOMERY_TARGET static __m512i choices8(__m512i los) { return los; }
+  BLOOMERY_TARGET static __m512i choices8(__m512i hash64s) { return hash64s; }
 
-  // ((lo >> 32) * blocks) >> 32, times 32; the product of 32 and 33 bits fits.
-  BLOOMERY_TARGET static __m512i offsets8(__m512i los, std::uint64_t blocks) {
-    const __m512i block = _mm512_srli_epi64(_mm512_mullo_epi64(_mm512_srli_epi64(los, 32), copies(blocks)), 32);
+  // ((hash64 >> 32) * blocks) >> 32, times 32; the product of 32 and 33 bits fits.
+  BLOOMERY_TARGET static __m512i offsets8(__m512i hash64s, std::uint64_t blocks) {
+    const __m512i block = _mm512_srli_epi64(_mm512_mullo_epi64(_mm512_srli_epi64(hash64s, 32), copies(blocks)), 32);
     return _mm512_slli_epi64(block, 5);
   }
 
@@ -89,18 +89,18 @@ struct split_block_ops : plain_split_block {
 
 // What split_block512 and blocked share.
 struct split_block512_numbers {
-  // hi64(lo * blocks) * 64 by two products of 32 bits, for fewer than 2^32 lines.
-  BLOOMERY_TARGET static __m512i offsets8(__m512i los, std::uint64_t blocks) {
+  // hi64(hash64 * blocks) * 64 by two products of 32 bits, for fewer than 2^32 lines.
+  BLOOMERY_TARGET static __m512i offsets8(__m512i hash64s, std::uint64_t blocks) {
     const __m512i n = copies(blocks);
-    const __m512i low = _mm512_srli_epi64(_mm512_mul_epu32(los, n), 32);
-    const __m512i high = _mm512_add_epi64(_mm512_mul_epu32(_mm512_srli_epi64(los, 32), n), low);
+    const __m512i low = _mm512_srli_epi64(_mm512_mul_epu32(hash64s, n), 32);
+    const __m512i high = _mm512_add_epi64(_mm512_mul_epu32(_mm512_srli_epi64(hash64s, 32), n), low);
     return _mm512_slli_epi64(_mm512_srli_epi64(high, 32), 6);
   }
 };
 
 struct split_block512_ops : plain_split_block512, split_block512_numbers {
-  BLOOMERY_TARGET static __m512i choices8(__m512i los) {
-    return _mm512_mullo_epi64(los, copies(split_block512_multiplier));
+  BLOOMERY_TARGET static __m512i choices8(__m512i hash64s) {
+    return _mm512_mullo_epi64(hash64s, copies(split_block512_multiplier));
   }
 
   BLOOMERY_TARGET static __m512i mask_of(std::uint64_t choice) {
@@ -134,9 +134,9 @@ constexpr std::uint64_t power_of_step(unsigned exponent) {
 }
 
 struct blocked_ops : plain_blocked, split_block512_numbers {
-  // (2 lo + 1) * multiplier, with an addition instead of a shift and an OR.
-  BLOOMERY_TARGET static __m512i choices8(__m512i los) {
-    return _mm512_add_epi64(_mm512_mullo_epi64(los, copies(2 * split_block512_multiplier)),
+  // (2 hash64 + 1) * multiplier, with an addition instead of a shift and an OR.
+  BLOOMERY_TARGET static __m512i choices8(__m512i hash64s) {
+    return _mm512_add_epi64(_mm512_mullo_epi64(hash64s, copies(2 * split_block512_multiplier)),
                             copies(split_block512_multiplier));
   }
 
@@ -215,7 +215,7 @@ struct blocked_ops : plain_blocked, split_block512_numbers {
 // A layout of which only addresses are asked.
 template <class Layout>
 struct addresses_ops : addresses<Layout> {
-  BLOOMERY_TARGET static __m512i choices8(__m512i los) { return los; }
+  BLOOMERY_TARGET static __m512i choices8(__m512i hash64s) { return hash64s; }
 };
 
 struct ops {
@@ -227,18 +227,18 @@ struct ops {
   template <class Layout, form Form>
   BLOOMERY_TARGET static void stage8(const std::uint64_t* words, __mmask8 mask, std::uint64_t whitening,
                                      std::uint64_t blocks, std::uint64_t* choices, std::uint64_t* offsets) {
-    __m512i los;
+    __m512i hash64s;
     if constexpr (Form == form::hashes) {
-      const unsigned pairs = _pdep_u32(mask, 0x5555);  // lo of each pair
+      const unsigned pairs = _pdep_u32(mask, 0x5555);  // hash64 of each pair
       const __m512i first = _mm512_maskz_loadu_epi64(static_cast<__mmask8>(pairs), words);
       const __m512i last = _mm512_maskz_loadu_epi64(static_cast<__mmask8>(pairs >> 8), words + 8);
-      los = _mm512_permutex2var_epi64(first, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), last);
+      hash64s = _mm512_permutex2var_epi64(first, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), last);
     } else {
-      los = _mm512_maskz_loadu_epi64(mask, words);
-      if constexpr (Form == form::mixed) los = mix8(_mm512_xor_si512(los, copies(whitening)));
+      hash64s = _mm512_maskz_loadu_epi64(mask, words);
+      if constexpr (Form == form::mixed) hash64s = mix8(_mm512_xor_si512(hash64s, copies(whitening)));
     }
-    _mm512_mask_storeu_epi64(choices, mask, Layout::choices8(los));
-    _mm512_mask_storeu_epi64(offsets, mask, Layout::offsets8(los, blocks));
+    _mm512_mask_storeu_epi64(choices, mask, Layout::choices8(hash64s));
+    _mm512_mask_storeu_epi64(offsets, mask, Layout::offsets8(hash64s, blocks));
   }
 
   template <class Layout, form Form>

@@ -9,7 +9,7 @@
 //
 // No group contains a branch on a key. ops has
 //
-//   split_block, split_block512, blocked              types with choice(lo), offset(lo, blocks), one_has(block, choice, probes)
+//   split_block, split_block512, blocked              types with choice(hash64), offset(hash64, blocks), one_has(block, choice, probes)
 //                                             and one_insert(...)
 //   stage<Layout, Form>(words, count, whitening, blocks, choices, offsets)
 //   group_has<Layout, Fetch>(bytes, g, ahead, count, probes)       bit i: key i is there
@@ -25,7 +25,7 @@ template <class Layout>
 inline stage_function<Layout> stage_for(form f) {
   switch (f) {
     case form::hashes: return ops::stage<Layout, form::hashes>;
-    case form::halves: return ops::stage<Layout, form::halves>;
+    case form::hash64s: return ops::stage<Layout, form::hash64s>;
     case form::mixed: break;
   }
   return ops::stage<Layout, form::mixed>;
@@ -148,24 +148,24 @@ BLOOMERY_TARGET void has(const blocks& at, const keys& what, std::uint64_t* bitm
   return has_fetching<Layout, fetch::second_level>(at, what, bitmap);
 }
 
-BLOOMERY_TARGET void halves(const keys& what, std::uint64_t* los) {
+BLOOMERY_TARGET void hash64s(const keys& what, std::uint64_t* hash64s) {
   const auto stage = stage_for<addresses_ops<ops::split_block512>>(what.form);
   const std::size_t words_a_key = what.form == form::hashes ? 2 : 1;
   std::uint64_t unused[group];
   for (std::size_t first = 0; first < what.count; first += group) {
     const std::size_t count = what.count - first < group ? what.count - first : group;
-    stage(what.words + words_a_key * first, count, what.whitening, 1, los + first, unused);
+    stage(what.words + words_a_key * first, count, what.whitening, 1, hash64s + first, unused);
   }
 }
 
 template <class Layout>
-BLOOMERY_TARGET std::size_t scatter_by(const partitions& into, const std::uint64_t* los, std::size_t count) {
+BLOOMERY_TARGET std::size_t scatter_by(const partitions& into, const std::uint64_t* hash64s, std::size_t count) {
   alignas(64) std::uint64_t unused[group];
   alignas(64) std::uint64_t offsets[group];
   constexpr std::uint32_t log_block = Layout::block_bytes == 32 ? 5 : 6;
   for (std::size_t first = 0; first < count; first += group) {
     const std::size_t some = count - first < group ? count - first : group;
-    ops::stage<addresses_ops<Layout>, form::halves>(los + first, some, 0, into.block_count, unused, offsets);
+    ops::stage<addresses_ops<Layout>, form::hash64s>(hash64s + first, some, 0, into.block_count, unused, offsets);
     for (std::size_t i = 0; i < some; ++i) {
       const std::uint64_t part = offsets[i] >> (into.shift + log_block);
       std::uint64_t* const buffer = into.buffers + part * scatter_buffer;
@@ -178,14 +178,14 @@ BLOOMERY_TARGET std::size_t scatter_by(const partitions& into, const std::uint64
         into.filled[part] += scatter_buffer;
         into.used[part] = 0;
       }
-      buffer[into.used[part]++] = los[first + i];
+      buffer[into.used[part]++] = hash64s[first + i];
     }
   }
   ops::fence();
   return count;
 }
 
-BLOOMERY_TARGET std::size_t scatter(const partitions& into, const std::uint64_t* los, std::size_t count) {
-  return into.split_rule ? scatter_by<ops::split_block>(into, los, count)
-                         : scatter_by<ops::split_block512>(into, los, count);
+BLOOMERY_TARGET std::size_t scatter(const partitions& into, const std::uint64_t* hash64s, std::size_t count) {
+  return into.split_rule ? scatter_by<ops::split_block>(into, hash64s, count)
+                         : scatter_by<ops::split_block512>(into, hash64s, count);
 }

@@ -1,4 +1,4 @@
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 
 #include <bloomery/detail/checks.hpp>
 
@@ -18,13 +18,13 @@ void check_same_size(const char* call, const char* reason, std::size_t expected,
 }  // namespace
 
 std::uint64_t count_ones(std::span<const std::uint8_t> bytes) noexcept {
-  return chosen_kernels().census.ones(bytes.data(), bytes.size());
+  return chosen_kernels().fill_statistics.ones(bytes.data(), bytes.size());
 }
 
 void count_ones_of_lines(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> ones) {
   check_same_size("count_ones_of_lines", "the bytes are not 64 per element of the output", 64 * ones.size(),
                   bytes.size());
-  chosen_kernels().census.blocked(bytes.data(), ones.size(), ones.data());
+  chosen_kernels().fill_statistics.blocked(bytes.data(), ones.size(), ones.data());
 }
 
 void unite_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) {

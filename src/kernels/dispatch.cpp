@@ -21,11 +21,11 @@ namespace bloomery {
 namespace {
 
 // The kernels include nothing of ours, so they have these constants once more.
-static_assert(std::equal(std::begin(split_block::salt), std::end(split_block::salt),
+static_assert(std::equal(std::begin(layouts::split_block::salt), std::end(layouts::split_block::salt),
                          std::begin(kernels::split_block_salt)));
-static_assert(split_block512::multiplier == kernels::split_block512_multiplier &&
-              blocked::multiplier == kernels::split_block512_multiplier);
-static_assert(blocked::step == kernels::blocked_step);
+static_assert(layouts::split_block512::multiplier == kernels::split_block512_multiplier &&
+              layouts::blocked::multiplier == kernels::split_block512_multiplier);
+static_assert(layouts::blocked::step == kernels::blocked_step);
 static_assert(mix64(1) == [] {
   std::uint64_t x = 1 * kernels::mix_first;
   x ^= x >> 33;
@@ -74,16 +74,16 @@ int number_of(const kernels::kernel_set* set) {
 
 template <class L>
 const kernels::layout_kernel& kernel_of(const kernels::kernel_set& set) noexcept {
-  if constexpr (std::same_as<L, split_block>) return set.split_block;
-  if constexpr (std::same_as<L, split_block512>) return set.split_block512;
-  if constexpr (std::same_as<L, blocked>) return set.blocked;
+  if constexpr (std::same_as<L, layouts::split_block>) return set.split_block;
+  if constexpr (std::same_as<L, layouts::split_block512>) return set.split_block512;
+  if constexpr (std::same_as<L, layouts::blocked>) return set.blocked;
 }
 
-kernels::form form_of(key_source::kind kind) noexcept {
+kernels::form form_of(hash_span::kind kind) noexcept {
   switch (kind) {
-    case key_source::kind::hashes: return kernels::form::hashes;
-    case key_source::kind::halves: return kernels::form::halves;
-    case key_source::kind::mixed: break;
+    case hash_span::kind::hashes: return kernels::form::hashes;
+    case hash_span::kind::hash64s: return kernels::form::hash64s;
+    case hash_span::kind::mixed: break;
   }
   return kernels::form::mixed;
 }
@@ -103,7 +103,7 @@ kernels::fetch fetch_for(std::uint64_t bytes) {
   return to_first_level ? kernels::fetch::first_level : kernels::fetch::second_level;
 }
 
-kernels::keys kernel_keys(const key_source& keys) noexcept {
+kernels::keys kernel_keys(const hash_span& keys) noexcept {
   return {keys.words(), keys.size(), keys.whitening(), form_of(keys.form())};
 }
 
@@ -115,7 +115,9 @@ const kernels::kernel_set& chosen_kernels() noexcept {
   return chosen;
 }
 
-void halves_of(const key_source& keys, std::uint64_t* los) noexcept { chosen_kernels().halves(kernel_keys(keys), los); }
+void hash64s_of(const hash_span& keys, std::uint64_t* hash64s) noexcept {
+  chosen_kernels().hash64s(kernel_keys(keys), hash64s);
+}
 
 kernels::sliding_positions kernels::chosen_sliding_positions() {
   return std::string_view(chosen_kernels().name) == "avx512" ? sliding_positions_avx512 : nullptr;
@@ -143,13 +145,13 @@ bool kernel_is_forced() {
 }
 
 template <class L>
-std::uint64_t kernel_calls<L>::insert_batch(std::uint8_t* bytes, const geometry& g, const key_source& keys,
+std::uint64_t kernel_calls<L>::insert_batch(std::uint8_t* bytes, const geometry& g, const hash_span& keys,
                                             std::uint8_t* is_new) noexcept {
   return kernel_of<L>(chosen_kernels()).insert(blocks_of<L>(bytes, g), kernel_keys(keys), is_new);
 }
 
 template <class L>
-void kernel_calls<L>::has_batch(const std::uint8_t* bytes, const geometry& g, const key_source& keys,
+void kernel_calls<L>::has_batch(const std::uint8_t* bytes, const geometry& g, const hash_span& keys,
                                 std::uint64_t* bitmap) noexcept {
   kernel_of<L>(chosen_kernels()).has(blocks_of<L>(bytes, g), kernel_keys(keys), bitmap);
 }
@@ -180,16 +182,18 @@ constexpr int number_of_neon = 2;  // as number_of() has it; see above
 #define BLOOMERY_DIRECT(call) return kernels::on_scalar::call
 #endif
 
-#define BLOOMERY_KERNEL_CALLS(L)                                                                             \
-  template <>                                                                                                \
-  bool kernel_calls<L>::insert_into(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept {  \
-    BLOOMERY_DIRECT(L##_insert(block, lo, probes));                                                          \
-  }                                                                                                          \
-  template <>                                                                                                \
-  bool kernel_calls<L>::has_in(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept { \
-    BLOOMERY_DIRECT(L##_has(block, lo, probes));                                                             \
-  }                                                                                                          \
-  template class kernel_calls<L>;
+#define BLOOMERY_KERNEL_CALLS(L)                                                         \
+  template <>                                                                            \
+  bool kernel_calls<layouts::L>::insert_into(std::uint8_t* block, std::uint64_t hash64,  \
+                                             std::uint32_t probes) noexcept {            \
+    BLOOMERY_DIRECT(L##_insert(block, hash64, probes));                                  \
+  }                                                                                      \
+  template <>                                                                            \
+  bool kernel_calls<layouts::L>::has_in(const std::uint8_t* block, std::uint64_t hash64, \
+                                        std::uint32_t probes) noexcept {                 \
+    BLOOMERY_DIRECT(L##_has(block, hash64, probes));                                     \
+  }                                                                                      \
+  template class kernel_calls<layouts::L>;
 
 BLOOMERY_KERNEL_CALLS(split_block)
 BLOOMERY_KERNEL_CALLS(split_block512)

@@ -1,9 +1,9 @@
 // What a set of kernels offers: the batch and single-key calls of the one-line layouts, written for one instruction
 // set. All sets have the same contract and write the same bits; kernels/scalar.cpp is the one to read first.
 //
-// A key is the 64-bit `lo` of its hash. Its block and its bits within it are defined by the layouts
-// (include/bloomery/layouts/split_block.hpp, split_block512.hpp, blocked.hpp). Nothing of ours is included here or by the files
-// of the sets: an inline function compiled for AVX-512 could replace everyone's copy at link time.
+// A key is the 64-bit `hash64` of its hash. Its block and its bits within it are defined by the layouts
+// (include/bloomery/layouts/split_block.hpp, split_block512.hpp, blocked.hpp). Nothing of ours is included here or by
+// the files of the sets: an inline function compiled for AVX-512 could replace everyone's copy at link time.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ inline constexpr std::uint64_t mix_second = 0x1C69B3F74AC4AE35;
 
 /// How the words of `keys` stand for keys.
 enum class form {
-  hashes,  ///< pairs: lo of key i is words[2 * i]
-  halves,  ///< lo of key i is words[i]
-  mixed,   ///< lo of key i is mix64(words[i] ^ whitening)
+  hashes,   ///< pairs: hash64 of key i is words[2 * i]
+  hash64s,  ///< hash64 of key i is words[i]
+  mixed,    ///< hash64 of key i is mix64(words[i] ^ whitening)
 };
 
 struct keys {
@@ -56,8 +56,8 @@ struct layout_kernel {
   void (*has)(const blocks& at, const keys& what, std::uint64_t* bitmap);
 
   /// One key, its block found.
-  bool (*insert_one)(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
-  bool (*has_one)(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
+  bool (*insert_one)(std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept;
+  bool (*has_one)(const std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept;
 };
 
 /// Keys a partition's buffer holds before they are written out: two cache lines.
@@ -108,18 +108,18 @@ struct kernel_set {
   layout_kernel split_block512;
   layout_kernel blocked;
 
-  /// lo of each key.
-  void (*halves)(const keys& what, std::uint64_t* los);
+  /// hash64 of each key.
+  void (*hash64s)(const keys& what, std::uint64_t* hash64s);
 
   /// Appends keys to the regions of their partitions, passing full buffers on past the caches. Stops where a region is
   /// full; returns how many keys it took.
-  std::size_t (*scatter)(const partitions& into, const std::uint64_t* los, std::size_t count);
+  std::size_t (*scatter)(const partitions& into, const std::uint64_t* hash64s, std::size_t count);
 
-  census_kernel census;
+  census_kernel fill_statistics;
 
   /// Whether any layer has the key. The lines of all far layers are asked for before the first is looked at; the key's
   /// bits in its line are the same in each, so that they are worked out once.
-  bool (*layers_have)(const line_layers& at, std::uint64_t lo) noexcept;
+  bool (*layers_have)(const line_layers& at, std::uint64_t hash64) noexcept;
 };
 
 extern const kernel_set scalar;
@@ -139,13 +139,13 @@ inline constexpr const kernel_set* kernel_sets[] = {
 };
 
 // For single keys: the same functions as in the table, by name, so that a call to them is direct.
-#define BLOOMERY_SINGLE_KEY_CALLS                                                                      \
-  bool split_block_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;       \
-  bool split_block_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;    \
-  bool split_block512_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;    \
-  bool split_block512_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept; \
-  bool blocked_insert(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;           \
-  bool blocked_has(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
+#define BLOOMERY_SINGLE_KEY_CALLS                                                                          \
+  bool split_block_insert(std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept;       \
+  bool split_block_has(const std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept;    \
+  bool split_block512_insert(std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept;    \
+  bool split_block512_has(const std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept; \
+  bool blocked_insert(std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept;           \
+  bool blocked_has(const std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept;
 namespace on_scalar {
 BLOOMERY_SINGLE_KEY_CALLS
 }

@@ -37,11 +37,11 @@ BLOOMERY_TARGET inline void store(std::uint8_t* at, Word word) {
 struct plain_split_block {
   static constexpr std::uint64_t block_bytes = 32;
 
-  BLOOMERY_TARGET static std::uint64_t offset(std::uint64_t lo, std::uint64_t blocks) {
-    return (((lo >> 32) * blocks) >> 32) * block_bytes;
+  BLOOMERY_TARGET static std::uint64_t offset(std::uint64_t hash64, std::uint64_t blocks) {
+    return (((hash64 >> 32) * blocks) >> 32) * block_bytes;
   }
 
-  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return lo; }
+  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t hash64) { return hash64; }
 
   BLOOMERY_TARGET static std::uint32_t bit(std::uint64_t choice, std::size_t word) {
     return static_cast<std::uint32_t>(choice) * split_block_salt[word] >> 27;
@@ -68,11 +68,11 @@ struct plain_split_block {
 struct plain_split_block512 {
   static constexpr std::uint64_t block_bytes = 64;
 
-  BLOOMERY_TARGET static std::uint64_t offset(std::uint64_t lo, std::uint64_t blocks) {
-    return high_product(lo, blocks) * block_bytes;
+  BLOOMERY_TARGET static std::uint64_t offset(std::uint64_t hash64, std::uint64_t blocks) {
+    return high_product(hash64, blocks) * block_bytes;
   }
 
-  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return lo * split_block512_multiplier; }
+  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t hash64) { return hash64 * split_block512_multiplier; }
 
   BLOOMERY_TARGET static std::uint64_t bit(std::uint64_t choice, std::size_t word) {
     return choice >> (16 + 6 * word) & 63;
@@ -99,11 +99,13 @@ struct plain_split_block512 {
 struct plain_blocked {
   static constexpr std::uint64_t block_bytes = 64;
 
-  BLOOMERY_TARGET static std::uint64_t offset(std::uint64_t lo, std::uint64_t blocks) {
-    return high_product(lo, blocks) * block_bytes;
+  BLOOMERY_TARGET static std::uint64_t offset(std::uint64_t hash64, std::uint64_t blocks) {
+    return high_product(hash64, blocks) * block_bytes;
   }
 
-  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return (2 * lo + 1) * split_block512_multiplier; }
+  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t hash64) {
+    return (2 * hash64 + 1) * split_block512_multiplier;
+  }
 
   BLOOMERY_TARGET static bool one_insert(std::uint8_t* block, std::uint64_t x, std::uint32_t probes) {
     std::uint64_t missing = 0;
@@ -126,10 +128,10 @@ struct plain_blocked {
   }
 };
 
-// No layout's bits are asked of it: its choice is lo, for those who want addresses alone.
+// No layout's bits are asked of it: its choice is hash64, for those who want addresses alone.
 template <class Layout>
 struct addresses : Layout {
-  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t lo) { return lo; }
+  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t hash64) { return hash64; }
 };
 
 template <class Layout, form Form>
@@ -137,9 +139,9 @@ BLOOMERY_TARGET inline void plain_stage(const std::uint64_t* words, std::size_t 
                                         std::uint64_t blocks, std::uint64_t* choices, std::uint64_t* offsets) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t word = words[Form == form::hashes ? 2 * i : i];
-    const std::uint64_t lo = Form == form::mixed ? mix64(word ^ whitening) : word;
-    choices[i] = Layout::choice(lo);
-    offsets[i] = Layout::offset(lo, blocks);
+    const std::uint64_t hash64 = Form == form::mixed ? mix64(word ^ whitening) : word;
+    choices[i] = Layout::choice(hash64);
+    offsets[i] = Layout::offset(hash64, blocks);
   }
 }
 

@@ -31,13 +31,13 @@ BLOOMERY_TARGET inline void write8(std::uint64_t odd, __m512i power, __m512i cel
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi64_epi16(at));
 }
 
-BLOOMERY_TARGET void positions(const std::uint64_t* los, std::size_t count, std::uint32_t cells, std::uint32_t probes,
-                               std::uint16_t* to) noexcept {
+BLOOMERY_TARGET void positions(const std::uint64_t* hash64s, std::size_t count, std::uint32_t cells,
+                               std::uint32_t probes, std::uint16_t* to) noexcept {
   const __m512i first = _mm512_loadu_si512(powers.at);
   const __m512i second = _mm512_loadu_si512(powers.at + 8);
   const __m512i n = _mm512_set1_epi64(static_cast<long long>(cells));
   for (std::size_t i = 0; i < count; ++i, to += window_probes) {
-    const std::uint64_t odd = 2 * los[i] + 1;
+    const std::uint64_t odd = 2 * hash64s[i] + 1;
     write8(odd, first, n, to);
     if (probes > 8) write8(odd, second, n, to + 8);
   }

@@ -6,35 +6,35 @@
 namespace bloomery {
 namespace {
 
-constexpr free_probes::family shape = {"blocked", blocked::block_bits, blocked::max_blocks,
-                                       blocked::most_chosen_probes};
+constexpr free_probes::family shape = {"blocked", layouts::blocked::block_bits, layouts::blocked::max_blocks,
+                                       layouts::blocked::most_chosen_probes};
 
 }  // namespace
 
-geometry blocked::geometry_for(std::uint64_t capacity, double false_positive_rate) {
-  return free_probes::geometry_for(shape, capacity, false_positive_rate);
+geometry layouts::blocked::geometry_for(std::uint64_t capacity, double target_fpr) {
+  return free_probes::geometry_for(shape, capacity, target_fpr);
 }
 
-void blocked::check(const geometry& g) { free_probes::check(shape, g); }
+void layouts::blocked::check(const geometry& g) { free_probes::check(shape, g); }
 
-double blocked::false_positive_rate(const geometry& g, std::uint64_t keys) {
-  return free_probes::false_positive_rate(shape, g, keys);
+double layouts::blocked::expected_fpr(const geometry& g, std::uint64_t keys) {
+  return free_probes::expected_fpr(shape, g, keys);
 }
 
-double blocked::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
+double layouts::blocked::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
   return free_probes::keys_from_zeros(shape, g, zeros);
 }
 
 template <>
-struct certificate<blocked> {
+struct certificate<layouts::blocked> {
   static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
     using namespace certificates;
-    std::array<double, blocked::block_bits + 1> hit;
+    std::array<double, layouts::blocked::block_bits + 1> hit;
     for (std::uint32_t x = 0; x < hit.size(); ++x) {
-      hit[x] = static_cast<double>(power(static_cast<long double>(x) / blocked::block_bits, g.probes));
+      hit[x] = static_cast<double>(power(static_cast<long double>(x) / layouts::blocked::block_bits, g.probes));
     }
     long double sum = 0;
-    const std::uint64_t ones = each_block(counters.blocks, blocked::block_bits / 8, bytes,
+    const std::uint64_t ones = each_block(counters.blocks, layouts::blocked::block_bits / 8, bytes,
                                           [&](const std::uint64_t* ones_of_line, std::size_t count) {
                                             // Four sums, which need not wait for each other.
                                             double a = 0, b = 0, c = 0, d = 0;
@@ -48,10 +48,10 @@ struct certificate<blocked> {
                                             for (; i < count; ++i) a += hit[ones_of_line[i]];
                                             sum += a + b + (c + d);
                                           });
-    return {ones, sum / static_cast<long double>(g.bits / blocked::block_bits), 0x1p64L};
+    return {ones, sum / static_cast<long double>(g.bits / layouts::blocked::block_bits), 0x1p64L};
   }
 };
 
-template const layout_row& row_of<blocked>() noexcept;
+template const layout_row& row_of<layouts::blocked>() noexcept;
 
 }  // namespace bloomery

@@ -27,7 +27,7 @@ std::uint32_t clamp_probes(double k, std::uint32_t most) {
 
 }  // namespace
 
-std::uint32_t classic::best_probes(std::uint64_t bits, std::uint64_t capacity) {
+std::uint32_t layouts::classic::best_probes(std::uint64_t bits, std::uint64_t capacity) {
   const double ideal =
       static_cast<double>(bits) / static_cast<double>(std::max<std::uint64_t>(capacity, 1)) * std::log(2.0);
   // In tiny filters the exact optimum lies below the textbook's m/n ln 2.
@@ -42,10 +42,10 @@ std::uint32_t classic::best_probes(std::uint64_t bits, std::uint64_t capacity) {
   return best;
 }
 
-geometry classic::geometry_for(std::uint64_t capacity, double false_positive_rate) {
-  rates::check_promise(capacity, false_positive_rate);
+geometry layouts::classic::geometry_for(std::uint64_t capacity, double target_fpr) {
+  rates::check_promise(capacity, target_fpr);
   const long double n = static_cast<long double>(capacity);
-  const long double p = false_positive_rate;
+  const long double p = target_fpr;
   const std::uint32_t ideal = clamp_probes(static_cast<double>(std::round(-std::log2(p))), most_chosen_probes);
   geometry best{most_bits + 1, 0};
   // In tiny filters the exact optimum lies below the textbook's -log2(p), elsewhere beside it.
@@ -69,7 +69,7 @@ geometry classic::geometry_for(std::uint64_t capacity, double false_positive_rat
   return best;
 }
 
-void classic::check(const geometry& g) {
+void layouts::classic::check(const geometry& g) {
   if (g.bits == 0 || g.bits > most_bits) {
     throw error(errc::invalid_argument,
                 {"bits of a classic filter", "geometry", "1 to 2^63", std::to_string(g.bits), ""});
@@ -80,16 +80,16 @@ void classic::check(const geometry& g) {
   }
 }
 
-double classic::false_positive_rate(const geometry& g, std::uint64_t keys) {
+double layouts::classic::expected_fpr(const geometry& g, std::uint64_t keys) {
   return static_cast<double>(rate(g.bits, g.probes, keys));
 }
 
-double classic::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
-  return bloomery::keys_from_zeros(occupancy_of<classic>(g), zeros).value;
+double layouts::classic::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
+  return bloomery::keys_from_zeros(occupancy_of<layouts::classic>(g), zeros).value;
 }
 
 template <>
-struct certificate<classic> {
+struct certificate<layouts::classic> {
   static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
     const std::uint64_t ones = used_ones(g.bits, bytes, false);
     const long double fill = static_cast<long double>(ones) / static_cast<long double>(g.bits);
@@ -97,6 +97,6 @@ struct certificate<classic> {
   }
 };
 
-template const layout_row& row_of<classic>() noexcept;
+template const layout_row& row_of<layouts::classic>() noexcept;
 
 }  // namespace bloomery

@@ -19,13 +19,13 @@ namespace bloomery {
 namespace {
 
 // In cells: to the mathematics a counter is what a bit is elsewhere.
-constexpr free_probes::family family_in_cells = {"counting", counting::cells_of_line, counting::max_blocks,
-                                                 counting::most_chosen_probes};
+constexpr free_probes::family family_in_cells = {"counting", layouts::counting::cells_of_line,
+                                                 layouts::counting::max_blocks, layouts::counting::most_chosen_probes};
 
-geometry in_cells(const geometry& g) { return {g.bits / counting::cell_bits, g.probes}; }
+geometry in_cells(const geometry& g) { return {g.bits / layouts::counting::cell_bits, g.probes}; }
 
-constexpr std::size_t line_words = counting::block_bits / 64;
-constexpr std::size_t cells_of_word = 64 / counting::cell_bits;
+constexpr std::size_t line_words = layouts::counting::block_bits / 64;
+constexpr std::size_t cells_of_word = 64 / layouts::counting::cell_bits;
 constexpr std::uint64_t ones = 0x1111111111111111;  // one in each counter of a word
 
 using line_of_words = std::array<std::uint64_t, line_words>;
@@ -40,7 +40,8 @@ std::uint64_t marks_of_full(std::uint64_t word) {
 }
 
 std::uint8_t* line_of(std::uint8_t* bytes, const geometry& g, key_hash hash) {
-  return bytes + counting::block_of(hash.lo, g.bits / counting::block_bits) * (counting::block_bits / 8);
+  return bytes + layouts::counting::block_of(hash.hash64, g.bits / layouts::counting::block_bits) *
+                     (layouts::counting::block_bits / 8);
 }
 
 line_of_words loaded(const std::uint8_t* at) {
@@ -52,11 +53,11 @@ line_of_words loaded(const std::uint8_t* at) {
 // 1 in each cell of the key, once however many probes meet there.
 line_of_words cells_in_line(const geometry& g, key_hash hash) {
   line_of_words words{};
-  std::uint64_t x = probe_sequence::first(hash.lo);
+  std::uint64_t x = probe_sequence::first(hash.hash64);
   for (std::uint32_t i = 0; i < g.probes; ++i) {
     const std::uint64_t cell = x >> 57;
-    words[cell / cells_of_word] |= std::uint64_t{1} << counting::cell_bits * (cell % cells_of_word);
-    x *= counting::step;
+    words[cell / cells_of_word] |= std::uint64_t{1} << layouts::counting::cell_bits * (cell % cells_of_word);
+    x *= layouts::counting::step;
   }
   return words;
 }
@@ -89,25 +90,25 @@ std::uint64_t count_marked(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-geometry counting::geometry_for(std::uint64_t capacity, double false_positive_rate) {
-  const geometry cells = free_probes::geometry_for(family_in_cells, capacity, false_positive_rate);
+geometry layouts::counting::geometry_for(std::uint64_t capacity, double target_fpr) {
+  const geometry cells = free_probes::geometry_for(family_in_cells, capacity, target_fpr);
   return {cells.bits * cell_bits, cells.probes};
 }
 
-void counting::check(const geometry& g) {
+void layouts::counting::check(const geometry& g) {
   rates::check_blocks("counting", g.bits, block_bits, max_blocks);
   free_probes::check(family_in_cells, in_cells(g));
 }
 
-double counting::false_positive_rate(const geometry& g, std::uint64_t keys) {
-  return free_probes::false_positive_rate(family_in_cells, in_cells(g), keys);
+double layouts::counting::expected_fpr(const geometry& g, std::uint64_t keys) {
+  return free_probes::expected_fpr(family_in_cells, in_cells(g), keys);
 }
 
-double counting::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
+double layouts::counting::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
   return free_probes::keys_from_zeros(family_in_cells, in_cells(g), zeros);
 }
 
-bool counting::insert_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
+bool layouts::counting::insert_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
   std::uint8_t* const at = line_of(bytes, g, hash);
   line_of_words counters = loaded(at);
   const line_of_words cells = cells_in_line(g, hash);
@@ -117,7 +118,7 @@ bool counting::insert_one(std::uint8_t* bytes, const geometry& g, key_hash hash)
   return is_new;
 }
 
-bool counting::has_one(const std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
+bool layouts::counting::has_one(const std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
   cells of_key(g, hash);
   for (std::uint32_t i = 0; i < of_key.count(); ++i) {
     if (counter(bytes, of_key.next()) == 0) return false;
@@ -125,7 +126,7 @@ bool counting::has_one(const std::uint8_t* bytes, const geometry& g, key_hash ha
   return true;
 }
 
-removal counting::remove_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
+removal layouts::counting::remove_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
   std::uint8_t* const at = line_of(bytes, g, hash);
   line_of_words counters = loaded(at);
   const line_of_words cells = cells_in_line(g, hash);
@@ -135,10 +136,10 @@ removal counting::remove_one(std::uint8_t* bytes, const geometry& g, key_hash ha
   return removal::removed;
 }
 
-std::uint64_t counting::insert_batch(std::uint8_t* bytes, const geometry& g, const key_source& keys,
-                                     std::uint8_t* is_new) noexcept {
+std::uint64_t layouts::counting::insert_batch(std::uint8_t* bytes, const geometry& g, const hash_span& keys,
+                                              std::uint8_t* is_new) noexcept {
   std::uint64_t all_new = 0;
-  fetched_group<counting>::each(bytes, g, keys, 1, [&](std::size_t i, key_hash hash) {
+  fetched_group<layouts::counting>::each(bytes, g, keys, 1, [&](std::size_t i, key_hash hash) {
     const bool fresh = insert_one(bytes, g, hash);
     if (is_new != nullptr) is_new[i] = fresh ? 1 : 0;
     all_new += fresh ? 1 : 0;
@@ -146,18 +147,18 @@ std::uint64_t counting::insert_batch(std::uint8_t* bytes, const geometry& g, con
   return all_new;
 }
 
-void counting::has_batch(const std::uint8_t* bytes, const geometry& g, const key_source& keys,
-                         std::uint64_t* bitmap) noexcept {
-  fetched_group<counting>::each(bytes, g, keys, 1, [&](std::size_t i, key_hash hash) {
+void layouts::counting::has_batch(const std::uint8_t* bytes, const geometry& g, const hash_span& keys,
+                                  std::uint64_t* bitmap) noexcept {
+  fetched_group<layouts::counting>::each(bytes, g, keys, 1, [&](std::size_t i, key_hash hash) {
     if (i % 64 == 0) bitmap[i / 64] = 0;
     bitmap[i / 64] |= std::uint64_t{has_one(bytes, g, hash)} << (i % 64);
   });
 }
 
-std::uint64_t counting::remove_batch(std::uint8_t* bytes, const geometry& g, const key_source& keys,
-                                     removal* results) noexcept {
+std::uint64_t layouts::counting::remove_batch(std::uint8_t* bytes, const geometry& g, const hash_span& keys,
+                                              removal* results) noexcept {
   std::uint64_t all_removed = 0;
-  fetched_group<counting>::each(bytes, g, keys, 1, [&](std::size_t i, key_hash hash) {
+  fetched_group<layouts::counting>::each(bytes, g, keys, 1, [&](std::size_t i, key_hash hash) {
     const removal result = remove_one(bytes, g, hash);
     if (results != nullptr) results[i] = result;
     all_removed += result == removal::removed ? 1 : 0;
@@ -165,14 +166,14 @@ std::uint64_t counting::remove_batch(std::uint8_t* bytes, const geometry& g, con
   return all_removed;
 }
 
-std::uint64_t counting::cells_used(std::span<const std::uint8_t> bytes) noexcept {
+std::uint64_t layouts::counting::cells_used(std::span<const std::uint8_t> bytes) noexcept {
   return count_marked<marks_of_used>(bytes);
 }
-std::uint64_t counting::cells_full(std::span<const std::uint8_t> bytes) noexcept {
+std::uint64_t layouts::counting::cells_full(std::span<const std::uint8_t> bytes) noexcept {
   return count_marked<marks_of_full>(bytes);
 }
 
-double counting::copies_in(const geometry& g, std::span<const std::uint8_t> bytes) noexcept {
+double layouts::counting::copies_in(const geometry& g, std::span<const std::uint8_t> bytes) noexcept {
   std::uint64_t sum = 0;
   for (const std::uint8_t byte : bytes) sum += static_cast<std::uint64_t>(byte & 15) + (byte >> 4);
   const double c = cells_of_line;
@@ -180,7 +181,7 @@ double counting::copies_in(const geometry& g, std::span<const std::uint8_t> byte
   return static_cast<double>(sum) / distinct;
 }
 
-void counting::merge_bytes(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept {
+void layouts::counting::merge_bytes(std::span<std::uint8_t> into, std::span<const std::uint8_t> from) noexcept {
   for (std::size_t i = 0; i < into.size(); ++i) {
     const unsigned low = std::min((into[i] & 15u) + (from[i] & 15u), full);
     const unsigned high = std::min(0u + (into[i] >> 4) + (from[i] >> 4), full);
@@ -195,19 +196,19 @@ double unnoticed_removals(std::uint64_t refused, double rate) noexcept {
 }
 
 template <>
-struct certificate<counting> {
+struct certificate<layouts::counting> {
   static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
-    constexpr std::uint64_t line_bytes = counting::block_bits / 8;
-    const std::uint64_t lines = g.bits / counting::block_bits;
-    std::array<double, counting::cells_of_line + 1> hit;
+    constexpr std::uint64_t line_bytes = layouts::counting::block_bits / 8;
+    const std::uint64_t lines = g.bits / layouts::counting::block_bits;
+    std::array<double, layouts::counting::cells_of_line + 1> hit;
     for (std::uint32_t x = 0; x < hit.size(); ++x) {
-      hit[x] =
-          static_cast<double>(certificates::power(static_cast<long double>(x) / counting::cells_of_line, g.probes));
+      hit[x] = static_cast<double>(
+          certificates::power(static_cast<long double>(x) / layouts::counting::cells_of_line, g.probes));
     }
     std::uint64_t used = 0;
     long double sum = 0;
     for (std::uint64_t i = 0; i < lines; ++i) {
-      const std::uint64_t here = counting::cells_used(bytes.subspan(i * line_bytes, line_bytes));
+      const std::uint64_t here = layouts::counting::cells_used(bytes.subspan(i * line_bytes, line_bytes));
       used += here;
       sum += hit[here];
     }
@@ -215,6 +216,6 @@ struct certificate<counting> {
   }
 };
 
-template const layout_row& row_of<counting>() noexcept;
+template const layout_row& row_of<layouts::counting>() noexcept;
 
 }  // namespace bloomery

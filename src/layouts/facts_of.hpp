@@ -11,7 +11,7 @@ namespace bloomery {
 
 template <class L>
 constexpr family family_in() noexcept {
-  if constexpr (windowed_layout<L>)
+  if constexpr (sliding_window_layout<L>)
     return family::windowed;
   else if constexpr (layout_with_removal<L>)
     return family::counting;
@@ -26,12 +26,12 @@ constexpr layout_facts facts_of() noexcept {
   layout_facts facts{.name = L::name, .family = family_in<L>()};
   facts.hash_bits = 128;
   facts.max_blocks = std::uint64_t{1} << 62;
-  facts.cell_bits = windowed_layout<L> ? window_lanes : cell_bits_in<L>();
+  facts.cell_bits = sliding_window_layout<L> ? window_generations : cell_bits_in<L>();
   if constexpr (requires { L::block_bits; }) {
     facts.hash_bits = 64;
     facts.block_bits = L::block_bits;
     facts.max_blocks = L::max_blocks;
-    facts.may_be_shared = L::block_bits == 512 && !windowed_layout<L>;
+    facts.may_be_shared = L::block_bits == 512 && !sliding_window_layout<L>;
   }
   if constexpr (requires { L::lanes; }) {
     facts.lanes = facts.fixed_probes = facts.most_chosen_probes = L::lanes;

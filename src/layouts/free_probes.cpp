@@ -21,9 +21,9 @@ double rate(rates::block_rates& in_block, std::uint64_t blocks, std::uint64_t ke
 
 }  // namespace
 
-geometry geometry_for(const family& f, std::uint64_t capacity, double false_positive_rate) {
-  rates::check_promise(capacity, false_positive_rate);
-  const double p = false_positive_rate;
+geometry geometry_for(const family& f, std::uint64_t capacity, double target_fpr) {
+  rates::check_promise(capacity, target_fpr);
+  const double p = target_fpr;
   const auto ideal = static_cast<std::uint32_t>(std::clamp(std::round(-std::log2(p)), 1.0, double{max_probes}));
   std::uint64_t fewest = f.max_blocks + 1;
   std::uint32_t best = 0;
@@ -58,7 +58,7 @@ void check(const family& f, const geometry& g) {
   }
 }
 
-double false_positive_rate(const family& f, const geometry& g, std::uint64_t keys) {
+double expected_fpr(const family& f, const geometry& g, std::uint64_t keys) {
   // Whoever asks for the rate while a filter fills (distinct_keys, expected_losses) asks a hundred times for one family
   // and k, and a page's rates take a tenth of a millisecond.
   struct known {

@@ -15,9 +15,9 @@ struct family {
   std::uint32_t most_chosen_probes;
 };
 
-geometry geometry_for(const family& f, std::uint64_t capacity, double false_positive_rate);
+geometry geometry_for(const family& f, std::uint64_t capacity, double target_fpr);
 void check(const family& f, const geometry& g);
-double false_positive_rate(const family& f, const geometry& g, std::uint64_t keys);
+double expected_fpr(const family& f, const geometry& g, std::uint64_t keys);
 double keys_from_zeros(const family& f, const geometry& g, std::uint64_t zeros);
 
 }  // namespace bloomery::free_probes

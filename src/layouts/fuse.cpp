@@ -1,6 +1,6 @@
 // Fuse filters as they are read: lookups by the batch, the check of hostile bytes, the exact rate. fuse_build.cpp makes
 // them.
-#include <bloomery/fuse.hpp>
+#include <bloomery/detail/fuse.hpp>
 
 #include <bloomery/error.hpp>
 #include <bloomery/layout.hpp>
@@ -27,11 +27,11 @@ struct asked {
   std::array<std::uint64_t, group> first, second, third;  // bytes of the payload
   std::array<std::uint64_t, group> wanted;                // beyond all fingerprints where there are no keys
 
-  void ask(const std::uint8_t* payload, std::uint64_t partitions, const std::uint64_t* los, std::size_t count,
+  void ask(const std::uint8_t* payload, std::uint64_t partitions, const std::uint64_t* hash64s, std::size_t count,
            bool fetch) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
-      const fuse_partition p = partition_in(payload, multiply_high(los[i], partitions));
-      const offsets at(mix64(los[i] ^ p.seed), p.starts, p.segment, 8 * sizeof(F));
+      const fuse_partition p = partition_in(payload, multiply_high(hash64s[i], partitions));
+      const offsets at(mix64(hash64s[i] ^ p.seed), p.starts, p.segment, 8 * sizeof(F));
       const bool none = p.starts == 0;
       const std::uint64_t begin = none ? 0 : p.first;
       first[i] = (begin + (none ? 0 : at.first)) * sizeof(F);
@@ -69,30 +69,29 @@ struct asked {
 }  // namespace
 
 template <fuse_fingerprint F>
-void has_batch(const std::uint8_t* payload, std::uint64_t bits, const key_source& keys,
-               std::uint64_t* bitmap) noexcept {
-  alignas(64) std::array<std::uint64_t, batch> los;
+void has_batch(const std::uint8_t* payload, std::uint64_t bits, const hash_span& keys, std::uint64_t* bitmap) noexcept {
+  alignas(64) std::array<std::uint64_t, batch> hash64s;
   const std::uint64_t partitions = partitions_in(payload);
   const bool fetch = bits > near_bits;
   std::array<asked<F>, 2> groups;
   for (std::size_t begin = 0; begin < keys.size(); begin += batch) {
     const std::size_t count = std::min(batch, keys.size() - begin);
-    halves_of(keys.part(begin, count), los.data());
+    hash64s_of(keys.part(begin, count), hash64s.data());
     for (std::size_t word = begin / 64; word < (begin + count + 63) / 64; ++word) bitmap[word] = 0;
     const auto size = [&](std::size_t first) { return std::min(group, count - first); };
-    groups[0].ask(payload, partitions, los.data(), size(0), fetch);
+    groups[0].ask(payload, partitions, hash64s.data(), size(0), fetch);
     for (std::size_t first = 0; first < count; first += group) {
       const std::size_t next = first + group;
-      if (next < count) groups[next / group % 2].ask(payload, partitions, los.data() + next, size(next), fetch);
+      if (next < count) groups[next / group % 2].ask(payload, partitions, hash64s.data() + next, size(next), fetch);
       const std::uint64_t answers = groups[first / group % 2].answers(payload, size(first));
       bitmap[(begin + first) / 64] |= answers << first % 64;
     }
   }
 }
 
-template void has_batch<std::uint8_t>(const std::uint8_t*, std::uint64_t, const key_source&, std::uint64_t*) noexcept;
-template void has_batch<std::uint16_t>(const std::uint8_t*, std::uint64_t, const key_source&, std::uint64_t*) noexcept;
-template void has_batch<std::uint32_t>(const std::uint8_t*, std::uint64_t, const key_source&, std::uint64_t*) noexcept;
+template void has_batch<std::uint8_t>(const std::uint8_t*, std::uint64_t, const hash_span&, std::uint64_t*) noexcept;
+template void has_batch<std::uint16_t>(const std::uint8_t*, std::uint64_t, const hash_span&, std::uint64_t*) noexcept;
+template void has_batch<std::uint32_t>(const std::uint8_t*, std::uint64_t, const hash_span&, std::uint64_t*) noexcept;
 
 }  // namespace fuse
 
@@ -165,10 +164,11 @@ std::uint64_t fuse_keys(std::span<const std::uint8_t> payload) noexcept {
   return keys;
 }
 
-fuse_place fuse_place_of(unsigned width, std::span<const std::uint8_t> payload, std::uint64_t lo) noexcept {
-  const fuse_partition p = fuse::partition_in(payload.data(), multiply_high(lo, fuse::partitions_in(payload.data())));
+fuse_place fuse_place_of(unsigned width, std::span<const std::uint8_t> payload, std::uint64_t hash64) noexcept {
+  const fuse_partition p =
+      fuse::partition_in(payload.data(), multiply_high(hash64, fuse::partitions_in(payload.data())));
   if (p.keys == 0) return {};
-  const fuse::offsets at(mix64(lo ^ p.seed), p.starts, p.segment, width);
+  const fuse::offsets at(mix64(hash64 ^ p.seed), p.starts, p.segment, width);
   return {{p.first + at.first, p.first + at.second, p.first + at.third}, at.fingerprint, true};
 }
 

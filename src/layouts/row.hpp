@@ -1,10 +1,10 @@
-// The row of a layout: all that code which learns the layout at run time needs of it. Each src/layouts/NAME.cpp makes its
-// row with row_of.hpp; src/registry/tables.cpp lists the rows and adds what depends on hashes and kernels.
+// The row of a layout: all that code which learns the layout at run time needs of it. Each src/layouts/NAME.cpp makes
+// its row with row_of.hpp; src/registry/tables.cpp lists the rows and adds what depends on hashes and kernels.
 #pragma once
 
+#include <bloomery/detail/hash_span.hpp>
 #include <bloomery/geometry.hpp>
 #include <bloomery/key_hash.hpp>
-#include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layout_facts.hpp>
 #include <bloomery/layouts/sliding.hpp>
@@ -42,7 +42,7 @@ struct block_counters {
 
 /// What a layout from which keys can be removed does otherwise: layout_with_removal.
 struct removal_calls {
-  std::uint64_t (*remove)(std::uint8_t* bytes, const geometry& g, const key_source& keys, removal* results);
+  std::uint64_t (*remove)(std::uint8_t* bytes, const geometry& g, const hash_span& keys, removal* results);
   std::uint64_t (*cells_used)(std::span<const std::uint8_t> bytes);
   double (*copies_in)(const geometry& g, std::span<const std::uint8_t> bytes);
   void (*merge)(std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
@@ -50,25 +50,25 @@ struct removal_calls {
 
 /// The calls of sliding_blocks, for a layout that is chosen at run time.
 struct window_calls {
-  window_insertions (*insert)(std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint32_t epoch,
+  window_insertions (*insert)(std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint32_t epoch,
                               std::uint8_t* is_new) noexcept;
-  void (*look_up)(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint32_t epoch,
+  void (*look_up)(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint32_t epoch,
                   std::uint64_t* bitmap) noexcept;
   void (*unite)(std::uint8_t* bytes, const std::uint8_t* other, const geometry& g, std::uint32_t epoch) noexcept;
   window_cells (*look_at_cells)(const std::uint8_t* bytes, const geometry& g, std::uint32_t epoch);
   double (*rate_of)(const geometry& g, std::span<const std::uint64_t> keys);
-  std::uint64_t (*block_at)(const geometry& g, std::uint64_t lo) noexcept;
+  std::uint64_t (*block_at)(const geometry& g, std::uint64_t hash64) noexcept;
   occupancy (*lane)(const geometry& g);  ///< how the keys of one generation fall on their bits
 };
 
 struct layout_row : layout_facts {
   geometry (*geometry_for)(std::uint64_t capacity, double rate);
   void (*check)(const geometry& g);
-  double (*false_positive_rate)(const geometry& g, std::uint64_t keys);
+  double (*expected_fpr)(const geometry& g, std::uint64_t keys);
   double (*keys_from_zeros)(const geometry& g, std::uint64_t zeros);
   void (*cells)(const geometry& g, key_hash hash, std::uint64_t* out);
-  std::uint64_t (*insert)(std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint8_t* is_new);
-  void (*may_contain)(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint64_t* bitmap);
+  std::uint64_t (*insert)(std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint8_t* is_new);
+  void (*may_contain)(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint64_t* bitmap);
   const single_key_calls* single;  ///< one for each hash, in the order of hash_rows(); the registry fills it in
   bulk_target (*bulk)(std::uint8_t* bytes, const geometry& g);  ///< null: keys cannot be sorted by block
   bloomery::occupancy (*occupancy)(const geometry& g);

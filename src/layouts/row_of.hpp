@@ -1,4 +1,5 @@
-// Makes the row of a layout from its type. A layout's .cpp file specializes certificate<L> and then instantiates row_of<L>().
+// Makes the row of a layout from its type. A layout's .cpp file specializes certificate<L> and then instantiates
+// row_of<L>().
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -18,12 +19,12 @@ void cells_of(const geometry& g, key_hash hash, std::uint64_t* out) {
   for (std::uint32_t i = 0; i < cells.count(); ++i) out[i] = cells.next();
 }
 
-template <windowed_layout L>
+template <sliding_window_layout L>
 occupancy lane_of(const geometry& g) {
   return {L::blocks_of(g), L::cells_of_block, 0, g.probes};
 }
 
-template <windowed_layout L>
+template <sliding_window_layout L>
 inline constexpr window_calls window_calls_of = {L::insert_keys, L::look_up_keys, L::unite,  L::look_at_cells,
                                                  L::rate_of,     L::block_at,     lane_of<L>};
 
@@ -47,10 +48,10 @@ constexpr layout_row made() noexcept {
   static_cast<layout_facts&>(row) = facts_of<L>();
   row.geometry_for = L::geometry_for;
   row.check = L::check;
-  row.false_positive_rate = L::false_positive_rate;
+  row.expected_fpr = L::expected_fpr;
   row.cells = cells_of<L>;
   row.look_at_cells = certificate<L>::look_at;
-  if constexpr (windowed_layout<L>) {
+  if constexpr (sliding_window_layout<L>) {
     // Keys go in and are looked up as of an epoch: there is no call without one.
     row.keys_from_zeros = no_keys_from_zeros;
     row.occupancy = no_occupancy;

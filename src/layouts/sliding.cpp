@@ -18,28 +18,28 @@ namespace bloomery {
 namespace {
 
 template <std::uint32_t Bytes>
-constexpr const char* name_of_blocks = Bytes == sliding::block_bytes ? "sliding" : "sliding64";
+constexpr const char* name_of_blocks = Bytes == layouts::sliding::block_bytes ? "sliding" : "sliding64";
 
-static_assert(sliding::multiplier == kernels::window_multiplier && sliding::step == kernels::window_step);
+static_assert(layouts::sliding::multiplier == kernels::window_multiplier &&
+              layouts::sliding::step == kernels::window_step);
 
 constexpr std::uint64_t line_bytes = 64;
 
 // A group of keys, their blocks and the positions of their cells.
 template <std::uint32_t Bytes>
 struct key_group {
-  using blocks = sliding_blocks<Bytes>;
+  using blocks = layouts::sliding_blocks<Bytes>;
 
-  std::array<std::uint64_t, fetched_together> los;
+  std::array<std::uint64_t, fetched_together> hash64s;
   std::array<std::uint64_t, fetched_together> at;  // of the block, in bytes
   std::array<std::uint16_t, fetched_together * kernels::window_probes> positions;
   std::size_t size = 0;
 
-  void take(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::size_t first,
-            bool far) noexcept {
+  void take(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::size_t first, bool far) noexcept {
     size = std::min(fetched_together, keys.size() - first);
     for (std::size_t i = 0; i < size; ++i) {
-      los[i] = keys.hash(first + i).lo;
-      at[i] = blocks::block_at(g, los[i]);
+      hash64s[i] = keys.hash(first + i).hash64;
+      at[i] = blocks::block_at(g, hash64s[i]);
       if (!far) continue;
       // Most lines of a block have some of a key's cells; to find out which takes longer than to ask for all.
       for (std::uint64_t line = 0; line < Bytes; line += line_bytes) __builtin_prefetch(bytes + at[i] + line, 0, 2);
@@ -53,9 +53,10 @@ kernels::sliding_positions positions_for(const geometry& g) noexcept {
   return g.probes <= kernels::window_probes ? chosen : nullptr;
 }
 
-// Calls work(first, group, whether its positions are known) for each group of keys, of which the blocks are on their way.
+// Calls work(first, group, whether its positions are known) for each group of keys, of which the blocks are on their
+// way.
 template <std::uint32_t Bytes, class Work>
-void each_group(const std::uint8_t* bytes, const geometry& g, const key_source& keys, Work work) noexcept {
+void each_group(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, Work work) noexcept {
   const kernels::sliding_positions positions = positions_for(g);
   const bool far = g.bits > near_bits;
   key_group<Bytes> groups[2];
@@ -65,7 +66,8 @@ void each_group(const std::uint8_t* bytes, const geometry& g, const key_source& 
     key_group<Bytes>& here = groups[turn];
     if (first + fetched_together < keys.size()) groups[1 - turn].take(bytes, g, keys, first + fetched_together, far);
     if (positions != nullptr) {
-      positions(here.los.data(), here.size, sliding_blocks<Bytes>::cells_of_block, g.probes, here.positions.data());
+      positions(here.hash64s.data(), here.size, layouts::sliding_blocks<Bytes>::cells_of_block, g.probes,
+                here.positions.data());
     }
     work(first, here, positions != nullptr);
   }
@@ -82,18 +84,18 @@ long double rate_of_lanes(rates::block_rates& in_block, std::uint64_t blocks, st
     if (known != n) covered = rates::blocked_covered(in_block, n, static_cast<long double>(blocks));
     known = n;
     for (std::uint32_t d = 1; d <= k; ++d) log_of_none[d] += std::log1p(-covered[d]);
-    all += std::min(n, (std::uint64_t{1} << 63) / window_lanes);
+    all += std::min(n, (std::uint64_t{1} << 63) / window_generations);
   }
   long double rate = 0;
   for (std::uint32_t d = 1; d <= k; ++d) rate += in_block.falls_on(d) * -std::expm1(log_of_none[d]);
   return rates::either(std::min(rate, 1.0L), rates::collision(0x1p64L, all));
 }
 
-std::uint64_t keys_of_part(std::uint64_t keys) { return keys / window_parts + (keys % window_parts != 0); }
+std::uint64_t keys_per_slice(std::uint64_t keys) { return keys / window_parts + (keys % window_parts != 0); }
 
-keys_by_lane evenly(std::uint64_t keys) {
-  keys_by_lane lanes;
-  lanes.fill(keys_of_part(keys));
+keys_by_generation evenly(std::uint64_t keys) {
+  keys_by_generation lanes;
+  lanes.fill(keys_per_slice(keys));
   return lanes;
 }
 
@@ -102,23 +104,24 @@ keys_by_lane evenly(std::uint64_t keys) {
 window_state window_state::at(std::uint64_t epoch) const noexcept {
   window_state later = *this;
   if (epoch <= newest) return later;
-  const std::uint64_t passed = std::min<std::uint64_t>(epoch - newest, window_lanes);
-  for (std::uint64_t i = 1; i <= passed; ++i) later.keys[(newest + i) % window_lanes] = 0;
+  const std::uint64_t passed = std::min<std::uint64_t>(epoch - newest, window_generations);
+  for (std::uint64_t i = 1; i <= passed; ++i) later.keys[(newest + i) % window_generations] = 0;
   later.newest = epoch;
   return later;
 }
 
-// insert_into() and lanes_with() of no cells bring a block to the epoch, and tell its lanes; the cells are gone through here
-// if their positions are known.
+// insert_into() and generations_with() of no cells bring a block to the epoch, and tell its lanes; the cells are gone
+// through here if their positions are known.
 template <std::uint32_t Bytes>
-window_insertions sliding_blocks<Bytes>::insert_keys(std::uint8_t* bytes, const geometry& g, const key_source& keys,
-                                                     std::uint32_t epoch, std::uint8_t* is_new) noexcept {
+window_insertions layouts::sliding_blocks<Bytes>::insert_keys(std::uint8_t* bytes, const geometry& g,
+                                                              const hash_span& keys, std::uint32_t epoch,
+                                                              std::uint8_t* is_new) noexcept {
   window_insertions done;
-  const auto lane = static_cast<std::uint8_t>(1u << epoch % window_lanes);
+  const auto lane = static_cast<std::uint8_t>(1u << epoch % window_generations);
   const auto insert_group = [&](std::size_t first, const key_group<Bytes>& group, bool positions_known) {
     for (std::size_t i = 0; i < group.size; ++i) {
       std::uint8_t* const block = bytes + group.at[i];
-      std::uint8_t had = insert_into(block, group.los[i], positions_known ? 0 : g.probes, epoch);
+      std::uint8_t had = insert_into(block, group.hash64s[i], positions_known ? 0 : g.probes, epoch);
       if (positions_known) {
         const std::uint16_t* const positions = &group.positions[i * kernels::window_probes];
         for (std::uint32_t c = 0; c < g.probes; ++c) {
@@ -137,13 +140,13 @@ window_insertions sliding_blocks<Bytes>::insert_keys(std::uint8_t* bytes, const 
 }
 
 template <std::uint32_t Bytes>
-void sliding_blocks<Bytes>::look_up_keys(const std::uint8_t* bytes, const geometry& g, const key_source& keys,
-                                         std::uint32_t epoch, std::uint64_t* bitmap) noexcept {
+void layouts::sliding_blocks<Bytes>::look_up_keys(const std::uint8_t* bytes, const geometry& g, const hash_span& keys,
+                                                  std::uint32_t epoch, std::uint64_t* bitmap) noexcept {
   const auto look_up_group = [&](std::size_t first, const key_group<Bytes>& group, bool positions_known) {
     std::uint64_t answers = 0;
     for (std::size_t i = 0; i < group.size; ++i) {
       const std::uint8_t* const block = bytes + group.at[i];
-      std::uint8_t have = lanes_with(block, group.los[i], positions_known ? 0 : g.probes, epoch);
+      std::uint8_t have = generations_with(block, group.hash64s[i], positions_known ? 0 : g.probes, epoch);
       if (positions_known) {
         // All of them: a jump for the absent keys would be mistaken too often.
         const std::uint16_t* const positions = &group.positions[i * kernels::window_probes];
@@ -158,29 +161,30 @@ void sliding_blocks<Bytes>::look_up_keys(const std::uint8_t* bytes, const geomet
 }
 
 template <std::uint32_t Bytes>
-void sliding_blocks<Bytes>::unite(std::uint8_t* bytes, const std::uint8_t* other, const geometry& g,
-                                  std::uint32_t epoch) noexcept {
+void layouts::sliding_blocks<Bytes>::unite(std::uint8_t* bytes, const std::uint8_t* other, const geometry& g,
+                                           std::uint32_t epoch) noexcept {
   for (std::uint64_t b = 0; b < blocks_of(g); ++b) {
     std::uint8_t* const to = bytes + window_state_bytes + b * Bytes;
     const std::uint8_t* const from = other + window_state_bytes + b * Bytes;
     bring_to(to, epoch);
     const std::uint32_t stamp = stamp_of(from);
-    const std::uint8_t live = live_lanes(stamp, epoch);
+    const std::uint8_t live = live_generations(stamp, epoch);
     for (std::uint32_t at = stamp_bytes; at < Bytes; ++at) to[at] |= from[at] & live;
     if (is_ahead(from, epoch) && stamp - epoch > stamp_of(to) - epoch) std::memcpy(to, &stamp, sizeof stamp);
   }
 }
 
 template <std::uint32_t Bytes>
-window_cells sliding_blocks<Bytes>::look_at_cells(const std::uint8_t* bytes, const geometry& g, std::uint32_t epoch) {
+window_cells layouts::sliding_blocks<Bytes>::look_at_cells(const std::uint8_t* bytes, const geometry& g,
+                                                           std::uint32_t epoch) {
   std::array<double, cells_of_block + 1> hit;
   for (std::uint32_t c = 0; c < hit.size(); ++c) hit[c] = std::pow(static_cast<double>(c) / cells_of_block, g.probes);
-  constexpr std::uint32_t sets = 1u << window_lanes;
+  constexpr std::uint32_t sets = 1u << window_generations;
   window_cells found;
   long double sum = 0;
   for (std::uint64_t b = 0; b < blocks_of(g); ++b) {
     const std::uint8_t* const block = bytes + window_state_bytes + b * Bytes;
-    const std::uint8_t live = live_lanes(stamp_of(block), epoch);
+    const std::uint8_t live = live_generations(stamp_of(block), epoch);
     if (live == 0) continue;
     // having[S]: first the cells of which S are the lanes, then those that have all lanes of S.
     std::array<std::uint32_t, sets> having{};
@@ -194,19 +198,19 @@ window_cells sliding_blocks<Bytes>::look_at_cells(const std::uint8_t* bytes, con
     for (std::uint32_t set = 1; set < sets; ++set) {
       rate += std::popcount(set) % 2 != 0 ? hit[having[set]] : -hit[having[set]];
     }
-    for (std::uint32_t lane = 0; lane < window_lanes; ++lane) found.ones[lane] += having[std::size_t{1} << lane];
+    for (std::uint32_t lane = 0; lane < window_generations; ++lane) found.ones[lane] += having[std::size_t{1} << lane];
     sum += std::clamp(rate, 0.0, 1.0);
   }
-  found.certified_rate = static_cast<double>(sum / static_cast<long double>(blocks_of(g)));
+  found.current_fpr = static_cast<double>(sum / static_cast<long double>(blocks_of(g)));
   return found;
 }
 
 template <std::uint32_t Bytes>
-geometry sliding_blocks<Bytes>::geometry_for(std::uint64_t capacity, double false_positive_rate) {
-  rates::check_promise(capacity, false_positive_rate);
-  const double p = false_positive_rate;
-  const double of_lane = p / window_lanes;
-  const keys_by_lane keys = evenly(capacity);
+geometry layouts::sliding_blocks<Bytes>::geometry_for(std::uint64_t capacity, double target_fpr) {
+  rates::check_promise(capacity, target_fpr);
+  const double p = target_fpr;
+  const double of_lane = p / window_generations;
+  const keys_by_generation keys = evenly(capacity);
   const auto ideal = static_cast<std::uint32_t>(std::clamp(std::round(-std::log2(of_lane)), 1.0, double{max_probes}));
   std::uint64_t fewest = max_blocks + 1;
   std::uint32_t best = 0;
@@ -231,7 +235,7 @@ geometry sliding_blocks<Bytes>::geometry_for(std::uint64_t capacity, double fals
 }
 
 template <std::uint32_t Bytes>
-void sliding_blocks<Bytes>::check(const geometry& g) {
+void layouts::sliding_blocks<Bytes>::check(const geometry& g) {
   const std::string what = std::string("bits of a ") + name_of_blocks<Bytes> + " filter";
   constexpr std::uint64_t state_bits = 8 * window_state_bytes;
   if (g.bits <= state_bits || (g.bits - state_bits) % block_bits != 0) {
@@ -246,7 +250,7 @@ void sliding_blocks<Bytes>::check(const geometry& g) {
 }
 
 template <std::uint32_t Bytes>
-double sliding_blocks<Bytes>::rate_of(const geometry& g, std::span<const std::uint64_t> keys) {
+double layouts::sliding_blocks<Bytes>::rate_of(const geometry& g, std::span<const std::uint64_t> keys) {
   // Asked again and again for one k while a filter fills.
   thread_local std::optional<rates::block_rates> last;
   if (!last || last->probes() != g.probes) last.emplace(cells_of_block, g.probes);
@@ -254,23 +258,23 @@ double sliding_blocks<Bytes>::rate_of(const geometry& g, std::span<const std::ui
 }
 
 template <std::uint32_t Bytes>
-double sliding_blocks<Bytes>::false_positive_rate(const geometry& g, std::uint64_t keys) {
+double layouts::sliding_blocks<Bytes>::expected_fpr(const geometry& g, std::uint64_t keys) {
   return rate_of(g, evenly(keys));
 }
 
-template class sliding_blocks<512>;
-template class sliding_blocks<64>;
+template class layouts::sliding_blocks<512>;
+template class layouts::sliding_blocks<64>;
 
-template <windowed_layout L>
+template <sliding_window_layout L>
 struct certificate<L> {
   static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
     const window_state s = window_state::of(bytes.data());
     const window_cells cells = L::look_at_cells(bytes.data(), g, static_cast<std::uint32_t>(s.newest));
-    return {std::accumulate(cells.ones.begin(), cells.ones.end(), std::uint64_t{0}), cells.certified_rate, 0};
+    return {std::accumulate(cells.ones.begin(), cells.ones.end(), std::uint64_t{0}), cells.current_fpr, 0};
   }
 };
 
-template const layout_row& row_of<sliding>() noexcept;
-template const layout_row& row_of<sliding64>() noexcept;
+template const layout_row& row_of<layouts::sliding>() noexcept;
+template const layout_row& row_of<layouts::sliding64>() noexcept;
 
 }  // namespace bloomery

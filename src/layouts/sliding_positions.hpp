@@ -13,9 +13,9 @@ inline constexpr std::uint32_t window_probes = 16;
 inline constexpr std::uint64_t window_multiplier = 0x9E3779B97F4A7C15;
 inline constexpr std::uint64_t window_step = 0xD1342543DE82EF95;
 
-/// Writes the first min(probes, window_probes) positions of each key, of `cells` ones, to every 16th of `positions`; what
-/// stands behind them is left or overwritten.
-using sliding_positions = void (*)(const std::uint64_t* los, std::size_t count, std::uint32_t cells,
+/// Writes the first min(probes, window_probes) positions of each key, of `cells` ones, to every 16th of `positions`;
+/// what stands behind them is left or overwritten.
+using sliding_positions = void (*)(const std::uint64_t* hash64s, std::size_t count, std::uint32_t cells,
                                    std::uint32_t probes, std::uint16_t* positions) noexcept;
 
 /// In AVX-512 (F, DQ, BW, VL): what the set avx512 of kernels.hpp needs. Null on other processors.

@@ -15,11 +15,11 @@ namespace {
 
 // (1 - (31/32)^i)^8: all eight words of a block that took i keys have the asked bit.
 long double block_hit(long double i) {
-  const long double lane_hit = -std::expm1(i * std::log1p(-1.0L / split_block::lane_bits));
-  return std::pow(lane_hit, static_cast<long double>(split_block::lanes));
+  const long double lane_hit = -std::expm1(i * std::log1p(-1.0L / layouts::split_block::lane_bits));
+  return std::pow(lane_hit, static_cast<long double>(layouts::split_block::lanes));
 }
 
-// The rate among the keys of one block that `uppers` of the 2^32 values of lo's upper half lead to.
+// The rate among the keys of one block that `uppers` of the 2^32 values of hash64's upper half lead to.
 long double rate_of_block(std::uint64_t uppers, std::uint64_t keys) {
   return rates::either(rates::blocked(keys, 0x1p32L / static_cast<long double>(uppers), block_hit),
                        rates::collision(0x1p64L / static_cast<long double>(uppers), keys));
@@ -28,8 +28,8 @@ long double rate_of_block(std::uint64_t uppers, std::uint64_t keys) {
 // 2^32 values do not divide evenly among B blocks: 2^32 mod B blocks get one more than the others, and so more keys to
 // hold and more to answer for. It matters from some 2^28 blocks on.
 double rate(std::uint64_t blocks, std::uint64_t keys) {
-  const std::uint64_t fewer = split_block::max_blocks / blocks;
-  const std::uint64_t larger_blocks = split_block::max_blocks % blocks;
+  const std::uint64_t fewer = layouts::split_block::max_blocks / blocks;
+  const std::uint64_t larger_blocks = layouts::split_block::max_blocks % blocks;
   const long double share = static_cast<long double>(larger_blocks * (fewer + 1)) / 0x1p32L;
   long double mean = share > 0 ? share * rate_of_block(fewer + 1, keys) : 0;
   if (share < 1) mean += (1 - share) * rate_of_block(fewer, keys);
@@ -38,9 +38,9 @@ double rate(std::uint64_t blocks, std::uint64_t keys) {
 
 }  // namespace
 
-geometry split_block::geometry_for(std::uint64_t capacity, double false_positive_rate) {
-  rates::check_promise(capacity, false_positive_rate);
-  const double p = false_positive_rate;
+geometry layouts::split_block::geometry_for(std::uint64_t capacity, double target_fpr) {
+  rates::check_promise(capacity, target_fpr);
+  const double p = target_fpr;
   const double parquet_bits = -8 * static_cast<double>(capacity) / std::log1p(-std::pow(p, 1.0 / 8));
   const double guess = std::fmin(parquet_bits / block_bits + 1, static_cast<double>(max_blocks));
   const std::uint64_t blocks = rates::smallest(static_cast<std::uint64_t>(guess), max_blocks,
@@ -51,7 +51,7 @@ geometry split_block::geometry_for(std::uint64_t capacity, double false_positive
   return {blocks * block_bits, lanes};
 }
 
-void split_block::check(const geometry& g) {
+void layouts::split_block::check(const geometry& g) {
   rates::check_blocks("split_block", g.bits, block_bits, max_blocks);
   if (g.probes != lanes) {
     throw error(errc::invalid_argument,
@@ -59,12 +59,12 @@ void split_block::check(const geometry& g) {
   }
 }
 
-double split_block::false_positive_rate(const geometry& g, std::uint64_t keys) {
+double layouts::split_block::expected_fpr(const geometry& g, std::uint64_t keys) {
   return rate(g.bits / block_bits, keys);
 }
 
-double split_block::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
-  return bloomery::keys_from_zeros(occupancy_of<split_block>(g), zeros).value;
+double layouts::split_block::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
+  return bloomery::keys_from_zeros(occupancy_of<layouts::split_block>(g), zeros).value;
 }
 
 namespace {
@@ -72,8 +72,8 @@ namespace {
 // Mean of the products, each weighted by the values u with (u * B) >> 32 == its block.
 struct weighted_sum {
   std::uint64_t blocks;
-  std::uint64_t fewer = split_block::max_blocks / blocks;
-  std::uint64_t rest = split_block::max_blocks % blocks;
+  std::uint64_t fewer = layouts::split_block::max_blocks / blocks;
+  std::uint64_t rest = layouts::split_block::max_blocks % blocks;
   std::uint64_t carried = blocks - 1;  // of ceil(block * 2^32 / B) = floor((block * 2^32 + B - 1) / B)
   long double total = 0;
 
@@ -96,23 +96,24 @@ struct weighted_sum {
 cells_seen cells_of_split_block(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters,
                                 std::uint64_t even_blocks) {
   using namespace certificates;
-  const std::uint64_t blocks = g.bits / split_block::block_bits;
+  const std::uint64_t blocks = g.bits / layouts::split_block::block_bits;
   const auto hash_values = static_cast<long double>(blocks) * 0x1p32L;
   const auto seen = [&](auto sum, std::uint64_t weight) {
     const std::uint64_t ones =
-        each_block(counters.blocks, split_block::block_bits / 8, bytes, [&](auto... some) { sum(some...); });
-    return cells_seen{ones, per_block<split_block>(sum.total, weight), hash_values};
+        each_block(counters.blocks, layouts::split_block::block_bits / 8, bytes, [&](auto... some) { sum(some...); });
+    return cells_seen{ones, per_block<layouts::split_block>(sum.total, weight), hash_values};
   };
-  return blocks <= even_blocks ? seen(exact_sum{}, blocks) : seen(weighted_sum{blocks}, split_block::max_blocks);
+  return blocks <= even_blocks ? seen(exact_sum{}, blocks)
+                               : seen(weighted_sum{blocks}, layouts::split_block::max_blocks);
 }
 
 template <>
-struct certificate<split_block> {
+struct certificate<layouts::split_block> {
   static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
     return cells_of_split_block(g, bytes, counters, std::uint64_t{1} << 25);
   }
 };
 
-template const layout_row& row_of<split_block>() noexcept;
+template const layout_row& row_of<layouts::split_block>() noexcept;
 
 }  // namespace bloomery

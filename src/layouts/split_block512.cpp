@@ -18,8 +18,8 @@ namespace {
 
 // (1 - (63/64)^i)^8: all eight words of a line that took i keys have the asked bit.
 long double computed_hit(long double i) {
-  const long double lane_hit = -std::expm1(i * std::log1p(-1.0L / split_block512::lane_bits));
-  return std::pow(lane_hit, static_cast<long double>(split_block512::lanes));
+  const long double lane_hit = -std::expm1(i * std::log1p(-1.0L / layouts::split_block512::lane_bits));
+  return std::pow(lane_hit, static_cast<long double>(layouts::split_block512::lanes));
 }
 
 // The same. A rate asks for some hundred of them, which are always the same: computed once, a rate is twenty times as
@@ -40,9 +40,9 @@ double rate(std::uint64_t lines, std::uint64_t keys) {
 
 }  // namespace
 
-geometry split_block512::geometry_for(std::uint64_t capacity, double false_positive_rate) {
-  rates::check_promise(capacity, false_positive_rate);
-  const double p = false_positive_rate;
+geometry layouts::split_block512::geometry_for(std::uint64_t capacity, double target_fpr) {
+  rates::check_promise(capacity, target_fpr);
+  const double p = target_fpr;
   // As if all lines filled alike: each lane is hit with probability p^(1/8).
   const double even_bits = -8 * static_cast<double>(capacity) / std::log1p(-std::pow(p, 1.0 / 8));
   const double guess = std::fmin(even_bits / block_bits + 1, static_cast<double>(max_blocks));
@@ -54,7 +54,7 @@ geometry split_block512::geometry_for(std::uint64_t capacity, double false_posit
   return {lines * block_bits, lanes};
 }
 
-void split_block512::check(const geometry& g) {
+void layouts::split_block512::check(const geometry& g) {
   rates::check_blocks("split_block512", g.bits, block_bits, max_blocks);
   if (g.probes != lanes) {
     throw error(errc::invalid_argument,
@@ -62,25 +62,25 @@ void split_block512::check(const geometry& g) {
   }
 }
 
-double split_block512::false_positive_rate(const geometry& g, std::uint64_t keys) {
+double layouts::split_block512::expected_fpr(const geometry& g, std::uint64_t keys) {
   return rate(g.bits / block_bits, keys);
 }
 
-double split_block512::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
-  return bloomery::keys_from_zeros(occupancy_of<split_block512>(g), zeros).value;
+double layouts::split_block512::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
+  return bloomery::keys_from_zeros(occupancy_of<layouts::split_block512>(g), zeros).value;
 }
 
 template <>
-struct certificate<split_block512> {
+struct certificate<layouts::split_block512> {
   static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
     using namespace certificates;
     exact_sum sum;
-    const std::uint64_t ones =
-        each_block(counters.blocks, split_block512::block_bits / 8, bytes, [&](auto... some) { sum(some...); });
-    return {ones, per_block<split_block512>(sum.total, g.bits / split_block512::block_bits), 0x1p64L};
+    const std::uint64_t ones = each_block(counters.blocks, layouts::split_block512::block_bits / 8, bytes,
+                                          [&](auto... some) { sum(some...); });
+    return {ones, per_block<layouts::split_block512>(sum.total, g.bits / layouts::split_block512::block_bits), 0x1p64L};
   }
 };
 
-template const layout_row& row_of<split_block512>() noexcept;
+template const layout_row& row_of<layouts::split_block512>() noexcept;
 
 }  // namespace bloomery

@@ -63,8 +63,8 @@ namespace {
 // Below this share no bit is clear in any filter, and what is worked out from it would overflow.
 constexpr long double log_of_none = -1000;
 
-// ln of the share of bits that n keys leave clear: the mean over both kinds of blocks, if some are met by one value more.
-// It matters from some 2^26 blocks of 2^32 values on, where the difference exceeds the spread.
+// ln of the share of bits that n keys leave clear: the mean over both kinds of blocks, if some are met by one value
+// more. It matters from some 2^26 blocks of 2^32 values on, where the difference exceeds the spread.
 long double log_of_clear_share(const occupancy& o, long double n) {
   const long double even = n * log_of_staying_clear(o);
   if (o.values % o.blocks == 0 || even < log_of_none) return even;

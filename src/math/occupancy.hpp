@@ -18,8 +18,8 @@ struct occupancy {
   std::uint32_t word_bits = 0;  ///< 0: anywhere in the block
   std::uint32_t probes = 0;
 
-  /// How many equally likely values lead to blocks: if the blocks do not divide it, some are met by one value more. 0: by
-  /// so many values that all blocks are alike.
+  /// How many equally likely values lead to blocks: if the blocks do not divide it, some are met by one value more. 0:
+  /// by so many values that all blocks are alike.
   std::uint64_t values = 0;
 };
 

@@ -29,8 +29,8 @@ class block_rates {
   /// i is a whole number. Right to 12 digits. Not for several threads at once.
   long double operator()(long double i);
 
-  /// Its parts: the probability that k probes fall on d different bits, and that d given bits are all set once i keys are
-  /// in, d = 0 .. k. What covered() returns holds until it is called again.
+  /// Its parts: the probability that k probes fall on d different bits, and that d given bits are all set once i keys
+  /// are in, d = 0 .. k. What covered() returns holds until it is called again.
   double falls_on(std::uint32_t d) const { return distinct_[d]; }
   const double* covered(std::size_t i);
   std::uint32_t probes() const { return k_; }

@@ -14,8 +14,8 @@ namespace bloomery {
 namespace {
 
 // m0 = -n ln(p) / ln(2)^2
-double real_bits(std::uint64_t capacity, double false_positive_rate) {
-  return -static_cast<double>(capacity) * std::log(false_positive_rate) / (std::log(2.0) * std::log(2.0));
+double real_bits(std::uint64_t capacity, double target_fpr) {
+  return -static_cast<double>(capacity) * std::log(target_fpr) / (std::log(2.0) * std::log(2.0));
 }
 
 // `bits`, a whole number, if 64 bits hold it and its multiple of 64.
@@ -64,8 +64,8 @@ double refined_sum(const stretch& s, double tolerance, function_ref<double(std::
   if (s.b - s.a <= 2) return s.sum();
   const stretch left = stretch_of(s.a, s.at_a, s.middle, s.at_middle, rate);
   const stretch right = stretch_of(s.middle, s.at_middle, s.b, s.at_b, rate);
-  const double halves = left.sum() + right.sum();
-  if (std::abs(halves - s.sum()) <= tolerance) return halves;
+  const double hash64s = left.sum() + right.sum();
+  if (std::abs(hash64s - s.sum()) <= tolerance) return hash64s;
   return refined_sum(left, tolerance / 2, rate) + refined_sum(right, tolerance / 2, rate);
 }
 
@@ -85,31 +85,31 @@ double refined(double n, double wanted, function_ref<double(std::uint64_t)> rate
 
 }  // namespace
 
-std::uint64_t textbook_bits(std::uint64_t capacity, double false_positive_rate) {
-  rates::check_promise(std::max<std::uint64_t>(capacity, 1), false_positive_rate);
-  return checked_bits(std::ceil(real_bits(capacity, false_positive_rate)));
+std::uint64_t textbook_bits(std::uint64_t capacity, double target_fpr) {
+  rates::check_promise(std::max<std::uint64_t>(capacity, 1), target_fpr);
+  return checked_bits(std::ceil(real_bits(capacity, target_fpr)));
 }
 
-geometry ceil_ceil_geometry(std::uint64_t capacity, double false_positive_rate) {
-  rates::check_promise(capacity, false_positive_rate);
+geometry ceil_ceil_geometry(std::uint64_t capacity, double target_fpr) {
+  rates::check_promise(capacity, target_fpr);
   // m0 / n * ln 2 is -log2(p): without the detour no rounding turns the 1 of p = 1/2 into 2.
-  return {textbook_bits(capacity, false_positive_rate), checked_probes(std::ceil(-std::log2(false_positive_rate)))};
+  return {textbook_bits(capacity, target_fpr), checked_probes(std::ceil(-std::log2(target_fpr)))};
 }
 
-geometry floor_round_geometry(std::uint64_t capacity, double false_positive_rate) {
-  rates::check_promise(capacity, false_positive_rate);
-  const std::uint64_t bits = checked_bits(std::floor(real_bits(capacity, false_positive_rate)));
+geometry floor_round_geometry(std::uint64_t capacity, double target_fpr) {
+  rates::check_promise(capacity, target_fpr);
+  const std::uint64_t bits = checked_bits(std::floor(real_bits(capacity, target_fpr)));
   const std::uint64_t words = std::max<std::uint64_t>(1, bits / 64 + (bits % 64 != 0));
   const double probes = std::round(static_cast<double>(bits) / static_cast<double>(capacity) * std::log(2.0));
   return {64 * words, checked_probes(std::max(1.0, probes))};
 }
 
-geometry searched_geometry(std::uint64_t capacity, double false_positive_rate) {
-  rates::check_promise(capacity, false_positive_rate);
+geometry searched_geometry(std::uint64_t capacity, double target_fpr) {
+  rates::check_promise(capacity, target_fpr);
   double fewest = INFINITY;
   std::uint32_t best = 1;
   for (std::uint32_t k = 1; k <= 100; ++k) {
-    const double clear = 1 - std::pow(false_positive_rate, 1.0 / k);
+    const double clear = 1 - std::pow(target_fpr, 1.0 / k);
     if (clear == 0 || clear == 1) continue;  // lost to rounding; Perl divides by zero here
     const double bits = -static_cast<double>(k) * static_cast<double>(capacity) / std::log(clear);
     if (bits < fewest) {
@@ -122,7 +122,7 @@ geometry searched_geometry(std::uint64_t capacity, double false_positive_rate) {
 
 double expected_losses(std::uint64_t keys, function_ref<double(std::uint64_t)> rate) { return losses(keys, 0, rate); }
 
-std::uint64_t distinct_keys(std::uint64_t counted, function_ref<double(std::uint64_t)> rate) {
+std::uint64_t estimate_distinct(std::uint64_t counted, function_ref<double(std::uint64_t)> rate) {
   constexpr double steps = 64;
   constexpr int most_steps = 400;
   const auto wanted = static_cast<double>(counted);
@@ -147,7 +147,7 @@ std::uint64_t distinct_keys(std::uint64_t counted, function_ref<double(std::uint
   return std::max(counted, static_cast<std::uint64_t>(std::min(keys, 0x1p62)));
 }
 
-std::uint64_t certainly_new_keys(double distinct, function_ref<double(std::uint64_t)> rate) {
+std::uint64_t expected_insertions(double distinct, function_ref<double(std::uint64_t)> rate) {
   const auto keys = static_cast<std::uint64_t>(std::llround(std::min(distinct, 0x1p62)));
   const double lost = losses(keys, 1e-3, rate);  // rounded to whole keys: more would only cost time
   return keys - std::min(keys, static_cast<std::uint64_t>(std::llround(lost)));

@@ -1,5 +1,5 @@
+#include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/storage.hpp>
 
 #include <sys/mman.h>
 #include <unistd.h>

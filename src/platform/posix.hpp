@@ -40,8 +40,8 @@ struct opened {
 /// Opens a regular file. @throws error not_found, not_permitted, not_a_filter (a directory, a device), io
 opened open_regular(const std::string& path, bool writable);
 
-/// Opens a regular file for writing with its lock held: the file that `path` names then, for it may have moved on to a new
-/// one while we waited.
+/// Opens a regular file for writing with its lock held: the file that `path` names then, for it may have moved on to a
+/// new one while we waited.
 ///
 /// @param waiting  called many times a second while another process has the lock; if empty, errc::locked is thrown
 /// @throws error   as open_regular(); locked

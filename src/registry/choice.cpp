@@ -75,7 +75,7 @@ void judge(std::vector<candidate>& candidates, preference prefer) {
                  : c.within ? layout_ground::slower
                             : layout_ground::needs_more;
     why.than = than.layout;
-    why.than_bits_a_key = than.bits_a_key;
+    why.than_bits_per_key = than.bits_per_key;
     if (!c.within) why.more = static_cast<double>(c.geometry.bits) / static_cast<double>(than.geometry.bits) - 1;
     why.within = within;
     why.allowed_percent = by_bytes ? 0 : percent;
@@ -83,15 +83,15 @@ void judge(std::vector<candidate>& candidates, preference prefer) {
   }
 }
 
-std::vector<candidate> layout_candidates(std::uint64_t capacity, double false_positive_rate, preference prefer) {
-  rates::check_promise(capacity, false_positive_rate);
+std::vector<candidate> layout_candidates(std::uint64_t capacity, double target_fpr, preference prefer) {
+  rates::check_promise(capacity, target_fpr);
   std::vector<candidate> candidates;
   for (const layout_row& row : layout_rows()) {
     candidate c{std::string(row.name)};
-    if (const std::optional<geometry> g = size_of(row, capacity, false_positive_rate, c.problem)) {
+    if (const std::optional<geometry> g = size_of(row, capacity, target_fpr, c.problem)) {
       c.geometry = *g;
-      c.rate = row.false_positive_rate(*g, capacity);
-      c.bits_a_key = static_cast<double>(g->bits) / static_cast<double>(capacity);
+      c.rate = row.expected_fpr(*g, capacity);
+      c.bits_per_key = static_cast<double>(g->bits) / static_cast<double>(capacity);
     }
     candidates.push_back(std::move(c));
   }
@@ -99,12 +99,12 @@ std::vector<candidate> layout_candidates(std::uint64_t capacity, double false_po
   return candidates;
 }
 
-// layout_rows() has the quickest first. The sizes of blocked_page and classic take tens of milliseconds where the rate is low,
-// those of the others few. So from the quickest on, one layout after the other, until what the rest may need cannot
-// change the choice.
-choice choose_layout(std::uint64_t capacity, double false_positive_rate, preference prefer) {
-  rates::check_promise(capacity, false_positive_rate);
-  const double thinkable = least_thinkable(capacity, false_positive_rate);
+// layout_rows() has the quickest first. The sizes of blocked_page and classic take tens of milliseconds where the rate
+// is low, those of the others few. So from the quickest on, one layout after the other, until what the rest may need
+// cannot change the choice.
+choice choose_layout(std::uint64_t capacity, double target_fpr, preference prefer) {
+  rates::check_promise(capacity, target_fpr);
+  const double thinkable = least_thinkable(capacity, target_fpr);
   std::vector<choice> known;
   std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
   std::optional<error> problem;
@@ -113,7 +113,7 @@ choice choose_layout(std::uint64_t capacity, double false_positive_rate, prefere
     return std::find_if(known.begin(), known.end(), [&](const choice& c) { return c.geometry.bits <= most; });
   };
   for (const layout_row& row : layout_rows()) {
-    const std::optional<geometry> g = size_of(row, capacity, false_positive_rate, problem);
+    const std::optional<geometry> g = size_of(row, capacity, target_fpr, problem);
     if (!g) continue;
     known.push_back({row.name, *g});
     fewest = std::min(fewest, g->bits);

@@ -16,6 +16,6 @@ struct choice {
 
 /// The layout that layout_candidates() would call chosen, and its size.
 /// @throws error  invalid_argument: n is 0, p is outside (0, 1) or NaN; too_large: no layout keeps the promise
-choice choose_layout(std::uint64_t capacity, double false_positive_rate, preference prefer);
+choice choose_layout(std::uint64_t capacity, double target_fpr, preference prefer);
 
 }  // namespace bloomery

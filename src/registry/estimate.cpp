@@ -1,6 +1,6 @@
 #include <bloomery/estimate.hpp>
 
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/scheme.hpp>
 
@@ -53,7 +53,7 @@ shared_ones count_shared(std::span<const std::uint8_t> a, std::span<const std::u
                 {"filters of different sizes", "", std::to_string(a.size()) + " bytes", std::to_string(b.size()), ""});
   }
   constexpr std::size_t part = std::size_t{4} << 10;  // read once, counted three times
-  const kernels::census_kernel& count = chosen_kernels().census;
+  const kernels::census_kernel& count = chosen_kernels().fill_statistics;
   shared_ones ones;
   for (std::size_t first = 0; first < a.size(); first += part) {
     const std::size_t size = std::min(part, a.size() - first);
@@ -64,8 +64,8 @@ shared_ones count_shared(std::span<const std::uint8_t> a, std::span<const std::u
   return ones;
 }
 
-// With l = ln Z of a, b and their union u: n = -l B/q, and the covariances of the l are G(n_a) for a and u, G(n_b) for b
-// and u, and G(n_both) for a and b, because only the keys they share tie two filters together.
+// With l = ln Z of a, b and their union u: n = -l B/q, and the covariances of the l are G(n_a) for a and u, G(n_b) for
+// b and u, and G(n_both) for a and b, because only the keys they share tie two filters together.
 overlap estimate_overlap(const params& p, const shared_ones& ones) {
   if (cell_bits_of(p) != 1) {
     throw error(errc::incompatible, {"what two filters share is told by their bits alone", "", "a layout of bits",

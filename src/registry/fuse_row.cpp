@@ -1,6 +1,6 @@
 #include "registry/fuse_row.hpp"
 
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
 
 #include "math/rates.hpp"
@@ -64,8 +64,8 @@ template void check_fuse_bytes<std::uint8_t>(const params&, std::span<const std:
 template void check_fuse_bytes<std::uint16_t>(const params&, std::span<const std::uint8_t>, const std::string&);
 template void check_fuse_bytes<std::uint32_t>(const params&, std::span<const std::uint8_t>, const std::string&);
 
-std::vector<std::uint64_t> sealed_cells(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t lo) {
-  const fuse_place place = fuse_place_of(cell_bits_of(p), bytes, lo);
+std::vector<std::uint64_t> sealed_cells(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t hash64) {
+  const fuse_place place = fuse_place_of(cell_bits_of(p), bytes, hash64);
   if (!place.somewhere) return {};
   return {place.cells.begin(), place.cells.end()};
 }

@@ -1,7 +1,7 @@
 // Sealed filters among the layouts of tables.cpp, and what any_filter says of them alone.
 #pragma once
 
-#include <bloomery/fuse.hpp>
+#include <bloomery/detail/fuse.hpp>
 
 #include "registry/tables.hpp"
 
@@ -31,7 +31,7 @@ double fuse_rate_of(const geometry&, std::uint64_t keys) {
 }
 
 template <fuse_fingerprint F>
-void fuse_may_contain(const std::uint8_t* bytes, const geometry& g, const key_source& keys, std::uint64_t* bitmap) {
+void fuse_may_contain(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint64_t* bitmap) {
   fuse::has_batch<F>(bytes, g.bits, keys, bitmap);
 }
 
@@ -42,7 +42,7 @@ constexpr layout_row row_of_fuse(const single_key_calls* single) {
   row.name = sizeof(F) == 1 ? "fuse8" : sizeof(F) == 2 ? "fuse16" : "fuse32";
   row.geometry_for = fuse_geometry_for;
   row.check = check_fuse_geometry;
-  row.false_positive_rate = fuse_rate_of<F>;
+  row.expected_fpr = fuse_rate_of<F>;
   row.keys_from_zeros = fuse_keys_from_zeros;
   row.may_contain = fuse_may_contain<F>;
   row.single = single;
@@ -57,7 +57,7 @@ constexpr layout_row row_of_fuse(const single_key_calls* single) {
 }
 
 /// The numbers of a key's three cells; none in a partition without keys.
-std::vector<std::uint64_t> sealed_cells(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t lo);
+std::vector<std::uint64_t> sealed_cells(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t hash64);
 
 /// @throws error not_permitted: the filter is sealed
 void refuse_keys_if_sealed(const params& p, const std::string& where);

@@ -71,22 +71,22 @@ void complete_hash(params& p) {
 // The part that layouts and schemes share: both are a row with a size, a check and a rate.
 template <class Row>
 void complete_size(params& p, const Row& row) {
-  if (p.geometry == geometry{}) p.geometry = row.geometry_for(p.capacity, p.target_rate);
+  if (p.geometry == geometry{}) p.geometry = row.geometry_for(p.capacity, p.target_fpr);
   row.check(p.geometry);
-  if (!(p.target_rate >= 0 && p.target_rate <= 1)) {
+  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) {
     throw error(errc::invalid_argument, {"the false-positive rate is a probability", "rate",
-                                         "at most 1, or 0 for unknown", std::to_string(p.target_rate), ""});
+                                         "at most 1, or 0 for unknown", std::to_string(p.target_fpr), ""});
   }
-  if (p.target_rate == 0 && p.capacity > 0) p.target_rate = row.false_positive_rate(p.geometry, p.capacity);
+  if (p.target_fpr == 0 && p.capacity > 0) p.target_fpr = row.expected_fpr(p.geometry, p.capacity);
 }
 
 // A size to the bit is what classic alone takes.
 void choose(params& p, preference prefer) {
   if (p.geometry != geometry{}) {
-    p.layout = classic::name;
+    p.layout = layouts::classic::name;
     return;
   }
-  const choice chosen = choose_layout(p.capacity, p.target_rate, prefer);
+  const choice chosen = choose_layout(p.capacity, p.target_fpr, prefer);
   p.layout = chosen.layout;
   p.geometry = chosen.geometry;
 }
@@ -131,9 +131,8 @@ std::string scheme_names() { return names_of(schemes()); }
 
 std::uint64_t block_bits_of(const params& p) { return p.scheme.empty() ? layout_of(p).block_bits : 0; }
 
-double false_positive_rate(const params& p, std::uint64_t keys) {
-  return p.scheme.empty() ? layout_of(p).false_positive_rate(p.geometry, keys)
-                          : scheme_of(p).false_positive_rate(p.geometry, keys);
+double expected_fpr(const params& p, std::uint64_t keys) {
+  return p.scheme.empty() ? layout_of(p).expected_fpr(p.geometry, keys) : scheme_of(p).expected_fpr(p.geometry, keys);
 }
 
 std::string difference(const params& a, const params& b) {

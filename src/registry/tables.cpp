@@ -53,7 +53,7 @@ constexpr single_key_calls single_calls() {
 
 template <class F, class Hash, class Key>
 bool is_sealed_in(const std::uint8_t* bytes, const geometry&, const hash_seed& seed, Key key) {
-  return fuse::has<F>(bytes, with_seed<Hash>(seed)(key).lo);
+  return fuse::has<F>(bytes, with_seed<Hash>(seed)(key).hash64);
 }
 
 template <class F, class Hash>
@@ -99,7 +99,8 @@ struct hash_list {
 // The table of hashes.
 using hashes = hash_list<xxh3, mix, murmur3, siphash>;
 
-// The row of a layout, with what depends on the table of hashes, and with the kernel that counts its blocks, if it has one.
+// The row of a layout, with what depends on the table of hashes, and with the kernel that counts its blocks, if it has
+// one.
 template <class L>
 layout_row complete_row(decltype(layout_row::block_kernel) block_kernel = nullptr) {
   layout_row row = row_of<L>();
@@ -113,14 +114,14 @@ layout_row complete_row(decltype(layout_row::block_kernel) block_kernel = nullpt
 std::span<const layout_row> all_layouts() noexcept {
   using kernels::census_kernel;
   static const std::array rows = {
-      complete_row<split_block>(&census_kernel::split_block),
-      complete_row<split_block512>(&census_kernel::split_block512),
-      complete_row<blocked>(&census_kernel::blocked),
-      complete_row<blocked_page>(),
-      complete_row<classic>(),
-      complete_row<counting>(),
-      complete_row<sliding>(),
-      complete_row<sliding64>(),
+      complete_row<layouts::split_block>(&census_kernel::split_block),
+      complete_row<layouts::split_block512>(&census_kernel::split_block512),
+      complete_row<layouts::blocked>(&census_kernel::blocked),
+      complete_row<layouts::blocked_page>(),
+      complete_row<layouts::classic>(),
+      complete_row<layouts::counting>(),
+      complete_row<layouts::sliding>(),
+      complete_row<layouts::sliding64>(),
       row_of_fuse<std::uint8_t>(hashes::sealed<std::uint8_t>),
       row_of_fuse<std::uint16_t>(hashes::sealed<std::uint16_t>),
       row_of_fuse<std::uint32_t>(hashes::sealed<std::uint32_t>),

@@ -40,7 +40,7 @@ struct hash_row {
   void (*of_bytes)(const hash_seed& seed, std::span<const std::string_view> keys, key_hash* out);
   void (*of_integers)(const hash_seed& seed, std::span<const std::uint64_t> keys, key_hash* out);
   bool keyed;       ///< it takes the secret, and cannot do without
-  bool in_kernels;  ///< layouts take integers as they are: key_source::mixed
+  bool in_kernels;  ///< layouts take integers as they are: hash_span::mixed
 };
 
 /// The layouts of plain filters, the quickest first.

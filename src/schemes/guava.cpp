@@ -7,7 +7,7 @@
 // big-endian.
 #include "hash/murmur3.hpp"
 #include "math/rates.hpp"
-#include "registry/census.hpp"
+#include "registry/fill_statistics.hpp"
 #include "schemes/schemes.hpp"
 
 #include <bloomery/error.hpp>
@@ -32,8 +32,8 @@ void check(const geometry& g) {
   }
 }
 
-geometry geometry_for(std::uint64_t capacity, double false_positive_rate) {
-  const geometry g = floor_round_geometry(capacity, false_positive_rate);
+geometry geometry_for(std::uint64_t capacity, double target_fpr) {
+  const geometry g = floor_round_geometry(capacity, target_fpr);
   check(g);
   return g;
 }
@@ -41,8 +41,8 @@ geometry geometry_for(std::uint64_t capacity, double false_positive_rate) {
 void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {
   key_hash hash = hashes::murmur3_x64_128(key, 0);
   for (std::uint32_t i = 0; i < g.probes; ++i) {
-    out[i] = (hash.lo & 0x7FFFFFFFFFFFFFFF) % g.bits;
-    hash.lo += hash.hi;
+    out[i] = (hash.hash64 & 0x7FFFFFFFFFFFFFFF) % g.bits;
+    hash.hash64 += hash.high64;
   }
 }
 
@@ -65,15 +65,15 @@ long double double_hashing_excess(const geometry& g, std::uint64_t keys) {
   return std::clamp(n / (m * m) * sum, 0.0L, 1.0L);
 }
 
-double false_positive_rate(const geometry& g, std::uint64_t keys) {
+double expected_fpr(const geometry& g, std::uint64_t keys) {
   if (keys == 0) return 0;
   return static_cast<double>(rates::either(rates::classic(g.bits, g.probes, keys), double_hashing_excess(g, keys)));
 }
 
-double certified_rate(const geometry& g, std::span<const std::uint8_t> bytes) {
+double current_fpr(const geometry& g, std::span<const std::uint8_t> bytes) {
   const std::uint64_t ones = used_ones(g.bits, bytes, false);
   if (ones == 0) return 0;
-  const double keys = classic::keys_from_zeros(g, std::max<std::uint64_t>(g.bits - ones, 1));
+  const double keys = layouts::classic::keys_from_zeros(g, std::max<std::uint64_t>(g.bits - ones, 1));
   const long double fill = static_cast<long double>(ones) / static_cast<long double>(g.bits);
   return static_cast<double>(rates::either(std::pow(fill, static_cast<long double>(g.probes)),
                                            double_hashing_excess(g, static_cast<std::uint64_t>(std::llround(keys)))));
@@ -86,7 +86,7 @@ constinit const scheme guava_scheme = {.name = "guava",
                                        .geometry_for = geometry_for,
                                        .check = check,
                                        .positions = positions,
-                                       .false_positive_rate = false_positive_rate,
-                                       .certified_rate = certified_rate};
+                                       .expected_fpr = expected_fpr,
+                                       .current_fpr = current_fpr};
 
 }  // namespace bloomery

@@ -19,8 +19,8 @@ constexpr std::uint64_t most_bits = std::uint64_t{1} << 32;  // what a 32-bit ha
 
 void check(const geometry& g) { check_scheme_geometry(g, most_bits); }
 
-geometry geometry_for(std::uint64_t capacity, double false_positive_rate) {
-  const geometry g = searched_geometry(capacity, false_positive_rate);
+geometry geometry_for(std::uint64_t capacity, double target_fpr) {
+  const geometry g = searched_geometry(capacity, target_fpr);
   check(g);
   return g;
 }
@@ -33,7 +33,7 @@ void positions(std::string_view key, const geometry& g, std::uint64_t seed, std:
   }
 }
 
-double certified_rate(const geometry& g, std::span<const std::uint8_t> bytes) {
+double current_fpr(const geometry& g, std::span<const std::uint8_t> bytes) {
   return remainder_certified_rate(g, bytes, 0, false);
 }
 
@@ -44,7 +44,7 @@ constinit const scheme perl_scheme = {.name = "perl",
                                       .geometry_for = geometry_for,
                                       .check = check,
                                       .positions = positions,
-                                      .false_positive_rate = remainder_rate,
-                                      .certified_rate = certified_rate};
+                                      .expected_fpr = remainder_rate,
+                                      .current_fpr = current_fpr};
 
 }  // namespace bloomery

@@ -8,7 +8,7 @@
 #include "hash/murmur3.hpp"
 #include "schemes/schemes.hpp"
 
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/sizing.hpp>
 
 #include <algorithm>
@@ -21,13 +21,13 @@
 namespace bloomery {
 namespace {
 
-constexpr std::uint64_t halves = 0x10000;  // values of h1, and of h2
+constexpr std::uint64_t hash64s = 0x10000;  // values of h1, and of h2
 constexpr std::uint64_t most_bits = std::uint64_t{1} << 63;
 
 void check(const geometry& g) { check_scheme_geometry(g, most_bits); }
 
-geometry geometry_for(std::uint64_t capacity, double false_positive_rate) {
-  const geometry g = ceil_ceil_geometry(capacity, false_positive_rate);
+geometry geometry_for(std::uint64_t capacity, double target_fpr) {
+  const geometry g = ceil_ceil_geometry(capacity, target_fpr);
   check(g);
   return g;
 }
@@ -50,8 +50,8 @@ std::uint32_t distinct_bits(const geometry& g, std::uint64_t h2) {
 // Calls work(h2, count) with values of h2 that stand for `count` of them each: modulo m they are the same.
 template <class Work>
 void each_step(const geometry& g, Work work) {
-  const std::uint64_t classes = std::min(g.bits, halves);
-  for (std::uint64_t h2 = 0; h2 < classes; ++h2) work(h2, halves / classes + (h2 < halves % classes ? 1 : 0));
+  const std::uint64_t classes = std::min(g.bits, hash64s);
+  for (std::uint64_t h2 = 0; h2 < classes; ++h2) work(h2, hash64s / classes + (h2 < hash64s % classes ? 1 : 0));
 }
 
 // For each bit that keys can set at all, the chance that a key does.
@@ -59,9 +59,9 @@ void each_step(const geometry& g, Work work) {
 // With h2 and i given, h1 = 0 .. 65535 hits a run of 65536 bits, around the end as often as need be. So a run is noted
 // where it begins (+1) and where it ends (-1), and the running sum of the notes counts the keys of every bit.
 std::vector<double> chances_of_bits(const geometry& g) {
-  const std::uint64_t reach = std::min(g.bits, (halves - 1) * (g.probes + 1) + 1);
-  const std::uint64_t rounds = halves / reach;
-  const std::uint64_t run = halves % reach;
+  const std::uint64_t reach = std::min(g.bits, (hash64s - 1) * (g.probes + 1) + 1);
+  const std::uint64_t rounds = hash64s / reach;
+  const std::uint64_t run = hash64s % reach;
   std::vector<std::int64_t> notes(reach + 1);
   std::uint64_t in_every_round = 0;
   each_step(g, [&](std::uint64_t h2, std::uint64_t count) {
@@ -89,7 +89,7 @@ std::vector<double> chances_of_bits(const geometry& g) {
 bool is_half(std::int64_t x, std::uint64_t bits) {
   const std::uint64_t bit =
       x >= 0 ? static_cast<std::uint64_t>(x) % bits : bits - 1 - static_cast<std::uint64_t>(-(x + 1)) % bits;
-  return bit < halves;
+  return bit < hash64s;
 }
 
 // The rate at n keys, as the mean over absent keys.
@@ -116,7 +116,7 @@ class model {
         sum += static_cast<double>(steps * starts) * rate_of(h1, h2);
       });
     });
-    return sum / (static_cast<double>(halves) * halves);
+    return sum / (static_cast<double>(hash64s) * hash64s);
   }
 
   // All h2 that come round, with four h1 each; of the others every fourth, with one.
@@ -126,7 +126,7 @@ class model {
     double others = 0;
     std::uint64_t count_of_others = 0;
     std::uint64_t sampled = 0;
-    for (std::uint64_t h2 = 0; h2 < halves; ++h2) {
+    for (std::uint64_t h2 = 0; h2 < hash64s; ++h2) {
       if (distinct_bits(g_, h2) < g_.probes) {
         for (std::uint64_t i = 0; i < every; ++i) come_round += rate_of(even_half(every * h2 + i), h2) / every;
       } else if (count_of_others++ % every == 0) {
@@ -134,7 +134,7 @@ class model {
       }
     }
     if (sampled > 0) others *= static_cast<double>(count_of_others) / static_cast<double>(sampled);
-    return (come_round + others) / halves;
+    return (come_round + others) / hash64s;
   }
 
   // Multiples of the golden ratio spread evenly, however many of them.
@@ -173,7 +173,7 @@ class model {
       odds_first -= 1 / next_first - 1;
       odds_last -= 1 / next_last - 1;
     }
-    const auto different = static_cast<double>(std::min(g_.bits, halves));  // h1 modulo m, and h2
+    const auto different = static_cast<double>(std::min(g_.bits, hash64s));  // h1 modulo m, and h2
     return std::clamp(all + keys_ / (different * different) * blows, all, 1.0);
   }
 
@@ -191,12 +191,12 @@ class model {
   std::vector<double> set_;
 };
 
-double false_positive_rate(const geometry& g, std::uint64_t keys) { return keys == 0 ? 0 : model(g, keys).rate(); }
+double expected_fpr(const geometry& g, std::uint64_t keys) { return keys == 0 ? 0 : model(g, keys).rate(); }
 
-// All values of h1 at once, for one h2 after the other: bit (h1 + i h2) mod m of 65536 keys is a run of bits, and the keys
-// that find all their bits set are what the k runs have in common.
-double certified_rate(const geometry& g, std::span<const std::uint8_t> bytes) {
-  constexpr std::size_t run_words = halves / 64;
+// All values of h1 at once, for one h2 after the other: bit (h1 + i h2) mod m of 65536 keys is a run of bits, and the
+// keys that find all their bits set are what the k runs have in common.
+double current_fpr(const geometry& g, std::span<const std::uint8_t> bytes) {
+  constexpr std::size_t run_words = hash64s / 64;
   // The filter's bits over and over, as far as keys reach, and one word more for the shift below.
   std::vector<std::uint64_t> unrolled(run_words * (g.probes + 1) + 1);
   std::uint64_t bit = 0;
@@ -222,9 +222,9 @@ double certified_rate(const geometry& g, std::span<const std::uint8_t> bytes) {
     return reported;
   };
   // Of many probes an even sample of h2 has to do; it takes a second.
-  const std::uint64_t tried = halves / std::bit_ceil(g.probes / 16 + 1u);
+  const std::uint64_t tried = hash64s / std::bit_ceil(g.probes / 16 + 1u);
   std::uint64_t reported = 0;
-  if (tried == halves || g.bits <= tried) {
+  if (tried == hash64s || g.bits <= tried) {
     each_step(g, [&](std::uint64_t h2, std::uint64_t count) { reported += count * reported_by(h2); });
     return static_cast<double>(reported) / 0x1p32;
   }
@@ -239,8 +239,8 @@ constinit const scheme pharo_scheme = {.name = "pharo",
                                        .geometry_for = geometry_for,
                                        .check = check,
                                        .positions = positions,
-                                       .false_positive_rate = false_positive_rate,
-                                       .certified_rate = certified_rate,
+                                       .expected_fpr = expected_fpr,
+                                       .current_fpr = current_fpr,
                                        .from_top = true};
 
 }  // namespace bloomery

@@ -17,8 +17,8 @@ constexpr std::uint64_t most_bits = std::uint64_t{1} << 31;
 
 void check(const geometry& g) { check_scheme_geometry(g, most_bits); }
 
-geometry geometry_for(std::uint64_t capacity, double false_positive_rate) {
-  const geometry g = classic::geometry_for(capacity, false_positive_rate);
+geometry geometry_for(std::uint64_t capacity, double target_fpr) {
+  const geometry g = layouts::classic::geometry_for(capacity, target_fpr);
   check(g);
   return g;
 }
@@ -34,7 +34,7 @@ void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, 
 }
 
 // Hashes are signed: the least is -2^31.
-double certified_rate(const geometry& g, std::span<const std::uint8_t> bytes) {
+double current_fpr(const geometry& g, std::span<const std::uint8_t> bytes) {
   return remainder_certified_rate(g, bytes, -(std::int64_t{1} << 31), true);
 }
 
@@ -45,8 +45,8 @@ constinit const scheme python_scheme = {.name = "python",
                                         .geometry_for = geometry_for,
                                         .check = check,
                                         .positions = positions,
-                                        .false_positive_rate = remainder_rate,
-                                        .certified_rate = certified_rate,
+                                        .expected_fpr = remainder_rate,
+                                        .current_fpr = current_fpr,
                                         .from_top = true};
 
 }  // namespace bloomery

@@ -1,11 +1,11 @@
 // The table of schemes, and what its rows share.
 #include "schemes/schemes.hpp"
 
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
 
 #include "math/rates.hpp"
-#include "registry/census.hpp"
+#include "registry/fill_statistics.hpp"
 
 #include <algorithm>
 #include <bit>

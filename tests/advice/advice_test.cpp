@@ -1,11 +1,11 @@
-// What advise() takes: the same sizes as complete() and real filters have, the rule kept for whatever is asked, limits to
-// the byte, contradictions named, and every promise in its sentences true.
+// What advise() takes: the same sizes as complete() and real filters have, the rule kept for whatever is asked, limits
+// to the byte, contradictions named, and every promise in its sentences true.
 #include <bloomery/advice.hpp>
 #include <bloomery/any_filter.hpp>
 #include <bloomery/choice.hpp>
+#include <bloomery/detail/fuse.hpp>
+#include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/fuse.hpp>
-#include <bloomery/growing_layers.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/split_block512.hpp>
@@ -54,7 +54,7 @@ error refusal(const requirements& wanted) {
   return error(errc::io, {});
 }
 
-double bits_a_key(const params& p, std::uint64_t keys) {
+double bits_per_key(const params& p, std::uint64_t keys) {
   return static_cast<double>(p.geometry.bits) / static_cast<double>(keys);
 }
 
@@ -63,16 +63,16 @@ TEST(Advice, TakesWhatCompleteTakesIfOnlyKeysAndRateAreAsked) {
     for (const double rate : {0.2, 0.01, 1e-3, 1e-4, 1e-6}) {
       for (const std::uint64_t keys : {1u, 100u, 10'000u, 1'000'000u}) {
         SCOPED_TRACE(testing::Message() << keys << " keys at " << rate);
-        const params expected = complete({.capacity = keys, .target_rate = rate}, prefer);
+        const params expected = complete({.capacity = keys, .target_fpr = rate}, prefer);
 
         const option taken = advise({.keys = keys, .rate = rate, .prefer = prefer}).taken;
 
         EXPECT_EQ(taken.take, structure::plain);
         EXPECT_EQ(taken.parameters, expected);
         EXPECT_EQ(taken.bytes, bytes_for(expected.geometry.bits));
-        EXPECT_DOUBLE_EQ(taken.bits_a_key, bits_a_key(expected, keys));
-        EXPECT_EQ(taken.worst_bits_a_key, taken.bits_a_key);
-        EXPECT_NEAR(taken.rate / false_positive_rate(expected, keys), 1, 1e-9);
+        EXPECT_DOUBLE_EQ(taken.bits_per_key, bits_per_key(expected, keys));
+        EXPECT_EQ(taken.worst_bits_per_key, taken.bits_per_key);
+        EXPECT_NEAR(taken.rate / expected_fpr(expected, keys), 1, 1e-9);
         EXPECT_EQ(any_filter(taken.parameters).byte_size(), taken.bytes);
       }
     }
@@ -81,7 +81,7 @@ TEST(Advice, TakesWhatCompleteTakesIfOnlyKeysAndRateAreAsked) {
 
 TEST(Advice, TakesIntegersAsSuch) {
   EXPECT_EQ(advise({.keys = 1000, .kind = key_kind::u64le}).taken.parameters,
-            complete({.keys = key_kind::u64le, .capacity = 1000, .target_rate = 0.01}));
+            complete({.keys = key_kind::u64le, .capacity = 1000, .target_fpr = 0.01}));
 }
 
 TEST(Advice, SaysHowManyCacheLinesALookupTouches) {
@@ -94,7 +94,7 @@ TEST(Advice, SaysHowManyCacheLinesALookupTouches) {
 TEST(Advice, TakesCountersIfKeysAreTakenOut) {
   for (const double rate : {0.1, 0.01, 1e-4}) {
     const advice a = advise({.keys = 1'000'000, .rate = rate, .deletes = true});
-    const params expected = complete({.layout = "counting", .capacity = 1'000'000, .target_rate = rate});
+    const params expected = complete({.layout = "counting", .capacity = 1'000'000, .target_fpr = rate});
 
     EXPECT_EQ(a.taken.take, structure::counting);
     EXPECT_EQ(a.taken.parameters, expected);
@@ -103,24 +103,24 @@ TEST(Advice, TakesCountersIfKeysAreTakenOut) {
     EXPECT_THAT(a.cautions, ElementsAre(caution::remove_only_inserted));
     const option* without = find_change(a, what_if::without_deletes);
     ASSERT_NE(without, nullptr);
-    EXPECT_DOUBLE_EQ(without->bits_a_key,
-                     bits_a_key(complete({.capacity = 1'000'000, .target_rate = rate}), 1'000'000));
+    EXPECT_DOUBLE_EQ(without->bits_per_key,
+                     bits_per_key(complete({.capacity = 1'000'000, .target_fpr = rate}), 1'000'000));
   }
-  EXPECT_NEAR(advise({.keys = 1'000'000, .rate = 0.01, .deletes = true}).taken.bits_a_key, 44, 1.5);
+  EXPECT_NEAR(advise({.keys = 1'000'000, .rate = 0.01, .deletes = true}).taken.bits_per_key, 44, 1.5);
 }
 
 TEST(Advice, SealsOnlyWhereThatTakesFewerBits) {
   for (const double rate : {0.3, 0.1, 0.05, 0.02, 0.01, 0.004, 0.0039, 1e-3, 2e-4, 1e-4, 2e-5, 1e-5, 1e-6, 1e-9}) {
     SCOPED_TRACE(rate);
     const std::uint64_t keys = 1'000'000;
-    const params plain = complete({.capacity = keys, .target_rate = rate});
+    const params plain = complete({.capacity = keys, .target_fpr = rate});
     const auto sealed_in = [&](unsigned width) {
       return complete(
           {.layout = std::string(fuse_layout_name(width)), .geometry = fuse_geometry(width, keys), .capacity = keys});
     };
     params fuse = sealed_in(8);
     for (const unsigned wider : {16u, 32u}) {
-      if (false_positive_rate(fuse, keys) > rate) fuse = sealed_in(wider);
+      if (expected_fpr(fuse, keys) > rate) fuse = sealed_in(wider);
     }
 
     const option taken = advise({.keys = keys, .rate = rate, .sealed = true}).taken;
@@ -130,7 +130,7 @@ TEST(Advice, SealsOnlyWhereThatTakesFewerBits) {
   }
   const option at_one_percent = advise({.keys = 1'000'000, .rate = 0.01, .sealed = true}).taken;
   EXPECT_EQ(at_one_percent.parameters.layout, "fuse8");
-  EXPECT_NEAR(at_one_percent.bits_a_key, 9.02, 0.06);
+  EXPECT_NEAR(at_one_percent.bits_per_key, 9.02, 0.06);
   EXPECT_NEAR(at_one_percent.rate, 1.0 / 256, 1e-6);
   EXPECT_EQ(at_one_percent.lines, 3u);
 }
@@ -150,7 +150,7 @@ TEST(Advice, TakesTheWindowThatTheRuleForLayoutsTakes) {
       for (const char* layout : {"sliding64", "sliding"}) {
         candidate c{layout};
         c.geometry =
-            complete({.layout = layout, .capacity = 100'000, .target_rate = rate, .window_keys = 100'000}).geometry;
+            complete({.layout = layout, .capacity = 100'000, .target_fpr = rate, .window_keys = 100'000}).geometry;
         both.push_back(c);
       }
       judge(both, prefer);
@@ -162,10 +162,10 @@ TEST(Advice, TakesTheWindowThatTheRuleForLayoutsTakes) {
 
       EXPECT_EQ(by_keys.taken.take, structure::windowed);
       EXPECT_EQ(by_keys.taken.parameters,
-                complete({.layout = expected, .capacity = 100'000, .target_rate = rate, .window_keys = 100'000}));
+                complete({.layout = expected, .capacity = 100'000, .target_fpr = rate, .window_keys = 100'000}));
       EXPECT_EQ(
           by_time.taken.parameters,
-          complete({.layout = expected, .capacity = 100'000, .target_rate = rate, .window_milliseconds = 86'400'000}));
+          complete({.layout = expected, .capacity = 100'000, .target_fpr = rate, .window_milliseconds = 86'400'000}));
       EXPECT_LE(by_keys.taken.rate, rate);
       EXPECT_EQ(by_keys.taken.bytes, by_time.taken.bytes);
     }
@@ -175,7 +175,7 @@ TEST(Advice, TakesTheWindowThatTheRuleForLayoutsTakes) {
 // Grows real layers and looks at their bytes after each key.
 TEST(Advice, PredictsTheMemoryAndTheLayersOfAGrowingFilter) {
   const double rate = 0.01;
-  growing_layers real(rate);
+  scalable_layers real(rate);
   double worst = 0;
   std::mt19937_64 random(1);
   std::uint64_t in = 0;
@@ -192,19 +192,19 @@ TEST(Advice, PredictsTheMemoryAndTheLayersOfAGrowingFilter) {
     EXPECT_EQ(o.take, structure::growing);
     EXPECT_EQ(o.bytes, real.byte_size()) << keys;
     EXPECT_EQ(o.lines, real.layers().size()) << keys;
-    EXPECT_NEAR(o.rate / real.false_positive_rate(), 1, 0.02) << keys;
+    EXPECT_NEAR(o.rate / real.expected_fpr(), 1, 0.02) << keys;
   }
   // The first layer is full a little later than at 65,536 keys, for some are taken for seen.
   const option from_first_layer_on = advise({.keys = 65'536, .most_keys = 300'000, .rate = rate}).taken;
-  EXPECT_NEAR(from_first_layer_on.worst_bits_a_key / worst, 1, 0.01);
+  EXPECT_NEAR(from_first_layer_on.worst_bits_per_key / worst, 1, 0.01);
 }
 
 TEST(Advice, SaysWhatGrowingTakesAtWorstIfNobodyKnowsTheNumber) {
   const option o = advise({.rate = 0.01}).taken;
 
   EXPECT_EQ(o.for_keys, assumed_keys);
-  EXPECT_NEAR(o.bits_a_key, 16.49, 0.02);
-  EXPECT_LE(o.worst_bits_a_key, 33);
+  EXPECT_NEAR(o.bits_per_key, 16.49, 0.02);
+  EXPECT_LE(o.worst_bits_per_key, 33);
   EXPECT_LE(o.rate, 0.01);
 }
 
@@ -213,20 +213,20 @@ TEST(Advice, TakesALogIfItMay) {
   const advice without = advise({.rate = 0.01});
 
   EXPECT_EQ(with.taken.take, structure::logged);
-  EXPECT_LE(with.taken.bits_a_key, 13);
-  EXPECT_LE(with.taken.worst_bits_a_key, 23);
+  EXPECT_LE(with.taken.bits_per_key, 13);
+  EXPECT_LE(with.taken.worst_bits_per_key, 23);
   EXPECT_EQ(with.taken.lines, 1u);
   EXPECT_GE(with.taken.disk_bytes, 8 * assumed_keys);
   const option* log = find_change(without, what_if::with_log);
   ASSERT_NE(log, nullptr);
-  EXPECT_EQ(log->bits_a_key, with.taken.bits_a_key);
-  EXPECT_EQ(log->worst_bits_a_key, with.taken.worst_bits_a_key);
+  EXPECT_EQ(log->bits_per_key, with.taken.bits_per_key);
+  EXPECT_EQ(log->worst_bits_per_key, with.taken.worst_bits_per_key);
   EXPECT_EQ(find(without, structure::logged)->why, ground::needs_log);
 }
 
 TEST(Advice, TakesAFixedSizeForARangeUnlessGrowingTakesLessAtWorst) {
   const std::uint64_t most = 10'000'000;
-  const double fixed = bits_a_key(complete({.capacity = most, .target_rate = 0.01}), most);
+  const double fixed = bits_per_key(complete({.capacity = most, .target_fpr = 0.01}), most);
   for (const double ratio : {1.0, 1.5, 2.0, 2.5, 3.0, 3.2, 4.0, 10.0, 100.0}) {
     SCOPED_TRACE(ratio);
     const auto fewest = static_cast<std::uint64_t>(static_cast<double>(most) / ratio);
@@ -235,10 +235,10 @@ TEST(Advice, TakesAFixedSizeForARangeUnlessGrowingTakesLessAtWorst) {
     const advice with_log = advise({.keys = fewest, .most_keys = most, .rate = 0.01, .log = true});
 
     const double at_fewest = static_cast<double>(most) / static_cast<double>(fewest) * fixed;
-    const bool too_wide = at_fewest > find(a, structure::growing)->worst_bits_a_key;
+    const bool too_wide = at_fewest > find(a, structure::growing)->worst_bits_per_key;
     EXPECT_EQ(a.taken.take, too_wide ? structure::growing : structure::plain);
     EXPECT_EQ(too_wide, ratio > 3.1);
-    const bool too_wide_for_log = at_fewest > find(with_log, structure::logged)->worst_bits_a_key;
+    const bool too_wide_for_log = at_fewest > find(with_log, structure::logged)->worst_bits_per_key;
     EXPECT_EQ(with_log.taken.take, too_wide_for_log ? structure::logged : structure::plain);
     EXPECT_EQ(a.taken.for_keys, most);
   }
@@ -262,7 +262,7 @@ TEST(Advice, GoesToSmallerLayoutsAsMemoryRunsOut) {
 
 TEST(Advice, SaysOfTooLittleMemoryWhatIsPossibleAndWhatWouldHaveToGive) {
   const std::uint64_t keys = 1'000'000;
-  const std::uint64_t least = bytes_for(classic::bits_for(keys, 0.01));
+  const std::uint64_t least = bytes_for(layouts::classic::bits_for(keys, 0.01));
 
   EXPECT_EQ(advise({.keys = keys, .rate = 0.01, .memory_bytes = least}).taken.bytes, least);
   for (const std::uint64_t limit : {least - 1, std::uint64_t{1} << 19}) {
@@ -282,8 +282,8 @@ TEST(Advice, SaysOfTooLittleMemoryWhatIsPossibleAndWhatWouldHaveToGive) {
     EXPECT_LE(advise({.keys = keys, .rate = rate, .memory_bytes = limit}).taken.bytes, limit);
     EXPECT_LE(advise({.keys = most, .rate = 0.01, .memory_bytes = limit}).taken.bytes, limit);
     // Nor is it far from what is possible.
-    EXPECT_GT(bytes_for(classic::bits_for(keys, rate * 0.9)), limit);
-    EXPECT_GT(bytes_for(classic::bits_for(most + most / 50, 0.01)), limit);
+    EXPECT_GT(bytes_for(layouts::classic::bits_for(keys, rate * 0.9)), limit);
+    EXPECT_GT(bytes_for(layouts::classic::bits_for(most + most / 50, 0.01)), limit);
   }
 }
 
@@ -415,8 +415,8 @@ TEST(Advice, TakesSiphashAgainstAThreatAndWantsASecret) {
 
 // ---- whatever is asked
 
-// Of hundreds of mixtures of requirements: the one taken can do it, within the memory and the rate, at the fewest bits a
-// key at its worst; all others have their reason; what would change it is what it says.
+// Of hundreds of mixtures of requirements: the one taken can do it, within the memory and the rate, at the fewest bits
+// a key at its worst; all others have their reason; what would change it is what it says.
 TEST(Advice, KeepsItsRuleWhateverIsAsked) {
   std::mt19937_64 random(7);
   const auto one_in = [&](std::uint64_t n) { return random() % n == 0; };
@@ -459,13 +459,13 @@ TEST(Advice, KeepsItsRuleWhateverIsAsked) {
         EXPECT_EQ(o.problem.has_value(), o.why == ground::cannot_keep_rate);
         EXPECT_FALSE(cli::passed_reason(r, a, o).empty());
         if (o.possible() && (r.memory_bytes == 0 || o.bytes <= r.memory_bytes)) {
-          EXPECT_GE(o.worst_bits_a_key, t.worst_bits_a_key);
+          EXPECT_GE(o.worst_bits_per_key, t.worst_bits_per_key);
         }
       }
       for (const change& c : a.changes) {
         EXPECT_THAT(cli::change_text(r, a, c),
                     testing::StartsWith(cli::phrase_of(r, c.what) + ": " + name_of(c.then.take)));
-        EXPECT_GT(c.then.bits_a_key, 0);
+        EXPECT_GT(c.then.bits_per_key, 0);
       }
       EXPECT_EQ(r.threat, a.needs_secret);
     } catch (const error& e) {

@@ -29,7 +29,7 @@ using testing::Le;
 
 experiment small_experiment(params wanted) {
   wanted.capacity = 1000;
-  wanted.target_rate = 0.05;
+  wanted.target_fpr = 0.05;
   experiment e;
   e.filter = complete(wanted);
   e.runs = 4;

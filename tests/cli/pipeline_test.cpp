@@ -1,4 +1,5 @@
-// The parts of the command that can be tested by themselves: the pipeline, the exact set, numbers, and the cutting of input.
+// The parts of the command that can be tested by themselves: the pipeline, the exact set, numbers, and the cutting of
+// input.
 #include "app/pipeline.hpp"
 #include "cli/io/hash_set.hpp"
 #include "cli/io/input.hpp"
@@ -258,7 +259,7 @@ TEST(HashSet, AgreesWithAnOrderedSet) {
         // Few different values, among them 0 and many with the same lower bits of hi, which collide.
         // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a set with no room is full at once
         const key_hash hash{random() % 3, (random() % (2 * most)) << (random() % 2 == 0 ? 0 : 40)};
-        ASSERT_EQ(set.insert(hash), truth.emplace(hash.lo, hash.hi).second);
+        ASSERT_EQ(set.insert(hash), truth.emplace(hash.hash64, hash.high64).second);
         ASSERT_EQ(set.size(), truth.size());
       }
       EXPECT_EQ(set.size(), most);

@@ -34,7 +34,7 @@ class WindowDedup : public ::testing::Test {
   params wanted(std::uint64_t milliseconds, std::uint64_t of_keys) const {
     return complete({.layout = "sliding",
                      .capacity = 70'000,
-                     .target_rate = 1e-6,
+                     .target_fpr = 1e-6,
                      .window_keys = of_keys,
                      .window_milliseconds = milliseconds});
   }

@@ -1,11 +1,12 @@
-// The smallest program that uses bloomery::redis from outside. It asks no server: it reads an address and plans a filter.
+// The smallest program that uses bloomery::redis from outside. It asks no server: it reads an address and plans a
+// filter.
 #include <bloomery/filter.hpp>
 #include <bloomery/redis_address.hpp>
 #include <bloomery/redis_plan.hpp>
 
 int main() {
   const auto address = bloomery::redis_address::parse("redis://cache/seen");
-  const auto plan = bloomery::plan_redis({.filter = {.capacity = 1'000'000, .target_rate = 0.01}});
+  const auto plan = bloomery::plan_redis({.filter = {.capacity = 1'000'000, .target_fpr = 0.01}});
   bloomery::filter<> seen(1'000, 0.01);
   seen.insert(address.name);
   return seen.may_contain("seen") && plan.shards == 16 ? 0 : 1;

@@ -65,7 +65,7 @@ std::vector<std::string> sample_texts(std::size_t count = 500) {
 
 // Three pages of payload, the last one partly used.
 const params sample_params =
-    complete({.layout = "classic", .hash = "xxh3", .geometry = {80'001, 7}, .capacity = 8000, .target_rate = 0.01});
+    complete({.layout = "classic", .hash = "xxh3", .geometry = {80'001, 7}, .capacity = 8000, .target_fpr = 0.01});
 
 any_filter sample_filter() {
   any_filter sample(sample_params);
@@ -127,9 +127,9 @@ TEST(File, GivesBackWhatWasSaved) {
   const std::string metadata = "free bytes: \0\xFF\n"s;
 
   saved.save(folder / "f", metadata);
-  const any_filter opened = any_filter::open(folder / "f", access::read_only, check::payload);
+  const any_filter opened = any_filter::open(folder / "f", access::read_only, file_check::payload);
   const any_filter loaded = any_filter::load(folder / "f");
-  const inspection seen = inspect(folder / "f", check::payload);
+  const inspection seen = inspect(folder / "f", file_check::payload);
 
   for (const any_filter* filter : {&opened, &loaded}) {
     EXPECT_EQ(copy_of(filter->bytes()), copy_of(saved.bytes()));
@@ -164,7 +164,7 @@ TEST(File, MadeInPlaceEqualsASavedOneButForItsSlots) {
   }
 
   EXPECT_EQ(actual, expected);
-  const inspection seen = inspect(folder / "created", check::payload);
+  const inspection seen = inspect(folder / "created", file_check::payload);
   EXPECT_THAT(seen.problems, IsEmpty());
   EXPECT_EQ(seen.info.counts.inserted, sample_filter().size());
 }
@@ -182,7 +182,7 @@ TEST(File, IsAddedToInPlace) {
     EXPECT_TRUE(expected.insert(key));
     filter.close();
 
-    const any_filter reopened = any_filter::open(folder / "f", access::read_only, check::payload);
+    const any_filter reopened = any_filter::open(folder / "f", access::read_only, file_check::payload);
     EXPECT_TRUE(reopened.opened_from()->clean);
     EXPECT_EQ(reopened.opened_from()->metadata, "made by a test");
     EXPECT_EQ(reopened.size(), expected.size());
@@ -194,7 +194,7 @@ TEST(File, IsClosedByTheDestructorToo) {
   const scratch_folder folder;
   { any_filter::create(folder / "f", sample_params).insert("key"); }
 
-  const any_filter reopened = any_filter::open(folder / "f", access::read_only, check::payload);
+  const any_filter reopened = any_filter::open(folder / "f", access::read_only, file_check::payload);
   EXPECT_TRUE(reopened.opened_from()->clean);
   EXPECT_TRUE(reopened.may_contain("key"));
   EXPECT_EQ(reopened.size(), 1u);
@@ -208,7 +208,7 @@ TEST(File, IsClearedInPlace) {
   filter.clear();
   filter.close();
 
-  const any_filter reopened = any_filter::open(folder / "f", access::read_only, check::payload);
+  const any_filter reopened = any_filter::open(folder / "f", access::read_only, file_check::payload);
   EXPECT_EQ(reopened.size(), 0u);
   EXPECT_EQ(reopened.fill_ratio(), 0);
 }
@@ -241,8 +241,7 @@ TEST(File, RefusesToWriteAHeaderItWouldNotRead) {
   EXPECT_EQ(code({.layout = std::string(32, 'l'), .hash = "xxh3", .geometry = {800, 7}}), errc::invalid_argument);
   EXPECT_EQ(code({.layout = "classic", .hash = "xxh3", .geometry = {0, 7}}), errc::invalid_argument);
   EXPECT_EQ(code({.layout = "classic", .hash = "xxh3", .geometry = {800, 256}}), errc::invalid_argument);
-  EXPECT_EQ(code({.layout = "classic", .hash = "xxh3", .geometry = {800, 7}, .target_rate = 2}),
-            errc::invalid_argument);
+  EXPECT_EQ(code({.layout = "classic", .hash = "xxh3", .geometry = {800, 7}, .target_fpr = 2}), errc::invalid_argument);
   EXPECT_FALSE(std::filesystem::exists(folder / "f"));
 }
 
@@ -294,17 +293,17 @@ struct golden {
 std::vector<golden> golden_files() {
   const auto layout = [](const char* name, const char* hash, key_kind keys, geometry g, std::uint64_t seed = 0) {
     return params{
-        .layout = name, .hash = hash, .keys = keys, .seed = seed, .geometry = g, .capacity = 150, .target_rate = 0.01};
+        .layout = name, .hash = hash, .keys = keys, .seed = seed, .geometry = g, .capacity = 150, .target_fpr = 0.01};
   };
   const auto scheme = [](const char* name, std::uint64_t bits) {
-    return params{.scheme = name, .geometry = {bits, 7}, .capacity = 150, .target_rate = 0.01};
+    return params{.scheme = name, .geometry = {bits, 7}, .capacity = 150, .target_fpr = 0.01};
   };
   const auto keyed = [](const char* name, key_kind keys, geometry g) {
     return complete({.layout = name,
                      .keys = keys,
                      .geometry = g,
                      .capacity = 150,
-                     .target_rate = 0.01,
+                     .target_fpr = 0.01,
                      .secret = secret_key{0x0706050403020100, 0x0F0E0D0C0B0A0908}});
   };
   const geometry blocks{2048, 8};
@@ -396,7 +395,8 @@ TEST_P(GoldenFile, IsSavedByteForByte) {
 
 TEST_P(GoldenFile, OpensAndAnswers) {
   const auto& secret = GetParam().parameters.secret;
-  const any_filter opened = any_filter::open(golden_path(GetParam()), access::read_only, check::payload, {}, secret);
+  const any_filter opened =
+      any_filter::open(golden_path(GetParam()), access::read_only, file_check::payload, {}, secret);
   const any_filter loaded = any_filter::load(golden_path(GetParam()), secret);
 
   EXPECT_EQ(opened.parameters(), GetParam().parameters);
@@ -444,7 +444,7 @@ TEST(DamagedFile, WithAnyBitOfItsHeaderFlippedIsRefusedOrServedFromTheOtherSlot)
         ASSERT_EQ(code_of([&] { any_filter::open(folder / "f"); }), expected);
       }
       if (bit == offset % 8) {
-        const inspection seen = inspect(folder / "f", check::payload);
+        const inspection seen = inspect(folder / "f", file_check::payload);
         ASSERT_EQ(seen.usable, in_a_slot(offset));
         ASSERT_FALSE(seen.problems.empty());
         ASSERT_EQ(code_of([&] { any_filter::load(folder / "f"); }).has_value(), !in_a_slot(offset));
@@ -453,7 +453,7 @@ TEST(DamagedFile, WithAnyBitOfItsHeaderFlippedIsRefusedOrServedFromTheOtherSlot)
       file.flip(offset, 1u << bit);
     }
   }
-  EXPECT_THAT(inspect(folder / "f", check::payload).problems, IsEmpty());
+  EXPECT_THAT(inspect(folder / "f", file_check::payload).problems, IsEmpty());
 }
 
 TEST(DamagedFile, WithBothSlotsGoneIsRefused) {
@@ -478,7 +478,7 @@ TEST(DamagedFile, WithOneSlotGoneIsMendedByTheNextWriter) {
     filter.insert("one more");
     filter.close();
 
-    const inspection seen = inspect(folder / "f", check::payload);
+    const inspection seen = inspect(folder / "f", file_check::payload);
     EXPECT_THAT(seen.problems, IsEmpty()) << at;
     EXPECT_FALSE(seen.info.slot_damaged);
     EXPECT_TRUE(any_filter::open(folder / "f").may_contain("one more"));
@@ -494,7 +494,7 @@ TEST(DamagedFile, CutShortAnywhereIsRefused) {
     const errc expected = length == 0 ? errc::not_a_filter : errc::damaged;
     ASSERT_EQ(code_of([&] { any_filter::open(folder / "f"); }), expected) << length;
     ASSERT_EQ(code_of([&] { any_filter::load(folder / "f"); }), expected) << length;
-    ASSERT_FALSE(inspect(folder / "f", check::payload).usable) << length;
+    ASSERT_FALSE(inspect(folder / "f", file_check::payload).usable) << length;
   };
 
   file.truncate(whole + 1);
@@ -526,9 +526,9 @@ TEST(DamagedFile, WithAPayloadByteFlippedNamesThePageWhereItIsRead) {
     const std::string first = "1 page, the first at byte " + std::to_string(offset / page * page);
     file.flip(offset, 1u << offset % 8);
 
-    const auto opened = error_of([&] { any_filter::open(folder / "f", access::read_only, check::payload); });
+    const auto opened = error_of([&] { any_filter::open(folder / "f", access::read_only, file_check::payload); });
     const auto loaded = error_of([&] { any_filter::load(folder / "f"); });
-    const inspection seen = inspect(folder / "f", check::payload);
+    const inspection seen = inspect(folder / "f", file_check::payload);
 
     ASSERT_TRUE(opened && loaded);
     EXPECT_EQ(opened->code(), errc::damaged);
@@ -537,7 +537,7 @@ TEST(DamagedFile, WithAPayloadByteFlippedNamesThePageWhereItIsRead) {
     EXPECT_THAT(loaded->what(), HasSubstr(first));
     EXPECT_TRUE(seen.usable);
     EXPECT_THAT(seen.problems, ElementsAre(HasSubstr(first)));
-    EXPECT_THAT(inspect(folder / "f", check::header).problems, IsEmpty());
+    EXPECT_THAT(inspect(folder / "f", file_check::header).problems, IsEmpty());
     EXPECT_EQ(code_of([&] { any_filter::open(folder / "f"); }), std::nullopt);
     file.flip(offset, 1u << offset % 8);
   }
@@ -550,7 +550,7 @@ TEST(DamagedFile, WithAChecksumFlippedIsFoundOut) {
   for (std::size_t offset = 4 * page; offset < 4 * page + 24; ++offset) {
     file.flip(offset, 0x10);
     EXPECT_EQ(code_of([&] { any_filter::load(folder / "f"); }), errc::damaged) << offset;
-    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", access::read_only, check::payload); }), errc::damaged);
+    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", access::read_only, file_check::payload); }), errc::damaged);
     file.flip(offset, 0x10);
   }
 }
@@ -719,7 +719,7 @@ TEST(ForeignFile, WithBitsBeyondItsLastIsCountedSanely) {
   save_file(folder / "f", p, payload, {.inserted = 3});
 
   const any_filter any = any_filter::load(folder / "f");
-  const auto fixed = filter<std::uint64_t, classic>::load(folder / "f");
+  const auto fixed = filter<std::uint64_t, layouts::classic>::load(folder / "f");
 
   EXPECT_EQ(any.fill_ratio(), 1);
   EXPECT_EQ(fixed.fill_ratio(), 1);
@@ -841,11 +841,12 @@ TEST(SharedFile, IsWaitedFor) {
   locked.wait();
   int calls = 0;
 
-  any_filter second = any_filter::open(folder / "f", access::read_write, check::header, [&](const std::string& path) {
-    EXPECT_EQ(path, folder / "f");
-    ++calls;
-    release.say();
-  });
+  any_filter second =
+      any_filter::open(folder / "f", access::read_write, file_check::header, [&](const std::string& path) {
+        EXPECT_EQ(path, folder / "f");
+        ++calls;
+        release.say();
+      });
 
   EXPECT_GE(calls, 1);
   EXPECT_EQ(wait_for(child), 0);
@@ -860,7 +861,7 @@ TEST(SharedFile, IsNotWaitedForByWhoThrows) {
   any_filter writer = any_filter::open(folder / "f", access::read_write);
   const auto give_up = [](const std::string&) { throw std::runtime_error("no patience"); };
 
-  EXPECT_THROW(any_filter::open(folder / "f", access::read_write, check::header, give_up), std::runtime_error);
+  EXPECT_THROW(any_filter::open(folder / "f", access::read_write, file_check::header, give_up), std::runtime_error);
 }
 
 TEST(SharedFile, ThatWasReplacedMeanwhileIsTheNewOne) {
@@ -870,7 +871,7 @@ TEST(SharedFile, ThatWasReplacedMeanwhileIsTheNewOne) {
   any_filter writer = any_filter::open(folder / "f", access::read_write);
 
   const any_filter waited =
-      any_filter::open(folder / "f", access::read_write, check::header, [&](const std::string& path) {
+      any_filter::open(folder / "f", access::read_write, file_check::header, [&](const std::string& path) {
         std::filesystem::rename(folder / "new", path);
         writer.close();
       });
@@ -901,11 +902,11 @@ TEST(KilledWriter, LosesNoKeyAndTheCountIsEstimated) {
   any_filter(sample_params).save(folder / "f");
   add_and_be_killed(folder / "f");
 
-  const inspection seen = inspect(folder / "f", check::payload);
+  const inspection seen = inspect(folder / "f", file_check::payload);
   EXPECT_TRUE(seen.usable);
   EXPECT_FALSE(seen.info.clean);
   EXPECT_THAT(seen.problems, ElementsAre(HasSubstr("not closed cleanly")));
-  EXPECT_TRUE(has_all_samples(any_filter::open(folder / "f", access::read_only, check::payload)));
+  EXPECT_TRUE(has_all_samples(any_filter::open(folder / "f", access::read_only, file_check::payload)));
   const any_filter loaded = any_filter::load(folder / "f");
   EXPECT_TRUE(has_all_samples(loaded));
   EXPECT_NEAR(static_cast<double>(loaded.size()), 500, 15);
@@ -914,19 +915,19 @@ TEST(KilledWriter, LosesNoKeyAndTheCountIsEstimated) {
   EXPECT_NEAR(static_cast<double>(mended.size()), 500, 15);
   mended.close();
 
-  const any_filter clean = any_filter::open(folder / "f", access::read_only, check::payload);
+  const any_filter clean = any_filter::open(folder / "f", access::read_only, file_check::payload);
   EXPECT_TRUE(clean.opened_from()->clean);
   EXPECT_TRUE(has_all_samples(clean));
   EXPECT_NEAR(static_cast<double>(clean.size()), 500, 15);
 }
 
-// The estimate is one of distinct keys, and of these a tenth of the last ones was not counted as new: the rate is right if
-// that is taken off once, neither never nor twice.
+// The estimate is one of distinct keys, and of these a tenth of the last ones was not counted as new: the rate is right
+// if that is taken off once, neither never nor twice.
 TEST(KilledWriter, AtTenPercentOfErrorsLeavesTheRateThatTheKeysHave) {
   const scratch_folder folder;
   constexpr std::uint64_t n = 100'000;
   for (const char* layout : {"split_block", "split_block512", "blocked", "blocked_page", "classic"}) {
-    const params p = complete({.layout = layout, .keys = key_kind::u64le, .capacity = n, .target_rate = 0.1});
+    const params p = complete({.layout = layout, .keys = key_kind::u64le, .capacity = n, .target_fpr = 0.1});
     any_filter(p).save(folder / "f");
     const pid_t child = start_child([&] {
       any_filter writer = any_filter::open(folder / "f", access::read_write);
@@ -935,17 +936,17 @@ TEST(KilledWriter, AtTenPercentOfErrorsLeavesTheRateThatTheKeysHave) {
       return 0;
     });
     ASSERT_EQ(wait_for(child), 128 + SIGKILL);
-    const double exact = false_positive_rate(p, n);
+    const double exact = expected_fpr(p, n);
 
     const any_filter loaded = any_filter::load(folder / "f");
     any_filter mended = any_filter::open(folder / "f", access::read_write);
-    const double mended_rate = mended.false_positive_rate();
+    const double mended_rate = mended.expected_fpr();
     mended.close();
     const any_filter reopened = any_filter::open(folder / "f");
 
-    EXPECT_NEAR(loaded.false_positive_rate(), exact, 0.02 * exact) << layout;
+    EXPECT_NEAR(loaded.expected_fpr(), exact, 0.02 * exact) << layout;
     EXPECT_NEAR(mended_rate, exact, 0.02 * exact) << layout;
-    EXPECT_NEAR(reopened.false_positive_rate(), exact, 0.02 * exact) << layout;
+    EXPECT_NEAR(reopened.expected_fpr(), exact, 0.02 * exact) << layout;
     EXPECT_TRUE(loaded.count_is_estimate() && reopened.count_is_estimate()) << layout;
   }
 }
@@ -954,7 +955,7 @@ TEST(KilledWriter, LeavesTheSameEstimateToAFilterOfKnownType) {
   const scratch_folder folder;
   any_filter(sample_params).save(folder / "f");
   add_and_be_killed(folder / "f");
-  using known = filter<std::string_view, classic>;
+  using known = filter<std::string_view, layouts::classic>;
 
   const known loaded = known::load(folder / "f");
 
@@ -990,7 +991,7 @@ TEST(KilledWriter, LeavesAFileThatARefusedOneDoesNotTouch) {
   add_and_be_killed(folder / "f");
   const bytes before = read_file(folder / "f");
 
-  using other = filter<std::string_view, split_block, xxh3, mapped_storage>;
+  using other = filter<std::string_view, layouts::split_block, xxh3, mapped_storage>;
   EXPECT_EQ(code_of([&] { other::open(folder / "f", access::read_write); }), errc::incompatible);
 
   EXPECT_EQ(read_file(folder / "f"), before);
@@ -999,7 +1000,7 @@ TEST(KilledWriter, LeavesAFileThatARefusedOneDoesNotTouch) {
 
 TEST(KilledWriter, OfAStrangersHashLeavesAFileThatAnyFilterDoesNotTouch) {
   const scratch_folder folder;
-  const params p{.layout = "classic", .hash = "acme/1", .geometry = {800, 7}, .capacity = 50, .target_rate = 0.01};
+  const params p{.layout = "classic", .hash = "acme/1", .geometry = {800, 7}, .capacity = 50, .target_fpr = 0.01};
   const pid_t child = start_child([&] {
     mapped_storage bytes_of_file = mapped_storage::create(folder / "f", p);
     bytes_of_file.data()[0] = 0xFF;
@@ -1020,13 +1021,13 @@ TEST(KilledWriter, OfAStrangersHashLeavesAFileThatAnyFilterDoesNotTouch) {
 TEST(CleanClose, WritesChecksumsOfExactlyThePagesThatChanged) {
   const scratch_folder folder;
   const geometry g{4 * page * 8, 8};
-  using numbers = filter<std::uint64_t, split_block, mix, mapped_storage>;
+  using numbers = filter<std::uint64_t, layouts::split_block, mix, mapped_storage>;
   numbers::create(folder / "f", g, 1000).close();
   bytes file = read_file(folder / "f");
   for (std::size_t at = 5 * page; at < 5 * page + 4 * 8; ++at) file[at] = 0xEE;  // no page is what its checksum says
   write_file(folder / "f", file);
   std::uint64_t key = 0;
-  while (split_block::cells(g, mix{}(key)).next() / 8 / page != 2) ++key;
+  while (layouts::split_block::cells(g, mix{}(key)).next() / 8 / page != 2) ++key;
 
   numbers filter = numbers::open(folder / "f", access::read_write);
   filter.insert(key);
@@ -1050,7 +1051,7 @@ TEST(CleanClose, OfSchemesAndBatchesLeavesEveryPageRight) {
   const auto texts = sample_texts(3000);
   const std::vector<std::string_view> keys(texts.begin(), texts.end());
   for (const char* name : {"guava", "pharo", "python", "perl", "classic", "split_block"}) {
-    params p{.geometry = {640'000, 8}, .capacity = 50'000, .target_rate = 0.01};
+    params p{.geometry = {640'000, 8}, .capacity = 50'000, .target_fpr = 0.01};
     const bool is_scheme = find_scheme(name) != nullptr;
     (is_scheme ? p.scheme : p.layout) = name;
     any_filter created = any_filter::create(folder / name, complete(p));
@@ -1060,7 +1061,7 @@ TEST(CleanClose, OfSchemesAndBatchesLeavesEveryPageRight) {
     filter.insert(std::span(keys));
     filter.close();
 
-    EXPECT_THAT(inspect(folder / name, check::payload).problems, IsEmpty()) << name;
+    EXPECT_THAT(inspect(folder / name, file_check::payload).problems, IsEmpty()) << name;
     const any_filter reopened = any_filter::load(folder / name);
     EXPECT_TRUE(std::all_of(keys.begin(), keys.end(), [&](auto key) { return reopened.may_contain(key); })) << name;
   }
@@ -1086,7 +1087,7 @@ TEST(Count, IsAnEstimateFromAMergeUntilItIsCleared) {
   EXPECT_FALSE(merged.count_is_estimate());
   merged.merge(sample_filter());
   merged.save(folder / "f");
-  filter<std::string_view, classic> known = filter<std::string_view, classic>::load(folder / "f");
+  filter<std::string_view, layouts::classic> known = filter<std::string_view, layouts::classic>::load(folder / "f");
 
   EXPECT_TRUE(merged.count_is_estimate() && known.count_is_estimate());
   EXPECT_TRUE(inspect(folder / "f").info.counts.is_estimate);
@@ -1212,10 +1213,10 @@ TEST(HugeFile, OfTheClassicLayoutHas64BitSizes) {
 TEST(HugeFile, SetsBitsInItsUpperHalf) {
   const scratch_folder folder;
   const geometry g{(std::uint64_t{1} << 36) + 12'345, 7};
-  using numbers = filter<std::uint64_t, classic, mix, mapped_storage>;
+  using numbers = filter<std::uint64_t, layouts::classic, mix, mapped_storage>;
   std::uint64_t key = 0;
-  while (classic::cells(g, mix{}(key)).next() < std::uint64_t{1} << 35) ++key;
-  const std::uint64_t cell = classic::cells(g, mix{}(key)).next();
+  while (layouts::classic::cells(g, mix{}(key)).next() < std::uint64_t{1} << 35) ++key;
+  const std::uint64_t cell = layouts::classic::cells(g, mix{}(key)).next();
   std::optional<numbers> filter;
   try {
     filter.emplace(numbers::create(folder / "f", g, 1000, {}, {.reserve = false}));

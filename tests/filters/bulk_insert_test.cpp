@@ -3,7 +3,7 @@
 // With several threads, filters beyond a core's own cache are filled partition by partition. With one it depends on the
 // processor, so that tests of partitions themselves ask for more.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/bulk_insert.hpp>
+#include <bloomery/detail/bulk_insert.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/scheme.hpp>
 
@@ -53,11 +53,11 @@ bool wants_long_tests() {
 // A geometry of about so many bits.
 template <class L>
 geometry geometry_of(std::uint64_t bits) {
-  if constexpr (std::is_same_v<L, classic>)
+  if constexpr (std::is_same_v<L, layouts::classic>)
     return {bits + 1, 7};
   else
     return {bits / L::block_bits * L::block_bits + L::block_bits,
-            L::block_bits == 256 || std::is_same_v<L, split_block512> ? 8u : 7u};
+            L::block_bits == 256 || std::is_same_v<L, layouts::split_block512> ? 8u : 7u};
 }
 
 // Random keys, every tenth of them a repetition.
@@ -116,13 +116,13 @@ struct subject {
   using hash = Hash;
 };
 
-using subjects =
-    testing::Types<subject<std::uint64_t, split_block, mix>, subject<std::uint64_t, split_block512, mix>,
-                   subject<std::uint64_t, blocked, mix>, subject<std::uint64_t, blocked_page, mix>,
-                   subject<std::uint64_t, classic, mix>, subject<std::uint64_t, split_block, xxh3>,
-                   subject<std::uint64_t, split_block512, xxh3>, subject<std::string_view, split_block, xxh3>,
-                   subject<std::string_view, split_block512, xxh3>, subject<std::string_view, blocked, xxh3>,
-                   subject<std::string_view, blocked_page, xxh3>, subject<std::string_view, classic, xxh3>>;
+using subjects = testing::Types<
+    subject<std::uint64_t, layouts::split_block, mix>, subject<std::uint64_t, layouts::split_block512, mix>,
+    subject<std::uint64_t, layouts::blocked, mix>, subject<std::uint64_t, layouts::blocked_page, mix>,
+    subject<std::uint64_t, layouts::classic, mix>, subject<std::uint64_t, layouts::split_block, xxh3>,
+    subject<std::uint64_t, layouts::split_block512, xxh3>, subject<std::string_view, layouts::split_block, xxh3>,
+    subject<std::string_view, layouts::split_block512, xxh3>, subject<std::string_view, layouts::blocked, xxh3>,
+    subject<std::string_view, layouts::blocked_page, xxh3>, subject<std::string_view, layouts::classic, xxh3>>;
 
 struct subject_names {
   template <class S>
@@ -206,11 +206,11 @@ struct watched {
   static inline std::atomic<std::uint64_t> keys{0};
   static inline std::atomic<std::uint64_t> widest{0};  // bytes from the first to the last block of a call's keys
 
-  static std::uint64_t insert(std::uint8_t* at, const geometry& g, const key_source& some, std::uint8_t* is_new) {
+  static std::uint64_t insert(std::uint8_t* at, const geometry& g, const hash_span& some, std::uint8_t* is_new) {
     if (some.size() > 0) {
       std::uint64_t first = ~std::uint64_t{0}, last = 0;
       for (std::size_t i = 0; i < some.size(); ++i) {
-        const std::uint64_t block = L::block_of(some.hash(i).lo, g.bits / L::block_bits);
+        const std::uint64_t block = L::block_of(some.hash(i).hash64, g.bits / L::block_bits);
         first = std::min(first, block);
         last = std::max(last, block);
       }
@@ -232,15 +232,17 @@ struct watched {
 };
 
 // Hands out ready halves.
-auto handing_out(const std::vector<std::uint64_t>& los) {
-  return [&los](std::size_t first, std::size_t count, std::uint64_t* out) {
-    std::copy_n(los.begin() + static_cast<std::ptrdiff_t>(first), count, out);
+auto handing_out(const std::vector<std::uint64_t>& hash64s) {
+  return [&hash64s](std::size_t first, std::size_t count, std::uint64_t* out) {
+    std::copy_n(hash64s.begin() + static_cast<std::ptrdiff_t>(first), count, out);
   };
 }
 
 template <class L>
-expectation one_by_one_of_halves(const geometry& g, const std::vector<std::uint64_t>& los) {
-  return one_by_one<L>(g, std::span<const std::uint64_t>(los), [](std::uint64_t lo) { return key_hash{lo, 0}; });
+expectation one_by_one_of_halves(const geometry& g, const std::vector<std::uint64_t>& hash64s) {
+  return one_by_one<L>(g, std::span<const std::uint64_t>(hash64s), [](std::uint64_t hash64) {
+    return key_hash{hash64, 0};
+  });
 }
 
 template <class L>
@@ -249,15 +251,16 @@ class BulkInsert : public testing::Test {
   using watch = watched<L>;
 
   // The bytes and the count; returns how many calls to the layout it took.
-  static std::uint64_t calls_for(const geometry& g, const std::vector<std::uint64_t>& los, unsigned threads) {
-    SCOPED_TRACE(std::to_string(los.size()) + " keys, " + std::to_string(threads) + " threads");
-    const expectation expected = one_by_one_of_halves<L>(g, los);
+  static std::uint64_t calls_for(const geometry& g, const std::vector<std::uint64_t>& hash64s, unsigned threads) {
+    SCOPED_TRACE(std::to_string(hash64s.size()) + " keys, " + std::to_string(threads) + " threads");
+    const expectation expected = one_by_one_of_halves<L>(g, hash64s);
     heap_storage actual(g.bits / 8);
 
-    const std::uint64_t all_new = bulk_insert(watch::target(actual.data(), g), los.size(), handing_out(los), threads);
+    const std::uint64_t all_new =
+        bulk_insert(watch::target(actual.data(), g), hash64s.size(), handing_out(hash64s), threads);
 
     EXPECT_TRUE(equal({actual.data(), actual.size()}, expected.content));
-    EXPECT_EQ(watch::keys, los.size());
+    EXPECT_EQ(watch::keys, hash64s.size());
     if (threads == 1)
       EXPECT_EQ(all_new, expected.all_new);
     else
@@ -273,16 +276,18 @@ struct layout_names {
   }
 };
 
-using layouts_by_halves = testing::Types<split_block, split_block512, blocked, blocked_page>;
+using layouts_by_halves =
+    testing::Types<layouts::split_block, layouts::split_block512, layouts::blocked, layouts::blocked_page>;
 TYPED_TEST_SUITE(BulkInsert, layouts_by_halves, layout_names);
-static_assert(layout_by_halves<split_block> && layout_by_halves<split_block512> && layout_by_halves<blocked> &&
-              layout_by_halves<blocked_page> && !layout_by_halves<classic>);
+static_assert(layout_by_halves<layouts::split_block> && layout_by_halves<layouts::split_block512> &&
+              layout_by_halves<layouts::blocked> && layout_by_halves<layouts::blocked_page> &&
+              !layout_by_halves<layouts::classic>);
 
 TYPED_TEST(BulkInsert, BringsKeysTogetherThatFitACoresOwnCacheWithAnyThreads) {
   const geometry g = geometry_of<TypeParam>(large());
-  const auto los = integer_keys(300'000, 3);
+  const auto hash64s = integer_keys(300'000, 3);
   for (const unsigned threads : {2u, 3u, 16u}) {
-    TestFixture::calls_for(g, los, threads);
+    TestFixture::calls_for(g, hash64s, threads);
 
     EXPECT_LE(TestFixture::watch::widest, own_cache_size()) << threads;
   }
@@ -290,10 +295,10 @@ TYPED_TEST(BulkInsert, BringsKeysTogetherThatFitACoresOwnCacheWithAnyThreads) {
 
 TYPED_TEST(BulkInsert, TakesKeysThatAreAllAlikeRoundByRoundWithAnyThreads) {
   const geometry g = geometry_of<TypeParam>(large());
-  const std::vector<std::uint64_t> los(200'000, 0x123456789ABCDEF0);
-  TestFixture::calls_for(g, los, 1);
+  const std::vector<std::uint64_t> hash64s(200'000, 0x123456789ABCDEF0);
+  TestFixture::calls_for(g, hash64s, 1);
   for (const unsigned threads : {2u, 3u}) {
-    const std::uint64_t rounds = TestFixture::calls_for(g, los, threads) / (2 * threads);  // region and buffer
+    const std::uint64_t rounds = TestFixture::calls_for(g, hash64s, threads) / (2 * threads);  // region and buffer
 
     EXPECT_GT(rounds, 3u);
   }
@@ -302,54 +307,55 @@ TYPED_TEST(BulkInsert, TakesKeysThatAreAllAlikeRoundByRoundWithAnyThreads) {
 // Nine keys of ten in the last sixtieth of the filter, the others anywhere.
 TYPED_TEST(BulkInsert, TakesUnevenKeysRoundByRoundWithAnyThreads) {
   const geometry g = geometry_of<TypeParam>(large());
-  auto los = integer_keys(300'000, 4);
-  for (std::size_t i = 0; i < los.size(); ++i) {
-    if (i % 10 != 0) los[i] = ~(los[i] / 60);
+  auto hash64s = integer_keys(300'000, 4);
+  for (std::size_t i = 0; i < hash64s.size(); ++i) {
+    if (i % 10 != 0) hash64s[i] = ~(hash64s[i] / 60);
   }
-  los.front() = ~std::uint64_t{0};
-  los.back() = 0;
-  for (const unsigned threads : {1u, 2u, 3u}) TestFixture::calls_for(g, los, threads);
+  hash64s.front() = ~std::uint64_t{0};
+  hash64s.back() = 0;
+  for (const unsigned threads : {1u, 2u, 3u}) TestFixture::calls_for(g, hash64s, threads);
 }
 
 TYPED_TEST(BulkInsert, AddsToWhatIsThere) {
   const geometry g = geometry_of<TypeParam>(large());
-  auto los = integer_keys(300'000, 5);
+  auto hash64s = integer_keys(300'000, 5);
   heap_storage actual(g.bits / 8);
-  const std::vector<std::uint64_t> earlier(los.begin(), los.begin() + 150'000);
-  const std::vector<std::uint64_t> later(los.begin() + 150'000, los.end());
+  const std::vector<std::uint64_t> earlier(hash64s.begin(), hash64s.begin() + 150'000);
+  const std::vector<std::uint64_t> later(hash64s.begin() + 150'000, hash64s.end());
 
   bulk_insert(TestFixture::watch::target(actual.data(), g), earlier.size(), handing_out(earlier), 1);
   bulk_insert(TestFixture::watch::target(actual.data(), g), later.size(), handing_out(later), 1);
 
-  EXPECT_TRUE(equal({actual.data(), actual.size()}, one_by_one_of_halves<TypeParam>(g, los).content));
+  EXPECT_TRUE(equal({actual.data(), actual.size()}, one_by_one_of_halves<TypeParam>(g, hash64s).content));
 }
 
 // As many as fill all regions more than once, and as many threads as they are dealt to.
 TEST(BulkInsertStatistic, OfMoreKeysThanRegionsHoldGivesTheBytesOfOneByOneWithAnyThreads) {
   if (!wants_long_tests()) GTEST_SKIP() << "SKIP: BLOOMERY_LONG=1 asks for it";
-  const geometry g = geometry_of<split_block512>(larger_than_any);
-  const auto los = integer_keys(12'000'000, 6);
-  const expectation expected = one_by_one_of_halves<split_block512>(g, los);
+  const geometry g = geometry_of<layouts::split_block512>(larger_than_any);
+  const auto hash64s = integer_keys(12'000'000, 6);
+  const expectation expected = one_by_one_of_halves<layouts::split_block512>(g, hash64s);
   for (const unsigned threads : {1u, 2u, 150u}) {
     heap_storage actual(g.bits / 8);
 
-    bulk_insert(watched<split_block512>::target(actual.data(), g), los.size(), handing_out(los), threads);
+    bulk_insert(watched<layouts::split_block512>::target(actual.data(), g), hash64s.size(), handing_out(hash64s),
+                threads);
 
     EXPECT_TRUE(equal({actual.data(), actual.size()}, expected.content));
     if (threads > 1) {
-      EXPECT_LE(watched<split_block512>::widest, own_cache_size());
+      EXPECT_LE(watched<layouts::split_block512>::widest, own_cache_size());
     }
   }
 }
 
 TEST(HalvesOf, AreTheFirstHalvesOfHashes) {
   const auto keys = integer_keys(1000, 7);
-  std::vector<std::uint64_t> los(keys.size() + 1, 42);
+  std::vector<std::uint64_t> hash64s(keys.size() + 1, 42);
 
-  halves_of(key_source::mixed(keys, mix(3)), los.data());
+  hash64s_of(hash_span::mixed(keys, mix(3)), hash64s.data());
 
-  for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(los[i], mix(3)(keys[i]).lo);
-  EXPECT_EQ(los.back(), 42u);
+  for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(hash64s[i], mix(3)(keys[i]).hash64);
+  EXPECT_EQ(hash64s.back(), 42u);
 }
 
 // ---- schemes, kinds, files ------------------------------------------------------------------------------------------
@@ -357,7 +363,7 @@ TEST(HalvesOf, AreTheFirstHalvesOfHashes) {
 TEST(InsertAllOfAScheme, IsOneByOne) {
   const keys_of_kind<std::string_view> some(5000);
   for (const char* scheme : {"guava", "perl"}) {
-    any_filter single(complete({.scheme = scheme, .capacity = 5000, .target_rate = 0.01}));
+    any_filter single(complete({.scheme = scheme, .capacity = 5000, .target_fpr = 0.01}));
     any_filter all(single.parameters());
     std::uint64_t expected = 0;
 
@@ -374,9 +380,9 @@ TEST(InsertAllOfAnyFilter, RefusesKeysOfTheOtherKindAndFilesForReading) {
   const std::vector<std::string_view> texts{"a"};
   const std::vector<std::uint64_t> numbers{1};
   const std::vector<key_hash> hashes{{1, 2}};
-  const params p = complete({.capacity = 10, .target_rate = 0.01});
+  const params p = complete({.capacity = 10, .target_fpr = 0.01});
   any_filter of_texts(p);
-  any_filter of_numbers(complete({.keys = key_kind::u64le, .capacity = 10, .target_rate = 0.01}));
+  any_filter of_numbers(complete({.keys = key_kind::u64le, .capacity = 10, .target_fpr = 0.01}));
   any_filter::create(folder / "f", p).close();
   any_filter for_reading = any_filter::open(folder / "f");
 
@@ -408,10 +414,10 @@ TEST(InsertAllIntoAFile, LeavesAFileThatVerifiesAndEqualsOneByOneWithAnyThreads)
       single.close();
       all.close();
 
-      const inspection seen = inspect(folder / "all", check::payload);
+      const inspection seen = inspect(folder / "all", file_check::payload);
       EXPECT_TRUE(seen.usable && seen.info.clean && seen.problems.empty());
-      const any_filter reopened = any_filter::open(folder / "all", access::read_only, check::payload);
-      const any_filter expected = any_filter::open(folder / "single", access::read_only, check::payload);
+      const any_filter reopened = any_filter::open(folder / "all", access::read_only, file_check::payload);
+      const any_filter expected = any_filter::open(folder / "single", access::read_only, file_check::payload);
       EXPECT_TRUE(equal(reopened.bytes(), expected.bytes()));
       EXPECT_TRUE(equal(heap.bytes(), expected.bytes()));
       expect_about_as_many(reopened.size(), expected.size());
@@ -422,16 +428,16 @@ TEST(InsertAllIntoAFile, LeavesAFileThatVerifiesAndEqualsOneByOneWithAnyThreads)
 TEST(InsertAllIntoAFile, OfATemplateVerifiesToo) {
   const scratch_folder folder;
   const auto keys = integer_keys(50'000, 9);
-  using mapped_filter = filter<std::uint64_t, split_block512, mix, mapped_storage>;
-  const geometry g = geometry_of<split_block512>(800'000);
+  using mapped_filter = filter<std::uint64_t, layouts::split_block512, mix, mapped_storage>;
+  const geometry g = geometry_of<layouts::split_block512>(800'000);
   auto all = mapped_filter::create(folder / "all", g, 0);
 
   const std::uint64_t all_new = all.insert_all(keys, 1);
   all.close();
 
-  EXPECT_TRUE(inspect(folder / "all", check::payload).problems.empty());
-  const auto reopened = mapped_filter::open(folder / "all", access::read_only, check::payload);
-  const expectation expected = one_by_one<split_block512>(g, std::span<const std::uint64_t>(keys), mix{});
+  EXPECT_TRUE(inspect(folder / "all", file_check::payload).problems.empty());
+  const auto reopened = mapped_filter::open(folder / "all", access::read_only, file_check::payload);
+  const expectation expected = one_by_one<layouts::split_block512>(g, std::span<const std::uint64_t>(keys), mix{});
   EXPECT_EQ(all_new, expected.all_new);
   EXPECT_EQ(reopened.size(), expected.all_new);
   EXPECT_TRUE(equal(reopened.bytes(), expected.content));
@@ -462,31 +468,35 @@ void allow_only(std::uint64_t more_bytes) {
 
 TEST(Filter, OfBlocksBeyondThisMachinesMemoryIsRefusedNotTried) {
   EXPECT_EQ(code_of([] {
-              filter<std::uint64_t, split_block512> f(geometry{std::uint64_t{512} << 40, 8});
+              filter<std::uint64_t, layouts::split_block512> f(geometry{std::uint64_t{512} << 40, 8});
             }),
             errc::too_large);
-  EXPECT_EQ(code_of([] { filter<std::uint64_t, blocked> f(geometry{std::uint64_t{512} << 40, 7}); }), errc::too_large);
   EXPECT_EQ(code_of([] {
-              filter<std::uint64_t, blocked_page> f(geometry{std::uint64_t{32'768} << 32, 7});
+              filter<std::uint64_t, layouts::blocked> f(geometry{std::uint64_t{512} << 40, 7});
+            }),
+            errc::too_large);
+  EXPECT_EQ(code_of([] {
+              filter<std::uint64_t, layouts::blocked_page> f(geometry{std::uint64_t{32'768} << 32, 7});
             }),
             errc::too_large);
 }
 
 // "Huge" in these names keeps the sanitizers away, which need memory of their own.
 //
-// Scratch memory is taken by new or in whole pages, by its size; threads need stacks. What cannot be had is done without.
+// Scratch memory is taken by new or in whole pages, by its size; threads need stacks. What cannot be had is done
+// without.
 TEST(HugeNeedOfMemory, LeavesInsertAllWithTheBytesOfOneByOne) {
-  const geometry g = geometry_of<split_block512>(larger_than_any);
+  const geometry g = geometry_of<layouts::split_block512>(larger_than_any);
   for (const std::size_t count : {150'000u, 600'000u}) {
     const auto keys = integer_keys(count, 10);
-    const expectation expected = one_by_one<split_block512>(g, std::span<const std::uint64_t>(keys), mix{});
+    const expectation expected = one_by_one<layouts::split_block512>(g, std::span<const std::uint64_t>(keys), mix{});
     for (const unsigned threads : {1u, 2u}) {
       for (const std::uint64_t mebibytes : {0u, 1u, 3u, 9u, 12u}) {
         SCOPED_TRACE(std::to_string(mebibytes) + " MiB, " + std::to_string(threads) + " threads, " +
                      std::to_string(count) + " keys");
 
         const int status = status_of_child([&] {
-          filter<std::uint64_t, split_block512> seen(g);
+          filter<std::uint64_t, layouts::split_block512> seen(g);
           allow_only(mebibytes << 20);
           const std::uint64_t all_new = seen.insert_all(keys, threads);
           if (threads == 1 && all_new != expected.all_new) return 1;

@@ -65,14 +65,15 @@ class numbered_keys {
   std::vector<Key> keys_;
 };
 
-// Each layout with both kinds of key, each hashed one way, since a key is hashed before anything is shared; and a hash that
-// has a key of its own.
+// Each layout with both kinds of key, each hashed one way, since a key is hashed before anything is shared; and a hash
+// that has a key of its own.
 template <class... Layouts>
 using with_both_keys =
     testing::Types<combination<std::string_view, Layouts, xxh3>..., combination<std::uint64_t, Layouts, mix>...,
-                   combination<std::string_view, classic, siphash>,
-                   combination<std::uint64_t, split_block512, siphash>>;
-using combinations = with_both_keys<split_block, split_block512, blocked, blocked_page, classic>;
+                   combination<std::string_view, layouts::classic, siphash>,
+                   combination<std::uint64_t, layouts::split_block512, siphash>>;
+using combinations = with_both_keys<layouts::split_block, layouts::split_block512, layouts::blocked,
+                                    layouts::blocked_page, layouts::classic>;
 
 template <class C>
 class ConcurrentFilter : public testing::Test {
@@ -104,8 +105,8 @@ TYPED_TEST(ConcurrentFilter, OfOneThreadSaysWhatFilterSays) {
   EXPECT_EQ(shared.byte_size(), plain.byte_size());
   EXPECT_EQ(shared.fill_ratio(), plain.fill_ratio());
   EXPECT_EQ(shared.approximate_size(), plain.approximate_size());
-  EXPECT_EQ(shared.false_positive_rate(2000), plain.false_positive_rate(2000));
-  EXPECT_EQ(shared.false_positive_rate(), plain.false_positive_rate());
+  EXPECT_EQ(shared.expected_fpr(2000), plain.expected_fpr(2000));
+  EXPECT_EQ(shared.expected_fpr(), plain.expected_fpr());
 }
 
 TYPED_TEST(ConcurrentFilter, LooksUpManyAsItLooksUpOne) {
@@ -152,12 +153,12 @@ TEST(ConcurrentFilterOfAnyLength, WritesTheBytesOfFilter) {
   for (const std::uint64_t bits : {1u, 2u, 7u, 8u, 9u, 63u, 64u, 65u, 127u, 129u, 1021u, 10'007u}) {
     SCOPED_TRACE(bits);
     const geometry g{bits, 5};
-    filter<std::uint64_t, classic> plain(g), taken(g);
-    concurrent_filter<std::uint64_t, classic> shared(g);
+    filter<std::uint64_t, layouts::classic> plain(g), taken(g);
+    concurrent_filter<std::uint64_t, layouts::classic> shared(g);
 
     plain.insert(keys.all());
     shared.insert(keys.all());
-    concurrent_filter<std::uint64_t, classic> going_on(std::move(taken));
+    concurrent_filter<std::uint64_t, layouts::classic> going_on(std::move(taken));
     going_on.insert(keys.all());
 
     EXPECT_EQ(shared.byte_size(), plain.byte_size());
@@ -169,7 +170,7 @@ TEST(ConcurrentFilterOfAnyLength, WritesTheBytesOfFilter) {
 }
 
 TEST(ConcurrentFilterErrors, AreThoseOfFilter) {
-  using shared = concurrent_filter<std::string_view, split_block512, murmur3>;
+  using shared = concurrent_filter<std::string_view, layouts::split_block512, murmur3>;
 
   EXPECT_EQ(code_of([] { shared(0, 0.01); }), errc::invalid_argument);
   EXPECT_EQ(code_of([] { shared(1000, 1.0); }), errc::invalid_argument);
@@ -322,7 +323,7 @@ struct one_bit {
   static constexpr std::string_view name = "one_bit";
   class cells {
    public:
-    cells(const geometry&, key_hash hash) : bit_(hash.lo) {}
+    cells(const geometry&, key_hash hash) : bit_(hash.hash64) {}
     static std::uint32_t count() { return 1; }
     std::uint64_t next() const { return bit_; }
 
@@ -331,7 +332,7 @@ struct one_bit {
   };
   static geometry geometry_for(std::uint64_t n, double) { return {n, 1}; }
   static void check(const geometry&) {}
-  static double false_positive_rate(const geometry&, std::uint64_t) { return 0; }
+  static double expected_fpr(const geometry&, std::uint64_t) { return 0; }
   static double keys_from_zeros(const geometry& g, std::uint64_t z) { return static_cast<double>(g.bits - z); }
 };
 
@@ -357,7 +358,7 @@ TEST(ConcurrentFilterOfSharedWords, LosesNoBitAndCountsEachOnce) {
 TEST(ConcurrentFilterOfManyThreads, CountsAllThatTheyAdd) {
   constexpr unsigned threads = 100;
   constexpr std::uint64_t each = 50;
-  concurrent_filter<std::uint64_t, split_block512> shared(threads * each, 1e-9);
+  concurrent_filter<std::uint64_t, layouts::split_block512> shared(threads * each, 1e-9);
 
   in_threads(threads, [&](unsigned number) {
     for (std::uint64_t i = 0; i < each; ++i) shared.insert(number * each + i);
@@ -365,8 +366,8 @@ TEST(ConcurrentFilterOfManyThreads, CountsAllThatTheyAdd) {
 
   EXPECT_EQ(shared.size(), threads * each);
   EXPECT_NEAR(shared.approximate_size(), threads * each, 50);
-  EXPECT_GT(shared.false_positive_rate(), 0);
-  EXPECT_LE(shared.false_positive_rate(), 1e-9);
+  EXPECT_GT(shared.expected_fpr(), 0);
+  EXPECT_LE(shared.expected_fpr(), 1e-9);
 }
 
 }  // namespace

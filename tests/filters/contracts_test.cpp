@@ -1,13 +1,13 @@
 // Contracts that every filter class keeps in every build: the sizes of output spans, and writing to a filter that was
 // opened for reading only.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/bits.hpp>
 #include <bloomery/concurrent_filter.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/filter.hpp>
-#include <bloomery/growing_filter.hpp>
-#include <bloomery/logged_filter.hpp>
-#include <bloomery/sealed_filter.hpp>
-#include <bloomery/windowed_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
+#include <bloomery/scalable_filter.hpp>
+#include <bloomery/sliding_window_filter.hpp>
+#include <bloomery/static_filter.hpp>
 
 #include "support/errors.hpp"
 #include "support/fenced.hpp"
@@ -132,24 +132,24 @@ void expect_filter_checked() {
 }
 
 TEST(OutputSizes, OfFilterAreCheckedInEveryLayout) {
-  expect_filter_checked<split_block>();
-  expect_filter_checked<split_block512>();
-  expect_filter_checked<blocked>();
-  expect_filter_checked<blocked_page>();
-  expect_filter_checked<classic>();
-  expect_filter_checked<counting>();
+  expect_filter_checked<layouts::split_block>();
+  expect_filter_checked<layouts::split_block512>();
+  expect_filter_checked<layouts::blocked>();
+  expect_filter_checked<layouts::blocked_page>();
+  expect_filter_checked<layouts::classic>();
+  expect_filter_checked<layouts::counting>();
 }
 
 TEST(OutputSizes, OfAMappedFilterAreChecked) {
   const scratch_folder folder;
-  using mapped = filter<std::uint64_t, split_block512, mix, mapped_storage>;
-  mapped f = mapped::create(folder / "f", split_block512::geometry_for(1'000'000, 1e-9), 1'000'000);
+  using mapped = filter<std::uint64_t, layouts::split_block512, mix, mapped_storage>;
+  mapped f = mapped::create(folder / "f", layouts::split_block512::geometry_for(1'000'000, 1e-9), 1'000'000);
 
   expect_outputs_checked(f, some_integers(), "filter");
 }
 
 TEST(OutputSizes, OfFilterRemoveAreChecked) {
-  filter<std::uint64_t, counting> f(1'000'000, 1e-9);
+  filter<std::uint64_t, layouts::counting> f(1'000'000, 1e-9);
   const auto keys = some_integers();
   f.insert(std::span(keys));
   f.insert(std::span(keys));
@@ -168,22 +168,22 @@ TEST(OutputSizes, OfConcurrentFilterAreChecked) {
 }
 
 TEST(OutputSizes, OfGrowingFilterAreChecked) {
-  growing_filter<std::uint64_t> integers(1e-9);
+  scalable_filter<std::uint64_t> integers(1e-9);
   expect_outputs_checked(integers, some_integers(), "growing_filter");
-  growing_filter<> texts(1e-9);
+  scalable_filter<> texts(1e-9);
   expect_outputs_checked(texts, some_texts(), "growing_filter");
 }
 
 TEST(OutputSizes, OfWindowedFilterAreChecked) {
-  windowed_filter<std::uint64_t> integers(last_keys(1'000'000), 0, 1e-9);
+  sliding_window_filter<std::uint64_t> integers(window_of_keys(1'000'000), 0, 1e-9);
   expect_outputs_checked(integers, some_integers(), "windowed_filter");
-  windowed_filter<std::string_view, sliding64> texts(last_keys(1'000'000), 0, 1e-9);
+  sliding_window_filter<std::string_view, layouts::sliding64> texts(window_of_keys(1'000'000), 0, 1e-9);
   expect_outputs_checked(texts, some_texts(), "windowed_filter");
 }
 
 TEST(OutputSizes, OfSealedFilterAreChecked) {
   const auto keys = some_texts();
-  const auto sealed = sealed_filter<>::build(keys);
+  const auto sealed = static_filter<>::build(keys);
 
   expect_bitmaps_checked(
       keys, "sealed_filter::may_contain",
@@ -196,7 +196,7 @@ TEST(OutputSizes, OfSealedFilterAreChecked) {
 TEST(OutputSizes, OfAnyFilterAreCheckedInEveryFamily) {
   for (const char* layout : {"split_block", "blocked", "classic", "counting", "sliding"}) {
     SCOPED_TRACE(layout);
-    params p{.layout = layout, .capacity = 1'000'000, .target_rate = 1e-9};
+    params p{.layout = layout, .capacity = 1'000'000, .target_fpr = 1e-9};
     if (p.layout == "sliding") p.window_keys = 1'000'000;
     any_filter texts(complete(p));
     expect_outputs_checked(texts, some_texts(), "any_filter");
@@ -204,12 +204,12 @@ TEST(OutputSizes, OfAnyFilterAreCheckedInEveryFamily) {
     any_filter integers(complete(p));
     expect_outputs_checked(integers, some_integers(), "any_filter");
   }
-  any_filter by_scheme(complete({.scheme = "guava", .capacity = 1'000'000, .target_rate = 1e-9}));
+  any_filter by_scheme(complete({.scheme = "guava", .capacity = 1'000'000, .target_fpr = 1e-9}));
   expect_outputs_checked(by_scheme, some_texts(), "any_filter");
 }
 
 TEST(OutputSizes, OfAnyFilterRemoveAndHashesAreChecked) {
-  any_filter f(complete({.layout = "counting", .capacity = 1'000'000, .target_rate = 1e-9}));
+  any_filter f(complete({.layout = "counting", .capacity = 1'000'000, .target_fpr = 1e-9}));
   const auto texts = some_texts();
   using span_of_keys = std::span<const std::string_view>;
   using hash_span = std::span<const key_hash>;
@@ -245,7 +245,7 @@ TEST(OutputSizes, OfAnyFilterRemoveAndHashesAreChecked) {
 
 TEST(OutputSizes, OfLoggedFilterAreChecked) {
   const scratch_folder folder;
-  logged_filter f = logged_filter::create(folder / "f", {.capacity = 1'000'000, .target_rate = 1e-6});
+  rebuilding_filter f = rebuilding_filter::create(folder / "f", {.capacity = 1'000'000, .target_fpr = 1e-6});
   const auto texts = some_texts();
   expect_answers_checked<std::uint8_t>(
       texts, "logged_filter::insert",
@@ -259,7 +259,7 @@ TEST(OutputSizes, OfLoggedFilterAreChecked) {
 
   std::vector<key_hash> hashes(key_count);
   f.view().hash(texts, hashes);
-  for (key_hash& hash : hashes) hash.lo = mix64(hash.lo);
+  for (key_hash& hash : hashes) hash.hash64 = mix64(hash.hash64);
   expect_answers_checked<std::uint8_t>(
       hashes, "logged_filter::insert_hashes",
       [&](std::span<const key_hash> some, std::span<std::uint8_t> is_new) { f.insert_hashes(some, is_new); },
@@ -278,7 +278,7 @@ TEST(OutputSizes, OfCallsOnBitsAreChecked) {
 }
 
 TEST(AnyFilter, OfASchemeRefusesHashes) {
-  any_filter f(complete({.scheme = "guava", .capacity = 1000, .target_rate = 0.01}));
+  any_filter f(complete({.scheme = "guava", .capacity = 1000, .target_fpr = 0.01}));
   const std::string_view key = "a";
   key_hash hash{1, 2};
   std::uint64_t word = 0;
@@ -339,18 +339,18 @@ void expect_mapped_filter_is_read_only() {
 }
 
 TEST(ReadOnly, FilterRefusesEveryChange) {
-  expect_mapped_filter_is_read_only<split_block>();
-  expect_mapped_filter_is_read_only<classic>();
-  expect_mapped_filter_is_read_only<counting>();
+  expect_mapped_filter_is_read_only<layouts::split_block>();
+  expect_mapped_filter_is_read_only<layouts::classic>();
+  expect_mapped_filter_is_read_only<layouts::counting>();
 }
 
 TEST(ReadOnly, WindowedFilterRefusesEveryChange) {
-  using mapped = windowed_filter<std::uint64_t, sliding, mix, mapped_storage>;
+  using mapped = sliding_window_filter<std::uint64_t, layouts::sliding, mix, mapped_storage>;
   const scratch_folder folder;
   const auto keys = some_integers();
   const window_length day{.milliseconds = 86'400'000};
   mapped::create(folder / "f", day, 1000, 0.01).insert(keys[0]);
-  const windowed_filter<std::uint64_t> others(day, 1000, 0.01);
+  const sliding_window_filter<std::uint64_t> others(day, 1000, 0.01);
   const bytes before = read_file(folder / "f");
   mapped f = mapped::open(folder / "f");
 
@@ -368,7 +368,7 @@ TEST(ReadOnly, AnyFilterRefusesEveryChange) {
   const scratch_folder folder;
   const auto keys = some_integers();
   for (const char* layout : {"split_block512", "counting"}) {
-    const params p = complete({.layout = layout, .keys = key_kind::u64le, .capacity = 1000, .target_rate = 0.01});
+    const params p = complete({.layout = layout, .keys = key_kind::u64le, .capacity = 1000, .target_fpr = 0.01});
     any_filter::create(folder / "f", p).insert(keys[0]);
     const any_filter others(p);
     const bytes before = read_file(folder / "f");
@@ -390,8 +390,8 @@ TEST(ReadOnly, AnyFilterRefusesEveryChange) {
 TEST(ReadOnly, LoggedFilterRefusesEveryChange) {
   const scratch_folder folder;
   const auto texts = some_texts();
-  logged_filter::create(folder / "f", {.target_rate = 0.01}).insert("a");
-  logged_filter f = logged_filter::open(folder / "f", access::read_only);
+  rebuilding_filter::create(folder / "f", {.target_fpr = 0.01}).insert("a");
+  rebuilding_filter f = rebuilding_filter::open(folder / "f", access::read_only);
 
   expect_read_only("insert", [&] { f.insert("b"); });
   expect_read_only("insert of many", [&] { f.insert(texts); });
@@ -400,8 +400,8 @@ TEST(ReadOnly, LoggedFilterRefusesEveryChange) {
 
 // On the heap nothing can fail, and the type says so; a mapped file may be one for reading only.
 TEST(ReadOnly, IsNoConcernOfFiltersOnTheHeap) {
-  using on_heap = filter<std::uint64_t, counting>;
-  using mapped = filter<std::uint64_t, counting, mix, mapped_storage>;
+  using on_heap = filter<std::uint64_t, layouts::counting>;
+  using mapped = filter<std::uint64_t, layouts::counting, mix, mapped_storage>;
   on_heap f(10, 0.01);
 
   static_assert(noexcept(f.insert(1))&& noexcept(f.remove(1))&& noexcept(f.clear()));

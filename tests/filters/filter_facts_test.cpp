@@ -1,12 +1,12 @@
 // filter_handle::info(): what each kind of filter reports, against the bytes, files and keys themselves.
 #include <bloomery/any_filter.hpp>
+#include <bloomery/detail/fuse.hpp>
+#include <bloomery/detail/key_log.hpp>
 #include <bloomery/filter_handle.hpp>
-#include <bloomery/fuse.hpp>
-#include <bloomery/hash_log.hpp>
-#include <bloomery/logged_filter.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
-#include <bloomery/sealed_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
+#include <bloomery/static_filter.hpp>
 
 #include "support/errors.hpp"
 #include "support/files.hpp"
@@ -51,7 +51,7 @@ class Facts : public testing::Test {
 
   // A rebuilding filter that was closed.
   std::string make_rebuilding(int count) const {
-    logged_filter made = logged_filter::create(path("f"), {.target_rate = 0.01});
+    rebuilding_filter made = rebuilding_filter::create(path("f"), {.target_fpr = 0.01});
     for (const std::string& key : keys(count)) made.insert(key);
     made.close();
     return path("f");
@@ -64,7 +64,7 @@ class Facts : public testing::Test {
 TEST_F(Facts, APlainFilterCountsItsBitsAndKeys) {
   for (const char* layout : {"split_block", "split_block512", "blocked", "blocked_page", "classic"}) {
     SCOPED_TRACE(layout);
-    const params p = complete({.layout = layout, .capacity = 3000, .target_rate = 0.01});
+    const params p = complete({.layout = layout, .capacity = 3000, .target_fpr = 0.01});
     const auto filter = make_handle(filter_of(p, 2000));
 
     const filter_facts facts = filter->info(info_depth::bits);
@@ -78,24 +78,24 @@ TEST_F(Facts, APlainFilterCountsItsBitsAndKeys) {
     EXPECT_TRUE(facts.consistency->count.conclusive);
     EXPECT_FALSE(facts.consistency->alarm || facts.count_is_estimate);
     const std::uint64_t most = facts.distinct_keys + *facts.keys_left;
-    EXPECT_LE(false_positive_rate(p, most), 0.01);
-    EXPECT_GT(false_positive_rate(p, most + 1), 0.01);
+    EXPECT_LE(expected_fpr(p, most), 0.01);
+    EXPECT_GT(expected_fpr(p, most + 1), 0.01);
     EXPECT_FALSE(facts.file || facts.window || facts.counting || facts.static_keys || facts.log || facts.shared);
   }
 }
 
 TEST_F(Facts, CountersAloneSayNothingOfBits) {
-  const auto filter = make_handle(filter_of({.layout = "split_block512", .capacity = 1000, .target_rate = 0.01}, 500));
+  const auto filter = make_handle(filter_of({.layout = "split_block512", .capacity = 1000, .target_fpr = 0.01}, 500));
 
   const filter_facts facts = filter->info(info_depth::counts);
 
   EXPECT_FALSE(facts.fill || facts.consistency || facts.keys_left);
   EXPECT_NEAR(static_cast<double>(facts.distinct_keys), 500, 2);
-  EXPECT_EQ(*facts.expected_fpr, false_positive_rate(facts.parameters, facts.distinct_keys));
+  EXPECT_EQ(*facts.expected_fpr, expected_fpr(facts.parameters, facts.distinct_keys));
 }
 
 TEST_F(Facts, AFilterBeyondItsTargetHasNoKeysLeft) {
-  const auto filter = make_handle(filter_of({.layout = "classic", .capacity = 1000, .target_rate = 0.01}, 2000));
+  const auto filter = make_handle(filter_of({.layout = "classic", .capacity = 1000, .target_fpr = 0.01}, 2000));
 
   const filter_facts facts = filter->info(info_depth::bits);
 
@@ -105,7 +105,7 @@ TEST_F(Facts, AFilterBeyondItsTargetHasNoKeysLeft) {
 
 TEST_F(Facts, ACountThatTheBitsContradictIsAnAlarm) {
   // Twice as many keys as the file's count says.
-  const any_filter filter = filter_of({.layout = "split_block512", .capacity = 3000, .target_rate = 0.01}, 3000);
+  const any_filter filter = filter_of({.layout = "split_block512", .capacity = 3000, .target_fpr = 0.01}, 3000);
   save_file(path("f"), filter.parameters(), filter.bytes(), {.inserted = 1500});
 
   const filter_facts facts = open_filter(path("f"))->info(info_depth::bits);
@@ -116,7 +116,7 @@ TEST_F(Facts, ACountThatTheBitsContradictIsAnAlarm) {
 }
 
 TEST_F(Facts, ACountingFilterCountsCountersAndRefusals) {
-  any_filter filter(complete({.layout = "counting", .capacity = 200, .target_rate = 0.01}));
+  any_filter filter(complete({.layout = "counting", .capacity = 200, .target_fpr = 0.01}));
   for (const std::string& key : keys(100)) filter.insert(key);
   for (int i = 0; i < 20; ++i) filter.insert("often");
   std::uint64_t refused = 0;
@@ -143,7 +143,7 @@ TEST_F(Facts, ACountingFilterCountsCountersAndRefusals) {
 }
 
 TEST_F(Facts, AFileReportsItsSizeNoteAndState) {
-  filter_of({.capacity = 1000, .target_rate = 0.01}, 10).save(path("f"), "a note");
+  filter_of({.capacity = 1000, .target_fpr = 0.01}, 10).save(path("f"), "a note");
   const auto clean = open_filter(path("f"))->info(info_depth::bits);
   const auto writer = open_filter(path("f"), {.mode = access::read_write});
   const auto dirty = open_filter(path("f"))->info(info_depth::bits);
@@ -158,7 +158,7 @@ TEST_F(Facts, AFileReportsItsSizeNoteAndState) {
 
 TEST_F(Facts, AKeyedFileTellsItsFactsWithoutItsSecret) {
   const secret_key secret = random_secret();
-  filter_of({.capacity = 1000, .target_rate = 0.01, .secret = secret}, 100).save(path("f"));
+  filter_of({.capacity = 1000, .target_fpr = 0.01, .secret = secret}, 100).save(path("f"));
   const auto facts_only = open_filter(path("f"), {.facts_only = true});
   const auto with_secret = open_filter(path("f"), {.secret = secret, .facts_only = true});
 
@@ -215,7 +215,7 @@ TEST_F(Facts, ALogThatCannotServeIsAProblem) {
   write_file(name + ".log", std::string("no log"));
   EXPECT_EQ(problem_at(info_depth::bits), log_problem::unreadable);
 
-  logged_filter::create(path("other"), {.target_rate = 0.01}).close();
+  rebuilding_filter::create(path("other"), {.target_fpr = 0.01}).close();
   std::filesystem::rename(path("other.log"), name + ".log");
   EXPECT_EQ(problem_at(info_depth::counts), log_problem::of_another_filter);
 
@@ -224,9 +224,9 @@ TEST_F(Facts, ALogThatCannotServeIsAProblem) {
 }
 
 TEST_F(Facts, AStaticFilterKnowsItsKeysExactly) {
-  std::vector<std::uint64_t> los;
-  for (std::uint64_t i = 0; i < 5000; ++i) los.push_back(mix{}(i).lo);
-  const fuse_bytes sealed = fuse_build(los, 16);
+  std::vector<std::uint64_t> hash64s;
+  for (std::uint64_t i = 0; i < 5000; ++i) hash64s.push_back(mix{}(i).hash64);
+  const fuse_bytes sealed = fuse_build(hash64s, 16);
   save_file(path("f"), fuse_params({.hash = "mix", .keys = key_kind::u64le}, 16, sealed),
             {sealed.payload.data(), sealed.payload.size()}, {.inserted = sealed.keys});
 
@@ -242,7 +242,7 @@ TEST_F(Facts, AStaticFilterKnowsItsKeysExactly) {
 }
 
 TEST_F(Facts, ASlidingWindowFilterTellsOfItsGenerations) {
-  const auto filter = make_handle(any_filter(complete({.layout = "sliding", .target_rate = 0.01, .window_keys = 700})));
+  const auto filter = make_handle(any_filter(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 700})));
   filter->insert(keys(1000));
 
   const filter_facts facts = filter->info(info_depth::bits);
@@ -256,7 +256,7 @@ TEST_F(Facts, ASlidingWindowFilterTellsOfItsGenerations) {
 }
 
 TEST_F(Facts, AScalableFilterTellsOfItsLayers) {
-  const auto filter = make_scalable_handle({.capacity = 1000, .target_rate = 0.01});
+  const auto filter = make_scalable_handle({.capacity = 1000, .target_fpr = 0.01});
   filter->insert(keys(10'000));
 
   const filter_facts facts = filter->info(info_depth::bits);
@@ -279,7 +279,7 @@ TEST_F(Facts, AScalableFilterTellsOfItsLayers) {
 
 TEST_F(Facts, AHandleIsMeasuredWithTheSameKeys) {
   for (const key_kind kind : {key_kind::bytes, key_kind::u64le}) {
-    any_filter filter(complete({.keys = kind, .capacity = 1000, .target_rate = 0.05}));
+    any_filter filter(complete({.keys = kind, .capacity = 1000, .target_fpr = 0.05}));
     for (std::uint64_t i = 0; i < 1000; ++i) {
       if (kind == key_kind::bytes)
         filter.insert(std::to_string(i));

@@ -1,6 +1,6 @@
 // filter<> and any_filter: the same bytes from both and from files, and what each call promises.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/filter.hpp>
 
 #include "support/combinations.hpp"
@@ -82,7 +82,7 @@ class EveryFilter : public testing::Test {
                             .hash = std::string(C::hash::name),
                             .keys = std::is_same_v<typename C::key, std::uint64_t> ? key_kind::u64le : key_kind::bytes,
                             .capacity = 1000,
-                            .target_rate = 0.005},
+                            .target_fpr = 0.005},
                            seed));
   }
 };
@@ -127,9 +127,9 @@ TYPED_TEST(EveryFilter, HasTheSameBytesAsTemplateAnyAndFile) {
     EXPECT_EQ(read_file(folder / "saved"), read_file(folder / "any saved"));
     EXPECT_EQ(copy_of(TestFixture::heap_filter::load(folder / "any saved", hash).bytes()), expected);
     EXPECT_EQ(
-        copy_of(TestFixture::mapped_filter::open(folder / "any", access::read_only, check::payload, hash).bytes()),
+        copy_of(TestFixture::mapped_filter::open(folder / "any", access::read_only, file_check::payload, hash).bytes()),
         expected);
-    EXPECT_EQ(copy_of(any_filter::open(folder / "saved", access::read_only, check::header, {}, p.secret).bytes()),
+    EXPECT_EQ(copy_of(any_filter::open(folder / "saved", access::read_only, file_check::header, {}, p.secret).bytes()),
               expected);
     EXPECT_EQ(copy_of(any_filter::load(folder / "saved", p.secret).bytes()), expected);
     EXPECT_EQ(any_filter::load(folder / "saved", p.secret).parameters(), p);
@@ -219,7 +219,7 @@ TYPED_TEST(EveryFilter, DependsOnItsSeed) {
 
 TEST(Filter, KnowsItsSizesAndRates) {
   const filter<> seen(1'000'000, 0.01);
-  const geometry g = split_block::geometry_for(1'000'000, 0.01);
+  const geometry g = layouts::split_block::geometry_for(1'000'000, 0.01);
 
   EXPECT_EQ(seen.capacity(), 1'000'000u);
   EXPECT_EQ(seen.bit_size(), g.bits);
@@ -227,13 +227,13 @@ TEST(Filter, KnowsItsSizesAndRates) {
   EXPECT_EQ(seen.size(), 0u);
   EXPECT_EQ(seen.fill_ratio(), 0);
   EXPECT_EQ(seen.approximate_size(), 0);
-  EXPECT_EQ(seen.false_positive_rate(), 0);
-  EXPECT_EQ(seen.false_positive_rate(1'000'000), split_block::false_positive_rate(g, 1'000'000));
-  EXPECT_EQ(seen.parameters().target_rate, 0.01);
+  EXPECT_EQ(seen.expected_fpr(), 0);
+  EXPECT_EQ(seen.expected_fpr(1'000'000), layouts::split_block::expected_fpr(g, 1'000'000));
+  EXPECT_EQ(seen.parameters().target_fpr, 0.01);
 }
 
 TEST(Filter, CountsItsFillBitByBit) {
-  filter<std::uint64_t, classic> seen(geometry{1021, 5}, 100);
+  filter<std::uint64_t, layouts::classic> seen(geometry{1021, 5}, 100);
   any_filter any(seen.parameters());
   for (std::uint64_t key = 0; key < 100; ++key) {
     seen.insert(key);
@@ -245,15 +245,15 @@ TEST(Filter, CountsItsFillBitByBit) {
 
   EXPECT_EQ(seen.fill_ratio(), static_cast<double>(ones) / 1021);
   EXPECT_EQ(any.fill_ratio(), seen.fill_ratio());
-  EXPECT_EQ(seen.approximate_size(), classic::keys_from_zeros({1021, 5}, 1021 - ones));
+  EXPECT_EQ(seen.approximate_size(), layouts::classic::keys_from_zeros({1021, 5}, 1021 - ones));
   EXPECT_EQ(any.approximate_size(), seen.approximate_size());
   EXPECT_NEAR(seen.approximate_size(), 100, 10);
-  EXPECT_EQ(seen.false_positive_rate(), classic::false_positive_rate({1021, 5}, seen.size()));
-  EXPECT_EQ(any.false_positive_rate(), seen.false_positive_rate());
+  EXPECT_EQ(seen.expected_fpr(), layouts::classic::expected_fpr({1021, 5}, seen.size()));
+  EXPECT_EQ(any.expected_fpr(), seen.expected_fpr());
 }
 
 TEST(Filter, EstimatesInfinitelyManyKeysWhenFull) {
-  filter<std::uint64_t, classic> seen(geometry{64, 8}, 5);
+  filter<std::uint64_t, layouts::classic> seen(geometry{64, 8}, 5);
   for (std::uint64_t key = 0; key < 1000; ++key) seen.insert(key);
 
   EXPECT_EQ(seen.fill_ratio(), 1);
@@ -261,17 +261,17 @@ TEST(Filter, EstimatesInfinitelyManyKeysWhenFull) {
 }
 
 TEST(Filter, OfAGivenGeometryTakesItsRateAtCapacityAsTheTarget) {
-  const filter<std::uint64_t, classic> sized(geometry{1000, 7}, 100);
-  const filter<std::uint64_t, classic> unsized(geometry{1000, 7});
+  const filter<std::uint64_t, layouts::classic> sized(geometry{1000, 7}, 100);
+  const filter<std::uint64_t, layouts::classic> unsized(geometry{1000, 7});
 
-  EXPECT_EQ(sized.parameters().target_rate, classic::false_positive_rate({1000, 7}, 100));
-  EXPECT_EQ(unsized.parameters().target_rate, 0);
+  EXPECT_EQ(sized.parameters().target_fpr, layouts::classic::expected_fpr({1000, 7}, 100));
+  EXPECT_EQ(unsized.parameters().target_fpr, 0);
   EXPECT_EQ(unsized.capacity(), 0u);
 }
 
 TEST(Filter, ForgetsAllKeysWhenCleared) {
   filter<> seen(1000, 0.01);
-  any_filter any(complete({.capacity = 1000, .target_rate = 0.01}));
+  any_filter any(complete({.capacity = 1000, .target_fpr = 0.01}));
   seen.insert("key");
   any.insert("key");
 
@@ -324,7 +324,7 @@ TEST(Filter, IsAlignedToACacheLineAndZeroed) {
 
 TEST(Filter, WorksInBytesOfTheCallersAndFindsWhatIsThere) {
   bytes arena(64);
-  using arena_filter = filter<std::uint64_t, split_block, mix, span_storage>;
+  using arena_filter = filter<std::uint64_t, layouts::split_block, mix, span_storage>;
   arena_filter first({512, 8}, span_storage(arena), 10);
 
   first.insert(42);
@@ -387,16 +387,17 @@ TEST(Filter, MergedIsTheUnion) {
 
 TEST(Filter, MergesAcrossStorages) {
   const scratch_folder folder;
-  filter<std::uint64_t, classic> heap(geometry{100'000, 7}, 1000);
+  filter<std::uint64_t, layouts::classic> heap(geometry{100'000, 7}, 1000);
   heap.insert(1);
   {
-    auto mapped = filter<std::uint64_t, classic, mix, mapped_storage>::create(folder / "f", {100'000, 7}, 1000);
+    auto mapped =
+        filter<std::uint64_t, layouts::classic, mix, mapped_storage>::create(folder / "f", {100'000, 7}, 1000);
     mapped.insert(2);
     mapped.merge(heap);
   }
 
-  const auto reopened =
-      filter<std::uint64_t, classic, mix, mapped_storage>::open(folder / "f", access::read_only, check::payload);
+  const auto reopened = filter<std::uint64_t, layouts::classic, mix, mapped_storage>::open(
+      folder / "f", access::read_only, file_check::payload);
   EXPECT_TRUE(reopened.may_contain(1));
   EXPECT_TRUE(reopened.may_contain(2));
   EXPECT_EQ(reopened.size(), 2u);
@@ -464,8 +465,8 @@ TEST(Filter, IntersectedKeepsTheKeysOfBothAndEstimatesTheirNumber) {
 // What full filters share is not known, but they are not empty.
 TEST(Filter, IntersectedWhenFullHasACountThatIsNotZero) {
   for (const std::uint64_t bits : {1u, 8u, 64u, 100u}) {
-    filter<std::uint64_t, classic> full(geometry{bits, 3}, 10);
-    filter<std::uint64_t, classic> too(geometry{bits, 3}, 10);
+    filter<std::uint64_t, layouts::classic> full(geometry{bits, 3}, 10);
+    filter<std::uint64_t, layouts::classic> too(geometry{bits, 3}, 10);
     any_filter any_full(full.parameters()), any_too(full.parameters());
     for (std::uint64_t key = 0; key < 1000; ++key) {
       full.insert(key), any_full.insert(key);
@@ -487,9 +488,9 @@ TEST(Filter, IntersectedWhenFullHasACountThatIsNotZero) {
 // ---- kinds that do not fit ------------------------------------------------------------------------------------------
 
 TEST(AnyFilter, RefusesKeysOfTheOtherKindAndStaysAsItIs) {
-  any_filter integers(complete({.keys = key_kind::u64le, .capacity = 100, .target_rate = 0.01}));
-  any_filter texts(complete({.capacity = 100, .target_rate = 0.01}));
-  any_filter scheme(complete({.scheme = "guava", .capacity = 100, .target_rate = 0.01}));
+  any_filter integers(complete({.keys = key_kind::u64le, .capacity = 100, .target_fpr = 0.01}));
+  any_filter texts(complete({.capacity = 100, .target_fpr = 0.01}));
+  any_filter scheme(complete({.scheme = "guava", .capacity = 100, .target_fpr = 0.01}));
   const std::vector<std::string_view> strings{"a", "b"};
   const std::vector<std::uint64_t> numbers{1, 2};
   std::vector<std::uint64_t> bitmap(1);
@@ -513,7 +514,7 @@ TEST(AnyFilter, RefusesKeysOfTheOtherKindAndStaysAsItIs) {
 TEST(AnyFilter, OfASchemeTellsNewKeysAndAnswersInBatches) {
   const auto keys = keys_of_kind<std::string_view>();
   for (const char* name : {"guava", "pharo", "python", "perl"}) {
-    any_filter single(complete({.scheme = name, .capacity = 1000, .target_rate = 0.01})), batch(single.parameters());
+    any_filter single(complete({.scheme = name, .capacity = 1000, .target_fpr = 0.01})), batch(single.parameters());
     std::vector<std::uint8_t> expected, fresh(keys.size());
     std::vector<std::uint64_t> bitmap((keys.size() + 63) / 64, ~std::uint64_t{0});
 
@@ -532,16 +533,16 @@ TEST(AnyFilter, OfASchemeTellsNewKeysAndAnswersInBatches) {
 TEST(AnyFilter, RefusesParamsThatNoTableKnows) {
   const auto code = [](params p) { return code_of([&] { any_filter f(std::move(p)); }); };
 
-  EXPECT_EQ(code({.layout = "nonesuch", .capacity = 10, .target_rate = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.scheme = "nonesuch", .capacity = 10, .target_rate = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.hash = "nonesuch", .capacity = 10, .target_rate = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.layout = "classic", .scheme = "perl", .capacity = 10, .target_rate = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.hash = "mix", .capacity = 10, .target_rate = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.hash = "murmur3", .seed = 1ull << 32, .capacity = 10, .target_rate = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.scheme = "perl", .keys = key_kind::u64le, .capacity = 10, .target_rate = 0.1}),
+  EXPECT_EQ(code({.layout = "nonesuch", .capacity = 10, .target_fpr = 0.1}), errc::invalid_argument);
+  EXPECT_EQ(code({.scheme = "nonesuch", .capacity = 10, .target_fpr = 0.1}), errc::invalid_argument);
+  EXPECT_EQ(code({.hash = "nonesuch", .capacity = 10, .target_fpr = 0.1}), errc::invalid_argument);
+  EXPECT_EQ(code({.layout = "classic", .scheme = "perl", .capacity = 10, .target_fpr = 0.1}), errc::invalid_argument);
+  EXPECT_EQ(code({.hash = "mix", .capacity = 10, .target_fpr = 0.1}), errc::invalid_argument);
+  EXPECT_EQ(code({.hash = "murmur3", .seed = 1ull << 32, .capacity = 10, .target_fpr = 0.1}), errc::invalid_argument);
+  EXPECT_EQ(code({.scheme = "perl", .keys = key_kind::u64le, .capacity = 10, .target_fpr = 0.1}),
             errc::invalid_argument);
-  EXPECT_EQ(code({.capacity = 0, .target_rate = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.capacity = 10, .target_rate = 0}), errc::invalid_argument);
+  EXPECT_EQ(code({.capacity = 0, .target_fpr = 0.1}), errc::invalid_argument);
+  EXPECT_EQ(code({.capacity = 10, .target_fpr = 0}), errc::invalid_argument);
   EXPECT_EQ(code({.layout = "split_block", .geometry = {255, 8}}), errc::invalid_argument);
   EXPECT_EQ(code({.layout = "split_block512", .geometry = {256, 8}}), errc::invalid_argument);
   EXPECT_EQ(code({.layout = "split_block512", .geometry = {512, 7}}), errc::invalid_argument);
@@ -551,21 +552,24 @@ TEST(AnyFilter, RefusesParamsThatNoTableKnows) {
 }
 
 TEST(Params, AreCompletedAsTheLayoutsWould) {
-  EXPECT_EQ(complete({.capacity = 1'000'000, .target_rate = 0.01}).layout, "split_block");
-  EXPECT_EQ(complete({.capacity = 1'000'000, .target_rate = 0.01}, preference::memory).layout, "blocked_page");
+  EXPECT_EQ(complete({.capacity = 1'000'000, .target_fpr = 0.01}).layout, "split_block");
+  EXPECT_EQ(complete({.capacity = 1'000'000, .target_fpr = 0.01}, preference::memory).layout, "blocked_page");
   EXPECT_EQ(complete({.geometry = {1000, 7}}).layout, "classic");
-  EXPECT_EQ(complete({.keys = key_kind::u64le, .capacity = 1000, .target_rate = 0.01}).hash, "mix");
-  EXPECT_EQ(complete({.layout = "classic", .capacity = 1000, .target_rate = 0.01}).geometry,
-            classic::geometry_for(1000, 0.01));
-  const params p = complete({.capacity = 1000, .target_rate = 0.01});
+  EXPECT_EQ(complete({.keys = key_kind::u64le, .capacity = 1000, .target_fpr = 0.01}).hash, "mix");
+  EXPECT_EQ(complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.01}).geometry,
+            layouts::classic::geometry_for(1000, 0.01));
+  const params p = complete({.capacity = 1000, .target_fpr = 0.01});
   EXPECT_EQ(complete(p), p);
 }
 
 // ---- sizes beyond memory --------------------------------------------------------------------------------------------
 
 TEST(Filter, BeyondThisMachinesMemoryIsRefusedNotTried) {
-  EXPECT_EQ(code_of([] { filter<std::uint64_t, classic> f(std::uint64_t{1} << 55, 0.01); }), errc::too_large);
-  EXPECT_EQ(code_of([] { filter<std::uint64_t, classic> f(geometry{std::uint64_t{1} << 63, 7}); }), errc::too_large);
+  EXPECT_EQ(code_of([] { filter<std::uint64_t, layouts::classic> f(std::uint64_t{1} << 55, 0.01); }), errc::too_large);
+  EXPECT_EQ(code_of([] {
+              filter<std::uint64_t, layouts::classic> f(geometry{std::uint64_t{1} << 63, 7});
+            }),
+            errc::too_large);
   EXPECT_EQ(code_of([] {
               any_filter f(complete({.layout = "classic", .geometry = {1ull << 50, 7}}));
             }),
@@ -580,7 +584,7 @@ TEST(Filter, OfNoKeysOrNoProbabilityIsRefused) {
   EXPECT_EQ(code_of([] { filter<> f(0, 0.01); }), errc::invalid_argument);
   for (const double p : {0.0, 1.0, -1.0, 2.0, nan}) {
     EXPECT_EQ(code_of([&] { filter<> f(1000, p); }), errc::invalid_argument) << p;
-    EXPECT_EQ(code_of([&] { filter<std::uint64_t, classic> f(1000, p); }), errc::invalid_argument) << p;
+    EXPECT_EQ(code_of([&] { filter<std::uint64_t, layouts::classic> f(1000, p); }), errc::invalid_argument) << p;
   }
 }
 
@@ -601,20 +605,21 @@ struct acme_hash_2 : acme_hash {
 
 TEST(OwnHash, OpensItsFileOnlyUnderItsName) {
   const scratch_folder folder;
-  using own = filter<std::string_view, classic, acme_hash>;
+  using own = filter<std::string_view, layouts::classic, acme_hash>;
   own seen(100, 0.01);
   seen.insert("key");
   seen.save(folder / "f");
 
   EXPECT_TRUE(own::load(folder / "f").may_contain("key"));
-  EXPECT_TRUE((filter<std::string_view, classic, acme_hash, mapped_storage>::open(folder / "f").may_contain("key")));
+  EXPECT_TRUE(
+      (filter<std::string_view, layouts::classic, acme_hash, mapped_storage>::open(folder / "f").may_contain("key")));
   EXPECT_EQ(inspect(folder / "f").info.parameters.hash, "acme.sum/1");
-  using newer = filter<std::string_view, classic, acme_hash_2>;
+  using newer = filter<std::string_view, layouts::classic, acme_hash_2>;
   const auto refused = error_of([&] { newer::load(folder / "f"); });
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code(), errc::incompatible);
   EXPECT_THAT(refused->what(), HasSubstr("hash: acme.sum/1 and acme.sum/2"));
-  EXPECT_EQ(code_of([&] { filter<std::string_view, classic>::load(folder / "f"); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { filter<std::string_view, layouts::classic>::load(folder / "f"); }), errc::incompatible);
   const auto unknown = error_of([&] { any_filter::open(folder / "f"); });
   ASSERT_TRUE(unknown);
   EXPECT_EQ(unknown->code(), errc::incompatible);
@@ -637,14 +642,14 @@ struct name_with_a_space : acme_hash {
 
 TEST(OwnHash, HasANameThatFitsTheHeader) {
   const scratch_folder folder;
-  filter<std::string_view, classic, name_of_31_characters> fits(100, 0.01);
+  filter<std::string_view, layouts::classic, name_of_31_characters> fits(100, 0.01);
   fits.save(folder / "f");
-  const auto loads = [&] { filter<std::string_view, classic, name_of_31_characters>::load(folder / "f"); };
+  const auto loads = [&] { filter<std::string_view, layouts::classic, name_of_31_characters>::load(folder / "f"); };
   EXPECT_EQ(code_of(loads), std::nullopt);
 
-  filter<std::string_view, classic, name_of_32_characters> too_long(100, 0.01);
-  filter<std::string_view, classic, empty_name> nameless(100, 0.01);
-  filter<std::string_view, classic, name_with_a_space> spaced(100, 0.01);
+  filter<std::string_view, layouts::classic, name_of_32_characters> too_long(100, 0.01);
+  filter<std::string_view, layouts::classic, empty_name> nameless(100, 0.01);
+  filter<std::string_view, layouts::classic, name_with_a_space> spaced(100, 0.01);
 
   EXPECT_EQ(code_of([&] { too_long.save(folder / "g"); }), errc::invalid_argument);
   EXPECT_EQ(code_of([&] { nameless.save(folder / "g"); }), errc::invalid_argument);
@@ -662,21 +667,21 @@ TEST(Filter, OpensOnlyFilesOfItsOwnKind) {
       if constexpr (requires { Filter::load(folder / "f"); })
         Filter::load(folder / "f", hash);
       else
-        Filter::open(folder / "f", access::read_write, check::header, hash);
+        Filter::open(folder / "f", access::read_write, file_check::header, hash);
     });
     EXPECT_TRUE(thrown);
     EXPECT_EQ(thrown ? thrown->code() : errc::io, errc::incompatible);
     return std::string(thrown ? thrown->what() : "");
   };
 
-  EXPECT_THAT((refusal(std::type_identity<filter<std::string_view, classic>>{}, xxh3{})),
+  EXPECT_THAT((refusal(std::type_identity<filter<std::string_view, layouts::classic>>{}, xxh3{})),
               HasSubstr("layout: split_block and classic"));
-  EXPECT_THAT((refusal(std::type_identity<filter<std::string_view, split_block, murmur3>>{}, murmur3{})),
+  EXPECT_THAT((refusal(std::type_identity<filter<std::string_view, layouts::split_block, murmur3>>{}, murmur3{})),
               HasSubstr("hash: xxh3 and murmur3"));
-  EXPECT_THAT((refusal(std::type_identity<filter<std::uint64_t, split_block, xxh3>>{}, xxh3{})),
+  EXPECT_THAT((refusal(std::type_identity<filter<std::uint64_t, layouts::split_block, xxh3>>{}, xxh3{})),
               HasSubstr("keys: bytes and u64"));
   EXPECT_THAT((refusal(std::type_identity<filter<>>{}, xxh3{7})), HasSubstr("seed: 0 and 7"));
-  EXPECT_THAT((refusal(std::type_identity<filter<std::string_view, classic, xxh3, mapped_storage>>{}, xxh3{})),
+  EXPECT_THAT((refusal(std::type_identity<filter<std::string_view, layouts::classic, xxh3, mapped_storage>>{}, xxh3{})),
               HasSubstr("layout: split_block and classic"));
   EXPECT_THAT((refusal(std::type_identity<filter<>>{}, xxh3{7})), HasSubstr(folder / "f"));
   EXPECT_EQ(read_file(folder / "f"), before);  // refused before anything was written

@@ -2,8 +2,8 @@
 #include <bloomery/fold.hpp>
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/bits.hpp>
-#include <bloomery/census.hpp>
+#include <bloomery/detail/bits.hpp>
+#include <bloomery/fill_statistics.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
@@ -69,7 +69,7 @@ TEST(Fold, MakesTheFilterThatItsKeysWouldHaveMadeAtThatSize) {
                               .keys = keys,
                               .geometry = {units * unit_bits(layout), probes},
                               .capacity = 1000,
-                              .target_rate = 0.01,
+                              .target_fpr = 0.01,
                               .secret = hash.name == siphash::name ? std::optional(secret_key{1, 2}) : std::nullopt};
             const std::uint64_t n = std::clamp<std::uint64_t>(p.geometry.bits / 32 / probes, 1, 3000);
             const any_filter large = filled(p, n);
@@ -149,7 +149,7 @@ TEST(Fold, ChangesNothingButTheBits) {
                     .seed = 7,
                     .geometry = {48 * 32'768, 9},
                     .capacity = 12'345,
-                    .target_rate = 0.02};
+                    .target_fpr = 0.02};
 
   params expected = p;
   expected.geometry.bits = 6 * 32'768;
@@ -233,8 +233,8 @@ TEST(Fold, HasTheRateOfTheFormulaAtHalfTheSize) {
 
       const heap_storage bytes = fold(p, large.bytes(), times);
 
-      const double certified = take_census(small, {bytes.data(), bytes.size()}).certified_rate;
-      EXPECT_NEAR(certified / false_positive_rate(small, n), 1, 0.05) << layout.name << ", " << times << " times";
+      const double certified = measure_fill(small, {bytes.data(), bytes.size()}).current_fpr;
+      EXPECT_NEAR(certified / expected_fpr(small, n), 1, 0.05) << layout.name << ", " << times << " times";
     }
   }
 }

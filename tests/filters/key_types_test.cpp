@@ -1,7 +1,8 @@
-// filter<> for every type of key, ranges of keys, and filters as values: bytes, copies, comparison, union, intersection.
+// filter<> for every type of key, ranges of keys, and filters as values: bytes, copies, comparison, union,
+// intersection.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter.hpp>
-#include <bloomery/sealed_filter.hpp>
+#include <bloomery/static_filter.hpp>
 
 #include "file/format.hpp"
 #include "support/errors.hpp"
@@ -43,7 +44,7 @@ constexpr double rate = 1e-6;  // so that no answer is a false positive
 // ---- types of keys --------------------------------------------------------------------------------------------------
 
 // The 64-bit numbers that integers stand for, written out: sign-extension, modulo 2^64.
-template <class Integer, class Layout = split_block, class Hash = mix>
+template <class Integer, class Layout = layouts::split_block, class Hash = mix>
 void expect_the_filter_of(const std::vector<std::pair<Integer, std::uint64_t>>& keys) {
   filter<Integer, Layout, Hash> one_by_one(1000, rate);
   filter<Integer, Layout, Hash> in_a_batch(1000, rate);
@@ -76,8 +77,8 @@ TEST(IntegerKeys, AreSignExtendedTo64Bits) {
   expect_the_filter_of<std::uint32_t>({{0xFFFF'FFFF, 0xFFFF'FFFF}, {0, 0}});
   expect_the_filter_of<std::uint8_t>({{255, 255}});
   expect_the_filter_of<unsigned long long>({{~0ull, ~0ull}});
-  expect_the_filter_of<int, classic, xxh3>({{-1, 0xFFFF'FFFF'FFFF'FFFF}, {5, 5}});
-  expect_the_filter_of<int, counting, murmur3>({{-1, 0xFFFF'FFFF'FFFF'FFFF}, {5, 5}});
+  expect_the_filter_of<int, layouts::classic, xxh3>({{-1, 0xFFFF'FFFF'FFFF'FFFF}, {5, 5}});
+  expect_the_filter_of<int, layouts::counting, murmur3>({{-1, 0xFFFF'FFFF'FFFF'FFFF}, {5, 5}});
 }
 
 // 997 keys are several batches, the last one not full.
@@ -126,11 +127,11 @@ TEST(TextKeys, OfEveryTypeMakeTheSameFilter) {
 
 TEST(TextKeys, AreOpenedAndRemovedAsStringsToo) {
   const scratch_folder folder;
-  filter<std::string, counting> here(1000, rate);
+  filter<std::string, layouts::counting> here(1000, rate);
   here.insert("Ada");
   here.save(folder / "f");
 
-  auto loaded = filter<std::string_view, counting>::load(folder / "f");
+  auto loaded = filter<std::string_view, layouts::counting>::load(folder / "f");
 
   EXPECT_TRUE(loaded.may_contain("Ada"));
   EXPECT_EQ(here.remove("Ada"), removal::removed);
@@ -289,9 +290,10 @@ TEST(FilterOptions, NameWhatAFilterIsMadeFor) {
   const filter deduced({.capacity = 5000});
 
   EXPECT_EQ(named.parameters(), in_short.parameters());
-  EXPECT_EQ(deduced.parameters().target_rate, 0.01);
+  EXPECT_EQ(deduced.parameters().target_fpr, 0.01);
   EXPECT_EQ(code_of([] { filter<>({.fpr = 0.1}); }), errc::invalid_argument);
-  EXPECT_EQ((filter<std::string, split_block512>({.capacity = 10, .fpr = 0.1}, xxh3{7}).parameters().seed), 7u);
+  EXPECT_EQ((filter<std::string, layouts::split_block512>({.capacity = 10, .fpr = 0.1}, xxh3{7}).parameters().seed),
+            7u);
 }
 
 TEST(FilterOptions, CannotBeSwapped) {
@@ -320,18 +322,18 @@ void expect_bytes_of_a_file() {
 }
 
 TEST(Bytes, OfAFilterAreThoseOfItsFile) {
-  expect_bytes_of_a_file<split_block>();
-  expect_bytes_of_a_file<classic>();
-  expect_bytes_of_a_file<counting>();
+  expect_bytes_of_a_file<layouts::split_block>();
+  expect_bytes_of_a_file<layouts::classic>();
+  expect_bytes_of_a_file<layouts::counting>();
 }
 
 TEST(Bytes, OfEveryFamilyMakeTheSameAnyFilter) {
   std::vector<params> all;
   for (const char* layout : {"split_block", "split_block512", "blocked", "blocked_page", "classic", "counting"}) {
-    all.push_back(complete({.layout = layout, .capacity = 1000, .target_rate = 0.01}));
+    all.push_back(complete({.layout = layout, .capacity = 1000, .target_fpr = 0.01}));
   }
-  all.push_back(complete({.layout = "sliding", .target_rate = 0.01, .window_keys = 7000}));
-  all.push_back(complete({.scheme = "guava", .capacity = 1000, .target_rate = 0.01}));
+  all.push_back(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 7000}));
+  all.push_back(complete({.scheme = "guava", .capacity = 1000, .target_fpr = 0.01}));
   for (const params& p : all) {
     SCOPED_TRACE(p.layout + p.scheme);
     any_filter f(p);
@@ -353,7 +355,7 @@ TEST(Bytes, OfEveryFamilyMakeTheSameAnyFilter) {
 TEST(Bytes, OfASealedFilterAreReadAsItsFileIs) {
   const std::vector<std::string_view> keys{"Madrid", "Barcelona"};
   const scratch_folder folder;
-  sealed_filter<>::build(keys).save(folder / "f");
+  static_filter<>::build(keys).save(folder / "f");
 
   const any_filter back = any_filter::from_bytes(read_file(folder / "f"));
 
@@ -363,7 +365,7 @@ TEST(Bytes, OfASealedFilterAreReadAsItsFileIs) {
 
 TEST(Bytes, OfAKeyedFilterNeedItsSecret) {
   const secret_key key = random_secret();
-  any_filter keyed(complete({.capacity = 1000, .target_rate = 0.01, .secret = key}));
+  any_filter keyed(complete({.capacity = 1000, .target_fpr = 0.01, .secret = key}));
   keyed.insert("Madrid");
 
   EXPECT_TRUE(any_filter::from_bytes(keyed.to_bytes(), key).may_contain("Madrid"));
@@ -374,13 +376,13 @@ TEST(Bytes, OfAKeyedFilterNeedItsSecret) {
 // Whatever a file is refused for, its bytes are refused for, with the same code.
 TEST(Bytes, ThatAreHostileAreRefusedAsTheFileIs) {
   const scratch_folder folder;
-  filter<int, split_block512> f(2000, 0.01);
+  filter<int, layouts::split_block512> f(2000, 0.01);
   f.insert(std::vector<int>{1, -2, 3});
   const bytes good = f.to_bytes("about");
   const auto expect_as_the_file = [&](const bytes& some, const std::string& what) {
     bloomery_tests::write_file(folder / "f", some);
-    const auto of_file = error_of([&] { filter<int, split_block512>::load(folder / "f"); });
-    const auto of_bytes = error_of([&] { filter<int, split_block512>::from_bytes(some); });
+    const auto of_file = error_of([&] { filter<int, layouts::split_block512>::load(folder / "f"); });
+    const auto of_bytes = error_of([&] { filter<int, layouts::split_block512>::from_bytes(some); });
     ASSERT_EQ(of_bytes.has_value(), of_file.has_value()) << what;
     if (!of_file) return;
     EXPECT_EQ(of_bytes->code(), of_file->code()) << what << ": " << of_bytes->what();
@@ -405,7 +407,7 @@ TEST(Bytes, ThatAreHostileAreRefusedAsTheFileIs) {
 
 // Sizes are checked against the bytes before memory is taken: this header, whose checksums are right, says 2^60 bits.
 TEST(Bytes, ThatClaimToBeHugeTakeNoMemory) {
-  params p = complete({.layout = "classic", .capacity = 1000, .target_rate = 0.01});
+  params p = complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.01});
   p.geometry.bits = std::uint64_t{1} << 60;
   const format::page header = format::encode(p, {1, true, {}}, "");
 
@@ -417,20 +419,21 @@ TEST(Bytes, ThatClaimToBeHugeTakeNoMemory) {
 }
 
 TEST(Bytes, OfAnotherKindOfFilterAreRefused) {
-  filter<int, split_block512> f(1000, 0.01);
+  filter<int, layouts::split_block512> f(1000, 0.01);
 
-  EXPECT_EQ(code_of([&] { filter<int, classic>::from_bytes(f.to_bytes()); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { filter<std::string, split_block512>::from_bytes(f.to_bytes()); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { filter<int, layouts::classic>::from_bytes(f.to_bytes()); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { filter<std::string, layouts::split_block512>::from_bytes(f.to_bytes()); }),
+            errc::incompatible);
   EXPECT_EQ(code_of([&] { f.to_bytes(std::string(2'000'000, 'x')); }), errc::invalid_argument);
 }
 
 TEST(Values, AreClonedFromAnyStorage) {
   const scratch_folder folder;
-  using mapped = filter<int, split_block512, mix, mapped_storage>;
-  mapped f = mapped::create(folder / "f", split_block512::geometry_for(1000, 0.01), 1000);
+  using mapped = filter<int, layouts::split_block512, mix, mapped_storage>;
+  mapped f = mapped::create(folder / "f", layouts::split_block512::geometry_for(1000, 0.01), 1000);
   f.insert(7);
 
-  filter<int, split_block512> copy = f.clone();
+  filter<int, layouts::split_block512> copy = f.clone();
   copy.insert(8);
 
   EXPECT_TRUE(copy.may_contain(7) && !f.may_contain(8));
@@ -452,7 +455,7 @@ TEST(Values, AreEqualIfTheyGiveTheSameAnswers) {
   EXPECT_NE(filter<int>(1000, 0.01, mix{1}), filter<int>(1000, 0.01, mix{2})) << "other seed";
   const scratch_folder folder;
   a.save(folder / "f");
-  EXPECT_EQ(a, (filter<int, split_block, mix, mapped_storage>::open(folder / "f")));
+  EXPECT_EQ(a, (filter<int, layouts::split_block, mix, mapped_storage>::open(folder / "f")));
 }
 
 TEST(Values, AreUnitedAndIntersectedByOperators) {
@@ -478,7 +481,7 @@ TEST(Values, AreUnitedAndIntersectedByOperators) {
 }
 
 TEST(Values, OfAnyFilterHaveTheSameOperators) {
-  const params p = complete({.capacity = 1000, .target_rate = rate});
+  const params p = complete({.capacity = 1000, .target_fpr = rate});
   any_filter a(p), b(p);
   a.insert("Ada");
   b.insert("Grace");
@@ -490,8 +493,8 @@ TEST(Values, OfAnyFilterHaveTheSameOperators) {
   EXPECT_TRUE(either.may_contain("Ada") && either.may_contain("Grace"));
   EXPECT_FALSE(both.may_contain("Ada"));
   EXPECT_FALSE(a == b);
-  EXPECT_EQ(code_of([&] { a |= any_filter(complete({.capacity = 9999, .target_rate = rate})); }), errc::incompatible);
-  any_filter counters(complete({.layout = "counting", .capacity = 1000, .target_rate = rate}));
+  EXPECT_EQ(code_of([&] { a |= any_filter(complete({.capacity = 9999, .target_fpr = rate})); }), errc::incompatible);
+  any_filter counters(complete({.layout = "counting", .capacity = 1000, .target_fpr = rate}));
   EXPECT_EQ(code_of([&] { counters &= counters.clone(); }), errc::incompatible);
 }
 

@@ -3,8 +3,8 @@
 #include <bloomery/measure.hpp>
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/bits.hpp>
-#include <bloomery/census.hpp>
+#include <bloomery/detail/bits.hpp>
+#include <bloomery/fill_statistics.hpp>
 #include <bloomery/params.hpp>
 
 #include <gtest/gtest.h>
@@ -217,7 +217,7 @@ TEST(ChanceOf, OfTheExpectedNumberIsAboutAHalf) {
 // A filter at a rate of about 5 %.
 any_filter filled(params p) {
   p.capacity = 20'000;
-  p.target_rate = 0.05;
+  p.target_fpr = 0.05;
   any_filter filter(complete(p));
   for (std::uint64_t i = 0; i < p.capacity; ++i) {
     if (p.keys == key_kind::bytes)
@@ -249,7 +249,7 @@ TEST(StatisticOfMeasuredRates, IsTheCertifiedRateForEveryKindOfFilter) {
 
     const measured_rate measured = measure_rate(filter, queries, /*seed=*/1);
 
-    const double certified = take_census(filter.parameters(), filter.bytes()).certified_rate;
+    const double certified = measure_fill(filter.parameters(), filter.bytes()).current_fpr;
     EXPECT_EQ(measured.queries, queries);
     EXPECT_GT(certified, 0.03);
     EXPECT_TRUE(measured.within(4.5).holds(certified)) << title(p) << ": " << measured.rate() << " and " << certified;
@@ -330,7 +330,7 @@ TEST(MeasuredRate, HasOtherKeysForEachSeed) {
 TEST(StatisticOfMeasuredRates, VariesFromSeedToSeedAsThatOfDistinctKeysDoes) {
   for (const key_kind keys : {key_kind::bytes, key_kind::u64le}) {
     const any_filter filter = filled({.layout = "split_block512", .hash = "xxh3", .keys = keys});
-    const double rate = take_census(filter.parameters(), filter.bytes()).certified_rate;
+    const double rate = measure_fill(filter.parameters(), filter.bytes()).current_fpr;
     constexpr int seeds = 400;
     constexpr double queries = 5000;
     double squares = 0;

@@ -24,7 +24,7 @@ using namespace std::string_view_literals;
 
 std::string hex_of_bytes(key_hash hash) {
   std::string hex;
-  for (const std::uint64_t half : {hash.lo, hash.hi}) {
+  for (const std::uint64_t half : {hash.hash64, hash.high64}) {
     for (int byte = 0; byte < 8; ++byte) {
       char digits[3];
       std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(half >> (8 * byte) & 0xFF));
@@ -40,7 +40,7 @@ std::string bytes_of(std::uint64_t number, int count) {
   return bytes;
 }
 
-std::string bytes_of(key_hash hash) { return bytes_of(hash.lo, 8) + bytes_of(hash.hi, 8); }
+std::string bytes_of(key_hash hash) { return bytes_of(hash.hash64, 8) + bytes_of(hash.high64, 8); }
 
 // ---- murmur3 --------------------------------------------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ TEST(Murmur3, HasSMHashersVerificationValueIn128Bits) {
   const std::string results = smhasher_results(
       [](std::string_view key, std::uint32_t seed) { return bytes_of(hashes::murmur3_x64_128(key, seed)); });
 
-  EXPECT_EQ(static_cast<std::uint32_t>(hashes::murmur3_x64_128(results, 0).lo), 0x6384BA69u);
+  EXPECT_EQ(static_cast<std::uint32_t>(hashes::murmur3_x64_128(results, 0).hash64), 0x6384BA69u);
 }
 
 TEST(Murmur3, HasSMHashersVerificationValueIn32Bits) {
@@ -293,8 +293,8 @@ TEST(Mix, SpreadsSequentialKeysEvenlyOverEveryByte) {
   for (std::uint64_t key = 0; key < keys; ++key) {
     const key_hash hash = mix{}(key);
     for (std::size_t byte = 0; byte < 8; ++byte) {
-      ++counts[byte][hash.lo >> (8 * byte) & 0xFF];
-      ++counts[8 + byte][hash.hi >> (8 * byte) & 0xFF];
+      ++counts[byte][hash.hash64 >> (8 * byte) & 0xFF];
+      ++counts[8 + byte][hash.high64 >> (8 * byte) & 0xFF];
     }
   }
 
@@ -312,8 +312,8 @@ TEST(Mix, GivesSequentialKeysTwoIndependentHalves) {
 
   for (std::uint64_t key = 0; key < keys; ++key) {
     const key_hash hash = mix{}(key);
-    for (int shift = 0; shift < 64; ++shift) {  // bit i of lo beside bit i + shift of hi
-      const std::uint64_t same = ~(hash.lo ^ std::rotr(hash.hi, shift));
+    for (int shift = 0; shift < 64; ++shift) {  // bit i of hash64 beside bit i + shift of hi
+      const std::uint64_t same = ~(hash.hash64 ^ std::rotr(hash.high64, shift));
       for (int bit = 0; bit < 64; ++bit)
         equal[static_cast<std::size_t>(shift)][static_cast<std::size_t>(bit)] += (same >> bit & 1) != 0;
     }
@@ -328,8 +328,8 @@ TEST(Mix, GivesSequentialKeysTwoIndependentHalves) {
 }
 
 TEST(Mix, NeverSharesAHalfBetweenKeysAndDependsOnItsSeed) {
-  EXPECT_NE(mix{}(1).lo, mix{}(2).lo);
-  EXPECT_NE(mix{}(1).hi, mix{}(2).hi);
+  EXPECT_NE(mix{}(1).hash64, mix{}(2).hash64);
+  EXPECT_NE(mix{}(1).high64, mix{}(2).high64);
   EXPECT_NE(mix{1}(1), mix{2}(1));
 }
 

@@ -1,5 +1,5 @@
-// Secrets: SipHash beside its published vectors and beside OpenSSL; keys, their files and check values; keyed filters in
-// memory and in files, which open with their key alone and have nothing of it in them.
+// Secrets: SipHash beside its published vectors and beside OpenSSL; keys, their files and check values; keyed filters
+// in memory and in files, which open with their key alone and have nothing of it in them.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/concurrent_filter.hpp>
 #include <bloomery/filter.hpp>
@@ -164,24 +164,24 @@ TEST(SipHash, HashesManyKeysAsOneByOne) {
 }
 
 TEST(SipHash, DependsOnEveryBitOfItsKey) {
-  std::set<std::uint64_t> seen{siphash(some_key)("key").lo};
+  std::set<std::uint64_t> seen{siphash(some_key)("key").hash64};
   for (int bit = 0; bit < 128; ++bit) {
     secret_key key = some_key;
     (bit < 64 ? key.k0 : key.k1) ^= std::uint64_t{1} << bit % 64;
-    EXPECT_TRUE(seen.insert(siphash(key)("key").lo).second) << bit;
+    EXPECT_TRUE(seen.insert(siphash(key)("key").hash64).second) << bit;
   }
 }
 
 // ---- keys and their files -------------------------------------------------------------------------------------------
 
 TEST(Secret, IsAnotherOneEachTime) {
-  std::set<std::uint64_t> halves;
+  std::set<std::uint64_t> hash64s;
   for (int i = 0; i < 100; ++i) {
     const secret_key key = random_secret();
-    halves.insert({key.k0, key.k1});
+    hash64s.insert({key.k0, key.k1});
   }
 
-  EXPECT_EQ(halves.size(), 200u);
+  EXPECT_EQ(hash64s.size(), 200u);
 }
 
 // SipHash-2-4-128 of the label by OpenSSL begins with db11d19ae6d2f822.
@@ -190,7 +190,7 @@ TEST(Secret, HasACheckValueThatIsNoHashOfTheFilters) {
   EXPECT_EQ(key_check_text(key_check(counting_key)), "22F8D2E69AD111DB");
   EXPECT_EQ(key_check_text(0), "none");
   EXPECT_NE(key_check(some_key), key_check(other_key));
-  EXPECT_NE(key_check(some_key), siphash(some_key)("bloomery key check").lo);
+  EXPECT_NE(key_check(some_key), siphash(some_key)("bloomery key check").hash64);
 }
 
 TEST(KeyFile, GivesBackTheKeyAndIsItsOwnersAlone) {
@@ -270,21 +270,21 @@ TEST(KeyFile, OfAnythingElseIsRefusedWithoutShowingIt) {
 
 // ---- params ---------------------------------------------------------------------------------------------------------
 
-const params keyed_params = complete({.layout = "classic", .capacity = 500, .target_rate = 0.01, .secret = some_key});
+const params keyed_params = complete({.layout = "classic", .capacity = 500, .target_fpr = 0.01, .secret = some_key});
 
 TEST(KeyedParams, AreCompletedByTheSecret) {
   EXPECT_EQ(keyed_params.hash, "siphash");
   EXPECT_EQ(keyed_params.key_check, key_check(some_key));
   EXPECT_EQ(complete(keyed_params), keyed_params);
-  const params integers = complete({.keys = key_kind::u64le, .capacity = 500, .target_rate = 0.01, .secret = some_key});
+  const params integers = complete({.keys = key_kind::u64le, .capacity = 500, .target_fpr = 0.01, .secret = some_key});
   EXPECT_EQ(integers.hash, "siphash");
-  EXPECT_EQ(complete({.capacity = 500, .target_rate = 0.01}).key_check, 0u);
+  EXPECT_EQ(complete({.capacity = 500, .target_fpr = 0.01}).key_check, 0u);
 }
 
 TEST(KeyedParams, ThatContradictThemselvesAreRefused) {
   const auto refusal = [](params p) {
     p.capacity = 500;
-    p.target_rate = 0.01;
+    p.target_fpr = 0.01;
     const auto thrown = error_of([&] { complete(p); });
     EXPECT_TRUE(thrown);
     return thrown ? std::pair(thrown->code(), std::string(thrown->what())) : std::pair(errc::io, std::string());
@@ -330,7 +330,7 @@ int found_in(const any_filter& filter) {
 }
 
 any_filter opened(const std::string& path, const std::optional<secret_key>& key, access mode = access::read_only) {
-  return any_filter::open(path, mode, check::header, {}, key);
+  return any_filter::open(path, mode, file_check::header, {}, key);
 }
 
 TEST(KeyedFile, OpensWithItsKey) {
@@ -346,14 +346,14 @@ TEST(KeyedFile, OpensWithItsKey) {
   EXPECT_TRUE(opened(folder / "f", some_key).may_contain("one more"));
   EXPECT_EQ(opened(folder / "f", some_key).parameters(), keyed_params);
   EXPECT_EQ(opened(folder / "f", some_key).opened_from()->parameters.secret, std::nullopt);
-  EXPECT_EQ(inspect(folder / "f", check::payload).info.parameters.key_check, key_check(some_key));
+  EXPECT_EQ(inspect(folder / "f", file_check::payload).info.parameters.key_check, key_check(some_key));
 }
 
 TEST(KeyedFile, OpensWithNothingElse) {
   const scratch_folder folder;
   keyed_filter().save(folder / "f");
-  any_filter(complete({.capacity = 500, .target_rate = 0.01})).save(folder / "plain");
-  any_filter(complete({.scheme = "guava", .capacity = 500, .target_rate = 0.01})).save(folder / "guava");
+  any_filter(complete({.capacity = 500, .target_fpr = 0.01})).save(folder / "plain");
+  any_filter(complete({.scheme = "guava", .capacity = 500, .target_fpr = 0.01})).save(folder / "guava");
   const bytes before = read_file(folder / "f");
   struct {
     const char* file;
@@ -408,7 +408,7 @@ TEST(KeyedFile, HasNoByteOfTheKeyInIt) {
 TEST(KeyedFile, WhoseHashAndCheckValueContradictEachOtherIsDamaged) {
   const scratch_folder folder;
   keyed_filter().save(folder / "keyed");
-  any_filter(complete({.capacity = 500, .target_rate = 0.01})).save(folder / "plain");
+  any_filter(complete({.capacity = 500, .target_fpr = 0.01})).save(folder / "plain");
   const auto tampered = [&](const char* name, std::uint64_t check) {
     bytes file = read_file(folder / name);
     std::memcpy(file.data() + 184, &check, sizeof check);
@@ -440,26 +440,26 @@ TEST(KeyedFilter, OfOtherKeysHasOtherBits) {
 }
 
 TEST(KeyedFilter, OfKnownTypeOpensFilesOfItsKeyAlone) {
-  using keyed = filter<std::string_view, classic, siphash, mapped_storage>;
+  using keyed = filter<std::string_view, layouts::classic, siphash, mapped_storage>;
   const scratch_folder folder;
   keyed_filter().save(folder / "f");
 
-  const auto same = keyed::open(folder / "f", access::read_only, check::payload, siphash(some_key));
+  const auto same = keyed::open(folder / "f", access::read_only, file_check::payload, siphash(some_key));
   EXPECT_TRUE(same.may_contain("key-7"));
   EXPECT_EQ(same.parameters(), keyed_params);
   const auto thrown =
-      error_of([&] { keyed::open(folder / "f", access::read_only, check::header, siphash(other_key)); });
+      error_of([&] { keyed::open(folder / "f", access::read_only, file_check::header, siphash(other_key)); });
   ASSERT_TRUE(thrown);
   EXPECT_EQ(thrown->code(), errc::incompatible);
   EXPECT_THAT(thrown->what(), HasSubstr("secret: " + key_check_text(key_check(some_key)) + " and " +
                                         key_check_text(key_check(other_key))));
-  EXPECT_EQ(code_of([&] { filter<std::string_view, classic>::load(folder / "f"); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { filter<std::string_view, layouts::classic>::load(folder / "f"); }), errc::incompatible);
 }
 
 TEST(KeyedFilter, ForManyThreadsIsTheSame) {
   const siphash hash(some_key);
-  filter<std::string_view, split_block512, siphash> plain(500, 0.01, hash);
-  concurrent_filter<std::string_view, split_block512, siphash> shared(500, 0.01, hash);
+  filter<std::string_view, layouts::split_block512, siphash> plain(500, 0.01, hash);
+  concurrent_filter<std::string_view, layouts::split_block512, siphash> shared(500, 0.01, hash);
   for (const char* key : {"a", "b", "c"}) plain.insert(key), shared.insert(key);
 
   const auto frozen = std::move(shared).freeze();
@@ -469,8 +469,8 @@ TEST(KeyedFilter, ForManyThreadsIsTheSame) {
   EXPECT_TRUE(std::equal(plain.bytes().begin(), plain.bytes().end(), frozen.bytes().begin()));
 }
 
-// Keys chosen so that each sets k new bits of an unkeyed filter: a keyed one, whose bits nobody knows, takes them as any
-// others.
+// Keys chosen so that each sets k new bits of an unkeyed filter: a keyed one, whose bits nobody knows, takes them as
+// any others.
 TEST(KeyedFilter, CannotBePollutedByChosenKeys) {
   const params open = complete({.layout = "classic", .geometry = {9585, 7}, .capacity = 1000});
   params closed = open;
@@ -482,7 +482,7 @@ TEST(KeyedFilter, CannotBePollutedByChosenKeys) {
   for (int i = 0, chosen = 0; chosen < 1000; ++i) {
     const std::string key = "try-" + std::to_string(i);
     std::set<std::uint64_t> fresh;
-    classic::cells cells(open.geometry, xxh3{}(key));
+    layouts::classic::cells cells(open.geometry, xxh3{}(key));
     for (int probe = 0; probe < 7; ++probe) {
       const std::uint64_t cell = cells.next();
       if (taken.contains(cell) || !fresh.insert(cell).second) break;

@@ -1,12 +1,12 @@
 // Every set of kernels of this build against the layouts' definitions, one key at a time and bit for bit.
 //
-// KernelBatch runs once for each set and layout: KernelBatch.WritesTheBitsOfTheDefinition/avx2_line. KernelSet runs once
-// for each set. Sets that this processor cannot run are skipped.
-#include <bloomery/bits.hpp>
+// KernelBatch runs once for each set and layout: KernelBatch.WritesTheBitsOfTheDefinition/avx2_line. KernelSet runs
+// once for each set. Sets that this processor cannot run are skipped.
+#include <bloomery/detail/bits.hpp>
+#include <bloomery/detail/hash_span.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/kernel.hpp>
-#include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/blocked.hpp>
 #include <bloomery/layouts/classic.hpp>
@@ -58,7 +58,7 @@ struct layout_under_test {
   layout_kernel kernel_set::*calls;
   bool (*insert_cells)(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept;
   bool (*has_cells)(const std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept;
-  std::uint64_t (*block_of)(std::uint64_t lo, std::uint64_t blocks) noexcept;
+  std::uint64_t (*block_of)(std::uint64_t hash64, std::uint64_t blocks) noexcept;
 
   std::uint64_t block_bytes() const { return block_bits / 8; }
 };
@@ -69,12 +69,12 @@ layout_under_test row_of(std::vector<std::uint32_t> probes, layout_kernel kernel
 }
 
 const layout_under_test layouts[] = {
-    row_of<split_block>({8}, &kernel_set::split_block),
-    row_of<split_block512>({8}, &kernel_set::split_block512),
-    row_of<blocked>({1, 2, 6, 7, 8, 9, 16, 17, 40, 255}, &kernel_set::blocked),
+    row_of<layouts::split_block>({8}, &kernel_set::split_block),
+    row_of<layouts::split_block512>({8}, &kernel_set::split_block512),
+    row_of<layouts::blocked>({1, 2, 6, 7, 8, 9, 16, 17, 40, 255}, &kernel_set::blocked),
 };
 
-constexpr kernels::form forms[] = {kernels::form::hashes, kernels::form::halves, kernels::form::mixed};
+constexpr kernels::form forms[] = {kernels::form::hashes, kernels::form::hash64s, kernels::form::mixed};
 constexpr kernels::fetch fetches[] = {kernels::fetch::none, kernels::fetch::first_level, kernels::fetch::second_level};
 constexpr std::size_t counts[] = {0, 1, 2, 7, 8, 9, 15, 16, 63, 64, 65, 127, 128, 129, 191, 192, 193, 256, 997};
 constexpr std::uint64_t whitening = 0xFEDCBA9876543210;
@@ -121,7 +121,7 @@ class form_of_keys {
   std::size_t size() const { return count_; }
   key_hash hash(std::size_t i) const {
     if (form_ == kernels::form::hashes) return {words_[2 * i], words_[2 * i + 1]};
-    return {form_ == kernels::form::halves ? words_[i] : bloomery::mix64(words_[i] ^ whitening), 0};
+    return {form_ == kernels::form::hash64s ? words_[i] : bloomery::mix64(words_[i] ^ whitening), 0};
   }
 
  private:
@@ -287,7 +287,7 @@ TEST_P(KernelBatch, AddsBatchToBatch) {
       for (const std::size_t count : counts) {
         const std::vector<std::uint64_t> words = key_words(count, count);
 
-        ASSERT_NO_FATAL_FAILURE(both.insert({kernels::form::halves, words}, true));
+        ASSERT_NO_FATAL_FAILURE(both.insert({kernels::form::hash64s, words}, true));
         ASSERT_NO_FATAL_FAILURE(both.insert({kernels::form::hashes, words}, true));  // nothing is new
       }
 
@@ -320,15 +320,15 @@ TEST_P(KernelBatch, DoesToOneKeyInItsBlockWhatItsCellsSay) {
       const geometry g{layout().block_bits, probes};
       std::vector<std::uint8_t> expected(layout().block_bytes());
       const fenced<std::uint8_t> actual(expected.size(), side);
-      std::vector<std::uint64_t> los = key_words(50, probes);
+      std::vector<std::uint64_t> hash64s = key_words(50, probes);
       const std::vector<std::uint64_t> extreme = extreme_words();
-      los.insert(los.end(), extreme.begin(), extreme.end());
-      for (const std::uint64_t lo : los) {
-        const bool had = layout().has_cells(expected.data(), g, {lo, 0});
-        ASSERT_EQ(kernel().has_one(actual.data(), lo, probes), had);
-        const bool is_new = layout().insert_cells(expected.data(), g, {lo, 0});
-        ASSERT_EQ(kernel().insert_one(actual.data(), lo, probes), is_new);
-        ASSERT_TRUE(kernel().has_one(actual.data(), lo, probes));
+      hash64s.insert(hash64s.end(), extreme.begin(), extreme.end());
+      for (const std::uint64_t hash64 : hash64s) {
+        const bool had = layout().has_cells(expected.data(), g, {hash64, 0});
+        ASSERT_EQ(kernel().has_one(actual.data(), hash64, probes), had);
+        const bool is_new = layout().insert_cells(expected.data(), g, {hash64, 0});
+        ASSERT_EQ(kernel().insert_one(actual.data(), hash64, probes), is_new);
+        ASSERT_TRUE(kernel().has_one(actual.data(), hash64, probes));
         ASSERT_TRUE(std::equal(expected.begin(), expected.end(), actual.data()));
         if (!is_new) std::fill(expected.begin(), expected.end(), std::uint8_t{0});  // full enough: once more from 0
         if (!is_new) std::fill_n(actual.data(), actual.size(), std::uint8_t{0});
@@ -340,9 +340,9 @@ TEST_P(KernelBatch, DoesToOneKeyInItsBlockWhatItsCellsSay) {
 TEST_P(KernelBatch, MissesAKeyThatLacksAnyOneOfItsBits) {
   for (const std::uint32_t probes : layout().probes) {
     const geometry g{layout().block_bits, probes};
-    for (const std::uint64_t lo : key_words(20, 5)) {
+    for (const std::uint64_t hash64 : key_words(20, 5)) {
       std::vector<std::uint8_t> only(layout().block_bytes());
-      layout().insert_cells(only.data(), g, {lo, 0});
+      layout().insert_cells(only.data(), g, {hash64, 0});
       for (std::uint64_t bit = 0; bit < layout().block_bits; ++bit) {
         if (!test_bit(only.data(), bit)) continue;
         std::vector<std::uint8_t> block(layout().block_bytes(), 0xFF);
@@ -350,10 +350,11 @@ TEST_P(KernelBatch, MissesAKeyThatLacksAnyOneOfItsBits) {
         std::uint64_t answer = 7;
         std::uint8_t is_new = 7;
 
-        ASSERT_FALSE(kernel().has_one(block.data(), lo, probes)) << bit;
-        kernel().has({block.data(), 1, probes, kernels::fetch::none}, {&lo, 1, 0, kernels::form::halves}, &answer);
+        ASSERT_FALSE(kernel().has_one(block.data(), hash64, probes)) << bit;
+        kernel().has({block.data(), 1, probes, kernels::fetch::none}, {&hash64, 1, 0, kernels::form::hash64s}, &answer);
         ASSERT_EQ(answer, 0u) << bit;
-        kernel().insert({block.data(), 1, probes, kernels::fetch::none}, {&lo, 1, 0, kernels::form::halves}, &is_new);
+        kernel().insert({block.data(), 1, probes, kernels::fetch::none}, {&hash64, 1, 0, kernels::form::hash64s},
+                        &is_new);
         ASSERT_EQ(is_new, 1) << bit;
         ASSERT_EQ(block, std::vector<std::uint8_t>(block.size(), 0xFF)) << bit;
       }
@@ -408,7 +409,7 @@ TEST_P(KernelBatch, FindsItsWayInAHugeFilter) {
 
       ASSERT_EQ(is_new, expected_new);
       for (std::size_t i = 0; i < keys.size(); ++i) {
-        const std::uint64_t block = layout().block_of(keys.hash(i).lo, blocks - fewer);
+        const std::uint64_t block = layout().block_of(keys.hash(i).hash64, blocks - fewer);
         ASSERT_LT(block, blocks - fewer);
         const std::uint64_t first = block * layout().block_bytes();
         ASSERT_EQ(std::memcmp(actual.data() + first, expected.data() + first, layout().block_bytes()), 0) << block;
@@ -439,12 +440,13 @@ TEST_P(KernelSet, WritesTheFirstHalfOfEachHash) {
   for (const kernels::form form : forms) {
     for (const std::size_t count : counts) {
       const form_of_keys keys(form, key_words(count, count));
-      const fenced<std::uint64_t> los(count);
+      const fenced<std::uint64_t> hash64s(count);
 
-      GetParam()->halves(keys.keys(), los.data());
+      GetParam()->hash64s(keys.keys(), hash64s.data());
 
       for (std::size_t i = 0; i < count; ++i) {
-        ASSERT_EQ(los[i], keys.hash(i).lo) << "key " << i << " of " << count << ", form " << static_cast<int>(form);
+        ASSERT_EQ(hash64s[i], keys.hash(i).hash64)
+            << "key " << i << " of " << count << ", form " << static_cast<int>(form);
       }
     }
   }
@@ -469,20 +471,20 @@ class dealt {
   std::size_t partitions() const { return partitions_; }
   bool is_full(std::size_t partition) const { return filled_[partition] == region_size_; }
 
-  std::uint64_t partition_of(std::uint64_t lo) const {
-    return (into_.split_rule ? split_block::block_of(lo, into_.block_count)
-                             : split_block512::block_of(lo, into_.block_count)) >>
+  std::uint64_t partition_of(std::uint64_t hash64) const {
+    return (into_.split_rule ? layouts::split_block::block_of(hash64, into_.block_count)
+                             : layouts::split_block512::block_of(hash64, into_.block_count)) >>
            into_.shift;
   }
 
   // The keys of a partition, in the order in which they came, and emptied.
   std::vector<std::uint64_t> take(std::size_t partition) {
-    std::vector<std::uint64_t> los(into_.regions + partition * region_size_,
-                                   into_.regions + partition * region_size_ + filled_[partition]);
+    std::vector<std::uint64_t> hash64s(into_.regions + partition * region_size_,
+                                       into_.regions + partition * region_size_ + filled_[partition]);
     const std::uint64_t* const buffer = into_.buffers + partition * kernels::scatter_buffer;
-    los.insert(los.end(), buffer, buffer + used_[partition]);
+    hash64s.insert(hash64s.end(), buffer, buffer + used_[partition]);
     filled_[partition] = used_[partition] = 0;
-    return los;
+    return hash64s;
   }
 
  private:
@@ -503,9 +505,9 @@ class dealt {
 };
 
 // Each partition's keys among the first `taken`, by the layouts' own numbers of blocks.
-std::vector<std::vector<std::uint64_t>> sorted_by_partition(const dealt& d, std::span<const std::uint64_t> los) {
+std::vector<std::vector<std::uint64_t>> sorted_by_partition(const dealt& d, std::span<const std::uint64_t> hash64s) {
   std::vector<std::vector<std::uint64_t>> all(d.partitions());
-  for (const std::uint64_t lo : los) all[d.partition_of(lo)].push_back(lo);
+  for (const std::uint64_t hash64 : hash64s) all[d.partition_of(hash64)].push_back(hash64);
   return all;
 }
 
@@ -527,10 +529,10 @@ TEST_P(KernelSet, ScattersKeysToTheirPartitionsInOrder) {
                      std::to_string(count) + " keys");
         dealt d(each.blocks, each.shift, split_rule, 1008);
         const std::vector<std::uint64_t> words = key_words(count, each.blocks + count);
-        const fenced<std::uint64_t> los(count);
-        std::copy(words.begin(), words.end(), los.data());
+        const fenced<std::uint64_t> hash64s(count);
+        std::copy(words.begin(), words.end(), hash64s.data());
 
-        const std::size_t taken = GetParam()->scatter(d.into(), los.data(), count);
+        const std::size_t taken = GetParam()->scatter(d.into(), hash64s.data(), count);
 
         ASSERT_EQ(taken, count);  // a region holds them all
         const auto expected = sorted_by_partition(d, words);
@@ -611,7 +613,7 @@ TEST_P(KernelSet, CountsOnesOfAnyLengthAnywhere) {
         const fenced<std::uint8_t> bytes(count, side);
         fill_with_bits(bytes.all(), density, random);
 
-        const std::uint64_t ones = GetParam()->census.ones(bytes.data(), count);
+        const std::uint64_t ones = GetParam()->fill_statistics.ones(bytes.data(), count);
 
         ASSERT_EQ(ones, ones_one_by_one(bytes.all())) << count << " bytes, density " << density;
       }
@@ -627,13 +629,13 @@ TEST_P(KernelSet, CountsTheOnesThatTwoHaveInCommon) {
       fill_with_bits(a.all(), density, random);
       fill_with_bits(b.all(), density == 0 ? 1 : 0.5, random);
 
-      const std::uint64_t common = GetParam()->census.common_ones(a.data(), b.data(), count);
+      const std::uint64_t common = GetParam()->fill_statistics.common_ones(a.data(), b.data(), count);
 
       std::uint64_t expected = 0;
       for (std::uint64_t bit = 0; bit < 8 * count; ++bit)
         expected += test_bit(a.data(), bit) && test_bit(b.data(), bit) ? 1 : 0;
       ASSERT_EQ(common, expected) << count << " bytes, density " << density;
-      ASSERT_EQ(GetParam()->census.common_ones(a.data(), a.data(), count), ones_one_by_one(a.all()));
+      ASSERT_EQ(GetParam()->fill_statistics.common_ones(a.data(), a.data(), count), ones_one_by_one(a.all()));
     }
   }
 }
@@ -668,7 +670,7 @@ TEST_P(KernelSet, CountsBlocksByTheirWords) {
           const fenced<std::uint64_t> results(count, fence::behind);
           fill_with_bits(memory.all(), density, random);
 
-          const std::uint64_t ones = (GetParam()->census.*c.count)(bytes.data(), count, results.data());
+          const std::uint64_t ones = (GetParam()->fill_statistics.*c.count)(bytes.data(), count, results.data());
 
           ASSERT_EQ(ones, ones_one_by_one(bytes));
           for (std::size_t block = 0; block < count; ++block) {
@@ -689,7 +691,7 @@ TEST_P(KernelSet, MultipliesTheFullestWordsAndTheEmptyOne) {
     std::uint64_t results[count];
 
     std::fill(bytes.all().begin(), bytes.all().end(), std::uint8_t{0xFF});
-    const std::uint64_t ones = (GetParam()->census.*c.count)(bytes.data(), count, results);
+    const std::uint64_t ones = (GetParam()->fill_statistics.*c.count)(bytes.data(), count, results);
 
     EXPECT_EQ(ones, 8 * count * c.block_bytes);
     for (const std::uint64_t result : results)
@@ -697,7 +699,7 @@ TEST_P(KernelSet, MultipliesTheFullestWordsAndTheEmptyOne) {
     for (std::size_t word = 0; c.word_bytes != 0 && word < 8 * count; ++word) {
       const std::span<std::uint8_t> of_word = bytes.all().subspan(word * c.word_bytes, c.word_bytes);
       std::fill(of_word.begin(), of_word.end(), std::uint8_t{0});
-      (GetParam()->census.*c.count)(bytes.data(), count, results);
+      (GetParam()->fill_statistics.*c.count)(bytes.data(), count, results);
       for (std::size_t block = 0; block < count; ++block) EXPECT_EQ(results[block] == 0, block == word / 8) << word;
       std::fill(of_word.begin(), of_word.end(), std::uint8_t{0xFF});
     }
@@ -706,8 +708,8 @@ TEST_P(KernelSet, MultipliesTheFullestWordsAndTheEmptyOne) {
 
 // ---- the choice -----------------------------------------------------------------------------------------------------
 
-// The choice is made once in a process: each of these runs in a fresh one. It ends with 0 if the kernels named `expected`
-// are chosen, with 3 if they are and BLOOMERY_KERNEL is reported as refused.
+// The choice is made once in a process: each of these runs in a fresh one. It ends with 0 if the kernels named
+// `expected` are chosen, with 3 if they are and BLOOMERY_KERNEL is reported as refused.
 [[noreturn]] void choose_and_exit(const char* wish, const std::string& expected) {
   if (wish == nullptr)
     ::unsetenv("BLOOMERY_KERNEL");
@@ -779,8 +781,8 @@ TEST_F(KernelChoice, OfAVeryLongNameIsRefusedAndReportedInPart) {
 TEST_F(KernelChoice, OfAnUnknownNameDoesNotEndCallsOnKeys) {
   const auto use = [] {
     ::setenv("BLOOMERY_KERNEL", "nonesuch", 1);
-    filter<std::uint64_t, split_block512> one_by_one(1000, 0.01);
-    filter<std::uint64_t, split_block512> batch(1000, 0.01);
+    filter<std::uint64_t, layouts::split_block512> one_by_one(1000, 0.01);
+    filter<std::uint64_t, layouts::split_block512> batch(1000, 0.01);
     std::vector<std::uint64_t> keys(100);
     for (std::uint64_t key = 0; key < keys.size(); ++key) one_by_one.insert(keys[key] = 3 * key);
     batch.insert(keys);
@@ -796,7 +798,7 @@ TEST_F(KernelChoice, OfAnUnknownNameDoesNotEndACountOfBits) {
   const auto count = [] {
     ::setenv("BLOOMERY_KERNEL", "nonesuch", 1);
     const std::vector<std::uint8_t> bits(1001, 0x11);
-    const filter<std::uint64_t, classic> empty(geometry{1000, 7}, 100);
+    const filter<std::uint64_t, layouts::classic> empty(geometry{1000, 7}, 100);
     std::_Exit(count_ones(bits) == 2002 && empty.fill_ratio() == 0 && empty.approximate_size() == 0 ? 0 : 1);
   };
 
@@ -841,31 +843,31 @@ TEST(Kernels, AreListedWithTheChosenOne) {
 TEST(KeySource, GivesTheHashesItWasMadeOf) {
   const std::vector<key_hash> hashes = {{1, 2}, {3, 4}, {~std::uint64_t{0}, 0}};
 
-  const key_source source = key_source::hashes(hashes);
+  const hash_span source = hash_span::hashes(hashes);
 
   ASSERT_EQ(source.size(), 3u);
-  EXPECT_EQ(source.form(), key_source::kind::hashes);
+  EXPECT_EQ(source.form(), hash_span::kind::hashes);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(source.hash(i), hashes[i]);
-  EXPECT_EQ(key_source::hashes({}).size(), 0u);
+  EXPECT_EQ(hash_span::hashes({}).size(), 0u);
 }
 
 TEST(KeySource, GivesHalvesWithoutTheOtherHalf) {
-  const std::vector<std::uint64_t> los = {5, 0, ~std::uint64_t{0}};
+  const std::vector<std::uint64_t> hash64s = {5, 0, ~std::uint64_t{0}};
 
-  const key_source source = key_source::halves(los);
+  const hash_span source = hash_span::hash64s(hash64s);
 
   ASSERT_EQ(source.size(), 3u);
-  EXPECT_EQ(source.form(), key_source::kind::halves);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(source.hash(i), (key_hash{los[i], 0}));
+  EXPECT_EQ(source.form(), hash_span::kind::hash64s);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(source.hash(i), (key_hash{hash64s[i], 0}));
 }
 
 TEST(KeySource, HashesIntegersAsTheirHashDoes) {
   const std::vector<std::uint64_t> keys = {0, 1, 42, ~std::uint64_t{0}};
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
-    const key_source source = key_source::mixed(keys, mix(seed));
+    const hash_span source = hash_span::mixed(keys, mix(seed));
 
     ASSERT_EQ(source.size(), keys.size());
-    EXPECT_EQ(source.form(), key_source::kind::mixed);
+    EXPECT_EQ(source.form(), hash_span::kind::mixed);
     for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(source.hash(i), mix(seed)(keys[i]));
   }
 }
@@ -873,11 +875,11 @@ TEST(KeySource, HashesIntegersAsTheirHashDoes) {
 TEST(KeySource, HasPartsOfTheSameForm) {
   const std::vector<key_hash> hashes = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
   const std::vector<std::uint64_t> words = {1, 3, 5, 7};
-  for (const key_source& whole :
-       {key_source::hashes(hashes), key_source::halves(words), key_source::mixed(words, mix(9))}) {
+  for (const hash_span& whole :
+       {hash_span::hashes(hashes), hash_span::hash64s(words), hash_span::mixed(words, mix(9))}) {
     for (std::size_t first = 0; first <= 4; ++first) {
       for (std::size_t count = 0; first + count <= 4; ++count) {
-        const key_source part = whole.part(first, count);
+        const hash_span part = whole.part(first, count);
 
         ASSERT_EQ(part.size(), count);
         ASSERT_EQ(part.form(), whole.form());

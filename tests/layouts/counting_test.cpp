@@ -1,10 +1,10 @@
 // Counting filters against an array of counters and a multiset of keys, kept by hand.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/audit.hpp>
-#include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
 #include <bloomery/file_edit.hpp>
+#include <bloomery/fill_check.hpp>
+#include <bloomery/fill_statistics.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/layouts/counting.hpp>
@@ -50,16 +50,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 template <class Key>
-using counting_filter = filter<Key, counting>;
+using counting_filter = filter<Key, layouts::counting>;
 
 // ---- the model ------------------------------------------------------------------------------------------------------
 
 // As docs/format.md has it.
 std::set<std::uint64_t> cells_by_the_book(key_hash hash, const geometry& g) {
   __extension__ using wide = unsigned __int128;
-  const std::uint64_t line = static_cast<std::uint64_t>(static_cast<wide>(hash.lo) * (g.bits / 512) >> 64);
+  const std::uint64_t line = static_cast<std::uint64_t>(static_cast<wide>(hash.hash64) * (g.bits / 512) >> 64);
   std::set<std::uint64_t> cells;
-  std::uint64_t x = (2 * hash.lo + 1) * 0x9E3779B97F4A7C15;
+  std::uint64_t x = (2 * hash.hash64 + 1) * 0x9E3779B97F4A7C15;
   for (std::uint32_t i = 0; i < g.probes; ++i) {
     cells.insert(128 * line + (x >> 57));
     x *= 0xD1342543DE82EF95;
@@ -239,7 +239,7 @@ TEST(Counting, KeepsThemInAFileWhosePagesMatchTheirChecksums) {
         if (std::string reason = differs_after(filter, truth, o, false); !reason.empty()) return reason;
       }
       filter.close();
-      if (const inspection found = inspect(folder / "f", check::payload); !found.problems.empty()) {
+      if (const inspection found = inspect(folder / "f", file_check::payload); !found.problems.empty()) {
         return found.problems.front();
       }
       return difference_to(any_filter::load(folder / "f"), truth);
@@ -249,7 +249,7 @@ TEST(Counting, KeepsThemInAFileWhosePagesMatchTheirChecksums) {
       return "any_filter: " + reason;
     }
     const std::string reason =
-        run(filter<std::uint64_t, counting, mix, mapped_storage>::open(folder / "f", access::read_write));
+        run(filter<std::uint64_t, layouts::counting, mix, mapped_storage>::open(folder / "f", access::read_write));
     return reason.empty() ? reason : "filter: " + reason;
   };
 
@@ -275,13 +275,14 @@ TEST(Counting, LosesNoKeyWhileOnlyPresentOnesAreRemoved) {
 
 // ---- what is promised of single calls -------------------------------------------------------------------------------
 
-static_assert(layout<counting> && layout_with_kernels<counting> && layout_with_removal<counting>);
-static_assert(!layout_by_halves<counting>);
+static_assert(layout<layouts::counting> && layout_with_kernels<layouts::counting> &&
+              layout_with_removal<layouts::counting>);
+static_assert(!layout_by_halves<layouts::counting>);
 template <class L>
 concept can_remove = requires(filter<std::uint64_t, L> f, std::uint64_t key) {
   f.remove(key);
 };
-static_assert(can_remove<counting> && !can_remove<split_block512> && !can_remove<classic>);
+static_assert(can_remove<layouts::counting> && !can_remove<layouts::split_block512> && !can_remove<layouts::classic>);
 
 TEST(Counting, HasTheCellsThatTheFormatGivesAsAnExample) {
   any_filter here(complete({.layout = "counting", .hash = "xxh3", .geometry = {2048, 4}}));
@@ -293,7 +294,7 @@ TEST(Counting, HasTheCellsThatTheFormatGivesAsAnExample) {
 }
 
 TEST(Counting, TakesAKeyInsertedTwiceForTwoCopies) {
-  filter<std::string_view, counting> here(1000, 0.01);
+  filter<std::string_view, layouts::counting> here(1000, 0.01);
   EXPECT_TRUE(here.insert("Madrid"));
   EXPECT_FALSE(here.insert("Madrid"));
   EXPECT_EQ(here.size(), 2u);
@@ -311,10 +312,10 @@ TEST(Counting, TakesAKeyInsertedTwiceForTwoCopies) {
 TEST(Counting, NeverLowersACounterThatIsFull) {
   for (const int copies : {14, 15, 16, 20}) {
     SCOPED_TRACE(copies);
-    filter<std::string_view, counting> here(1000, 0.01);
+    filter<std::string_view, layouts::counting> here(1000, 0.01);
     here.insert("Berlin");
     for (int i = 0; i < copies; ++i) here.insert("Madrid");
-    EXPECT_EQ(counting::cells_full(here.bytes()) > 0, copies >= 15);
+    EXPECT_EQ(layouts::counting::cells_full(here.bytes()) > 0, copies >= 15);
 
     for (int i = 0; i < copies; ++i) EXPECT_EQ(here.remove("Madrid"), removal::removed);
 
@@ -326,7 +327,7 @@ TEST(Counting, NeverLowersACounterThatIsFull) {
 }
 
 TEST(Counting, CountsNoFewerThanNothing) {
-  filter<std::string_view, counting> here(1000, 0.01);
+  filter<std::string_view, layouts::counting> here(1000, 0.01);
   for (int i = 0; i < 20; ++i) here.insert("Madrid");
 
   for (int i = 0; i < 30; ++i) here.remove("Madrid");
@@ -336,7 +337,7 @@ TEST(Counting, CountsNoFewerThanNothing) {
 
 TEST(Counting, RefusesAStrangerAndIsTaintedForGood) {
   const scratch_folder folder;
-  any_filter here(complete({.layout = "counting", .capacity = 1000, .target_rate = 0.01}));
+  any_filter here(complete({.layout = "counting", .capacity = 1000, .target_fpr = 0.01}));
   here.insert("Madrid");
   const std::vector<std::uint8_t> before(here.bytes().begin(), here.bytes().end());
 
@@ -354,7 +355,8 @@ TEST(Counting, RefusesAStrangerAndIsTaintedForGood) {
     again.remove("Berlin");
     again.close();
   }
-  auto typed = filter<std::string_view, counting, xxh3, mapped_storage>::open(folder / "f", access::read_write);
+  auto typed =
+      filter<std::string_view, layouts::counting, xxh3, mapped_storage>::open(folder / "f", access::read_write);
   EXPECT_EQ(typed.refused_removals(), 3u);
   typed.clear();
   EXPECT_FALSE(typed.tainted());
@@ -365,7 +367,7 @@ TEST(Counting, RefusesAStrangerAndIsTaintedForGood) {
 TEST(Counting, TellsHowManyStrangersWereProbablyRemovedUnnoticed) {
   counting_filter<std::uint64_t> here(100'000, 0.05);
   for (std::uint64_t key = 0; key < 100'000; ++key) here.insert(key);
-  const double rate = here.certified_rate();
+  const double rate = here.current_fpr();
   std::vector<std::uint64_t> strangers;
   for (std::uint64_t key = 0; key < 4000; ++key) strangers.push_back(1'000'000 + key);
 
@@ -401,7 +403,7 @@ TEST(Counting, MergesCopiesUpToFullAndCountsThem) {
 
   EXPECT_TRUE(std::ranges::equal(a.bytes(), of_both.bytes()));
   EXPECT_TRUE(std::ranges::equal(any_a.bytes(), of_both.bytes()));
-  EXPECT_GT(counting::cells_full(a.bytes()), 0u);
+  EXPECT_GT(layouts::counting::cells_full(a.bytes()), 0u);
   EXPECT_EQ(a.size(), of_both.size);
   EXPECT_EQ(any_a.size(), of_both.size);
   EXPECT_FALSE(a.count_is_estimate());
@@ -427,27 +429,27 @@ TEST(Counting, SetsTheSameCountersInEveryKindOfFilter) {
     EXPECT_EQ(typed.size(), any.size());
     EXPECT_EQ(typed.size(), keys.size() - (keys.size() + 2) / 3);
   };
-  const geometry g = counting::geometry_for(1000, 0.01);
+  const geometry g = layouts::counting::geometry_for(1000, 0.01);
   const auto params_with = [&](params p) {
     p.layout = "counting";
     p.geometry = g;
     return p;
   };
-  compare(filter<std::string_view, counting>(g), any_filter(params_with({})), texts);
-  compare(filter<std::string_view, counting, murmur3>(g), any_filter(params_with({.hash = "murmur3"})), texts);
-  compare(filter<std::string_view, counting, siphash>(g, 0, siphash({1, 2})),
+  compare(filter<std::string_view, layouts::counting>(g), any_filter(params_with({})), texts);
+  compare(filter<std::string_view, layouts::counting, murmur3>(g), any_filter(params_with({.hash = "murmur3"})), texts);
+  compare(filter<std::string_view, layouts::counting, siphash>(g, 0, siphash({1, 2})),
           any_filter(params_with({.secret = secret_key{1, 2}})), texts);
   const std::span<const std::uint64_t> numbers(integers);
-  compare(filter<std::uint64_t, counting>(g), any_filter(params_with({.keys = key_kind::u64le})), numbers);
-  compare(filter<std::uint64_t, counting, xxh3>(g), any_filter(params_with({.hash = "xxh3", .keys = key_kind::u64le})),
-          numbers);
+  compare(filter<std::uint64_t, layouts::counting>(g), any_filter(params_with({.keys = key_kind::u64le})), numbers);
+  compare(filter<std::uint64_t, layouts::counting, xxh3>(g),
+          any_filter(params_with({.hash = "xxh3", .keys = key_kind::u64le})), numbers);
   EXPECT_EQ(filter<std::string_view>(10, 0.1).insert_all(half), 3u);
 }
 
 TEST(Counting, InsertsAllAtOnceInOrderAndTellsWhatWasNew) {
   std::vector<std::uint64_t> keys;
   for (std::uint64_t i = 0; i < 300'000; ++i) keys.push_back(i % 200'000);
-  const geometry g = counting::geometry_for(300'000, 1e-6);
+  const geometry g = layouts::counting::geometry_for(300'000, 1e-6);
   counting_filter<std::uint64_t> one_by_one(g), at_once(g);
   any_filter any(params_of(g));
   std::uint64_t fresh = 0;
@@ -469,12 +471,12 @@ TEST(CountingRate, IsKeptByTheSmallestGeometry) {
     for (const double p : {0.3, 0.01, 1e-4, 1e-7}) {
       SCOPED_TRACE(std::to_string(n) + " keys at " + std::to_string(p));
 
-      const geometry g = counting::geometry_for(n, p);
+      const geometry g = layouts::counting::geometry_for(n, p);
 
-      counting::check(g);
-      EXPECT_LE(counting::false_positive_rate(g, n), p);
+      layouts::counting::check(g);
+      EXPECT_LE(layouts::counting::expected_fpr(g, n), p);
       for (std::uint32_t k = 1; g.bits > 512 && k <= 32; ++k) {
-        EXPECT_GT(counting::false_positive_rate({g.bits - 512, k}, n), p) << k;
+        EXPECT_GT(layouts::counting::expected_fpr({g.bits - 512, k}, n), p) << k;
       }
     }
   }
@@ -488,8 +490,8 @@ TEST(CountingRate, IsTheMeanOverManyFilters) {
   for (std::uint64_t i = 0; i < filters; ++i) {
     counting_filter<std::uint64_t> one(g);
     for (std::uint64_t key = 0; key < keys; ++key) one.insert(i << 32 | key);
-    const double rate = one.certified_rate();
-    const auto cells = static_cast<double>(counting::cells_used(one.bytes()));
+    const double rate = one.current_fpr();
+    const auto cells = static_cast<double>(layouts::counting::cells_used(one.bytes()));
     sum += rate;
     square += rate * rate;
     used += cells;
@@ -500,7 +502,7 @@ TEST(CountingRate, IsTheMeanOverManyFilters) {
   const double mean_used = used / filters;
   const double variance_used = used_square / filters - mean_used * mean_used;
 
-  EXPECT_NEAR(mean, counting::false_positive_rate(g, keys), 5 * sigma / std::sqrt(filters));
+  EXPECT_NEAR(mean, layouts::counting::expected_fpr(g, keys), 5 * sigma / std::sqrt(filters));
   const estimate expected = expected_ones(params_of(g), keys);
   EXPECT_NEAR(mean_used, expected.value, 5 * std::sqrt(variance_used / filters));
   EXPECT_NEAR(std::sqrt(variance_used), expected.sigma, 0.06 * expected.sigma);
@@ -517,9 +519,9 @@ TEST(CountingRate, AgreesWithWhatIsMeasuredAlsoAfterHalfWasRemoved) {
   here.insert(keys);
 
   const auto compare = [&](std::uint64_t left) {
-    const double certified = here.certified_rate();
-    const double predicted = here.false_positive_rate(left);
-    const double spread = std::sqrt(bloomery_tests::variance_of_rate<counting>(g, static_cast<double>(left)));
+    const double certified = here.current_fpr();
+    const double predicted = here.expected_fpr(left);
+    const double spread = std::sqrt(bloomery_tests::variance_of_rate<layouts::counting>(g, static_cast<double>(left)));
     EXPECT_NEAR(certified / predicted, 1, 5 * spread);
     const std::uint64_t queries = static_cast<std::uint64_t>(runs(1)) * 1'000'000;
     std::uint64_t hits = 0;
@@ -528,31 +530,31 @@ TEST(CountingRate, AgreesWithWhatIsMeasuredAlsoAfterHalfWasRemoved) {
     EXPECT_NEAR(here.approximate_size(), static_cast<double>(left), 5 * here.estimated_keys().sigma);
   };
   compare(n);
-  EXPECT_LE(here.false_positive_rate(), 0.02);
+  EXPECT_LE(here.expected_fpr(), 0.02);
 
   EXPECT_EQ(here.remove(std::span<const std::uint64_t>(keys).first(n / 2)), n / 2);
 
   compare(n / 2);
   counting_filter<std::uint64_t> of_the_others(g);
   of_the_others.insert(std::span<const std::uint64_t>(keys).last(n / 2));
-  ASSERT_EQ(counting::cells_full(here.bytes()), 0u);
+  ASSERT_EQ(layouts::counting::cells_full(here.bytes()), 0u);
   EXPECT_TRUE(std::ranges::equal(here.bytes(), of_the_others.bytes()));
 }
 
 TEST(CountingRate, IsAuditedWithoutTakingCopiesForMissingKeys) {
-  const geometry g = counting::geometry_for(10'000, 0.01);
+  const geometry g = layouts::counting::geometry_for(10'000, 0.01);
   counting_filter<std::uint64_t> honest(g), repeated(g);
   for (std::uint64_t key = 0; key < 10'000; ++key) honest.insert(key);
   for (std::uint64_t key = 0; key < 10'000; ++key) repeated.insert(key / 2);
   const auto audited = [](const auto& f, std::uint64_t count) {
-    return audit_count(f.parameters(), count, take_census(f.parameters(), f.bytes()).ones);
+    return check_fill(f.parameters(), count, measure_fill(f.parameters(), f.bytes()).ones);
   };
 
   EXPECT_TRUE(audited(honest, 10'000).conclusive);
-  EXPECT_FALSE(audited(honest, 10'000).alarming());
-  EXPECT_TRUE(audited(honest, 5000).alarming());
+  EXPECT_FALSE(audited(honest, 10'000).is_inconsistent());
+  EXPECT_TRUE(audited(honest, 5000).is_inconsistent());
   EXPECT_FALSE(audited(repeated, 10'000).conclusive);
-  EXPECT_FALSE(audited(repeated, 10'000).alarming());
+  EXPECT_FALSE(audited(repeated, 10'000).is_inconsistent());
 }
 
 TEST(CountingRate, CountsCellsInUseAndFullOnesAsOneByOne) {
@@ -566,23 +568,23 @@ TEST(CountingRate, CountsCellsInUseAndFullOnesAsOneByOne) {
       used += value != 0 ? 1 : 0;
       full += value == 15 ? 1 : 0;
       sum += value;
-      EXPECT_EQ(counting::counter(bytes.data(), cell), value);
+      EXPECT_EQ(layouts::counting::counter(bytes.data(), cell), value);
     }
 
-    EXPECT_EQ(counting::cells_used(bytes), used);
-    EXPECT_EQ(counting::cells_full(bytes), full);
-    EXPECT_NEAR(counting::copies_in({8 * bytes.size(), 1}, bytes), static_cast<double>(sum), 1e-6);
+    EXPECT_EQ(layouts::counting::cells_used(bytes), used);
+    EXPECT_EQ(layouts::counting::cells_full(bytes), full);
+    EXPECT_NEAR(layouts::counting::copies_in({8 * bytes.size(), 1}, bytes), static_cast<double>(sum), 1e-6);
   }
   const std::vector<std::uint8_t> all(64 * 3, 0xFF);
-  EXPECT_EQ(counting::cells_used(all), 384u);
-  EXPECT_EQ(counting::cells_full(all), 384u);
+  EXPECT_EQ(layouts::counting::cells_used(all), 384u);
+  EXPECT_EQ(layouts::counting::cells_full(all), 384u);
 }
 
 // ---- refusals -------------------------------------------------------------------------------------------------------
 
 TEST(CountingRefusal, OfAnotherKindOfFilterSaysWhy) {
-  any_filter bits(complete({.capacity = 1000, .target_rate = 0.01}));
-  any_filter scheme(complete({.scheme = "guava", .capacity = 1000, .target_rate = 0.01}));
+  any_filter bits(complete({.capacity = 1000, .target_fpr = 0.01}));
+  any_filter scheme(complete({.scheme = "guava", .capacity = 1000, .target_fpr = 0.01}));
   bits.insert("Madrid");
   const auto why = error_of([&] { bits.remove("Madrid"); });
 
@@ -595,9 +597,9 @@ TEST(CountingRefusal, OfAnotherKindOfFilterSaysWhy) {
 }
 
 TEST(CountingRefusal, OfWhatCountersDoNotTell) {
-  const params p = complete({.layout = "counting", .capacity = 1000, .target_rate = 0.01});
+  const params p = complete({.layout = "counting", .capacity = 1000, .target_fpr = 0.01});
   any_filter a(p), b(p);
-  any_filter integers(complete({.layout = "counting", .keys = key_kind::u64le, .capacity = 1000, .target_rate = 0.01}));
+  any_filter integers(complete({.layout = "counting", .keys = key_kind::u64le, .capacity = 1000, .target_fpr = 0.01}));
   const std::string_view text[] = {"text"};
 
   EXPECT_EQ(code_of([&] { a.intersect(b); }), errc::incompatible);
@@ -607,23 +609,23 @@ TEST(CountingRefusal, OfWhatCountersDoNotTell) {
   EXPECT_EQ(code_of([&] { foldable_geometry(p, 64); }), errc::invalid_argument);
   EXPECT_EQ(code_of([&] { integers.remove(text); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { a.remove(7); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { a.merge(any_filter(complete({.capacity = 1000, .target_rate = 0.01}))); }),
+  EXPECT_EQ(code_of([&] { a.merge(any_filter(complete({.capacity = 1000, .target_fpr = 0.01}))); }),
             errc::incompatible);
 }
 
 TEST(CountingRefusal, OfGeometriesThatItCannotHave) {
   for (const geometry g : {geometry{511, 4}, geometry{128, 4}, geometry{512, 0}, geometry{512, 256}}) {
-    EXPECT_EQ(code_of([&] { counting::check(g); }), errc::invalid_argument);
+    EXPECT_EQ(code_of([&] { layouts::counting::check(g); }), errc::invalid_argument);
   }
-  EXPECT_EQ(code_of([] { counting::check({std::uint64_t{1} << 50, 4}); }), errc::too_large);
-  EXPECT_EQ(code_of([] { counting::geometry_for(0, 0.01); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([] { counting::geometry_for(std::uint64_t{1} << 62, 0.01); }), errc::too_large);
+  EXPECT_EQ(code_of([] { layouts::counting::check({std::uint64_t{1} << 50, 4}); }), errc::too_large);
+  EXPECT_EQ(code_of([] { layouts::counting::geometry_for(0, 0.01); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { layouts::counting::geometry_for(std::uint64_t{1} << 62, 0.01); }), errc::too_large);
 }
 
 // ---- files ----------------------------------------------------------------------------------------------------------
 
 any_filter saved(const std::string& path) {
-  any_filter f(complete({.layout = "counting", .capacity = 10'000, .target_rate = 0.01}));
+  any_filter f(complete({.layout = "counting", .capacity = 10'000, .target_fpr = 0.01}));
   for (int i = 0; i < 10'000; ++i) f.insert(std::to_string(i));
   f.save(path, "a note");
   return f;
@@ -684,7 +686,7 @@ TEST(CountingFile, KilledWhileItIsWrittenEstimatesItsCopiesFromTheCounters) {
 
 TEST(CountingFile, MayNotSayThatAFilterOfBitsRefusedARemoval) {
   const scratch_folder folder;
-  any_filter bits(complete({.capacity = 1000, .target_rate = 0.01}));
+  any_filter bits(complete({.capacity = 1000, .target_fpr = 0.01}));
   const params& p = bits.parameters();
   save_file(folder / "f", p, bits.bytes(), {.inserted = 5, .refused_removals = 1});
 
@@ -770,7 +772,7 @@ TEST(FileEdit, WaitsForAWriterAndThenHasTheFileThatItLeft) {
 TEST(FileEdit, OpensOnlyWhatItCanRead) {
   const scratch_folder folder;
   write_file(folder / "text", std::string("no filter"));
-  any_filter(complete({.layout = "counting", .capacity = 10, .target_rate = 0.01, .secret = secret_key{1, 2}}))
+  any_filter(complete({.layout = "counting", .capacity = 10, .target_fpr = 0.01, .secret = secret_key{1, 2}}))
       .save(folder / "keyed");
 
   EXPECT_EQ(code_of([&] { file_edit(folder / "none"); }), errc::not_found);

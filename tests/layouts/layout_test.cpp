@@ -1,7 +1,7 @@
 // Layouts against their definitions written out, and their batches against one key at a time, bit for bit. The kernels
 // behind the batches have tests of their own: kernels_test.cpp.
-#include <bloomery/bits.hpp>
-#include <bloomery/key_source.hpp>
+#include <bloomery/detail/bits.hpp>
+#include <bloomery/detail/hash_span.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/blocked.hpp>
 #include <bloomery/layouts/blocked_page.hpp>
@@ -30,8 +30,8 @@ std::vector<key_hash> random_hashes(std::size_t count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<key_hash> hashes(count);
   for (key_hash& hash : hashes) {
-    hash.lo = random();
-    hash.hi = random();
+    hash.hash64 = random();
+    hash.high64 = random();
   }
   return hashes;
 }
@@ -91,8 +91,8 @@ TEST(SplitBlock, SetsTheBitsOfParquetsSpecification) {
     bytes actual(bytes_for(g.bits));
 
     for (const key_hash hash : hashes) {
-      parquet_insert(expected, hash.lo);
-      insert_cells<split_block>(actual.data(), g, hash);
+      parquet_insert(expected, hash.hash64);
+      insert_cells<layouts::split_block>(actual.data(), g, hash);
     }
 
     EXPECT_EQ(actual, little_endian(expected)) << blocks << " blocks";
@@ -104,7 +104,7 @@ TEST(SplitBlock, PutsHelloWhereParquetDoes) {
   const std::uint64_t hello = 0x26c7827d889f6da3;
   const geometry g{64 * 256, 8};
 
-  const auto cells = cells_of<split_block>(g, {hello, 0});
+  const auto cells = cells_of<layouts::split_block>(g, {hello, 0});
 
   ASSERT_EQ(cells.size(), 8u);
   for (std::size_t j = 0; j < 8; ++j) {
@@ -116,21 +116,23 @@ TEST(SplitBlock, PutsHelloWhereParquetDoes) {
 }
 
 TEST(SplitBlock, ReachesTheFirstAndTheLastOfAllBlocks) {
-  EXPECT_EQ(split_block::block_of(0, split_block::max_blocks), 0u);
-  EXPECT_EQ(split_block::block_of(~std::uint64_t{0}, split_block::max_blocks), split_block::max_blocks - 1);
-  EXPECT_EQ(split_block::block_of(std::uint64_t{5} << 32, split_block::max_blocks), 5u);
-  EXPECT_EQ(split_block::block_of(~std::uint64_t{0}, 1), 0u);
-  const auto cells = cells_of<split_block>({std::uint64_t{1} << 40, 8}, {~std::uint64_t{0}, 0});
+  EXPECT_EQ(layouts::split_block::block_of(0, layouts::split_block::max_blocks), 0u);
+  EXPECT_EQ(layouts::split_block::block_of(~std::uint64_t{0}, layouts::split_block::max_blocks),
+            layouts::split_block::max_blocks - 1);
+  EXPECT_EQ(layouts::split_block::block_of(std::uint64_t{5} << 32, layouts::split_block::max_blocks), 5u);
+  EXPECT_EQ(layouts::split_block::block_of(~std::uint64_t{0}, 1), 0u);
+  const auto cells = cells_of<layouts::split_block>({std::uint64_t{1} << 40, 8}, {~std::uint64_t{0}, 0});
   EXPECT_TRUE(std::all_of(cells.begin(), cells.end(), [](auto cell) { return cell >> 8 == 0xFFFFFFFF; }));
 }
 
 TEST(SplitBlock, ReadsTheLowHalfOfTheHashOnly) {
   const geometry g{25'600, 8};
 
-  EXPECT_EQ(cells_of<split_block>(g, {42, 1}), cells_of<split_block>(g, {42, 2}));
+  EXPECT_EQ(cells_of<layouts::split_block>(g, {42, 1}), cells_of<layouts::split_block>(g, {42, 2}));
 }
 
-// ---- split_block512, blocked, blocked_page ------------------------------------------------------------------------------------------
+// ---- split_block512, blocked, blocked_page
+// ------------------------------------------------------------------------------------------
 
 std::vector<key_hash> random_and_extreme_hashes(std::uint64_t seed) {
   auto hashes = random_hashes(100, seed);
@@ -140,15 +142,15 @@ std::vector<key_hash> random_and_extreme_hashes(std::uint64_t seed) {
 
 TEST(SplitBlock512, FollowsItsDefinition) {
   for (const std::uint64_t lines : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{1000},
-                                    (std::uint64_t{1} << 32) + 3, split_block512::max_blocks}) {
+                                    (std::uint64_t{1} << 32) + 3, layouts::split_block512::max_blocks}) {
     for (const key_hash hash : random_and_extreme_hashes(lines)) {
       std::vector<std::uint64_t> expected;
-      const std::uint64_t p = hash.lo * 0x9E3779B97F4A7C15;
+      const std::uint64_t p = hash.hash64 * 0x9E3779B97F4A7C15;
       for (std::uint64_t j = 0; j < 8; ++j) {
-        expected.push_back(upper_half(hash.lo, lines) * 512 + 64 * j + ((p >> (16 + 6 * j)) & 63));
+        expected.push_back(upper_half(hash.hash64, lines) * 512 + 64 * j + ((p >> (16 + 6 * j)) & 63));
       }
 
-      ASSERT_EQ(cells_of<split_block512>({512 * lines, 8}, hash), expected) << lines << " lines";
+      ASSERT_EQ(cells_of<layouts::split_block512>({512 * lines, 8}, hash), expected) << lines << " lines";
     }
   }
 }
@@ -161,9 +163,9 @@ void expect_probes_anywhere_in_a_block(std::uint64_t block_bits, unsigned bit_sh
     for (const std::uint32_t probes : {1u, 7u, 8u, 9u, 16u, 17u, 40u, 255u}) {
       for (const key_hash hash : random_and_extreme_hashes(blocks + probes)) {
         std::vector<std::uint64_t> expected;
-        std::uint64_t x = (2 * hash.lo + 1) * 0x9E3779B97F4A7C15;
+        std::uint64_t x = (2 * hash.hash64 + 1) * 0x9E3779B97F4A7C15;
         for (std::uint32_t i = 0; i < probes; ++i, x *= 0xD1342543DE82EF95) {
-          expected.push_back(upper_half(hash.lo, blocks) * block_bits + (x >> bit_shift));
+          expected.push_back(upper_half(hash.hash64, blocks) * block_bits + (x >> bit_shift));
         }
 
         ASSERT_EQ(cells_of<Layout>({block_bits * blocks, probes}, hash), expected)
@@ -173,14 +175,16 @@ void expect_probes_anywhere_in_a_block(std::uint64_t block_bits, unsigned bit_sh
   }
 }
 
-TEST(Blocked, FollowsItsDefinition) { expect_probes_anywhere_in_a_block<blocked>(512, 55); }
+TEST(Blocked, FollowsItsDefinition) { expect_probes_anywhere_in_a_block<layouts::blocked>(512, 55); }
 
-TEST(BlockedPage, FollowsItsDefinition) { expect_probes_anywhere_in_a_block<blocked_page>(32'768, 49); }
+TEST(BlockedPage, FollowsItsDefinition) { expect_probes_anywhere_in_a_block<layouts::blocked_page>(32'768, 49); }
 
 TEST(LayoutsOfBlocks, ReadTheLowHalfOfTheHashOnly) {
-  EXPECT_EQ(cells_of<split_block512>({51'200, 8}, {42, 1}), cells_of<split_block512>({51'200, 8}, {42, 2}));
-  EXPECT_EQ(cells_of<blocked>({51'200, 9}, {42, 1}), cells_of<blocked>({51'200, 9}, {42, 2}));
-  EXPECT_EQ(cells_of<blocked_page>({65'536, 9}, {42, 1}), cells_of<blocked_page>({65'536, 9}, {42, 2}));
+  EXPECT_EQ(cells_of<layouts::split_block512>({51'200, 8}, {42, 1}),
+            cells_of<layouts::split_block512>({51'200, 8}, {42, 2}));
+  EXPECT_EQ(cells_of<layouts::blocked>({51'200, 9}, {42, 1}), cells_of<layouts::blocked>({51'200, 9}, {42, 2}));
+  EXPECT_EQ(cells_of<layouts::blocked_page>({65'536, 9}, {42, 1}),
+            cells_of<layouts::blocked_page>({65'536, 9}, {42, 2}));
 }
 
 // ---- classic --------------------------------------------------------------------------------------------------------
@@ -192,13 +196,13 @@ TEST(Classic, FollowsItsDefinition) {
     hashes.insert(hashes.end(), extreme_hashes.begin(), extreme_hashes.end());
     for (const key_hash hash : hashes) {
       std::vector<std::uint64_t> expected;
-      std::uint64_t x = hash.lo;
+      std::uint64_t x = hash.hash64;
       for (std::uint32_t i = 0; i < g.probes; ++i) {
         expected.push_back(upper_half(x, g.bits));
-        x = x * 0xD1342543DE82EF95 + hash.hi;
+        x = x * 0xD1342543DE82EF95 + hash.high64;
       }
 
-      const auto actual = cells_of<classic>(g, hash);
+      const auto actual = cells_of<layouts::classic>(g, hash);
 
       ASSERT_EQ(actual, expected) << g.bits << " bits";
       ASSERT_TRUE(std::all_of(actual.begin(), actual.end(), [&](auto cell) { return cell < g.bits; }));
@@ -209,9 +213,9 @@ TEST(Classic, FollowsItsDefinition) {
 // Double hashing would give every pair of keys with equal first two cells the same cells.
 TEST(Classic, MixesBothHalvesIntoEveryProbeButTheFirst) {
   const geometry g{1'000'003, 8};
-  const auto base = cells_of<classic>(g, {0x123456789ABCDEF0, 0x0FEDCBA987654321});
+  const auto base = cells_of<layouts::classic>(g, {0x123456789ABCDEF0, 0x0FEDCBA987654321});
 
-  const auto other = cells_of<classic>(g, {0x123456789ABCDEF0, 0x0FEDCBA987654321 ^ 1ull << 60});
+  const auto other = cells_of<layouts::classic>(g, {0x123456789ABCDEF0, 0x0FEDCBA987654321 ^ 1ull << 60});
 
   EXPECT_EQ(other[0], base[0]);
   for (std::size_t i = 1; i < 8; ++i) EXPECT_NE(other[i], base[i]) << i;
@@ -223,27 +227,29 @@ TEST(Classic, MixesBothHalvesIntoEveryProbeButTheFirst) {
 // ---- batches --------------------------------------------------------------------------------------------------------
 
 // The others are served by the loops of layout.hpp, as a user's own layout is.
-static_assert(layout_with_kernels<split_block> && layout_with_kernels<split_block512> && layout_with_kernels<blocked>);
-static_assert(layout<classic> && !layout_with_kernels<classic> && layout<blocked_page> &&
-              !layout_with_kernels<blocked_page>);
+static_assert(layout_with_kernels<layouts::split_block> && layout_with_kernels<layouts::split_block512> &&
+              layout_with_kernels<layouts::blocked>);
+static_assert(layout<layouts::classic> && !layout_with_kernels<layouts::classic> && layout<layouts::blocked_page> &&
+              !layout_with_kernels<layouts::blocked_page>);
 
 template <class Layout>
 std::vector<geometry> geometries() {
-  if constexpr (std::is_same_v<Layout, classic>) {
+  if constexpr (std::is_same_v<Layout, layouts::classic>) {
     return {
         {1, 1}, {7, 3}, {63, 2}, {64, 1}, {96, 7}, {1021, 14}, {65'537, 255}, {1 << 20, 20}, {2 * near_bits + 3, 7}};
-  } else if constexpr (std::is_same_v<Layout, split_block>) {
+  } else if constexpr (std::is_same_v<Layout, layouts::split_block>) {
     return {{256, 8}, {512, 8}, {768, 8}, {64 * 256, 8}, {1000 * 256, 8}};
-  } else if constexpr (std::is_same_v<Layout, split_block512>) {
+  } else if constexpr (std::is_same_v<Layout, layouts::split_block512>) {
     return {{512, 8}, {1024, 8}, {1536, 8}, {64 * 512, 8}, {1000 * 512, 8}};
   } else {
     std::vector<geometry> all;
     for (const std::uint32_t probes : {1u, 7u, 8u, 9u, 16u, 17u, 40u}) {
       for (const std::uint64_t blocks : {1u, 2u, 3u, 100u}) {
-        if (std::is_same_v<Layout, blocked> || blocks < 100) all.push_back({Layout::block_bits * blocks, probes});
+        if (std::is_same_v<Layout, layouts::blocked> || blocks < 100)
+          all.push_back({Layout::block_bits * blocks, probes});
       }
     }
-    if (std::is_same_v<Layout, blocked_page>) all.push_back({2 * near_bits, 9});
+    if (std::is_same_v<Layout, layouts::blocked_page>) all.push_back({2 * near_bits, 9});
     return all;
   }
 }
@@ -264,7 +270,8 @@ struct layout_names {
   }
 };
 
-using all_layouts = testing::Types<split_block, split_block512, blocked, blocked_page, classic>;
+using all_layouts = testing::Types<layouts::split_block, layouts::split_block512, layouts::blocked,
+                                   layouts::blocked_page, layouts::classic>;
 TYPED_TEST_SUITE(LayoutBatch, all_layouts, layout_names);
 
 TYPED_TEST(LayoutBatch, InsertsTheSameBitsAndTellsTheSameKeysNewAsOneByOne) {
@@ -277,8 +284,8 @@ TYPED_TEST(LayoutBatch, InsertsTheSameBitsAndTellsTheSameKeysNewAsOneByOne) {
       std::vector<std::uint8_t> expected_new(count), actual_new(count, 0xAA);
 
       for (std::size_t i = 0; i < count; ++i) expected_new[i] = insert_cells<TypeParam>(expected.data(), g, hashes[i]);
-      const auto all_new = insert_batch<TypeParam>(actual.data(), g, key_source::hashes(hashes), actual_new.data());
-      const auto silently_new = insert_batch<TypeParam>(silent.data(), g, key_source::hashes(hashes), nullptr);
+      const auto all_new = insert_batch<TypeParam>(actual.data(), g, hash_span::hashes(hashes), actual_new.data());
+      const auto silently_new = insert_batch<TypeParam>(silent.data(), g, hash_span::hashes(hashes), nullptr);
 
       ASSERT_EQ(actual, expected);
       ASSERT_EQ(silent, expected);
@@ -297,7 +304,7 @@ TYPED_TEST(LayoutBatch, AddsToWhatIsThere) {
 
     for (const auto& hashes : {earlier, later}) {
       for (const key_hash hash : hashes) insert_cells<TypeParam>(expected.data(), g, hash);
-      insert_batch<TypeParam>(actual.data(), g, key_source::hashes(hashes), nullptr);
+      insert_batch<TypeParam>(actual.data(), g, hash_span::hashes(hashes), nullptr);
     }
 
     ASSERT_EQ(actual, expected) << g.bits;
@@ -308,7 +315,7 @@ TYPED_TEST(LayoutBatch, AnswersAsOneByOneAndLeavesUnusedBitsOfTheBitmapZero) {
   for (const geometry& g : geometries<TypeParam>()) {
     bytes filter(bytes_for(g.bits));
     const auto present = random_hashes(g.bits / (2 * g.probes) + 1, g.bits);
-    insert_batch<TypeParam>(filter.data(), g, key_source::hashes(present), nullptr);
+    insert_batch<TypeParam>(filter.data(), g, hash_span::hashes(present), nullptr);
     for (const std::size_t count : counts) {
       SCOPED_TRACE(trace_of(g, count));
       auto hashes = random_hashes(count, 77 + count);
@@ -320,7 +327,7 @@ TYPED_TEST(LayoutBatch, AnswersAsOneByOneAndLeavesUnusedBitsOfTheBitmapZero) {
         expected[i / 64] |= std::uint64_t{has_cells<TypeParam>(filter.data(), g, hashes[i])} << i % 64;
       }
       expected.back() = untouched;
-      has_batch<TypeParam>(filter.data(), g, key_source::hashes(hashes), actual.data());
+      has_batch<TypeParam>(filter.data(), g, hash_span::hashes(hashes), actual.data());
 
       ASSERT_EQ(actual, expected);
     }
@@ -333,8 +340,8 @@ TYPED_TEST(LayoutBatch, FindsEveryKeyItInserted) {
     bytes filter(bytes_for(g.bits));
     std::vector<std::uint64_t> found(10);
 
-    insert_batch<TypeParam>(filter.data(), g, key_source::hashes(hashes), nullptr);
-    has_batch<TypeParam>(filter.data(), g, key_source::hashes(hashes), found.data());
+    insert_batch<TypeParam>(filter.data(), g, hash_span::hashes(hashes), nullptr);
+    has_batch<TypeParam>(filter.data(), g, hash_span::hashes(hashes), found.data());
 
     EXPECT_EQ(found, std::vector<std::uint64_t>(10, ~std::uint64_t{0})) << g.bits;
   }
@@ -346,27 +353,27 @@ TYPED_TEST(LayoutBatch, TakesKeysInEveryForm) {
   for (const geometry& g : geometries<TypeParam>()) {
     for (const std::size_t count : {1u, 16u, 65u, 300u}) {
       SCOPED_TRACE(trace_of(g, count));
-      std::vector<std::uint64_t> keys, los;
+      std::vector<std::uint64_t> keys, hash64s;
       std::vector<key_hash> hashes;
       std::mt19937_64 random(g.bits + count);
       for (std::size_t i = 0; i < count; ++i) {
         keys.push_back(random());
         hashes.push_back(hash(keys.back()));
-        los.push_back(hashes.back().lo);
+        hash64s.push_back(hashes.back().hash64);
       }
       bytes expected(bytes_for(g.bits)), actual(expected);
       std::vector<std::uint64_t> found((count + 63) / 64), found_in_halves(found);
 
       for (const key_hash each : hashes) insert_cells<TypeParam>(expected.data(), g, each);
-      insert_batch<TypeParam>(actual.data(), g, key_source::mixed(keys, hash), nullptr);
-      has_batch<TypeParam>(actual.data(), g, key_source::mixed(keys, hash), found.data());
+      insert_batch<TypeParam>(actual.data(), g, hash_span::mixed(keys, hash), nullptr);
+      has_batch<TypeParam>(actual.data(), g, hash_span::mixed(keys, hash), found.data());
 
       ASSERT_EQ(actual, expected);
       for (std::size_t i = 0; i < count; ++i) ASSERT_TRUE(test_bit(reinterpret_cast<std::uint8_t*>(found.data()), i));
-      if constexpr (!std::is_same_v<TypeParam, classic>) {
+      if constexpr (!std::is_same_v<TypeParam, layouts::classic>) {
         bytes from_halves(expected.size());
-        insert_batch<TypeParam>(from_halves.data(), g, key_source::halves(los), nullptr);
-        has_batch<TypeParam>(actual.data(), g, key_source::halves(los), found_in_halves.data());
+        insert_batch<TypeParam>(from_halves.data(), g, hash_span::hash64s(hash64s), nullptr);
+        has_batch<TypeParam>(actual.data(), g, hash_span::hash64s(hash64s), found_in_halves.data());
         ASSERT_EQ(from_halves, expected);
         ASSERT_EQ(found_in_halves, found);
       }
@@ -393,8 +400,8 @@ TYPED_TEST(LayoutBatch, LeavesTheLastBytesUnusedBitsZero) {
   for (const geometry& g : geometries<TypeParam>()) {
     bytes filter(bytes_for(g.bits));
 
-    insert_batch<TypeParam>(filter.data(), g, key_source::hashes(random_hashes(2000, 4)), nullptr);
-    insert_batch<TypeParam>(filter.data(), g, key_source::hashes(extreme_hashes), nullptr);
+    insert_batch<TypeParam>(filter.data(), g, hash_span::hashes(random_hashes(2000, 4)), nullptr);
+    insert_batch<TypeParam>(filter.data(), g, hash_span::hashes(extreme_hashes), nullptr);
 
     for (std::uint64_t bit = g.bits; bit < 8 * filter.size(); ++bit) EXPECT_FALSE(test_bit(filter.data(), bit)) << bit;
   }

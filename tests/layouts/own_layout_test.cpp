@@ -14,17 +14,19 @@ namespace {
 class page_by_hi {
  public:
   static constexpr std::string_view name = "test.page_by_hi/1";
-  static constexpr std::uint32_t block_bits = blocked_page::block_bits;
-  static constexpr std::uint64_t block_of(std::uint64_t lo, std::uint64_t blocks) { return multiply_high(lo, blocks); }
+  static constexpr std::uint32_t block_bits = layouts::blocked_page::block_bits;
+  static constexpr std::uint64_t block_of(std::uint64_t hash64, std::uint64_t blocks) {
+    return multiply_high(hash64, blocks);
+  }
 
   class cells {
    public:
     cells(const geometry& g, key_hash hash)
-        : base_(block_of(hash.lo, g.bits / block_bits) * block_bits), x_(2 * hash.hi + 1), count_(g.probes) {}
+        : base_(block_of(hash.hash64, g.bits / block_bits) * block_bits), x_(2 * hash.high64 + 1), count_(g.probes) {}
     std::uint32_t count() const { return count_; }
     std::uint64_t next() {
       const std::uint64_t cell = base_ + (x_ >> 49);
-      x_ *= blocked_page::step;
+      x_ *= layouts::blocked_page::step;
       return cell;
     }
 
@@ -34,22 +36,23 @@ class page_by_hi {
     std::uint32_t count_;
   };
 
-  static geometry geometry_for(std::uint64_t n, double p) { return blocked_page::geometry_for(n, p); }
-  static void check(const geometry& g) { blocked_page::check(g); }
-  static double false_positive_rate(const geometry& g, std::uint64_t n) {
-    return blocked_page::false_positive_rate(g, n);
+  static geometry geometry_for(std::uint64_t n, double p) { return layouts::blocked_page::geometry_for(n, p); }
+  static void check(const geometry& g) { layouts::blocked_page::check(g); }
+  static double expected_fpr(const geometry& g, std::uint64_t n) { return layouts::blocked_page::expected_fpr(g, n); }
+  static double keys_from_zeros(const geometry& g, std::uint64_t z) {
+    return layouts::blocked_page::keys_from_zeros(g, z);
   }
-  static double keys_from_zeros(const geometry& g, std::uint64_t z) { return blocked_page::keys_from_zeros(g, z); }
 };
 
 static_assert(layout<page_by_hi> && !layout_by_halves<page_by_hi> && !layout_with_kernels<page_by_hi>);
-static_assert(layout_by_halves<blocked_page> && layout_by_halves<split_block512> && layout_by_halves<blocked>);
-static_assert(layout_by_halves<split_block> && !layout_by_halves<classic>);
+static_assert(layout_by_halves<layouts::blocked_page> && layout_by_halves<layouts::split_block512> &&
+              layout_by_halves<layouts::blocked>);
+static_assert(layout_by_halves<layouts::split_block> && !layout_by_halves<layouts::classic>);
 
 TEST(OwnLayout, LosesNothingWhereKeysAreInsertedAllAtOnce) {
   std::vector<std::uint64_t> keys;
   for (std::uint64_t i = 0; i < 100'000; ++i) keys.push_back(mix64(i));
-  const geometry g{2000 * blocked_page::block_bits, 7};  // 8 MiB: larger than most caches of a core
+  const geometry g{2000 * layouts::blocked_page::block_bits, 7};  // 8 MiB: larger than most caches of a core
   filter<std::uint64_t, page_by_hi> one_by_one(g);
   filter<std::uint64_t, page_by_hi> at_once(g);
 

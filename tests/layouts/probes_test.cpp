@@ -10,7 +10,7 @@
 #include <bloomery/layouts/probe_sequence.hpp>
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/params.hpp>
-#include <bloomery/windowed_filter.hpp>
+#include <bloomery/sliding_window_filter.hpp>
 
 #include "support/combinations.hpp"
 
@@ -33,7 +33,8 @@ using bloomery_tests::seeded;
 
 template <class Layout>
 class ProbesOf : public testing::Test {};
-using layouts_of_sequences = testing::Types<blocked, blocked_page, counting, sliding, sliding64>;
+using layouts_of_sequences =
+    testing::Types<layouts::blocked, layouts::blocked_page, layouts::counting, layouts::sliding, layouts::sliding64>;
 struct layout_names {
   template <class Layout>
   static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
@@ -45,23 +46,23 @@ TYPED_TEST_SUITE(ProbesOf, layouts_of_sequences, layout_names);
 template <class Layout>
 constexpr std::uint64_t cells_in_block = Layout::block_bits;
 template <>
-constexpr std::uint64_t cells_in_block<counting> = counting::cells_of_line;
+constexpr std::uint64_t cells_in_block<layouts::counting> = layouts::counting::cells_of_line;
 template <>
-constexpr std::uint64_t cells_in_block<sliding> = sliding::cells_of_block;
+constexpr std::uint64_t cells_in_block<layouts::sliding> = layouts::sliding::cells_of_block;
 template <>
-constexpr std::uint64_t cells_in_block<sliding64> = sliding64::cells_of_block;
+constexpr std::uint64_t cells_in_block<layouts::sliding64> = layouts::sliding64::cells_of_block;
 
 template <class Layout>
 geometry of_blocks(std::uint64_t blocks, std::uint32_t probes) {
-  if constexpr (windowed_layout<Layout>)
+  if constexpr (sliding_window_layout<Layout>)
     return Layout::of_blocks(blocks, probes);
   else
     return {blocks * Layout::block_bits, probes};
 }
 
 template <class Layout>
-std::size_t distinct_cells(const geometry& g, std::uint64_t lo) {
-  typename Layout::cells cells(g, {lo, 0});
+std::size_t distinct_cells(const geometry& g, std::uint64_t hash64) {
+  typename Layout::cells cells(g, {hash64, 0});
   std::set<std::uint64_t> different;
   for (std::uint32_t i = 0; i < cells.count(); ++i) different.insert(cells.next());
   return different.size();
@@ -109,16 +110,16 @@ TEST(OccupancyDistribution, IsTheShareOfAllWaysToProbe) {
   EXPECT_EQ(fewest_cells(4, 3, 0.1), 2u);
 }
 
-// About 3,000 hashes per k. Independent probes would violate a bound of 1e-7 with probability below 0.02 over all layouts
-// and k together. A single cell violates it for every k here: at most 60^-5 = 1.3e-9.
+// About 3,000 hashes per k. Independent probes would violate a bound of 1e-7 with probability below 0.02 over all
+// layouts and k together. A single cell violates it for every k here: at most 60^-5 = 1.3e-9.
 TYPED_TEST(ProbesOf, SpecialHashesFallOnAsManyCellsAsRandomOnes) {
   for (const std::uint32_t probes : {6u, 7u, 8u, 10u, 16u, 17u, 32u, 64u, 255u}) {
     const std::size_t fewest = fewest_cells(cells_in_block<TypeParam>, probes, 1e-7);
     for (const std::uint64_t blocks : {std::uint64_t{1}, std::uint64_t{1000}, TypeParam::max_blocks}) {
       const geometry g = of_blocks<TypeParam>(blocks, probes);
-      for (const std::uint64_t lo : hashes_with_zeros(63, blocks == 1000 ? 38 : 2)) {
-        ASSERT_GE(distinct_cells<TypeParam>(g, lo), fewest)
-            << std::hex << lo << std::dec << ", " << probes << " probes";
+      for (const std::uint64_t hash64 : hashes_with_zeros(63, blocks == 1000 ? 38 : 2)) {
+        ASSERT_GE(distinct_cells<TypeParam>(g, hash64), fewest)
+            << std::hex << hash64 << std::dec << ", " << probes << " probes";
       }
     }
   }
@@ -156,21 +157,21 @@ TYPED_TEST(ProbesOf, HashesWithTrailingZerosHaveTheMeanAndSpreadOfRandomOnes) {
   }
 }
 
-// Filters of random keys with a rate of about 1%, asked for 577 special hashes. The measured rate may differ from the exact
-// one by half, as the 577 sequences are always the same. With even states, whose probes share a few cells, it is more than
-// twice as high.
+// Filters of random keys with a rate of about 1%, asked for 577 special hashes. The measured rate may differ from the
+// exact one by half, as the 577 sequences are always the same. With even states, whose probes share a few cells, it is
+// more than twice as high.
 template <class Layout>
 void expect_the_rate_of_special_hashes(std::uint64_t keys_in_filter, std::size_t filters) {
   const std::vector<std::uint64_t> special = hashes_with_zeros(63, 7);
   const geometry g = of_blocks<Layout>(4, 6);
   params p = {.layout = std::string(Layout::name), .geometry = g, .capacity = keys_in_filter};
   double expected = 0;
-  if constexpr (windowed_layout<Layout>) {
+  if constexpr (sliding_window_layout<Layout>) {
     p.window_keys = 100 * keys_in_filter;  // all keys are in one generation
     const std::uint64_t keys[] = {keys_in_filter};
     expected = Layout::rate_of(g, keys);
   } else {
-    expected = Layout::false_positive_rate(g, keys_in_filter);
+    expected = Layout::expected_fpr(g, keys_in_filter);
   }
   ASSERT_GT(expected, 0.005);
   ASSERT_LT(expected, 0.02);
@@ -182,9 +183,9 @@ void expect_the_rate_of_special_hashes(std::uint64_t keys_in_filter, std::size_t
     for (key_hash& key : keys) key = {random(), random()};
     any_filter f(p);
     f.insert_hashes(keys);
-    for (const std::uint64_t lo : special) {
+    for (const std::uint64_t hash64 : special) {
       std::uint64_t bitmap = 0;
-      const key_hash hash[] = {{lo, 0}};
+      const key_hash hash[] = {{hash64, 0}};
       f.may_contain_hashes(hash, {&bitmap, 1});
       found += bitmap;
     }
@@ -194,13 +195,17 @@ void expect_the_rate_of_special_hashes(std::uint64_t keys_in_filter, std::size_t
   EXPECT_NEAR(measured / expected, 1, 0.5);
 }
 
-TEST(RateOfSpecialHashes, IsThatOfAllHashesInBlocked) { expect_the_rate_of_special_hashes<blocked>(208, 400); }
+TEST(RateOfSpecialHashes, IsThatOfAllHashesInBlocked) { expect_the_rate_of_special_hashes<layouts::blocked>(208, 400); }
 TEST(RateOfSpecialHashes, IsThatOfAllHashesInBlockedPage) {
-  expect_the_rate_of_special_hashes<blocked_page>(13'500, 100);
+  expect_the_rate_of_special_hashes<layouts::blocked_page>(13'500, 100);
 }
-TEST(RateOfSpecialHashes, IsThatOfAllHashesInCounting) { expect_the_rate_of_special_hashes<counting>(50, 400); }
-TEST(RateOfSpecialHashes, IsThatOfAllHashesInSliding) { expect_the_rate_of_special_hashes<sliding>(208, 400); }
-TEST(RateOfSpecialHashes, IsThatOfAllHashesInSliding64) { expect_the_rate_of_special_hashes<sliding64>(23, 400); }
+TEST(RateOfSpecialHashes, IsThatOfAllHashesInCounting) {
+  expect_the_rate_of_special_hashes<layouts::counting>(50, 400);
+}
+TEST(RateOfSpecialHashes, IsThatOfAllHashesInSliding) { expect_the_rate_of_special_hashes<layouts::sliding>(208, 400); }
+TEST(RateOfSpecialHashes, IsThatOfAllHashesInSliding64) {
+  expect_the_rate_of_special_hashes<layouts::sliding64>(23, 400);
+}
 
 // ---- integer keys ---------------------------------------------------------------------------------------------------
 
@@ -218,7 +223,7 @@ void expect_distinct_cells(const any_filter& f, Hash hash) {
     const std::set<std::uint64_t> different(cells.begin(), cells.end());
 
     EXPECT_GE(different.size(), fewest) << key;
-    EXPECT_EQ(different.size(), distinct_cells<Layout>(g, hash(key).lo)) << key;
+    EXPECT_EQ(different.size(), distinct_cells<Layout>(g, hash(key).hash64)) << key;
   }
 }
 
@@ -263,18 +268,18 @@ void expect_that_removal_leaves_nothing(Filter f) {
 template <class Layout, class Hash>
 void expect_integer_keys_to_behave(Hash hash) {
   SCOPED_TRACE(Hash::name);
-  constexpr std::uint64_t capacity = std::same_as<Layout, blocked_page> ? 3400 : 60;
+  constexpr std::uint64_t capacity = std::same_as<Layout, layouts::blocked_page> ? 3400 : 60;
   params wanted = {.layout = std::string(Layout::name),
                    .hash = std::string(Hash::name),
                    .keys = key_kind::u64le,
                    .capacity = capacity,
-                   .target_rate = 0.01};
-  if (windowed_layout<Layout>) wanted.window_keys = capacity;
+                   .target_fpr = 0.01};
+  if (sliding_window_layout<Layout>) wanted.window_keys = capacity;
   const params chosen = complete(seeded(wanted));
   const auto any = [&] { return any_filter(chosen); };
   const auto typed = [&] {
-    if constexpr (windowed_layout<Layout>)
-      return windowed_filter<std::uint64_t, Layout, Hash>(last_keys(capacity), 0, 0.01, hash);
+    if constexpr (sliding_window_layout<Layout>)
+      return sliding_window_filter<std::uint64_t, Layout, Hash>(window_of_keys(capacity), 0, 0.01, hash);
     else
       return filter<std::uint64_t, Layout, Hash>(capacity, 0.01, hash);
   };
@@ -283,7 +288,7 @@ void expect_integer_keys_to_behave(Hash hash) {
   expect_distinct_cells<Layout>(any(), hash);
   expect_ordinary_answers(typed, capacity);
   expect_ordinary_answers(any, capacity);
-  if constexpr (std::same_as<Layout, counting>) {
+  if constexpr (std::same_as<Layout, layouts::counting>) {
     expect_that_removal_leaves_nothing(typed());
     expect_that_removal_leaves_nothing(any());
   }
@@ -298,16 +303,16 @@ TYPED_TEST(ProbesOf, SpecialIntegerKeysBehaveAsOthersWithEveryHash) {
 
 // ---- what is lost ---------------------------------------------------------------------------------------------------
 
-// The state ignores the top bit of lo, but hashes that differ in it are in different blocks if there are two.
+// The state ignores the top bit of hash64, but hashes that differ in it are in different blocks if there are two.
 TYPED_TEST(ProbesOf, HashesThatShareTheSequenceAreInDifferentBlocks) {
   EXPECT_EQ(probe_sequence::first(5), probe_sequence::first(5 + (std::uint64_t{1} << 63)));
   std::mt19937_64 random(3);
   for (const std::uint64_t blocks : {std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{1001}, TypeParam::max_blocks}) {
     const geometry g = of_blocks<TypeParam>(blocks, 1);
     for (int i = 0; i < 1000; ++i) {
-      const std::uint64_t lo = random();
-      const std::uint64_t first = typename TypeParam::cells(g, {lo, 0}).next();
-      const std::uint64_t other = typename TypeParam::cells(g, {lo ^ std::uint64_t{1} << 63, 0}).next();
+      const std::uint64_t hash64 = random();
+      const std::uint64_t first = typename TypeParam::cells(g, {hash64, 0}).next();
+      const std::uint64_t other = typename TypeParam::cells(g, {hash64 ^ std::uint64_t{1} << 63, 0}).next();
 
       ASSERT_GE(first < other ? other - first : first - other, cells_in_block<TypeParam>) << blocks << " blocks";
     }

@@ -4,7 +4,7 @@
 #include <bloomery/estimate.hpp>
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/params.hpp>
 
 #include "math/occupancy.hpp"

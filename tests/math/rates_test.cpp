@@ -123,10 +123,10 @@ TEST(ClassicRate, RisesWithKeysAndFallsWithBits) {
     for (const std::uint64_t m : {10u, 1000u, 100'000u}) {
       double before = 0;
       for (std::uint64_t n = 1; n < 10 * m; n = 2 * n + 1) {
-        const double rate = classic::false_positive_rate({m, k}, n);
+        const double rate = layouts::classic::expected_fpr({m, k}, n);
         EXPECT_GE(rate, before * (1 - 1e-12)) << "m " << m << ", k " << k << ", n " << n;
         EXPECT_LE(rate, 1);
-        EXPECT_LE(classic::false_positive_rate({m + 1, k}, n), rate * (1 + 1e-12))
+        EXPECT_LE(layouts::classic::expected_fpr({m + 1, k}, n), rate * (1 + 1e-12))
             << "m " << m << ", k " << k << ", n " << n;
         before = rate;
       }
@@ -141,8 +141,8 @@ TEST(ClassicRate, IsRightAtItsEnds) {
   EXPECT_EQ(rates::classic(1, 1, 1), 1);
   EXPECT_EQ(rates::classic(1, 255, 1), 1);
   EXPECT_EQ(rates::classic(1, 7, 0), 0);
-  EXPECT_EQ(classic::false_positive_rate({1000, 7}, most), 1);
-  EXPECT_EQ(classic::false_positive_rate({1000, 64}, most), 1);
+  EXPECT_EQ(layouts::classic::expected_fpr({1000, 7}, most), 1);
+  EXPECT_EQ(layouts::classic::expected_fpr({1000, 64}, most), 1);
   // One probe, one key: 1/m exactly, also for the largest filter.
   EXPECT_EQ(rates::classic(std::uint64_t{1} << 63, 1, 1), 0x1p-63L);
 }
@@ -170,8 +170,8 @@ long double split_block_rate_by_alternating_sum(std::uint64_t n, long double B) 
 
 TEST(BlockedRate, EqualsTheAlternatingSumWhereThatKeepsItsDigits) {
   for (const std::uint64_t n : {1u, 10u, 1000u, 100'000u, 10'000'000u}) {
-    for (const double bits_a_key : {1.0, 4.0, 8.0, 12.0, 16.0, 24.0}) {
-      const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_a_key / 256));
+    for (const double bits_per_key : {1.0, 4.0, 8.0, 12.0, 16.0, 24.0}) {
+      const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_per_key / 256));
       const long double expected = split_block_rate_by_alternating_sum(n, static_cast<long double>(B));
       const double lost = 1e-16 / static_cast<double>(expected);
       if (lost > 1e-6) continue;
@@ -220,13 +220,13 @@ TEST(BlockedRate, TakesTheMeanOfAnyHit) {
 
 TEST(SplitBlockRate, IsThePublishedOneForTenMillionKeys) {
   struct {
-    std::uint64_t bits_a_key;
+    std::uint64_t bits_per_key;
     double rate, half_a_digit;
   } const cases[] = {{8, 0.03321, 5e-6}, {12, 0.005420, 5e-7}, {16, 0.001316, 5e-7}};
   for (const auto& c : cases) {
-    const geometry g{10'000'000 * c.bits_a_key, 8};
+    const geometry g{10'000'000 * c.bits_per_key, 8};
 
-    EXPECT_NEAR(split_block::false_positive_rate(g, 10'000'000), c.rate, c.half_a_digit) << c.bits_a_key;
+    EXPECT_NEAR(layouts::split_block::expected_fpr(g, 10'000'000), c.rate, c.half_a_digit) << c.bits_per_key;
   }
 }
 
@@ -234,18 +234,18 @@ TEST(SplitBlockRate, RisesWithKeysAndFallsWithBlocks) {
   for (const std::uint64_t B : {1u, 2u, 100u, 1'000'000u}) {
     double before = 0;
     for (std::uint64_t n = 1; n < 1000 * B; n = 2 * n + 1) {
-      const double rate = split_block::false_positive_rate({256 * B, 8}, n);
+      const double rate = layouts::split_block::expected_fpr({256 * B, 8}, n);
       EXPECT_GT(rate, 0);
       EXPECT_LE(rate, 1);
       EXPECT_GE(rate, before) << "B " << B << ", n " << n;
-      EXPECT_LE(split_block::false_positive_rate({256 * (B + 1), 8}, n), rate) << "B " << B << ", n " << n;
+      EXPECT_LE(layouts::split_block::expected_fpr({256 * (B + 1), 8}, n), rate) << "B " << B << ", n " << n;
       before = rate;
     }
   }
 }
 
-// 2^32 upper halves among B blocks: some blocks answer for one more than others. Poisson stands in for the binomial, from
-// which it differs by one in 10^9 here.
+// 2^32 upper halves among B blocks: some blocks answer for one more than others. Poisson stands in for the binomial,
+// from which it differs by one in 10^9 here.
 TEST(SplitBlockRate, KnowsThatManyBlocksDoNotShareTheHashEvenly) {
   for (const std::uint64_t blocks :
        {std::uint64_t{1'747'000'000}, std::uint64_t{3'000'000'000}, std::uint64_t{1} << 32}) {
@@ -267,23 +267,24 @@ TEST(SplitBlockRate, KnowsThatManyBlocksDoNotShareTheHashEvenly) {
       expected += count * uppers / 0x1p32 * (hit + twin - hit * twin);
     }
 
-    const double rate = split_block::false_positive_rate({blocks * 256, 8}, keys);
+    const double rate = layouts::split_block::expected_fpr({blocks * 256, 8}, keys);
 
     EXPECT_NEAR(rate / expected, 1, 1e-6);
   }
 }
 
-// With almost no keys a false positive is a key with the same 32 bits in the same block: 256 times as likely as one with
-// other bits of which all eight fall together.
+// With almost no keys a false positive is a key with the same 32 bits in the same block: 256 times as likely as one
+// with other bits of which all eight fall together.
 TEST(SplitBlockRate, CountsKeysThatShareTheirWholeHash) {
   const double blocks = 1000;
 
-  const double rate = split_block::false_positive_rate({256'000, 8}, 1);
+  const double rate = layouts::split_block::expected_fpr({256'000, 8}, 1);
 
   EXPECT_NEAR(rate / ((0x1p-32 + 0x1p-40) / blocks), 1, 1e-9);
 }
 
-// ---- split_block512, blocked, blocked_page ------------------------------------------------------------------------------------------
+// ---- split_block512, blocked, blocked_page
+// ------------------------------------------------------------------------------------------
 
 // The closed sums below alternate in sign, and cancel: they need twice the digits of what they are to prove.
 #ifdef __SIZEOF_FLOAT128__
@@ -440,8 +441,8 @@ TEST(BlockRates, OfNearlyFullBlocksAreProbabilities) {
     }
   }
   for (const std::uint64_t keys : {200u, 1000u}) {
-    EXPECT_NEAR(sliding64::rate_of(sliding64::of_blocks(1, 23), {&keys, 1}), 1, 1e-6);
-    const double rate = sliding::rate_of(sliding::of_blocks(1, 23), {&keys, 1});
+    EXPECT_NEAR(layouts::sliding64::rate_of(layouts::sliding64::of_blocks(1, 23), {&keys, 1}), 1, 1e-6);
+    const double rate = layouts::sliding::rate_of(layouts::sliding::of_blocks(1, 23), {&keys, 1});
     EXPECT_TRUE(rate > 0.9 && rate <= 1) << rate;
   }
 }
@@ -473,11 +474,11 @@ TEST(FreeBitsRate, IsTheShareOfAllWaysToSetAndToLook) {
 
 TEST(SplitBlock512Rate, EqualsTheAlternatingSum) {
   for (const std::uint64_t n : {1u, 2u, 10u, 1000u, 1'000'000u, 1'000'000'000u}) {
-    for (const double bits_a_key : {1.0, 4.0, 8.0, 12.0, 24.0, 60.0}) {
-      const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_a_key / 512));
+    for (const double bits_per_key : {1.0, 4.0, 8.0, 12.0, 24.0, 60.0}) {
+      const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_per_key / 512));
       const double expected = with_twins(rate_of_lanes(8, 64, B, n), n);
 
-      EXPECT_NEAR(split_block512::false_positive_rate({512 * B, 8}, n) / expected, 1, 1e-11)
+      EXPECT_NEAR(layouts::split_block512::expected_fpr({512 * B, 8}, n) / expected, 1, 1e-11)
           << "n " << n << ", B " << B;
     }
   }
@@ -486,11 +487,11 @@ TEST(SplitBlock512Rate, EqualsTheAlternatingSum) {
 TEST(BlockedRate, EqualsTheAlternatingSum) {
   for (const std::uint64_t n : {1u, 2u, 10u, 1000u, 1'000'000u, 1'000'000'000u}) {
     for (const std::uint32_t k : {1u, 2u, 5u, 8u, 12u, 16u}) {
-      for (const double bits_a_key : {1.0, 8.0, 16.0, 32.0}) {
-        const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_a_key / 512));
+      for (const double bits_per_key : {1.0, 8.0, 16.0, 32.0}) {
+        const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_per_key / 512));
         const double expected = with_twins(rate_of_free_bits(512, k, B, n), n);
 
-        EXPECT_NEAR(blocked::false_positive_rate({512 * B, k}, n) / expected, 1, 1e-10)
+        EXPECT_NEAR(layouts::blocked::expected_fpr({512 * B, k}, n) / expected, 1, 1e-10)
             << "n " << n << ", B " << B << ", k " << k;
       }
     }
@@ -500,13 +501,13 @@ TEST(BlockedRate, EqualsTheAlternatingSum) {
 TEST(BlockedPageRate, EqualsTheAlternatingSum) {
   for (const std::uint64_t n : {100u, 5000u, 1'000'000u, 1'000'000'000u}) {
     for (const std::uint32_t k : {1u, 2u, 7u, 13u, 20u}) {
-      for (const double bits_a_key : {2.0, 9.6, 28.0}) {
-        const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_a_key / 32'768));
+      for (const double bits_per_key : {2.0, 9.6, 28.0}) {
+        const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_per_key / 32'768));
         const double expected = with_twins(rate_of_free_bits(32'768, k, B, n), n);
         const double lost = 1e-22 / expected;  // by the sum, whose terms reach C(20, 10) and err by n times 1e-34
         if (lost > 1e-6) continue;
 
-        EXPECT_NEAR(blocked_page::false_positive_rate({32'768 * B, k}, n) / expected, 1, 1e-10 + lost)
+        EXPECT_NEAR(layouts::blocked_page::expected_fpr({32'768 * B, k}, n) / expected, 1, 1e-10 + lost)
             << "n " << n << ", B " << B << ", k " << k;
       }
     }
@@ -540,46 +541,47 @@ TEST(SplitBlock512Rate, OfOneKeyIsThatOfItsTwins) {
   for (const std::uint64_t B : {std::uint64_t{1}, std::uint64_t{1000}, std::uint64_t{1} << 40}) {
     const double expected = 0x1p-48 / static_cast<double>(B) + 0x1p-64;
 
-    EXPECT_NEAR(split_block512::false_positive_rate({512 * B, 8}, 1) / expected, 1, 1e-9) << B;
+    EXPECT_NEAR(layouts::split_block512::expected_fpr({512 * B, 8}, 1) / expected, 1, 1e-9) << B;
   }
 }
 
 TEST(SplitBlock512Rate, IsThePublishedOne) {
   struct {
-    std::uint64_t bits_a_key;
+    std::uint64_t bits_per_key;
     double rate, half_a_digit;
   } const cases[] = {
       {8, 0.0293, 5e-5}, {10, 0.01049, 5e-6}, {12, 0.00422, 5e-6}, {16, 9.09e-4, 5e-7}, {20, 2.60e-4, 5e-7}};
   for (const auto& c : cases) {
-    EXPECT_NEAR(split_block512::false_positive_rate({c.bits_a_key * 10'240'000, 8}, 10'240'000), c.rate, c.half_a_digit)
-        << c.bits_a_key;
+    EXPECT_NEAR(layouts::split_block512::expected_fpr({c.bits_per_key * 10'240'000, 8}, 10'240'000), c.rate,
+                c.half_a_digit)
+        << c.bits_per_key;
   }
 }
 
 TEST(BlockedRate, IsThePublishedOneWithTheBestProbes) {
   struct {
-    std::uint64_t bits_a_key;
+    std::uint64_t bits_per_key;
     std::uint32_t best_probes;
     double rate, half_a_digit;
   } const cases[] = {{8, 5, 0.0233, 5e-5},   {10, 6, 0.009665, 5e-7},  {12, 8, 0.00413, 5e-6},
                      {16, 9, 8.44e-4, 5e-7}, {20, 11, 1.978e-4, 5e-8}, {24, 12, 0, 0}};
   constexpr std::uint64_t n = 10'240'000;
   for (const auto& c : cases) {
-    const std::uint64_t bits = c.bits_a_key * n;
+    const std::uint64_t bits = c.bits_per_key * n;
 
-    const double rate = blocked::false_positive_rate({bits, c.best_probes}, n);
+    const double rate = layouts::blocked::expected_fpr({bits, c.best_probes}, n);
 
     if (c.rate > 0) {
-      EXPECT_NEAR(rate, c.rate, c.half_a_digit) << c.bits_a_key;
+      EXPECT_NEAR(rate, c.rate, c.half_a_digit) << c.bits_per_key;
     }
-    EXPECT_LT(rate, blocked::false_positive_rate({bits, c.best_probes - 1}, n)) << c.bits_a_key;
-    EXPECT_LT(rate, blocked::false_positive_rate({bits, c.best_probes + 1}, n)) << c.bits_a_key;
+    EXPECT_LT(rate, layouts::blocked::expected_fpr({bits, c.best_probes - 1}, n)) << c.bits_per_key;
+    EXPECT_LT(rate, layouts::blocked::expected_fpr({bits, c.best_probes + 1}, n)) << c.bits_per_key;
   }
 }
 
 template <class Layout>
 class BlockedLayout : public testing::Test {};
-using blocked_layouts = testing::Types<split_block512, blocked, blocked_page>;
+using blocked_layouts = testing::Types<layouts::split_block512, layouts::blocked, layouts::blocked_page>;
 struct layout_names {
   template <class Layout>
   static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
@@ -590,7 +592,7 @@ TYPED_TEST_SUITE(BlockedLayout, blocked_layouts, layout_names);
 
 template <class Layout>
 std::vector<std::uint32_t> probes_of() {
-  if constexpr (std::is_same_v<Layout, split_block512>) return {8};
+  if constexpr (std::is_same_v<Layout, layouts::split_block512>) return {8};
   return {1, 7, 20};
 }
 
@@ -600,11 +602,11 @@ TYPED_TEST(BlockedLayout, HasARateThatRisesWithKeysAndFallsWithBlocks) {
     for (const std::uint64_t B : {1u, 2u, 100u, 1'000'000u}) {
       double before = 0;
       for (std::uint64_t n = 1; n < b * B; n = 2 * n + 1) {
-        const double rate = TypeParam::false_positive_rate({b * B, k}, n);
+        const double rate = TypeParam::expected_fpr({b * B, k}, n);
         EXPECT_GT(rate, 0);
         EXPECT_LE(rate, 1);
         EXPECT_GE(rate, before) << "k " << k << ", B " << B << ", n " << n;
-        EXPECT_LE(TypeParam::false_positive_rate({b * (B + 1), k}, n), rate * (1 + 1e-13))
+        EXPECT_LE(TypeParam::expected_fpr({b * (B + 1), k}, n), rate * (1 + 1e-13))
             << "k " << k << ", B " << B << ", n " << n;
         before = rate;
       }
@@ -618,7 +620,7 @@ TYPED_TEST(BlockedLayout, HasARateThatRisesWithEachKey) {
   for (const std::uint64_t first : {b / 10, b, 4 * b}) {
     double before = 0;
     for (std::uint64_t n = first; n < first + 100; ++n) {
-      const double rate = TypeParam::false_positive_rate({10 * b, 8}, n);
+      const double rate = TypeParam::expected_fpr({10 * b, 8}, n);
       EXPECT_GT(rate, before) << n;
       before = rate;
     }
@@ -629,9 +631,9 @@ TYPED_TEST(BlockedLayout, HasARateThatIsRightAtItsEnds) {
   constexpr std::uint64_t b = TypeParam::block_bits;
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   for (const std::uint64_t B : {std::uint64_t{1}, std::uint64_t{1000}, TypeParam::max_blocks}) {
-    EXPECT_EQ(TypeParam::false_positive_rate({b * B, 8}, 0), 0) << B;
-    EXPECT_EQ(TypeParam::false_positive_rate({b * B, 8}, most), 1) << B;
-    EXPECT_NEAR(TypeParam::false_positive_rate({b * B, 8}, B < 1001 ? 50 * b * B : most), 1, 1e-14) << B;
+    EXPECT_EQ(TypeParam::expected_fpr({b * B, 8}, 0), 0) << B;
+    EXPECT_EQ(TypeParam::expected_fpr({b * B, 8}, most), 1) << B;
+    EXPECT_NEAR(TypeParam::expected_fpr({b * B, 8}, B < 1001 ? 50 * b * B : most), 1, 1e-14) << B;
   }
 }
 
@@ -644,9 +646,9 @@ TYPED_TEST(BlockedLayout, IsAsSmallAsThePromiseAllows) {
 
       TypeParam::check(g);
       EXPECT_EQ(TypeParam::bits_for(n, p), g.bits);
-      EXPECT_LE(TypeParam::false_positive_rate(g, n), p);
+      EXPECT_LE(TypeParam::expected_fpr(g, n), p);
       if (g.bits > b) {
-        EXPECT_GT(TypeParam::false_positive_rate({g.bits - b, g.probes}, n), p);
+        EXPECT_GT(TypeParam::expected_fpr({g.bits - b, g.probes}, n), p);
       }
     }
   }
@@ -657,7 +659,7 @@ TYPED_TEST(BlockedLayout, TakesATrillionKeys) {
 
   const geometry g = TypeParam::geometry_for(n, 0.001);
 
-  EXPECT_LE(TypeParam::false_positive_rate(g, n), 0.001);
+  EXPECT_LE(TypeParam::expected_fpr(g, n), 0.001);
   EXPECT_NEAR(static_cast<double>(g.bits) / 1e12, static_cast<double>(TypeParam::bits_for(1'000'000'000, 0.001)) / 1e9,
               0.001);
 }
@@ -665,7 +667,7 @@ TYPED_TEST(BlockedLayout, TakesATrillionKeys) {
 // A rate of 1e-12 is above the 2^-64 for each key that its hash costs up to some million keys.
 TYPED_TEST(BlockedLayout, KeepsThePromiseOfOneInATrillion) {
   for (const std::uint64_t n : {1u, 1000u, 1'000'000u}) {
-    EXPECT_LE(TypeParam::false_positive_rate(TypeParam::geometry_for(n, 1e-12), n), 1e-12) << n;
+    EXPECT_LE(TypeParam::expected_fpr(TypeParam::geometry_for(n, 1e-12), n), 1e-12) << n;
   }
   EXPECT_EQ(code_of([] { TypeParam::geometry_for(100'000'000, 1e-12); }), errc::too_large);
 }
@@ -692,10 +694,11 @@ TYPED_TEST(BlockedLayout, ChecksGivenGeometries) {
   EXPECT_EQ(code_of([] { TypeParam::check({b, 256}); }), errc::invalid_argument);
   EXPECT_EQ(code_of([] { TypeParam::check({b * (TypeParam::max_blocks + 1), 8}); }), errc::too_large);
   EXPECT_EQ(code_of([] { TypeParam::check({b * TypeParam::max_blocks, 8}); }), std::nullopt);
-  EXPECT_EQ(code_of([] {
-              TypeParam::check({b, 7});
-            }),
-            (std::is_same_v<TypeParam, split_block512> ? std::optional(errc::invalid_argument) : std::nullopt));
+  EXPECT_EQ(
+      code_of([] {
+        TypeParam::check({b, 7});
+      }),
+      (std::is_same_v<TypeParam, layouts::split_block512> ? std::optional(errc::invalid_argument) : std::nullopt));
 }
 
 // Bits that n keys leave clear: each of them misses a given bit of B blocks with chance 1 - q/B.
@@ -704,8 +707,9 @@ TYPED_TEST(BlockedLayout, KnowsTheKeysFromTheZerosThatTheyLeave) {
   for (const std::uint32_t k : probes_of<TypeParam>()) {
     for (const std::uint64_t B : {1u, 1000u, 10'000'000u}) {
       const geometry g{b * B, k};
-      const double q =
-          std::is_same_v<TypeParam, split_block512> ? 1.0 / 64 : 1 - std::pow(1 - 1.0 / static_cast<double>(b), k);
+      const double q = std::is_same_v<TypeParam, layouts::split_block512>
+                           ? 1.0 / 64
+                           : 1 - std::pow(1 - 1.0 / static_cast<double>(b), k);
       for (const double load : {0.01, 0.5, 1.0, 3.0}) {  // bits set, repetitions counted, for each bit
         const double n = std::ceil(load * static_cast<double>(g.bits) / k);
         const double zeros = static_cast<double>(g.bits) * std::exp(n * std::log1p(-q / static_cast<double>(B)));
@@ -738,17 +742,17 @@ void expect_the_best_probes() {
     for (const made& c : cases) {
       SCOPED_TRACE(testing::Message() << "n " << c.n << ", p " << c.p << ", k " << k);
       if (c.g.bits > b) {
-        EXPECT_GT(Layout::false_positive_rate({c.g.bits - b, k}, c.n), c.p) << "fewer blocks";
+        EXPECT_GT(Layout::expected_fpr({c.g.bits - b, k}, c.n), c.p) << "fewer blocks";
       }
       if (k < c.g.probes) {
-        EXPECT_GT(Layout::false_positive_rate({c.g.bits, k}, c.n), c.p) << "fewer probes";
+        EXPECT_GT(Layout::expected_fpr({c.g.bits, k}, c.n), c.p) << "fewer probes";
       }
     }
   }
 }
 
-TEST(BlockedSize, IsTheSmallestOverAllNumbersOfProbes) { expect_the_best_probes<blocked>(); }
-TEST(BlockedPageSize, IsTheSmallestOverAllNumbersOfProbes) { expect_the_best_probes<blocked_page>(); }
+TEST(BlockedSize, IsTheSmallestOverAllNumbersOfProbes) { expect_the_best_probes<layouts::blocked>(); }
+TEST(BlockedPageSize, IsTheSmallestOverAllNumbersOfProbes) { expect_the_best_probes<layouts::blocked_page>(); }
 
 TEST(BlockedSize, IsThePublishedMemory) {
   struct {
@@ -756,9 +760,9 @@ TEST(BlockedSize, IsThePublishedMemory) {
   } const cases[] = {{0.01, 10.10, 9.92, 9.60}, {1e-3, 15.72, 15.55, 14.42}, {1e-4, 23.61, 22.03, 19.23}};
   constexpr std::uint64_t n = 1'000'000;
   for (const auto& c : cases) {
-    EXPECT_NEAR(static_cast<double>(split_block512::bits_for(n, c.p)) / n, c.line_bits, 0.006) << c.p;
-    EXPECT_NEAR(static_cast<double>(blocked::bits_for(n, c.p)) / n, c.blocked_bits, 0.006) << c.p;
-    EXPECT_NEAR(static_cast<double>(blocked_page::bits_for(n, c.p)) / n, c.page_bits, 0.006) << c.p;
+    EXPECT_NEAR(static_cast<double>(layouts::split_block512::bits_for(n, c.p)) / n, c.line_bits, 0.006) << c.p;
+    EXPECT_NEAR(static_cast<double>(layouts::blocked::bits_for(n, c.p)) / n, c.blocked_bits, 0.006) << c.p;
+    EXPECT_NEAR(static_cast<double>(layouts::blocked_page::bits_for(n, c.p)) / n, c.page_bits, 0.006) << c.p;
   }
 }
 
@@ -768,14 +772,14 @@ TEST(BlockedSize, OfTheLayoutsComparesAsTheirHeadersSay) {
   const auto ratio = [](std::uint64_t (*a)(std::uint64_t, double), std::uint64_t (*b)(std::uint64_t, double),
                         double p) { return static_cast<double>(a(n, p)) / static_cast<double>(b(n, p)); };
 
-  EXPECT_NEAR(ratio(blocked::bits_for, split_block512::bits_for, 0.05), 0.90, 0.005);
-  EXPECT_NEAR(ratio(blocked::bits_for, split_block512::bits_for, 0.01), 0.98, 0.005);
-  EXPECT_NEAR(ratio(blocked::bits_for, split_block512::bits_for, 0.003), 1.00, 0.005);
-  EXPECT_NEAR(ratio(blocked::bits_for, split_block512::bits_for, 1e-3), 0.99, 0.005);
-  EXPECT_NEAR(ratio(blocked::bits_for, split_block512::bits_for, 1e-4), 0.93, 0.005);
-  EXPECT_NEAR(ratio(blocked::bits_for, split_block512::bits_for, 1e-6), 0.75, 0.005);
-  EXPECT_NEAR(ratio(blocked_page::bits_for, classic::bits_for, 0.01), 1.001, 0.0005);
-  EXPECT_NEAR(ratio(blocked_page::bits_for, classic::bits_for, 1e-6), 1.006, 0.0005);
+  EXPECT_NEAR(ratio(layouts::blocked::bits_for, layouts::split_block512::bits_for, 0.05), 0.90, 0.005);
+  EXPECT_NEAR(ratio(layouts::blocked::bits_for, layouts::split_block512::bits_for, 0.01), 0.98, 0.005);
+  EXPECT_NEAR(ratio(layouts::blocked::bits_for, layouts::split_block512::bits_for, 0.003), 1.00, 0.005);
+  EXPECT_NEAR(ratio(layouts::blocked::bits_for, layouts::split_block512::bits_for, 1e-3), 0.99, 0.005);
+  EXPECT_NEAR(ratio(layouts::blocked::bits_for, layouts::split_block512::bits_for, 1e-4), 0.93, 0.005);
+  EXPECT_NEAR(ratio(layouts::blocked::bits_for, layouts::split_block512::bits_for, 1e-6), 0.75, 0.005);
+  EXPECT_NEAR(ratio(layouts::blocked_page::bits_for, layouts::classic::bits_for, 0.01), 1.001, 0.0005);
+  EXPECT_NEAR(ratio(layouts::blocked_page::bits_for, layouts::classic::bits_for, 1e-6), 1.006, 0.0005);
 }
 
 // ---- sizes ----------------------------------------------------------------------------------------------------------
@@ -786,14 +790,14 @@ constexpr std::uint64_t capacities[] = {1, 2, 3, 10, 77, 1000, 12'345, 1'000'000
 TEST(ClassicSize, KeepsThePromiseAndOneBitLessDoesNot) {
   for (const std::uint64_t n : capacities) {
     for (const double p : promises) {
-      const geometry g = classic::geometry_for(n, p);
+      const geometry g = layouts::classic::geometry_for(n, p);
       const geometry less{g.bits - 1, g.probes};
 
-      classic::check(g);
-      EXPECT_LE(classic::false_positive_rate(g, n), p) << "n " << n << ", p " << p;
+      layouts::classic::check(g);
+      EXPECT_LE(layouts::classic::expected_fpr(g, n), p) << "n " << n << ", p " << p;
       ASSERT_GT(g.bits, 1u);
-      EXPECT_GT(classic::false_positive_rate(less, n), p) << "n " << n << ", p " << p;
-      EXPECT_EQ(classic::bits_for(n, p), g.bits);
+      EXPECT_GT(layouts::classic::expected_fpr(less, n), p) << "n " << n << ", p " << p;
+      EXPECT_EQ(layouts::classic::bits_for(n, p), g.bits);
     }
   }
 }
@@ -801,10 +805,10 @@ TEST(ClassicSize, KeepsThePromiseAndOneBitLessDoesNot) {
 TEST(ClassicSize, IsTheSmallestOverAllNumbersOfProbes) {
   for (const std::uint64_t n : {1u, 2u, 3u, 4u, 10u, 77u}) {
     for (double p = 0.9; p > 1e-10; p *= 0.3) {
-      const geometry g = classic::geometry_for(n, p);
+      const geometry g = layouts::classic::geometry_for(n, p);
 
       for (std::uint32_t k = 1; k <= 40; ++k) {
-        ASSERT_GT(classic::false_positive_rate({g.bits - 1, k}, n), p) << "n " << n << ", p " << p << ", k " << k;
+        ASSERT_GT(layouts::classic::expected_fpr({g.bits - 1, k}, n), p) << "n " << n << ", p " << p << ", k " << k;
       }
     }
   }
@@ -812,10 +816,10 @@ TEST(ClassicSize, IsTheSmallestOverAllNumbersOfProbes) {
 
 TEST(ClassicSize, ChoosesTheProbesWithTheLowestRate) {
   for (const std::uint64_t n : {1u, 3u, 10u, 1000u}) {
-    for (const std::uint64_t bits_a_key : {1u, 3u, 8u, 10u, 13u, 40u}) {
-      const std::uint64_t m = n * bits_a_key;
+    for (const std::uint64_t bits_per_key : {1u, 3u, 8u, 10u, 13u, 40u}) {
+      const std::uint64_t m = n * bits_per_key;
 
-      const std::uint32_t best = classic::best_probes(m, n);
+      const std::uint32_t best = layouts::classic::best_probes(m, n);
 
       const long double rate = rates::classic(m, best, n);
       for (std::uint32_t k = 1; k <= 64; ++k) {
@@ -832,13 +836,13 @@ TEST(SplitBlockSize, KeepsThePromiseAndOneBlockLessDoesNot) {
       const double parquet_bits = -8 * static_cast<double>(n) / std::log1p(-std::pow(p, 1.0 / 8));
       const double twins_at_most_blocks = static_cast<double>(n) * 0x1p-64;
       if (parquet_bits > 0x1p38 || twins_at_most_blocks > p / 10) continue;  // perhaps more than the layout has
-      const geometry g = split_block::geometry_for(n, p);
+      const geometry g = layouts::split_block::geometry_for(n, p);
 
-      split_block::check(g);
-      EXPECT_LE(split_block::false_positive_rate(g, n), p) << "n " << n << ", p " << p;
-      EXPECT_EQ(split_block::bits_for(n, p), g.bits);
+      layouts::split_block::check(g);
+      EXPECT_LE(layouts::split_block::expected_fpr(g, n), p) << "n " << n << ", p " << p;
+      EXPECT_EQ(layouts::split_block::bits_for(n, p), g.bits);
       if (g.bits == 256) continue;
-      EXPECT_GT(split_block::false_positive_rate({g.bits - 256, 8}, n), p) << "n " << n << ", p " << p;
+      EXPECT_GT(layouts::split_block::expected_fpr({g.bits - 256, 8}, n), p) << "n " << n << ", p " << p;
     }
   }
 }
@@ -847,34 +851,35 @@ TEST(Sizes, RefuseWhatIsNoPromise) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double p : {0.0, 1.0, -0.1, 1.5, nan, infinity, -infinity}) {
-    EXPECT_EQ(code_of([&] { classic::geometry_for(1000, p); }), errc::invalid_argument) << p;
-    EXPECT_EQ(code_of([&] { split_block::geometry_for(1000, p); }), errc::invalid_argument) << p;
+    EXPECT_EQ(code_of([&] { layouts::classic::geometry_for(1000, p); }), errc::invalid_argument) << p;
+    EXPECT_EQ(code_of([&] { layouts::split_block::geometry_for(1000, p); }), errc::invalid_argument) << p;
   }
-  EXPECT_EQ(code_of([] { classic::geometry_for(0, 0.01); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([] { split_block::geometry_for(0, 0.01); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { layouts::classic::geometry_for(0, 0.01); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { layouts::split_block::geometry_for(0, 0.01); }), errc::invalid_argument);
 }
 
 TEST(Sizes, RefuseMoreThanALayoutHas) {
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
 
-  EXPECT_EQ(code_of([&] { classic::geometry_for(most, 0.01); }), errc::too_large);
-  EXPECT_EQ(code_of([&] { classic::geometry_for(std::uint64_t{1} << 60, 1e-9); }), errc::too_large);
-  EXPECT_EQ(code_of([] { classic::geometry_for(1, 1e-300); }), errc::too_large);  // below the hash's own 2^-128
-  EXPECT_EQ(code_of([&] { split_block::geometry_for(most, 0.5); }), errc::too_large);
-  EXPECT_EQ(code_of([] { split_block::geometry_for(1'000'000'000'000, 1e-3); }), errc::too_large);
+  EXPECT_EQ(code_of([&] { layouts::classic::geometry_for(most, 0.01); }), errc::too_large);
+  EXPECT_EQ(code_of([&] { layouts::classic::geometry_for(std::uint64_t{1} << 60, 1e-9); }), errc::too_large);
+  EXPECT_EQ(code_of([] { layouts::classic::geometry_for(1, 1e-300); }),
+            errc::too_large);  // below the hash's own 2^-128
+  EXPECT_EQ(code_of([&] { layouts::split_block::geometry_for(most, 0.5); }), errc::too_large);
+  EXPECT_EQ(code_of([] { layouts::split_block::geometry_for(1'000'000'000'000, 1e-3); }), errc::too_large);
 }
 
 TEST(Sizes, OfGivenGeometriesAreChecked) {
-  EXPECT_EQ(code_of([] { classic::check({0, 1}); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([] { classic::check({(std::uint64_t{1} << 63) + 1, 1}); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([] { classic::check({100, 0}); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([] { classic::check({100, 256}); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([] { classic::check({std::uint64_t{1} << 63, 255}); }), std::nullopt);
-  EXPECT_EQ(code_of([] { split_block::check({0, 8}); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([] { split_block::check({255, 8}); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([] { split_block::check({256, 7}); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([] { split_block::check({(std::uint64_t{1} << 40) + 256, 8}); }), errc::too_large);
-  EXPECT_EQ(code_of([] { split_block::check({std::uint64_t{1} << 40, 8}); }), std::nullopt);
+  EXPECT_EQ(code_of([] { layouts::classic::check({0, 1}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { layouts::classic::check({(std::uint64_t{1} << 63) + 1, 1}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { layouts::classic::check({100, 0}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { layouts::classic::check({100, 256}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { layouts::classic::check({std::uint64_t{1} << 63, 255}); }), std::nullopt);
+  EXPECT_EQ(code_of([] { layouts::split_block::check({0, 8}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { layouts::split_block::check({255, 8}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { layouts::split_block::check({256, 7}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { layouts::split_block::check({(std::uint64_t{1} << 40) + 256, 8}); }), errc::too_large);
+  EXPECT_EQ(code_of([] { layouts::split_block::check({std::uint64_t{1} << 40, 8}); }), std::nullopt);
 }
 
 // ---- smallest -------------------------------------------------------------------------------------------------------

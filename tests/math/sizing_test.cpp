@@ -155,17 +155,18 @@ TEST(ExpectedLosses, EqualThePlainSumFarBeyondCapacity) {
 }
 
 TEST(ExpectedLosses, EqualThePlainSumOfAClassicFiltersRate) {
-  const geometry g = classic::geometry_for(3000, 0.001);
-  const auto rate = [&](std::uint64_t n) { return classic::false_positive_rate(g, n); };
+  const geometry g = layouts::classic::geometry_for(3000, 0.001);
+  const auto rate = [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); };
   const double truth = plain_sum(3000, rate);
 
   EXPECT_NEAR(expected_losses(3000, rate), truth, 1e-4 * truth);
 }
 
 TEST(ExpectedLosses, AreAboutATenthOfTheFinalRateForAHundredMillionUrls) {
-  const geometry g = classic::geometry_for(100'000'000, 1e-4);
+  const geometry g = layouts::classic::geometry_for(100'000'000, 1e-4);
 
-  const double lost = expected_losses(100'000'000, [&](std::uint64_t n) { return classic::false_positive_rate(g, n); });
+  const double lost =
+      expected_losses(100'000'000, [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); });
 
   EXPECT_GT(lost, 960);
   EXPECT_LT(lost, 968);
@@ -193,22 +194,22 @@ TEST(ExpectedLosses, OfNoKeysAreNone) {
 
 TEST(CertainlyNewKeys, AreThoseThatDistinctKeysStartsFrom) {
   for (const double p : {0.5, 0.1, 0.01, 1e-6}) {
-    const geometry g = classic::geometry_for(50'000, p);
-    const auto rate = [&](std::uint64_t n) { return classic::false_positive_rate(g, n); };
+    const geometry g = layouts::classic::geometry_for(50'000, p);
+    const auto rate = [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); };
     for (const double distinct : {0.0, 1.0, 2.0, 100.0, 25'000.0, 50'000.0, 75'000.0}) {
-      const std::uint64_t counted = certainly_new_keys(distinct, rate);
+      const std::uint64_t counted = expected_insertions(distinct, rate);
 
       EXPECT_LE(static_cast<double>(counted), distinct);
-      EXPECT_NEAR(static_cast<double>(distinct_keys(counted, rate)), distinct, 1 + 0.002 * distinct) << p;
+      EXPECT_NEAR(static_cast<double>(estimate_distinct(counted, rate)), distinct, 1 + 0.002 * distinct) << p;
     }
   }
 }
 
 TEST(CertainlyNewKeys, OfAFullFilterAreAsManyAsItsBitsAllow) {
-  const auto rate = [](std::uint64_t n) { return classic::false_positive_rate({1000, 7}, n); };
+  const auto rate = [](std::uint64_t n) { return layouts::classic::expected_fpr({1000, 7}, n); };
 
-  EXPECT_LT(certainly_new_keys(INFINITY, rate), 1000u);
-  EXPECT_EQ(certainly_new_keys(1e30, rate), certainly_new_keys(0x1p62, rate));
+  EXPECT_LT(expected_insertions(INFINITY, rate), 1000u);
+  EXPECT_EQ(expected_insertions(1e30, rate), expected_insertions(0x1p62, rate));
 }
 
 }  // namespace

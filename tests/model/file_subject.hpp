@@ -40,7 +40,7 @@ class heap_subject : public subject {
 
   handle_ptr copy() override {
     handle().local()->save(folder_ / "copy.bloom");
-    return bloomery::open_filter(folder_ / "copy.bloom", {.what = bloomery::check::payload, .secret = params_.secret});
+    return bloomery::open_filter(folder_ / "copy.bloom", {.what = file_check::payload, .secret = params_.secret});
   }
 
  protected:
@@ -97,7 +97,7 @@ class file_subject : public heap_subject {
 template <class Subject>
 kind kind_of(contract promises, bloomery::params p, bool with_capacity = true) {
   p.keys = promises.keys;
-  if (p.target_rate == 0) p.target_rate = promises.target_fpr;
+  if (p.target_fpr == 0) p.target_fpr = promises.target_fpr;
   return {std::move(promises), [p, with_capacity](const setting& s) {
             bloomery::params own = p;
             if (with_capacity) own.capacity = s.capacity;

@@ -1,7 +1,7 @@
 // Kinds that lose keys again: sliding-window filters and counting filters.
 #include "model/file_subject.hpp"
 
-#include <bloomery/logged_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
 
 namespace bloomery_model {
 namespace {

@@ -1,8 +1,8 @@
-// Kinds that take more keys than they were made for: scalable filters, which add layers, and rebuilding filters, which keep a
-// log.
+// Kinds that take more keys than they were made for: scalable filters, which add layers, and rebuilding filters, which
+// keep a log.
 #include "model/file_subject.hpp"
 
-#include <bloomery/logged_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
 
 namespace bloomery_model {
 namespace {
@@ -40,7 +40,7 @@ class rebuilding_subject final : public subject {
   void lose_unsynced() override { bloomery_tests::write_file(path(), synced_); }
   handle_ptr open_writer() override {
     return bloomery::open_filter(
-        path(), {.mode = bloomery::access::read_write, .what = bloomery::check::payload, .secret = params_.secret});
+        path(), {.mode = bloomery::access::read_write, .what = file_check::payload, .secret = params_.secret});
   }
   handle_ptr copy() override {
     handle().settle();
@@ -55,8 +55,8 @@ class rebuilding_subject final : public subject {
   void rebuild() override {
     close();
     {
-      bloomery::logged_filter filter = bloomery::logged_filter::open(path(), bloomery::access::read_write,
-                                                                     bloomery::check::header, {}, params_.secret);
+      bloomery::rebuilding_filter filter = bloomery::rebuilding_filter::open(path(), bloomery::access::read_write,
+                                                                             file_check::header, {}, params_.secret);
       filter.rebuild();
       filter.close();
     }
@@ -67,7 +67,7 @@ class rebuilding_subject final : public subject {
   std::string path() const { return folder_ / "filter.bloom"; }
 
   void make(bloomery::key_span keys) {
-    bloomery::logged_filter fresh = bloomery::logged_filter::create(path(), params_);
+    bloomery::rebuilding_filter fresh = bloomery::rebuilding_filter::create(path(), params_);
     insert_keys(fresh, keys);
     fresh.close();
   }

@@ -1,12 +1,12 @@
-// Kinds that keep every key: in memory, in mapped files, for many threads, of each layout, scheme and hash; and filters that
-// never change.
+// Kinds that keep every key: in memory, in mapped files, for many threads, of each layout, scheme and hash; and filters
+// that never change.
 #include "model/file_subject.hpp"
 
 #include <bloomery/concurrent_filter.hpp>
-#include <bloomery/fuse.hpp>
+#include <bloomery/detail/fuse.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/split_block512.hpp>
-#include <bloomery/sealed_filter.hpp>
+#include <bloomery/static_filter.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -113,7 +113,7 @@ class concurrent_subject final : public subject {
   using filter = typename handle_type::filter;
 
   explicit concurrent_subject(const params& p) {
-    handle_ = std::make_unique<handle_type>(std::make_unique<filter>(p.capacity, p.target_rate));
+    handle_ = std::make_unique<handle_type>(std::make_unique<filter>(p.capacity, p.target_fpr));
   }
 
   void close() override {
@@ -128,7 +128,7 @@ class concurrent_subject final : public subject {
     inside().snapshot().save(folder_ / "copy.bloom");
     return bloomery::open_filter(folder_ / "copy.bloom");
   }
-  std::optional<double> exact_rate() override { return inside().snapshot().certified_rate(); }
+  std::optional<double> exact_rate() override { return inside().snapshot().current_fpr(); }
 
  private:
   filter& inside() { return static_cast<handle_type&>(handle()).inside(); }
@@ -153,7 +153,7 @@ contract concurrent(std::string name, key_kind keys) {
 template <class Key, class Fingerprint>
 class static_subject final : public subject {
  public:
-  using filter = bloomery::sealed_filter<Key, Fingerprint>;
+  using filter = bloomery::static_filter<Key, Fingerprint>;
 
   explicit static_subject(bool in_memory) : in_memory_(in_memory) {
     make({});
@@ -169,7 +169,7 @@ class static_subject final : public subject {
   }
   handle_ptr copy() override {
     handle().local()->save(folder_ / "copy.bloom");
-    return bloomery::open_filter(folder_ / "copy.bloom", {.what = bloomery::check::payload});
+    return bloomery::open_filter(folder_ / "copy.bloom", {.what = file_check::payload});
   }
   void replace(key_span keys) override {
     close();
@@ -234,9 +234,9 @@ std::vector<kind> plain_kinds() {
     c.after_kill = survival::not_applicable;
     kinds.push_back(kind_of<heap_subject>(c, {.scheme = scheme}));
   }
-  kinds.push_back(kind_of<concurrent_subject<std::string_view, bloomery::split_block512>>(
+  kinds.push_back(kind_of<concurrent_subject<std::string_view, bloomery::layouts::split_block512>>(
       concurrent("Concurrent_text_line", key_kind::bytes), {}));
-  kinds.push_back(kind_of<concurrent_subject<std::uint64_t, bloomery::classic>>(
+  kinds.push_back(kind_of<concurrent_subject<std::uint64_t, bloomery::layouts::classic>>(
       concurrent("Concurrent_integers_classic", key_kind::u64le), {}));
   return kinds;
 }

@@ -1,4 +1,5 @@
-// Operations of the model test: what is done to a filter, in a form that can be drawn, printed, read back and simplified.
+// Operations of the model test: what is done to a filter, in a form that can be drawn, printed, read back and
+// simplified.
 //
 // Keys are numbers from 0 to universe - 1; key_maker turns them into text or integers, others for each salt.
 #pragma once

@@ -1,5 +1,5 @@
-// The exact set that a filter is compared with: which keys it must find, which it must have forgotten, and about which it
-// may say either.
+// The exact set that a filter is compared with: which keys it must find, which it must have forgotten, and about which
+// it may say either.
 #pragma once
 
 #include "model/operation.hpp"

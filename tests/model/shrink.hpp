@@ -1,8 +1,8 @@
 // Shrinking: the shortest and simplest sequence of operations that still fails.
 //
-// Delta debugging [Zeller & Hildebrandt 2002, "Simplifying and Isolating Failure-Inducing Input"]: runs of operations are
-// left out, from half of the sequence down to single ones; then each operation is made simpler by itself; and again, until
-// nothing changes.
+// Delta debugging [Zeller & Hildebrandt 2002, "Simplifying and Isolating Failure-Inducing Input"]: runs of operations
+// are left out, from half of the sequence down to single ones; then each operation is made simpler by itself; and
+// again, until nothing changes.
 #pragma once
 
 #include <algorithm>

@@ -113,7 +113,7 @@ class subject {
   /// The exact FPR of the bits that are set, for random keys.
   virtual std::optional<double> exact_rate() {
     const bloomery::any_filter* const bits = handle().local();
-    return bits == nullptr ? std::nullopt : std::optional(bits->certified_rate());
+    return bits == nullptr ? std::nullopt : std::optional(bits->current_fpr());
   }
 
  protected:

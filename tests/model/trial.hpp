@@ -1,5 +1,5 @@
-// A trial: one filter and its reference go through a sequence of operations, and everything that can be compared is compared
-// after each of them.
+// A trial: one filter and its reference go through a sequence of operations, and everything that can be compared is
+// compared after each of them.
 #pragma once
 
 #include "model/expect.hpp"
@@ -96,7 +96,8 @@ class trial {
   // Whether no more keys were ever in than the filter was made for.
   bool keeps_promise() const { return promises_.able.grows || most_ever_ <= setting_.capacity; }
 
-  // ---- time -----------------------------------------------------------------------------------------------------------
+  // ---- time
+  // -----------------------------------------------------------------------------------------------------------
 
   void tick(std::uint64_t milliseconds) {
     now_ += milliseconds;
@@ -120,7 +121,8 @@ class trial {
     truth_.set_moment(from, subject_->server_time());
   }
 
-  // ---- looking up -----------------------------------------------------------------------------------------------------
+  // ---- looking up
+  // -----------------------------------------------------------------------------------------------------
 
   std::vector<bool> look_up(const std::vector<key_id>& ids, form as) { return look_up_in(handle(), ids, as); }
 
@@ -174,7 +176,8 @@ class trial {
     }
   }
 
-  // ---- what it says of itself -----------------------------------------------------------------------------------------
+  // ---- what it says of itself
+  // -----------------------------------------------------------------------------------------
 
   void check_summary() {
     const filter_summary s = handle().summary();
@@ -224,7 +227,8 @@ class trial {
     }
   }
 
-  // ---- changes --------------------------------------------------------------------------------------------------------
+  // ---- changes
+  // --------------------------------------------------------------------------------------------------------
 
   // The keys that may be inserted. Counters of 4 bits hold few copies; and beyond capacity some may be full.
   std::vector<key_id> admitted(const std::vector<key_id>& wanted) const {
@@ -356,11 +360,11 @@ class trial {
     its.clear();
     // By time the first half of its keys is up to seven generations old.
     const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
-    const std::vector<key_id> halves[] = {{ids.begin(), middle}, {middle, ids.end()}};
+    const std::vector<key_id> hash64s[] = {{ids.begin(), middle}, {middle, ids.end()}};
     const std::uint64_t age = std::min<std::uint64_t>(now_, o.amount % 8 * truth_.part());
     timed([&] {
-      for (const std::vector<key_id>& half : halves) {
-        const std::uint64_t then = &half == halves ? now_ - age : now_;
+      for (const std::vector<key_id>& half : hash64s) {
+        const std::uint64_t then = &half == hash64s ? now_ - age : now_;
         if (promises_.memory == memory::window_of_time) {
           other->tick(then);
           its.set_moment(then, then);
@@ -414,7 +418,8 @@ class trial {
     return ids;
   }
 
-  // ---- files ----------------------------------------------------------------------------------------------------------
+  // ---- files
+  // ----------------------------------------------------------------------------------------------------------
 
   void copy() {
     const subject::handle_ptr other = subject_->copy();
@@ -496,7 +501,8 @@ class trial {
     truth_.set_window(window.insertions, window.epoch);
   }
 
-  // ---- errors ---------------------------------------------------------------------------------------------------------
+  // ---- errors
+  // ---------------------------------------------------------------------------------------------------------
 
   void cancel(const operation& o) {
     if (o.count == 0 || !promises_.able.can_insert) return;

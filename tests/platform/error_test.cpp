@@ -5,7 +5,7 @@
 #include <bloomery/filter.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/hint.hpp>
-#include <bloomery/logged_filter.hpp>
+#include <bloomery/rebuilding_filter.hpp>
 #include <bloomery/secret.hpp>
 
 #include "cli/text/error_text.hpp"
@@ -128,16 +128,15 @@ TEST_P(Refusals, HasCodeFieldAndHint) {
   EXPECT_FALSE(names_the_command(e->what())) << e->what();
 }
 
-params small() { return {.capacity = 100, .target_rate = 0.01}; }
+params small() { return {.capacity = 100, .target_fpr = 0.01}; }
 
 const refusal refusals[] = {
     {"RateOutOfRange", [](const std::string&) { filter<>(1000, 1.5); }, errc::invalid_argument, "rate", hint::none},
-    {"NoSuchKeyedSecret",
-     [](const std::string&) { complete({.hash = "siphash", .capacity = 10, .target_rate = 0.01}); },
+    {"NoSuchKeyedSecret", [](const std::string&) { complete({.hash = "siphash", .capacity = 10, .target_fpr = 0.01}); },
      errc::invalid_argument, "siphash", hint::give_a_secret},
     {"SecretForAHashWithout",
      [](const std::string&) {
-       complete({.hash = "xxh3", .capacity = 10, .target_rate = 0.01, .secret = random_secret()});
+       complete({.hash = "xxh3", .capacity = 10, .target_fpr = 0.01, .secret = random_secret()});
      },
      errc::invalid_argument, "xxh3", hint::leave_out_secret_or_hash},
     {"KeyedFileWithoutSecret",
@@ -181,34 +180,34 @@ const refusal refusals[] = {
      },
      errc::invalid_argument, "fold", hint::make_foldable_filter},
     {"StaticFilterWithoutKeys",
-     [](const std::string&) { complete({.layout = "fuse8", .capacity = 10, .target_rate = 0.01}); },
+     [](const std::string&) { complete({.layout = "fuse8", .capacity = 10, .target_fpr = 0.01}); },
      errc::invalid_argument, "layout", hint::seal_all_keys},
     {"NoLog",
      [](const std::string& f) {
        any_filter(small()).save(f + "plain");
-       logged_filter::open(f + "plain", access::read_write);
+       rebuilding_filter::open(f + "plain", access::read_write);
      },
      errc::incompatible, "plain", hint::make_filter_with_log},
     {"LogMissing",
      [](const std::string& f) {
-       { logged_filter::create(f + "grown", small()); }
+       { rebuilding_filter::create(f + "grown", small()); }
        std::filesystem::remove(f + "grown.log");
-       logged_filter::open(f + "grown", access::read_write);
+       rebuilding_filter::open(f + "grown", access::read_write);
      },
      errc::not_found, "grown.log", hint::bring_back_log},
     {"LogOfAnotherFilter",
      [](const std::string& f) {
-       { logged_filter::create(f + "one", small()); }
-       { logged_filter::create(f + "other", small()); }
+       { rebuilding_filter::create(f + "one", small()); }
+       { rebuilding_filter::create(f + "other", small()); }
        std::filesystem::rename(f + "other.log", f + "one.log");
-       logged_filter::open(f + "one", access::read_write);
+       rebuilding_filter::open(f + "one", access::read_write);
      },
      errc::incompatible, "one.log", hint::bring_back_own_log},
     {"LogOfAFilterThatIsGone",
      [](const std::string& f) {
-       { logged_filter::create(f + "grown", small()); }
+       { rebuilding_filter::create(f + "grown", small()); }
        std::filesystem::remove(f + "grown");
-       logged_filter::create(f + "grown", small(), {}, false);
+       rebuilding_filter::create(f + "grown", small(), {}, false);
      },
      errc::already_exists, "grown.log", hint::rebuild_from_log},
 };

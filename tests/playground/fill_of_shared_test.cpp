@@ -1,5 +1,5 @@
-// How full shared filters are, read while others fill or replace them, and whatever they are made of: honest ones are never
-// uneven.
+// How full shared filters are, read while others fill or replace them, and whatever they are made of: honest ones are
+// never uneven.
 #include "playground/fill_of_shared.hpp"
 
 #include "redis/filters.hpp"

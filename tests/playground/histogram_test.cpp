@@ -1,5 +1,5 @@
-// How many blocks should have so and so many cells set: held against formulas of its own kind, against balls that are thrown
-// one by one, and against filters full of random keys and of chosen ones.
+// How many blocks should have so and so many cells set: held against formulas of its own kind, against balls that are
+// thrown one by one, and against filters full of random keys and of chosen ones.
 #include "playground/histogram.hpp"
 
 #include <bloomery/any_filter.hpp>
@@ -36,7 +36,7 @@ using bloomery::playground::shown_filter;
 constexpr std::uint64_t keys = 60'000;
 
 params params_of(const std::string& layout) {
-  return bloomery::complete({.layout = layout, .capacity = keys, .target_rate = 0.01});
+  return bloomery::complete({.layout = layout, .capacity = keys, .target_fpr = 0.01});
 }
 
 // The whole blocks of a filter, counted.
@@ -86,7 +86,8 @@ TEST(ExpectedBlocks, OfClassicAreBinomial) {
 }
 
 TEST(ExpectedBlocks, HaveTheMeanOfTheExactFormula) {
-  // A cell stays empty in a block of Poisson keys with the probability exp(-mean (1 - (1 - 1/b)^k)); with lanes b is a lane's.
+  // A cell stays empty in a block of Poisson keys with the probability exp(-mean (1 - (1 - 1/b)^k)); with lanes b is a
+  // lane's.
   const std::vector<std::pair<std::string, double>> layouts = {
       {"split_block512", 64}, {"split_block", 32}, {"blocked", 512}, {"counting", 128}, {"blocked_page", 32768}};
   for (const auto& [layout, lane] : layouts) {
@@ -224,12 +225,12 @@ TEST(Evenness, OfAnEmptyFilterIsCertain) {
 TEST(CountRuns, AreTheCellsOneByOne) {
   std::vector<params> all;
   for (const char* layout : {"classic", "split_block", "split_block512", "blocked", "blocked_page", "counting"}) {
-    all.push_back(bloomery::complete({.layout = layout, .capacity = 3000, .target_rate = 0.01}));
+    all.push_back(bloomery::complete({.layout = layout, .capacity = 3000, .target_fpr = 0.01}));
   }
   for (const char* scheme : {"guava", "pharo"}) {
-    all.push_back(bloomery::complete({.scheme = scheme, .capacity = 3000, .target_rate = 0.01}));
+    all.push_back(bloomery::complete({.scheme = scheme, .capacity = 3000, .target_fpr = 0.01}));
   }
-  all.push_back(bloomery::complete({.layout = "sliding", .capacity = 3000, .target_rate = 0.01, .window_keys = 3000}));
+  all.push_back(bloomery::complete({.layout = "sliding", .capacity = 3000, .target_fpr = 0.01, .window_keys = 3000}));
   for (const params& p : all) {
     const shown_filter filter = filled(p, 2500);
     const std::uint64_t cells = filter.cells();

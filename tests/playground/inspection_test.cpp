@@ -1,4 +1,5 @@
-// Filters that are looked into while others change, replace, damage or remove them; on disk, and on servers that the tests start.
+// Filters that are looked into while others change, replace, damage or remove them; on disk, and on servers that the
+// tests start.
 #include "playground/inspection.hpp"
 
 #include "documented.hpp"
@@ -14,9 +15,9 @@
 #include "support/files.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/bits.hpp>
-#include <bloomery/census.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/fill_statistics.hpp>
 #include <bloomery/redis.hpp>
 
 #include <gtest/gtest.h>
@@ -80,7 +81,7 @@ std::uint64_t sum_of(const json& numbers) {
 }
 
 params usual(std::uint64_t capacity = 20'000) {
-  return bloomery::complete({.layout = "blocked", .capacity = capacity, .target_rate = 0.01});
+  return bloomery::complete({.layout = "blocked", .capacity = capacity, .target_fpr = 0.01});
 }
 
 std::vector<std::string> texts(std::uint64_t first, std::uint64_t count) {
@@ -117,29 +118,29 @@ TEST_F(InspectedFile, IsToldAsItsBitsAre) {
 
   const json seen = ready(*i);
 
-  const bloomery::census bits = take_census(filter.parameters(), filter.bytes());
+  const bloomery::fill_statistics bits = measure_fill(filter.parameters(), filter.bytes());
   EXPECT_EQ(seen["promised"], 0.01);
-  EXPECT_EQ(seen["certified"].get<double>(), bits.certified_rate);
+  EXPECT_EQ(seen["certified"].get<double>(), bits.current_fpr);
   EXPECT_EQ(seen["facts"]["ones"], bits.ones);
   EXPECT_EQ(sum_of(seen["heat"]["ones"]), bits.ones);
   EXPECT_EQ(sum_of(seen["histogram"]["blocks"]), seen["filter"]["cells"].get<std::uint64_t>() / 512);
   EXPECT_EQ(seen["histogram"]["fits"], true);
   EXPECT_EQ(seen["verdict"]["code"], "keeps");
-  EXPECT_LE(seen["measured"]["low"], bits.certified_rate * 1.5);
+  EXPECT_LE(seen["measured"]["low"], bits.current_fpr * 1.5);
   EXPECT_EQ(seen["note"], "a note");
   ASSERT_EQ(seen["forecast"].size(), 4);
   const std::uint64_t twice = seen["forecast"][3]["keys"].get<std::uint64_t>();
   EXPECT_NEAR(static_cast<double>(twice), 2e4, 20);
-  EXPECT_DOUBLE_EQ(seen["forecast"][3]["rate"].get<double>(), filter.false_positive_rate(twice));
+  EXPECT_DOUBLE_EQ(seen["forecast"][3]["rate"].get<double>(), filter.expected_fpr(twice));
   EXPECT_EQ(seen["shards"], nullptr);
 }
 
 TEST_F(InspectedFile, OfEachKindIsReady) {
   for (const params& p :
-       {bloomery::complete({.layout = "counting", .capacity = 500, .target_rate = 0.01}),
-        bloomery::complete({.scheme = "pharo", .capacity = 10, .target_rate = 0.1}),
-        bloomery::complete({.layout = "sliding", .capacity = 500, .target_rate = 0.01, .window_keys = 500}),
-        bloomery::complete({.layout = "blocked_page", .capacity = 5, .target_rate = 0.01})}) {
+       {bloomery::complete({.layout = "counting", .capacity = 500, .target_fpr = 0.01}),
+        bloomery::complete({.scheme = "pharo", .capacity = 10, .target_fpr = 0.1}),
+        bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .window_keys = 500}),
+        bloomery::complete({.layout = "blocked_page", .capacity = 5, .target_fpr = 0.01})}) {
     SCOPED_TRACE(p.layout + p.scheme);
     std::filesystem::remove(path);
     made(8, p).save(path);
@@ -270,7 +271,7 @@ TEST_F(InspectedFile, AnswersForKeysByTheirCells) {
 
 TEST_F(InspectedFile, WithASecretIsReadWithoutIt) {
   const bloomery::secret_key key = bloomery::random_secret();
-  bloomery::params p = bloomery::complete({.capacity = 5000, .target_rate = 0.01, .secret = key});
+  bloomery::params p = bloomery::complete({.capacity = 5000, .target_fpr = 0.01, .secret = key});
   made(4000, p).save(path);
   const auto i = inspect();
 
@@ -287,7 +288,7 @@ TEST_F(InspectedFile, WithASecretIsReadWithoutIt) {
 
 TEST_F(InspectedFile, OfATimeLongGoneHasNoKeys) {
   any_filter filter(
-      bloomery::complete({.layout = "sliding", .capacity = 500, .target_rate = 0.01, .window_milliseconds = 60'000}));
+      bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .window_milliseconds = 60'000}));
   std::uint64_t now = 1'000'000'000'000;
   filter.set_clock([&] { return now; });
   insert(filter, 0, 50);
@@ -305,7 +306,7 @@ TEST_F(InspectedFile, OfATimeLongGoneHasNoKeys) {
 
 TEST_F(InspectedFile, OfATimeForgetsWhileNobodyWrites) {
   any_filter filter(
-      bloomery::complete({.layout = "sliding", .capacity = 500, .target_rate = 0.01, .window_milliseconds = 2000}));
+      bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .window_milliseconds = 2000}));
   insert(filter, 0, 50);
   filter.save(path);
   const auto i = inspect();
@@ -317,8 +318,8 @@ TEST_F(InspectedFile, OfATimeForgetsWhileNobodyWrites) {
 }
 
 TEST_F(InspectedFile, OfASchemeAsItWasPlannedIsNotBroken) {
-  const params p = bloomery::complete({.scheme = "pharo", .capacity = 20'000, .target_rate = 0.01});
-  ASSERT_GT(false_positive_rate(p, p.capacity), 0.0101);  // its rule of sizes knows the probes only as a real number
+  const params p = bloomery::complete({.scheme = "pharo", .capacity = 20'000, .target_fpr = 0.01});
+  ASSERT_GT(expected_fpr(p, p.capacity), 0.0101);  // its rule of sizes knows the probes only as a real number
   any_filter filter(p);
   for (std::uint64_t k = 0; filter.size() < 19'900; ++k) filter.insert("key " + std::to_string(k));
   filter.save(path);
@@ -331,8 +332,8 @@ TEST_F(InspectedFile, OfASchemeAsItWasPlannedIsNotBroken) {
 }
 
 TEST_F(InspectedFile, WithTooManyKeysInAGenerationIsOverfull) {
-  made(454, bloomery::complete(
-                {.layout = "sliding", .capacity = 600, .target_rate = 0.01, .window_milliseconds = 3'600'000}))
+  made(454,
+       bloomery::complete({.layout = "sliding", .capacity = 600, .target_fpr = 0.01, .window_milliseconds = 3'600'000}))
       .save(path);
   const auto i = inspect();
 
@@ -358,9 +359,9 @@ TEST_F(InspectedFile, WasChangedWhenItsTimeSays) {
 
 TEST_F(InspectedFile, IsDocumented) {
   made(1000).save(path);
-  made(50, bloomery::complete({.layout = "sliding", .capacity = 500, .target_rate = 0.01, .window_keys = 500}))
+  made(50, bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .window_keys = 500}))
       .save(path + ".window");
-  made(8, bloomery::complete({.scheme = "pharo", .capacity = 10, .target_rate = 0.1})).save(path + ".pharo");
+  made(8, bloomery::complete({.scheme = "pharo", .capacity = 10, .target_fpr = 0.1})).save(path + ".pharo");
   std::vector<std::unique_ptr<inspection>> all;
   for (const char* end : {"", ".window", ".pharo"}) all.push_back(inspect_filter(path + end, {}));
   for (const auto& i : all) ready(*i);
@@ -428,7 +429,7 @@ class InspectedOnRedis : public on_a_server<InspectedOnRedis> {
   static std::unique_ptr<inspection> inspect(const std::string& name) { return inspect_filter(at(name).text(), {}); }
 
   static redis_params of(std::uint64_t capacity) {
-    return {.filter = {.capacity = capacity, .target_rate = 0.01}, .shards = 4};
+    return {.filter = {.capacity = capacity, .target_fpr = 0.01}, .shards = 4};
   }
 };
 
@@ -440,11 +441,11 @@ TEST_F(InspectedOnRedis, IsToldShardByShard) {
   const json seen = ready(*i);
 
   const any_filter local = filter.pull();
-  const std::uint64_t ones = take_census(local.parameters(), local.bytes()).ones;
+  const std::uint64_t ones = measure_fill(local.parameters(), local.bytes()).ones;
   EXPECT_EQ(seen["facts"]["ones"], ones);
   EXPECT_EQ(sum_of(seen["heat"]["ones"]), ones);
   EXPECT_EQ(seen["histogram"]["fits"], true);
-  EXPECT_EQ(seen["certified"].get<double>(), local.certified_rate());
+  EXPECT_EQ(seen["certified"].get<double>(), local.current_fpr());
   ASSERT_EQ(seen["shards"].size(), 4);
   const std::uint64_t of_shard = local.byte_size() / 4;
   for (std::uint64_t s = 0; s < 4; ++s) {
@@ -665,7 +666,7 @@ class InspectedInCluster : public on_a_cluster<InspectedInCluster> {
 
 TEST_F(InspectedInCluster, IsToldByTheNodesThatHaveItsShards) {
   redis_filter filter =
-      redis_filter::create(cluster->address("a"), {.filter = {.capacity = 10'000, .target_rate = 0.01}, .shards = 24});
+      redis_filter::create(cluster->address("a"), {.filter = {.capacity = 10'000, .target_fpr = 0.01}, .shards = 24});
   const auto i = inspect_filter(cluster->address("a").text(), {});
 
   const json seen = ready(*i);

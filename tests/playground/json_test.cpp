@@ -111,8 +111,8 @@ TEST(Body, AKeyHasALargestLength) {
     });
   };
 
-  EXPECT_EQ(taken(exhibit::most_key_bytes), std::nullopt);
-  EXPECT_EQ(taken(exhibit::most_key_bytes + 1), errc::too_large);
+  EXPECT_EQ(taken(demo_session::most_key_bytes), std::nullopt);
+  EXPECT_EQ(taken(demo_session::most_key_bytes + 1), errc::too_large);
 }
 
 TEST(Body, NumbersAreWholeAndWithinTheirRange) {

@@ -1,4 +1,5 @@
-// Cells and ranges of every family, layout and scheme, beside a count of them one by one; and files, beside the library.
+// Cells and ranges of every family, layout and scheme, beside a count of them one by one; and files, beside the
+// library.
 #include "visitor.hpp"
 
 #include "support/files.hpp"
@@ -7,7 +8,7 @@
 #include "playground/shown_filter.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/sealed_filter.hpp>
+#include <bloomery/static_filter.hpp>
 
 #include <cmath>
 
@@ -135,7 +136,7 @@ void expect_fingerprints() {
   scratch_folder folder;
   const std::vector<std::string> names = list_of("key ", 300).get<std::vector<std::string>>();
   const std::vector<std::string_view> in(names.begin(), names.end());
-  bloomery::sealed_filter<std::string_view, Fingerprint>::build(in).save(folder / "a.bloom");
+  bloomery::static_filter<std::string_view, Fingerprint>::build(in).save(folder / "a.bloom");
   const shown_filter filter(bloomery::any_filter::load(folder / "a.bloom"));
   const std::span<const std::uint8_t> payload = filter.bytes();
   ASSERT_EQ(filter.cells(), payload.size() / sizeof(Fingerprint));
@@ -165,8 +166,8 @@ TEST(ShownFilterThatIsSealed, ShowsItsFingerprintsAndNoFactsOfBits) {
 }
 
 TEST(ShownFilterOfNumbers, RefusesWhatIsNone) {
-  const shown_filter filter(bloomery::any_filter(
-      bloomery::complete({.keys = bloomery::key_kind::u64le, .capacity = 10, .target_rate = 0.1})));
+  const shown_filter filter(
+      bloomery::any_filter(bloomery::complete({.keys = bloomery::key_kind::u64le, .capacity = 10, .target_fpr = 0.1})));
 
   for (const char* key : {"", "x", "-1", "1.5", " 1", "1 ", "0x10", "18446744073709551616"}) {
     EXPECT_THROW(filter.check_key(key), bloomery::error) << key;

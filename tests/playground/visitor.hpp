@@ -24,7 +24,7 @@ inline json list_of(const std::string& prefix, std::uint64_t count, std::uint64_
 
 class visitor {
  public:
-  explicit visitor(bloomery::playground::collection::limits most = {}) : api({}, most) {}
+  explicit visitor(bloomery::playground::session_store::limits most = {}) : api({}, most) {}
 
   bloomery::playground::response ask(const std::string& method, std::string path, const std::string& body = "") {
     std::map<std::string, std::string> query;

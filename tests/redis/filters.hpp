@@ -42,7 +42,7 @@ inline void insert_all(bloomery::redis_filter& f, const std::vector<std::uint64_
 }
 
 inline bloomery::redis_params integers(std::uint64_t capacity, double rate) {
-  return {.filter = {.keys = bloomery::key_kind::u64le, .capacity = capacity, .target_rate = rate}};
+  return {.filter = {.keys = bloomery::key_kind::u64le, .capacity = capacity, .target_fpr = rate}};
 }
 
 inline bloomery::redis_params growing(std::uint64_t capacity, double rate = 0.01) {
@@ -54,8 +54,8 @@ inline bloomery::redis_params growing(std::uint64_t capacity, double rate = 0.01
 /// At most so many of n queries hit at a rate of at most p, but once in a million times.
 inline double most_hits(double p, double n) { return n * p + 5 * std::sqrt(n * p) + 3; }
 
-/// Of a filter with a window and one shard: its only generation becomes the one before, of one that is empty. As if its time
-/// had come, without waiting for it.
+/// Of a filter with a window and one shard: its only generation becomes the one before, of one that is empty. As if its
+/// time had come, without waiting for it.
 struct generation_aside {
   std::string older;
   std::string newest;

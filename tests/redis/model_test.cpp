@@ -89,7 +89,7 @@ class shared_subject final : public subject {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
   }
-  std::optional<double> exact_rate() override { return another().pull().certified_rate(); }
+  std::optional<double> exact_rate() override { return another().pull().current_fpr(); }
 
  private:
   bloomery::redis_options options() const { return {.secret = params_.filter.secret}; }
@@ -110,7 +110,7 @@ class shared_subject final : public subject {
 
 kind shared_kind(contract c, redis_params p, bool local_copy = false) {
   p.filter.keys = c.keys;
-  p.filter.target_rate = c.target_fpr;
+  p.filter.target_fpr = c.target_fpr;
   return {std::move(c), [p, local_copy](const setting& s) {
             redis_params own = p;
             own.filter.capacity = s.capacity;

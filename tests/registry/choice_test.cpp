@@ -49,8 +49,8 @@ size size_of(std::uint64_t n, double p) {
 
 // In the order of time, as measured.
 std::vector<size> sizes(std::uint64_t n, double p) {
-  return {size_of<split_block>(n, p), size_of<split_block512>(n, p), size_of<blocked>(n, p),
-          size_of<blocked_page>(n, p), size_of<classic>(n, p)};
+  return {size_of<layouts::split_block>(n, p), size_of<layouts::split_block512>(n, p), size_of<layouts::blocked>(n, p),
+          size_of<layouts::blocked_page>(n, p), size_of<layouts::classic>(n, p)};
 }
 
 // The rule in plain words and floating point.
@@ -74,7 +74,7 @@ TEST(Choice, IsTheQuickestLayoutWithinTheAllowanceForEveryPromise) {
 
       for (const auto& [prefer, share] :
            std::map<preference, double>{{preference::speed, 0.25}, {preference::memory, 0.03}}) {
-        const params chosen = complete({.capacity = n, .target_rate = p}, prefer);
+        const params chosen = complete({.capacity = n, .target_fpr = p}, prefer);
         const std::vector<candidate> candidates = layout_candidates(n, p, prefer);
 
         EXPECT_EQ(chosen.layout, by_the_rule(all, share)) << name_of(prefer);
@@ -125,7 +125,7 @@ TEST(Choice, SaysWhyOfEveryLayout) {
   EXPECT_EQ(all[0].why.within, 5u);
   EXPECT_EQ(all[0].why.allowed_percent, 25u);
   EXPECT_EQ(all[0].why.than, "classic");
-  EXPECT_NEAR(all[0].why.than_bits_a_key, 14.38, 0.005);
+  EXPECT_NEAR(all[0].why.than_bits_per_key, 14.38, 0.005);
   EXPECT_EQ(reason_text(all[0]), "the quickest of 5 within 25 % of the least memory (classic, 14.38 bits a key)");
   for (std::size_t i = 1; i < all.size(); ++i) {
     EXPECT_EQ(all[i].why.ground, layout_ground::slower);
@@ -133,7 +133,7 @@ TEST(Choice, SaysWhyOfEveryLayout) {
   }
   const std::vector<candidate> small = layout_candidates(1'000'000, 1e-6, preference::memory);
   EXPECT_EQ(small[0].why.ground, layout_ground::needs_more);
-  EXPECT_DOUBLE_EQ(small[0].why.more, small[0].bits_a_key / small[4].bits_a_key - 1);
+  EXPECT_DOUBLE_EQ(small[0].why.more, small[0].bits_per_key / small[4].bits_per_key - 1);
   EXPECT_EQ(reason_text(small[0]), "needs 125 % more memory than classic");
   EXPECT_EQ(reason_text(small[3]), "the quickest of 2 within 3 % of the least memory (classic, 28.76 bits a key)");
   EXPECT_EQ(reason_text(small[4]), "slower than blocked_page");
@@ -155,13 +155,13 @@ TEST(Choice, LeavesOutWhatCannotKeepThePromise) {
   EXPECT_TRUE(all[4].chosen);
   EXPECT_EQ(all[4].why.ground, layout_ground::only_one);
   EXPECT_THAT(reason_text(all[4]), StartsWith("the only one within 25 % of the least memory (its own)"));
-  EXPECT_EQ(complete({.capacity = 1'000'000'000'000, .target_rate = 1e-9}).layout, "classic");
+  EXPECT_EQ(complete({.capacity = 1'000'000'000'000, .target_fpr = 1e-9}).layout, "classic");
 }
 
 TEST(Choice, OfNothingOrOfNoLayoutIsRefused) {
   const auto code = [](std::uint64_t n, double p) {
     try {
-      complete({.capacity = n, .target_rate = p});
+      complete({.capacity = n, .target_fpr = p});
     } catch (const error& e) {
       return e.code();
     }
@@ -188,7 +188,7 @@ TEST(Choice, OfAGeometryWithoutALayoutIsClassic) {
 TEST(Choice, TakesWellUnderASecond) {
   const auto before = std::chrono::steady_clock::now();
 
-  complete({.capacity = 1'000'000'000, .target_rate = 1e-6});
+  complete({.capacity = 1'000'000'000, .target_fpr = 1e-6});
 
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(1));
 }

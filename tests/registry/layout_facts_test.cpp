@@ -64,7 +64,7 @@ TEST(LayoutFacts, ListEachLayoutInOneFamily) {
 TEST(LayoutFacts, SayWhetherAFilterMayHaveAnotherNumberOfProbes) {
   for (const layout_facts& facts : layouts_of(family::plain)) {
     SCOPED_TRACE(facts.name);
-    params p{.layout = std::string(facts.name), .capacity = 1000, .target_rate = 0.01};
+    params p{.layout = std::string(facts.name), .capacity = 1000, .target_fpr = 0.01};
     p.geometry = complete(p).geometry;
     EXPECT_EQ(p.geometry.bits % facts.unit_bits(), 0u);
 

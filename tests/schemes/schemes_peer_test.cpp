@@ -1,5 +1,5 @@
 // Schemes beside the real systems, byte for byte, where these are installed (tools/install-dependencies test).
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/scheme.hpp>
 
 #include <gtest/gtest.h>

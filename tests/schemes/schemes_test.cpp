@@ -1,7 +1,7 @@
 // Schemes against the exact figures of the systems they imitate, and their rates against counted false positives.
 #include <bloomery/scheme.hpp>
 
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
 
 #include "support/md5.hpp"
@@ -314,7 +314,7 @@ TEST(SchemeRates, AreWhatIsMeasured) {
   constexpr std::uint64_t queries = 200'000;
   for (const scheme& row : schemes()) {
     const geometry size = row.geometry_for(n, 0.02);
-    const double promised = row.false_positive_rate(size, n);
+    const double promised = row.expected_fpr(size, n);
 
     const double measured = measured_rate(row.name, size, n, queries);
 
@@ -329,9 +329,9 @@ TEST(SchemeRates, RiseFromZeroToOneAsKeysComeIn) {
     for (const std::uint64_t n : {10u, 1000u}) {
       const geometry size = row.geometry_for(n, 0.01);
       double before = 0;
-      EXPECT_EQ(row.false_positive_rate(size, 0), 0) << row.name;
+      EXPECT_EQ(row.expected_fpr(size, 0), 0) << row.name;
       for (std::uint64_t keys = 1; keys < 1000 * n; keys += 1 + keys / 3) {
-        const double rate = row.false_positive_rate(size, keys);
+        const double rate = row.expected_fpr(size, keys);
         EXPECT_GE(rate, before) << row.name << ", " << keys;
         EXPECT_LE(rate, 1) << row.name << ", " << keys;
         before = rate;
@@ -346,7 +346,7 @@ TEST(SchemeRates, OfPharoIs97PercentInsteadOfOneForAMillionKeys) {
   const scheme& pharo = *find_scheme("pharo");
   const geometry size = pharo.geometry_for(1'000'000, 0.01);
 
-  const double promised = pharo.false_positive_rate(size, 1'000'000);
+  const double promised = pharo.expected_fpr(size, 1'000'000);
   const double measured = measured_rate("pharo", size, 1'000'000, 200'000);
 
   EXPECT_NEAR(promised, 0.97, 0.005);
@@ -363,7 +363,7 @@ TEST(SchemeRates, OfPharoFollowTheMeasureWhereFewKeysMakeAllFalsePositives) {
   } const cases[] = {{10, 0.1, 2000, 0.1}, {100, 0.03, 300, 0.05}, {1000, 1e-6, 20, 0.25}};
   for (const auto& [n, p, filters, bound] : cases) {
     const geometry size = pharo.geometry_for(n, p);
-    const double promised = pharo.false_positive_rate(size, n);
+    const double promised = pharo.expected_fpr(size, n);
     std::uint64_t reported = 0, queries = 0;
 
     std::vector<std::uint64_t> positions(size.probes);
@@ -393,13 +393,13 @@ TEST(SchemeRates, OfGuavaCountWhatDoubleHashingAdds) {
     for (int i = 0; i < 50'000; ++i, ++queries) reported += filter.may_contain("out-" + name + std::to_string(i));
   }
 
-  const double promised = guava.false_positive_rate(size, 300);  // 25 times the asked 1e-6
+  const double promised = guava.expected_fpr(size, 300);  // 25 times the asked 1e-6
   const double expected = promised * static_cast<double>(queries);
   EXPECT_NEAR(static_cast<double>(reported), expected, 5 * std::sqrt(expected));
 }
 
 TEST(SchemeRates, OfPharoNeedNoMemoryForBitsThatNoKeyReaches) {
-  const double rate = find_scheme("pharo")->false_positive_rate({std::uint64_t{1} << 60, 7}, 1000);
+  const double rate = find_scheme("pharo")->expected_fpr({std::uint64_t{1} << 60, 7}, 1000);
 
   EXPECT_GT(rate, 0);
   EXPECT_LT(rate, 1e-4);
@@ -410,8 +410,8 @@ TEST(SchemeRates, OfPerlCountTheBitsThat32BitHashesFavour) {
   const std::uint64_t n = 300'000'000;
   const auto textbook = [&](double bits) { return std::pow(-std::expm1(-7.0 * static_cast<double>(n) / bits), 7); };
 
-  const double even = perl.false_positive_rate({std::uint64_t{1} << 31, 7}, n);
-  const double uneven = perl.false_positive_rate({3'000'000'000, 7}, n);
+  const double even = perl.expected_fpr({std::uint64_t{1} << 31, 7}, n);
+  const double uneven = perl.expected_fpr({3'000'000'000, 7}, n);
 
   EXPECT_NEAR(even, textbook(0x1p31), 1e-6);  // 2^31 divides 2^32
   // 1'294'967'296 bits are hit by two hashes, the others by one.

@@ -6,7 +6,7 @@
 #include "support/rate_variance.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/scheme.hpp>
 
@@ -40,7 +40,8 @@ enum class pattern { random, sequential, texts };
 constexpr pattern all_patterns[] = {pattern::random, pattern::sequential, pattern::texts};
 constexpr const char* pattern_names[] = {"random", "sequential", "texts"};
 
-// Key number i: another one for every i. As integers, "texts" are multiples of 2^32, which differ in their upper half only.
+// Key number i: another one for every i. As integers, "texts" are multiples of 2^32, which differ in their upper half
+// only.
 std::uint64_t integer_key(pattern kind, std::uint64_t i) {
   if (kind == pattern::random) return mix64(i + 0x243F6A8885A308D3);  // a bijection, far from any key order
   return kind == pattern::sequential ? i : i << 32;
@@ -117,10 +118,12 @@ struct with_all_hashes<First, Rest...> {
   using types = decltype(joined(typename with_all_hashes<First>::types{}, typename with_all_hashes<Rest...>::types{}));
 };
 // The keyed hash, which costs the most time, meets two layouts.
-using keyed_combinations =
-    testing::Types<combination<std::string_view, split_block, siphash>, combination<std::uint64_t, classic, siphash>>;
-using all_combinations = decltype(joined(
-    with_all_hashes<split_block, split_block512, blocked, blocked_page, classic>::types{}, keyed_combinations{}));
+using keyed_combinations = testing::Types<combination<std::string_view, layouts::split_block, siphash>,
+                                          combination<std::uint64_t, layouts::classic, siphash>>;
+using all_combinations =
+    decltype(joined(with_all_hashes<layouts::split_block, layouts::split_block512, layouts::blocked,
+                                    layouts::blocked_page, layouts::classic>::types{},
+                    keyed_combinations{}));
 
 template <class C>
 class StatisticOfFilter : public testing::Test {};
@@ -157,7 +160,7 @@ TYPED_TEST(StatisticOfFilter, NeverMissesAKeyAndErrsAsOftenAsTheFormulaSays) {
     EXPECT_EQ(missed, 0u);
     ASSERT_EQ(absent, queries);
     const geometry g = seen.parameters().geometry;
-    expect_within(static_cast<double>(wrong), queries, seen.false_positive_rate(n), variance_of_rate<Layout>(g, n), "");
+    expect_within(static_cast<double>(wrong), queries, seen.expected_fpr(n), variance_of_rate<Layout>(g, n), "");
   }
 }
 
@@ -181,7 +184,7 @@ TYPED_TEST(StatisticOfFilter, TakesForSeenOnlyWhatWasSeenAndTheExpectedFew) {
     truth.insert(key);
     if (!is_new) ++lost;
   }
-  for (std::uint64_t i = 0; i < n; i += 100) expected += 100 * seen.false_positive_rate(i + 50);
+  for (std::uint64_t i = 0; i < n; i += 100) expected += 100 * seen.expected_fpr(i + 50);
 
   EXPECT_EQ(seen.size() + lost, truth.size());
   EXPECT_NEAR(static_cast<double>(lost), expected, sigmas * std::sqrt(expected));
@@ -195,7 +198,7 @@ struct double_hashing {
   class cells {
    public:
     cells(const geometry& g, key_hash hash)
-        : bits_(g.bits), at_(hash.lo % g.bits), step_(hash.hi % g.bits), count_(g.probes) {}
+        : bits_(g.bits), at_(hash.hash64 % g.bits), step_(hash.high64 % g.bits), count_(g.probes) {}
     std::uint32_t count() const { return count_; }
     std::uint64_t next() {
       const std::uint64_t cell = at_;
@@ -207,10 +210,10 @@ struct double_hashing {
     std::uint64_t bits_, at_, step_;
     std::uint32_t count_;
   };
-  static geometry geometry_for(std::uint64_t n, double p) { return classic::geometry_for(n, p); }
+  static geometry geometry_for(std::uint64_t n, double p) { return layouts::classic::geometry_for(n, p); }
   static void check(const geometry&) {}
-  static double false_positive_rate(const geometry& g, std::uint64_t n) { return classic::false_positive_rate(g, n); }
-  static double keys_from_zeros(const geometry& g, std::uint64_t z) { return classic::keys_from_zeros(g, z); }
+  static double expected_fpr(const geometry& g, std::uint64_t n) { return layouts::classic::expected_fpr(g, n); }
+  static double keys_from_zeros(const geometry& g, std::uint64_t z) { return layouts::classic::keys_from_zeros(g, z); }
 };
 
 struct small_filters {
@@ -230,7 +233,7 @@ small_filters measure_small_filters(const geometry& g, std::uint64_t n, std::uin
     seen.may_contain(keys.views().subspan(n), answers);
     for (const std::uint64_t word : answers) wrong += static_cast<std::uint64_t>(std::popcount(word));
   }
-  return {static_cast<double>(wrong), static_cast<double>(filters * queries), Layout::false_positive_rate(g, n),
+  return {static_cast<double>(wrong), static_cast<double>(filters * queries), Layout::expected_fpr(g, n),
           fill_variance(g, static_cast<double>(n)) / static_cast<double>(filters)};
 }
 
@@ -240,11 +243,15 @@ TEST(StatisticOfSmallClassicFilters, IsThatOfIndependentProbes) {
     expect_within(m.measured, m.queries, m.rate, m.relative_variance, what);
     EXPECT_NEAR(m.rate, 6.8e-5, 0.1e-5);
   };
-  expect_independent(measure_small_filters<std::uint64_t, classic, mix>(g, 51, 300, pattern::sequential), "mix");
-  expect_independent(measure_small_filters<std::uint64_t, classic, xxh3>(g, 51, 300, pattern::random), "xxh3, u64");
-  expect_independent(measure_small_filters<std::string_view, classic, xxh3>(g, 51, 300, pattern::texts), "xxh3");
-  expect_independent(measure_small_filters<std::string_view, classic, murmur3>(g, 51, 300, pattern::texts), "murmur3");
-  expect_independent(measure_small_filters<std::uint64_t, classic, siphash>(g, 51, 300, pattern::sequential),
+  expect_independent(measure_small_filters<std::uint64_t, layouts::classic, mix>(g, 51, 300, pattern::sequential),
+                     "mix");
+  expect_independent(measure_small_filters<std::uint64_t, layouts::classic, xxh3>(g, 51, 300, pattern::random),
+                     "xxh3, u64");
+  expect_independent(measure_small_filters<std::string_view, layouts::classic, xxh3>(g, 51, 300, pattern::texts),
+                     "xxh3");
+  expect_independent(measure_small_filters<std::string_view, layouts::classic, murmur3>(g, 51, 300, pattern::texts),
+                     "murmur3");
+  expect_independent(measure_small_filters<std::uint64_t, layouts::classic, siphash>(g, 51, 300, pattern::sequential),
                      "siphash");
 }
 
@@ -258,9 +265,10 @@ TEST(StatisticOfSmallClassicFilters, HoldsFromAFewBitsUp) {
   for (const geometry& g : {geometry{1, 1}, {2, 1}, {7, 3}, {32, 3}, {96, 7}, {257, 5}}) {
     const std::uint64_t n = std::max<std::uint64_t>(1, g.bits / 10);
 
-    const auto m = measure_small_filters<std::uint64_t, classic, mix>(g, n, 1000, pattern::sequential, 5000);
+    const auto m = measure_small_filters<std::uint64_t, layouts::classic, mix>(g, n, 1000, pattern::sequential, 5000);
 
-    // The fill of so few bits is no normal variable: its spread counts as measured over the filters, at most rate itself.
+    // The fill of so few bits is no normal variable: its spread counts as measured over the filters, at most rate
+    // itself.
     const double spread = m.rate * (1 - m.rate) / 1000;
     EXPECT_NEAR(m.measured / m.queries, m.rate, sigmas * std::sqrt(spread + m.rate / m.queries)) << g.bits << " bits";
   }
@@ -271,7 +279,7 @@ TEST(StatisticOfSmallSplitBlockFilters, IsThatOfTheFormula) {
     const geometry g{256 * blocks, 8};
     const std::uint64_t n = 15 * blocks;
 
-    const auto m = measure_small_filters<std::uint64_t, split_block, mix>(g, n, 400, pattern::sequential);
+    const auto m = measure_small_filters<std::uint64_t, layouts::split_block, mix>(g, n, 400, pattern::sequential);
 
     const double spread = 1.0 / 400;  // within a block, fills vary by less than 100 % from filter to filter
     expect_within(m.measured, m.queries, m.rate, spread, std::to_string(blocks) + " blocks");
@@ -280,7 +288,8 @@ TEST(StatisticOfSmallSplitBlockFilters, IsThatOfTheFormula) {
 
 // ---- one to a million blocks, to the last percent -------------------------------------------------------------------
 
-using block_layouts = testing::Types<split_block, split_block512, blocked, blocked_page>;
+using block_layouts =
+    testing::Types<layouts::split_block, layouts::split_block512, layouts::blocked, layouts::blocked_page>;
 struct layout_names {
   template <class Layout>
   static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
@@ -298,11 +307,11 @@ std::uint64_t longer() { return std::getenv("BLOOMERY_LONG") != nullptr ? 10 : 1
 template <class Layout>
 std::uint64_t keys_for(std::uint64_t blocks) {
   const std::uint64_t bits = Layout::block_bits * blocks;
-  return std::is_same_v<Layout, blocked_page> ? bits * 10 / 144 : bits / 16;
+  return std::is_same_v<Layout, layouts::blocked_page> ? bits * 10 / 144 : bits / 16;
 }
 template <class Layout>
 std::uint32_t probes_of() {
-  return std::is_same_v<Layout, blocked_page> ? 10 : 8;
+  return std::is_same_v<Layout, layouts::blocked_page> ? 10 : 8;
 }
 
 // Many filters, each with a seed of its own: what they say varies by queries and by fill, and so the mean of all is as
@@ -332,7 +341,7 @@ TYPED_TEST(StatisticOfBlocks, HoldsWhereBlocksAreFew) {
     const auto count = static_cast<double>(filters);
     const double mean = sum / count;
     const double deviation = std::sqrt((squares / count - mean * mean) / count);
-    const double expected = static_cast<double>(queries) * Layout::false_positive_rate(g, n);
+    const double expected = static_cast<double>(queries) * Layout::expected_fpr(g, n);
     ASSERT_LT(deviation, 0.02 * expected) << "too few to say anything";
     EXPECT_NEAR(mean, expected, sigmas * deviation);
   }
@@ -340,7 +349,7 @@ TYPED_TEST(StatisticOfBlocks, HoldsWhereBlocksAreFew) {
 
 TYPED_TEST(StatisticOfBlocks, HoldsWhereBlocksAreMany) {
   using Layout = TypeParam;
-  const std::uint64_t blocks = std::is_same_v<Layout, blocked_page> ? 3001 : (std::uint64_t{1} << 20) + 1;
+  const std::uint64_t blocks = std::is_same_v<Layout, layouts::blocked_page> ? 3001 : (std::uint64_t{1} << 20) + 1;
   const geometry g{Layout::block_bits * blocks, probes_of<Layout>()};
   const std::uint64_t n = keys_for<Layout>(blocks);
   const std::uint64_t queries = longer() * 40'000'000;
@@ -358,17 +367,18 @@ TYPED_TEST(StatisticOfBlocks, HoldsWhereBlocksAreMany) {
       for (const std::uint64_t word : answers) wrong += std::popcount(word);
     }
 
-    const double rate = Layout::false_positive_rate(g, n);
+    const double rate = Layout::expected_fpr(g, n);
     expect_within(wrong, asked, rate, variance_of_rate<Layout>(g, static_cast<double>(n)), "");
     EXPECT_NEAR(wrong / asked / rate, 1, 0.04);  // what the bound above comes to
   }
 }
 
-// A filter of 2^40 blocks, of which 2^16 (or 512 pages) are watched: all keys of one have their upper 40 bits in common.
+// A filter of 2^40 blocks, of which 2^16 (or 512 pages) are watched: all keys of one have their upper 40 bits in
+// common.
 TYPED_TEST(StatisticOfBlocks, HoldsWhereOnlyALargeMachineHasThem) {
   using Layout = TypeParam;
   if (Layout::max_blocks < std::uint64_t{1} << 40) GTEST_SKIP() << "split_block has 2^32 at most";
-  const std::uint64_t watched = std::is_same_v<Layout, blocked_page> ? 512 : std::uint64_t{1} << 16;
+  const std::uint64_t watched = std::is_same_v<Layout, layouts::blocked_page> ? 512 : std::uint64_t{1} << 16;
   for (const std::uint64_t blocks : {std::uint64_t{1} << 40, std::uint64_t{999'999'999'989}}) {
     SCOPED_TRACE(blocks);
     const geometry g{Layout::block_bits * blocks, probes_of<Layout>()};
@@ -382,8 +392,8 @@ TYPED_TEST(StatisticOfBlocks, HoldsWhereOnlyALargeMachineHasThem) {
         __extension__ using wide = unsigned __int128;
         const auto begin = static_cast<std::uint64_t>((static_cast<wide>(first) << 64) / blocks);
         const auto width = static_cast<std::uint64_t>((static_cast<wide>(watched) << 64) / blocks);
-        const std::uint64_t lo = begin + multiply_high(random(), width);
-        if (Layout::block_of(lo, blocks) - first < watched) return typename Layout::cells(g, {lo, 0});
+        const std::uint64_t hash64 = begin + multiply_high(random(), width);
+        if (Layout::block_of(hash64, blocks) - first < watched) return typename Layout::cells(g, {hash64, 0});
       }
     };
     const std::uint64_t origin = first * Layout::block_bits;
@@ -402,7 +412,7 @@ TYPED_TEST(StatisticOfBlocks, HoldsWhereOnlyALargeMachineHasThem) {
     }
 
     const double n_of_all = static_cast<double>(n) / static_cast<double>(watched) * static_cast<double>(blocks);
-    const double rate = Layout::false_positive_rate(g, static_cast<std::uint64_t>(n_of_all));
+    const double rate = Layout::expected_fpr(g, static_cast<std::uint64_t>(n_of_all));
     const geometry part{Layout::block_bits * watched, g.probes};
     expect_within(wrong, static_cast<double>(queries), rate, variance_of_rate<Layout>(part, static_cast<double>(n)),
                   "");
@@ -427,9 +437,9 @@ TYPED_TEST(StatisticOfBlocks, IsThatOfBitsWhichDoNotKnowTheirBlock) {
     std::vector<double> by_group(probes * groups * parts), by_residue(probes * groups * parts);
     std::mt19937_64 random(blocks);
     for (std::uint64_t i = 0; i < keys; ++i) {
-      const std::uint64_t lo = random();
-      const std::uint64_t block = Layout::block_of(lo, blocks);
-      typename Layout::cells cells(g, {lo, 0});
+      const std::uint64_t hash64 = random();
+      const std::uint64_t block = Layout::block_of(hash64, blocks);
+      typename Layout::cells cells(g, {hash64, 0});
       for (std::uint64_t probe = 0; probe < probes; ++probe) {
         const std::uint64_t part = cells.next() % bits / (bits / parts);
         ++by_group[(probe * groups + block / (blocks / groups)) * parts + part];
@@ -479,7 +489,7 @@ void expect_the_rate_of(std::span<const std::uint64_t> keys) {
 
   double wrong = 0;
   for (const std::uint64_t word : answers) wrong += std::popcount(word);
-  expect_within(wrong, static_cast<double>(absent.size()), seen.false_positive_rate(n),
+  expect_within(wrong, static_cast<double>(absent.size()), seen.expected_fpr(n),
                 variance_of_rate<Layout>(seen.parameters().geometry, n), "");
 }
 
@@ -487,35 +497,35 @@ TEST(StatisticOfSparseIntegers, IsThatOfAllOthers) {
   const std::vector<std::uint64_t> keys = sparse_integers();
   ASSERT_EQ(keys.size(), 1u + 64 + 2016 + 41'664 + 635'376);  // C(64, 0) + ... + C(64, 4)
   const auto with_layouts = [&]<class Hash>(Hash) {
-    expect_the_rate_of<split_block, Hash>(keys);
-    expect_the_rate_of<split_block512, Hash>(keys);
-    expect_the_rate_of<blocked, Hash>(keys);
-    expect_the_rate_of<blocked_page, Hash>(keys);
-    expect_the_rate_of<classic, Hash>(keys);
+    expect_the_rate_of<layouts::split_block, Hash>(keys);
+    expect_the_rate_of<layouts::split_block512, Hash>(keys);
+    expect_the_rate_of<layouts::blocked, Hash>(keys);
+    expect_the_rate_of<layouts::blocked_page, Hash>(keys);
+    expect_the_rate_of<layouts::classic, Hash>(keys);
   };
 
   with_layouts(mix{});
   with_layouts(xxh3{});
   with_layouts(murmur3{});
-  expect_the_rate_of<split_block512, siphash>(keys);
+  expect_the_rate_of<layouts::split_block512, siphash>(keys);
 }
 
 // Pairs of equal values among n random ones of 2^32: n (n-1) / 2^33, as in the birthday paradox; a Poisson variable.
 template <class Hash, class Keys>
 void expect_the_collisions_of_chance(const Keys& keys) {
-  std::vector<std::uint64_t> los;
+  std::vector<std::uint64_t> hash64s;
   std::vector<std::uint32_t> words[4];
   for (const auto& key : keys.views()) {
     const key_hash hash = seeded<Hash>()(key);
-    los.push_back(hash.lo);
-    words[0].push_back(static_cast<std::uint32_t>(hash.lo));
-    words[1].push_back(static_cast<std::uint32_t>(hash.lo >> 32));
-    words[2].push_back(static_cast<std::uint32_t>(hash.hi));
-    words[3].push_back(static_cast<std::uint32_t>(hash.hi >> 32));
+    hash64s.push_back(hash.hash64);
+    words[0].push_back(static_cast<std::uint32_t>(hash.hash64));
+    words[1].push_back(static_cast<std::uint32_t>(hash.hash64 >> 32));
+    words[2].push_back(static_cast<std::uint32_t>(hash.high64));
+    words[3].push_back(static_cast<std::uint32_t>(hash.high64 >> 32));
   }
-  const auto n = static_cast<double>(los.size());
-  std::sort(los.begin(), los.end());
-  EXPECT_EQ(std::adjacent_find(los.begin(), los.end()), los.end()) << "two keys share lo";
+  const auto n = static_cast<double>(hash64s.size());
+  std::sort(hash64s.begin(), hash64s.end());
+  EXPECT_EQ(std::adjacent_find(hash64s.begin(), hash64s.end()), hash64s.end()) << "two keys share lo";
   const double expected = n * (n - 1) * 0x1p-33;
   for (auto& word : words) {
     std::sort(word.begin(), word.end());
@@ -558,7 +568,7 @@ TEST(StatisticOfSchemes, IsWithinABinomialBoundOfTheirFormula) {
   constexpr std::uint64_t n = 100'000;
   for (const auto& c : cases) {
     const pattern kind = c.p == 0.01 ? pattern::texts : pattern::sequential;
-    any_filter seen(complete({.scheme = c.scheme, .capacity = n, .target_rate = c.p}));
+    any_filter seen(complete({.scheme = c.scheme, .capacity = n, .target_fpr = c.p}));
     const text_keys keys(kind, 0, n);
     const text_keys absent(kind, n, c.queries);
     std::vector<std::uint64_t> answers((c.queries + 63) / 64);
@@ -570,7 +580,7 @@ TEST(StatisticOfSchemes, IsWithinABinomialBoundOfTheirFormula) {
     for (const std::uint64_t word : answers) wrong += static_cast<std::uint64_t>(std::popcount(word));
     for (std::size_t i = 0; i < n; i += 7) missed += seen.may_contain(keys.views()[i]) ? 0 : 1;
     EXPECT_EQ(missed, 0u) << c.scheme;
-    expect_within(static_cast<double>(wrong), static_cast<double>(c.queries), seen.false_positive_rate(n),
+    expect_within(static_cast<double>(wrong), static_cast<double>(c.queries), seen.expected_fpr(n),
                   fill_variance(seen.parameters().geometry, n), c.scheme);
   }
 }
@@ -605,11 +615,11 @@ void expect_estimates(double wider) {
   EXPECT_NEAR(sum_of_squares / count, 1, 0.65);
 }
 
-TEST(StatisticOfEstimates, IsLinearCountingsForClassic) { expect_estimates<classic>(1); }
-TEST(StatisticOfEstimates, IsAFewPercentWiderForSplitBlock) { expect_estimates<split_block>(1.15); }
-TEST(StatisticOfEstimates, IsAFewPercentWiderForSplitBlock512) { expect_estimates<split_block512>(1.1); }
-TEST(StatisticOfEstimates, IsAFewPercentWiderForBlocked) { expect_estimates<blocked>(1.1); }
-TEST(StatisticOfEstimates, IsLinearCountingsForBlockedPage) { expect_estimates<blocked_page>(1); }
+TEST(StatisticOfEstimates, IsLinearCountingsForClassic) { expect_estimates<layouts::classic>(1); }
+TEST(StatisticOfEstimates, IsAFewPercentWiderForSplitBlock) { expect_estimates<layouts::split_block>(1.15); }
+TEST(StatisticOfEstimates, IsAFewPercentWiderForSplitBlock512) { expect_estimates<layouts::split_block512>(1.1); }
+TEST(StatisticOfEstimates, IsAFewPercentWiderForBlocked) { expect_estimates<layouts::blocked>(1.1); }
+TEST(StatisticOfEstimates, IsLinearCountingsForBlockedPage) { expect_estimates<layouts::blocked_page>(1); }
 
 }  // namespace
 }  // namespace bloomery

@@ -2,14 +2,14 @@
 //
 // For every layout, hash and kind of key, at half its capacity, at capacity and beyond. Kernels are chosen once a
 // process, so ctest runs this program once for each set, by BLOOMERY_KERNEL. The sets that this processor has share the
-// combinations among them: that all write and read the same bits is for other tests. With BLOOMERY_LONG=1 each set has all
-// combinations, at lower rates, too, and with as many queries as tell 2 % at four standard deviations. It prints a table.
-// Exit status 0: they agree; 1: not; 2: error; 77: this processor lacks the kernels.
+// combinations among them: that all write and read the same bits is for other tests. With BLOOMERY_LONG=1 each set has
+// all combinations, at lower rates, too, and with as many queries as tell 2 % at four standard deviations. It prints a
+// table. Exit status 0: they agree; 1: not; 2: error; 77: this processor lacks the kernels.
 //
 // n keys.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/census.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/fill_statistics.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/kernel.hpp>
 #include <bloomery/layouts/blocked.hpp>
@@ -47,8 +47,9 @@ template <class Layout>
 constexpr layout_under_test row_of() {
   return {Layout::name, bloomery_tests::variance_of_rate<Layout>};
 }
-constexpr layout_under_test layouts[] = {row_of<split_block>(), row_of<split_block512>(), row_of<blocked>(),
-                                         row_of<blocked_page>(), row_of<classic>()};
+constexpr layout_under_test layouts[] = {row_of<layouts::split_block>(), row_of<layouts::split_block512>(),
+                                         row_of<layouts::blocked>(), row_of<layouts::blocked_page>(),
+                                         row_of<layouts::classic>()};
 
 struct hash_under_test {
   std::string_view name;
@@ -144,7 +145,7 @@ class comparison {
              .hash = std::string(hash.name),
              .keys = hash.keys,
              .capacity = capacity,
-             .target_rate = target};
+             .target_fpr = target};
     if (hash.name == siphash::name) p.secret = secret_key{1, 2};
     any_filter filter(complete(p));
     std::uint64_t keys = 0;
@@ -168,8 +169,8 @@ class comparison {
 
  private:
   void compare(const any_filter& filter, std::uint64_t n, double sigma_of_fill) {
-    const double predicted = filter.false_positive_rate(n);
-    const double certified = take_census(filter.parameters(), filter.bytes()).certified_rate;
+    const double predicted = filter.expected_fpr(n);
+    const double certified = measure_fill(filter.parameters(), filter.bytes()).current_fpr;
     const difference_of_rates of_fill{certified / predicted - 1, sigma_of_fill};
     difference_of_rates of_queries;
     double measured = 0;

@@ -20,14 +20,10 @@
 
 namespace bloomery_tests {
 
-using bloomery::blocked;
-using bloomery::blocked_page;
-using bloomery::classic;
+namespace layouts = bloomery::layouts;
 using bloomery::mix;
 using bloomery::murmur3;
 using bloomery::siphash;
-using bloomery::split_block;
-using bloomery::split_block512;
 using bloomery::xxh3;
 
 template <class Key, class Layout, class Hash>
@@ -37,20 +33,21 @@ struct combination {
   using hash = Hash;
 };
 
-// split_block512, blocked and blocked_page meet one hash a kind of key: they read of it what split_block does. The keyed hash meets three
-// of all.
-using combinations =
-    testing::Types<combination<std::string_view, split_block, xxh3>,
-                   combination<std::string_view, split_block, murmur3>,
-                   combination<std::string_view, split_block512, xxh3>, combination<std::string_view, blocked, xxh3>,
-                   combination<std::string_view, blocked_page, xxh3>, combination<std::string_view, classic, xxh3>,
-                   combination<std::string_view, classic, murmur3>, combination<std::uint64_t, split_block, mix>,
-                   combination<std::uint64_t, split_block, xxh3>, combination<std::uint64_t, split_block, murmur3>,
-                   combination<std::uint64_t, split_block512, mix>, combination<std::uint64_t, blocked, mix>,
-                   combination<std::uint64_t, blocked_page, mix>, combination<std::uint64_t, classic, mix>,
-                   combination<std::uint64_t, classic, xxh3>, combination<std::uint64_t, classic, murmur3>,
-                   combination<std::string_view, split_block, siphash>, combination<std::string_view, classic, siphash>,
-                   combination<std::uint64_t, split_block512, siphash>>;
+// split_block512, blocked and blocked_page meet one hash a kind of key: they read of it what split_block does. The
+// keyed hash meets three of all.
+using combinations = testing::Types<
+    combination<std::string_view, layouts::split_block, xxh3>,
+    combination<std::string_view, layouts::split_block, murmur3>,
+    combination<std::string_view, layouts::split_block512, xxh3>, combination<std::string_view, layouts::blocked, xxh3>,
+    combination<std::string_view, layouts::blocked_page, xxh3>, combination<std::string_view, layouts::classic, xxh3>,
+    combination<std::string_view, layouts::classic, murmur3>, combination<std::uint64_t, layouts::split_block, mix>,
+    combination<std::uint64_t, layouts::split_block, xxh3>, combination<std::uint64_t, layouts::split_block, murmur3>,
+    combination<std::uint64_t, layouts::split_block512, mix>, combination<std::uint64_t, layouts::blocked, mix>,
+    combination<std::uint64_t, layouts::blocked_page, mix>, combination<std::uint64_t, layouts::classic, mix>,
+    combination<std::uint64_t, layouts::classic, xxh3>, combination<std::uint64_t, layouts::classic, murmur3>,
+    combination<std::string_view, layouts::split_block, siphash>,
+    combination<std::string_view, layouts::classic, siphash>,
+    combination<std::uint64_t, layouts::split_block512, siphash>>;
 
 /// A hash of this type: another one for each seed, which for siphash makes the key.
 template <class Hash>

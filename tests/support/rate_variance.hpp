@@ -43,7 +43,7 @@ double block_variance(double blocks, double n, Mean mean_of, Square square_of) {
 /// Relative variance of the rate of one filter of this layout around the mean of all.
 template <class Layout>
 double variance_of_rate(const bloomery::geometry& g, double n) {
-  if constexpr (std::is_same_v<Layout, bloomery::classic>) {
+  if constexpr (std::is_same_v<Layout, bloomery::layouts::classic>) {
     return fill_variance(g, n);
   } else if constexpr (requires { Layout::lane_bits; }) {
     // The words of a block fill independently. Of two bits of one, the same or not, i keys have set both with:

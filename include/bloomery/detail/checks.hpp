@@ -27,8 +27,8 @@ constexpr std::size_t bitmap_words(std::size_t keys) noexcept { return keys / 64
 /// @throws error  not_permitted, always
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_writing(const std::string& path = {});
 
-/// An output of one element per key, or an empty one, for callers that want no answers. A larger span is a mistake, too:
-/// it would keep old answers behind the new ones.
+/// An output of one element per key, or an empty one, for callers that want no answers. A larger span is a mistake,
+/// too: it would keep old answers behind the new ones.
 /// @throws error invalid_argument
 inline void check_answers(const char* call, std::size_t keys, std::size_t found) {
   if (found != 0 && found != keys) [[unlikely]]

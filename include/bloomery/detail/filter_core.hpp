@@ -3,16 +3,16 @@
 #pragma once
 
 #include <bloomery/detail/checks.hpp>
+#include <bloomery/detail/filter_kind.hpp>
+#include <bloomery/detail/hash_span.hpp>
+#include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/export.hpp>
-#include <bloomery/filter_kind.hpp>
 #include <bloomery/key.hpp>
-#include <bloomery/key_source.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/sizing.hpp>
-#include <bloomery/storage.hpp>
 
 #include <array>
 #include <cstddef>
@@ -50,12 +50,12 @@ class filter_core {
   std::uint64_t insert_counting(std::span<const Key> keys) noexcept {
     std::uint64_t all_new = 0;
     kind::each_source(hash_, keys,
-                      [&](const key_source& some, std::size_t) { all_new += insert_source(some, nullptr); });
+                      [&](const hash_span& some, std::size_t) { all_new += insert_source(some, nullptr); });
     return all_new;
   }
 
   // Returns how many were certainly new.
-  std::uint64_t insert_source(const key_source& keys, std::uint8_t* is_new) noexcept {
+  std::uint64_t insert_source(const hash_span& keys, std::uint8_t* is_new) noexcept {
     std::uint64_t all_new = 0;
     if constexpr (!Storage::tracks_changes) {
       all_new = insert_batch<Layout>(storage_.data(), params_.geometry, keys, is_new);
@@ -63,10 +63,10 @@ class filter_core {
     } else {
       std::array<std::uint8_t, batch> fresh;
       for (std::size_t first = 0; first < keys.size(); first += batch) {
-        const key_source some = keys.part(first, of_a_batch(keys.size() - first));
+        const hash_span some = keys.part(first, of_a_batch(keys.size() - first));
         all_new += insert_batch<Layout>(storage_.data(), params_.geometry, some, fresh.data());
         for (std::size_t i = 0; i < some.size(); ++i) {
-          if (fresh[i] != 0 || layout_with_removal<Layout>) took_new(some.hash(i));
+          if (fresh[i] != 0 || layout_with_removal<Layout>) on_inserted(some.hash(i));
         }
         if (is_new != nullptr) std::memcpy(is_new + first, fresh.data(), some.size());
       }
@@ -75,7 +75,7 @@ class filter_core {
   }
 
   static params matched(const params& file, const Hash& hash, const std::string& path) {
-    params own = kind::describe(file.geometry, file.capacity, file.target_rate, hash);
+    params own = kind::describe(file.geometry, file.capacity, file.target_fpr, hash);
     const std::string reason = difference(file, own);
     if (!reason.empty()) {
       throw error(errc::incompatible,
@@ -95,12 +95,12 @@ class filter_core {
       return at_most(count_ones(all_bytes()), params_.geometry.bits);
   }
 
-  void took_new(key_hash hash) noexcept {
+  void on_inserted(key_hash hash) noexcept {
     ++storage_.counts().inserted;
     changed_cells(hash);
   }
 
-  void took_out(key_hash hash, removal result) noexcept {
+  void on_removed(key_hash hash, removal result) noexcept {
     count_removal(storage_.counts(), result);
     if (result == removal::removed) changed_cells(hash);
   }
@@ -125,7 +125,7 @@ class filter_core {
   }
 
   // Rates of very many probes take a second each: what needs many of them does without.
-  bool has_slow_rates() const noexcept { return params_.geometry.probes > classic::most_chosen_probes; }
+  bool has_slow_rates() const noexcept { return params_.geometry.probes > layouts::classic::most_chosen_probes; }
 
   void estimate_count() {
     if constexpr (layout_with_removal<Layout>) {
@@ -142,9 +142,9 @@ class filter_core {
   // At least as many as were counted.
   void set_estimated_count(double keys) {
     const auto rate = [this](std::uint64_t n) {
-      return has_slow_rates() ? 0 : Layout::false_positive_rate(params_.geometry, n);
+      return has_slow_rates() ? 0 : Layout::expected_fpr(params_.geometry, n);
     };
-    const std::uint64_t estimated = certainly_new_keys(keys, rate);
+    const std::uint64_t estimated = expected_insertions(keys, rate);
     if (storage_.counts().inserted < estimated) storage_.counts().inserted = estimated;
     storage_.counts().is_estimate = true;
   }

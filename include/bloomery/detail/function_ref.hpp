@@ -1,5 +1,5 @@
-// function_ref: a callback that is used during a call and not kept. It needs no <functional>, whose 20,000 lines every user
-// of filter.hpp would compile.
+// function_ref: a callback that is used during a call and not kept. It needs no <functional>, whose 20,000 lines every
+// user of filter.hpp would compile.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -11,8 +11,8 @@ namespace BLOOMERY_EXPORT bloomery {
 template <class Signature>
 class function_ref;
 
-/// A view of something that can be called; empty by default. It owns nothing: what it was made of has to outlive it, so it
-/// is a type for parameters. A lambda that is written as an argument lives until the call returns.
+/// A view of something that can be called; empty by default. It owns nothing: what it was made of has to outlive it, so
+/// it is a type for parameters. A lambda that is written as an argument lives until the call returns.
 ///
 /// Example:
 ///     const auto twice = [](double x) { return 2 * x; };

@@ -1,12 +1,12 @@
 // blocked: all bits of a key in one cache line of 512 bits, k of them, anywhere in the line.
 //
-//   line = hi64(lo * lines)
-//   x = (2 * lo + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
+//   line = hi64(hash64 * lines)
+//   x = (2 * hash64 + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
 //   k times:  bit = x >> 55;  x = x * step  (mod 2^64)
 //
-// With its own k for every rate it needs less memory than split_block512 where eight bits are too many (2 % less at 1 %, 10 % at
-// 5 %) or too few (1 % less at 0.1 %, 7 % at 0.01 %, 25 % at 1e-6), and about the same between; a lookup takes half as
-// long again.
+// With its own k for every rate it needs less memory than split_block512 where eight bits are too many (2 % less at 1
+// %, 10 % at 5 %) or too few (1 % less at 0.1 %, 7 % at 0.01 %, 25 % at 1e-6), and about the same between; a lookup
+// takes half as long again.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -19,11 +19,17 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
+namespace layouts {
 class blocked;
+}
 template <>
-bool kernel_calls<blocked>::insert_into(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
+bool kernel_calls<layouts::blocked>::insert_into(std::uint8_t* block, std::uint64_t hash64,
+                                                 std::uint32_t probes) noexcept;
 template <>
-bool kernel_calls<blocked>::has_in(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
+bool kernel_calls<layouts::blocked>::has_in(const std::uint8_t* block, std::uint64_t hash64,
+                                            std::uint32_t probes) noexcept;
+
+namespace layouts {
 
 class blocked : public kernel_calls<blocked> {
  public:
@@ -37,17 +43,17 @@ class blocked : public kernel_calls<blocked> {
   /// The most probes that geometry_for() chooses: more never pay in 512 bits.
   static constexpr std::uint32_t most_chosen_probes = 32;
 
-  /// The line of a key: hi64(lo * lines), below `lines`.
-  static constexpr std::uint64_t block_of(std::uint64_t lo, std::uint64_t blocks) noexcept {
-    return multiply_high(lo, blocks);
+  /// The line of a key: hi64(hash64 * lines), below `lines`.
+  static constexpr std::uint64_t block_of(std::uint64_t hash64, std::uint64_t blocks) noexcept {
+    return multiply_high(hash64, blocks);
   }
 
   /// The k cells of a key; two of them may be equal.
   class cells {
    public:
     constexpr cells(const geometry& g, key_hash hash) noexcept
-        : base_(block_of(hash.lo, g.bits / block_bits) * block_bits),
-          x_(probe_sequence::first(hash.lo)),
+        : base_(block_of(hash.hash64, g.bits / block_bits) * block_bits),
+          x_(probe_sequence::first(hash.hash64)),
           count_(g.probes) {}
     constexpr std::uint32_t count() const noexcept { return count_; }
     constexpr std::uint64_t next() noexcept {
@@ -65,19 +71,19 @@ class blocked : public kernel_calls<blocked> {
   /// The fewest lines, with the number of probes that allows them, whose exact rate at n keys is at most p.
   ///
   /// @param capacity             n, keys, at least 1
-  /// @param false_positive_rate  p, a probability in (0, 1)
+  /// @param target_fpr  p, a probability in (0, 1)
   /// @throws error  invalid_argument: n is 0, p is outside (0, 1) or NaN;
   ///                too_large: more than 2^40 lines (64 TiB) are needed
   ///
   /// Example:
-  ///     const geometry g = blocked::geometry_for(1'000'000, 0.01);
+  ///     const geometry g = layouts::blocked::geometry_for(1'000'000, 0.01);
   ///     assert(g.probes == 6);
   ///     assert(g.bits < 9'940'000);  // 9.92 bits a key
-  static geometry geometry_for(std::uint64_t capacity, double false_positive_rate);
+  static geometry geometry_for(std::uint64_t capacity, double target_fpr);
 
   /// geometry_for(n, p).bits
-  static std::uint64_t bits_for(std::uint64_t capacity, double false_positive_rate) {
-    return geometry_for(capacity, false_positive_rate).bits;
+  static std::uint64_t bits_for(std::uint64_t capacity, double target_fpr) {
+    return geometry_for(capacity, target_fpr).bits;
   }
 
   /// @throws error invalid_argument: bits is 0 or no multiple of 512, probes is outside 1 .. 255; too_large
@@ -88,10 +94,12 @@ class blocked : public kernel_calls<blocked> {
   ///   f = sum over i of Binomial(i; n, 1/B) * classic(512, k, i),    result 1 - (1 - f) * (1 - 2^-64)^n
   ///
   /// where classic(b, k, i) is the exact rate of i keys of k independent probes in b bits.
-  static double false_positive_rate(const geometry& g, std::uint64_t keys);
+  static double expected_fpr(const geometry& g, std::uint64_t keys);
 
   /// n = ln(z / m) / ln(1 - q / B), q = 1 - (1 - 1/512)^k, for z zeros of m bits in B lines; infinity for z = 0.
   static double keys_from_zeros(const geometry& g, std::uint64_t zeros);
 };
+
+}  // namespace layouts
 
 }  // namespace bloomery

@@ -1,7 +1,7 @@
 // blocked_page: all bits of a key in one page of 4096 bytes, k of them, anywhere in the page.
 //
-//   page = hi64(lo * pages)
-//   x = (2 * lo + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
+//   page = hi64(hash64 * pages)
+//   x = (2 * hash64 + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
 //   k times:  bit = x >> 49;  x = x * step  (mod 2^64)
 //
 // Nearly the memory of classic (0.1 % more at 1 %, 0.6 % at 1e-6), but a key touches one page: one fault in a mapped
@@ -17,6 +17,8 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
+namespace layouts {
+
 class blocked_page {
  public:
   static constexpr std::string_view name = "blocked_page";
@@ -29,17 +31,17 @@ class blocked_page {
   /// The most probes that geometry_for() chooses.
   static constexpr std::uint32_t most_chosen_probes = 64;
 
-  /// The page of a key: hi64(lo * pages), below `pages`.
-  static constexpr std::uint64_t block_of(std::uint64_t lo, std::uint64_t blocks) noexcept {
-    return multiply_high(lo, blocks);
+  /// The page of a key: hi64(hash64 * pages), below `pages`.
+  static constexpr std::uint64_t block_of(std::uint64_t hash64, std::uint64_t blocks) noexcept {
+    return multiply_high(hash64, blocks);
   }
 
   /// The k cells of a key; two of them may be equal.
   class cells {
    public:
     constexpr cells(const geometry& g, key_hash hash) noexcept
-        : base_(block_of(hash.lo, g.bits / block_bits) * block_bits),
-          x_(probe_sequence::first(hash.lo)),
+        : base_(block_of(hash.hash64, g.bits / block_bits) * block_bits),
+          x_(probe_sequence::first(hash.hash64)),
           count_(g.probes) {}
     constexpr std::uint32_t count() const noexcept { return count_; }
     constexpr std::uint64_t next() noexcept {
@@ -57,18 +59,18 @@ class blocked_page {
   /// The fewest pages, with the number of probes that allows them, whose exact rate at n keys is at most p.
   ///
   /// @param capacity             n, keys, at least 1
-  /// @param false_positive_rate  p, a probability in (0, 1)
+  /// @param target_fpr  p, a probability in (0, 1)
   /// @throws error  invalid_argument: n is 0, p is outside (0, 1) or NaN;
   ///                too_large: more than 2^40 pages are needed
   ///
   /// Example:
-  ///     const geometry g = blocked_page::geometry_for(1'000'000, 0.0001);
+  ///     const geometry g = layouts::blocked_page::geometry_for(1'000'000, 0.0001);
   ///     assert(g.bits < 19'300'000);  // 19.23 bits a key, and classic's 19.17
-  static geometry geometry_for(std::uint64_t capacity, double false_positive_rate);
+  static geometry geometry_for(std::uint64_t capacity, double target_fpr);
 
   /// geometry_for(n, p).bits
-  static std::uint64_t bits_for(std::uint64_t capacity, double false_positive_rate) {
-    return geometry_for(capacity, false_positive_rate).bits;
+  static std::uint64_t bits_for(std::uint64_t capacity, double target_fpr) {
+    return geometry_for(capacity, target_fpr).bits;
   }
 
   /// @throws error invalid_argument: bits is 0 or no multiple of 32,768, probes is outside 1 .. 255; too_large
@@ -77,10 +79,12 @@ class blocked_page {
   /// Exact rate at n distinct keys in B pages, all terms positive:
   ///
   ///   f = sum over i of Binomial(i; n, 1/B) * classic(32768, k, i),    result 1 - (1 - f) * (1 - 2^-64)^n
-  static double false_positive_rate(const geometry& g, std::uint64_t keys);
+  static double expected_fpr(const geometry& g, std::uint64_t keys);
 
   /// n = ln(z / m) / ln(1 - q / B), q = 1 - (1 - 1/32768)^k, for z zeros of m bits in B pages; infinity for z = 0.
   static double keys_from_zeros(const geometry& g, std::uint64_t zeros);
 };
+
+}  // namespace layouts
 
 }  // namespace bloomery

@@ -1,6 +1,6 @@
 // classic: Bloom's own filter. k bits of a key anywhere among all m: the least memory, k cache lines a key.
 //
-//   x = lo
+//   x = hash64
 //   k times:  cell = hi64(x * m);  x = x * 0xD1342543DE82EF95 + hi  (mod 2^64)
 //
 // The cell is x scaled to 0 .. m-1. Each probe is a fresh remix of all 128 bits: stepping by a constant (double
@@ -16,6 +16,8 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
+namespace layouts {
+
 class classic {
  public:
   static constexpr std::string_view name = "classic";
@@ -27,7 +29,7 @@ class classic {
   class cells {
    public:
     constexpr cells(const geometry& g, key_hash hash) noexcept
-        : bits_(g.bits), x_(hash.lo), step_(hash.hi), count_(g.probes) {}
+        : bits_(g.bits), x_(hash.hash64), step_(hash.high64), count_(g.probes) {}
     constexpr std::uint32_t count() const noexcept { return count_; }
     constexpr std::uint64_t next() noexcept {
       const std::uint64_t cell = multiply_high(x_, bits_);
@@ -45,24 +47,24 @@ class classic {
   /// The fewest bits, with the number of probes that allows them, whose exact rate at n keys is at most p.
   ///
   /// @param capacity             n, keys, at least 1
-  /// @param false_positive_rate  p, a probability in (0, 1)
+  /// @param target_fpr  p, a probability in (0, 1)
   /// @throws error  invalid_argument: n is 0, p is outside (0, 1) or NaN; too_large: more than 2^63 bits are needed
   ///
   /// Example:
-  ///     const geometry g = classic::geometry_for(1'000'000, 0.01);
+  ///     const geometry g = layouts::classic::geometry_for(1'000'000, 0.01);
   ///     assert(g.probes == 7);
   ///     assert(g.bits < 9'600'000);  // 9.59 bits a key
-  static geometry geometry_for(std::uint64_t capacity, double false_positive_rate);
+  static geometry geometry_for(std::uint64_t capacity, double target_fpr);
 
   /// geometry_for(n, p).bits
-  static std::uint64_t bits_for(std::uint64_t capacity, double false_positive_rate) {
-    return geometry_for(capacity, false_positive_rate).bits;
+  static std::uint64_t bits_for(std::uint64_t capacity, double target_fpr) {
+    return geometry_for(capacity, target_fpr).bits;
   }
 
   /// The number of probes with the lowest exact rate when n keys share m bits.
   ///
   /// Example:
-  ///     assert(classic::best_probes(9'585'059, 1'000'000) == 7);
+  ///     assert(layouts::classic::best_probes(9'585'059, 1'000'000) == 7);
   static std::uint32_t best_probes(std::uint64_t bits, std::uint64_t capacity);
 
   /// @throws error invalid_argument: bits is 0 or above 2^63, probes is outside 1 .. 255
@@ -73,12 +75,14 @@ class classic {
   /// m = 96, k = 7, n = 10 and by nothing at a million keys. Computed without cancellation; costs k^3 log(kn) steps.
   ///
   /// Example:
-  ///     const double exact = classic::false_positive_rate({96, 7}, 10);
+  ///     const double exact = layouts::classic::expected_fpr({96, 7}, 10);
   ///     assert(exact > 0.010888 && exact < 0.010889);
-  static double false_positive_rate(const geometry& g, std::uint64_t keys);
+  static double expected_fpr(const geometry& g, std::uint64_t keys);
 
   /// n = ln(z / m) / (k ln(1 - 1/m)) for z zeros of m bits; infinity for z = 0.  [Swamidass & Baldi 2007]
   static double keys_from_zeros(const geometry& g, std::uint64_t zeros);
 };
+
+}  // namespace layouts
 
 }  // namespace bloomery

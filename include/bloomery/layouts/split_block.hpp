@@ -1,8 +1,8 @@
 // split_block: all bits of a key in one block of 256 bits, one bit in each of its eight 32-bit words.
 //
-//   lo:  | high 32 bits: which block      | low 32 bits x: which bit of each word |
+//   hash64:  | high 32 bits: which block      | low 32 bits x: which bit of each word |
 //
-//   block = ((lo >> 32) * blocks) >> 32
+//   block = ((hash64 >> 32) * blocks) >> 32
 //   word j of the block gets bit  (x * salt[j] mod 2^32) >> 27          j = 0 .. 7
 //
 // Salts and block rule are Apache Parquet's. One key touches one cache line; it costs 10.5 bits a key at 1 %.
@@ -17,11 +17,17 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
+namespace layouts {
 class split_block;
+}
 template <>
-bool kernel_calls<split_block>::insert_into(std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
+bool kernel_calls<layouts::split_block>::insert_into(std::uint8_t* block, std::uint64_t hash64,
+                                                     std::uint32_t probes) noexcept;
 template <>
-bool kernel_calls<split_block>::has_in(const std::uint8_t* block, std::uint64_t lo, std::uint32_t probes) noexcept;
+bool kernel_calls<layouts::split_block>::has_in(const std::uint8_t* block, std::uint64_t hash64,
+                                                std::uint32_t probes) noexcept;
+
+namespace layouts {
 
 class split_block : public kernel_calls<split_block> {
  public:
@@ -34,16 +40,16 @@ class split_block : public kernel_calls<split_block> {
   static constexpr std::uint32_t salt[lanes] = {0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D,
                                                 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31};
 
-  /// The block of a key: ((lo >> 32) * blocks) >> 32, below `blocks`, for at most 2^32 blocks.
-  static constexpr std::uint64_t block_of(std::uint64_t lo, std::uint64_t blocks) noexcept {
-    return ((lo >> 32) * blocks) >> 32;
+  /// The block of a key: ((hash64 >> 32) * blocks) >> 32, below `blocks`, for at most 2^32 blocks.
+  static constexpr std::uint64_t block_of(std::uint64_t hash64, std::uint64_t blocks) noexcept {
+    return ((hash64 >> 32) * blocks) >> 32;
   }
 
   /// The eight cells of a key.
   class cells {
    public:
     constexpr cells(const geometry& g, key_hash hash) noexcept
-        : base_(block_of(hash.lo, g.bits / block_bits) * block_bits), x_(static_cast<std::uint32_t>(hash.lo)) {}
+        : base_(block_of(hash.hash64, g.bits / block_bits) * block_bits), x_(static_cast<std::uint32_t>(hash.hash64)) {}
     static constexpr std::uint32_t count() noexcept { return lanes; }
     constexpr std::uint64_t next() noexcept {
       const std::uint32_t bit = (x_ * salt[lane_]) >> 27;
@@ -61,19 +67,19 @@ class split_block : public kernel_calls<split_block> {
   /// Parquet's rule -8n / ln(1 - p^(1/8)) supposes that all blocks fill alike and misses p = 1 % by half (1.46 %).
   ///
   /// @param capacity             n, keys, at least 1
-  /// @param false_positive_rate  p, a probability in (0, 1)
+  /// @param target_fpr  p, a probability in (0, 1)
   /// @throws error  invalid_argument: n is 0, p is outside (0, 1) or NaN;
   ///                too_large: more than 2^32 blocks (128 GiB) are needed
   ///
   /// Example:
-  ///     const geometry g = split_block::geometry_for(1'000'000, 0.01);
-  ///     assert(split_block::false_positive_rate(g, 1'000'000) <= 0.01);
+  ///     const geometry g = layouts::split_block::geometry_for(1'000'000, 0.01);
+  ///     assert(layouts::split_block::expected_fpr(g, 1'000'000) <= 0.01);
   ///     assert(g.bits < 10'540'000);  // 10.53 bits a key
-  static geometry geometry_for(std::uint64_t capacity, double false_positive_rate);
+  static geometry geometry_for(std::uint64_t capacity, double target_fpr);
 
   /// geometry_for(n, p).bits
-  static std::uint64_t bits_for(std::uint64_t capacity, double false_positive_rate) {
-    return geometry_for(capacity, false_positive_rate).bits;
+  static std::uint64_t bits_for(std::uint64_t capacity, double target_fpr) {
+    return geometry_for(capacity, target_fpr).bits;
   }
 
   /// @throws error invalid_argument: bits is 0 or no multiple of 256, probes is not 8; too_large: over 2^32 blocks
@@ -86,10 +92,12 @@ class split_block : public kernel_calls<split_block> {
   /// where c = 1 / (B * 2^32) is the chance that another key has the same block and the same x. Since 2^32 upper halves
   /// do not divide evenly among B blocks, 1/B is really q/2^32 or (q+1)/2^32 with q = floor(2^32 / B): the result is
   /// the mean over both kinds of block, weighted by how many keys ask them.
-  static double false_positive_rate(const geometry& g, std::uint64_t keys);
+  static double expected_fpr(const geometry& g, std::uint64_t keys);
 
   /// n = ln(z / m) / ln(1 - 8 / m) for z zeros of m bits; infinity for z = 0.
   static double keys_from_zeros(const geometry& g, std::uint64_t zeros);
 };
+
+}  // namespace layouts
 
 }  // namespace bloomery

@@ -5,8 +5,8 @@ namespace {
 
 constexpr std::uint64_t probes_of_a_command = 2048;  // a quarter of a millisecond of the server's time
 constexpr std::size_t bits_of_a_script = 1024;       // Lua's stack ends at 8000, and each bit takes four words of it
-// Of many keys three probes are read at first, and the others where these are set: in a bitmap that is half full, by one
-// absent key of eight. It costs a round trip more, and saves up to two thirds of the bits.
+// Of many keys three probes are read at first, and the others where these are set: in a bitmap that is half full, by
+// one absent key of eight. It costs a round trip more, and saves up to two thirds of the bits.
 constexpr std::size_t many_keys = 64;
 constexpr std::size_t first_probes = 3;
 constexpr int most_tries = 6;
@@ -22,8 +22,8 @@ for i = 2, #ARGV do
 end
 return redis.call(unpack(command)))"};
 
-// Mends the shared count by what the server has counted (ARGV[2]) while the field was ARGV[3], and adds ARGV[4]. Another
-// client may do the same at once: mended twice is mended once.
+// Mends the shared count by what the server has counted (ARGV[2]) while the field was ARGV[3], and adds ARGV[4].
+// Another client may do the same at once: mended twice is mended once.
 constexpr script mend_count{R"(
 local field = redis.call('HGET', KEYS[1], ARGV[1]) or '0'
 if field == ARGV[3] or (tonumber(field) or -1) < tonumber(ARGV[2]) then
@@ -230,8 +230,8 @@ chain_play::plan chain_play::play_through() {
   return p;
 }
 
-// Sets the bits of the plan; those that are set need not be sent, they stay set. False: the bitmap has gone since its bits
-// were read.
+// Sets the bits of the plan; those that are set need not be sent, they stay set. False: the bitmap has gone since its
+// bits were read.
 bool chain_play::send(std::uint8_t* is_new) {
   const std::string key = store_.bitmap_key(cursor_);
   const bool is_whole = lengths_[cursor_] == store_.geometry.bits / 8;

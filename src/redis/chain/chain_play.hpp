@@ -1,13 +1,14 @@
 // How a chain of bitmaps is asked and filled (bloomery/redis_chain.hpp). What lies on the server is chain_store's.
 //
 // Two round trips a batch, three of many keys: bits of all its keys are read from all bitmaps, then what the newest one
-// lacks is set. Between them the insertion is played through here, key by key, so that growth comes right after the very
-// key that reaches half, as with the original.
+// lacks is set. Between them the insertion is played through here, key by key, so that growth comes right after the
+// very key that reaches half, as with the original.
 //
 // For that the ones of the newest bitmap must be known before. The server counts them once for each bitmap and client.
-// From then on they are added up from the bits that were still clear, in a field of NAME-bloomery that all clients of this
-// kind share. The original does not know it, so it may be too low, and two writers that set the same bit count it twice,
-// so it may be too high. It decides nothing but when to count again: the server's BITCOUNT alone makes a chain grow.
+// From then on they are added up from the bits that were still clear, in a field of NAME-bloomery that all clients of
+// this kind share. The original does not know it, so it may be too low, and two writers that set the same bit count it
+// twice, so it may be too high. It decides nothing but when to count again: the server's BITCOUNT alone makes a chain
+// grow.
 #pragma once
 
 #include "redis/chain/chain_store.hpp"
@@ -34,8 +35,8 @@ class chain_play {
   /// The keys of the calls below: at most most_keys_at_once.
   void take(std::span<const std::string_view> keys);
 
-  /// Reads their bits from all bitmaps: who is present(). For an insertion it asks the masters, and learns which bits are
-  /// set in the newest bitmap and, where that is due, its ones.
+  /// Reads their bits from all bitmaps: who is present(). For an insertion it asks the masters, and learns which bits
+  /// are set in the newest bitmap and, where that is due, its ones.
   /// @throws error damaged, not_found
   void look_up(bool to_insert);
   bool present(std::size_t i) const noexcept { return present_[i] != 0; }

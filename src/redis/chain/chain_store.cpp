@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::uint64_t most_bits = std::uint64_t{1} << 32;  // of a Redis string: 512 MiB
 constexpr std::uint64_t most_bitmaps = 10'000;
-// When a chain is opened. All but the first tell of a cursor that is lost; and in a cluster that is addressed as one server
-// some of so many lie elsewhere, which is noticed now and not at growth.
+// When a chain is opened. All but the first tell of a cursor that is lost; and in a cluster that is addressed as one
+// server some of so many lie elsewhere, which is noticed now and not at growth.
 constexpr std::uint64_t bitmaps_looked_for = 16;
 constexpr std::chrono::milliseconds most_time = std::chrono::hours(24 * 365 * 1000);
 
-// Makes a bitmap of full length, and leaves the bits of one alone: its last one may be set by now. ARGV[2] is its end in
-// milliseconds since 1970, or 0.
+// Makes a bitmap of full length, and leaves the bits of one alone: its last one may be set by now. ARGV[2] is its end
+// in milliseconds since 1970, or 0.
 constexpr script make_whole{R"(
 if redis.call('STRLEN', KEYS[1]) * 8 < tonumber(ARGV[1]) then
   redis.call('SETBIT', KEYS[1], ARGV[1] - 1, 0)
@@ -29,8 +29,8 @@ end
 if ARGV[2] ~= '0' then redis.call('PEXPIREAT', KEYS[1], ARGV[2]) end
 return 1)"};
 
-// Removes what has the length of a bitmap, as other things may have such names, too; and, if ARGV[2] is given, only with so
-// many ones.
+// Removes what has the length of a bitmap, as other things may have such names, too; and, if ARGV[2] is given, only
+// with so many ones.
 constexpr script remove_what_is_left{R"(
 if redis.pcall('STRLEN', KEYS[1]) ~= ARGV[1] / 8 then return 0 end
 if ARGV[2] and redis.call('BITCOUNT', KEYS[1]) ~= tonumber(ARGV[2]) then return 0 end
@@ -81,7 +81,7 @@ std::optional<Number> number_in(std::string_view text) {
 }
 
 std::string describe(const redis_chain_params& p) {
-  return "n = " + text_of(p.capacity) + ", p = " + text_of(p.target_rate);
+  return "n = " + text_of(p.capacity) + ", p = " + text_of(p.target_fpr);
 }
 
 }  // namespace
@@ -200,7 +200,7 @@ std::uint64_t chain_store::count_in(const reply& r) {
 
 void chain_store::take(const redis_chain_params& p) {
   params = p;
-  geometry = rule.geometry_for(p.capacity, p.target_rate);
+  geometry = rule.geometry_for(p.capacity, p.target_fpr);
   if (geometry.bits > most_bits) {
     throw error_of(errc::too_large, "a bitmap beyond the length of a Redis string", "at most 4294967296 bits",
                    std::to_string(geometry.bits), hint::use_smaller_chain);
@@ -244,8 +244,8 @@ chain_store::what_is_there chain_store::look() {
   return f;
 }
 
-// Without the cursor a chain that has grown looks like one that has not. Counts alone say little: the original leaves them
-// where they are when it empties a chain.
+// Without the cursor a chain that has grown looks like one that has not. Counts alone say little: the original leaves
+// them where they are when it empties a chain.
 std::optional<error> chain_store::lost_of(const what_is_there& f) const {
   if (f.bytes[0] == 0 && f.cursor.value_or(0) > 0) return gone(bitmap_key(0));
   for (std::size_t i = 1; i < f.bytes.size() && f.bytes[0] > 0 && !f.cursor; ++i) {
@@ -286,8 +286,8 @@ std::uint64_t chain_store::create(const redis_chain_params& wanted) {
   return f.cursor.value_or(0);
 }
 
-// Of a chain that ended, or was dropped by half. Another client may make a new one meanwhile and fill it: what goes has the
-// ones that it had when there was no first bitmap yet.
+// Of a chain that ended, or was dropped by half. Another client may make a new one meanwhile and fill it: what goes has
+// the ones that it had when there was no first bitmap yet.
 void chain_store::remove_what_others_left() {
   bool more = true;
   for (std::uint64_t from = 1; more && from < most_bitmaps; from += bitmaps_looked_for) {
@@ -318,7 +318,7 @@ void chain_store::remove_what_others_left() {
 void chain_store::store_params() {
   std::optional<redis_chain_params> there;
   commands.clear();
-  one_script(take_params, our_key(), {text_of(params.capacity), text_of(params.target_rate)});
+  one_script(take_params, our_key(), {text_of(params.capacity), text_of(params.target_fpr)});
   run("make a chain", [&](std::size_t, const reply& r) {
     if (r.size() == 2) there = params_in(r[0], r[1]);
   });

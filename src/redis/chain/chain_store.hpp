@@ -3,8 +3,8 @@
 //
 // The original makes a bitmap after the cursor shows it, and one that is written to before is as long as its last bit
 // wants. Who works here makes it in its full length before that, and before its ones are counted in "ones:<i>" of
-// NAME-bloomery. So where that field is, all of the bitmap must be; where it is not, the newest bitmap may be missing, and
-// all but the first may end early.
+// NAME-bloomery. So where that field is, all of the bitmap must be; where it is not, the newest bitmap may be missing,
+// and all but the first may end early.
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -68,8 +68,8 @@ struct chain_store {
   error not_found() const;
   error gone(const std::string& key) const;
 
-  /// Runs `look`, which returns an error if a part of the chain is gone, until it finds all: a reset() of the original may
-  /// be at work. What is gone for long is thrown.
+  /// Runs `look`, which returns an error if a part of the chain is gone, until it finds all: a reset() of the original
+  /// may be at work. What is gone for long is thrown.
   template <class Look>
   void until_whole(Look look) {
     constexpr int most_attempts = 6;  // 5 + 10 + 20 + 40 + 80 ms
@@ -106,8 +106,8 @@ struct chain_store {
   /// @param has_cursor  there was a cursor. If there is none now, the chain has expired: false, and nothing is made
   bool complete_bitmap(std::uint64_t i, bool has_cursor);
 
-  /// The next bitmap is there before the cursor shows it. The cursor moves for one of those who find the newest half full;
-  /// the others follow. Where it is then.
+  /// The next bitmap is there before the cursor shows it. The cursor moves for one of those who find the newest half
+  /// full; the others follow. Where it is then.
   std::uint64_t grow(std::uint64_t cursor, bool has_cursor);
 
   void reset();

@@ -14,28 +14,28 @@
 
 namespace bloomery {
 
-struct redis_chain::body {
-  body(const redis_address& address, redis_connection_options options) : store(address, std::move(options)) {}
+struct redis_chain::impl {
+  impl(const redis_address& address, redis_connection_options options) : store(address, std::move(options)) {}
 
   redis::chain_store store;
   redis::chain_play play{store};
 };
 
-redis_chain::redis_chain(std::unique_ptr<body> b) noexcept : body_(std::move(b)) {}
+redis_chain::redis_chain(std::unique_ptr<impl> b) noexcept : impl_(std::move(b)) {}
 redis_chain::redis_chain(redis_chain&&) noexcept = default;
 redis_chain& redis_chain::operator=(redis_chain&&) noexcept = default;
 redis_chain::~redis_chain() = default;
 
 redis_chain redis_chain::create(const redis_address& address, const redis_chain_params& wanted,
                                 redis_connection_options options) {
-  auto b = std::make_unique<body>(address, std::move(options));
+  auto b = std::make_unique<impl>(address, std::move(options));
   b->play.begin_at(b->store.create(wanted));
   return redis_chain(std::move(b));
 }
 
 redis_chain redis_chain::open(const redis_address& address, std::optional<redis_chain_params> known,
                               redis_connection_options options) {
-  auto b = std::make_unique<body>(address, std::move(options));
+  auto b = std::make_unique<impl>(address, std::move(options));
   b->play.begin_at(b->store.open(known));
   return redis_chain(std::move(b));
 }
@@ -50,8 +50,8 @@ void redis_chain::insert(std::span<const std::string_view> keys, std::span<std::
   detail::check_answers("redis_chain::insert", keys.size(), is_new.size());
   for (std::size_t at = 0; at < keys.size();) {
     const std::size_t n = std::min(redis::chain_play::most_keys_at_once, keys.size() - at);
-    body_->play.take(keys.subspan(at, n));
-    at += body_->play.insert_some(is_new.empty() ? nullptr : is_new.data() + at);
+    impl_->play.take(keys.subspan(at, n));
+    at += impl_->play.insert_some(is_new.empty() ? nullptr : is_new.data() + at);
   }
 }
 
@@ -66,20 +66,20 @@ void redis_chain::may_contain(std::span<const std::string_view> keys, std::span<
   std::fill(bitmap.begin(), bitmap.end(), 0);
   for (std::size_t at = 0; at < keys.size();) {
     const std::size_t n = std::min(redis::chain_play::most_keys_at_once, keys.size() - at);
-    body_->play.take(keys.subspan(at, n));
-    body_->play.look_up(false);
-    for (std::size_t i = 0; i < n; ++i, ++at) bitmap[at / 64] |= std::uint64_t{body_->play.present(i)} << (at % 64);
+    impl_->play.take(keys.subspan(at, n));
+    impl_->play.look_up(false);
+    for (std::size_t i = 0; i < n; ++i, ++at) bitmap[at / 64] |= std::uint64_t{impl_->play.present(i)} << (at % 64);
   }
 }
 
-std::uint64_t redis_chain::growths() { return body_->store.read_cursor(redis::mode::read); }
+std::uint64_t redis_chain::growths() { return impl_->store.read_cursor(redis::mode::read); }
 
 redis_chain_info redis_chain::info() {
-  redis::chain_store& store = body_->store;
+  redis::chain_store& store = impl_->store;
   redis_chain_info found{.parameters = store.params, .geometry = store.geometry};
-  body_->play.take({});
-  body_->play.look_up(false);  // all bitmaps are there
-  found.growths = body_->play.cursor();
+  impl_->play.take({});
+  impl_->play.look_up(false);  // all bitmaps are there
+  found.growths = impl_->play.cursor();
   found.ones.resize(static_cast<std::size_t>(found.growths) + 1);
   std::int64_t time = -1;
   store.commands.clear();
@@ -94,7 +94,7 @@ redis_chain_info redis_chain::info() {
   });
   double all_absent = 1;
   for (const std::uint64_t ones : found.ones) {
-    found.keys += classic::keys_from_zeros(store.geometry, store.geometry.bits - ones);
+    found.keys += layouts::classic::keys_from_zeros(store.geometry, store.geometry.bits - ones);
     const double fill = static_cast<double>(ones) / static_cast<double>(store.geometry.bits);
     all_absent *= 1 - std::pow(fill, static_cast<double>(store.geometry.probes));
   }
@@ -105,22 +105,22 @@ redis_chain_info redis_chain::info() {
   return found;
 }
 
-const redis_chain_params& redis_chain::parameters() const noexcept { return body_->store.params; }
+const redis_chain_params& redis_chain::parameters() const noexcept { return impl_->store.params; }
 
-const geometry& redis_chain::geometry() const noexcept { return body_->store.geometry; }
+const geometry& redis_chain::geometry() const noexcept { return impl_->store.geometry; }
 
 void redis_chain::reset() {
-  body_->store.reset();
-  body_->play.begin_at(0);
+  impl_->store.reset();
+  impl_->play.begin_at(0);
 }
 
 void redis_chain::drop() {
-  body_->store.drop();
-  body_->play.begin_at(0);
+  impl_->store.drop();
+  impl_->play.begin_at(0);
 }
 
-void redis_chain::expire(std::chrono::milliseconds time) { body_->store.expire(time); }
+void redis_chain::expire(std::chrono::milliseconds time) { impl_->store.expire(time); }
 
-void redis_chain::persist() { body_->store.persist(); }
+void redis_chain::persist() { impl_->store.persist(); }
 
 }  // namespace bloomery

@@ -1,5 +1,5 @@
 // How a shared filter is created, and opened.
-#include "redis/filter/life.hpp"
+#include "redis/filter/lifecycle.hpp"
 
 #include <bloomery/error.hpp>
 
@@ -47,8 +47,8 @@ error_text difference_of(const redis_params& there, const redis_params& wanted) 
   if (a.seed != b.seed) return differ("seed", std::to_string(b.seed), std::to_string(a.seed));
   if (a.key_check != b.key_check) return differ("secret", key_check_text(b.key_check), key_check_text(a.key_check));
   if (a.capacity != b.capacity) return differ("capacity", std::to_string(b.capacity), std::to_string(a.capacity));
-  if (a.target_rate != b.target_rate) {
-    return differ("error rate", std::to_string(b.target_rate), std::to_string(a.target_rate));
+  if (a.target_fpr != b.target_fpr) {
+    return differ("error rate", std::to_string(b.target_fpr), std::to_string(a.target_fpr));
   }
   if (a.window_milliseconds != b.window_milliseconds) {
     return differ("window in milliseconds", std::to_string(b.window_milliseconds),
@@ -88,7 +88,7 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
   if (complete_params.filter.secret) options.secret = complete_params.filter.secret;
   const redis_plan plan = plan_redis(complete_params);
   if (wanted.expires_in) check_expiry(*wanted.expires_in);
-  auto b = std::make_unique<body>(address, std::move(options));
+  auto b = std::make_unique<impl>(address, std::move(options));
   const std::string key = redis::meta_key(address.name);
   for (;;) {
     if (std::optional<redis::meta> there = b->read_meta()) {
@@ -136,7 +136,7 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
 }
 
 redis_filter redis_filter::open(const redis_address& address, redis_options options) {
-  auto b = std::make_unique<body>(address, std::move(options));
+  auto b = std::make_unique<impl>(address, std::move(options));
   std::optional<redis::meta> found = b->read_meta();
   if (!found) {
     throw error(errc::not_found, {"there is no filter of this name", address.text(), "", "", hint::make_shared_filter});

@@ -1,7 +1,7 @@
 // Where the cells of a key are on a server, and what they hold.
-#include "redis/filter/body.hpp"
+#include "redis/filter/impl.hpp"
 
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/counting.hpp>
 
@@ -39,7 +39,7 @@ std::uint64_t offset_of(std::uint64_t cell, std::uint64_t cell_bits) {
 }  // namespace
 
 template <class Key>
-key_explanation redis_filter::body::explain(Key key) {
+key_explanation redis_filter::impl::explain(Key key) {
   be_current();
   const params& p = description.parameters.filter;
   key_hash hash{};
@@ -51,7 +51,7 @@ key_explanation redis_filter::body::explain(Key key) {
   key_explanation result;
   result.hash = hash;
   result.shards = description.shards();
-  result.shard = shard_of(hash.lo);
+  result.shard = shard_of(hash.hash64);
   refresh({&result.shard, 1});
   const redis::shard_view& shard = view(result.shard);
   const std::uint64_t cell_bits = cell_bits_of(p);
@@ -71,8 +71,8 @@ key_explanation redis_filter::body::explain(Key key) {
     for (std::uint64_t cell : cells) {
       cell -= result.shard * layer.lines * cells_of_line;
       const std::uint64_t in_line = cell % cells_of_line;
-      const std::uint32_t value =
-          cell_bits == 1 ? std::uint32_t{test_bit(line.data(), in_line)} : counting::counter(line.data(), in_line);
+      const std::uint32_t value = cell_bits == 1 ? std::uint32_t{test_bit(line.data(), in_line)}
+                                                 : layouts::counting::counter(line.data(), in_line);
       shown.cells.push_back({cell, value, offset_of(cell, cell_bits)});
     }
   }
@@ -81,14 +81,14 @@ key_explanation redis_filter::body::explain(Key key) {
 
 key_explanation redis_filter::explain(std::string_view key) {
   const bool maybe_present = may_contain(key);
-  key_explanation result = body_->explain(key);
+  key_explanation result = impl_->explain(key);
   result.maybe_present = maybe_present;
   return result;
 }
 
 key_explanation redis_filter::explain(std::uint64_t key) {
   const bool maybe_present = may_contain(key);
-  key_explanation result = body_->explain(key);
+  key_explanation result = impl_->explain(key);
   result.maybe_present = maybe_present;
   return result;
 }

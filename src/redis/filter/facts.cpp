@@ -1,7 +1,7 @@
 #include "redis/filter/facts.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/census.hpp>
+#include <bloomery/fill_statistics.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -20,18 +20,18 @@ std::optional<std::uint64_t> keys_left(const redis_info& now) {
     case redis_growth::to_maximum: return now.parameters.maximum - std::min(now.inserted, now.parameters.maximum);
     case redis_growth::none: break;
   }
-  if (p.target_rate >= 1 || now.rate_now > p.target_rate) return 0;
-  const std::uint64_t limit = keys_within(p, p.target_rate);
+  if (p.target_fpr >= 1 || now.rate_now > p.target_fpr) return 0;
+  const std::uint64_t limit = keys_within(p, p.target_fpr);
   return limit - std::min(now.inserted, limit);
 }
 
 // The local filter with the same bits tells where they are.
 void add_bits(filter_facts& facts, const any_filter& copy) {
-  const census bits = take_census(facts.parameters, copy.bytes());
+  const fill_statistics bits = measure_fill(facts.parameters, copy.bytes());
   facts.fill->cells_set = bits.ones;
-  facts.fill->current_fpr = bits.certified_rate;
+  facts.fill->current_fpr = bits.current_fpr;
   facts.fill->is_exact = true;
-  facts.expected_fpr = false_positive_rate(facts.parameters, facts.distinct_keys);
+  facts.expected_fpr = expected_fpr(facts.parameters, facts.distinct_keys);
 }
 
 }  // namespace

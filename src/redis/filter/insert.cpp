@@ -1,5 +1,5 @@
 // Insertions and removals: from keys to commands, and from replies to answers. Read keys.cpp first.
-#include "redis/filter/keys.hpp"
+#include "redis/filter/lookup.hpp"
 #include "redis/filter/scripts.hpp"
 
 #include <bloomery/error.hpp>
@@ -30,47 +30,47 @@ constexpr std::size_t remove_keys = 128;
 
 // ---- insert ---------------------------------------------------------------------------------------------------------
 
-void redis_filter::body::insert(std::span<const std::uint64_t> los, std::uint8_t* is_new) {
-  std::fill_n(is_new, los.size(), std::uint8_t{0});
+void redis_filter::impl::insert(std::span<const std::uint64_t> hash64s, std::uint8_t* is_new) {
+  std::fill_n(is_new, hash64s.size(), std::uint8_t{0});
   // What is there already need not be written; nor, then, go to replicas and into the server's log.
   const bool look_first =
-      description.grows() || (repeats_ > 0.5 && los.size() > 1 && !description.counts() && !description.windowed());
+      description.grows() || (repeats_ > 0.5 && hash64s.size() > 1 && !description.counts() && !description.windowed());
   std::vector<std::uint32_t> todo;
   std::vector<std::uint32_t> doubly;  // keys that have to go into what is to replace this one
   if (look_first) {
-    std::vector<std::uint8_t> found(los.size());
+    std::vector<std::uint8_t> found(hash64s.size());
     std::uint64_t epoch = 0;
     for (unsigned round = 0; epoch != description.epoch; ++round) {  // or some were found in the one before
       if (round == most_rounds) throw_restless(address);
       epoch = description.epoch;
-      look_up(los, found.data(), redis::access::write);
+      look_up(hash64s, found.data(), redis::access::write);
     }
-    for (std::uint32_t i = 0; i < los.size(); ++i) {
+    for (std::uint32_t i = 0; i < hash64s.size(); ++i) {
       if (found[i] == 0) {
         todo.push_back(i);
-      } else if (!view(shard_of(los[i])).next.empty()) {
+      } else if (!view(shard_of(hash64s[i])).next.empty()) {
         doubly.push_back(i);
       }
     }
   } else {
-    todo = numbers_up_to(los.size());
+    todo = numbers_up_to(hash64s.size());
   }
   if (description.grows()) {
-    insert_growing(los, std::move(todo), std::move(doubly), is_new);
+    insert_growing(hash64s, std::move(todo), std::move(doubly), is_new);
   } else {
-    insert_fixed(los, std::move(todo), std::move(doubly), is_new);
+    insert_fixed(hash64s, std::move(todo), std::move(doubly), is_new);
   }
-  const auto all_new = static_cast<double>(std::count(is_new, is_new + los.size(), std::uint8_t{1}));
-  repeats_ = (repeats_ + 1 - all_new / static_cast<double>(los.size())) / 2;
+  const auto all_new = static_cast<double>(std::count(is_new, is_new + hash64s.size(), std::uint8_t{1}));
+  repeats_ = (repeats_ + 1 - all_new / static_cast<double>(hash64s.size())) / 2;
 }
 
 // Older layers that a write looks into, for what is_new says: those of a filter that grows were looked into before.
-std::size_t redis_filter::body::older_layers(const shard_view& v) const {
+std::size_t redis_filter::impl::older_layers(const shard_view& v) const {
   return description.windowed() ? v.layers.size() - 1 : 0;
 }
 
 // The commands that write some keys of a shard to its newest layer.
-void redis_filter::body::add_write(const key_group& g, const order& keys, std::int64_t now) {
+void redis_filter::impl::add_write(const key_group& g, const order& keys, std::int64_t now) {
   const shard_view& v = view(g.shard);
   const std::string newest = redis::layer_key(description, g.shard, v.newest());
   commands.begin(redis::slot_of(newest), mode::write);
@@ -108,7 +108,7 @@ void redis_filter::body::add_write(const key_group& g, const order& keys, std::i
 }
 
 // What add_write() asked for. is_new becomes 1 for the keys that were certainly new.
-redis_filter::body::written redis_filter::body::take_write(const key_group& g, const order& keys, std::int64_t now,
+redis_filter::impl::written redis_filter::impl::take_write(const key_group& g, const order& keys, std::int64_t now,
                                                            reply r, std::uint8_t* is_new) {
   const shard_view& v = view(g.shard);
   const redis_layer& layer = v.layers.back();
@@ -118,8 +118,8 @@ redis_filter::body::written redis_filter::body::take_write(const key_group& g, c
   result.hole = take_look(g, keys, older_layers(v), now, r, older.data());
   std::size_t at = 0;
   for (std::size_t n = 0; n < g.count; ++n) {
-    const auto& [lo, i] = keys[g.first + n];
-    const std::size_t cells = counts ? cells_to_write(layer, g.shard, lo).size() : layer.probes;
+    const auto& [hash64, i] = keys[g.first + n];
+    const std::size_t cells = counts ? cells_to_write(layer, g.shard, hash64).size() : layer.probes;
     bool changed = false;
     for (std::size_t c = 0; c < cells && at < r.size(); ++c, ++at) {
       changed |= r[at].integer() == (counts ? 1 : 0);
@@ -132,16 +132,16 @@ redis_filter::body::written redis_filter::body::take_write(const key_group& g, c
   return result;
 }
 
-// Keys of shards that say that another filter is to take their place: into that one, too. If it has taken it meanwhile, its
-// answers are those that count.
-void redis_filter::body::insert_doubly(std::span<const std::uint64_t> los, std::span<const std::uint32_t> which,
+// Keys of shards that say that another filter is to take their place: into that one, too. If it has taken it meanwhile,
+// its answers are those that count.
+void redis_filter::impl::insert_doubly(std::span<const std::uint64_t> hash64s, std::span<const std::uint32_t> which,
                                        std::uint8_t* is_new) {
   if (which.empty()) return;
   std::vector<std::uint64_t> some;
-  for (const std::uint32_t i : which) some.push_back(los[i]);
+  for (const std::uint32_t i : which) some.push_back(hash64s[i]);
   const std::uint64_t epoch = description.epoch;
   std::vector<std::uint8_t> answers(some.size());
-  for (unsigned round = 0; body* other = replacement(); ++round) {
+  for (unsigned round = 0; impl* other = replacement(); ++round) {
     if (round == most_rounds) throw_restless(address);
     try {
       other->insert(some, answers.data());
@@ -157,19 +157,19 @@ void redis_filter::body::insert_doubly(std::span<const std::uint64_t> los, std::
     return;
   }
   std::vector<std::uint64_t> shards;
-  for (const std::uint64_t lo : some) shards.push_back(shard_of(lo));
+  for (const std::uint64_t hash64 : some) shards.push_back(shard_of(hash64));
   make_distinct(shards);
   unmark(shards);
 }
 
 // Begins the generation of now in the shards of these keys. True as refresh().
-bool redis_filter::body::catch_up(const order& keys) {
+bool redis_filter::impl::catch_up(const order& keys) {
   const std::int64_t generation = generation_now();
   // Twice: who has just come knows the headers only then.
   for (int turn = 0; turn < 2; ++turn) {
     std::vector<std::uint64_t> behind;
-    for (const auto& [lo, i] : keys) {
-      if (view(shard_of(lo)).newest() < generation) behind.push_back(shard_of(lo));
+    for (const auto& [hash64, i] : keys) {
+      if (view(shard_of(hash64)).newest() < generation) behind.push_back(shard_of(hash64));
     }
     make_distinct(behind);
     if (behind.empty()) break;
@@ -178,12 +178,12 @@ bool redis_filter::body::catch_up(const order& keys) {
   return false;
 }
 
-void redis_filter::body::insert_fixed(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo,
+void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, std::vector<std::uint32_t> todo,
                                       std::vector<std::uint32_t> doubly, std::uint8_t* is_new) {
   for (unsigned round = 0; !todo.empty(); ++round) {
     if (round == most_rounds) throw_restless(address);
-    const order keys = order_of(los, todo);
-    if (description.windowed() && catch_up(keys)) return insert(los, is_new);
+    const order keys = order_of(hash64s, todo);
+    if (description.windowed() && catch_up(keys)) return insert(hash64s, is_new);
     const std::int64_t now = time_for_generations();
     const std::vector<key_group> groups = groups_of(keys, insert_keys);
     commands.clear();
@@ -207,13 +207,13 @@ void redis_filter::body::insert_fixed(std::span<const std::uint64_t> los, std::v
       std::vector<std::uint64_t> stale;
       for (const auto& [shard, what] : seen) stale.push_back(shard);
       // Also what was written already: that was into the one before.
-      if (explain_stale(stale, redis::access::write)) return insert(los, is_new);
+      if (explain_stale(stale, redis::access::write)) return insert(hash64s, is_new);
     }
     throw_holes(holes);
     todo.clear();
-    for (const auto& [lo, i] : keys) {
-      const shard_view& v = view(shard_of(lo));
-      const auto found = seen.find(shard_of(lo));
+    for (const auto& [hash64, i] : keys) {
+      const shard_view& v = view(shard_of(hash64));
+      const auto found = seen.find(shard_of(hash64));
       // If only the mark of the shard has changed, the bits are where they belong.
       const bool in_place =
           found == seen.end() || (found->second.stamp == redis::text_of(v.stamp) && found->second.newest == v.newest());
@@ -225,12 +225,13 @@ void redis_filter::body::insert_fixed(std::span<const std::uint64_t> los, std::v
     }
     std::sort(todo.begin(), todo.end());
   }
-  insert_doubly(los, doubly, is_new);
+  insert_doubly(hash64s, doubly, is_new);
 }
 
-// Takes room in the counts for the keys of each group, and some in advance. @param full  shards that have not so much go here
+// Takes room in the counts for the keys of each group, and some in advance. @param full  shards that have not so much
+// go here
 // @returns shards that have changed meanwhile
-std::vector<std::uint64_t> redis_filter::body::reserve(std::span<const key_group> groups,
+std::vector<std::uint64_t> redis_filter::impl::reserve(std::span<const key_group> groups,
                                                        std::vector<std::uint64_t>& full) {
   commands.clear();
   std::vector<key_group> asking;
@@ -266,7 +267,7 @@ std::vector<std::uint64_t> redis_filter::body::reserve(std::span<const key_group
 }
 
 // Writes keys that there is room for. @returns shards that have changed meanwhile
-std::vector<std::uint64_t> redis_filter::body::write_reserved(std::span<const key_group> groups, const order& keys,
+std::vector<std::uint64_t> redis_filter::impl::write_reserved(std::span<const key_group> groups, const order& keys,
                                                               std::uint8_t* is_new) {
   const auto reserved = [&](const key_group& g) -> std::uint64_t& {
     return views[static_cast<std::size_t>(g.shard)]->reserved;
@@ -293,20 +294,21 @@ std::vector<std::uint64_t> redis_filter::body::write_reserved(std::span<const ke
 
 // Room in the count is taken first, so layers are never filled over their capacity, whoever writes at the same time. If
 // this client dies in between, the count is too high, and the shard grows a little early.
-void redis_filter::body::insert_growing(std::span<const std::uint64_t> los, std::vector<std::uint32_t> todo,
+void redis_filter::impl::insert_growing(std::span<const std::uint64_t> hash64s, std::vector<std::uint32_t> todo,
                                         std::vector<std::uint32_t> doubly, std::uint8_t* is_new) {
   for (unsigned round = 0; !todo.empty(); ++round) {
     if (round == most_rounds) throw_restless(address);
     // Of a key that comes twice the second copy is not new, whatever layer the first one goes to.
     std::sort(todo.begin(), todo.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return std::pair(los[a], a) < std::pair(los[b], b); });
-    todo.erase(std::unique(todo.begin(), todo.end(), [&](auto a, auto b) { return los[a] == los[b]; }), todo.end());
-    const order keys = order_of(los, todo);
+              [&](std::uint32_t a, std::uint32_t b) { return std::pair(hash64s[a], a) < std::pair(hash64s[b], b); });
+    todo.erase(std::unique(todo.begin(), todo.end(), [&](auto a, auto b) { return hash64s[a] == hash64s[b]; }),
+               todo.end());
+    const order keys = order_of(hash64s, todo);
     const std::vector<key_group> groups = groups_of(keys, keys.size());
 
     std::vector<std::uint64_t> full;
     const std::vector<std::uint64_t> stale = reserve(groups, full);
-    if (!stale.empty() && refresh(stale)) return insert(los, is_new);
+    if (!stale.empty() && refresh(stale)) return insert(hash64s, is_new);
 
     order roomy;  // keys there is room for
     todo.clear();
@@ -323,30 +325,30 @@ void redis_filter::body::insert_growing(std::span<const std::uint64_t> los, std:
     }
     const std::vector<std::uint64_t> changed = write_reserved(groups_of(roomy, insert_keys), roomy, is_new);
     // Is a layer closed meanwhile, its keys are found there all the same.
-    if (!changed.empty() && explain_stale(changed, redis::access::write)) return insert(los, is_new);
+    if (!changed.empty() && explain_stale(changed, redis::access::write)) return insert(hash64s, is_new);
     // Only now: a shard may have been marked while its keys were written.
-    for (const auto& [lo, i] : roomy) {
-      if (!view(shard_of(lo)).next.empty()) doubly.push_back(i);
+    for (const auto& [hash64, i] : roomy) {
+      if (!view(shard_of(hash64)).next.empty()) doubly.push_back(i);
     }
     std::erase_if(full, [&](std::uint64_t s) { return std::binary_search(changed.begin(), changed.end(), s); });
-    if (!full.empty() && grow(full)) return insert(los, is_new);
+    if (!full.empty() && grow(full)) return insert(hash64s, is_new);
     std::sort(todo.begin(), todo.end());
   }
-  insert_doubly(los, doubly, is_new);
+  insert_doubly(hash64s, doubly, is_new);
 }
 
 // ---- remove ---------------------------------------------------------------------------------------------------------
 
-void redis_filter::body::remove(std::span<const std::uint64_t> los, removal* results) {
+void redis_filter::impl::remove(std::span<const std::uint64_t> hash64s, removal* results) {
   if (!description.counts()) {
     throw error(errc::incompatible,
                 {"keys cannot be removed from this filter: its bits belong to many keys at once", where(),
                  "layout counting", description.parameters.filter.layout, hint::make_counting_filter});
   }
-  std::vector<std::uint32_t> todo = numbers_up_to(los.size());
+  std::vector<std::uint32_t> todo = numbers_up_to(hash64s.size());
   for (unsigned round = 0; !todo.empty(); ++round) {
     if (round == most_rounds) throw_restless(address);
-    const order keys = order_of(los, todo);
+    const order keys = order_of(hash64s, todo);
     const std::vector<key_group> groups = groups_of(keys, remove_keys);
     commands.clear();
     for (const key_group& g : groups) {
@@ -385,8 +387,8 @@ void redis_filter::body::remove(std::span<const std::uint64_t> los, removal* res
       throw error(errc::incompatible,
                   {"the filter was replaced while keys were removed from it", where(), "", "", hint::remove_from_new});
     }
-    for (const auto& [lo, i] : keys) {
-      if (std::binary_search(stale.begin(), stale.end(), shard_of(lo))) todo.push_back(i);
+    for (const auto& [hash64, i] : keys) {
+      if (std::binary_search(stale.begin(), stale.end(), shard_of(hash64))) todo.push_back(i);
     }
   }
 }

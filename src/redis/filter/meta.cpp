@@ -86,7 +86,7 @@ stamp first_stamp(std::uint64_t epoch, std::uint64_t shard) noexcept {
 
 std::uint64_t meta::part() const noexcept {
   const std::uint64_t window = parameters.filter.window_milliseconds;
-  return window / (window_lanes - 1) + (window % (window_lanes - 1) != 0 ? 1 : 0);
+  return window / (window_generations - 1) + (window % (window_generations - 1) != 0 ? 1 : 0);
 }
 
 std::int64_t meta::end_of_generation(std::int64_t generation) const noexcept {
@@ -94,7 +94,7 @@ std::int64_t meta::end_of_generation(std::int64_t generation) const noexcept {
 }
 
 std::int64_t meta::earliest_end_of_generation(std::int64_t generation) const noexcept {
-  return (generation + window_lanes) * static_cast<std::int64_t>(part());
+  return (generation + window_generations) * static_cast<std::int64_t>(part());
 }
 
 bool meta::may_have(std::int64_t generation) const noexcept {
@@ -117,7 +117,7 @@ std::string meta::text() const {
   line("seed", std::to_string(p.seed));
   line("key_check", std::to_string(p.key_check));
   line("capacity", std::to_string(p.capacity));
-  line("rate", exactly(p.target_rate));
+  line("rate", exactly(p.target_fpr));
   line("window", std::to_string(p.window_milliseconds));
   line("growth", name_of(parameters.growth));
   line("maximum", std::to_string(parameters.maximum));
@@ -166,7 +166,7 @@ meta meta::parse(std::string_view text, const redis_address& address) {
   p.seed = number("seed");
   p.key_check = number("key_check");
   p.capacity = number("capacity");
-  p.target_rate = number_in<double>(field("rate"), where);
+  p.target_fpr = number_in<double>(field("rate"), where);
   p.window_milliseconds = number("window");
   all.growth = field("growth") == name_of(redis_growth::none)         ? redis_growth::none
                : field("growth") == name_of(redis_growth::to_maximum) ? redis_growth::to_maximum
@@ -178,7 +178,7 @@ meta meta::parse(std::string_view text, const redis_address& address) {
   m.first_generation = number_in<std::int64_t>(field("generation"), where);
   const layout_facts* layout = find_layout_facts(p.layout);
   if (layout == nullptr || !layout->may_be_shared || all.shards == 0 || all.shards > std::uint64_t{1} << 24 ||
-      !(p.target_rate > 0 && p.target_rate < 1) ||
+      !(p.target_fpr > 0 && p.target_fpr < 1) ||
       (layout->fixed_probes != 0 && m.first.probes != layout->fixed_probes) || (p.window_milliseconds >> 53) != 0 ||
       !m.may_have(m.first_generation)) {
     damaged(where, "its values contradict each other");

@@ -70,8 +70,8 @@ std::optional<meta> read_meta(router& servers);
 /// Keys of one have the same hashes in the other.
 bool hash_alike(const params& a, const params& b) noexcept;
 
-/// NAME as keys have it: '{', '}', '%', '~' and line ends percent-encoded, since braces mean something in keys and lines in
-/// descriptions.
+/// NAME as keys have it: '{', '}', '%', '~' and line ends percent-encoded, since braces mean something in keys and
+/// lines in descriptions.
 std::string key_name(std::string_view name);
 
 /// NAME~EPOCH, the epoch in 16 hexadecimal digits: no two filters have a shard of one name, also when one had the name

@@ -76,7 +76,7 @@ class shared_handle final : public filter_handle {
     result.insert_count = now.inserted;
     result.count_is_estimate = now.is_estimate;
     result.fpr = now.rate_now;
-    result.is_overfull = p.growth == redis_growth::none && now.rate_now > 1.01 * p.filter.target_rate;
+    result.is_overfull = p.growth == redis_growth::none && now.rate_now > 1.01 * p.filter.target_fpr;
     return result;
   }
 
@@ -126,7 +126,7 @@ class chain_handle final : public filter_handle {
     parameters_.scheme = "guava";
     parameters_.geometry = chain_.geometry();
     parameters_.capacity = chain_.parameters().capacity;
-    parameters_.target_rate = chain_.parameters().target_rate;
+    parameters_.target_fpr = chain_.parameters().target_fpr;
   }
 
   bloomery::capabilities capabilities() const override {

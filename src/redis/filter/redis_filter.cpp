@@ -4,7 +4,7 @@
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 
-#include "redis/filter/body.hpp"
+#include "redis/filter/impl.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 namespace bloomery {
 
 template <class Key>
-void redis_filter::body::hash(std::span<const Key> keys, std::vector<std::uint64_t>& los) const {
+void redis_filter::impl::hash(std::span<const Key> keys, std::vector<std::uint64_t>& hash64s) const {
   constexpr bool integers = std::same_as<Key, std::uint64_t>;
   const key_kind kind = description.parameters.filter.keys;
   if ((kind == key_kind::u64le) != integers) {
@@ -22,7 +22,7 @@ void redis_filter::body::hash(std::span<const Key> keys, std::vector<std::uint64
   }
   constexpr std::size_t batch = 256;
   std::array<key_hash, batch> hashes;
-  los.resize(keys.size());
+  hash64s.resize(keys.size());
   for (std::size_t first = 0; first < keys.size(); first += batch) {
     const auto some = keys.subspan(first, std::min(batch, keys.size() - first));
     if constexpr (integers) {
@@ -30,7 +30,7 @@ void redis_filter::body::hash(std::span<const Key> keys, std::vector<std::uint64
     } else {
       hasher->of_bytes(seed, some, hashes.data());
     }
-    for (std::size_t i = 0; i < some.size(); ++i) los[first + i] = hashes[i].lo;
+    for (std::size_t i = 0; i < some.size(); ++i) hash64s[first + i] = hashes[i].hash64;
   }
 }
 
@@ -46,12 +46,12 @@ void in_parts(std::size_t total, Work work) {
 
 }  // namespace
 
-redis_filter::redis_filter(std::unique_ptr<body> b) noexcept : body_(std::move(b)) {}
+redis_filter::redis_filter(std::unique_ptr<impl> b) noexcept : impl_(std::move(b)) {}
 redis_filter::redis_filter(redis_filter&&) noexcept = default;
 redis_filter& redis_filter::operator=(redis_filter&&) noexcept = default;
 redis_filter::~redis_filter() = default;
 
-const redis_params& redis_filter::parameters() const noexcept { return body_->description.parameters; }
+const redis_params& redis_filter::parameters() const noexcept { return impl_->description.parameters; }
 
 namespace {
 
@@ -59,14 +59,14 @@ template <class Body, class Key>
 void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_new) {
   detail::check_answers("redis_filter::insert", keys.size(), is_new.size());
   b.router.forget_writes();
-  std::vector<std::uint64_t> los;
+  std::vector<std::uint64_t> hash64s;
   std::vector<std::uint8_t> fresh;
   std::size_t again = 0;  // so many went into a filter that was replaced before this call was over
   const auto insert_part = [&](std::size_t first, std::size_t count) {
     redis::begin_again([&] {
-      b.hash(keys.subspan(first, count), los);
+      b.hash(keys.subspan(first, count), hash64s);
       fresh.resize(count);
-      b.insert(los, fresh.data());
+      b.insert(hash64s, fresh.data());
     });
   };
   std::uint64_t epoch = b.description.epoch;
@@ -98,13 +98,13 @@ template <class Body, class Key>
 void look_up_keys(Body& b, std::span<const Key> keys, std::span<std::uint64_t> bitmap) {
   detail::check_bitmap("redis_filter::may_contain", keys.size(), bitmap.size());
   std::fill(bitmap.begin(), bitmap.end(), std::uint64_t{0});
-  std::vector<std::uint64_t> los;
+  std::vector<std::uint64_t> hash64s;
   std::vector<std::uint8_t> found;
   in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
     redis::begin_again([&] {
-      b.hash(keys.subspan(first, count), los);
+      b.hash(keys.subspan(first, count), hash64s);
       found.resize(count);
-      b.look_up(los, found.data());
+      b.look_up(hash64s, found.data());
     });
     for (std::size_t i = 0; i < count; ++i) {
       bitmap[(first + i) / 64] |= std::uint64_t{found[i]} << (first + i) % 64;
@@ -115,20 +115,20 @@ void look_up_keys(Body& b, std::span<const Key> keys, std::span<std::uint64_t> b
 template <class Body, class Key>
 void remove_keys(Body& b, std::span<const Key> keys, std::span<removal> results) {
   detail::check_all_answers("redis_filter::remove", keys.size(), results.size());
-  std::vector<std::uint64_t> los;
+  std::vector<std::uint64_t> hash64s;
   in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
-    b.hash(keys.subspan(first, count), los);
-    b.remove(los, results.data() + first);
+    b.hash(keys.subspan(first, count), hash64s);
+    b.remove(hash64s, results.data() + first);
   });
 }
 
 }  // namespace
 
 void redis_filter::insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new) {
-  insert_keys(*body_, keys, is_new);
+  insert_keys(*impl_, keys, is_new);
 }
 void redis_filter::insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new) {
-  insert_keys(*body_, keys, is_new);
+  insert_keys(*impl_, keys, is_new);
 }
 bool redis_filter::insert(std::string_view key) {
   std::uint8_t is_new = 0;
@@ -142,10 +142,10 @@ bool redis_filter::insert(std::uint64_t key) {
 }
 
 void redis_filter::may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) {
-  look_up_keys(*body_, keys, bitmap);
+  look_up_keys(*impl_, keys, bitmap);
 }
 void redis_filter::may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap) {
-  look_up_keys(*body_, keys, bitmap);
+  look_up_keys(*impl_, keys, bitmap);
 }
 bool redis_filter::may_contain(std::string_view key) {
   std::uint64_t answer = 0;
@@ -159,10 +159,10 @@ bool redis_filter::may_contain(std::uint64_t key) {
 }
 
 void redis_filter::remove(std::span<const std::string_view> keys, std::span<removal> results) {
-  remove_keys(*body_, keys, results);
+  remove_keys(*impl_, keys, results);
 }
 void redis_filter::remove(std::span<const std::uint64_t> keys, std::span<removal> results) {
-  remove_keys(*body_, keys, results);
+  remove_keys(*impl_, keys, results);
 }
 
 }  // namespace bloomery

@@ -1,7 +1,7 @@
 #include <bloomery/redis_plan.hpp>
 
+#include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/growing_layers.hpp>
 #include <bloomery/sizing.hpp>
 
 #include "redis/filter/meta.hpp"
@@ -62,7 +62,7 @@ const layout_row& row_of(const params& p) {
 
 // Keys that are certainly new when `distinct` have come: what a layer counts.
 std::uint64_t counted(const layout_row& row, const geometry& g, std::uint64_t distinct) {
-  const auto rate = [&](std::uint64_t keys) { return row.false_positive_rate(g, keys); };
+  const auto rate = [&](std::uint64_t keys) { return row.expected_fpr(g, keys); };
   const auto lost = static_cast<std::uint64_t>(std::ceil(expected_losses(distinct, rate)));
   return std::max<std::uint64_t>(distinct - std::min(lost, distinct), 1);
 }
@@ -73,7 +73,7 @@ std::uint64_t most_keys(const layout_row& row, const geometry& g, double rate) {
   std::uint64_t high = g.bits;
   while (low < high) {
     const std::uint64_t middle = high - (high - low) / 2;
-    if (row.false_positive_rate(g, middle) <= rate) {
+    if (row.expected_fpr(g, middle) <= rate) {
       low = middle;
     } else {
       high = middle - 1;
@@ -111,7 +111,7 @@ std::uint64_t keys_of_shard(std::uint64_t keys, std::uint64_t shards) {
 std::uint64_t most_keys_of_shard(const redis_params& p) {
   const std::uint64_t keys = keys_of_shard(p.maximum, p.shards);
   if (p.shards > 1) return keys;
-  return keys + static_cast<std::uint64_t>(std::ceil(4 * std::sqrt(static_cast<double>(keys) * p.filter.target_rate)));
+  return keys + static_cast<std::uint64_t>(std::ceil(4 * std::sqrt(static_cast<double>(keys) * p.filter.target_fpr)));
 }
 
 // Each layer counts up to one key less than are expected to be new, and what it counts is doubled by those that follow.
@@ -120,7 +120,8 @@ constexpr std::uint64_t lost_by_rounding = 2;  // of the first layer
 // Keys for which a layer with a declared maximum is made at least: fewer need more for its name than for its bits.
 constexpr std::uint64_t least_first_keys = 400;
 
-// More of them cost more: 14.1 bits a key at 1 % for eleven layers, 13.5 for six. What there is at first is a thirtieth.
+// More of them cost more: 14.1 bits a key at 1 % for eleven layers, 13.5 for six. What there is at first is a
+// thirtieth.
 constexpr std::uint64_t most_doublings = 5;
 
 // Doublings of a shard from its first layer to the maximum.
@@ -132,19 +133,19 @@ std::uint64_t doublings_of(const redis_params& p) {
   return count;
 }
 
-// The error that the next layer may make, which takes as many keys as those before it. With a maximum, what these left of
-// the rate is spent in proportion to the keys that are still to come: so the last layer gets about half of it, and what
-// lines that were rounded up did not spend.
+// The error that the next layer may make, which takes as many keys as those before it. With a maximum, what these left
+// of the rate is spent in proportion to the keys that are still to come: so the last layer gets about half of it, and
+// what lines that were rounded up did not spend.
 double share_of(const redis_params& p, const layout_row& row, std::span<const redis_layer> before) {
-  const double rate = p.filter.target_rate;
+  const double rate = p.filter.target_fpr;
   if (p.growth == redis_growth::unlimited) return share_of_layer(rate, before.size());
   if (before.empty()) return rate * (1 - 0x1p-40) * std::exp2(-static_cast<double>(doublings_of(p)));
   double spent = 0;
   std::uint64_t keys = 0;
   for (const redis_layer& layer : before) {
     const geometry g{512 * layer.lines, layer.probes};
-    const auto rate_at = [&](std::uint64_t n) { return row.false_positive_rate(g, n); };
-    spent += rate_at(distinct_keys(layer.capacity, rate_at));
+    const auto rate_at = [&](std::uint64_t n) { return row.expected_fpr(g, n); };
+    spent += rate_at(estimate_distinct(layer.capacity, rate_at));
     keys += layer.capacity;
   }
   const std::uint64_t to_come = std::max(most_keys_of_shard(p), 2 * keys) - keys;
@@ -157,9 +158,9 @@ std::uint64_t memory_of(const redis_layer& layer) {
 
 void check_params(const redis_params& p) {
   if (p.filter.capacity == 0) refuse("the capacity of a shared filter is missing", "at least 1", "0");
-  if (!(p.filter.target_rate > 0 && p.filter.target_rate < 1)) {
+  if (!(p.filter.target_fpr > 0 && p.filter.target_fpr < 1)) {
     refuse("the false-positive rate is a probability", "more than 0 and less than 1",
-           std::to_string(p.filter.target_rate));
+           std::to_string(p.filter.target_fpr));
   }
   if (!p.filter.scheme.empty()) refuse("schemes cannot be shared", "a layout", p.filter.scheme);
   if (p.filter.window_keys != 0) {
@@ -181,8 +182,8 @@ void check_params(const redis_params& p) {
   }
 }
 
-// Shards of equal size that the lines of a filter can be cut into which is there already: about as many as one would have
-// that is made here, and never four times the fewest, for then such a number of lines has no divisor to speak of.
+// Shards of equal size that the lines of a filter can be cut into which is there already: about as many as one would
+// have that is made here, and never four times the fewest, for then such a number of lines has no divisor to speak of.
 std::uint64_t shards_that_divide(std::uint64_t lines) {
   const std::uint64_t fewest = divided_up(lines, large_lines + 1);
   const std::uint64_t usual = std::max(fewest, lines > small_lines ? usual_shards : 1);
@@ -233,9 +234,9 @@ redis_plan plan_redis(const redis_params& wanted) {
   const bool grows = p.growth != redis_growth::none;
   // A generation has a seventh of the window's keys, and an eighth of the error.
   std::uint64_t keys = p.filter.capacity;
-  if (window != 0) keys = divided_up(keys, window_lanes - 1);
-  double rate = p.filter.target_rate;
-  if (window != 0) rate /= window_lanes;
+  if (window != 0) keys = divided_up(keys, window_generations - 1);
+  double rate = p.filter.target_fpr;
+  if (window != 0) rate /= window_generations;
   if (p.growth == redis_growth::unlimited) rate = share_of_layer(rate, 0);
 
   if (p.filter.geometry != geometry{} && !grows) {  // of a filter that is there already
@@ -280,7 +281,7 @@ redis_plan plan_redis(const redis_params& wanted) {
                                   std::to_string(p.shards) + " shards", ""});
   }
   plan.shards = p.shards;
-  plan.layers = window != 0                            ? window_lanes
+  plan.layers = window != 0                            ? window_generations
                 : p.growth == redis_growth::to_maximum ? doublings_of(p) + 1
                 : grows                                ? redis::most_layers
                                                        : 1;
@@ -295,7 +296,7 @@ redis_plan plan_redis(const redis_params& wanted) {
   plan.server_keys = 2 * plan.shards + 2;
   plan.memory_bytes = plan.shards * of_shard + header_bytes;
   plan.full_memory_bytes = plan.memory_bytes;
-  if (window != 0) plan.full_memory_bytes += plan.shards * (window_lanes - 1) * memory_of(plan.first);
+  if (window != 0) plan.full_memory_bytes += plan.shards * (window_generations - 1) * memory_of(plan.first);
   if (p.growth == redis_growth::to_maximum) {
     std::vector<redis_layer> layers = {plan.first};
     while (layers.size() < plan.layers) {

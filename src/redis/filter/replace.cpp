@@ -1,5 +1,5 @@
 // How a shared filter is replaced by another one, cleared, removed and given an expiry.
-#include "redis/filter/life.hpp"
+#include "redis/filter/lifecycle.hpp"
 #include "redis/filter/scripts.hpp"
 
 #include <bloomery/error.hpp>
@@ -39,14 +39,14 @@ void start_on_all(redis::batch& commands, const redis::script& script, const std
 }  // namespace
 
 // While fill() is under way, nobody can say which of the two is meant.
-void redis_filter::body::refuse_in_fill() const {
+void redis_filter::impl::refuse_in_fill() const {
   if (!to_come && !being_replaced) return;
   throw error(errc::locked, {"this client is replacing the filter", where(), "", "", hint::wait_for_replacement});
 }
 
 // What is to replace this one. Nothing of it is on the server yet. On connections of its own: who fills it may do so in
 // another thread.
-std::unique_ptr<redis_filter::body> redis_filter::body::make_coming(const redis_params& wanted) {
+std::unique_ptr<redis_filter::impl> redis_filter::impl::make_coming(const redis_params& wanted) {
   redis_params complete_params = wanted;
   if (options.secret && !complete_params.filter.secret) complete_params.filter.secret = options.secret;
   if (wanted.expires_in) check_expiry(*wanted.expires_in);
@@ -61,7 +61,7 @@ std::unique_ptr<redis_filter::body> redis_filter::body::make_coming(const redis_
   m.ready = true;
   redis_options same = options;
   same.secret = complete_params.filter.secret;
-  auto fresh = std::make_unique<body>(address, std::move(same));
+  auto fresh = std::make_unique<impl>(address, std::move(same));
   fresh->to_come = true;
   fresh->adopt(std::move(m));
   return fresh;
@@ -69,7 +69,7 @@ std::unique_ptr<redis_filter::body> redis_filter::body::make_coming(const redis_
 
 // From now on n names what is to come. What it named before was a replacement that was interrupted: it is given up, and
 // only now can its shards go, since it cannot take its place any more.
-void redis_filter::body::announce(const redis::meta& live, const redis::meta& coming) {
+void redis_filter::impl::announce(const redis::meta& live, const redis::meta& coming) {
   const std::string text = coming.text();
   bool done = false;
   std::string before;
@@ -91,7 +91,7 @@ void redis_filter::body::announce(const redis::meta& live, const redis::meta& co
 }
 
 // The shards of what n named.
-void redis_filter::body::unlink_coming(const std::string& text) {
+void redis_filter::impl::unlink_coming(const std::string& text) {
   if (text.empty()) return;
   try {
     const redis::meta left = redis::meta::parse(text, address);
@@ -102,7 +102,7 @@ void redis_filter::body::unlink_coming(const std::string& text) {
 }
 
 // At one blow.
-void redis_filter::body::put_in_place(const redis::meta& live, const redis::meta& coming) {
+void redis_filter::impl::put_in_place(const redis::meta& live, const redis::meta& coming) {
   bool done = false;
   std::exception_ptr failure;
   start_on_all(commands, redis::scripts::replace, address.name, live.epoch, 2);
@@ -129,7 +129,7 @@ void redis_filter::body::put_in_place(const redis::meta& live, const redis::meta
 }
 
 // Leaves nothing of it, unless it has taken its place, or may do so still.
-void redis_filter::body::give_up(const redis::meta& coming) {
+void redis_filter::impl::give_up(const redis::meta& coming) {
   try {
     const bool ours = withdraw(redis::replacement_key(address.name), coming.text());
     for (const auto& named : {read_coming(), read_meta()}) {
@@ -142,17 +142,17 @@ void redis_filter::body::give_up(const redis::meta& coming) {
   }
 }
 
-bool redis_filter::body::on_replicas() {
+bool redis_filter::impl::on_replicas() {
   const unsigned wanted = options.wait_replicas;
   return wanted == 0 || router.wait_for_replicas(wanted, options.connection.time) >= wanted;
 }
 
 void redis_filter::replace(const redis_params& wanted, const std::function<void(redis_filter& fresh)>& fill) {
-  body& old = *body_;
+  impl& old = *impl_;
   old.refuse_in_fill();
   old.be_current();
   const redis::meta live = old.description;
-  std::unique_ptr<body> fresh = old.make_coming(wanted);
+  std::unique_ptr<impl> fresh = old.make_coming(wanted);
   const redis::meta coming = fresh->description;
   try {
     fresh->make_shards();
@@ -161,7 +161,7 @@ void redis_filter::replace(const redis_params& wanted, const std::function<void(
     redis_filter filling(std::move(fresh));
     old.being_replaced = true;
     fill(filling);
-    fresh = std::move(filling.body_);
+    fresh = std::move(filling.impl_);
     if (fresh == nullptr || fresh->description.epoch != coming.epoch) {
       throw error(errc::invalid_argument,
                   {"the function that fills the new filter moved it away", old.where(), "", "", ""});
@@ -186,23 +186,23 @@ void redis_filter::replace(const redis_params& wanted, const std::function<void(
     note(e.what());
   }
   fresh->to_come = false;
-  body_ = std::move(fresh);
+  impl_ = std::move(fresh);
 }
 
 void redis_filter::clear() {
-  body_->be_current();
-  redis_params same = body_->description.parameters;
-  same.filter.secret = body_->options.secret;
+  impl_->be_current();
+  redis_params same = impl_->description.parameters;
+  same.filter.secret = impl_->options.secret;
   if (same.growth != redis_growth::none) same.filter.geometry = {};
-  if (body_->description.expires_at != 0) {
+  if (impl_->description.expires_at != 0) {
     same.expires_in =
-        std::chrono::milliseconds(std::max<std::int64_t>(body_->description.expires_at - body_->server_now(), 1));
+        std::chrono::milliseconds(std::max<std::int64_t>(impl_->description.expires_at - impl_->server_now(), 1));
   }
   replace(same, [](redis_filter&) {});
 }
 
 void redis_filter::drop() {
-  body& b = *body_;
+  impl& b = *impl_;
   b.refuse_in_fill();
   // It may be another one by now.
   if (std::optional<redis::meta> now = b.read_meta(); now && now->epoch != b.description.epoch) {
@@ -226,14 +226,14 @@ void redis_filter::drop() {
 
 void redis_filter::expire(std::chrono::milliseconds time) {
   check_expiry(time, hint::remove_filter);
-  body_->set_expiry(body_->server_now() + time.count());
+  impl_->set_expiry(impl_->server_now() + time.count());
 }
 
-void redis_filter::persist() { body_->set_expiry(0); }
+void redis_filter::persist() { impl_->set_expiry(0); }
 
 // The description last: so a filter whose description says that it stays has shards that do, and one that goes never
 // ends as shards without.
-void redis_filter::body::set_expiry(std::int64_t at) {
+void redis_filter::impl::set_expiry(std::int64_t at) {
   const std::string expiry = std::to_string(at);
   refuse_in_fill();
   be_current();
@@ -280,7 +280,7 @@ void redis_filter::body::set_expiry(std::int64_t at) {
 }
 
 void redis_filter::rotate() {
-  body& b = *body_;
+  impl& b = *impl_;
   if (!b.description.windowed()) {
     throw error(errc::incompatible, {"the filter has no window", b.where(), "one made with a window", "", ""});
   }

@@ -1,7 +1,7 @@
 // What has to be done at one blow, in Lua. Every key is in KEYS, and nothing of a user's is in the text.
 //
-// h is the hash {NAME~EPOCH:s}:h, b a layer's string. `stamp` is what the caller thinks the header's stamp is; where it is
-// not, nothing is done, and the answer is 0 or -1: the caller reads the header and comes again.
+// h is the hash {NAME~EPOCH:s}:h, b a layer's string. `stamp` is what the caller thinks the header's stamp is; where it
+// is not, nothing is done, and the answer is 0 or -1: the caller reads the header and comes again.
 #pragma once
 
 #include "redis/net/batch.hpp"
@@ -50,8 +50,8 @@ if granted > 0 then redis.call('HINCRBY', KEYS[1], 'count', granted) end
 return granted
 )lua"};
 
-/// KEYS h; ARGV stamp, keys that were reserved and did not come. Of a shard that has grown since then none: their room is
-/// in a layer that is closed.
+/// KEYS h; ARGV stamp, keys that were reserved and did not come. Of a shard that has grown since then none: their room
+/// is in a layer that is closed.
 inline constexpr script give_back{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 redis.call('HINCRBY', KEYS[1], 'count', -tonumber(ARGV[2]))
@@ -102,8 +102,8 @@ redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'next', ARGV[3])
 return 1
 )lua"};
 
-/// KEYS m, m2; ARGV what they are, what they shall be, expiry (0: none, '': as it was). What is left of a time that m tells
-/// would be a millisecond off when it is set.
+/// KEYS m, m2; ARGV what they are, what they shall be, expiry (0: none, '': as it was). What is left of a time that m
+/// tells would be a millisecond off when it is set.
 inline constexpr script exchange{R"lua(
 local held = redis.call('GET', KEYS[1]) and KEYS[1] or KEYS[2]
 if redis.call('GET', held) ~= ARGV[1] then return 0 end
@@ -124,8 +124,8 @@ end
 return 1
 )lua"};
 
-/// KEYS m, m2, n; ARGV epoch of m, what n shall be, its expiry (0: none). A list of what n was before ('': nothing); 0: m
-/// has another epoch.
+/// KEYS m, m2, n; ARGV epoch of m, what n shall be, its expiry (0: none). A list of what n was before ('': nothing); 0:
+/// m has another epoch.
 inline constexpr script announce{R"lua(
 local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
 if not held or string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end
@@ -148,8 +148,8 @@ end
 return 1
 )lua"};
 
-/// KEYS m, m2, n; ARGV epoch of m, if there is one. A list of what n was ('': nothing), and all are gone; 0: m has another
-/// epoch.
+/// KEYS m, m2, n; ARGV epoch of m, if there is one. A list of what n was ('': nothing), and all are gone; 0: m has
+/// another epoch.
 inline constexpr script drop{R"lua(
 local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
 if held and string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end
@@ -179,7 +179,8 @@ end
 return 1
 )lua"};
 
-/// KEYS h, b; ARGV stamp, then for each key the number of its counters and the counters. A list: 1 removed, 0 not found.
+/// KEYS h, b; ARGV stamp, then for each key the number of its counters and the counters. A list: 1 removed, 0 not
+/// found.
 inline constexpr script remove{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] or redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[1] then
   return 0
@@ -230,8 +231,8 @@ if left > 0 then redis.call('PEXPIRE', KEYS[2], left) end
 return 1
 )lua"};
 
-/// KEYS h, b; ARGV epoch, bytes of b. Takes away bits that were written where there is no filter any more, or where a layer
-/// was evicted: all that make one make it in full length.
+/// KEYS h, b; ARGV epoch, bytes of b. Takes away bits that were written where there is no filter any more, or where a
+/// layer was evicted: all that make one make it in full length.
 inline constexpr script sweep{R"lua(
 local epoch = redis.call('HGET', KEYS[1], 'epoch')
 if epoch and (epoch ~= ARGV[1] or redis.call('STRLEN', KEYS[2]) >= tonumber(ARGV[2])) then return 0 end

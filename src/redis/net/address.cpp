@@ -57,8 +57,8 @@ std::string shown(std::string_view text) {
   return s.size() < text.size() ? s + "..." : s;
 }
 
-// Stretches of an address that may be a password, wherever a slip has put it: all before the last '@'; behind a host what
-// is no port, or all of it if there is no host; values of words that no address has.
+// Stretches of an address that may be a password, wherever a slip has put it: all before the last '@'; behind a host
+// what is no port, or all of it if there is no host; values of words that no address has.
 class secrets {
  public:
   explicit secrets(std::string_view text) : text_(text) {

@@ -15,20 +15,20 @@ milliseconds router::state::pause_after(unsigned failures) {
 }
 
 // What an error of a server asks for.
-void router::state::again(node& n, errand e, verdict v, std::string_view text, std::uint64_t sent_at) {
+void router::state::again(node& n, pending_request e, error_class v, std::string_view text, std::uint64_t sent_at) {
   repeats[e.group] = true;
   last_problem = text;
   last_place = n.where.text();
-  if ((v == verdict::other_node || v == verdict::ask) && !address.cluster) {
+  if ((v == error_class::other_node || v == error_class::ask) && !address.cluster) {
     refuse(errc::invalid_argument, "the server is one of a cluster", n.where, last_problem,
            error_hint(hint::give_cluster_address,
                       "give the cluster's address: redis+cluster://" + n.where.text() + "/NAME"));
   }
   switch (v) {
-    case verdict::load_script: return load_script(n, e, sent_at);
-    case verdict::other_node: return follow_moved(n, e, text);
-    case verdict::ask: return follow_ask(n, e, text);
-    case verdict::reconnect:
+    case error_class::load_script: return load_script(n, e, sent_at);
+    case error_class::other_node: return follow_moved(n, e, text);
+    case error_class::ask: return follow_ask(n, e, text);
+    case error_class::reconnect:
       // What else is under way will be answered the same, or not be needed any more.
       if (n.leaving.empty()) n.leaving = text;
       return put_off(e);
@@ -39,14 +39,14 @@ void router::state::again(node& n, errand e, verdict v, std::string_view text, s
 }
 
 // For the first few times without a pause.
-bool router::state::may_go_at_once(errand e) {
+bool router::state::may_go_at_once(pending_request e) {
   if (attempts[e.group] >= most_at_once) return false;
   ++attempts[e.group];
   return true;
 }
 
 // Of many groups with one script that were sent at once, the first lets it be loaded for all.
-void router::state::load_script(node& n, errand e, std::uint64_t sent_at) {
+void router::state::load_script(node& n, pending_request e, std::uint64_t sent_at) {
   const script* const wanted = commands->groups()[e.group].script;
   const auto it = std::find_if(n.loaded.begin(), n.loaded.end(), [&](const auto& l) { return l.what == wanted; });
   if (it == n.loaded.end() || it->at_byte <= sent_at) {
@@ -56,14 +56,14 @@ void router::state::load_script(node& n, errand e, std::uint64_t sent_at) {
     load.begin(0, mode::read);
     load.command({"SCRIPT", "LOAD", wanted != nullptr ? wanted->source : std::string_view()});
     if (n.under_way.empty()) n.last_heard = now;
-    n.under_way.push({sent::kind::script, gait::whole, false, 1, 0, n.link.queued(), 0});
+    n.under_way.push({sent::kind::script, send_mode::whole, false, 1, 0, n.link.queued(), 0});
     n.link.write(load.bytes());
   }
   if (!may_go_at_once(e)) return put_off(e);
   send(n, e);
 }
 
-void router::state::follow_moved(const node& n, errand e, std::string_view text) {
+void router::state::follow_moved(const node& n, pending_request e, std::string_view text) {
   const std::optional<place> target = target_of(text, n.where);
   need_map();
   if (!target) return put_off(e);
@@ -72,28 +72,29 @@ void router::state::follow_moved(const node& n, errand e, std::string_view text)
   set_role(other, false);
   if (!slots.empty()) slots[commands->groups()[e.group].slot % num_slots] = other.number;
   if (!may_go_at_once(e)) return put_off(e);
-  dispatch({e.group, e.how == gait::whole ? gait::whole : gait::step});
+  dispatch({e.group, e.how == send_mode::whole ? send_mode::whole : send_mode::step});
 }
 
-void router::state::follow_ask(const node& n, errand e, std::string_view text) {
+void router::state::follow_ask(const node& n, pending_request e, std::string_view text) {
   const std::optional<place> target = target_of(text, n.where);
-  if (!target || e.how == gait::asking_step) return put_off(e);
-  if (e.how == gait::whole && commands->groups()[e.group].commands > 1) return dispatch({e.group, gait::step});
+  if (!target || e.how == send_mode::asking_step) return put_off(e);
+  if (e.how == send_mode::whole && commands->groups()[e.group].commands > 1)
+    return dispatch({e.group, send_mode::step});
   node& other = node_at(*target);
   other.in_map = true;
-  other.to_send.push({e.group, gait::asking_step});
+  other.to_send.push({e.group, send_mode::asking_step});
 }
 
-void router::state::dispatch(errand e) {
+void router::state::dispatch(pending_request e) {
   node* const n = node_for(e.group);
   if (n != nullptr) return n->to_send.push(e);
   need_map();
   put_off(e);
 }
 
-void router::state::put_off(errand e) {
+void router::state::put_off(pending_request e) {
   std::uint8_t& before = attempts[e.group];
-  if (e.how == gait::asking_step) e.how = gait::step;
+  if (e.how == send_mode::asking_step) e.how = send_mode::step;
   later.push_back({now + pause_after(before), e});
   if (before < 255) ++before;
 }
@@ -111,7 +112,7 @@ void router::state::lost(node& n, const std::string& why) {
   }
   n.link.close();
   n.now = node::phase::closed;
-  n.not_before = now + pause_after(n.failures);
+  n.backoff_until = now + pause_after(n.failures);
   if (n.failures < 255) ++n.failures;
   if (for_good) distrust(n.where, problem);
   need_map();
@@ -126,7 +127,7 @@ void router::state::lost(node& n, const std::string& why) {
       put_off({s.group, s.how});
     } else {
       stepping.erase(s.group);
-      put_off({s.group, gait::whole});
+      put_off({s.group, send_mode::whole});
     }
   }
   // In a cluster another node may have them soon.

@@ -41,7 +41,7 @@ void router::state::begin(milliseconds within) {
   stopping = false;
   last_problem.clear();
   last_place.clear();
-  map_not_before = now;
+  map_backoff_until = now;
   map_failures = 0;
 }
 
@@ -78,9 +78,9 @@ void router::state::wait_for_events() {
   polled_nodes.clear();
   moment wake = until;
   for (const delayed& d : later) wake = std::min(wake, d.when);
-  if (map_wanted) wake = std::min(wake, map_not_before);
+  if (map_wanted) wake = std::min(wake, map_backoff_until);
   for (const std::unique_ptr<node>& n : nodes) {
-    if (n->now == node::phase::closed && !n->to_send.empty()) wake = std::min(wake, n->not_before);
+    if (n->now == node::phase::closed && !n->to_send.empty()) wake = std::min(wake, n->backoff_until);
     if (n->now == node::phase::opening || n->now == node::phase::greeting) {
       wake = std::min({wake, n->open_until, n->link.patient_until()});
     }
@@ -122,7 +122,7 @@ void router::state::run(const batch& all, const on_replies& to, milliseconds wit
   for (const std::unique_ptr<node>& n : nodes) {
     if (n->now != node::phase::closed) receive(*n);
     n->failures = 0;
-    n->not_before = now;
+    n->backoff_until = now;
   }
   if (address.cluster && slots.empty()) {
     need_map();
@@ -136,12 +136,12 @@ void router::state::run(const batch& all, const on_replies& to, milliseconds wit
     }
     // One after the other, so that none runs before another that was sent elsewhere.
     const bool careful = address.cluster && group.mode == mode::once && group.commands > 1;
-    dispatch({g, careful ? gait::step : gait::whole});
+    dispatch({g, careful ? send_mode::step : send_mode::whole});
   }
   while (open_groups > 0) {
     if (now >= until) out_of_time();
     look_at_quiet_nodes();
-    if (map_wanted && map_not_before <= now) {
+    if (map_wanted && map_backoff_until <= now) {
       refresh_map();
       look_at_quiet_nodes();
     }
@@ -150,7 +150,7 @@ void router::state::run(const batch& all, const on_replies& to, milliseconds wit
         ++i;
         continue;
       }
-      const errand e = later[i].what;
+      const pending_request e = later[i].what;
       later[i] = later.back();
       later.pop_back();
       dispatch(e);
@@ -171,7 +171,7 @@ std::vector<node*> router::state::all_nodes(bool replicas_too) {
       if (!map_wanted) break;
       if (now >= until) out_of_time();
       polled.clear();
-      wait_for(polled, std::min(until, map_not_before));
+      wait_for(polled, std::min(until, map_backoff_until));
     } while (true);
   }
   std::vector<node*> found;

@@ -66,7 +66,7 @@ std::string router::state::check_greeting(const reply_list& replies, const place
     if (!each.is_error()) continue;
     const bool to_auth = first + at == 0 && !address.password.empty();
     const std::string text = to_auth ? shown_answer_to_auth(each.text()) : std::string(each.text());
-    if (verdict_of(each.text()) != verdict::final) return text;
+    if (error_class_of(each.text()) != error_class::final) return text;
     if (text.starts_with("ERR DB ") || text.starts_with("ERR invalid DB")) {
       refuse(errc::invalid_argument, "the server has no database " + std::to_string(address.database), where, text, "");
     }
@@ -75,7 +75,7 @@ std::string router::state::check_greeting(const reply_list& replies, const place
   return {};
 }
 
-void router::state::greet(node& n) {
+void router::state::shake_hands(node& n) {
   batch greeting;
   const std::uint32_t count = greeting_for(n, greeting);
   if (count == 0) {
@@ -83,29 +83,29 @@ void router::state::greet(node& n) {
     return;
   }
   n.now = node::phase::greeting;
-  n.under_way.push({sent::kind::greeting, gait::whole, false, count, 0, n.link.queued(), 0});
+  n.under_way.push({sent::kind::greeting, send_mode::whole, false, count, 0, n.link.queued(), 0});
   n.last_heard = now;
   n.link.write(greeting.bytes());
   n.link.flush();
 }
 
-void router::state::send(node& n, errand e) {
+void router::state::send(node& n, pending_request e) {
   const batch::group& g = commands->groups()[e.group];
   std::size_t begin = g.begin;
   std::size_t end = g.end;
   std::uint32_t count = g.commands;
-  if (e.how != gait::whole) {
+  if (e.how != send_mode::whole) {
     const auto [at, fresh] = stepping.try_emplace(e.group);
     steps& s = at->second;
     if (fresh) s.at = g.begin;
     begin = s.at;
     end = end_of_command(commands->bytes(), begin);
-    count = e.how == gait::asking_step ? 2 : 1;
+    count = e.how == send_mode::asking_step ? 2 : 1;
   }
   if (n.under_way.empty()) n.last_heard = now;
   n.under_way.push({sent::kind::group, e.how, false, count, e.group, n.link.queued(), end - begin});
   n.bytes_under_way += end - begin;
-  if (e.how == gait::asking_step) n.link.write("*1\r\n$6\r\nASKING\r\n");
+  if (e.how == send_mode::asking_step) n.link.write("*1\r\n$6\r\nASKING\r\n");
   n.link.write(commands->bytes().substr(begin, end - begin));
   if (g.mode != mode::read && n.written_on == 0) n.written_on = n.opened;
 }
@@ -113,7 +113,7 @@ void router::state::send(node& n, errand e) {
 void router::state::fill(node& n) {
   if (n.to_send.empty() || !n.leaving.empty()) return;
   while (!n.to_send.empty() && n.bytes_under_way < most_under_way) {
-    const errand e = n.to_send.front();
+    const pending_request e = n.to_send.front();
     n.to_send.pop();
     send(n, e);
   }
@@ -121,9 +121,9 @@ void router::state::fill(node& n) {
 }
 
 void router::state::serve(node& n) {
-  if (n.now == node::phase::closed && !n.to_send.empty() && n.not_before <= now) open(n);
+  if (n.now == node::phase::closed && !n.to_send.empty() && n.backoff_until <= now) open(n);
   if (n.now == node::phase::opening) n.link.hurry(now);
-  if (n.now == node::phase::opening && n.link.is_through()) greet(n);
+  if (n.now == node::phase::opening && n.link.is_through()) shake_hands(n);
   if ((n.now == node::phase::opening || n.now == node::phase::greeting) && n.link.is_open() && n.open_until <= now) {
     return lost(n, "no connection within " + std::to_string(options.connect_time.count()) + " ms");
   }
@@ -166,7 +166,7 @@ void router::state::replied(node& n, reply last) {
   n.failures = n.absences = 0;
   n.absent_until = {};
   sent& first = n.under_way.front();
-  if (last.is_error() && verdict_of(last.text()) != verdict::final) first.trouble = true;
+  if (last.is_error() && error_class_of(last.text()) != error_class::final) first.trouble = true;
   if (--first.commands > 0) return;
   const sent done = first;
   n.under_way.pop();
@@ -186,22 +186,22 @@ void router::state::finish(node& n, const sent& done) {
     return;
   }
   if (done.what == sent::kind::script) {
-    if (first.is_error() && verdict_of(first.text()) == verdict::final) {
+    if (first.is_error() && error_class_of(first.text()) == error_class::final) {
       throw_if_error(first, address, "load a script");
     }
     return;
   }
   const batch::group& g = commands->groups()[done.group];
-  if (done.how != gait::whole) {
-    const reply r = done.how == gait::asking_step ? first.next() : first;
+  if (done.how != send_mode::whole) {
+    const reply r = done.how == send_mode::asking_step ? first.next() : first;
     if (done.trouble) {
       const reply bad = r.is_error() ? r : first;
-      return again(n, {done.group, done.how}, verdict_of(bad.text()), bad.text(), done.first_byte);
+      return again(n, {done.group, done.how}, error_class_of(bad.text()), bad.text(), done.first_byte);
     }
     steps& s = stepping[done.group];
     r.append_to(s.replies);
     s.at = end_of_command(commands->bytes(), s.at);
-    if (++s.command < g.commands) return dispatch({done.group, gait::step});
+    if (++s.command < g.commands) return dispatch({done.group, send_mode::step});
     const reply_list all = std::move(s.replies);
     stepping.erase(done.group);
     return tell(done.group, {all, 0});
@@ -211,13 +211,13 @@ void router::state::finish(node& n, const sent& done) {
     return tell(done.group, first);
   }
   // Something in the group is to be done again, and with it all of the group.
-  verdict worst = verdict::final;
+  error_class worst = error_class::final;
   std::string_view text;
   bool ran = false;  // what must not run twice
   reply r = first;
   for (std::uint32_t i = 0; i < g.commands; ++i, r = r.next()) {
-    const verdict v = r.is_error() ? verdict_of(r.text()) : verdict::final;
-    if (v == verdict::final && (g.script == nullptr || i == g.script_command)) ran = true;
+    const error_class v = r.is_error() ? error_class_of(r.text()) : error_class::final;
+    if (v == error_class::final && (g.script == nullptr || i == g.script_command)) ran = true;
     if (v <= worst) continue;
     worst = v;
     text = r.text();
@@ -225,7 +225,7 @@ void router::state::finish(node& n, const sent& done) {
   if (g.mode == mode::once && ran) {
     refuse(errc::unavailable, "a part of what was asked is done, and a part is not", n.where, std::string(text), "");
   }
-  again(n, {done.group, gait::whole}, worst, text, done.first_byte);
+  again(n, {done.group, send_mode::whole}, worst, text, done.first_byte);
 }
 
 void router::state::tell(std::uint32_t group, reply first) {

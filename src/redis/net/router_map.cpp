@@ -87,7 +87,8 @@ void router::state::refresh_map() {
         refuse(errc::invalid_argument, "the server is not one of a cluster", p, last_problem,
                error_hint(hint::give_server_address, "give the address of one server: redis://" + p.text() + "/NAME"));
       }
-      if (verdict_of(last_problem) == verdict::final) throw_if_error(r, address, "ask a node for the cluster's slots");
+      if (error_class_of(last_problem) == error_class::final)
+        throw_if_error(r, address, "ask a node for the cluster's slots");
       continue;
     }
     if (!take_map(r, p)) continue;
@@ -96,11 +97,11 @@ void router::state::refresh_map() {
     last_problem = problem_before;  // what others failed to tell is of no interest now
     last_place = place_before;
     now = clock::now();
-    map_not_before = now + pause_after(3);
+    map_backoff_until = now + pause_after(3);
     return;
   }
   now = clock::now();
-  map_not_before = now + pause_after(map_failures);
+  map_backoff_until = now + pause_after(map_failures);
   if (map_failures < 255) ++map_failures;
 }
 

@@ -1,6 +1,6 @@
-// What a router is inside: nodes, their connections, and the groups of commands of the call that runs. Its functions are in
-// router_map.cpp (which node has which slot), router_link.cpp (one connection), router_again.cpp (what is sent once more) and
-// router_call.cpp (a call from its first command to its last reply).
+// What a router is inside: nodes, their connections, and the groups of commands of the call that runs. Its functions
+// are in router_map.cpp (which node has which slot), router_link.cpp (one connection), router_again.cpp (what is sent
+// once more) and router_call.cpp (a call from its first command to its last reply).
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -92,11 +92,11 @@ class line_of {
 // While a slot moves, each of its keys is with the old node or with the new one. The old one knows: it answers or says
 // ASK. The new one, when it is ASKING, takes every key for its own, so it must be asked only for what the old one has
 // sent us there for. So a group of such a slot goes a command at a time, each first to the old node.
-enum class gait : std::uint8_t { whole, step, asking_step };
+enum class send_mode : std::uint8_t { whole, step, asking_step };
 
-struct errand {
+struct pending_request {
   std::uint32_t group;
-  gait how;
+  send_mode how;
 };
 
 // A group on its way, a command at a time.
@@ -110,7 +110,7 @@ struct steps {
 struct sent {
   enum class kind : std::uint8_t { greeting, script, group };
   kind what;
-  gait how;
+  send_mode how;
   bool trouble;            // a reply was an error that is not final
   std::uint32_t commands;  // replies yet to come
   std::uint32_t group;
@@ -137,9 +137,9 @@ struct node {
   };
   std::vector<loaded_script> loaded;
   std::string leaving;  // why the connection is to be closed as soon as all is answered; empty: it is not
-  line_of<errand> to_send;
+  line_of<pending_request> to_send;
   moment open_until{};           // while opening and greeting
-  moment not_before{};           // to be opened again
+  moment backoff_until{};        // to be opened again
   moment last_heard{};           // or when it was first asked something
   unsigned failures = 0;         // of this call, since the last answer
   unsigned absences = 0;         // of all calls, since the last answer
@@ -192,20 +192,20 @@ struct router::state {
   void open(node& n);
   std::uint32_t greeting_for(const node& n, batch& greeting) const;
   std::string check_greeting(const reply_list& replies, const place& where, std::uint32_t first = 0);
-  void greet(node& n);
+  void shake_hands(node& n);
   void fill(node& n);
-  void send(node& n, errand e);
+  void send(node& n, pending_request e);
   void receive(node& n);
   void replied(node& n, reply last);
   void finish(node& n, const sent& done);
   void tell(std::uint32_t group, reply first);
-  void again(node& n, errand e, verdict v, std::string_view text, std::uint64_t sent_at);
-  bool may_go_at_once(errand e);
-  void load_script(node& n, errand e, std::uint64_t sent_at);
-  void follow_moved(const node& n, errand e, std::string_view text);
-  void follow_ask(const node& n, errand e, std::string_view text);
-  void dispatch(errand e);
-  void put_off(errand e);
+  void again(node& n, pending_request e, error_class v, std::string_view text, std::uint64_t sent_at);
+  bool may_go_at_once(pending_request e);
+  void load_script(node& n, pending_request e, std::uint64_t sent_at);
+  void follow_moved(const node& n, pending_request e, std::string_view text);
+  void follow_ask(const node& n, pending_request e, std::string_view text);
+  void dispatch(pending_request e);
+  void put_off(pending_request e);
   void lost(node& n, const std::string& why);
   void look_at_quiet_nodes();
   void close(node& n) noexcept;
@@ -239,7 +239,7 @@ struct router::state {
   std::vector<node*> polled_nodes;
 
   bool map_wanted = false;
-  moment map_not_before{};
+  moment map_backoff_until{};
   unsigned map_failures = 0;
 
   // Of the call.
@@ -258,7 +258,7 @@ struct router::state {
   std::map<std::uint32_t, steps> stepping;
   struct delayed {
     moment when;
-    errand what;
+    pending_request what;
   };
   std::vector<delayed> later;
   std::string last_problem;  // for the message when the time is over

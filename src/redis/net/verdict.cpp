@@ -17,23 +17,23 @@ namespace {
 
 struct known_error {
   std::string_view begin;
-  verdict means;
+  error_class means;
 };
 
 // Null: no error of those that ask for something.
 const known_error* known_error_of(std::string_view text) {
   static constexpr std::array<known_error, 11> rows = {{
-      {"NOSCRIPT ", verdict::load_script},
-      {"MOVED ", verdict::other_node},
-      {"ASK ", verdict::ask},
-      {"TRYAGAIN ", verdict::later},
-      {"CLUSTERDOWN ", verdict::later},
-      {"LOADING ", verdict::later},
-      {"MASTERDOWN ", verdict::later},
-      {"NOREPLICAS ", verdict::later},
-      {"BUSY ", verdict::later},
-      {"READONLY ", verdict::reconnect},
-      {"ERR max number of clients reached", verdict::reconnect},
+      {"NOSCRIPT ", error_class::load_script},
+      {"MOVED ", error_class::other_node},
+      {"ASK ", error_class::ask},
+      {"TRYAGAIN ", error_class::later},
+      {"CLUSTERDOWN ", error_class::later},
+      {"LOADING ", error_class::later},
+      {"MASTERDOWN ", error_class::later},
+      {"NOREPLICAS ", error_class::later},
+      {"BUSY ", error_class::later},
+      {"READONLY ", error_class::reconnect},
+      {"ERR max number of clients reached", error_class::reconnect},
   }};
   text = essence_of(text);
   const auto found =
@@ -43,9 +43,9 @@ const known_error* known_error_of(std::string_view text) {
 
 }  // namespace
 
-verdict verdict_of(std::string_view text) {
+error_class error_class_of(std::string_view text) {
   const known_error* const known = known_error_of(text);
-  return known == nullptr ? verdict::final : known->means;
+  return known == nullptr ? error_class::final : known->means;
 }
 
 std::string shown_answer_to_auth(std::string_view text) {
@@ -82,7 +82,7 @@ void throw_if_error(const reply& r, const redis_address& address, std::string_vi
   if (text.starts_with("OOM")) fail(errc::too_large, {hint::raise_server_memory, "the server's maxmemory is reached"});
   if (text.starts_with("MISCONF"))
     fail(errc::unavailable, {hint::fix_server_disk, "the server cannot save to its disk and takes no writes"});
-  if (verdict_of(text) != verdict::final) fail(errc::unavailable, {});
+  if (error_class_of(text) != error_class::final) fail(errc::unavailable, {});
   fail(errc::io, {});
 }
 

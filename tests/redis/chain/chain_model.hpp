@@ -29,7 +29,7 @@ inline std::vector<std::string_view> views(const texts& keys) { return {keys.beg
 
 class chain_model {
  public:
-  explicit chain_model(const bloomery::redis_chain_params& p) : g_(rule_.geometry_for(p.capacity, p.target_rate)) {
+  explicit chain_model(const bloomery::redis_chain_params& p) : g_(rule_.geometry_for(p.capacity, p.target_fpr)) {
     begin();
   }
 

@@ -588,8 +588,8 @@ TEST_F(RedisChain, WithoutItsCursorIsNotGoneOnWithAndCanBeDropped) {
   EXPECT_EQ(all_keys(), texts{});
 }
 
-// The original makes a bitmap behind the cursor, and one that is written to before is as long as its last bit wants. Ours
-// are whole.
+// The original makes a bitmap behind the cursor, and one that is written to before is as long as its last bit wants.
+// Ours are whole.
 TEST_F(RedisChain, TellsALostEndOfABitmapFromOneThatTheOriginalHasYetToWrite) {
   const texts keys = md5_keys(400);
   {

@@ -1,5 +1,5 @@
-// What can go wrong with a shared filter on one server: keys that are evicted, clients that die, servers that refuse. The
-// model is what was acknowledged: a key of that is never absent; an error may be.
+// What can go wrong with a shared filter on one server: keys that are evicted, clients that die, servers that refuse.
+// The model is what was acknowledged: a key of that is never absent; an error may be.
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
 
@@ -349,7 +349,8 @@ TEST_F(RedisFaults, OneClientSetsTheExpiryAndAnotherTakesItBack) {
   EXPECT_TRUE(f.may_contain(std::uint64_t{1}));
 }
 
-// ---- the count, and lost connections ---------------------------------------------------------------------------------
+// ---- the count, and lost connections
+// ---------------------------------------------------------------------------------
 
 std::uint64_t counted(test_server& server, const std::string& name, std::uint64_t shards) {
   std::uint64_t sum = 0;
@@ -487,7 +488,8 @@ TEST_F(RedisFaults, OnlyInAsManyReplicasAsWantedIsAKeyAcknowledgedThatWasThereAl
   EXPECT_EQ(few->text().found, "1");
 }
 
-// ---- processes that die ----------------------------------------------------------------------------------------------
+// ---- processes that die
+// ----------------------------------------------------------------------------------------------
 
 TEST_F(RedisFaults, AServerWithALogLosesNothingAcknowledgedWhenKilled) {
   test_server safe({.append_only = true});
@@ -634,7 +636,8 @@ TEST_F(RedisFaults, AFilterTakesAsManyKeysAsWereDeclared) {
   }
 }
 
-// ---- servers that refuse ---------------------------------------------------------------------------------------------
+// ---- servers that refuse
+// ---------------------------------------------------------------------------------------------
 
 TEST_F(RedisFaults, ScriptsMayBeForgottenByTheServer) {
   redis_params wanted = growing(10);
@@ -814,7 +817,8 @@ TEST_F(RedisFaults, ASlowNetworkThatIsCutLosesNothing) {
   EXPECT_EQ(count_found(f, {}), 0u);
 }
 
-// ---- windows ---------------------------------------------------------------------------------------------------------
+// ---- windows
+// ---------------------------------------------------------------------------------------------------------
 
 TEST_F(RedisFaults, AWindowKeepsItsRateAndAnInsertRenewsAKey) {
   redis_params wanted = integers(7'000, 0.01);
@@ -829,7 +833,8 @@ TEST_F(RedisFaults, AWindowKeepsItsRateAndAnInsertRenewsAKey) {
   milliseconds::rep filled = -100;
   f.insert(std::uint64_t{1});
   while (since() < 3'500) {
-    // At most 1,000 in a generation of 200 ms. What a busy machine was late with is not made up for: that would be more.
+    // At most 1,000 in a generation of 200 ms. What a busy machine was late with is not made up for: that would be
+    // more.
     if (since() - filled >= 45) {
       insert_all(f, keys_from(next, 200));
       next += 200;

@@ -1,6 +1,7 @@
-// Plans of shared filters for sizes, rates and shards of any kind: each keeps its rate by the exact formula, or is refused.
+// Plans of shared filters for sizes, rates and shards of any kind: each keeps its rate by the exact formula, or is
+// refused.
+#include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/growing_layers.hpp>
 #include <bloomery/redis_plan.hpp>
 #include <bloomery/sizing.hpp>
 
@@ -23,7 +24,7 @@ constexpr std::uint64_t capacities[] = {1, 2, 99, 10'000, 3'000'000, 1'000'000'0
 constexpr double rates_of_plans[] = {0.9, 0.5, 0.03, 0.01, 1e-6, 1e-9};
 
 std::string text_of(const redis_params& p) {
-  return p.filter.layout + " n=" + std::to_string(p.filter.capacity) + " p=" + std::to_string(p.filter.target_rate) +
+  return p.filter.layout + " n=" + std::to_string(p.filter.capacity) + " p=" + std::to_string(p.filter.target_fpr) +
          " S=" + std::to_string(p.shards) + " maximum=" + std::to_string(p.maximum) +
          " growth=" + std::to_string(static_cast<int>(p.growth));
 }
@@ -56,15 +57,14 @@ TEST(RedisPlans, OfFixedSizeKeepTheirRateExactly) {
       for (const double rate : rates_of_plans) {
         for (const std::uint64_t shards :
              {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1000}, std::uint64_t{1} << 24}) {
-          redis_params wanted{.filter = {.layout = layout, .capacity = capacity, .target_rate = rate},
-                              .shards = shards};
+          redis_params wanted{.filter = {.layout = layout, .capacity = capacity, .target_fpr = rate}, .shards = shards};
           SCOPED_TRACE(text_of(wanted));
           const auto plan = plan_of(wanted);
           if (!plan) continue;
 
           ++made;
           expect_sound(*plan);
-          EXPECT_LE(find_layout(layout)->false_positive_rate(plan->parameters.filter.geometry, capacity), rate);
+          EXPECT_LE(find_layout(layout)->expected_fpr(plan->parameters.filter.geometry, capacity), rate);
           if (capacity <= 1'000'000'000 && shards == 0) {
             EXPECT_EQ(plan_redis(plan->parameters).first.lines, plan->first.lines) << "planned again it is another";
           }
@@ -83,7 +83,7 @@ TEST(RedisPlans, ThatGrowSpendNoMoreThanTheirRateInAllLayers) {
       for (const double rate : {0.5, 0.01, 1e-9}) {
         for (const std::uint64_t times : {0u, 1u, 1000u}) {
           for (const std::uint64_t shards : {0u, 1u, 64u}) {
-            redis_params wanted{.filter = {.layout = layout, .capacity = capacity, .target_rate = rate},
+            redis_params wanted{.filter = {.layout = layout, .capacity = capacity, .target_fpr = rate},
                                 .shards = shards};
             wanted.growth = times == 0 ? redis_growth::unlimited : redis_growth::to_maximum;
             wanted.maximum = times * capacity;
@@ -101,8 +101,8 @@ TEST(RedisPlans, ThatGrowSpendNoMoreThanTheirRateInAllLayers) {
               ASSERT_GE(newest.capacity, 1u);
               ASSERT_LE(newest.string_bytes(), std::uint64_t{512} << 20);
               const geometry g{512 * newest.lines, newest.probes};
-              const auto rate_at = [&](std::uint64_t n) { return row.false_positive_rate(g, n); };
-              spent += rate_at(distinct_keys(newest.capacity, rate_at));
+              const auto rate_at = [&](std::uint64_t n) { return row.expected_fpr(g, n); };
+              spent += rate_at(estimate_distinct(newest.capacity, rate_at));
               keys += static_cast<double>(newest.capacity);
               end = bloomery_tests::code_of([&] { layers.push_back(next_layer(plan->parameters, layers)); });
             }
@@ -124,14 +124,13 @@ TEST(RedisPlans, ThatGrowSpendNoMoreThanTheirRateInAllLayers) {
 
 TEST(RedisPlans, OfWindowsAreForASeventhOfTheKeysAndAnEighthOfTheRate) {
   for (const std::uint64_t capacity : capacities) {
-    redis_params wanted{.filter = {.capacity = capacity, .target_rate = 0.01}};
+    redis_params wanted{.filter = {.capacity = capacity, .target_fpr = 0.01}};
     wanted.filter.window_milliseconds = 1;
     const auto plan = plan_of(wanted);
     if (!plan) continue;
     expect_sound(*plan);
     EXPECT_EQ(plan->layers, 8u);
-    EXPECT_LE(find_layout("blocked")->false_positive_rate(plan->parameters.filter.geometry, (capacity + 6) / 7),
-              0.01 / 8);
+    EXPECT_LE(find_layout("blocked")->expected_fpr(plan->parameters.filter.geometry, (capacity + 6) / 7), 0.01 / 8);
   }
 }
 
@@ -140,12 +139,12 @@ TEST(RedisPlans, OfNonsenseAreRefused) {
     const auto code = bloomery_tests::code_of([&] { plan_redis(p); });
     return code == errc::invalid_argument || code == errc::too_large;
   };
-  redis_params good{.filter = {.capacity = 1000, .target_rate = 0.01}};
+  redis_params good{.filter = {.capacity = 1000, .target_fpr = 0.01}};
   EXPECT_FALSE(refused(good));
   for (const double rate : {0.0, -1.0, 1.0, 2.0, std::numeric_limits<double>::quiet_NaN(),
                             std::numeric_limits<double>::infinity(), 1e-300}) {
     redis_params bad = good;
-    bad.filter.target_rate = rate;
+    bad.filter.target_fpr = rate;
     EXPECT_TRUE(refused(bad)) << rate;
   }
   for (const std::uint64_t capacity : {std::uint64_t{0}, std::uint64_t{1} << 60, ~std::uint64_t{0}}) {

@@ -1,5 +1,5 @@
-// A shared filter on a cluster while its slots move, its masters die and its replicas are behind; and random sequences of
-// what two clients may do to one filter. The model is what was acknowledged.
+// A shared filter on a cluster while its slots move, its masters die and its replicas are behind; and random sequences
+// of what two clients may do to one filter. The model is what was acknowledged.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
@@ -292,7 +292,8 @@ TEST_F(RedisRaces, WhatIsInsertedIntoBothIsOnReplicasOfBoth) {
   insist([&] { g.insert(std::uint64_t{2}); });
 }
 
-// ---- random sequences ------------------------------------------------------------------------------------------------
+// ---- random sequences
+// ------------------------------------------------------------------------------------------------
 
 enum class deed : std::uint8_t {
   insert,

@@ -1,6 +1,6 @@
 // A shared filter on a real server, beside local filters with the same keys, exact formulas, and what happens to it.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/bits.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_plan.hpp>
@@ -72,7 +72,7 @@ TEST_F(RedisFilter, HasTheBitsOfTheLocalFilterWithTheSameKeys) {
 }
 
 TEST_F(RedisFilter, OfStringsWithASecretAnswersAsTheLocalOne) {
-  redis_params wanted{.filter = {.capacity = 1000, .target_rate = 0.001, .secret = random_secret()}};
+  redis_params wanted{.filter = {.capacity = 1000, .target_fpr = 0.001, .secret = random_secret()}};
   redis_filter f = redis_filter::create(at("keyed"), wanted);
   const std::string zero(1, '\0');
   const std::vector<std::string_view> keys = {"Madrid", "", zero, "a longer key, of more than sixteen bytes"};
@@ -92,7 +92,7 @@ TEST_F(RedisFilter, OfStringsWithASecretAnswersAsTheLocalOne) {
 
 TEST_F(RedisFilter, ChecksTheSizesOfOutputs) {
   redis_params counting{
-      .filter = {.layout = "counting", .keys = key_kind::u64le, .capacity = 1000, .target_rate = 0.01}};
+      .filter = {.layout = "counting", .keys = key_kind::u64le, .capacity = 1000, .target_fpr = 0.01}};
   redis_filter f = redis_filter::create(at("sizes"), counting);
   const auto keys = keys_from(0, 130);
   std::vector<std::uint64_t> bitmap(4, 7);

@@ -1,5 +1,5 @@
-// A shared filter that is replaced, dropped and made again, by several clients at once, some of which die or do not hear
-// their answers. The model is what was acknowledged, and which keys may be on the server.
+// A shared filter that is replaced, dropped and made again, by several clients at once, some of which die or do not
+// hear their answers. The model is what was acknowledged, and which keys may be on the server.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
@@ -103,7 +103,8 @@ class RedisReplacement : public on_a_server<RedisReplacement> {
   }
 };
 
-// ---- answers that are lost -------------------------------------------------------------------------------------------
+// ---- answers that are lost
+// -------------------------------------------------------------------------------------------
 
 TEST_F(RedisReplacement, WhoseAnswersAreLostIsDoneAllTheSame) {
   filled().clear();  // so that the server has all scripts
@@ -187,7 +188,8 @@ TEST_F(RedisReplacement, AnExpiryThatSomebodyElseSetMeanwhileIsNotOurs) {
   EXPECT_GT(server->command({"PTTL", "{x}:m"}).integer(), 500'000);
 }
 
-// ---- two replace it at once -------------------------------------------------------------------------------------------
+// ---- two replace it at once
+// -------------------------------------------------------------------------------------------
 
 TEST_F(RedisReplacement, OfTwoAtOnceTheLaterWinsAndNothingOfItGoes) {
   redis_filter f = filled();
@@ -286,7 +288,8 @@ TEST_F(RedisReplacement, ThatIsGivenUpLeavesTheMarksOfALaterOne) {
   EXPECT_EQ(count_found(f, old_keys()), old_keys().size());
 }
 
-// ---- what happens while it is filled -----------------------------------------------------------------------------------
+// ---- what happens while it is filled
+// -----------------------------------------------------------------------------------
 
 TEST_F(RedisReplacement, ThatLosesItsShardsNeverTurnsToTheFilterThatIsUsed) {
   for (const bool announced : {true, false}) {
@@ -413,7 +416,8 @@ TEST_F(RedisReplacement, OfAFilterWithoutAHeaderTakesAllThatIsInsertedMeanwhile)
   }
 }
 
-// ---- those that were interrupted ---------------------------------------------------------------------------------------
+// ---- those that were interrupted
+// ---------------------------------------------------------------------------------------
 
 TEST_F(RedisReplacement, ThatWasInterruptedAndLostItsShardsIsNoBurden) {
   filled();
@@ -455,7 +459,7 @@ TEST_F(RedisReplacement, ThatWasToExpireIsForgottenWhenItHas) {
 TEST_F(RedisReplacement, ALookUpThatMeetsBothFiltersAsksTheNewOneForAllItsKeys) {
   const auto key_of_shard = [](std::uint64_t shard) {
     std::uint64_t key = 1'000'000;
-    while (multiply_high(mix{}(key).lo, 2) != shard) ++key;
+    while (multiply_high(mix{}(key).hash64, 2) != shard) ++key;
     return key;
   };
   const std::uint64_t keys[] = {key_of_shard(0), key_of_shard(1)};
@@ -514,7 +518,8 @@ TEST_F(RedisReplacement, ThatWasInterruptedIsTakenAwayByTheNext) {
   EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("interrupted")));
 }
 
-// ---- names -------------------------------------------------------------------------------------------------------------
+// ---- names
+// -------------------------------------------------------------------------------------------------------------
 
 TEST_F(RedisReplacement, AnOldHandleWritesNothingIntoTheNextFilterOfTheName) {
   redis_params counting = fixed();

@@ -410,7 +410,7 @@ TEST(Transport, WaitsForReplicasThoughTheConnectionWasLostBetweenCalls) {
   a.endpoints[0].port = network.port();
   bloomery::redis_options safe;
   safe.wait_replicas = 1;
-  redis_filter f = redis_filter::create(a, {.filter = {.capacity = 1000, .target_rate = 0.01}}, safe);
+  redis_filter f = redis_filter::create(a, {.filter = {.capacity = 1000, .target_fpr = 0.01}}, safe);
 
   for (const char* key : {"a", "b", "c"}) {
     network.cut();

@@ -1,0 +1,127 @@
+// What all filters of one type share, wherever their bytes live: their parameters, and how keys come to a batch.
+#pragma once
+
+#include <bloomery/detail/hash_span.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/export.hpp>
+#include <bloomery/hash.hpp>
+#include <bloomery/layout.hpp>
+#include <bloomery/params.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace BLOOMERY_EXPORT bloomery {
+
+/// The type of key, layout and hash that filter<> and concurrent_filter<> are made for.
+template <class Key, layout Layout, class Hash>
+  requires hash_of<Hash, Key>
+struct filter_kind {
+  /// Keys that are hashed together: a multiple of 64, so that they fill whole words of an answer.
+  static constexpr std::size_t batch = 256;
+
+  /// What keys are hashed as: std::string_view, std::uint64_t or, with a hash of their own, Key.
+  using plain = detail::plain_key<Key>;
+
+  /// The parameters of such a filter. @throws error invalid_argument: the hash knows no such seed
+  static params describe(const geometry& g, std::uint64_t capacity, double rate, const Hash& hash) {
+    params p;
+    p.layout = Layout::name;
+    p.hash = Hash::name;
+    p.keys = std::same_as<plain, std::uint64_t> ? key_kind::u64le : key_kind::bytes;
+    if constexpr (requires { hash.seed(); }) {
+      p.seed = hash.seed();
+    } else if constexpr (requires { hash.seed; }) {
+      p.seed = hash.seed;
+    }
+    if constexpr (std::same_as<Hash, siphash>) {
+      p.secret = hash.key;
+      p.key_check = key_check(hash.key);
+    }
+    if constexpr (requires { Hash::most_seed; }) {
+      if (p.seed > Hash::most_seed) {
+        throw error(errc::invalid_argument, {"seed of " + p.hash, "seed", "at most " + std::to_string(Hash::most_seed),
+                                             std::to_string(p.seed), ""});
+      }
+    }
+    p.geometry = g;
+    p.capacity = capacity;
+    p.target_fpr = rate;
+    return p;
+  }
+
+  /// The same once the layout accepts their geometry; a rate that was not given is the exact one at capacity.
+  /// @throws error invalid_argument or too_large: not a geometry of this layout
+  static params checked(params p) {
+    Layout::check(p.geometry);
+    if (p.target_fpr == 0 && p.capacity > 0) {
+      p.target_fpr = Layout::expected_fpr(p.geometry, p.capacity);
+    }
+    return p;
+  }
+
+  /// The parameters of a filter made for n keys at rate p. @throws error as Layout::geometry_for
+  static params promised(std::uint64_t capacity, double rate, const Hash& hash) {
+    return describe(Layout::geometry_for(capacity, rate), capacity, rate, hash);
+  }
+
+  /// Calls work(source, first) for keys from `first` on, a multiple of `batch`: integers as they are if the kernels
+  /// hash them, others hashed batch by batch.
+  template <class Work>
+  static void each_source(const Hash& hash, std::span<const Key> keys, Work work) {
+    if constexpr (!std::same_as<Key, plain>) {
+      each_source_of(hash, keys.begin(), keys.size(), work);
+    } else if constexpr (hashed_by_kernels) {
+      work(hash_span::mixed(keys, hash), std::size_t{0});
+    } else {
+      std::array<key_hash, batch> hashes;
+      for (std::size_t first = 0; first < keys.size(); first += batch) {
+        const std::size_t count = keys.size() - first < batch ? keys.size() - first : batch;
+        bloomery::hash_each(hash, keys.subspan(first, count), hashes.data());
+        work(hash_span::hashes({hashes.data(), count}), first);
+      }
+    }
+  }
+
+  /// The same for `total` keys from an iterator on, each converted to Key as a call on a single key does.
+  template <class Iterator, class Work>
+  static void each_source_of(const Hash& hash, Iterator next, std::size_t total, Work work) {
+    using element = decltype(*next);
+    std::array<key_hash, batch> hashes;
+    for (std::size_t first = 0; first < total; first += batch) {
+      const std::size_t count = total - first < batch ? total - first : batch;
+      if constexpr (std::same_as<plain, std::uint64_t>) {
+        std::array<plain, batch> some;
+        for (std::size_t i = 0; i < count; ++i, ++next) some[i] = static_cast<plain>(static_cast<Key>(*next));
+        if constexpr (hashed_by_kernels) {
+          work(hash_span::mixed({some.data(), count}, hash), first);
+          continue;
+        } else {
+          bloomery::hash_each(hash, std::span<const plain>(some.data(), count), hashes.data());
+        }
+      } else if constexpr (std::same_as<plain, std::string_view> &&
+                           (std::is_lvalue_reference_v<element> || !std::is_class_v<element> ||
+                            std::same_as<std::remove_cv_t<element>, std::string_view>)) {
+        std::array<plain, batch> some;
+        for (std::size_t i = 0; i < count; ++i, ++next) some[i] = *next;
+        bloomery::hash_each(hash, std::span<const plain>(some.data(), count), hashes.data());
+      } else {  // elements that end with the expression: each is hashed before the next one is looked at
+        for (std::size_t i = 0; i < count; ++i, ++next) {
+          hashes[i] = hash(detail::key_view<Key>(*next));
+        }
+      }
+      work(hash_span::hashes({hashes.data(), count}), first);
+    }
+  }
+
+ private:
+  static constexpr bool hashed_by_kernels = std::same_as<plain, std::uint64_t> && std::same_as<Hash, mix>;
+};
+
+}  // namespace bloomery

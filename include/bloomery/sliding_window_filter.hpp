@@ -1,0 +1,290 @@
+// sliding_window_filter<>: "seen in the last 24 hours", "seen among the last million keys": a filter that forgets what
+// is long ago, with no false negative inside its window and no pause.
+//
+// Read generations.hpp for how a window is cut, then layouts/sliding.hpp for the cells.
+#pragma once
+
+#include <bloomery/detail/checks.hpp>
+#include <bloomery/detail/filter_kind.hpp>
+#include <bloomery/detail/hash_span.hpp>
+#include <bloomery/detail/storage.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/export.hpp>
+#include <bloomery/generations.hpp>
+#include <bloomery/hash.hpp>
+#include <bloomery/layouts/sliding.hpp>
+#include <bloomery/layouts/split_block512.hpp>
+#include <bloomery/mapped_storage.hpp>
+#include <bloomery/params.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace BLOOMERY_EXPORT bloomery {
+
+/// A set of the keys of a window: may_contain() never says no to a key of the last W, and says yes to others with a
+/// probability that expected_fpr() knows; a key that was last seen more than 8 ceil(W / 7) ago, about a seventh more
+/// than W, is forgotten.
+///
+/// @tparam Key      std::string_view (any bytes) or std::uint64_t
+/// @tparam Layout   sliding (least memory) or sliding64 (one cache line a key)
+/// @tparam Hash     xxh3, mix, murmur3, siphash, or your own: hash_of<Hash, Key>
+/// @tparam Storage  heap_storage or mapped_storage
+///
+/// The promised rate holds at the worst moment, with 8 generations of ceil(capacity / 7) distinct keys: by time, keys
+/// that come all at once overfill a generation, which facts() tells.
+///
+/// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
+///
+/// Example:
+///     std::uint64_t now = 1'700'000'000'000;  // milliseconds since 1970
+///     sliding_window_filter<> seen(window_of_time(std::chrono::hours(24)), 1'000'000, 0.01, {}, [&] { return now; });
+///     assert(seen.insert("alice"));       // certainly not seen in the last 24 hours
+///     now += 23 * 3'600'000;
+///     assert(!seen.insert("alice"));      // seen, and seen again: it counts from now on
+///     now += 24 * 3'600'000;
+///     assert(seen.may_contain("alice"));
+///     now += 24 * 3'600'000;
+///     assert(!seen.may_contain("alice"));
+template <class Key = std::string_view, sliding_window_layout Layout = layouts::sliding,
+          class Hash = typename default_hash<Key>::type, storage Storage = heap_storage>
+  requires hash_of<Hash, Key>
+class sliding_window_filter {
+ public:
+  using key_type = Key;
+
+  /// An empty filter that remembers `length` and keeps `target_fpr` while a window has up to `capacity` keys.
+  ///
+  /// @param length    window_of_time(time) or window_of_keys(insertions)
+  /// @param capacity  n, distinct keys of a window; by keys, their number if it is 0
+  /// @param clock     tells the time, milliseconds since 1970; the system's if empty. Not called by keys.
+  /// @throws error  invalid_argument: a window without length, capacity is 0 by time, a rate outside (0, 1); too_large
+  ///
+  /// Example:
+  ///     sliding_window_filter<std::uint64_t, layouts::sliding64> recent(window_of_keys(700), 0, 0.01);
+  ///     recent.insert(42);
+  ///     for (std::uint64_t key = 1000; key < 1700; ++key) recent.insert(key);
+  ///     assert(recent.may_contain(42) && recent.facts().insertions == 701);
+  sliding_window_filter(window_length length, std::uint64_t capacity, double target_fpr, Hash hash = {},
+                        window_clock clock = {}) requires std::same_as<Storage, heap_storage>
+      : sliding_window_filter(promised(length, capacity, target_fpr, hash), hash, std::move(clock)) {}
+
+  /// Opens a filter file in place; to insert, open it with access::read_write. @throws error as mapped_storage::open;
+  /// incompatible: the file has another layout, hash, kind of keys or seed; damaged: its state contradicts itself
+  static sliding_window_filter open(const std::string& path, access mode = access::read_only,
+                                    file_check what = file_check::header, Hash hash = {},
+                                    window_clock clock = {}) requires std::same_as<Storage, mapped_storage> {
+    mapped_storage bytes = mapped_storage::open(path, mode, what, {}, [&](const params& p) { matched(p, hash, path); });
+    const file_info info = bytes.info();
+    sliding_window_filter result(matched(info.parameters, hash, path), std::move(bytes), hash, std::move(clock));
+    const bool settled = info.clean || mode == access::read_write;
+    result.generations_.check(result.bytes(), settled, path);
+    if (!info.clean && mode == access::read_write) result.storage_.counts().is_estimate = true;
+    return result;
+  }
+
+  /// Makes an empty filter file and opens it for writing. @throws error as the constructor, and mapped_storage::create
+  static sliding_window_filter create(const std::string& path, window_length length, std::uint64_t capacity,
+                                      double target_fpr, Hash hash = {}, window_clock clock = {},
+                                      creation how = {}) requires std::same_as<Storage, mapped_storage> {
+    const params p = promised(length, capacity, target_fpr, hash);
+    return sliding_window_filter(p, mapped_storage::create(path, p, {}, how), hash, std::move(clock));
+  }
+
+  /// Reads a filter file into the heap, every page checked. @throws error as load_file; as open()
+  static sliding_window_filter load(const std::string& path, Hash hash = {},
+                                    window_clock clock = {}) requires std::same_as<Storage, heap_storage> {
+    loaded_file file = load_file(path);
+    sliding_window_filter result(matched(file.info.parameters, hash, path), std::move(file.bytes), hash,
+                                 std::move(clock));
+    result.generations_.check(result.bytes(), file.info.clean, path);
+    if (!file.info.clean) result.storage_.counts().is_estimate = true;
+    return result;
+  }
+
+  /// Writes the filter as a file, whole or not at all. @throws error as save_file
+  void save(const std::string& path, const std::string& metadata = {}) const {
+    save_file(path, params_, bytes(), storage_.counts(), metadata);
+  }
+
+  /// Adds a key, which is then remembered from now on. True: it was certainly not seen in the window.
+  /// @throws error not_permitted: mapped storage that was opened for reading only
+  bool insert(const Key& key) {
+    want_writable();
+    const std::uint64_t hash64 = hash_(key).hash64;
+    const std::uint64_t unseen =
+        generations_.each_run(storage_.data(), 1, [&](std::uint32_t epoch, std::size_t, std::size_t) {
+          const std::uint64_t at = Layout::block_at(params_.geometry, hash64);
+          const std::uint8_t had = Layout::insert_into(storage_.data() + at, hash64, params_.geometry.probes, epoch);
+          changed(at);
+          return window_insertions{had == 0 ? 1u : 0u, (had >> epoch % window_generations & 1) != 0 ? 0u : 1u};
+        });
+    storage_.counts().inserted += unseen;
+    return unseen != 0;
+  }
+
+  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key. By time all of 256 keys are added at
+  /// one moment.
+  /// @throws error  invalid_argument: another size of `is_new`; not_permitted, as above. Then nothing is inserted.
+  void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) {
+    detail::check_answers("windowed_filter::insert", keys.size(), is_new.size());
+    want_writable();
+    std::uint8_t* const out = is_new.empty() ? nullptr : is_new.data();
+    kind::each_source(hash_, keys, [&](const hash_span& some, std::size_t first) {
+      insert_source(some, out == nullptr ? nullptr : out + first);
+    });
+  }
+
+  /// False: the key was certainly not seen in the window. True: it probably was, or not long before.
+  bool may_contain(const Key& key) const {
+    const std::uint64_t hash64 = hash_(key).hash64;
+    const std::uint8_t* const block = storage_.data() + Layout::block_at(params_.geometry, hash64);
+    return Layout::generations_with(block, hash64, params_.geometry.probes, epoch32()) != 0;
+  }
+
+  /// Looks keys up, at one moment: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
+  /// `bitmap` has at least ceil(keys.size() / 64) words; further words are left as they are.
+  /// @throws error invalid_argument: the bitmap is shorter
+  void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
+    detail::check_bitmap("windowed_filter::may_contain", keys.size(), bitmap.size());
+    const std::uint32_t epoch = epoch32();
+    kind::each_source(hash_, keys, [&](const hash_span& some, std::size_t first) {
+      Layout::look_up_keys(storage_.data(), params_.geometry, some, epoch, bitmap.data() + first / 64);
+    });
+  }
+
+  /// Makes this filter that of the keys of both, each in its own generation; by time only: two streams of insertions
+  /// have no order in common. @throws error  incompatible: by keys; or names the field that differs and both values;
+  /// too_large: more than 2^62 insertions in both; not_permitted: this filter was opened for reading only
+  template <class OtherStorage>
+  void merge(const sliding_window_filter<Key, Layout, Hash, OtherStorage>& other) {
+    const std::string reason = difference(params_, other.parameters());
+    if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
+    want_writable();
+    merge_windows(params_, {storage_.data(), storage_.size()}, other.bytes());
+    storage_.counts().inserted += other.size();
+    storage_.counts().is_estimate = true;
+    changed_everywhere();
+  }
+
+  /// Removes all keys, and forgets the time. @throws error not_permitted: mapped storage opened for reading only
+  void clear() noexcept(!storage_with_access<Storage>) {
+    want_writable();
+    std::fill_n(storage_.data(), storage_.size(), std::uint8_t{0});
+    storage_.counts().inserted = 0;
+    storage_.counts().is_estimate = false;
+    changed_everywhere();
+  }
+
+  void set_clock(window_clock clock) { generations_.set_clock(std::move(clock)); }
+
+  const params& parameters() const noexcept { return params_; }
+  std::span<const std::uint8_t> bytes() const noexcept { return {storage_.data(), storage_.size()}; }
+
+  std::uint64_t capacity() const noexcept { return params_.capacity; }       ///< keys of a window it was made for
+  std::uint64_t bit_size() const noexcept { return params_.geometry.bits; }  ///< bits
+  std::uint64_t byte_size() const noexcept { return storage_.size(); }       ///< bytes
+
+  /// Keys that were certainly not seen in the window when they came, ever.
+  std::uint64_t size() const noexcept { return storage_.counts().inserted; }
+
+  /// The generations as they are now.
+  window_facts facts() const { return facts_of_window(params_, bytes(), generations_.epoch(storage_.data())); }
+
+  /// The exact rate now, from the keys of each generation, as if all were different. At most target_fpr() while no
+  /// generation has more keys than it may.
+  double expected_fpr() const { return facts().rate; }
+
+  /// Exact rate at the worst moment of a window of so many distinct keys.
+  double expected_fpr(std::uint64_t keys) const { return Layout::expected_fpr(params_.geometry, keys); }
+
+  /// The rate of these very cells, at the epoch of the newest generation. Reads all bytes.
+  double current_fpr() const { return look_at_window(params_, bytes()).current_fpr; }
+
+  /// For mapped storage: writes checksums, counts and clean mark, and unmaps; the filter is then as moved from.
+  /// @throws error io
+  void close() requires std::same_as<Storage, mapped_storage> { storage_.close(); }
+
+ private:
+  using kind = filter_kind<Key, layouts::split_block512, Hash>;  // whatever the layout: how keys are hashed
+
+  static params describe(const geometry& g, std::uint64_t capacity, double rate, const Hash& hash) {
+    params p = kind::describe(g, capacity, rate, hash);
+    p.layout = Layout::name;
+    return p;
+  }
+
+  static params promised(window_length length, std::uint64_t capacity, double rate, const Hash& hash) {
+    if (capacity == 0) capacity = length.keys;
+    params p = describe(Layout::geometry_for(capacity, rate), capacity, rate, hash);
+    p.window_keys = length.keys;
+    p.window_milliseconds = length.milliseconds;
+    static_cast<void>(generations(p));  // refuses the length before there is a file
+    return p;
+  }
+
+  static params matched(const params& file, const Hash& hash, const std::string& path) {
+    params own = describe(file.geometry, file.capacity, file.target_fpr, hash);
+    own.window_keys = file.window_keys;
+    own.window_milliseconds = file.window_milliseconds;
+    const std::string reason = difference(file, own);
+    if (!reason.empty()) {
+      throw error(errc::incompatible,
+                  {"the file is a filter of another kind than this program's", path, "", reason, ""});
+    }
+    Layout::check(own.geometry);
+    return own;
+  }
+
+  sliding_window_filter(params p, Hash hash, window_clock clock)
+      : sliding_window_filter(p, Storage(bytes_for(p.geometry.bits)), hash, std::move(clock)) {}
+  sliding_window_filter(params p, Storage bytes, Hash hash, window_clock clock)
+      : params_(std::move(p)), hash_(hash), generations_(params_, std::move(clock)), storage_(std::move(bytes)) {}
+
+  void insert_source(const hash_span& keys, std::uint8_t* is_new) {
+    storage_.counts().inserted += generations_.each_run(
+        storage_.data(), keys.size(), [&](std::uint32_t epoch, std::size_t first, std::size_t count) {
+          const hash_span some = keys.part(first, count);
+          const window_insertions done = Layout::insert_keys(storage_.data(), params_.geometry, some, epoch,
+                                                             is_new == nullptr ? nullptr : is_new + first);
+          if constexpr (Storage::tracks_changes) {
+            for (std::size_t i = 0; i < count; ++i) changed(Layout::block_at(params_.geometry, some.hash(i).hash64));
+          }
+          return done;
+        });
+  }
+
+  // Writing to a read-only mapping would end the process.
+  void want_writable() const noexcept(!storage_with_access<Storage>) {
+    if constexpr (storage_with_access<Storage>) {
+      if (!storage_.writable()) [[unlikely]]
+        detail::refuse_writing();
+    }
+  }
+
+  // A key changes its block and the state.
+  void changed(std::uint64_t block_at) noexcept {
+    if constexpr (Storage::tracks_changes) {
+      storage_.changed(block_at);
+      storage_.changed(0);
+    }
+  }
+
+  void changed_everywhere() noexcept {
+    if constexpr (Storage::tracks_changes) storage_.changed_all();
+  }
+
+  std::uint32_t epoch32() const { return static_cast<std::uint32_t>(generations_.epoch(storage_.data())); }
+
+  params params_;
+  Hash hash_;
+  generations generations_;
+  Storage storage_;
+};
+
+}  // namespace bloomery

@@ -1,0 +1,402 @@
+// The state of an any_filter, and the loops over keys that its calls share: layout, hash or scheme, storage and counts.
+#pragma once
+
+#include <bloomery/any_filter.hpp>
+
+#include <bloomery/detail/bits.hpp>
+#include <bloomery/detail/bulk_insert.hpp>
+#include <bloomery/detail/checks.hpp>
+#include <bloomery/detail/fuse.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/fill_statistics.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/scheme.hpp>
+#include <bloomery/sizing.hpp>
+
+#include "registry/fuse_row.hpp"
+#include "registry/tables.hpp"
+#include "registry/windows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace bloomery {
+
+inline constexpr std::size_t keys_of_a_batch = 256;  // a multiple of 64: a batch fills whole words of the answer
+
+// Calls work(first, count) for each batch of `total` keys.
+template <class Work>
+void in_batches(std::size_t total, Work work) {
+  for (std::size_t first = 0; first < total; first += keys_of_a_batch)
+    work(first, std::min(keys_of_a_batch, total - first));
+}
+
+/// @throws error incompatible, always
+[[noreturn]] void refuse_without_secret(const params& p, const std::string& path);
+
+struct any_filter::impl {
+  params parameters;
+  const layout_row* layout = nullptr;  // one of layout and scheme is set
+  const hash_row* hash = nullptr;
+  const bloomery::scheme* scheme = nullptr;
+  std::variant<heap_storage, mapped_storage> storage;
+  std::optional<file_info> opened_from;
+  const single_key_calls* single = nullptr;
+  hash_seed seed;
+  std::optional<generations> window;  // of a filter that forgets
+
+  // The storage, looked into once: it does not move any more.
+  std::uint8_t* data = nullptr;
+  std::uint64_t bytes = 0;
+  key_counts* counts = nullptr;
+  mapped_storage* mapped = nullptr;
+  const removal_calls* removals = nullptr;  // of a counting filter
+  std::uint32_t cell_bits = 1;
+  static constexpr auto no_keys = static_cast<key_kind>(~0u);
+  key_kind takes = no_keys;  // without the filter's secret it stays so
+
+  impl(params p, std::variant<heap_storage, mapped_storage> s)
+      : parameters(std::move(p)),
+        layout(find_layout(parameters.layout)),
+        hash(find_hash(parameters.hash)),
+        scheme(find_scheme(parameters.scheme)),
+        storage(std::move(s)),
+        seed{mix(parameters.seed), parameters.secret.value_or(secret_key{})} {
+    if (parameters.key_check == 0 || parameters.secret) takes = parameters.keys;
+    std::visit(
+        [this](auto& held) {
+          data = held.data();
+          bytes = held.size();
+          counts = &held.counts();
+        },
+        storage);
+    mapped = std::get_if<mapped_storage>(&storage);
+    if (layout != nullptr) removals = layout->removals;
+    if (layout != nullptr) cell_bits = layout->cell_bits;
+    if (layout != nullptr && layout->window != nullptr)
+      window.emplace(parameters);
+    else if (layout != nullptr && hash != nullptr)
+      single = &single_key_calls_of(*layout, *hash);
+  }
+
+  std::uint64_t& inserted() { return counts->inserted; }
+
+  void want(key_kind kind) const {
+    if (takes != kind) [[unlikely]]
+      refuse(kind);
+  }
+
+  // Apart, so that a call on one key saves no registers for it.
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse(key_kind kind) const {
+    if (takes == no_keys) refuse_without_secret(parameters, "");
+    throw error(errc::incompatible,
+                {"keys of another kind than the filter's", "", name_of(parameters.keys), name_of(kind), ""});
+  }
+
+  void want_hashes() const {
+    if (layout == nullptr) [[unlikely]]
+      refuse_hashes();
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_hashes() const {
+    throw error(errc::incompatible, {"the filter takes no hashes: its scheme reads the keys themselves", "", "a layout",
+                                     "scheme " + parameters.scheme, "use the calls that take keys"});
+  }
+
+  void want_writable() const {
+    refuse_keys_if_sealed(parameters, "");
+    if (mapped != nullptr && !mapped->writable()) detail::refuse_writing();
+  }
+
+  // Pages to be checksummed at close: those with a cell of a key that changed one.
+  void changed(std::span<const std::uint64_t> cells) {
+    if (mapped == nullptr) return;
+    for (const std::uint64_t cell : cells) mapped->changed(cell * cell_bits >> 3);
+  }
+
+  void changed_everywhere() {
+    if (mapped != nullptr) mapped->changed_all();
+  }
+
+  // Marks the pages of new keys, in a mapped file; of all keys, where each counts.
+  void on_inserted(const hash_span& keys, const std::uint8_t* is_new) {
+    if (layout->bulk != nullptr) {  // all cells of a key are in one block, and that in one page
+      const bulk_target target = layout->bulk(data, parameters.geometry);
+      const std::uint64_t blocks = parameters.geometry.bits / target.block_bits;
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        if (is_new[i] == 0) continue;
+        const std::uint64_t hash64 = keys.hash(i).hash64;
+        const std::uint64_t block = target.blocks_by == block_rule::upper_half ? ((hash64 >> 32) * blocks) >> 32
+                                                                               : multiply_high(hash64, blocks);
+        mapped->changed(block * target.block_bits / 8);
+      }
+      return;
+    }
+    std::array<std::uint64_t, max_probes> cells;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (is_new[i] == 0 && removals == nullptr) continue;
+      layout->cells(parameters.geometry, keys.hash(i), cells.data());
+      changed(std::span(cells).first(parameters.geometry.probes));
+    }
+  }
+
+  // What the count goes up by.
+  std::uint64_t counted_of(const hash_span& keys, std::uint64_t all_new) const {
+    return removals != nullptr ? keys.size() : all_new;
+  }
+
+  // Into a filter that forgets: a key changes its block, and the count of its generation at the front.
+  std::uint64_t insert_in_window(const hash_span& keys, std::uint8_t* is_new) {
+    return window->each_run(data, keys.size(), [&](std::uint32_t epoch, std::size_t first, std::size_t count) {
+      const hash_span some = keys.part(first, count);
+      if (mapped != nullptr) {
+        mapped->changed(0);
+        for (std::size_t i = 0; i < count; ++i) {
+          mapped->changed(layout->window->block_at(parameters.geometry, some.hash(i).hash64));
+        }
+      }
+      return layout->window->insert(data, parameters.geometry, some, epoch,
+                                    is_new == nullptr ? nullptr : is_new + first);
+    });
+  }
+
+  void look_up_source(const hash_span& keys, std::uint64_t* bitmap) const {
+    if (!window) return layout->may_contain(data, parameters.geometry, keys, bitmap);
+    const auto epoch = static_cast<std::uint32_t>(window->epoch(data));
+    layout->window->look_up(data, parameters.geometry, keys, epoch, bitmap);
+  }
+
+  bool insert_one_in_window(key_hash key) {
+    const std::uint64_t unseen = insert_in_window(hash_span::hashes({&key, 1}), nullptr);
+    inserted() += unseen;
+    return unseen != 0;
+  }
+
+  bool has_one_in_window(key_hash key) const {
+    std::uint64_t answer = 0;
+    look_up_source(hash_span::hashes({&key, 1}), &answer);
+    return answer != 0;
+  }
+
+  // Whether the state of a window's generations, which came from a file, can be. A writer may be at a dirty one.
+  void check_window(const file_info& info, bool alone, const std::string& path) const {
+    if (window) window->check({data, bytes}, info.clean || alone, path);
+  }
+
+  window_facts window_now() const { return facts_of_window(parameters, {data, bytes}, window->epoch(data)); }
+
+  // Returns how many were certainly new.
+  std::uint64_t insert_source(const hash_span& keys, std::uint8_t* is_new) {
+    if (window) {
+      const std::uint64_t unseen = insert_in_window(keys, is_new);
+      inserted() += unseen;
+      return unseen;
+    }
+    if (mapped == nullptr) {
+      const std::uint64_t all_new = layout->insert(data, parameters.geometry, keys, is_new);
+      inserted() += counted_of(keys, all_new);
+      return all_new;
+    }
+    std::uint64_t all_new = 0;
+    std::array<std::uint8_t, keys_of_a_batch> fresh;
+    in_batches(keys.size(), [&](std::size_t first, std::size_t count) {
+      const hash_span some = keys.part(first, count);
+      const std::uint64_t new_here = layout->insert(data, parameters.geometry, some, fresh.data());
+      all_new += new_here;
+      inserted() += counted_of(some, new_here);
+      if (counted_of(some, new_here) > 0) on_inserted(some, fresh.data());
+      if (is_new != nullptr) std::copy_n(fresh.data(), count, is_new + first);
+    });
+    return all_new;
+  }
+
+  [[noreturn]] void refuse_removal() const {
+    throw error(errc::incompatible,
+                {"keys cannot be removed from this filter: its bits belong to many keys at once", "", "layout counting",
+                 parameters.layout + parameters.scheme, hint::make_counting_filter});
+  }
+
+  std::uint64_t remove_source(const hash_span& keys, removal* results) {
+    std::array<removal, keys_of_a_batch> done;
+    std::array<std::uint64_t, max_probes> cells;
+    std::uint64_t all_removed = 0;
+    in_batches(keys.size(), [&](std::size_t first, std::size_t count) {
+      const hash_span some = keys.part(first, count);
+      all_removed += removals->remove(data, parameters.geometry, some, done.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        count_removal(*counts, done[i]);
+        if (mapped == nullptr || done[i] == removal::not_found) continue;
+        layout->cells(parameters.geometry, some.hash(i), cells.data());
+        changed(std::span(cells).first(parameters.geometry.probes));
+      }
+      if (results != nullptr) std::copy_n(done.data(), count, results + first);
+    });
+    return all_removed;
+  }
+
+  template <class Key>
+  std::uint64_t remove_keys(std::span<const Key> keys, std::span<removal> results) {
+    detail::check_answers("any_filter::remove", keys.size(), results.size());
+    want(std::same_as<Key, std::uint64_t> ? key_kind::u64le : key_kind::bytes);
+    want_writable();
+    if (removals == nullptr) refuse_removal();
+    std::uint64_t all_removed = 0;
+    each_source(keys, [&](const hash_span& some, std::size_t first) {
+      all_removed += remove_source(some, results.empty() ? nullptr : results.data() + first);
+    });
+    return all_removed;
+  }
+
+  // After the insertion of one key: `hash_it` tells its hash, if somebody wants to know.
+  template <class HashIt>
+  bool counted(bool is_new, HashIt hash_it) {
+    if (!is_new && removals == nullptr) return false;
+    ++inserted();
+    if (mapped != nullptr) {
+      const key_hash key = hash_it();
+      const std::uint8_t fresh = 1;
+      on_inserted(hash_span::hashes({&key, 1}), &fresh);
+    }
+    return is_new;
+  }
+
+  template <class Key>
+  key_hash hash_one(Key key) const {
+    key_hash result;
+    hash_keys(std::span<const Key>(&key, 1), &result);
+    return result;
+  }
+
+  bool insert_by_scheme(std::string_view key) {
+    std::array<std::uint64_t, max_probes> cells;
+    scheme->positions(key, parameters.geometry, parameters.seed, cells.data());
+    const auto used = std::span(cells).first(parameters.geometry.probes);
+    bool is_new = false;
+    for (const std::uint64_t cell : used) is_new |= set_bit(data, cell);
+    if (is_new) {
+      ++inserted();
+      changed(used);
+    }
+    return is_new;
+  }
+
+  bool has_by_scheme(std::string_view key) const {
+    std::array<std::uint64_t, max_probes> cells;
+    scheme->positions(key, parameters.geometry, parameters.seed, cells.data());
+    const auto used = std::span(cells).first(parameters.geometry.probes);
+    return std::all_of(used.begin(), used.end(), [&](std::uint64_t cell) { return test_bit(data, cell); });
+  }
+
+  void hash_keys(std::span<const std::string_view> keys, key_hash* out) const { hash->of_bytes(seed, keys, out); }
+  void hash_keys(std::span<const std::uint64_t> keys, key_hash* out) const { hash->of_integers(seed, keys, out); }
+
+  // Calls work(source, first) for keys from `first` on: integers as they are if the kernels hash them, others hashed
+  // batch by batch.
+  template <class Key, class Work>
+  void each_source(std::span<const Key> keys, Work work) const {
+    if constexpr (std::same_as<Key, std::uint64_t>) {
+      if (hash->in_kernels) return work(hash_span::mixed(keys, seed.seed), std::size_t{0});
+    }
+    std::array<key_hash, keys_of_a_batch> hashes;
+    in_batches(keys.size(), [&](std::size_t first, std::size_t count) {
+      hash_keys(keys.subspan(first, count), hashes.data());
+      work(hash_span::hashes({hashes.data(), count}), first);
+    });
+  }
+
+  template <class Key>
+  std::uint64_t insert_keys(std::span<const Key> keys, std::uint8_t* is_new) {
+    std::uint64_t all_new = 0;
+    each_source(keys, [&](const hash_span& some, std::size_t first) {
+      all_new += insert_source(some, is_new == nullptr ? nullptr : is_new + first);
+    });
+    return all_new;
+  }
+
+  template <class Key>
+  void look_up_keys(std::span<const Key> keys, std::uint64_t* bitmap) const {
+    each_source(keys, [&](const hash_span& some, std::size_t first) { look_up_source(some, bitmap + first / 64); });
+  }
+
+  // Writes hash64 of keys to hash64s, for bulk insertion.
+  template <class Key>
+  void hash64s(std::span<const Key> keys, std::uint64_t* hash64s) const {
+    each_source(keys, [&](const hash_span& some, std::size_t first) { hash64s_of(some, hash64s + first); });
+  }
+
+  // Whether sorting keys by block may pay: a file that gets few keys would have all its pages marked as changed.
+  bool takes_in_bulk(std::size_t count, unsigned threads) const {
+    return layout != nullptr && layout->bulk != nullptr && (mapped == nullptr || count >= bytes / 4096) &&
+           bulk_insert_pays(layout->bulk(data, parameters.geometry), count, threads);
+  }
+
+  std::uint64_t insert_all(std::size_t count, const hash64s_of_keys& fill, unsigned threads) {
+    changed_everywhere();
+    const std::uint64_t all_new = bulk_insert(layout->bulk(data, parameters.geometry), count, fill, threads);
+    inserted() += all_new;
+    return all_new;
+  }
+
+  // What ones() counts: counters, and elsewhere bits. A sealed filter's cells are values, and any of them may be 0.
+  std::uint64_t cells() const {
+    return removals != nullptr ? parameters.geometry.bits / cell_bits : parameters.geometry.bits;
+  }
+
+  // Cells that are not 0. In a stranger's file the last byte's unused bits may be set: never more than all.
+  std::uint64_t ones() const {
+    if (window) return measure_fill(parameters, {data, bytes}).ones;
+    if (removals != nullptr) return removals->cells_used({data, bytes});
+    return std::min(count_ones({data, bytes}), parameters.geometry.bits);
+  }
+  std::uint64_t zeros() const { return cells() - ones(); }
+
+  // Of a filter that forgets the counts of its generations: what its bits tell of keys that are in several is unknown.
+  estimate estimated_keys() const {
+    if (window) return {static_cast<double>(window_now().keys_held()), 0};
+    return bloomery::estimated_keys(parameters, ones());
+  }
+
+  // Rates of very many probes take a second each: what needs many of them does without.
+  bool has_slow_rates() const { return parameters.geometry.probes > layouts::classic::most_chosen_probes; }
+
+  // After opening: bytes of which not all are a filter have not been looked at before.
+  void check_bytes(const std::string& path) const {
+    if (layout != nullptr && layout->check_bytes != nullptr) layout->check_bytes(parameters, {data, bytes}, path);
+  }
+
+  // After a merge, or after a writer that was killed, the bits know more than the count. With all bits set there are at
+  // least as many keys as leave one clear, and one.
+  void estimate_count() {
+    if (window) {  // its generations have counted on
+      inserted() = std::max(inserted(), window_now().keys_held());
+      counts->is_estimate = true;
+      return;
+    }
+    if (removals != nullptr) {
+      inserted() = static_cast<std::uint64_t>(std::llround(removals->copies_in(parameters.geometry, {data, bytes})));
+      counts->is_estimate = true;
+      return;
+    }
+    const std::uint64_t clear = zeros();
+    const double keys = bloomery::estimated_keys(parameters, ones() - (clear == 0 ? 1 : 0)).value;
+    set_estimated_count(clear == 0 ? std::max(keys, 1.0) : keys);
+  }
+
+  // At least as many as were counted.
+  void set_estimated_count(double keys) {
+    const auto rate = [this](std::uint64_t n) { return has_slow_rates() ? 0 : bloomery::expected_fpr(parameters, n); };
+    inserted() = std::max(inserted(), expected_insertions(keys, rate));
+    counts->is_estimate = true;
+  }
+};
+
+}  // namespace bloomery

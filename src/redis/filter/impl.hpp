@@ -1,0 +1,260 @@
+// What redis_filter is inside. Its functions are in views.cpp (what is known of the shards, and what to do when it is
+// out of date), keys.cpp (look up), insert.cpp (insert, remove), life.cpp (shards, growth, generations), create.cpp
+// (create, open), replace.cpp (replace, clear, expire, drop) and whole.cpp (operations on all bits).
+#pragma once
+
+#include <bloomery/error.hpp>
+#include <bloomery/redis.hpp>
+#include <bloomery/redis_plan.hpp>
+
+#include "redis/filter/meta.hpp"
+#include "redis/net/batch.hpp"
+#include "redis/net/router.hpp"
+#include "registry/tables.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bloomery {
+
+namespace redis {
+
+/// The filter was made anew, with another hash, seed or secret, or at a bad moment: the call begins again, with keys
+/// hashed again.
+struct made_anew : error {
+  using error::error;
+};
+
+inline constexpr int most_beginnings = 8;
+
+/// Runs a call, and once more if the filter was made anew.
+template <class Work>
+auto begin_again(Work work) {
+  for (int attempt = 1;; ++attempt) {
+    try {
+      return work();
+    } catch (const made_anew&) {
+      if (attempt == most_beginnings) throw;
+    }
+  }
+}
+
+/// What was to take a filter's place has lost a part, or was given up.
+struct replacement_lost : error {
+  using error::error;
+};
+
+enum class access : std::uint8_t { look_up, look_up_on_replica, write };
+
+inline void make_distinct(std::vector<std::uint64_t>& numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+}
+
+}  // namespace redis
+
+struct redis_filter::impl {
+  impl(const redis_address& address, redis_options options);
+  impl(const impl&) = delete;
+  impl& operator=(const impl&) = delete;
+  ~impl();  // gives back what was reserved, if the servers hear of it soon
+
+  /// What is to take the place of `live`, as a writer knows it: on the same connections.
+  impl(const impl& live, redis::meta coming);
+
+  // ---- views.cpp
+
+  /// The description as it is on the server now; nothing: there is none.
+  std::optional<redis::meta> read_meta();
+
+  /// That of the filter that is to take its place.
+  std::optional<redis::meta> read_coming();
+
+  /// From now on it is this filter.
+  void adopt(redis::meta m);
+
+  /// As adopt(), in the midst of work. @throws redis::made_anew when that is done: hashes of keys are of no use any
+  /// more
+  void turn_to(redis::meta m);
+
+  /// Reads the description anew, and turns to another filter if there is one. @throws error not_found
+  void be_current();
+
+  const redis::shard_view& view(std::uint64_t shard);
+
+  /// Reads headers anew. True: the filter is another one now (adopt() was called), and its shards, too.
+  /// @throws error not_found, damaged
+  bool refresh(std::span<const std::uint64_t> shards);
+
+  /// After stale stamps: reads the headers, and makes sure that there was a reason. True as refresh().
+  /// @param how        of a replica, that it is behind is a reason
+  /// @param confirmed  of an idle filter that forgets, all may be as it should be: such shards go here
+  bool explain_stale(std::span<const std::uint64_t> shards, redis::access how,
+                     std::vector<std::uint64_t>* confirmed = nullptr);
+
+  [[noreturn]] void throw_gone(std::uint64_t shard, const std::string& what);
+
+  using hole_list = std::vector<std::pair<std::uint64_t, std::int64_t>>;  // shards, and layers that are not whole
+  void throw_holes(const hole_list& holes);
+
+  /// As throw_gone(), of a body that is to come.
+  [[noreturn]] void throw_lost();
+
+  /// Reads the description anew. True: another filter has taken this one's place, and this is it now.
+  bool turn_if_replaced();
+
+  /// The filter that is to take this one's place, if shards say there is one. May adopt() it instead, when it has.
+  /// Null: there is none (any more).
+  impl* replacement();
+
+  std::int64_t server_now();  // milliseconds since 1970
+  std::int64_t generation_now() { return server_now() / static_cast<std::int64_t>(description.part()); }
+  bool is_over(std::int64_t generation) { return description.end_of_generation(generation) <= server_now(); }
+
+  /// A layer that is not there: has its time come, by any server's clock? If not, it was evicted.
+  bool may_be_over(std::int64_t layer) {
+    return description.windowed() && description.earliest_end_of_generation(layer) <= server_now();
+  }
+
+  /// Runs what is in `commands`; replies that are errors are thrown.
+  void run(const std::function<void(std::size_t group, redis::reply first)>& take, const char* doing);
+
+  void throw_own(std::string_view text) const;
+
+  std::uint64_t shard_of(std::uint64_t hash64) const noexcept { return multiply_high(hash64, description.shards()); }
+  std::string where() const { return address.text(); }
+
+  // ---- keys.cpp, insert.cpp
+
+  template <class Key>
+  void hash(std::span<const Key> keys, std::vector<std::uint64_t>& hash64s) const;
+
+  // So many keys at a time that no call needs memory for all.
+  void look_up(std::span<const std::uint64_t> hash64s, std::uint8_t* found);
+  void insert(std::span<const std::uint64_t> hash64s, std::uint8_t* is_new);
+  void remove(std::span<const std::uint64_t> hash64s, removal* results);
+
+  // ---- explain.cpp
+
+  template <class Key>
+  key_explanation explain(Key key);
+
+  // ---- whole.cpp
+
+  redis_info info(std::vector<redis_shard>* shards);
+  estimate keys_in_window();
+
+  // ---- life.cpp, create.cpp, replace.cpp
+
+  void make_shards();
+  bool begin_generation(std::span<const std::uint64_t> shards);  // true as refresh(), and so does grow()
+  bool grow(std::span<const std::uint64_t> shards);
+  // A filter is replaced by one that is made (make_coming, make_shards), announced, marked in all shards, filled, and
+  // put in its place; or given up.
+  void refuse_in_fill() const;
+  std::unique_ptr<impl> make_coming(const redis_params& wanted);
+  void announce(const redis::meta& live, const redis::meta& coming);
+  void put_in_place(const redis::meta& live, const redis::meta& coming);
+  void give_up(const redis::meta& coming);
+  bool withdraw(const std::string& key, const std::string& text);  // true: it was there, and is gone
+  void mark_all(const std::string& next_instance, const std::string& only = "");
+  void unmark(std::span<const std::uint64_t> shards);
+  bool exchange(const std::string& before, const std::string& after, const std::string& expiry);
+  void set_expiry(std::int64_t at);  // milliseconds since 1970; 0: none
+  bool on_replicas();                // what was written here, on as many as are wanted
+  void unlink(const redis::meta& m);
+  void unlink_coming(const std::string& text);
+  void unlink_headless(const redis::meta& m, std::span<const std::uint64_t> shards);
+  void load_all_views();
+
+  redis_address address;
+  redis_options options;
+  std::shared_ptr<redis::router> connections;
+  redis::router& router;
+  redis::meta description;
+  bool to_come = false;         // it is to take another's place: whatever happens, it never turns to another filter
+  bool being_replaced = false;  // by a call that is under way
+  const layout_row* layout = nullptr;
+  const hash_row* hasher = nullptr;
+  hash_seed seed;
+  std::vector<std::unique_ptr<redis::shard_view>> views;
+  std::unique_ptr<impl> next;
+  redis::batch commands;
+
+ private:
+  void give_back();  // room in the counts that no key came for
+
+  using order = std::vector<std::pair<std::uint64_t, std::uint32_t>>;  // hash64 and number of a key, by shard
+
+  order order_of(std::span<const std::uint64_t> hash64s, std::span<const std::uint32_t> which) const;
+
+  struct key_group {  // some keys of a shard
+    std::uint64_t shard;
+    std::size_t first;  // in the order
+    std::size_t count;
+  };
+  std::vector<key_group> groups_of(const order& keys, std::size_t most) const;
+
+  std::uint64_t line_of(const redis_layer& layer, std::uint64_t shard, std::uint64_t hash64) const;
+  std::span<const std::uint64_t> cells_of(const redis_layer& layer, std::uint64_t shard, std::uint64_t hash64);
+  std::span<const std::uint64_t> cells_to_write(const redis_layer& layer, std::uint64_t shard, std::uint64_t hash64);
+
+  /// By what generations are told to be over. Before commands are written: asking for the time runs some of its own.
+  std::int64_t time_for_generations() { return description.windowed() ? server_now() : 0; }
+  bool is_alive(std::int64_t layer, std::int64_t now) const {
+    return !description.windowed() || description.end_of_generation(layer) > now;
+  }
+
+  void add_look(const key_group& g, const order& keys, std::size_t upto, std::int64_t now);
+  std::optional<std::int64_t> take_look(const key_group& g, const order& keys, std::size_t upto, std::int64_t now,
+                                        redis::reply& r, std::uint8_t* has);
+  void add_stamp(const key_group& g);
+  void look_up(std::span<const std::uint64_t> hash64s, std::uint8_t* found, redis::access how);
+  std::vector<std::uint32_t> look_once(std::span<const std::uint64_t> hash64s, std::span<const std::uint32_t> which,
+                                       std::uint8_t* found, redis::mode m);
+  void look_into_next(std::span<const std::uint64_t> hash64s, std::uint8_t* found);
+  void add_mark(std::uint64_t shard, const std::string& next_instance, const std::string& only);
+  bool copy_has(std::uint64_t shard, const redis::shard_view& v, std::uint64_t hash64);
+  void keep_copy(std::uint64_t shard, std::int64_t number, const redis_layer& layer, std::uint64_t line,
+                 std::string_view bytes);
+  void check_copy();
+
+  struct written {
+    std::uint64_t new_keys = 0;
+    std::string stamp;                 // behind the bits
+    std::optional<std::int64_t> hole;  // an older layer that is not whole
+  };
+  std::size_t older_layers(const redis::shard_view& v) const;
+  void add_write(const key_group& g, const order& keys, std::int64_t now);
+  written take_write(const key_group& g, const order& keys, std::int64_t now, redis::reply r, std::uint8_t* is_new);
+  bool catch_up(const order& keys);
+  std::vector<std::uint64_t> reserve(std::span<const key_group> groups, std::vector<std::uint64_t>& full);
+  std::vector<std::uint64_t> write_reserved(std::span<const key_group> groups, const order& keys, std::uint8_t* is_new);
+  void insert_fixed(std::span<const std::uint64_t> hash64s, std::vector<std::uint32_t> todo,
+                    std::vector<std::uint32_t> doubly, std::uint8_t* is_new);
+  void insert_doubly(std::span<const std::uint64_t> hash64s, std::span<const std::uint32_t> which,
+                     std::uint8_t* is_new);
+  void insert_growing(std::span<const std::uint64_t> hash64s, std::vector<std::uint32_t> todo,
+                      std::vector<std::uint32_t> doubly, std::uint8_t* is_new);
+  const redis_layer& next_layer_of(const redis::shard_view& v);
+
+  std::vector<std::uint64_t> cells_;
+  std::map<std::vector<std::uint64_t>, redis_layer> next_layers_;  // by the capacities of those before
+  double repeats_ = 0;                                             // share of keys that were there already, of late
+  std::int64_t clock_offset_ = 0;
+  std::optional<std::int64_t> clock_read_;                                            // when, as this machine has it
+  std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<std::uint8_t>> copy_;  // of lines, by shard and layer
+  std::optional<std::chrono::steady_clock::time_point> copy_checked_;
+};
+
+}  // namespace bloomery

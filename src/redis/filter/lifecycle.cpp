@@ -1,0 +1,271 @@
+// How a shared filter gets its shards, grows and turns to its next generation, and how its keys are marked and removed.
+#include "redis/filter/lifecycle.hpp"
+#include "redis/filter/scripts.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/layouts/sliding.hpp>
+
+#include <algorithm>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace bloomery {
+
+using redis::each_part;
+using redis::mode;
+using redis::reply;
+using redis::shard_view;
+
+namespace {
+
+// One command on one key.
+void put(redis::batch& commands, const std::string& key, std::initializer_list<std::string_view> words) {
+  commands.begin(redis::slot_of(key), mode::write);
+  commands.command(words);
+}
+
+}  // namespace
+
+// ---- the parts of its life ------------------------------------------------------------------------------------------
+
+void redis_filter::impl::make_shards() {
+  const redis::meta& m = description;
+  const std::string epoch = std::to_string(m.epoch);
+  const std::string layer = redis::text_of(m.first);
+  const std::string number = std::to_string(m.first_generation);
+  const std::string expiry = std::to_string(m.expires_at);
+  const std::string end = std::to_string(m.windowed() ? m.end_of_generation(m.first_generation) : 0);
+  each_part(m.shards(), [&](std::span<const std::uint64_t> shards) {
+    commands.clear();
+    for (const std::uint64_t s : shards) {
+      const std::string header = redis::header_key(m, s);
+      commands.begin(redis::slot_of(header), mode::write);
+      commands.start_script(redis::scripts::create, 2, 7);
+      commands.word(header);
+      commands.word(redis::layer_key(m, s, m.first_generation));
+      commands.word(epoch);
+      commands.word(redis::text_of(redis::first_stamp(m.epoch, s)));
+      commands.word(64 * m.first.lines);
+      commands.word(layer);
+      commands.word(number);
+      commands.word(expiry);
+      commands.word(end);
+    }
+    run([](std::size_t, reply) {}, "make the filter");
+  });
+}
+
+// Shards of one filter grow alike, one after another: what took milliseconds to find is kept.
+const redis_layer& redis_filter::impl::next_layer_of(const shard_view& v) {
+  std::vector<std::uint64_t> capacities;
+  for (const redis_layer& layer : v.layers) capacities.push_back(layer.capacity);
+  const auto found = next_layers_.find(capacities);
+  if (found != next_layers_.end()) return found->second;
+  try {
+    return next_layers_[capacities] = next_layer(description.parameters, v.layers);
+  } catch (const error& e) {
+    error_text text = e.text();
+    text.where = where();
+    throw error(e.code(), text);
+  }
+}
+
+bool redis_filter::impl::grow(std::span<const std::uint64_t> shards) {
+  commands.clear();
+  for (const std::uint64_t s : shards) {
+    const shard_view& v = view(s);
+    const auto number = static_cast<std::int64_t>(v.layers.size());
+    const redis_layer& layer = next_layer_of(v);
+    const std::string header = redis::header_key(description, s);
+    const redis::stamp fresh = redis::new_stamp();
+    commands.begin(redis::slot_of(header), mode::write);
+    commands.start_script(redis::scripts::grow, 3, 5);
+    commands.word(header);
+    commands.word(redis::layer_key(description, s, v.newest()));
+    commands.word(redis::layer_key(description, s, number));
+    commands.word(redis::text_of(v.stamp));
+    commands.word(redis::text_of(fresh));
+    commands.word(64 * layer.lines);
+    commands.word(redis::text_of(layer));
+    commands.word(static_cast<std::uint64_t>(number));
+  }
+  run([](std::size_t, reply) {}, "let the filter grow");
+  return refresh(shards);
+}
+
+bool redis_filter::impl::begin_generation(std::span<const std::uint64_t> shards) {
+  const std::int64_t generation = generation_now();
+  commands.clear();
+  for (const std::uint64_t s : shards) {
+    const shard_view& v = view(s);
+    const std::string header = redis::header_key(description, s);
+    commands.begin(redis::slot_of(header), mode::write);
+    commands.start_script(redis::scripts::rotate, 3, 7);
+    commands.word(header);
+    commands.word(redis::layer_key(description, s, v.newest()));
+    commands.word(redis::layer_key(description, s, generation));
+    commands.word(redis::text_of(v.stamp));
+    commands.word(redis::text_of(redis::new_stamp()));
+    commands.word(64 * description.first.lines);
+    commands.word(static_cast<std::uint64_t>(generation));
+    commands.word(description.part());
+    commands.word(std::uint64_t{window_generations});
+    commands.word(static_cast<std::uint64_t>(description.end_of_generation(generation)));
+  }
+  run([](std::size_t, reply) {}, "begin a generation");
+  return refresh(shards);
+}
+
+void redis_filter::impl::load_all_views() {
+  const std::uint64_t epoch = description.epoch;
+  each_part(description.shards(), [&](std::span<const std::uint64_t> shards) {
+    if (description.epoch == epoch) refresh(shards);
+  });
+  if (description.epoch != epoch) load_all_views();
+}
+
+void redis_filter::impl::add_mark(std::uint64_t shard, const std::string& next_instance, const std::string& only) {
+  const shard_view& v = view(shard);
+  const std::string header = redis::header_key(description, shard);
+  commands.begin(redis::slot_of(header), mode::write);
+  commands.start_script(redis::scripts::mark, 2, 4);
+  commands.word(header);
+  commands.word(redis::layer_key(description, shard, v.newest()));
+  commands.word(redis::text_of(v.stamp));
+  commands.word(redis::text_of(redis::new_stamp()));
+  commands.word(next_instance);
+  commands.word(only);
+}
+
+// With the instance that is to come; or, if that is empty, takes the marks away that name another, `only`.
+void redis_filter::impl::mark_all(const std::string& next_instance, const std::string& only) {
+  const auto check = [&](bool other) {
+    if (!other) return;
+    throw error(errc::locked,
+                {"another client replaced the filter at the same time", where(), "", "", hint::try_again});
+  };
+  each_part(description.shards(), [&](std::span<const std::uint64_t> part) {
+    std::vector<std::uint64_t> todo(part.begin(), part.end());
+    std::vector<std::uint64_t> there(part.begin(), part.end());
+    std::vector<std::uint64_t> headless;
+    while (!todo.empty()) {
+      commands.clear();
+      for (const std::uint64_t s : todo) add_mark(s, next_instance, only);
+      std::vector<std::uint64_t> again;
+      run(
+          [&](std::size_t group, reply r) {
+            if (r.integer() == 0) again.push_back(todo[group]);
+            // A shard that is lost is no reason not to make the filter anew: who uses it hears of it.
+            if (r.integer() < 0) headless.push_back(todo[group]);
+          },
+          "mark the filter");
+      std::sort(again.begin(), again.end());
+      if (!again.empty()) check(refresh(again));
+      todo = std::move(again);
+    }
+    // Where there is no mark, nobody would hear of the filter that is to come: so that nobody takes what is left there
+    // for a whole shard.
+    unlink_headless(description, headless);
+    for (const std::uint64_t s : headless) std::erase(there, s);
+    if (!there.empty()) check(refresh(there));
+  });
+}
+
+// Of shards that are marked though there is no replacement. A mark that was set since then has another stamp, and
+// stays.
+void redis_filter::impl::unmark(std::span<const std::uint64_t> shards) {
+  commands.clear();
+  for (const std::uint64_t s : shards) {
+    if (!view(s).next.empty()) add_mark(s, "", "");
+  }
+  if (!commands.empty()) run([](std::size_t, reply) {}, "take marks away");
+}
+
+// With all layers.
+void redis_filter::impl::unlink(const redis::meta& m) {
+  each_part(m.shards(), [&](std::span<const std::uint64_t> shards) {
+    // The headers say which layers there are; a shard without one has been swept already, or has lost it.
+    std::vector<std::vector<std::string>> names(shards.size());
+    std::vector<std::uint64_t> headless;
+    commands.clear();
+    for (const std::uint64_t s : shards) {
+      const std::string header = redis::header_key(m, s);
+      put(commands, header, {"HGETALL", header});
+    }
+    run(
+        [&](std::size_t group, reply r) {
+          if (r.size() == 0) headless.push_back(shards[group]);
+          const auto v = redis::view_of(m, r, where());
+          if (!v) return;
+          names[group].push_back(redis::header_key(m, shards[group]));
+          for (const std::int64_t number : v->numbers) {
+            names[group].push_back(redis::layer_key(m, shards[group], number));
+          }
+        },
+        "remove the filter");
+    commands.clear();
+    for (const auto& all : names) {
+      if (all.empty()) continue;
+      commands.begin(redis::slot_of(all.front()), mode::write);
+      commands.start(1 + all.size());
+      commands.word("UNLINK");
+      for (const std::string& name : all) commands.word(name);
+    }
+    if (!commands.empty()) run([](std::size_t, reply) {}, "remove the filter");
+    // A shard that got a layer in between has it still.
+    unlink_headless(m, m.grows() ? shards : std::span<const std::uint64_t>(headless));
+  });
+}
+
+// What is left of shards that have no header: the layers that there may be.
+void redis_filter::impl::unlink_headless(const redis::meta& m, std::span<const std::uint64_t> shards) {
+  if (shards.empty()) return;
+  std::int64_t first = 0;
+  auto count = static_cast<std::int64_t>(redis::most_layers);
+  if (m.windowed()) {
+    first = std::max<std::int64_t>(server_now() / static_cast<std::int64_t>(m.part()) - window_generations, 0);
+    count = window_generations + 2;  // of servers' clocks that are ahead, the next one
+  }
+  commands.clear();
+  for (const std::uint64_t s : shards) {
+    const std::string header = redis::header_key(m, s);
+    commands.begin(redis::slot_of(header), mode::write);
+    commands.start_script(redis::scripts::unlink_headless, 1 + static_cast<std::size_t>(count), 0);
+    commands.word(header);
+    for (std::int64_t i = 0; i < count; ++i) commands.word(redis::layer_key(m, s, first + i));
+  }
+  run([](std::size_t, reply) {}, "remove what is left of shards");
+}
+
+// ---- descriptions ---------------------------------------------------------------------------------------------------
+
+bool redis_filter::impl::withdraw(const std::string& key, const std::string& text) {
+  bool done = false;
+  commands.clear();
+  commands.begin(redis::slot_of(key), mode::write);
+  commands.start_script(redis::scripts::withdraw, 1, 1);
+  commands.word(key);
+  commands.word(text);
+  run([&](std::size_t, reply r) { done = r.integer() == 1; }, "take a description away");
+  return done;
+}
+
+// False: it is not as it was before; or it was, and the answer to that was lost.
+bool redis_filter::impl::exchange(const std::string& before, const std::string& after, const std::string& expiry) {
+  const std::string key = redis::meta_key(address.name);
+  bool done = false;
+  commands.clear();
+  commands.begin(redis::slot_of(key), mode::write);
+  commands.start_script(redis::scripts::exchange, 2, 3);
+  commands.word(key);
+  commands.word(redis::second_key(address.name));
+  commands.word(before);
+  commands.word(after);
+  commands.word(expiry);
+  run([&](std::size_t, reply r) { done = r.integer() == 1; }, "write the description");
+  return done;
+}
+
+}  // namespace bloomery

@@ -1,0 +1,319 @@
+// Lookups: from keys to commands, and from replies to answers. insert.cpp has insertions and removals.
+//
+// Keys are sorted by their shard. A group is some keys of one shard; its last command reads the stamp. Is that the one
+// expected, then the shard did not change meanwhile, and its newest layer was not evicted. Else the header is read, and
+// the group comes again. Older layers have no stamp: that one was not evicted is seen by the bytes behind its lines,
+// which nobody writes.
+#include "redis/filter/lookup.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/layouts/sliding.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bloomery {
+
+using redis::make_distinct;
+using redis::mode;
+using redis::most_rounds;
+using redis::numbers_up_to;
+using redis::reply;
+using redis::shard_view;
+using redis::throw_restless;
+
+namespace {
+
+constexpr std::size_t look_up_keys = 256;         // of a group
+constexpr std::size_t look_up_bytes = 512 << 10;  // of a group's replies, for filters of many layers
+constexpr unsigned replica_rounds = 2;            // then the master is asked: a replica may be far behind
+constexpr std::size_t line_bytes = 64;
+constexpr std::size_t end_bytes = 16;  // behind the lines of a layer
+
+}  // namespace
+
+[[noreturn]] void redis::throw_restless(const redis_address& address) {
+  throw error(errc::unavailable, {"the filter changed all the time while it was used", address.text(), "",
+                                  std::to_string(most_rounds) + " attempts", hint::try_again});
+}
+
+std::vector<std::uint32_t> redis::numbers_up_to(std::size_t count) {
+  std::vector<std::uint32_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), std::uint32_t{0});
+  return numbers;
+}
+
+// Those of a shard together, in the order in which they came: answers are as if keys came one by one, and what goes to
+// which layer has nothing to do with the lines that keys choose. Sorted by their hashes, the first keys of a batch
+// would fill the first lines of a layer.
+redis_filter::impl::order redis_filter::impl::order_of(std::span<const std::uint64_t> hash64s,
+                                                       std::span<const std::uint32_t> which) const {
+  std::vector<std::uint64_t> sorted;
+  sorted.reserve(which.size());
+  for (const std::uint32_t i : which) sorted.push_back(shard_of(hash64s[i]) << 32 | i);
+  std::sort(sorted.begin(), sorted.end());
+  order keys;
+  keys.reserve(which.size());
+  for (const std::uint64_t both : sorted) {
+    const auto i = static_cast<std::uint32_t>(both);
+    keys.emplace_back(hash64s[i], i);
+  }
+  return keys;
+}
+
+// The keys of each shard, at most `most` together.
+std::vector<redis_filter::impl::key_group> redis_filter::impl::groups_of(const order& keys, std::size_t most) const {
+  std::vector<key_group> groups;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::uint64_t shard = shard_of(keys[i].first);
+    if (groups.empty() || groups.back().shard != shard || groups.back().count == most) groups.push_back({shard, i, 0});
+    ++groups.back().count;
+  }
+  return groups;
+}
+
+std::uint64_t redis_filter::impl::line_of(const redis_layer& layer, std::uint64_t shard, std::uint64_t hash64) const {
+  return multiply_high(hash64, description.shards() * layer.lines) - shard * layer.lines;
+}
+
+// Cells of the shard's own layer. Valid until the next call.
+std::span<const std::uint64_t> redis_filter::impl::cells_of(const redis_layer& layer, std::uint64_t shard,
+                                                            std::uint64_t hash64) {
+  cells_.resize(layer.probes);
+  layout->cells(layer.whole(description.shards()), {hash64, 0}, cells_.data());
+  const std::uint64_t before = shard * layer.lines * (512 / layout->cell_bits);
+  for (std::uint64_t& cell : cells_) cell -= before;
+  return cells_;
+}
+
+// Those that are written: a key's counters are a set.
+std::span<const std::uint64_t> redis_filter::impl::cells_to_write(const redis_layer& layer, std::uint64_t shard,
+                                                                  std::uint64_t hash64) {
+  cells_of(layer, shard, hash64);
+  if (description.counts()) make_distinct(cells_);
+  return cells_;
+}
+
+namespace {
+
+// All cells of a key in its line.
+bool line_has(std::string_view line, std::span<const std::uint64_t> cells, std::uint32_t cell_bits) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(line.data());
+  for (const std::uint64_t cell : cells) {
+    const std::uint64_t bit = cell * cell_bits % 512;
+    const std::uint32_t mask = ((1u << cell_bits) - 1) << (bit & 7);
+    if ((bytes[bit >> 3] & mask) == 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// ---- look up --------------------------------------------------------------------------------------------------------
+
+// Asks for the line of each key in the first `upto` layers. Behind them for the end of each layer that is closed: if it
+// is there, then so was all of the layer, whatever somebody who knew nothing of its eviction has written there since.
+void redis_filter::impl::add_look(const key_group& g, const order& keys, std::size_t upto, std::int64_t now) {
+  const shard_view& v = view(g.shard);
+  std::string name;
+  const auto add = [&](std::uint64_t from, std::size_t bytes) {
+    commands.start(4);
+    commands.word("GETRANGE");
+    commands.word(name);
+    commands.word(from);
+    commands.word(from + bytes - 1);
+  };
+  for (std::size_t l = 0; l < upto; ++l) {
+    if (!is_alive(v.numbers[l], now)) continue;
+    name = redis::layer_key(description, g.shard, v.numbers[l]);
+    for (std::size_t i = g.first; i < g.first + g.count; ++i) {
+      add(line_of(v.layers[l], g.shard, keys[i].first) * line_bytes, line_bytes);
+    }
+    if (l + 1 < v.layers.size()) add(v.layers[l].lines * line_bytes, end_bytes);
+  }
+}
+
+// What add_look() asked for: has[n] becomes 1 for the n-th key of the group if one of the layers has it. `r` goes on to
+// the reply behind. @returns a layer that is not whole, if there is one
+std::optional<std::int64_t> redis_filter::impl::take_look(const key_group& g, const order& keys, std::size_t upto,
+                                                          std::int64_t now, reply& r, std::uint8_t* has) {
+  const shard_view& v = view(g.shard);
+  std::optional<std::int64_t> hole;
+  for (std::size_t l = 0; l < upto; ++l) {
+    if (!is_alive(v.numbers[l], now)) continue;
+    const redis_layer& layer = v.layers[l];
+    for (std::size_t n = 0; n < g.count; ++n, r = r.next()) {
+      const std::string_view line = r.text();
+      if (line.size() != line_bytes) {
+        hole = v.numbers[l];
+      } else if (has[n] == 0) {
+        const std::uint64_t hash64 = keys[g.first + n].first;
+        has[n] = line_has(line, cells_of(layer, g.shard, hash64), layout->cell_bits) ? 1 : 0;
+        if (options.local_copy) keep_copy(g.shard, v.numbers[l], layer, line_of(layer, g.shard, hash64), line);
+      }
+    }
+    if (l + 1 == v.layers.size()) break;
+    if (r.text().size() != end_bytes) hole = v.numbers[l];
+    r = r.next();
+  }
+  return hole;
+}
+
+void redis_filter::impl::add_stamp(const key_group& g) {
+  commands.command({"GETRANGE", redis::layer_key(description, g.shard, view(g.shard).newest()), "-16", "-1"});
+}
+
+void redis_filter::impl::look_up(std::span<const std::uint64_t> hash64s, std::uint8_t* found) {
+  if (options.local_copy) check_copy();
+  look_up(hash64s, found, redis::access::look_up);
+}
+
+// For an insert what counts is what the master has now, in this very filter: the copy does not hear of a replacement, a
+// replica may be behind, and a replacement may be given up.
+void redis_filter::impl::look_up(std::span<const std::uint64_t> hash64s, std::uint8_t* found, redis::access how) {
+  std::fill_n(found, hash64s.size(), std::uint8_t{0});
+  std::vector<std::uint32_t> todo;
+  for (std::uint32_t i = 0; i < hash64s.size(); ++i) {
+    const std::uint64_t shard = shard_of(hash64s[i]);
+    if (options.local_copy && how == redis::access::look_up && copy_has(shard, view(shard), hash64s[i])) {
+      found[i] = 1;
+    } else {
+      todo.push_back(i);
+    }
+  }
+  for (unsigned round = 0; !todo.empty(); ++round) {
+    if (round == most_rounds) throw_restless(address);
+    const bool of_master = how == redis::access::write || round >= replica_rounds;
+    const std::uint64_t epoch = description.epoch;
+    todo = look_once(hash64s, todo, found, of_master ? mode::write : mode::read);
+    if (description.epoch == epoch) continue;
+    // What the filter before did not have may be in the one that took its place.
+    std::fill_n(found, hash64s.size(), std::uint8_t{0});
+    todo = numbers_up_to(hash64s.size());
+  }
+  if (how == redis::access::look_up) look_into_next(hash64s, found);
+}
+
+// @returns the keys that are to be looked up again
+std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::uint64_t> hash64s,
+                                                         std::span<const std::uint32_t> which, std::uint8_t* found,
+                                                         mode m) {
+  const bool of_replica = m == mode::read && options.connection.read_from_replicas;
+  const std::int64_t now = time_for_generations();
+  const order keys = order_of(hash64s, which);
+  std::size_t most_layers = 1;
+  for (const auto& [hash64, i] : keys) most_layers = std::max(most_layers, view(shard_of(hash64)).layers.size());
+  const std::vector<key_group> groups =
+      groups_of(keys, std::clamp<std::size_t>(look_up_bytes / (line_bytes * most_layers), 1, look_up_keys));
+  commands.clear();
+  for (const key_group& g : groups) {
+    commands.begin(redis::slot_of(redis::header_key(description, g.shard)), m);
+    add_look(g, keys, view(g.shard).layers.size(), now);
+    add_stamp(g);
+  }
+  std::vector<std::uint8_t> answers(hash64s.size()), has;
+  std::vector<std::uint64_t> stale;
+  hole_list holes;
+  run(
+      [&](std::size_t number, reply r) {
+        const key_group& g = groups[number];
+        const shard_view& v = view(g.shard);
+        has.assign(g.count, 0);
+        const auto hole = take_look(g, keys, v.layers.size(), now, r, has.data());
+        for (std::size_t n = 0; n < g.count; ++n) answers[keys[g.first + n].second] = has[n];
+        // A replica may have got a layer between its line and its stamp.
+        if (r.text() != redis::text_of(v.stamp) || (hole && of_replica)) {
+          stale.push_back(g.shard);
+          return;
+        }
+        if (hole) holes.emplace_back(g.shard, *hole);
+        for (std::size_t i = g.first; i < g.first + g.count; ++i) found[keys[i].second] = answers[keys[i].second];
+      },
+      "look keys up");
+  throw_holes(holes);
+  if (stale.empty()) return {};
+  make_distinct(stale);
+  std::vector<std::uint64_t> confirmed;
+  if (explain_stale(stale, of_replica ? redis::access::look_up_on_replica : redis::access::look_up, &confirmed)) {
+    return {which.begin(), which.end()};
+  }
+  std::vector<std::uint32_t> again;
+  for (const std::uint32_t i : which) {
+    const std::uint64_t shard = shard_of(hash64s[i]);
+    if (std::binary_search(confirmed.begin(), confirmed.end(), shard)) {
+      // Of a filter that forgets and was left alone so long that its newest generation is over: the header was read
+      // after the lines, and says so.
+      found[i] = answers[i];
+    } else if (std::binary_search(stale.begin(), stale.end(), shard)) {
+      again.push_back(i);
+    }
+  }
+  return again;
+}
+
+// While the filter is being replaced, who knows that inserts into both, and who comes later into the new one alone. If
+// this one is still the filter now, its bits, which were read before, had all.
+void redis_filter::impl::look_into_next(std::span<const std::uint64_t> hash64s, std::uint8_t* found) {
+  std::vector<std::uint32_t> doubtful;
+  std::vector<std::uint64_t> some;
+  for (std::uint32_t i = 0; i < hash64s.size(); ++i) {
+    if (found[i] != 0 || view(shard_of(hash64s[i])).next.empty()) continue;
+    doubtful.push_back(i);
+    some.push_back(hash64s[i]);
+  }
+  if (doubtful.empty() || !turn_if_replaced()) return;
+  std::vector<std::uint8_t> there(some.size());
+  look_up(some, there.data(), redis::access::look_up);
+  for (std::size_t i = 0; i < some.size(); ++i) found[doubtful[i]] = there[i];
+}
+
+// A generation may have ended since the commands were written; all else that is not there was evicted.
+void redis_filter::impl::throw_holes(const hole_list& holes) {
+  for (const auto& [shard, layer] : holes) {
+    if (!may_be_over(layer)) throw_gone(shard, redis::layer_key(description, shard, layer));
+  }
+}
+
+// ---- the copy here --------------------------------------------------------------------------------------------------
+
+// Bits are only ever set, so what was seen set is set, as long as the filter is the same.
+bool redis_filter::impl::copy_has(std::uint64_t shard, const shard_view& v, std::uint64_t hash64) {
+  for (std::size_t l = 0; l < v.layers.size(); ++l) {
+    const auto held = copy_.find({shard, v.numbers[l]});
+    const redis_layer& layer = v.layers[l];
+    if (held == copy_.end() || held->second.size() != layer.lines * line_bytes) continue;
+    if (description.windowed() && is_over(v.numbers[l])) continue;
+    const std::uint64_t line = line_of(layer, shard, hash64);
+    const std::string_view bytes(reinterpret_cast<const char*>(held->second.data()) + line * line_bytes, line_bytes);
+    if (line_has(bytes, cells_of(layer, shard, hash64), 1)) return true;
+  }
+  return false;
+}
+
+void redis_filter::impl::keep_copy(std::uint64_t shard, std::int64_t number, const redis_layer& layer,
+                                   std::uint64_t line, std::string_view bytes) {
+  if (description.counts()) return;  // counters go down, too
+  auto& held = copy_[{shard, number}];
+  held.resize(static_cast<std::size_t>(layer.lines) * line_bytes);
+  for (std::size_t i = 0; i < line_bytes; ++i) {
+    held[static_cast<std::size_t>(line) * line_bytes + i] |= static_cast<std::uint8_t>(bytes[i]);
+  }
+}
+
+// Once a second, whether it still is the same filter.
+void redis_filter::impl::check_copy() {
+  if (to_come) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (copy_checked_ && now - *copy_checked_ < std::chrono::seconds(1)) return;
+  std::optional<redis::meta> found = read_meta();
+  if (!found) throw error(errc::not_found, {"there is no such filter any more", where(), "", "", hint::build_again});
+  if (found->epoch != description.epoch) turn_to(*std::move(found));
+  copy_checked_ = now;
+}
+
+}  // namespace bloomery

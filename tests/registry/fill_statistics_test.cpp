@@ -1,0 +1,546 @@
+// Certified rates against counting: of all ways in which a key can choose its block and its bits, the share that meets
+// only set ones. Bits are read one by one here.
+//
+// m bits, k probes, B blocks.
+#include "registry/fill_statistics.hpp"
+#include "registry/tables.hpp"
+
+#include <bloomery/any_filter.hpp>
+#include <bloomery/detail/bits.hpp>
+#include <bloomery/fill_statistics.hpp>
+#include <bloomery/layout.hpp>
+#include <bloomery/layouts/blocked.hpp>
+#include <bloomery/layouts/blocked_page.hpp>
+#include <bloomery/layouts/classic.hpp>
+#include <bloomery/layouts/split_block.hpp>
+#include <bloomery/layouts/split_block512.hpp>
+#include <bloomery/scheme.hpp>
+
+#include "schemes/schemes.hpp"
+#include "support/errors.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+using bloomery_tests::code_of;
+using byte_array = std::vector<std::uint8_t>;
+
+constexpr double sigmas = 4.5;
+
+// Bytes for these bits. Blocks differ: each part of 32 bits has a density of its own; now and then it is empty or full.
+byte_array random_bytes(std::uint64_t bits, std::mt19937_64& random, double emptiest = 0) {
+  byte_array bytes(bytes_for(bits));
+  double density = 0.5;
+  for (std::uint64_t x = 0; x < bits; ++x) {
+    if (x % 32 == 0) density = emptiest + (1 - emptiest) * static_cast<double>(random() % 17) / 16;
+    if (std::bernoulli_distribution(density)(random)) set_bit(bytes.data(), x);
+  }
+  return bytes;
+}
+
+std::uint64_t ones_from(const byte_array& bytes, std::uint64_t first, std::uint64_t count) {
+  std::uint64_t ones = 0;
+  for (std::uint64_t x = first; x < first + count; ++x) ones += test_bit(bytes.data(), x) ? 1 : 0;
+  return ones;
+}
+
+// Of all b^k ways to choose k of the b bits from `first` on, with repetition, those that meet set ones only.
+std::uint64_t ways_to_hit(const byte_array& bytes, std::uint64_t first, std::uint64_t b, std::uint32_t k) {
+  if (k == 0) return 1;
+  std::uint64_t ways = 0;
+  for (std::uint64_t x = first; x < first + b; ++x) {
+    if (test_bit(bytes.data(), x)) ways += ways_to_hit(bytes, first, b, k - 1);
+  }
+  return ways;
+}
+
+params params_of(std::string_view layout, const geometry& g) {
+  return {.layout = std::string(layout), .hash = "xxh3", .geometry = g};
+}
+
+// What collisions of as many keys as the bits suggest add, among `space` hashes.
+double with_collisions(double hit, double keys, double space) {
+  const double collision = -std::expm1(std::round(keys) * std::log1p(-1 / space));
+  return hit + collision - hit * collision;
+}
+
+template <class Layout>
+double keys_in(const geometry& g, const fill_statistics& c) {
+  return Layout::keys_from_zeros(g, std::max<std::uint64_t>(g.bits - c.ones, 1));
+}
+
+// ---- layouts --------------------------------------------------------------------------------------------------------
+
+TEST(CensusOfClassic, IsTheShareOfAllWaysToChooseBits) {
+  std::mt19937_64 random(1);
+  for (const std::uint64_t m : {1u, 2u, 3u, 7u, 8u, 10u, 16u, 21u, 70u}) {
+    for (const std::uint32_t k : {1u, 2u, 3u}) {
+      SCOPED_TRACE(testing::Message() << "m " << m << ", k " << k);
+      const byte_array bytes = random_bytes(m, random);
+
+      const fill_statistics c = measure_fill(params_of("classic", {m, k}), bytes);
+
+      const double ways = std::pow(static_cast<double>(m), k);
+      EXPECT_EQ(c.ones, ones_from(bytes, 0, m));
+      EXPECT_NEAR(c.current_fpr, static_cast<double>(ways_to_hit(bytes, 0, m, k)) / ways, 1e-15);
+    }
+  }
+}
+
+template <class Layout>
+void expect_the_share_of_all_ways(std::uint32_t k, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  constexpr std::uint64_t b = Layout::block_bits;
+  for (const std::uint64_t B : {1u, 2u, 3u}) {
+    SCOPED_TRACE(testing::Message() << Layout::name << ", B " << B << ", k " << k);
+    const geometry g{B * b, k};
+    const byte_array bytes = random_bytes(g.bits, random);
+    double ways = 0;
+    for (std::uint64_t block = 0; block < B; ++block)
+      ways += static_cast<double>(ways_to_hit(bytes, block * b, b, k)) / std::pow(b, k);
+
+    const fill_statistics c = measure_fill(params_of(Layout::name, g), bytes);
+
+    EXPECT_EQ(c.ones, ones_from(bytes, 0, g.bits));
+    const double expected = with_collisions(ways / static_cast<double>(B), keys_in<Layout>(g, c), 0x1p64);
+    EXPECT_NEAR(c.current_fpr / expected, 1, 1e-14);
+  }
+}
+
+TEST(CensusOfBlocked, IsTheShareOfAllWaysToChooseALineAndBits) {
+  expect_the_share_of_all_ways<layouts::blocked>(1, 2);
+  expect_the_share_of_all_ways<layouts::blocked>(2, 3);
+}
+
+TEST(CensusOfBlockedPage, IsTheShareOfAllWaysToChooseAPageAndABit) {
+  expect_the_share_of_all_ways<layouts::blocked_page>(1, 4);
+}
+
+// Of blocked and blocked_page with many probes, and of all blocks that a batch and more hold.
+template <class Layout>
+void expect_the_mean_of_powers(std::uint64_t B, std::uint32_t k) {
+  std::mt19937_64 random(B + k);
+  constexpr std::uint64_t b = Layout::block_bits;
+  const geometry g{B * b, k};
+  const byte_array bytes = random_bytes(g.bits, random);
+  double sum = 0;
+  for (std::uint64_t block = 0; block < B; ++block)
+    sum += std::pow(static_cast<double>(ones_from(bytes, block * b, b)) / b, k);
+
+  const fill_statistics c = measure_fill(params_of(Layout::name, g), bytes);
+
+  const double expected = with_collisions(sum / static_cast<double>(B), keys_in<Layout>(g, c), 0x1p64);
+  EXPECT_NEAR(c.current_fpr / expected, 1, 1e-12) << Layout::name << ", B " << B << ", k " << k;
+}
+
+TEST(CensusOfBlocked, IsTheMeanOfTheLinesPowers) {
+  for (const std::uint64_t B : {1u, 7u, 511u, 512u, 513u, 1500u}) {
+    for (const std::uint32_t k : {3u, 8u, 255u}) expect_the_mean_of_powers<layouts::blocked>(B, k);
+  }
+}
+
+TEST(CensusOfBlockedPage, IsTheMeanOfThePagesPowers) {
+  for (const std::uint64_t B : {1u, 2u, 5u}) {
+    for (const std::uint32_t k : {2u, 7u, 20u, 255u}) expect_the_mean_of_powers<layouts::blocked_page>(B, k);
+  }
+}
+
+// One bit in each of a block's eight words: of all w^8 ways to choose them, the product of the words' ones.
+template <class Layout>
+double share_of_ways(const byte_array& bytes, std::uint64_t block) {
+  double share = 1;
+  for (std::uint64_t word = 0; word < Layout::lanes; ++word) {
+    const std::uint64_t first = block * Layout::block_bits + word * Layout::lane_bits;
+    share *= static_cast<double>(ones_from(bytes, first, Layout::lane_bits)) / Layout::lane_bits;
+  }
+  return share;
+}
+
+template <class Layout>
+void expect_the_mean_of_products(double bits_of_lo) {
+  std::mt19937_64 random(5);
+  for (const std::uint64_t B : {1u, 2u, 3u, 511u, 512u, 513u, 1500u}) {
+    SCOPED_TRACE(testing::Message() << Layout::name << ", B " << B);
+    const geometry g{B * Layout::block_bits, Layout::lanes};
+    const byte_array bytes = random_bytes(g.bits, random, 0.3);
+    double sum = 0;
+    for (std::uint64_t block = 0; block < B; ++block) sum += share_of_ways<Layout>(bytes, block);
+
+    const fill_statistics c = measure_fill(params_of(Layout::name, g), bytes);
+
+    const double blocks = static_cast<double>(B);
+    const double space = bits_of_lo == 64 ? 0x1p64 : blocks * 0x1p32;
+    EXPECT_EQ(c.ones, ones_from(bytes, 0, g.bits));
+    EXPECT_NEAR(c.current_fpr / with_collisions(sum / blocks, keys_in<Layout>(g, c), space), 1, 1e-13);
+  }
+}
+
+TEST(CensusOfSplitBlock, IsTheMeanOfTheBlocksProducts) { expect_the_mean_of_products<layouts::split_block>(32); }
+TEST(CensusOfSplitBlock512, IsTheMeanOfTheLinesProducts) { expect_the_mean_of_products<layouts::split_block512>(64); }
+
+template <class Layout>
+class CensusOfLayout : public testing::Test {};
+using all_layouts = testing::Types<layouts::split_block, layouts::split_block512, layouts::blocked,
+                                   layouts::blocked_page, layouts::classic>;
+struct layout_names {
+  template <class Layout>
+  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
+    return std::string(Layout::name);
+  }
+};
+TYPED_TEST_SUITE(CensusOfLayout, all_layouts, layout_names);
+
+template <class Layout>
+std::vector<geometry> small_geometries() {
+  if constexpr (requires { Layout::lanes; }) {
+    return {{Layout::block_bits, 8}, {3 * Layout::block_bits, 8}, {1000 * Layout::block_bits, 8}};
+  } else if constexpr (requires { Layout::block_bits; }) {
+    return {{Layout::block_bits, 1}, {3 * Layout::block_bits, 5}, {7 * Layout::block_bits, 255}};
+  } else {
+    return {{1, 1}, {1, 255}, {2, 3}, {63, 4}, {64, 4}, {100'001, 9}};
+  }
+}
+
+TYPED_TEST(CensusOfLayout, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
+  for (const geometry& g : small_geometries<TypeParam>()) {
+    SCOPED_TRACE(testing::Message() << g.bits << " bits, k " << g.probes);
+    const byte_array empty(bytes_for(g.bits));
+    byte_array full = empty;
+    for (std::uint64_t x = 0; x < g.bits; ++x) set_bit(full.data(), x);
+
+    EXPECT_EQ(measure_fill(params_of(TypeParam::name, g), empty), (fill_statistics{0, 0}));
+    EXPECT_EQ(measure_fill(params_of(TypeParam::name, g), full), (fill_statistics{g.bits, 1}));
+  }
+}
+
+// The definition itself is asked: the cells of random hashes.
+TYPED_TEST(CensusOfLayout, IsHowOftenTheCellsOfRandomHashesAreAllSet) {
+  std::mt19937_64 random(6);
+  constexpr std::uint64_t queries = 300'000;
+  for (const geometry& g : small_geometries<TypeParam>()) {
+    if (g.probes > 10) continue;
+    SCOPED_TRACE(testing::Message() << g.bits << " bits, k " << g.probes);
+    const byte_array bytes = random_bytes(g.bits, random, 0.4);
+    double hits = 0;
+
+    for (std::uint64_t i = 0; i < queries; ++i) hits += has_cells<TypeParam>(bytes.data(), g, {random(), random()});
+    const double rate = measure_fill(params_of(TypeParam::name, g), bytes).current_fpr;
+
+    EXPECT_NEAR(hits / queries, rate, sigmas * std::sqrt(rate * (1 - rate) / queries) + 1e-9);
+  }
+}
+
+// Where words are nearly empty the collision of hashes is all there is.
+TEST(CensusOfOneKey, CountsItsTwins) {
+  for (const std::uint64_t B : {1u, 2u, 3u, 1000u}) {
+    for (const std::uint64_t key : {1u, 2u, 3u}) {
+      any_filter split(complete({.layout = "split_block", .keys = key_kind::u64le, .geometry = {256 * B, 8}}));
+      any_filter lines(complete({.layout = "split_block512", .keys = key_kind::u64le, .geometry = {512 * B, 8}}));
+      split.insert(key);
+      lines.insert(key);
+
+      const double of_split = measure_fill(split.parameters(), split.bytes()).current_fpr;
+      const double of_lines = measure_fill(lines.parameters(), lines.bytes()).current_fpr;
+
+      EXPECT_NEAR(of_split * static_cast<double>(B) / (0x1p-40 + 0x1p-32), 1, 1e-9) << B;
+      EXPECT_NEAR(of_lines / (0x1p-48 / static_cast<double>(B) + 0x1p-64), 1, 1e-9) << B;
+    }
+  }
+}
+
+TEST(Census, IgnoresAStrangersUnusedBits) {
+  std::mt19937_64 random(7);
+  for (const std::uint64_t m : {1u, 3u, 9u, 13u, 15u, 799u}) {
+    SCOPED_TRACE(m);
+    byte_array bytes = random_bytes(m, random);
+    const params p = params_of("classic", {m, 2});
+    const fill_statistics clean = measure_fill(p, bytes);
+
+    for (std::uint64_t x = m; x < 8 * bytes.size(); ++x) set_bit(bytes.data(), x);
+
+    EXPECT_EQ(measure_fill(p, bytes), clean);
+    EXPECT_EQ(clean.ones, ones_from(bytes, 0, m));
+  }
+}
+
+// ---- blocks of split_block with a value more than others -----------------------------------------------------------
+
+// The values of the upper half that lead to the blocks below `block`: by search, since block_of rises with them.
+std::uint64_t uppers_below(std::uint64_t block, std::uint64_t blocks) {
+  std::uint64_t low = 0, high = std::uint64_t{1} << 32;
+  while (low < high) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    if (layouts::split_block::block_of(middle << 32, blocks) >= block)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+double share_of_hashes(std::uint64_t block, std::uint64_t blocks) {
+  return static_cast<double>(uppers_below(block + 1, blocks) - uppers_below(block, blocks)) / 0x1p32;
+}
+
+// The certificate of split_block with a weight for each block, which measure_fill() gives to large filters alone.
+fill_statistics census_with_weights(const geometry& g, std::span<const std::uint8_t> bytes) {
+  const layout_row& row = *find_layout("split_block");
+  return certify(row, g, cells_of_split_block(g, bytes, counters_for(row), /*even_blocks=*/0));
+}
+
+TEST(CensusOfSplitBlock, WeighsEachBlockByTheHashesThatLeadToIt) {
+  std::mt19937_64 random(8);
+  for (const std::uint64_t B : {1u, 2u, 3u, 5u, 7u, 64u, 511u, 512u, 513u, 1000u, 1537u}) {
+    const geometry g{256 * B, 8};
+    const byte_array bytes = random_bytes(g.bits, random, 0.5);
+    double expected = 0;
+    for (std::uint64_t block = 0; block < B; ++block)
+      expected += share_of_ways<layouts::split_block>(bytes, block) * share_of_hashes(block, B);
+
+    const fill_statistics c = census_with_weights(g, bytes);
+
+    const double space = static_cast<double>(B) * 0x1p32;
+    EXPECT_NEAR(c.current_fpr / with_collisions(expected, keys_in<layouts::split_block>(g, c), space), 1, 1e-13) << B;
+    EXPECT_NEAR(c.current_fpr, measure_fill({.layout = "split_block", .geometry = g}, bytes).current_fpr, 1e-6) << B;
+  }
+}
+
+// One full block among empty ones: its own weight, to the last of 2^32 hashes.
+TEST(CensusOfSplitBlock, GivesOneFullBlockItsOwnWeight) {
+  for (const std::uint64_t B : {3u, 5u, 7u, 1000u}) {
+    for (std::uint64_t block = 0; block < B; block += 1 + B / 50) {
+      byte_array bytes(32 * B);
+      std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(32 * block), 32, std::uint8_t{0xFF});
+
+      const fill_statistics c = census_with_weights({256 * B, 8}, bytes);
+
+      const double keys = keys_in<layouts::split_block>({256 * B, 8}, c);
+      const double expected = with_collisions(share_of_hashes(block, B), keys, static_cast<double>(B) * 0x1p32);
+      EXPECT_NEAR(c.current_fpr * 0x1p32, expected * 0x1p32, 1e-3) << "block " << block << " of " << B;
+    }
+  }
+}
+
+TEST(CensusOfSplitBlock, OfAFullFilterIsOneWithWeightsToo) {
+  for (const std::uint64_t B : {1u, 3u, 1000u, 4099u}) {
+    const byte_array full(32 * B, 0xFF);
+
+    EXPECT_EQ(census_with_weights({256 * B, 8}, full).current_fpr, 1) << B;
+  }
+}
+
+// 2^25 + 1 blocks, of which some are full. 2^32 upper halves lead to 128 hashes for nearly all, 127 for the others.
+TEST(HugeCensus, WeighsBlocksWhereItMatters) {
+  constexpr std::uint64_t B = (std::uint64_t{1} << 25) + 1;
+  constexpr std::uint64_t size = 32 * B;
+  void* const memory =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) GTEST_SKIP() << "SKIP: the system does not give 1 GiB of addresses";
+  auto* const bytes = static_cast<std::uint8_t*>(memory);
+  double weight = 0;
+  std::uint64_t larger = 0;
+  for (const std::uint64_t block : {std::uint64_t{0}, std::uint64_t{1}, B / 4, B / 3, B / 2, B - 2, B - 1}) {
+    std::fill_n(bytes + 32 * block, 32, std::uint8_t{0xFF});
+    weight += share_of_hashes(block, B);
+    larger += uppers_below(block + 1, B) - uppers_below(block, B) == 128 ? 1 : 0;
+  }
+
+  const fill_statistics c = measure_fill(params_of("split_block", {256 * B, 8}), {bytes, size});
+  ::munmap(memory, size);
+
+  EXPECT_EQ(c.ones, 7u * 256);
+  EXPECT_GT(larger, 0u);
+  EXPECT_LT(larger, 7u);
+  EXPECT_NEAR(c.current_fpr / weight, 1, 1e-6);
+}
+
+// ---- schemes --------------------------------------------------------------------------------------------------------
+
+params params_of_scheme(std::string_view scheme, const geometry& g) {
+  return {.scheme = std::string(scheme), .geometry = g};
+}
+
+// Bytes in which the cells of a scheme's m bits are set at random, and no others.
+byte_array random_cells(std::uint64_t m, bool from_top, double density, std::mt19937_64& random) {
+  byte_array bytes(bytes_for(m));
+  for (std::uint64_t bit = 0; bit < m; ++bit) {
+    if (std::bernoulli_distribution(density)(random)) set_bit(bytes.data(), from_top ? bit ^ 7 : bit);
+  }
+  return bytes;
+}
+
+TEST(CensusOfSchemes, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
+  for (const scheme& row : schemes()) {
+    for (const std::uint64_t m : {64u, 6400u}) {
+      const params p = params_of_scheme(row.name, {m, 2});
+      const byte_array empty(m / 8), full(m / 8, 0xFF);
+
+      EXPECT_EQ(measure_fill(p, empty), (fill_statistics{0, 0})) << row.name;
+      EXPECT_EQ(measure_fill(p, full), (fill_statistics{m, 1})) << row.name;
+    }
+  }
+}
+
+TEST(CensusOfSchemes, IgnoresAStrangersUnusedBits) {
+  std::mt19937_64 random(9);
+  for (const char* const name : {"pharo", "python", "perl"}) {  // guava has whole words
+    const bool from_top = std::string_view(name) != "perl";
+    for (const std::uint64_t m : {1u, 11u, 403u}) {
+      SCOPED_TRACE(testing::Message() << name << ", " << m << " bits");
+      byte_array bytes = random_cells(m, from_top, 0.6, random);
+      const params p = params_of_scheme(name, {m, 1});
+      const fill_statistics clean = measure_fill(p, bytes);
+      const std::uint64_t ones = ones_from(bytes, 0, 8 * bytes.size());
+
+      for (std::uint64_t bit = m; bit < 8 * bytes.size(); ++bit) set_bit(bytes.data(), from_top ? bit ^ 7 : bit);
+
+      EXPECT_EQ(clean.ones, ones);
+      EXPECT_EQ(measure_fill(p, bytes), clean);
+    }
+  }
+}
+
+// The scheme itself is asked, with keys of all lengths.
+TEST(CensusOfSchemes, IsHowOftenTheCellsOfRandomKeysAreAllSet) {
+  std::mt19937_64 random(10);
+  constexpr int queries = 100'000;
+  for (const scheme& row : schemes()) {
+    for (const geometry& g : {geometry{64, 2}, geometry{960, 3}, geometry{80'000, 4}}) {
+      SCOPED_TRACE(testing::Message() << row.name << ", " << g.bits << " bits");
+      const byte_array bytes = random_cells(g.bits, row.from_top, 0.55, random);
+      std::uint64_t cells[4];
+      double hits = 0;
+      for (int i = 0; i < queries; ++i) {
+        row.positions(std::to_string(random()), g, 0, cells);
+        hits += std::all_of(cells, cells + g.probes, [&](std::uint64_t x) { return test_bit(bytes.data(), x); });
+      }
+
+      const double rate = measure_fill(params_of_scheme(row.name, g), bytes).current_fpr;
+
+      // Bits that are set at random are no double hashing: guava's correction for it does not apply to them.
+      const double correction = row.name == "guava" ? 0.15 / static_cast<double>(g.bits) : 0;
+      EXPECT_NEAR(hits / queries, rate, sigmas * std::sqrt(rate * (1 - rate) / queries) + correction);
+    }
+  }
+}
+
+// A toy of a thousand hashes, from any first one on: each taken modulo m.
+TEST(CensusOfRemainders, IsTheShareOfAllHashesThatLeadToASetBit) {
+  std::mt19937_64 random(11);
+  for (const std::int64_t first : {std::int64_t{0}, std::int64_t{-500}, std::int64_t{-1000}, std::int64_t{77}}) {
+    for (const std::uint64_t m : {1u, 2u, 7u, 8u, 9u, 16u, 37u, 96u, 333u, 512u, 600u, 999u, 1000u}) {
+      for (const bool from_top : {false, true}) {
+        SCOPED_TRACE(testing::Message() << "m " << m << ", first " << first << ", from top " << from_top);
+        const byte_array bytes = random_cells(m, from_top, 0.5, random);
+        const auto bits = static_cast<std::int64_t>(m);
+        std::uint64_t met = 0;
+        for (std::int64_t hash = first; hash < first + 1000; ++hash) {
+          const auto bit = static_cast<std::uint64_t>(((hash % bits) + bits) % bits);
+          met += test_bit(bytes.data(), from_top ? bit ^ 7 : bit) ? 1 : 0;
+        }
+
+        const double rate = remainder_certified_rate({m, 3}, bytes, first, from_top, 1000);
+
+        EXPECT_NEAR(rate, std::pow(static_cast<double>(met) / 1000, 3), 1e-15);
+      }
+    }
+  }
+}
+
+// Of 2^32 signed hashes those from -2^31 on that are left over favour some bits: found by taking each modulo m.
+TEST(CensusOfRemainders, KnowsTheBitsThatPythonFavours) {
+  const std::uint64_t m = 3'000'000;
+  const auto bits = static_cast<std::int64_t>(m);
+  const std::int64_t first = -(std::int64_t{1} << 31);
+  const std::uint64_t favoured = (std::uint64_t{1} << 32) % m;
+  byte_array bytes(bytes_for(m));
+  for (std::uint64_t i = 0; i < favoured; ++i) {
+    const std::int64_t hash = first + static_cast<std::int64_t>(i);
+    set_bit(bytes.data(), static_cast<std::uint64_t>((hash % bits + bits) % bits) ^ 7);
+  }
+
+  const double rate = measure_fill(params_of_scheme("python", {m, 1}), bytes).current_fpr;
+
+  const auto more = static_cast<double>((std::uint64_t{1} << 32) / m + 1);
+  EXPECT_NEAR(rate * 0x1p32, static_cast<double>(favoured) * more, 1e-3);
+}
+
+// All of the 2^32 hashes, grouped by what is left of their halves modulo m.
+double pharo_by_remainders(const byte_array& bytes, const geometry& g) {
+  std::vector<double> hash64s(g.bits);  // values of a half that leave this
+  for (std::uint64_t h = 0; h < 0x10000; ++h) ++hash64s[h % g.bits];
+  double reported = 0;
+  for (std::uint64_t h1 = 0; h1 < g.bits; ++h1) {
+    for (std::uint64_t h2 = 0; h2 < g.bits; ++h2) {
+      bool all = true;
+      for (std::uint64_t i = 1; all && i <= g.probes; ++i) all = test_bit(bytes.data(), ((h1 + i * h2) % g.bits) ^ 7);
+      reported += all ? hash64s[h1] * hash64s[h2] : 0;
+    }
+  }
+  return reported / 0x1p32;
+}
+
+TEST(CensusOfPharo, IsTheShareOfAllHashes) {
+  std::mt19937_64 random(12);
+  for (const geometry& g : {geometry{1, 1}, {7, 2}, {48, 4}, {64, 3}, {65, 1}, {1021, 3}}) {
+    const byte_array bytes = random_cells(g.bits, true, 0.6, random);
+
+    const double rate = measure_fill(params_of_scheme("pharo", g), bytes).current_fpr;
+
+    EXPECT_NEAR(rate, pharo_by_remainders(bytes, g), 1e-12) << g.bits << " bits, k " << g.probes;
+  }
+}
+
+// Where a filter is larger than the halves reach, bits beyond them are nobody's.
+TEST(CensusOfPharo, KnowsThatManyBitsAreNobodys) {
+  const geometry g{1'000'000, 2};  // reached: 65535 * 3 and those before
+  byte_array bytes(bytes_for(g.bits), 0xFF);
+  std::mt19937_64 random(13);
+  constexpr double queries = 1e6;
+  double hits = 0;
+  for (std::uint64_t bit = 0; bit < 196'606; ++bit) {
+    if (random() % 3 == 0) bytes[(bit ^ 7) / 8] &= static_cast<std::uint8_t>(~(1u << ((bit ^ 7) % 8)));
+  }
+  for (double i = 0; i < queries; ++i) {
+    const std::uint64_t h1 = random() % 0x10000, h2 = random() % 0x10000;
+    hits += test_bit(bytes.data(), (h1 + h2) ^ 7) && test_bit(bytes.data(), (h1 + 2 * h2) ^ 7) ? 1 : 0;
+  }
+
+  const double rate = measure_fill(params_of_scheme("pharo", g), bytes).current_fpr;
+
+  EXPECT_NEAR(rate, hits / queries, sigmas * std::sqrt(rate * (1 - rate) / queries));
+  EXPECT_NEAR(rate, 4.0 / 9, 0.01);
+}
+
+// ---- refusals -------------------------------------------------------------------------------------------------------
+
+TEST(Census, RefusesWhatIsNoFilter) {
+  const byte_array bytes(32);
+
+  EXPECT_EQ(code_of([&] { measure_fill(params_of("nonesuch", {256, 8}), bytes); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { measure_fill(params_of_scheme("nonesuch", {256, 8}), bytes); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { measure_fill({}, bytes); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { measure_fill(params_of("split_block", {512, 8}), bytes); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { measure_fill(params_of("classic", {248, 8}), bytes); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { measure_fill(params_of("split_block", {256, 7}), bytes); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { measure_fill(params_of("classic", {256, 0}), bytes); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { measure_fill(params_of_scheme("guava", {250, 3}), bytes); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { measure_fill(params_of("split_block", {256, 8}), bytes); }), std::nullopt);
+}
+
+}  // namespace
+}  // namespace bloomery
