@@ -31,7 +31,7 @@ using namespace bloomery_tests;
 
 const bool long_form = std::getenv("BLOOMERY_LONG") != nullptr;
 
-std::vector<std::uint64_t> hash64s(std::uint64_t count, std::uint64_t series) {
+std::vector<std::uint64_t> hash64_series(std::uint64_t count, std::uint64_t series) {
   std::vector<std::uint64_t> hash64s(count);
   for (std::uint64_t i = 0; i < count; ++i) hash64s[i] = mix64(mix64(series + 1) + i);
   return hash64s;
@@ -77,7 +77,7 @@ TEST(SealedFilter, FindsEveryKeyOfAllSmallSets) {
   for (std::uint64_t series = 0; series < 3; ++series) {
     for (std::uint64_t n = 1; n <= 2000; n += series == 0 ? 1 : 3) {
       SCOPED_TRACE(n);
-      const auto hash64s = hash64s(n, 100 * n + series);
+      const auto hash64s = hash64_series(n, 100 * n + series);
       const unsigned width = series == 0 ? 8 : series == 1 ? 16 : 32;
 
       expect_sound(width, hash64s, built(hash64s, width));
@@ -90,7 +90,7 @@ TEST(SealedFilter, FindsEveryKeyOfSetsNear11500) {
   for (std::uint64_t series = 0; series < (long_form ? 10 : 2); ++series) {
     for (std::uint64_t n = 11'000; n <= 12'000; n += long_form || series == 0 ? 1 : 10) {
       SCOPED_TRACE(n);
-      const auto hash64s = hash64s(n, 1000 * n + series);
+      const auto hash64s = hash64_series(n, 1000 * n + series);
 
       expect_sound(8, hash64s, built(hash64s, 8));
     }
@@ -99,7 +99,7 @@ TEST(SealedFilter, FindsEveryKeyOfSetsNear11500) {
 
 TEST(SealedFilter, FindsEveryKeyOfSeveralPartitions) {
   for (const unsigned width : {8u, 16u, 32u}) {
-    const auto hash64s = hash64s(1'500'000, width);
+    const auto hash64s = hash64_series(1'500'000, width);
 
     const auto payload = built(hash64s, width, 2);
 
@@ -116,7 +116,7 @@ TEST(SealedFilter, SaysNoToEverythingWithoutKeys) {
     check_fuse(width, payload, "test");
     EXPECT_EQ(payload.size(), 128u);
     EXPECT_EQ(hits(width, payload, 10'000), 0u);
-    const auto hash64s = hash64s(100, 0);
+    const auto hash64s = hash64_series(100, 0);
     std::uint64_t bitmap[2] = {~0u, ~0u};
     has_batch(width, payload, hash64s, bitmap);
     EXPECT_EQ(bitmap[0] | bitmap[1], 0u);
@@ -124,7 +124,7 @@ TEST(SealedFilter, SaysNoToEverythingWithoutKeys) {
 }
 
 TEST(SealedFilter, TakesAboutNineBitsAKey) {
-  const auto payload = built(hash64s(2'600'000, 1), 8, 2);
+  const auto payload = built(hash64_series(2'600'000, 1), 8, 2);
 
   EXPECT_LT(8.0 * static_cast<double>(payload.size()) / 2.6e6, 9.05);
 }
@@ -135,7 +135,7 @@ TEST(SealedFilter, AnswersBatchesAsItAnswersOneByOne) {
   for (const unsigned width : {8u, 16u, 32u}) {
     for (const std::uint64_t n :
          {1u, 10u, 5000u, 600'000u}) {  // the last is larger than a core's own cache, with 32 bits
-      const auto hash64s = hash64s(n, n);
+      const auto hash64s = hash64_series(n, n);
       const auto payload = built(hash64s, width);
       for (const std::size_t count : {0u, 1u, 31u, 32u, 33u, 64u, 255u, 256u, 257u, 3000u}) {
         std::vector<std::uint64_t> asked;
@@ -161,8 +161,8 @@ TEST(SealedFilter, ReportsAbsentKeysAtItsExactRate) {
     SCOPED_TRACE(n);
     const std::uint64_t queries = 2'000'000;
 
-    const std::uint64_t of_8 = hits(8, built(hash64s(n, 7), 8), queries);
-    const std::uint64_t of_16 = hits(16, built(hash64s(n, 7), 16), queries);
+    const std::uint64_t of_8 = hits(8, built(hash64_series(n, 7), 8), queries);
+    const std::uint64_t of_16 = hits(16, built(hash64_series(n, 7), 16), queries);
 
     // Of a single set the rate is 2^-w itself, not only on the mean: the fingerprint of who asks is as good as random.
     EXPECT_GT(chance_of(of_8, queries, fuse_rate(8, n)), 1e-6) << of_8;
@@ -171,14 +171,15 @@ TEST(SealedFilter, ReportsAbsentKeysAtItsExactRate) {
 }
 
 TEST(SealedFilter, HardlyEverErrsWith32Bits) {
-  for (const std::uint64_t n : {10u, 11'500u, 300'000u}) EXPECT_EQ(hits(32, built(hash64s(n, 9), 32), 1'000'000), 0u);
+  for (const std::uint64_t n : {10u, 11'500u, 300'000u})
+    EXPECT_EQ(hits(32, built(hash64_series(n, 9), 32), 1'000'000), 0u);
 }
 
 // Keys whose cells are those of present keys are no likelier to be reported: what chooses the cells does not tell the
 // fingerprint.
 TEST(SealedFilter, DoesNotTellTheFingerprintByTheCells) {
   const auto hash64s =
-      hash64s(3, 5);  // three segments of 8 cells: one absent key in 171 has the cells of a present one
+      hash64_series(3, 5);  // three segments of 8 cells: one absent key in 171 has the cells of a present one
   const auto payload = built(hash64s, 8);
   const std::uint64_t queries = 4'000'000;
   std::uint64_t same_cells = 0, reported = 0;
@@ -201,7 +202,7 @@ TEST(SealedFilter, PredictsAndCertifiesTheSameRate) {
   EXPECT_NEAR(fuse_rate(16, 1000), 1 / 65536.0 + 1000 * 0x1p-64, 1e-19);
   EXPECT_NEAR(fuse_rate(32, 1'000'000'000), 0x1p-32 + 1e9 * 0x1p-64, 1e-18);
   for (const std::uint64_t n : {0u, 1u, 1000u}) {
-    std::vector<std::uint64_t> hash64s = hash64s(n, 3);
+    std::vector<std::uint64_t> hash64s = hash64_series(n, 3);
     const fuse_bytes made = fuse_build(hash64s, 8);
     const params p = fuse_params({.hash = "mix", .keys = key_kind::u64le}, 8, made);
 
@@ -217,7 +218,7 @@ TEST(SealedFilter, PredictsAndCertifiesTheSameRate) {
 // ---- sets, not lists ------------------------------------------------------------------------------------------------
 
 TEST(SealedFilter, HasTheSameBytesForAnyOrderAndNumberOfThreads) {
-  auto hash64s = hash64s(2'700'000, 11);  // three partitions
+  auto hash64s = hash64_series(2'700'000, 11);  // three partitions
   const auto expected = built(hash64s, 8, 1);
   std::mt19937_64 random(1);
   for (const unsigned threads : {2u, 3u, 7u}) {
@@ -230,7 +231,7 @@ TEST(SealedFilter, HasTheSameBytesForAnyOrderAndNumberOfThreads) {
 TEST(SealedFilter, TakesCopiesAsOneKey) {
   std::mt19937_64 random(1);
   for (const std::uint64_t n : {1u, 2u, 10u, 1000u, 700'000u}) {
-    const auto once = hash64s(n, 13);
+    const auto once = hash64_series(n, 13);
     auto copies = once;
     for (std::uint64_t i = 0; i < n; ++i) copies.insert(copies.end(), i % 3, once[i]);  // 700,000: 2 partitions, then 1
     std::shuffle(copies.begin(), copies.end(), random);
@@ -254,7 +255,7 @@ TEST(SealedFilter, TakesTenMillionCopiesOfOneKeyAsOne) {
 // sanitizers see.
 TEST(SealedFilter, TakesSoManyCopiesThatACountRunsOver) {
   std::mt19937_64 random(1);
-  const auto once = hash64s(3000, 5);
+  const auto once = hash64_series(3000, 5);
   for (const std::uint64_t count : {257u, 513u}) {
     for (int order = 0; order < 10; ++order) {
       auto copies = once;
@@ -285,7 +286,7 @@ TEST(SealedFilter, BuildsOfHashesThatAreMuchAlike) {
 
 TEST(SealedFilter, EndsTheBuildingWhenTheWatchThrows) {
   for (const unsigned threads : {1u, 3u}) {
-    auto hash64s = hash64s(3'000'000, 1);
+    auto hash64s = hash64_series(3'000'000, 1);
     std::uint64_t calls = 0;
 
     EXPECT_THROW(fuse_build(hash64s, 8, threads,
@@ -437,7 +438,7 @@ TEST(SealedFilter, HasTheSizeThatIsPlannedForItsNumberOfKeys) {
     for (const unsigned width : {8u, 16u, 32u}) {
       if (keys > 1'000'000 && width != 8) continue;
       const double planned = static_cast<double>(fuse_geometry(width, keys).bits);
-      const double made = 8 * static_cast<double>(built(hash64s(keys, 3), width).size());
+      const double made = 8 * static_cast<double>(built(hash64_series(keys, 3), width).size());
 
       // Several partitions have unequal numbers of keys.
       EXPECT_NEAR(made / planned, 1, keys > 1'000'000 ? 0.005 : 0) << keys << " keys, " << width << " bits";
@@ -455,7 +456,7 @@ bool refused_or_harmless(unsigned width, std::span<const std::uint8_t> payload) 
     EXPECT_EQ(e.code(), errc::damaged);
     return true;
   }
-  const auto hash64s = hash64s(300, 1);
+  const auto hash64s = hash64_series(300, 1);
   std::vector<std::uint64_t> bitmap(5);
   has_batch(width, payload, hash64s, bitmap.data());
   for (std::size_t i = 0; i < hash64s.size(); ++i) {
@@ -471,7 +472,7 @@ TEST(SealedFilter, RefusesBytesThatContradictEachOther) {
   for (const unsigned width : {8u, 16u, 32u}) {
     for (const std::uint64_t n : {0u, 1u, 100u, 1'400'000u}) {
       if (n > 1000 && width != 8) continue;
-      const auto sound = built(hash64s(n, 1), width);
+      const auto sound = built(hash64_series(n, 1), width);
       const std::uint64_t table_end = fuse::cells_at(fuse::partitions_in(sound.data()));
       for (const fence side : {fence::before, fence::behind}) {
         fenced<std::uint8_t> payload(sound.size(), side);

@@ -40,7 +40,8 @@ class heap_subject : public subject {
 
   handle_ptr copy() override {
     handle().local()->save(folder_ / "copy.bloom");
-    return bloomery::open_filter(folder_ / "copy.bloom", {.what = file_check::payload, .secret = params_.secret});
+    return bloomery::open_filter(folder_ / "copy.bloom",
+                                 {.what = bloomery::file_check::payload, .secret = params_.secret});
   }
 
  protected:

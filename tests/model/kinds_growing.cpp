@@ -40,7 +40,8 @@ class rebuilding_subject final : public subject {
   void lose_unsynced() override { bloomery_tests::write_file(path(), synced_); }
   handle_ptr open_writer() override {
     return bloomery::open_filter(
-        path(), {.mode = bloomery::access::read_write, .what = file_check::payload, .secret = params_.secret});
+        path(),
+        {.mode = bloomery::access::read_write, .what = bloomery::file_check::payload, .secret = params_.secret});
   }
   handle_ptr copy() override {
     handle().settle();
@@ -55,8 +56,8 @@ class rebuilding_subject final : public subject {
   void rebuild() override {
     close();
     {
-      bloomery::rebuilding_filter filter = bloomery::rebuilding_filter::open(path(), bloomery::access::read_write,
-                                                                             file_check::header, {}, params_.secret);
+      bloomery::rebuilding_filter filter = bloomery::rebuilding_filter::open(
+          path(), bloomery::access::read_write, bloomery::file_check::header, {}, params_.secret);
       filter.rebuild();
       filter.close();
     }
