@@ -78,7 +78,7 @@ struct redis_info {
   std::uint64_t lines = 0;   ///< of a shard's first layer
   std::uint64_t layers = 0;  ///< of the shard that has most
   /// Growing filters: at most so many keys were certainly new, for what others have reserved room for is counted, too
-  /// (docs/redis.md). Else distinct keys, estimated from bits.
+  /// (docs/redis.md). Else distinct keys, estimated from the bits: beyond_counting (filter_facts.hpp) if all are set.
   std::uint64_t inserted = 0;
   bool is_estimate = true;
   std::uint64_t ones = 0;                       ///< bits set, of all

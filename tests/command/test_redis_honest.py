@@ -39,6 +39,19 @@ class Verify(RedisTest):
         self.assertRegex(self.bloomery("verify", self.f).out, rb"verdict +nothing wrong: the measured rate agrees with the bits; the count, an estimate, was not compared")
 
 
+class Info(RedisTest):
+    def test_a_full_filter_reports_no_number_of_keys(self) -> None:
+        self.bloomery("build", "-q", "-n", 1, "-o", self.f, stdin=text(keys(20_000)))
+
+        told = self.bloomery("info", "--json", self.f).json
+        added = self.bloomery("add", "--json", self.f, stdin=b"one\n").json
+
+        self.assertEqual((told["fill"], told["rate_now"]), (1, 1))
+        self.assertNotIn("inserted", told)
+        self.assertIsNone(added["size"])
+        self.assertNotRegex(self.bloomery("info", self.f).out, rb"inserted|000,000,000")
+
+
 class Union(RedisTest):
     def build(self, name: str, *options: object, lines: int = 500) -> str:
         address = self.server.address(name)

@@ -55,7 +55,8 @@ filter_facts facts_of(redis_filter& filter, info_depth depth) {
   facts.shared->epoch = now.epoch;
   facts.bits = now.bits;
   facts.bytes = bytes_for(now.bits);
-  facts.insert_count = facts.distinct_keys = now.inserted;
+  facts.distinct_keys = now.inserted;
+  if (now.inserted < beyond_counting) facts.insert_count = now.inserted;
   facts.count_is_estimate = now.is_estimate;
   facts.expires_at = now.expires_at;
   facts.fill = fill_facts{.cells = now.bits / cell_bits_of(facts.parameters),

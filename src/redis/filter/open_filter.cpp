@@ -73,7 +73,7 @@ class shared_handle final : public filter_handle {
                                                              : 0;
     if (p.filter.geometry.bits > most_bits_counted) return result;
     const redis_info now = filter_.info();
-    result.insert_count = now.inserted;
+    if (now.inserted < beyond_counting) result.insert_count = now.inserted;
     result.count_is_estimate = now.is_estimate;
     result.fpr = now.rate_now;
     result.is_overfull = p.growth == redis_growth::none && now.rate_now > 1.01 * p.filter.target_fpr;

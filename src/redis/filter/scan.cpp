@@ -5,6 +5,7 @@
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/filter_facts.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/layouts/sliding.hpp>
 
@@ -170,8 +171,8 @@ redis_info redis_filter::impl::info(std::vector<redis_shard>* shards) {
   result.rate_now = std::min(result.rate_now, 1.0);
   if (m.windowed()) keys = b.keys_in_window().value;
   result.is_estimate = !m.grows();
-  result.inserted =
-      m.grows() ? counted - std::min(reserved, counted) : static_cast<std::uint64_t>(std::min(keys, 1e18) + 0.5);
+  result.inserted = m.grows() ? counted - std::min(reserved, counted)
+                              : static_cast<std::uint64_t>(std::min(keys + 0.5, static_cast<double>(beyond_counting)));
   return result;
 }
 
