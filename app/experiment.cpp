@@ -25,11 +25,11 @@ constexpr std::size_t batch_size = 4096;
 using listener = std::function<void(std::uint64_t)>;
 
 // A run's keys are hashes where a layout reads those, and texts where a scheme reads the keys themselves.
-void insert(any_filter& filter, std::span<const key_hash> keys) { filter.insert_hashes(keys); }
+void insert(any_filter& filter, std::span<const key_hash> keys) { filter.insert(keys); }
 void insert(any_filter& filter, std::span<const std::string_view> keys) { filter.insert(keys); }
 
 void look_up(const any_filter& filter, std::span<const key_hash> keys, std::span<std::uint64_t> bitmap) {
-  filter.may_contain_hashes(keys, bitmap);
+  filter.may_contain(keys, bitmap);
 }
 void look_up(const any_filter& filter, std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) {
   filter.may_contain(keys, bitmap);

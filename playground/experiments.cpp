@@ -213,8 +213,8 @@ json profile(const params& p, job_watch& watch) {
   std::vector<key_hash> hashes(asked);
   std::vector<std::uint64_t> bitmap(asked / 64);
   const double hash = nanoseconds(asked, watch, [&] { filter.hash(text.addresses(), hashes); });
-  const double probe = nanoseconds(asked, watch, [&] { small.may_contain_hashes(hashes, bitmap); });
-  const double both = nanoseconds(asked, watch, [&] { filter.may_contain_hashes(hashes, bitmap); });
+  const double probe = nanoseconds(asked, watch, [&] { small.may_contain(hashes, bitmap); });
+  const double both = nanoseconds(asked, watch, [&] { filter.may_contain(hashes, bitmap); });
   return {{"filter", json_of(p)},
           {"keys", p.capacity},
           {"bytes", filter.byte_size()},

@@ -90,7 +90,7 @@ built build_by_way_of_hashes(const build_options& options) {
   std::vector<std::uint8_t> is_new;
   spool.each([&](std::span<const key_hash> hashes) {
     is_new.resize(hashes.size());
-    b.filter.insert_hashes(hashes, is_new);
+    b.filter.insert(hashes, is_new);
     b.count_new(is_new);
   });
   return b;

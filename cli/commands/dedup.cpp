@@ -141,7 +141,7 @@ class state_dedup {
   template <class Keep, class Drop>
   void take(key_batch& batch, Keep keep, Drop drop) {
     batch.maybe.resize((batch.keys.size() + 63) / 64);
-    filter_.may_contain_hashes(batch.hashes, batch.maybe);
+    filter_.may_contain(batch.hashes, batch.maybe);
     for (std::size_t i = 0; i < batch.lines.size(); ++i) {
       const key_hash hash = batch.hashes[i];
       if (batch.may_contain(i) || !seen_.insert(hash)) {
@@ -167,7 +167,7 @@ class state_dedup {
  private:
   void write_down(output& out) {
     out.sync();
-    filter_.insert_hashes(pending_);
+    filter_.insert(pending_);
     pending_.clear();
     pending_bytes_ = 0;
     seen_.clear();

@@ -104,7 +104,7 @@ class exact_dedup {
             suspects->write(batch.lines[i]);
             suspects->write({&line_end, 1});
           }
-          suspected_.insert_hashes(suspect_hashes_);
+          suspected_.insert(suspect_hashes_);
           suspects_ += suspect_hashes_.size();
           lines_ += batch.lines.size();
           text_bytes_ += batch.text.size;

@@ -112,7 +112,7 @@ exit_status build_growing(const build_options& options) {
     const bool whole = for_each_batch(
         hasher, options.inputs, pass, [](key_batch&) {},
         [&](key_batch& batch) {
-          filter.record_hashes(batch.hashes);
+          filter.record(batch.hashes);
           keys += batch.keys.size();
           return true;
         });

@@ -17,15 +17,15 @@ class logged_state {
   explicit logged_state(rebuilding_filter filter)
       : filter_(std::move(filter)), hasher_(hasher_for(filter_.parameters())), rate_(filter_.expected_fpr()) {}
 
-  void may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const {
-    filter_.may_contain_hashes(hashes, bitmap);
+  void may_contain(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const {
+    filter_.may_contain(hashes, bitmap);
   }
 
   /// Keys that were all looked up in the filter as it is, and found absent: for each of them, rate / (1 - rate) more
   /// came that were not.
-  void insert_hashes(std::span<const key_hash> hashes) {
+  void insert(std::span<const key_hash> hashes) {
     if (rate_ < 1) expected_losses_ += rate_ / (1 - rate_) * static_cast<double>(hashes.size());
-    filter_.insert_hashes(hashes);
+    filter_.insert(hashes);
     rate_ = filter_.expected_fpr();
   }
 

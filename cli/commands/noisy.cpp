@@ -191,7 +191,7 @@ exit_status noisy_split(const noisy_split_options& options) {
         for (any_filter& copy : copies) {
           hashes.resize(batch.keys.size());
           copy.hash(batch.keys, hashes);
-          copy.insert_hashes(hashes);
+          copy.insert(hashes);
         }
         return true;
       });
@@ -245,7 +245,7 @@ exit_status noisy_check(const noisy_check_options& options) {
     std::vector<std::uint64_t> maybe(batch.maybe.size());
     for (std::size_t i = 1; i < copies.size(); ++i) {
       copies[i].hash(batch.keys, hashes);
-      copies[i].may_contain_hashes(hashes, maybe);
+      copies[i].may_contain(hashes, maybe);
       for (std::size_t word = 0; word < maybe.size(); ++word) batch.maybe[word] &= maybe[word];
     }
   };

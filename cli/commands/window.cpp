@@ -298,7 +298,7 @@ void window_dedup::come_to_now() {
 
 // Of the lines that were not in the window a share is dropped, the rate of that moment: r of k + d, if k were kept.
 void window_dedup::insert(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new) {
-  filter_.insert_hashes(hashes, is_new);
+  filter_.insert(hashes, is_new);
   const auto kept = static_cast<double>(std::count(is_new.begin(), is_new.end(), std::uint8_t{1}));
   const double after = filter_.expected_fpr();
   const double rate = std::min((rate_ + after) / 2, 0.999);
@@ -320,7 +320,7 @@ void window_dedup::finish(output& out) {
 void window_dedup::write_down(output& out) {
   if (file_) {
     out.sync();
-    file_->insert_hashes(pending_);
+    file_->insert(pending_);
   }
   pending_.clear();
   pending_bytes_ = 0;

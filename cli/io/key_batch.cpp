@@ -65,7 +65,7 @@ double expected_fill(const any_filter& filter) {
 void insert(any_filter& filter, key_batch& batch) {
   batch.is_new.resize(batch.keys.size());
   if (filter.uses_hashes())
-    filter.insert_hashes(batch.hashes, batch.is_new);
+    filter.insert(batch.hashes, batch.is_new);
   else
     filter.insert(batch.keys, batch.is_new);
 }
@@ -73,7 +73,7 @@ void insert(any_filter& filter, key_batch& batch) {
 void look_up(const any_filter& filter, key_batch& batch) {
   batch.maybe.resize((batch.keys.size() + 63) / 64);
   if (filter.uses_hashes())
-    filter.may_contain_hashes(batch.hashes, batch.maybe);
+    filter.may_contain(batch.hashes, batch.maybe);
   else
     filter.may_contain(batch.keys, batch.maybe);
 }

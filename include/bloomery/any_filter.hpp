@@ -8,6 +8,7 @@
 #include <bloomery/export.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/key_hash.hpp>
+#include <bloomery/key_span.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
@@ -107,15 +108,24 @@ class any_filter {
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
-  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key.
-  /// @throws error  as above; invalid_argument: another size of `is_new`. Then nothing is inserted.
-  void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
-  void insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new = {});
+  /// Adds keys one after another and returns how many were certainly new. `is_new` is empty or takes 1 or 0 for each
+  /// key.
+  ///
+  /// Keys may be text, integers, or ready hashes of hash(); filters of a scheme take text only.
+  /// @throws error  incompatible: keys of the other kind, hashes with a scheme, or hash64s without uses_hash64();
+  ///                not_permitted: opened for reading only; invalid_argument: another size of `is_new`. Then nothing
+  ///                is inserted.
+  ///
+  /// Example:
+  ///     any_filter seen(complete({.capacity = 1000, .target_fpr = 0.01}));
+  ///     const std::vector<std::string> cities = {"Madrid", "Berlin"};
+  ///     std::vector<std::uint8_t> is_new(cities.size());
+  ///     assert(seen.insert(cities, is_new) == 2 && is_new[1] == 1);
+  std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});
 
-  /// Adds keys in whatever order is quickest, with up to `threads` threads (0: one a processor); returns how many were
-  /// certainly new. See filter::insert_all(); classic and schemes insert in order. @throws error as above
-  std::uint64_t insert_all(std::span<const std::string_view> keys, unsigned threads = 0);
-  std::uint64_t insert_all(std::span<const std::uint64_t> keys, unsigned threads = 0);
+  /// Adds keys in whatever order is quickest, with up to `threads` threads (0: one per processor); returns how many
+  /// were certainly new. See filter::insert_all(); classic and schemes insert in order. @throws error as above
+  std::uint64_t insert_all(key_span keys, unsigned threads = 0);
 
   /// Takes out one copy of a key that was inserted, from a filter of layout counting. not_found: it was certainly not
   /// there, nothing is changed, and the filter is tainted() from then on. Removing what never was inserted may make
@@ -137,18 +147,16 @@ class any_filter {
   /// Removes keys one after another; `results` is empty or takes the answer for each key. Returns how many were
   /// removed.
   /// @throws error  as above; invalid_argument: another size of `results`. Then nothing is removed.
-  std::uint64_t remove(std::span<const std::string_view> keys, std::span<removal> results = {});
-  std::uint64_t remove(std::span<const std::uint64_t> keys, std::span<removal> results = {});
+  std::uint64_t remove(key_span keys, std::span<removal> results = {});
 
   /// False: certainly never inserted. @throws error incompatible
   bool may_contain(std::string_view key) const;
   bool may_contain(std::uint64_t key) const;
 
-  /// Bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0. `bitmap` has at least ceil(keys.size() /
-  /// 64) words; further words are left as they are.
-  /// @throws error  incompatible; invalid_argument: the bitmap is shorter
-  void may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) const;
-  void may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap) const;
+  /// Bit i % 64 of bitmap[i / 64] is the answer for key i; unused bits are 0. `bitmap` has at least
+  /// ceil(keys.size() / 64) words; further words are left as they are.
+  /// @throws error  incompatible, as insert(); invalid_argument: the bitmap is shorter
+  void may_contain(key_span keys, std::span<std::uint64_t> bitmap) const;
 
   /// Whether keys go through a 128-bit hash, as with every layout; schemes read the key itself.
   bool uses_hashes() const noexcept;
@@ -160,21 +168,18 @@ class any_filter {
   std::vector<std::uint64_t> cells(std::uint64_t key) const;
   std::vector<std::uint64_t> cells(key_hash hash) const;
 
-  /// The hashes of keys, to be used with the calls below, perhaps in another thread. `hashes` has at least keys.size()
-  /// elements; outputs of the other calls are sized as those of the calls on keys.
-  /// @throws error  incompatible: not uses_hashes(), or keys of the other kind; invalid_argument: the size of an
-  ///                output;
-  ///                not_permitted: a change of a filter that was opened for reading only
-  void hash(std::span<const std::string_view> keys, std::span<key_hash> hashes) const;
-  void hash(std::span<const std::uint64_t> keys, std::span<key_hash> hashes) const;
-  void insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new = {});
-  std::uint64_t insert_all_hashes(std::span<const key_hash> hashes, unsigned threads = 0);
-  std::uint64_t remove_hashes(std::span<const key_hash> hashes, std::span<removal> results = {});
-  void may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const;
-
-  /// Adds keys of which only the half `hash64` of their hashes is known, as a log has them. Returns how
-  /// many were certainly new. @throws error  not_permitted; incompatible: not uses_hash64()
-  std::uint64_t insert_hash64s(std::span<const std::uint64_t> hash64s);
+  /// Writes the hashes of keys, which all calls on a key_span take in place of the keys: hashing may run in other
+  /// threads. `hashes` has at least keys.size() elements.
+  /// @throws error  incompatible: not uses_hashes(), or keys of the other kind; invalid_argument: too few elements
+  ///
+  /// Example:
+  ///     any_filter seen(complete({.capacity = 1000, .target_fpr = 0.01}));
+  ///     const std::vector<std::string> cities = {"Madrid", "Berlin"};
+  ///     std::vector<key_hash> hashes(cities.size());
+  ///     seen.hash(cities, hashes);
+  ///     seen.insert(hashes);
+  ///     assert(seen.may_contain("Berlin"));
+  void hash(key_span keys, std::span<key_hash> hashes) const;
 
   /// Whether the layout reads no more of a key's hash than `hash64`: split_block, split_block512, blocked,
   /// blocked_page.
@@ -251,8 +256,6 @@ class any_filter {
   static any_filter loaded(loaded_file file, const std::optional<secret_key>& secret, const std::string& path);
   mapped_storage* mapped() noexcept;  // null for a filter on the heap
   explicit any_filter(std::unique_ptr<impl> b) noexcept;
-  template <class Key>
-  std::uint64_t insert_all_of(std::span<const Key> keys, unsigned threads);
   std::unique_ptr<impl> impl_;
 };
 

@@ -17,11 +17,20 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
+namespace detail {
+
+/// The types of keys that a key_span views without a copy.
+template <class Key>
+concept viewable_key = std::same_as<Key, std::string_view> || std::same_as<Key, std::string> ||
+    std::same_as<Key, std::uint64_t> || std::same_as<Key, key_hash>;
+
+}  // namespace detail
+
 /// A view of keys, in order. It owns nothing: the keys must outlive it. It converts implicitly from every contiguous
 /// range of std::string_view, std::string, unsigned 64-bit integers or key_hash.
 ///
 /// Text and integers are keys; the filter hashes them. Hashes are keys that were hashed before, by the filter's own
-/// hash: filter_handle::prepare().
+/// hash: any_filter::hash() or filter_handle::prepare(). The words of of_hash64s() are the low halves of such hashes.
 ///
 /// Example:
 ///     const std::vector<std::string> names = {"Madrid", "Berlin"};
@@ -36,6 +45,7 @@ class key_span {
     strings,   ///< std::string
     integers,  ///< std::uint64_t
     hashes,    ///< key_hash
+    hash64s,   ///< key_hash::hash64 alone
   };
 
   /// No keys.
@@ -52,59 +62,70 @@ class key_span {
 
   /// Any other contiguous range of one of these types: a vector, an array.
   template <std::ranges::contiguous_range Range>
-    requires std::ranges::sized_range<Range> &&(!std::same_as<std::remove_cvref_t<Range>, key_span>)&&(
-        std::same_as<std::ranges::range_value_t<Range>, std::string_view> ||
-        std::same_as<std::ranges::range_value_t<Range>, std::string> ||
-        std::same_as<std::ranges::range_value_t<Range>, std::uint64_t> ||
-        std::same_as<std::ranges::range_value_t<Range>, key_hash>)constexpr key_span(const Range& keys) noexcept
-        : key_span(
-              std::span<const std::ranges::range_value_t<Range>>(std::ranges::data(keys), std::ranges::size(keys))) {}
+    requires std::ranges::sized_range<Range> && detail::viewable_key<std::ranges::range_value_t<Range>>
+  constexpr key_span(const Range& keys) noexcept
+      : key_span(std::span<const std::ranges::range_value_t<Range>>(std::ranges::data(keys), std::ranges::size(keys))) {
+  }
 
-    constexpr form_of_keys form() const noexcept { return form_; }
-    constexpr std::size_t size() const noexcept { return size_; }
-    constexpr bool empty() const noexcept { return size_ == 0; }
+  /// Keys of which only key_hash::hash64 is known, as in a key log. For filters with any_filter::uses_hash64().
+  ///
+  /// Example:
+  ///     any_filter seen(complete({.layout = "blocked", .capacity = 1000, .target_fpr = 0.01}));
+  ///     const std::vector<std::uint64_t> words = {17, 4711};
+  ///     assert(seen.insert(key_span::of_hash64s(words)) == 2);
+  static constexpr key_span of_hash64s(std::span<const std::uint64_t> hash64s) noexcept {
+    key_span result = hash64s;
+    result.form_ = form_of_keys::hash64s;
+    return result;
+  }
 
-    /// Whether the keys are text: views or strings.
-    constexpr bool is_text() const noexcept { return form_ == form_of_keys::views || form_ == form_of_keys::strings; }
+  constexpr form_of_keys form() const noexcept { return form_; }
+  constexpr std::size_t size() const noexcept { return size_; }
+  constexpr bool empty() const noexcept { return size_ == 0; }
 
-    /// Key i as text. Requires is_text().
-    std::string_view text(std::size_t i) const noexcept {
-      return form_ == form_of_keys::views ? static_cast<const std::string_view*>(keys_)[i]
-                                          : static_cast<const std::string*>(keys_)[i];
+  /// Whether the keys are text: views or strings.
+  constexpr bool is_text() const noexcept { return form_ == form_of_keys::views || form_ == form_of_keys::strings; }
+
+  /// Key i as text. Requires is_text().
+  std::string_view text(std::size_t i) const noexcept {
+    return form_ == form_of_keys::views ? static_cast<const std::string_view*>(keys_)[i]
+                                        : static_cast<const std::string*>(keys_)[i];
+  }
+
+  /// All keys. Requires the form() of that name.
+  std::span<const std::string_view> views() const noexcept { return all<std::string_view>(); }
+  std::span<const std::uint64_t> integers() const noexcept { return all<std::uint64_t>(); }
+  std::span<const key_hash> hashes() const noexcept { return all<key_hash>(); }
+  std::span<const std::uint64_t> hash64s() const noexcept { return all<std::uint64_t>(); }
+
+  /// `count` keys from `first` on. Requires first + count <= size().
+  key_span part(std::size_t first, std::size_t count) const noexcept {
+    key_span result = *this;
+    result.keys_ = static_cast<const char*>(keys_) + first * bytes_of_a_key();
+    result.size_ = count;
+    return result;
+  }
+
+ private:
+  template <class Key>
+  std::span<const Key> all() const noexcept {
+    return {static_cast<const Key*>(keys_), size_};
+  }
+
+  std::size_t bytes_of_a_key() const noexcept {
+    switch (form_) {
+      case form_of_keys::views: return sizeof(std::string_view);
+      case form_of_keys::strings: return sizeof(std::string);
+      case form_of_keys::hashes: return sizeof(key_hash);
+      case form_of_keys::integers:
+      case form_of_keys::hash64s: break;
     }
+    return sizeof(std::uint64_t);
+  }
 
-    /// All keys. Requires form() to be views, integers or hashes.
-    std::span<const std::string_view> views() const noexcept { return all<std::string_view>(); }
-    std::span<const std::uint64_t> integers() const noexcept { return all<std::uint64_t>(); }
-    std::span<const key_hash> hashes() const noexcept { return all<key_hash>(); }
-
-    /// `count` keys from `first` on. Requires first + count <= size().
-    key_span part(std::size_t first, std::size_t count) const noexcept {
-      key_span result = *this;
-      result.keys_ = static_cast<const char*>(keys_) + first * bytes_of_a_key();
-      result.size_ = count;
-      return result;
-    }
-
-   private:
-    template <class Key>
-    std::span<const Key> all() const noexcept {
-      return {static_cast<const Key*>(keys_), size_};
-    }
-
-    std::size_t bytes_of_a_key() const noexcept {
-      switch (form_) {
-        case form_of_keys::views: return sizeof(std::string_view);
-        case form_of_keys::strings: return sizeof(std::string);
-        case form_of_keys::integers: return sizeof(std::uint64_t);
-        case form_of_keys::hashes: break;
-      }
-      return sizeof(key_hash);
-    }
-
-    const void* keys_ = nullptr;
-    std::size_t size_ = 0;
-    form_of_keys form_ = form_of_keys::views;
+  const void* keys_ = nullptr;
+  std::size_t size_ = 0;
+  form_of_keys form_ = form_of_keys::views;
 };
 
 }  // namespace bloomery

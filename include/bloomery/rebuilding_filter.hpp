@@ -11,7 +11,7 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/key_log.hpp>
 #include <bloomery/export.hpp>
-#include <bloomery/key_hash.hpp>
+#include <bloomery/key_span.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
@@ -132,25 +132,22 @@ class rebuilding_filter {
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
-  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key.
+  /// Adds keys one after another, hashed or not, and returns how many were certainly new. `is_new` is empty or takes
+  /// 1 or 0 for each key.
   /// @throws error  as above; invalid_argument: another size of `is_new`. Then nothing is inserted.
-  void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
-  void insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new = {});
-  void insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new = {});
+  std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});
 
-  /// Writes keys to the log and not yet to the filter: the next rebuild() or close() takes them all at once. For making
-  /// a filter of many keys; until then they are not found.
-  /// @throws error not_permitted, io
-  void record_hashes(std::span<const key_hash> hashes);
+  /// Writes keys to the log and not yet to the filter: the next rebuild() or close() inserts them all at once. Until
+  /// then they are not found. For making a filter of many keys.
+  /// @throws error  not_permitted, io; incompatible: keys of the other kind
+  void record(key_span keys);
 
-  /// False: certainly never inserted. For many keys bit i%64 of bitmap[i/64] is the answer for keys[i]; `bitmap` has at
-  /// least ceil(keys.size() / 64) words, of which further ones are left as they are.
+  /// False: certainly never inserted. For many keys bit i % 64 of bitmap[i / 64] is the answer for key i; `bitmap` has
+  /// at least ceil(keys.size() / 64) words, of which further ones are left as they are.
   /// @throws error  incompatible; invalid_argument: the bitmap is shorter
   bool may_contain(std::string_view key) const;
   bool may_contain(std::uint64_t key) const;
-  void may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) const;
-  void may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap) const;
-  void may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const;
+  void may_contain(key_span keys, std::span<std::uint64_t> bitmap) const;
 
   /// Makes the filter anew from the log. A log that is more than twice as long as its distinct keys need is written
   /// anew, too. If it fails, the old filter goes on.

@@ -8,6 +8,7 @@
 #include <bloomery/estimate.hpp>
 #include <bloomery/export.hpp>
 #include <bloomery/key_explanation.hpp>
+#include <bloomery/key_span.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/redis_address.hpp>
@@ -155,32 +156,31 @@ class redis_filter {
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
-  /// Adds keys as if one by one; is_new is empty or takes 1 or 0 for each. Any number of keys.
-  /// @throws error  as above; invalid_argument: another size of is_new. Then nothing is inserted.
-  void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
-  void insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new = {});
+  /// Adds keys as if one by one and returns how many were certainly new; is_new is empty or takes 1 or 0 for each. Any
+  /// number of keys, text or integers: the description names the hash, and another client may change it.
+  /// @throws error  as above; incompatible: hashes; invalid_argument: another size of is_new. Then nothing is inserted.
+  std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});
 
   /// False: the key was certainly never inserted. @throws error as insert()
   bool may_contain(std::string_view key);
   bool may_contain(std::uint64_t key);
 
-  /// Bit i%64 of bitmap[i/64] is the answer for key i; all other bits of `bitmap` become 0.
-  /// @throws error  as above; invalid_argument: the bitmap has fewer than ceil(keys.size() / 64) words
-  void may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap);
-  void may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap);
+  /// Bit i % 64 of bitmap[i / 64] is the answer for key i; all other bits of `bitmap` become 0.
+  /// @throws error  as insert(); invalid_argument: the bitmap has fewer than ceil(keys.size() / 64) words
+  void may_contain(key_span keys, std::span<std::uint64_t> bitmap);
 
   /// Looks one key up and tells where its cells are on the server, and what they hold; layers from the newest on.
   /// @throws error as insert()
   key_explanation explain(std::string_view key);
   key_explanation explain(std::uint64_t key);
+  key_explanation explain(key_span one_key);
 
   /// Takes keys out of a counting filter, each atomically. A connection that fails meanwhile is not tried again: the
   /// key may be out or not, errc::unavailable says so. Only what was inserted may be removed: see filter::remove().
   /// While the filter is being replaced, they stay in the one that is to come.
-  /// `results` takes one answer per key.
+  /// `results` is empty or takes one answer per key. Returns how many were removed.
   /// @throws error  incompatible: it does not count; invalid_argument: another size of `results`; as insert()
-  void remove(std::span<const std::string_view> keys, std::span<removal> results);
-  void remove(std::span<const std::uint64_t> keys, std::span<removal> results);
+  std::uint64_t remove(key_span keys, std::span<removal> results = {});
 
   /// Distinct keys, estimated from the bits of all shards: the server reads all of them for it. Of a filter that
   /// grows, at most so many that were certainly new: redis_info::inserted, with sigma 0. Of a filter with a window, the

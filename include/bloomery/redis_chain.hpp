@@ -27,6 +27,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/export.hpp>
 #include <bloomery/geometry.hpp>
+#include <bloomery/key_span.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_address.hpp>
 
@@ -105,16 +106,19 @@ class redis_chain {
   bool insert(std::string_view key);
 
   /// Adds keys as if one by one, with the same bits and the same growth; is_new is empty or takes 1 or 0 for each.
-  /// @throws error  as above; invalid_argument: another size of is_new. Then nothing is inserted.
-  void insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new = {});
+  /// Returns how many were certainly new.
+  /// @throws error  as above; invalid_argument: another size of is_new; incompatible: keys that are not text. Then
+  ///                nothing is inserted.
+  std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});
 
   /// False: the key was certainly never inserted.
   /// @throws error  damaged, not_found, incompatible, unavailable, not_permitted
   bool may_contain(std::string_view key);
 
   /// Bit i%64 of bitmap[i/64] is the answer for key i; all other bits of `bitmap` become 0.
-  /// @throws error  as above; invalid_argument: the bitmap has fewer than ceil(keys.size() / 64) words
-  void may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap);
+  /// @throws error  as above; invalid_argument: the bitmap has fewer than ceil(keys.size() / 64) words; incompatible:
+  ///                keys that are not text
+  void may_contain(key_span keys, std::span<std::uint64_t> bitmap);
 
   /// How often it has grown, by the server's cursor: bitmaps, less one. The original's cursor may have skipped some.
   std::uint64_t growths();

@@ -13,6 +13,8 @@
 #include <bloomery/scheme.hpp>
 #include <bloomery/sizing.hpp>
 
+#include "filters/hash_keys.hpp"
+#include "filters/removal.hpp"
 #include "registry/fuse_row.hpp"
 #include "registry/tables.hpp"
 #include "registry/windows.hpp"
@@ -30,15 +32,6 @@
 #include <variant>
 
 namespace bloomery {
-
-inline constexpr std::size_t keys_of_a_batch = 256;  // a multiple of 64: a batch fills whole words of the answer
-
-// Calls work(first, count) for each batch of `total` keys.
-template <class Work>
-void in_batches(std::size_t total, Work work) {
-  for (std::size_t first = 0; first < total; first += keys_of_a_batch)
-    work(first, std::min(keys_of_a_batch, total - first));
-}
 
 /// @throws error incompatible, always
 [[noreturn]] void refuse_without_secret(const params& p, const std::string& path);
@@ -102,6 +95,17 @@ struct any_filter::impl {
                 {"keys of another kind than the filter's", "", name_of(parameters.keys), name_of(kind), ""});
   }
 
+  // Keys of the filter's kind, or hashes that it can use.
+  void want(key_span keys) const {
+    switch (keys.form()) {
+      case key_span::form_of_keys::views:
+      case key_span::form_of_keys::strings: return want(key_kind::bytes);
+      case key_span::form_of_keys::integers: return want(key_kind::u64le);
+      case key_span::form_of_keys::hashes: return want_hashes();
+      case key_span::form_of_keys::hash64s: return want_hash64s();
+    }
+  }
+
   void want_hashes() const {
     if (layout == nullptr) [[unlikely]]
       refuse_hashes();
@@ -109,7 +113,15 @@ struct any_filter::impl {
 
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_hashes() const {
     throw error(errc::incompatible, {"the filter takes no hashes: its scheme reads the keys themselves", "", "a layout",
-                                     "scheme " + parameters.scheme, "use the calls that take keys"});
+                                     "scheme " + parameters.scheme, "insert and look up the keys themselves"});
+  }
+
+  bool uses_hash64() const { return layout != nullptr && layout->bulk != nullptr; }
+
+  void want_hash64s() const {
+    if (uses_hash64()) return;
+    throw error(errc::incompatible, {"the filter takes no halves of hashes", "", "a plain layout that reads 64 bits",
+                                     parameters.layout + parameters.scheme, hint::insert_whole_hashes});
   }
 
   void want_writable() const {
@@ -194,6 +206,11 @@ struct any_filter::impl {
 
   window_facts window_now() const { return facts_of_window(parameters, {data, bytes}, window->epoch(data)); }
 
+  // At least as many keys of a log as the file has pages: nearly all pages change, so they are marked at once.
+  bool is_bulk_of_log(const hash_span& keys, const std::uint8_t* is_new) const {
+    return keys.form() == hash_span::kind::hash64s && is_new == nullptr && keys.size() >= bytes / 4096;
+  }
+
   // Returns how many were certainly new.
   std::uint64_t insert_source(const hash_span& keys, std::uint8_t* is_new) {
     if (window) {
@@ -201,7 +218,8 @@ struct any_filter::impl {
       inserted() += unseen;
       return unseen;
     }
-    if (mapped == nullptr) {
+    if (mapped == nullptr || is_bulk_of_log(keys, is_new)) {
+      changed_everywhere();
       const std::uint64_t all_new = layout->insert(data, parameters.geometry, keys, is_new);
       inserted() += counted_of(keys, all_new);
       return all_new;
@@ -217,12 +235,6 @@ struct any_filter::impl {
       if (is_new != nullptr) std::copy_n(fresh.data(), count, is_new + first);
     });
     return all_new;
-  }
-
-  [[noreturn]] void refuse_removal() const {
-    throw error(errc::incompatible,
-                {"keys cannot be removed from this filter: its bits belong to many keys at once", "", "layout counting",
-                 parameters.layout + parameters.scheme, hint::make_counting_filter});
   }
 
   std::uint64_t remove_source(const hash_span& keys, removal* results) {
@@ -243,12 +255,11 @@ struct any_filter::impl {
     return all_removed;
   }
 
-  template <class Key>
-  std::uint64_t remove_keys(std::span<const Key> keys, std::span<removal> results) {
+  std::uint64_t remove(key_span keys, std::span<removal> results) {
     detail::check_answers("any_filter::remove", keys.size(), results.size());
-    want(std::same_as<Key, std::uint64_t> ? key_kind::u64le : key_kind::bytes);
+    want(keys);
     want_writable();
-    if (removals == nullptr) refuse_removal();
+    if (removals == nullptr) refuse_removal(parameters, "");
     std::uint64_t all_removed = 0;
     each_source(keys, [&](const hash_span& some, std::size_t first) {
       all_removed += remove_source(some, results.empty() ? nullptr : results.data() + first);
@@ -272,7 +283,7 @@ struct any_filter::impl {
   template <class Key>
   key_hash hash_one(Key key) const {
     key_hash result;
-    hash_keys(std::span<const Key>(&key, 1), &result);
+    hash_keys(*hash, seed, std::span<const Key>(&key, 1), &result);
     return result;
   }
 
@@ -296,46 +307,56 @@ struct any_filter::impl {
     return std::all_of(used.begin(), used.end(), [&](std::uint64_t cell) { return test_bit(data, cell); });
   }
 
-  void hash_keys(std::span<const std::string_view> keys, key_hash* out) const { hash->of_bytes(seed, keys, out); }
-  void hash_keys(std::span<const std::uint64_t> keys, key_hash* out) const { hash->of_integers(seed, keys, out); }
-
-  // Calls work(source, first) for keys from `first` on: integers as they are if the kernels hash them, others hashed
-  // batch by batch.
-  template <class Key, class Work>
-  void each_source(std::span<const Key> keys, Work work) const {
-    if constexpr (std::same_as<Key, std::uint64_t>) {
-      if (hash->in_kernels) return work(hash_span::mixed(keys, seed.seed), std::size_t{0});
+  // Calls work(source, first) for keys from `first` on: hashes as they are, and so integers if the kernels hash them;
+  // other keys hashed batch by batch. Requires a layout.
+  template <class Work>
+  void each_source(key_span keys, Work work) const {
+    switch (keys.form()) {
+      case key_span::form_of_keys::hashes: return work(hash_span::hashes(keys.hashes()), std::size_t{0});
+      case key_span::form_of_keys::hash64s: return work(hash_span::hash64s(keys.hash64s()), std::size_t{0});
+      case key_span::form_of_keys::integers:
+        if (hash->in_kernels) return work(hash_span::mixed(keys.integers(), seed.seed), std::size_t{0});
+        break;
+      case key_span::form_of_keys::views:
+      case key_span::form_of_keys::strings: break;
     }
     std::array<key_hash, keys_of_a_batch> hashes;
     in_batches(keys.size(), [&](std::size_t first, std::size_t count) {
-      hash_keys(keys.subspan(first, count), hashes.data());
+      hash_keys(*hash, seed, keys.part(first, count), hashes.data());
       work(hash_span::hashes({hashes.data(), count}), first);
     });
   }
 
-  template <class Key>
-  std::uint64_t insert_keys(std::span<const Key> keys, std::uint8_t* is_new) {
+  std::uint64_t insert(key_span keys, std::uint8_t* is_new) {
     std::uint64_t all_new = 0;
+    if (layout == nullptr) {
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        const bool fresh = insert_by_scheme(keys.text(i));
+        all_new += fresh ? 1 : 0;
+        if (is_new != nullptr) is_new[i] = fresh ? 1 : 0;
+      }
+      return all_new;
+    }
     each_source(keys, [&](const hash_span& some, std::size_t first) {
       all_new += insert_source(some, is_new == nullptr ? nullptr : is_new + first);
     });
     return all_new;
   }
 
-  template <class Key>
-  void look_up_keys(std::span<const Key> keys, std::uint64_t* bitmap) const {
-    each_source(keys, [&](const hash_span& some, std::size_t first) { look_up_source(some, bitmap + first / 64); });
-  }
-
-  // Writes hash64 of keys to hash64s, for bulk insertion.
-  template <class Key>
-  void hash64s(std::span<const Key> keys, std::uint64_t* hash64s) const {
-    each_source(keys, [&](const hash_span& some, std::size_t first) { hash64s_of(some, hash64s + first); });
+  void look_up(key_span keys, std::uint64_t* bitmap) const {
+    if (layout != nullptr) {
+      return each_source(keys,
+                         [&](const hash_span& some, std::size_t first) { look_up_source(some, bitmap + first / 64); });
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (i % 64 == 0) bitmap[i / 64] = 0;
+      bitmap[i / 64] |= std::uint64_t{has_by_scheme(keys.text(i))} << (i % 64);
+    }
   }
 
   // Whether sorting keys by block may pay: a file that gets few keys would have all its pages marked as changed.
   bool takes_in_bulk(std::size_t count, unsigned threads) const {
-    return layout != nullptr && layout->bulk != nullptr && (mapped == nullptr || count >= bytes / 4096) &&
+    return uses_hash64() && (mapped == nullptr || count >= bytes / 4096) &&
            bulk_insert_pays(layout->bulk(data, parameters.geometry), count, threads);
   }
 

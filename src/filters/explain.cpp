@@ -76,31 +76,30 @@ void explain_bits(const any_filter& filter, const std::vector<std::uint64_t>& ce
   }
 }
 
-template <class Key>
-key_explanation explain_any(const any_filter& filter, const Key& key, std::optional<key_hash> hash) {
-  key_explanation result;
-  result.hash = hash;
-  switch (family_of(filter.parameters())) {
-    case family::sealed: explain_fingerprint(filter, hash->hash64, result); break;
-    case family::windowed: explain_generations(filter, filter.cells(key), result); break;
-    case family::plain:
-    case family::counting: explain_bits(filter, filter.cells(key), result); break;
-  }
-  return result;
-}
-
-template <class Key>
-key_explanation explain_hashed(const any_filter& filter, const Key& key) {
-  if (!filter.uses_hashes()) return explain_any(filter, key, std::nullopt);
-  key_hash hash{};
-  filter.hash(std::span(&key, 1), std::span(&hash, 1));
-  return explain_any(filter, hash, hash);
+std::vector<std::uint64_t> cells_of(const any_filter& filter, key_span one_key) {
+  if (one_key.is_text()) return filter.cells(one_key.text(0));
+  if (one_key.form() == key_span::form_of_keys::integers) return filter.cells(one_key.integers()[0]);
+  return filter.cells(one_key.hashes()[0]);
 }
 
 }  // namespace
 
-key_explanation explain_key(const any_filter& filter, std::string_view key) { return explain_hashed(filter, key); }
-key_explanation explain_key(const any_filter& filter, std::uint64_t key) { return explain_hashed(filter, key); }
-key_explanation explain_key(const any_filter& filter, key_hash hash) { return explain_any(filter, hash, hash); }
+key_explanation explain_key(const any_filter& filter, key_span one_key) {
+  key_explanation result;
+  key_span key = one_key.part(0, 1);
+  key_hash hash{};
+  if (filter.uses_hashes()) {
+    filter.hash(key, std::span(&hash, 1));
+    result.hash = hash;
+    key = std::span<const key_hash>(&hash, 1);
+  }
+  switch (family_of(filter.parameters())) {
+    case family::sealed: explain_fingerprint(filter, hash.hash64, result); break;
+    case family::windowed: explain_generations(filter, cells_of(filter, key), result); break;
+    case family::plain:
+    case family::counting: explain_bits(filter, cells_of(filter, key), result); break;
+  }
+  return result;
+}
 
 }  // namespace bloomery

@@ -3,14 +3,12 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/key_explanation.hpp>
-
-#include <cstdint>
-#include <string_view>
+#include <bloomery/key_span.hpp>
 
 namespace bloomery {
 
-key_explanation explain_key(const any_filter& filter, std::string_view key);
-key_explanation explain_key(const any_filter& filter, std::uint64_t key);
-key_explanation explain_key(const any_filter& filter, key_hash hash);  // requires uses_hashes()
+/// @param one_key  the first key is explained
+/// @throws error   incompatible: keys of the other kind, or hashes with a scheme
+key_explanation explain_key(const any_filter& filter, key_span one_key);
 
 }  // namespace bloomery

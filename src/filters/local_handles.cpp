@@ -1,13 +1,12 @@
 // Handles of filters in memory and in files: one adapter for each way in which such a filter changes.
 //
-//   any_filter       changes in place: plain, counting in memory, sliding-window, static
-//   file_edit        changes as a whole: counting in a file
-//   rebuilding_filter    writes a log first, and grows by rebuilding
-//   scalable_layers   grows by layers
-//
-// They share text_views: filters take string views, and callers may have strings.
+//   any_filter         changes in place: plain, counting in memory, sliding-window, static
+//   file_edit          changes as a whole: counting in a file
+//   rebuilding_filter  writes a log first, and grows by rebuilding
+//   scalable_layers    grows by layers
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/file_edit.hpp>
 #include <bloomery/filter_handle.hpp>
@@ -20,93 +19,23 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 namespace bloomery {
 namespace {
 
-using form = key_span::form_of_keys;
-
-// Keys that are strings, as views of them; other keys as they are.
-class text_views {
- public:
-  explicit text_views(key_span keys) : keys_(keys) {
-    if (keys.form() != form::strings) return;
-    views_.reserve(keys.size());
-    for (std::size_t i = 0; i < keys.size(); ++i) views_.push_back(keys.text(i));
-    keys_ = std::span<const std::string_view>(views_);
-  }
-
-  const key_span& keys() const noexcept { return keys_; }
-
- private:
-  std::vector<std::string_view> views_;
-  key_span keys_;
-};
-
-// call(span) with the keys as any_filter takes them: views, integers or hashes.
-template <class Call>
-auto with_span(key_span keys, Call call) {
-  const text_views text(keys);
-  switch (text.keys().form()) {
-    case form::integers: return call(text.keys().integers());
-    case form::hashes: return call(text.keys().hashes());
-    case form::views:
-    case form::strings: break;
-  }
-  return call(text.keys().views());
+// One answer per key, or none if the caller wants none.
+template <class Answer>
+std::span<Answer> answers(key_span keys, Answer* wanted) {
+  return {wanted, wanted == nullptr ? 0 : keys.size()};
 }
 
-template <class Key>
-inline constexpr bool is_hash = std::same_as<Key, key_hash>;
-
-// Room for the answers that a caller does not want but the count needs.
-class answers {
- public:
-  answers(std::size_t count, std::uint8_t* wanted) : count_(count), at_(wanted) {
-    if (at_ != nullptr) return;
-    own_.resize(count);
-    at_ = own_.data();
-  }
-  std::span<std::uint8_t> span() noexcept { return {at_, count_}; }
-  std::uint64_t ones() const noexcept { return std::accumulate(at_, at_ + count_, std::uint64_t{0}); }
-
- private:
-  std::vector<std::uint8_t> own_;
-  std::size_t count_;
-  std::uint8_t* at_;
-};
-
-template <class Filter>
-std::uint64_t insert_into(Filter& filter, key_span keys, std::uint8_t* is_new) {
-  answers fresh(keys.size(), is_new);
-  with_span(keys, [&]<class Key>(std::span<const Key> some) {
-    if constexpr (is_hash<Key>)
-      filter.insert_hashes(some, fresh.span());
-    else
-      filter.insert(some, fresh.span());
-  });
-  return fresh.ones();
-}
-
-void look_up_in(const any_filter& filter, key_span keys, std::uint64_t* bitmap) {
-  const std::span<std::uint64_t> words(bitmap, (keys.size() + 63) / 64);
-  with_span(keys, [&]<class Key>(std::span<const Key> some) {
-    if constexpr (is_hash<Key>)
-      filter.may_contain_hashes(some, words);
-    else
-      filter.may_contain(some, words);
-  });
-}
-
+// The keys as hashes in `room`, if the filter takes hashes.
 key_span hashed(const any_filter& filter, key_span keys, std::vector<key_hash>& room) {
-  if (!filter.uses_hashes() || keys.form() == form::hashes) return keys;
+  if (!filter.uses_hashes() || keys.form() == key_span::form_of_keys::hashes) return keys;
   room.resize(keys.size());
-  with_span(keys, [&]<class Key>(std::span<const Key> some) {
-    if constexpr (!is_hash<Key>) filter.hash(some, room);
-  });
-  return std::span<const key_hash>(room);
+  filter.hash(keys, room);
+  return room;
 }
 
 // Share of cells in use once so many distinct keys are in.
@@ -164,16 +93,16 @@ class handle_of_bits : public filter_handle {
 
   key_span prepare(key_span keys, std::vector<key_hash>& room) const override { return hashed(bits(), keys, room); }
 
-  key_explanation explain(key_span one_key) override {
-    return with_span(one_key.part(0, 1), [&](auto some) { return explain_key(bits(), some[0]); });
-  }
+  key_explanation explain(key_span one_key) override { return explain_key(bits(), one_key); }
 
   const any_filter* local() const noexcept override { return &bits(); }
 
  protected:
   virtual const any_filter& bits() const noexcept = 0;
 
-  void look_up_some(key_span keys, std::uint64_t* bitmap) override { look_up_in(bits(), keys, bitmap); }
+  void look_up_some(key_span keys, std::uint64_t* bitmap) override {
+    bits().may_contain(keys, {bitmap, detail::bitmap_words(keys.size())});
+  }
 
  private:
   bool writable_;
@@ -217,17 +146,11 @@ class handle_of_any_filter : public handle_of_bits {
   virtual any_filter& filter() noexcept = 0;
 
   std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {
-    return insert_into(filter(), keys, is_new);
+    return filter().insert(keys, answers(keys, is_new));
   }
 
   std::uint64_t remove_some(key_span keys, removal* results) override {
-    const std::span<removal> wanted(results, results == nullptr ? 0 : keys.size());
-    return with_span(keys, [&]<class Key>(std::span<const Key> some) {
-      if constexpr (is_hash<Key>)
-        return filter().remove_hashes(some, wanted);
-      else
-        return filter().remove(some, wanted);
-    });
+    return filter().remove(keys, answers(keys, results));
   }
 
  private:
@@ -317,7 +240,9 @@ class rebuilding_handle final : public handle_of_bits {
  protected:
   const any_filter& bits() const noexcept override { return filter_.view(); }
 
-  std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override { return insert_into(filter_, keys, is_new); }
+  std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {
+    return filter_.insert(keys, answers(keys, is_new));
+  }
 
  private:
   // Hashes do not depend on the size.
@@ -378,9 +303,9 @@ class scalable_handle final : public filter_handle {
  protected:
   std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {
     std::vector<key_hash> room;
-    answers fresh(keys.size(), is_new);
-    layers_.insert(hash_span::hashes(prepare(keys, room).hashes()), fresh.span().data());
-    return fresh.ones();
+    const std::uint64_t before = layers_.size();
+    layers_.insert(hash_span::hashes(prepare(keys, room).hashes()), is_new);
+    return layers_.size() - before;
   }
 
   void look_up_some(key_span keys, std::uint64_t* bitmap) override {

@@ -168,9 +168,10 @@ struct rebuilding_filter::impl {
   std::uint64_t counted_when_full = 0;  // the same without room for chance
   std::uint64_t rebuilds = 0;
   std::uint64_t lost_keys = 0;
-  std::uint64_t overgrown_at = 0;  // bytes of the log
-  bool failed = false;             // the last rebuild did
-  bool recorded = false;           // keys that are in the log alone
+  std::uint64_t overgrown_at = 0;     // bytes of the log
+  bool failed = false;                // the last rebuild did
+  bool recorded = false;              // keys that are in the log alone
+  std::vector<std::uint64_t> record;  // hash64 of the keys that are being logged
 
   impl(std::string where, any_filter f) : path(std::move(where)), filter(std::move(f)) {}
 
@@ -250,7 +251,7 @@ struct rebuilding_filter::impl {
           0,
           [&](std::span<const std::uint64_t> hash64s) {
             may_end();
-            m.filter.insert_hash64s(hash64s);
+            m.filter.insert(key_span::of_hash64s(hash64s));
           },
           upto);
       if (!w.anew) seen = read;
@@ -271,7 +272,7 @@ struct rebuilding_filter::impl {
 
   void publish(made m) {
     const auto add = [&](std::span<const std::uint64_t> hash64s) {
-      m.filter.insert_hash64s(hash64s);
+      m.filter.insert(key_span::of_hash64s(hash64s));
       if (m.log) m.log->append(hash64s);
     };
     const log_reading rest = log->read(m.upto, add, log->bytes());
@@ -374,32 +375,37 @@ struct rebuilding_filter::impl {
     }
   }
 
-  void insert(std::span<const key_hash> hashes, std::uint8_t* is_new) {
-    std::vector<std::uint64_t> hash64s;
-    while (!hashes.empty()) {
-      const std::uint64_t room = std::min(make_room(), key_log::most_keys_of_record);
-      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(room, hashes.size()));
-      const auto some = hashes.first(count);
-      hash64s.resize(count);
-      std::transform(some.begin(), some.end(), hash64s.begin(), [](const key_hash& hash) { return hash.hash64; });
-      log->append(hash64s);
-      filter.insert_hashes(some, is_new == nullptr ? std::span<std::uint8_t>() : std::span(is_new, count));
-      if (is_new != nullptr) is_new += count;
-      hashes = hashes.subspan(count);
+  // Calls work(hashes, first) for the hashes of keys from `first` on.
+  template <class Work>
+  void in_hashes(key_span keys, Work work) const {
+    if (keys.form() == key_span::form_of_keys::hashes) return work(keys.hashes(), std::size_t{0});
+    std::vector<key_hash> room(std::min<std::size_t>(keys.size(), 4096));
+    for (std::size_t first = 0; first < keys.size(); first += room.size()) {
+      const std::span<key_hash> some(room.data(), std::min(room.size(), keys.size() - first));
+      filter.hash(keys.part(first, some.size()), some);
+      work(std::span<const key_hash>(some), first);
     }
   }
 
-  template <class Key>
-  void insert_keys(std::span<const Key> keys, std::span<std::uint8_t> is_new) {
-    detail::check_answers("logged_filter::insert", keys.size(), is_new.size());
-    want_writable();
-    std::vector<key_hash> hashes(std::min<std::size_t>(keys.size(), 4096));
-    for (std::size_t first = 0; first < keys.size(); first += hashes.size()) {
-      const auto some = keys.subspan(first, std::min(hashes.size(), keys.size() - first));
-      const std::span into(hashes.data(), some.size());
-      filter.hash(some, into);
-      insert(into, is_new.empty() ? nullptr : is_new.data() + first);
-    }
+  void log_keys(std::span<const key_hash> hashes) {
+    record.resize(hashes.size());
+    std::transform(hashes.begin(), hashes.end(), record.begin(), [](const key_hash& hash) { return hash.hash64; });
+    log->append(record);
+  }
+
+  std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new) {
+    std::uint64_t all_new = 0;
+    in_hashes(keys, [&](std::span<const key_hash> hashes, std::size_t first) {
+      for (std::size_t done = 0; done < hashes.size();) {
+        const std::uint64_t room = std::min(make_room(), key_log::most_keys_of_record);
+        const auto some =
+            hashes.subspan(done, static_cast<std::size_t>(std::min<std::uint64_t>(room, hashes.size() - done)));
+        log_keys(some);
+        all_new += filter.insert(some, is_new.empty() ? is_new : is_new.subspan(first + done, some.size()));
+        done += some.size();
+      }
+    });
+    return all_new;
   }
 
   // ---- opening
@@ -433,8 +439,8 @@ struct rebuilding_filter::impl {
     }
     if (from == log->bytes()) return;
     std::uint64_t fresh = 0;
-    const log_reading rest =
-        log->read(from, [&](std::span<const std::uint64_t> hash64s) { fresh += filter.insert_hash64s(hash64s); });
+    const log_reading rest = log->read(
+        from, [&](std::span<const std::uint64_t> hash64s) { fresh += filter.insert(key_span::of_hash64s(hash64s)); });
     if (!rest.whole()) lost(log_path(path), rest.damage_in_words());
     note("note: inserted " + std::to_string(rest.keys) + " keys of its log again, " + std::to_string(fresh) +
          " of them were missing");
@@ -680,53 +686,26 @@ void rebuilding_filter::move(const std::string& from, const std::string& to) {
   posix::rename_over(from, name);
 }
 
-bool rebuilding_filter::insert(std::string_view key) {
-  std::uint8_t is_new = 0;
-  insert(std::span(&key, 1), std::span(&is_new, 1));
-  return is_new != 0;
-}
+bool rebuilding_filter::insert(std::string_view key) { return insert(std::span<const std::string_view>(&key, 1)) == 1; }
+bool rebuilding_filter::insert(std::uint64_t key) { return insert(std::span<const std::uint64_t>(&key, 1)) == 1; }
 
-bool rebuilding_filter::insert(std::uint64_t key) {
-  std::uint8_t is_new = 0;
-  insert(std::span<const std::uint64_t>(&key, 1), std::span(&is_new, 1));
-  return is_new != 0;
-}
-
-void rebuilding_filter::insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new) {
-  impl_->insert_keys(keys, is_new);
-}
-
-void rebuilding_filter::insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new) {
-  impl_->insert_keys(keys, is_new);
-}
-
-void rebuilding_filter::insert_hashes(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new) {
-  detail::check_answers("logged_filter::insert_hashes", hashes.size(), is_new.size());
+std::uint64_t rebuilding_filter::insert(key_span keys, std::span<std::uint8_t> is_new) {
+  detail::check_answers("rebuilding_filter::insert", keys.size(), is_new.size());
   impl_->want_writable();
-  impl_->insert(hashes, is_new.empty() ? nullptr : is_new.data());
+  return impl_->insert(keys, is_new);
 }
 
-void rebuilding_filter::record_hashes(std::span<const key_hash> hashes) {
+void rebuilding_filter::record(key_span keys) {
   impl_->want_writable();
-  std::vector<std::uint64_t> hash64s(hashes.size());
-  std::transform(hashes.begin(), hashes.end(), hash64s.begin(), [](const key_hash& hash) { return hash.hash64; });
   impl_->recorded = true;
-  impl_->log->append(hash64s);
+  impl_->in_hashes(keys, [&](std::span<const key_hash> hashes, std::size_t) { impl_->log_keys(hashes); });
 }
 
 bool rebuilding_filter::may_contain(std::string_view key) const { return impl_->filter.may_contain(key); }
 bool rebuilding_filter::may_contain(std::uint64_t key) const { return impl_->filter.may_contain(key); }
 
-void rebuilding_filter::may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) const {
+void rebuilding_filter::may_contain(key_span keys, std::span<std::uint64_t> bitmap) const {
   impl_->filter.may_contain(keys, bitmap);
-}
-
-void rebuilding_filter::may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap) const {
-  impl_->filter.may_contain(keys, bitmap);
-}
-
-void rebuilding_filter::may_contain_hashes(std::span<const key_hash> hashes, std::span<std::uint64_t> bitmap) const {
-  impl_->filter.may_contain_hashes(hashes, bitmap);
 }
 
 void rebuilding_filter::rebuild(const rebuild_plan& plan) {

@@ -159,8 +159,8 @@ class InsertAll : public testing::Test {
     std::vector<key_hash> hashes(count);
     any_of_hashes.hash(keys, hashes);
 
-    for (const std::uint64_t all_new : {fixed.insert_all(keys, threads), any.insert_all(keys, threads),
-                                        any_of_hashes.insert_all_hashes(hashes, threads)}) {
+    for (const std::uint64_t all_new :
+         {fixed.insert_all(keys, threads), any.insert_all(keys, threads), any_of_hashes.insert_all(hashes, threads)}) {
       if (threads == 1)
         EXPECT_EQ(all_new, expected.all_new);
       else
@@ -172,7 +172,7 @@ class InsertAll : public testing::Test {
     EXPECT_TRUE(equal(any_of_hashes.bytes(), expected.content));
     expect_about_as_many(fixed.size(), expected.all_new);
     EXPECT_EQ(fixed.insert_all(keys, threads), 0u);
-    EXPECT_EQ(any.insert_all_hashes(hashes, threads), 0u);
+    EXPECT_EQ(any.insert_all(hashes, threads), 0u);
     EXPECT_TRUE(equal(fixed.bytes(), expected.content));
   }
 };
@@ -389,7 +389,7 @@ TEST(InsertAllOfAnyFilter, RefusesKeysOfTheOtherKindAndFilesForReading) {
   EXPECT_EQ(code_of([&] { of_texts.insert_all(std::span(numbers)); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { of_numbers.insert_all(std::span(texts)); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { for_reading.insert_all(std::span(texts)); }), errc::not_permitted);
-  EXPECT_EQ(code_of([&] { for_reading.insert_all_hashes(hashes); }), errc::not_permitted);
+  EXPECT_EQ(code_of([&] { for_reading.insert_all(hashes); }), errc::not_permitted);
   EXPECT_EQ(of_texts.size() + of_numbers.size(), 0u);
 }
 

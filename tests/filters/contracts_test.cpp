@@ -224,23 +224,23 @@ TEST(OutputSizes, OfAnyFilterRemoveAndHashesAreChecked) {
   std::vector<key_hash> hashes(key_count);
   f.hash(texts, hashes);
   expect_answers_checked<std::uint8_t>(
-      hashes, "any_filter::insert_hashes",
+      hashes, "any_filter::insert",
       [&](hash_span some, std::span<std::uint8_t> is_new) {
         if (is_new.size() == some.size()) f.clear();  // so that all keys are new
-        f.insert_hashes(some, is_new);
+        f.insert(some, is_new);
       },
       [&] { return f.size(); });
   expect_bitmaps_checked(
-      hashes, "any_filter::may_contain_hashes",
-      [&](hash_span some, std::span<std::uint64_t> bitmap) { f.may_contain_hashes(some, bitmap); },
+      hashes, "any_filter::may_contain",
+      [&](hash_span some, std::span<std::uint64_t> bitmap) { f.may_contain(some, bitmap); },
       [&](key_hash hash) {
         std::uint64_t word = 0;
-        f.may_contain_hashes({&hash, 1}, {&word, 1});
+        f.may_contain(std::span(&hash, 1), {&word, 1});
         return word != 0;
       });
   expect_answers_checked<removal>(
-      hashes, "any_filter::remove_hashes",
-      [&](hash_span some, std::span<removal> results) { f.remove_hashes(some, results); }, [&] { return f.size(); });
+      hashes, "any_filter::remove", [&](hash_span some, std::span<removal> results) { f.remove(some, results); },
+      [&] { return f.size(); });
 }
 
 TEST(OutputSizes, OfLoggedFilterAreChecked) {
@@ -248,7 +248,7 @@ TEST(OutputSizes, OfLoggedFilterAreChecked) {
   rebuilding_filter f = rebuilding_filter::create(folder / "f", {.capacity = 1'000'000, .target_fpr = 1e-6});
   const auto texts = some_texts();
   expect_answers_checked<std::uint8_t>(
-      texts, "logged_filter::insert",
+      texts, "rebuilding_filter::insert",
       [&](std::span<const std::string_view> some, std::span<std::uint8_t> is_new) { f.insert(some, is_new); },
       [&] { return f.size(); });
   const std::string looks_up = "any_filter::may_contain";
@@ -261,8 +261,8 @@ TEST(OutputSizes, OfLoggedFilterAreChecked) {
   f.view().hash(texts, hashes);
   for (key_hash& hash : hashes) hash.hash64 = mix64(hash.hash64);
   expect_answers_checked<std::uint8_t>(
-      hashes, "logged_filter::insert_hashes",
-      [&](std::span<const key_hash> some, std::span<std::uint8_t> is_new) { f.insert_hashes(some, is_new); },
+      hashes, "rebuilding_filter::insert",
+      [&](std::span<const key_hash> some, std::span<std::uint8_t> is_new) { f.insert(some, is_new); },
       [&] { return std::pair(f.size(), f.log().bytes()); });
 }
 
@@ -285,10 +285,10 @@ TEST(AnyFilter, OfASchemeRefusesHashes) {
 
   const auto refused = [](auto&& call) { return bloomery_tests::code_of(call) == errc::incompatible; };
   EXPECT_TRUE(refused([&] { f.hash(std::span(&key, 1), {&hash, 1}); }));
-  EXPECT_TRUE(refused([&] { f.insert_hashes({&hash, 1}); }));
-  EXPECT_TRUE(refused([&] { f.insert_all_hashes({&hash, 1}); }));
-  EXPECT_TRUE(refused([&] { f.remove_hashes({&hash, 1}); }));
-  EXPECT_TRUE(refused([&] { f.may_contain_hashes({&hash, 1}, {&word, 1}); }));
+  EXPECT_TRUE(refused([&] { f.insert(std::span(&hash, 1)); }));
+  EXPECT_TRUE(refused([&] { f.insert_all(std::span(&hash, 1)); }));
+  EXPECT_TRUE(refused([&] { f.remove(std::span(&hash, 1)); }));
+  EXPECT_TRUE(refused([&] { f.may_contain(std::span(&hash, 1), {&word, 1}); }));
   EXPECT_TRUE(refused([&] { static_cast<void>(f.cells(hash)); }));
 }
 

@@ -193,9 +193,9 @@ TYPED_TEST(EveryFilter, TakesHashesInsteadOfKeys) {
   ASSERT_TRUE(by_hash.uses_hashes());
   by_hash.hash(std::span<const Key>(keys), hashes);
   by_key.insert(std::span<const Key>(keys), new_by_key);
-  by_hash.insert_hashes(hashes, new_by_hash);
+  by_hash.insert(hashes, new_by_hash);
   by_key.may_contain(std::span<const Key>(keys), found);
-  by_hash.may_contain_hashes(hashes, found_by_hash);
+  by_hash.may_contain(hashes, found_by_hash);
 
   EXPECT_EQ(copy_of(by_hash.bytes()), copy_of(by_key.bytes()));
   EXPECT_EQ(new_by_hash, new_by_key);

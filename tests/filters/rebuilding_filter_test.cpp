@@ -304,7 +304,7 @@ TEST(LoggedFilter, TakesRecordedKeysAtTheNextRebuildOrAtClosing) {
   hasher.hash(std::span<const std::uint64_t>(numbers(0, 30'000)), hashes);
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
 
-  filter.record_hashes(hashes);
+  filter.record(hashes);
   EXPECT_EQ(filter.size(), 0u);
   filter.close();
 
@@ -714,7 +714,7 @@ TEST(LoggedFilter, OpensWithinItsPromiseAfterAKillBeforeItGrew) {
   std::vector<key_hash> hashes(300'000);
   hasher.hash(std::span<const std::uint64_t>(numbers(0, hashes.size())), hashes);
   rebuilding_filter killed = rebuilding_filter::create(folder / "f", of_integers);
-  killed.record_hashes(hashes);
+  killed.record(hashes);
   killed.abandon();
 
   rebuilding_filter filter = rebuilding_filter::open(folder / "f", access::read_write);

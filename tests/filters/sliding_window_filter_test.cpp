@@ -943,7 +943,7 @@ TEST(WindowInsertions, OfHalvesOfHashesAreRefused) {
   const std::vector<std::uint64_t> hash64s{1, 2, 3};
 
   EXPECT_FALSE(filter.uses_hash64());
-  EXPECT_ERROR(filter.insert_hash64s(hash64s), errc::incompatible, "halves of hashes");
+  EXPECT_ERROR(filter.insert(key_span::of_hash64s(hash64s)), errc::incompatible, "halves of hashes");
 }
 
 // ---- parameters -----------------------------------------------------------------------------------------------------

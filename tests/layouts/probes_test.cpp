@@ -182,11 +182,11 @@ void expect_the_rate_of_special_hashes(std::uint64_t keys_in_filter, std::size_t
     std::vector<key_hash> keys(keys_in_filter);
     for (key_hash& key : keys) key = {random(), random()};
     any_filter f(p);
-    f.insert_hashes(keys);
+    f.insert(keys);
     for (const std::uint64_t hash64 : special) {
       std::uint64_t bitmap = 0;
       const key_hash hash[] = {{hash64, 0}};
-      f.may_contain_hashes(hash, {&bitmap, 1});
+      f.may_contain(hash, {&bitmap, 1});
       found += bitmap;
     }
   }

@@ -33,11 +33,11 @@ return redis.call('HINCRBY', KEYS[1], ARGV[1], ARGV[4]))"};
 
 }  // namespace
 
-void chain_play::take(std::span<const std::string_view> keys) {
+void chain_play::take(key_span keys) {
   keys_ = keys.size();
   positions_.resize(keys_ * store_.geometry.probes);
   for (std::size_t i = 0; i < keys_; ++i) {
-    store_.rule.positions(keys[i], store_.geometry, 0, positions_.data() + i * store_.geometry.probes);
+    store_.rule.positions(keys.text(i), store_.geometry, 0, positions_.data() + i * store_.geometry.probes);
   }
 }
 

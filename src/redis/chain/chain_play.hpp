@@ -19,7 +19,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -32,8 +31,8 @@ class chain_play {
 
   explicit chain_play(chain_store& store) noexcept : store_(store) {}
 
-  /// The keys of the calls below: at most most_keys_at_once.
-  void take(std::span<const std::string_view> keys);
+  /// The keys of the calls below: text, at most most_keys_at_once.
+  void take(key_span keys);
 
   /// Reads their bits from all bitmaps: who is present(). For an insertion it asks the masters, and learns which bits
   /// are set in the newest bitmap and, where that is due, its ones.

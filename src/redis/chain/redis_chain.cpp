@@ -3,13 +3,16 @@
 #include "redis/chain/chain_store.hpp"
 
 #include <bloomery/detail/checks.hpp>
+#include <bloomery/error.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/redis_chain.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <utility>
 
 namespace bloomery {
@@ -40,33 +43,48 @@ redis_chain redis_chain::open(const redis_address& address, std::optional<redis_
   return redis_chain(std::move(b));
 }
 
-bool redis_chain::insert(std::string_view key) {
-  std::uint8_t is_new = 0;
-  insert({&key, 1}, {&is_new, 1});
-  return is_new != 0;
+bool redis_chain::insert(std::string_view key) { return insert(std::span<const std::string_view>(&key, 1)) == 1; }
+
+namespace {
+
+void want_text(key_span keys) {
+  if (keys.is_text()) return;
+  const bool integers = keys.form() == key_span::form_of_keys::integers;
+  throw error(errc::incompatible,
+              {"the keys of a Guava chain are text", "", "text", integers ? "integers" : "hashes", ""});
 }
 
-void redis_chain::insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new) {
+}  // namespace
+
+std::uint64_t redis_chain::insert(key_span keys, std::span<std::uint8_t> is_new) {
   detail::check_answers("redis_chain::insert", keys.size(), is_new.size());
+  want_text(keys);
+  std::array<std::uint8_t, redis::chain_play::most_keys_at_once> fresh;
+  std::uint64_t all_new = 0;
   for (std::size_t at = 0; at < keys.size();) {
     const std::size_t n = std::min(redis::chain_play::most_keys_at_once, keys.size() - at);
-    impl_->play.take(keys.subspan(at, n));
-    at += impl_->play.insert_some(is_new.empty() ? nullptr : is_new.data() + at);
+    impl_->play.take(keys.part(at, n));
+    const std::size_t done = impl_->play.insert_some(fresh.data());
+    all_new = std::accumulate(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(done), all_new);
+    if (!is_new.empty()) std::copy_n(fresh.begin(), done, is_new.data() + at);
+    at += done;
   }
+  return all_new;
 }
 
 bool redis_chain::may_contain(std::string_view key) {
   std::uint64_t word = 0;
-  may_contain({&key, 1}, {&word, 1});
+  may_contain(std::span<const std::string_view>(&key, 1), {&word, 1});
   return word != 0;
 }
 
-void redis_chain::may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) {
+void redis_chain::may_contain(key_span keys, std::span<std::uint64_t> bitmap) {
   detail::check_bitmap("redis_chain::may_contain", keys.size(), bitmap.size());
+  want_text(keys);
   std::fill(bitmap.begin(), bitmap.end(), 0);
   for (std::size_t at = 0; at < keys.size();) {
     const std::size_t n = std::min(redis::chain_play::most_keys_at_once, keys.size() - at);
-    impl_->play.take(keys.subspan(at, n));
+    impl_->play.take(keys.part(at, n));
     impl_->play.look_up(false);
     for (std::size_t i = 0; i < n; ++i, ++at) bitmap[at / 64] |= std::uint64_t{impl_->play.present(i)} << (at % 64);
   }

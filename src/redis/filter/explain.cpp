@@ -38,20 +38,16 @@ std::uint64_t offset_of(std::uint64_t cell, std::uint64_t cell_bits) {
 
 }  // namespace
 
-template <class Key>
-key_explanation redis_filter::impl::explain(Key key) {
+key_explanation redis_filter::impl::explain(key_span one_key) {
   be_current();
   const params& p = description.parameters.filter;
-  key_hash hash{};
-  if constexpr (std::same_as<Key, std::uint64_t>)
-    hasher->of_integers(seed, std::span(&key, 1), &hash);
-  else
-    hasher->of_bytes(seed, std::span(&key, 1), &hash);
+  key_hash hash_of_key{};
+  hash(one_key, &hash_of_key);
 
   key_explanation result;
-  result.hash = hash;
+  result.hash = hash_of_key;
   result.shards = description.shards();
-  result.shard = shard_of(hash.hash64);
+  result.shard = shard_of(hash_of_key.hash64);
   refresh({&result.shard, 1});
   const redis::shard_view& shard = view(result.shard);
   const std::uint64_t cell_bits = cell_bits_of(p);
@@ -59,7 +55,7 @@ key_explanation redis_filter::impl::explain(Key key) {
   for (std::size_t i = shard.layers.size(); i-- > 0;) {
     const redis_layer& layer = shard.layers[i];
     std::vector<std::uint64_t> cells(layer.probes);
-    layout->cells(layer.whole(result.shards), hash, cells.data());
+    layout->cells(layer.whole(result.shards), hash_of_key, cells.data());
     explained_layer& shown = result.layers.emplace_back();
     shown.number = shard.numbers[i];
     shown.server_key = redis::layer_key(description, result.shard, shown.number);
@@ -79,18 +75,19 @@ key_explanation redis_filter::impl::explain(Key key) {
   return result;
 }
 
-key_explanation redis_filter::explain(std::string_view key) {
-  const bool maybe_present = may_contain(key);
+key_explanation redis_filter::explain(key_span one_key) {
+  const key_span key = one_key.part(0, 1);
+  std::uint64_t maybe_present = 0;
+  may_contain(key, std::span(&maybe_present, 1));
   key_explanation result = impl_->explain(key);
-  result.maybe_present = maybe_present;
+  result.maybe_present = maybe_present != 0;
   return result;
 }
 
-key_explanation redis_filter::explain(std::uint64_t key) {
-  const bool maybe_present = may_contain(key);
-  key_explanation result = impl_->explain(key);
-  result.maybe_present = maybe_present;
-  return result;
+key_explanation redis_filter::explain(std::string_view key) {
+  return explain(std::span<const std::string_view>(&key, 1));
 }
+
+key_explanation redis_filter::explain(std::uint64_t key) { return explain(std::span<const std::uint64_t>(&key, 1)); }
 
 }  // namespace bloomery

@@ -136,8 +136,9 @@ struct redis_filter::impl {
 
   // ---- keys.cpp, insert.cpp
 
-  template <class Key>
-  void hash(std::span<const Key> keys, std::vector<std::uint64_t>& hash64s) const;
+  /// Hashes text or integers. @throws error incompatible: keys of the other kind, or hashes
+  void hash(key_span keys, key_hash* hashes) const;
+  void hash(key_span keys, std::vector<std::uint64_t>& hash64s) const;
 
   // So many keys at a time that no call needs memory for all.
   void look_up(std::span<const std::uint64_t> hash64s, std::uint8_t* found);
@@ -146,8 +147,7 @@ struct redis_filter::impl {
 
   // ---- explain.cpp
 
-  template <class Key>
-  key_explanation explain(Key key);
+  key_explanation explain(key_span one_key);
 
   // ---- whole.cpp
 

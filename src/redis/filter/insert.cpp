@@ -1,4 +1,5 @@
 // Insertions and removals: from keys to commands, and from replies to answers. Read keys.cpp first.
+#include "filters/removal.hpp"
 #include "redis/filter/lookup.hpp"
 #include "redis/filter/scripts.hpp"
 
@@ -340,11 +341,7 @@ void redis_filter::impl::insert_growing(std::span<const std::uint64_t> hash64s, 
 // ---- remove ---------------------------------------------------------------------------------------------------------
 
 void redis_filter::impl::remove(std::span<const std::uint64_t> hash64s, removal* results) {
-  if (!description.counts()) {
-    throw error(errc::incompatible,
-                {"keys cannot be removed from this filter: its bits belong to many keys at once", where(),
-                 "layout counting", description.parameters.filter.layout, hint::make_counting_filter});
-  }
+  if (!description.counts()) refuse_removal(description.parameters.filter, where());
   std::vector<std::uint32_t> todo = numbers_up_to(hash64s.size());
   for (unsigned round = 0; !todo.empty(); ++round) {
     if (round == most_rounds) throw_restless(address);

@@ -1,48 +1,24 @@
 #include <bloomery/redis_handle.hpp>
 
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 
 #include "filters/removal.hpp"
 #include "redis/filter/facts.hpp"
 
-#include <algorithm>
-#include <numeric>
 #include <utility>
-#include <vector>
 
 namespace bloomery::redis {
 namespace {
 
-using form = key_span::form_of_keys;
-
-// Servers take whole keys: a shared filter hashes them itself, with the hash its description names.
-[[noreturn]] void refuse_hashes() {
-  throw error(errc::incompatible,
-              {"a filter on servers takes keys and not hashes", "", "text or integers", "hashes", ""});
-}
-
-// call(span) with the keys as views or integers.
-template <class Call>
-void with_span(key_span keys, Call call) {
-  switch (keys.form()) {
-    case form::views: return call(keys.views());
-    case form::integers: return call(keys.integers());
-    case form::hashes: refuse_hashes();
-    case form::strings: break;
-  }
-  std::vector<std::string_view> views;
-  for (std::size_t i = 0; i < keys.size(); ++i) views.push_back(keys.text(i));
-  call(std::span<const std::string_view>(views));
-}
-
-std::span<std::uint64_t> words(key_span keys, std::uint64_t* bitmap) { return {bitmap, (keys.size() + 63) / 64}; }
-
-// Answers for each key, in the caller's room if it wants them.
+// One answer per key, or none if the caller wants none.
 template <class Answer>
-std::span<Answer> room_for(key_span keys, Answer* wanted, std::vector<Answer>& own) {
-  if (wanted != nullptr) return {wanted, keys.size()};
-  own.resize(keys.size());
-  return own;
+std::span<Answer> answers(key_span keys, Answer* wanted) {
+  return {wanted, wanted == nullptr ? 0 : keys.size()};
+}
+
+std::span<std::uint64_t> words(key_span keys, std::uint64_t* bitmap) {
+  return {bitmap, detail::bitmap_words(keys.size())};
 }
 
 class shared_handle final : public filter_handle {
@@ -91,30 +67,18 @@ class shared_handle final : public filter_handle {
 
   void clear() override { filter_.clear(); }
 
-  key_explanation explain(key_span one_key) override {
-    key_explanation result;
-    with_span(one_key.part(0, 1), [&](auto some) { result = filter_.explain(some[0]); });
-    return result;
-  }
+  key_explanation explain(key_span one_key) override { return filter_.explain(one_key); }
 
  protected:
   std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {
-    std::vector<std::uint8_t> own;
-    const std::span<std::uint8_t> fresh = room_for(keys, is_new, own);
-    with_span(keys, [&](auto some) { filter_.insert(some, fresh); });
-    return std::accumulate(fresh.begin(), fresh.end(), std::uint64_t{0});
+    return filter_.insert(keys, answers(keys, is_new));
   }
 
   std::uint64_t remove_some(key_span keys, removal* results) override {
-    std::vector<removal> own;
-    const std::span<removal> done = room_for(keys, results, own);
-    with_span(keys, [&](auto some) { filter_.remove(some, done); });
-    return static_cast<std::uint64_t>(std::count(done.begin(), done.end(), removal::removed));
+    return filter_.remove(keys, answers(keys, results));
   }
 
-  void look_up_some(key_span keys, std::uint64_t* bitmap) override {
-    with_span(keys, [&](auto some) { filter_.may_contain(some, words(keys, bitmap)); });
-  }
+  void look_up_some(key_span keys, std::uint64_t* bitmap) override { filter_.may_contain(keys, words(keys, bitmap)); }
 
  private:
   redis_filter filter_;
@@ -153,27 +117,12 @@ class chain_handle final : public filter_handle {
 
  protected:
   std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {
-    std::vector<std::uint8_t> own;
-    const std::span<std::uint8_t> fresh = room_for(keys, is_new, own);
-    with_text(keys, [&](std::span<const std::string_view> some) { chain_.insert(some, fresh); });
-    return std::accumulate(fresh.begin(), fresh.end(), std::uint64_t{0});
+    return chain_.insert(keys, answers(keys, is_new));
   }
 
-  void look_up_some(key_span keys, std::uint64_t* bitmap) override {
-    with_text(keys, [&](std::span<const std::string_view> some) { chain_.may_contain(some, words(keys, bitmap)); });
-  }
+  void look_up_some(key_span keys, std::uint64_t* bitmap) override { chain_.may_contain(keys, words(keys, bitmap)); }
 
  private:
-  template <class Call>
-  static void with_text(key_span keys, Call call) {
-    with_span(keys, [&](auto some) {
-      if constexpr (std::same_as<decltype(some), std::span<const std::string_view>>)
-        call(some);
-      else
-        throw error(errc::incompatible, {"the keys of a Guava chain are text", "", "text", "integers", ""});
-    });
-  }
-
   redis_chain chain_;
   params parameters_;
 };

@@ -1,37 +1,40 @@
-// The face of the shared filter: keys become hashes here, and the rest is the body's.
+// Public API of redis_filter: hashes keys and delegates the rest to impl.
 #include <bloomery/redis.hpp>
 
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 
+#include "filters/hash_keys.hpp"
 #include "redis/filter/impl.hpp"
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 namespace bloomery {
 
-template <class Key>
-void redis_filter::impl::hash(std::span<const Key> keys, std::vector<std::uint64_t>& hash64s) const {
-  constexpr bool integers = std::same_as<Key, std::uint64_t>;
+void redis_filter::impl::hash(key_span keys, key_hash* hashes) const {
+  const bool integers = keys.form() == key_span::form_of_keys::integers;
+  if (!integers && !keys.is_text()) {
+    throw error(errc::incompatible,
+                {"a filter on servers takes keys and not hashes", where(), "text or integers", "hashes", ""});
+  }
   const key_kind kind = description.parameters.filter.keys;
   if ((kind == key_kind::u64le) != integers) {
     throw error(errc::incompatible, {"keys of another kind than the filter's", where(), name_of(kind),
                                      name_of(integers ? key_kind::u64le : key_kind::bytes), ""});
   }
-  constexpr std::size_t batch = 256;
-  std::array<key_hash, batch> hashes;
+  hash_keys(*hasher, seed, keys, hashes);
+}
+
+void redis_filter::impl::hash(key_span keys, std::vector<std::uint64_t>& hash64s) const {
+  std::array<key_hash, keys_of_a_batch> hashes;
   hash64s.resize(keys.size());
-  for (std::size_t first = 0; first < keys.size(); first += batch) {
-    const auto some = keys.subspan(first, std::min(batch, keys.size() - first));
-    if constexpr (integers) {
-      hasher->of_integers(seed, some, hashes.data());
-    } else {
-      hasher->of_bytes(seed, some, hashes.data());
-    }
-    for (std::size_t i = 0; i < some.size(); ++i) hash64s[first + i] = hashes[i].hash64;
-  }
+  in_batches(keys.size(), [&](std::size_t first, std::size_t count) {
+    hash(keys.part(first, count), hashes.data());
+    for (std::size_t i = 0; i < count; ++i) hash64s[first + i] = hashes[i].hash64;
+  });
 }
 
 namespace {
@@ -53,10 +56,8 @@ redis_filter::~redis_filter() = default;
 
 const redis_params& redis_filter::parameters() const noexcept { return impl_->description.parameters; }
 
-namespace {
-
-template <class Body, class Key>
-void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_new) {
+std::uint64_t redis_filter::insert(key_span keys, std::span<std::uint8_t> is_new) {
+  impl& b = *impl_;
   detail::check_answers("redis_filter::insert", keys.size(), is_new.size());
   b.router.forget_writes();
   std::vector<std::uint64_t> hash64s;
@@ -64,14 +65,16 @@ void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_
   std::size_t again = 0;  // so many went into a filter that was replaced before this call was over
   const auto insert_part = [&](std::size_t first, std::size_t count) {
     redis::begin_again([&] {
-      b.hash(keys.subspan(first, count), hash64s);
+      b.hash(keys.part(first, count), hash64s);
       fresh.resize(count);
       b.insert(hash64s, fresh.data());
     });
   };
+  std::uint64_t all_new = 0;
   std::uint64_t epoch = b.description.epoch;
   in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
     insert_part(first, count);
+    all_new = std::accumulate(fresh.begin(), fresh.end(), all_new);
     if (!is_new.empty()) std::copy(fresh.begin(), fresh.end(), is_new.begin() + static_cast<std::ptrdiff_t>(first));
     if (std::exchange(epoch, b.description.epoch) != b.description.epoch) again = first;
   });
@@ -86,23 +89,26 @@ void insert_keys(Body& b, std::span<const Key> keys, std::span<std::uint8_t> is_
     });
   }
   const unsigned replicas = b.options.wait_replicas;
-  if (replicas == 0 || keys.empty()) return;
+  if (replicas == 0 || keys.empty()) return all_new;
   const unsigned have = b.router.wait_for_replicas(replicas, b.options.connection.time);
-  if (have >= replicas) return;
+  if (have >= replicas) return all_new;
   throw error(errc::unavailable,
               {"the keys are in, but not on as many replicas as were wanted", b.where(), std::to_string(replicas),
                std::to_string(have), error_hint(hint::insert_again, "insert them again when the replicas are back")});
 }
 
-template <class Body, class Key>
-void look_up_keys(Body& b, std::span<const Key> keys, std::span<std::uint64_t> bitmap) {
+bool redis_filter::insert(std::string_view key) { return insert(std::span<const std::string_view>(&key, 1)) == 1; }
+bool redis_filter::insert(std::uint64_t key) { return insert(std::span<const std::uint64_t>(&key, 1)) == 1; }
+
+void redis_filter::may_contain(key_span keys, std::span<std::uint64_t> bitmap) {
+  impl& b = *impl_;
   detail::check_bitmap("redis_filter::may_contain", keys.size(), bitmap.size());
   std::fill(bitmap.begin(), bitmap.end(), std::uint64_t{0});
   std::vector<std::uint64_t> hash64s;
   std::vector<std::uint8_t> found;
   in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
     redis::begin_again([&] {
-      b.hash(keys.subspan(first, count), hash64s);
+      b.hash(keys.part(first, count), hash64s);
       found.resize(count);
       b.look_up(hash64s, found.data());
     });
@@ -112,57 +118,31 @@ void look_up_keys(Body& b, std::span<const Key> keys, std::span<std::uint64_t> b
   });
 }
 
-template <class Body, class Key>
-void remove_keys(Body& b, std::span<const Key> keys, std::span<removal> results) {
-  detail::check_all_answers("redis_filter::remove", keys.size(), results.size());
-  std::vector<std::uint64_t> hash64s;
-  in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
-    b.hash(keys.subspan(first, count), hash64s);
-    b.remove(hash64s, results.data() + first);
-  });
-}
-
-}  // namespace
-
-void redis_filter::insert(std::span<const std::string_view> keys, std::span<std::uint8_t> is_new) {
-  insert_keys(*impl_, keys, is_new);
-}
-void redis_filter::insert(std::span<const std::uint64_t> keys, std::span<std::uint8_t> is_new) {
-  insert_keys(*impl_, keys, is_new);
-}
-bool redis_filter::insert(std::string_view key) {
-  std::uint8_t is_new = 0;
-  insert(std::span(&key, 1), std::span(&is_new, 1));
-  return is_new != 0;
-}
-bool redis_filter::insert(std::uint64_t key) {
-  std::uint8_t is_new = 0;
-  insert(std::span<const std::uint64_t>(&key, 1), std::span(&is_new, 1));
-  return is_new != 0;
-}
-
-void redis_filter::may_contain(std::span<const std::string_view> keys, std::span<std::uint64_t> bitmap) {
-  look_up_keys(*impl_, keys, bitmap);
-}
-void redis_filter::may_contain(std::span<const std::uint64_t> keys, std::span<std::uint64_t> bitmap) {
-  look_up_keys(*impl_, keys, bitmap);
-}
 bool redis_filter::may_contain(std::string_view key) {
   std::uint64_t answer = 0;
-  may_contain(std::span(&key, 1), std::span(&answer, 1));
+  may_contain(std::span<const std::string_view>(&key, 1), std::span(&answer, 1));
   return answer != 0;
 }
+
 bool redis_filter::may_contain(std::uint64_t key) {
   std::uint64_t answer = 0;
   may_contain(std::span<const std::uint64_t>(&key, 1), std::span(&answer, 1));
   return answer != 0;
 }
 
-void redis_filter::remove(std::span<const std::string_view> keys, std::span<removal> results) {
-  remove_keys(*impl_, keys, results);
-}
-void redis_filter::remove(std::span<const std::uint64_t> keys, std::span<removal> results) {
-  remove_keys(*impl_, keys, results);
+std::uint64_t redis_filter::remove(key_span keys, std::span<removal> results) {
+  detail::check_answers("redis_filter::remove", keys.size(), results.size());
+  std::vector<std::uint64_t> hash64s;
+  std::vector<removal> done;
+  std::uint64_t all_removed = 0;
+  in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
+    impl_->hash(keys.part(first, count), hash64s);
+    done.assign(count, removal::not_found);
+    impl_->remove(hash64s, done.data());
+    all_removed += static_cast<std::uint64_t>(std::count(done.begin(), done.end(), removal::removed));
+    if (!results.empty()) std::copy(done.begin(), done.end(), results.begin() + static_cast<std::ptrdiff_t>(first));
+  });
+  return all_removed;
 }
 
 }  // namespace bloomery
