@@ -119,12 +119,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::optional<secret_key> secret;
   if (seen.info.parameters.key_check != 0) secret = golden;
   const auto open = [&](bloomery::access mode, file_check what) {
-    return any_filter::open(file.path(), mode, what, {}, secret);
+    return any_filter::open(file.path(), {.mode = mode, .check = what, .secret = secret});
   };
 
   bool opens = works([&] { ask(open(access::read_only, file_check::header)); });
   const bool is_whole = works([&] { ask(open(access::read_only, file_check::payload)); });
-  const bool loads = works([&] { ask(any_filter::load(file.path(), secret)); });
+  const bool loads = works([&] { ask(any_filter::load(file.path(), {.secret = secret})); });
   works([&] { filter<std::string_view, layouts::classic>::load(file.path()); });
   works([&] { filter<std::uint64_t, layouts::split_block, mix, mapped_storage>::open(file.path()); });
   require(!opens || seen.usable, "what opens is usable");
@@ -132,7 +132,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(is_whole == loads, "load and open agree on the payload");
   const bool sealed = family_of(seen.info.parameters) == family::sealed;
   if (loads && !sealed) {
-    any_filter filter = any_filter::load(file.path(), secret);
+    any_filter filter = any_filter::load(file.path(), {.secret = secret});
     add(filter);
   }
 

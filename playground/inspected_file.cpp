@@ -65,7 +65,7 @@ class inspected_file final : public watched {
   }
 
  private:
-  any_filter open() const { return any_filter::open(name(), access::read_only, file_check::header, {}, secret_); }
+  any_filter open() const { return any_filter::open(name(), {.secret = secret_}); }
 
   [[noreturn]] void throw_cut() const {
     throw error(errc::damaged,

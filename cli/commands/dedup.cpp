@@ -261,7 +261,7 @@ any_filter make_or_open_state(const dedup_options& options) {
   for (std::error_code unknown; !std::filesystem::exists(options.state, unknown) && !unknown;) {
     try {
       const params p = params_of(options, lines_to_expect(options));
-      return any_filter::create(options.state, p, "", {.reserve = true, .replace = false});
+      return any_filter::create(options.state, p, {.reserve = true, .replace = false});
     } catch (const error& e) {
       // A link to nowhere is there and yet does not exist: trying again would go on for ever.
       if (e.code() != errc::already_exists || std::filesystem::is_symlink(options.state)) throw;
@@ -389,7 +389,7 @@ rebuilding_filter make_or_open_growing(const dedup_options& options) {
     if (options.max_loss && wanted.rate) params_of(options, 1);  // says that these are two promises
     if (options.max_loss) wanted.rate = options.max_loss;        // no line is lost with a higher rate than the promise
     try {
-      return rebuilding_filter::create(options.state, growing_params(wanted, default_rate), "", false);
+      return rebuilding_filter::create(options.state, growing_params(wanted, default_rate), {.replace = false});
     } catch (const error& e) {
       const bool others = e.code() == errc::already_exists || e.code() == errc::locked;
       if (others && std::filesystem::exists(options.state, unknown)) break;
@@ -432,7 +432,7 @@ dedup_result dedup_with_state(const dedup_options& options, output& out, output*
   if (options.wanted.growing || keeps_log(options.state)) return dedup_with_log(options, out, suspects);
   any_filter state = open_state(options);
   if (state.window()) {
-    any_filter in_memory = any_filter::load(options.state, secret_of(options.wanted.secret));
+    any_filter in_memory = any_filter::load(options.state, {.secret = secret_of(options.wanted.secret)});
     return dedup_in_window(options, std::move(in_memory), std::move(state), out, suspects);
   }
   state_dedup<any_filter> dedup(std::move(state));

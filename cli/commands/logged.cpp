@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -23,7 +24,7 @@ namespace {
 constexpr double default_rate = 0.01;
 
 // A note of the library's: warnings are said even if only they are wanted.
-rebuilding_filter::on_note sayer(bool quiet) {
+std::function<void(const std::string&)> sayer(bool quiet) {
   return [quiet](const std::string& text) {
     if (!quiet || text.find(": warning: ") != std::string::npos) say(text);
   };
@@ -45,8 +46,11 @@ any_filter hasher_for(params p) {
 }
 
 rebuilding_filter open_logged(const std::string& path, const std::string& keyfile, bool quiet) {
-  return rebuilding_filter::open(path, access::read_write, file_check::payload, wait_for_writer, secret_of(keyfile),
-                                 sayer(quiet));
+  return rebuilding_filter::open(path, {.mode = access::read_write,
+                                        .check = file_check::payload,
+                                        .waiting = wait_for_writer,
+                                        .secret = secret_of(keyfile),
+                                        .notes = sayer(quiet)});
 }
 
 void check_growing(const making_options& wanted) {
@@ -101,7 +105,8 @@ exit_status build_growing(const build_options& options) {
   double rate = 0;
   std::optional<rebuilding_filter> made_here;
   try {
-    rebuilding_filter& filter = made_here.emplace(rebuilding_filter::create(name, p, options.note, false));
+    rebuilding_filter& filter =
+        made_here.emplace(rebuilding_filter::create(name, p, {.metadata = options.note, .replace = false}));
     if (const auto old = std::filesystem::status(options.filter, none); std::filesystem::exists(old)) {
       // Before there are keys in them: who may not read the old one may not read these.
       for (const std::string& file : {name, rebuilding_filter::log_path(name)}) {

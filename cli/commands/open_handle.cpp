@@ -47,7 +47,7 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
       is_shared(wanted.name, wanted.server, {}, wanted.chain);  // refuses what is for addresses only
   redis::open_options options;
   options.mode = mode;
-  options.what = writes ? file_check::payload : file_check::header;
+  options.check = writes ? file_check::payload : file_check::header;
   options.waiting = wait_for_writer;
   options.secret = secret_of(wanted.secret);
   options.notes = notes_for(wanted, is_address);

@@ -20,19 +20,19 @@ namespace bloomery::cli {
 exit_status rebuild(const rebuild_options& options) {
   refuse_shared(options.filter, "rebuild", true);
   const bool quiet = options.common.quiet;
-  rebuilding_filter filter =
-      rebuilding_filter::recover(options.filter,
-                                 {.rate = options.rate,
-                                  .capacity = options.capacity,
-                                  .layout = options.layout,
-                                  .salvage = options.salvage,
-                                  .watch =
-                                      [] {
-                                        if (stop_signal() != 0) throw interrupted();
-                                      }},
-                                 wait_for_writer, secret_of(options.secret), [&](const std::string& text) {
-                                   if (!quiet) say(text);
-                                 });
+  rebuilding_filter filter = rebuilding_filter::recover(
+      options.filter,
+      {.rate = options.rate,
+       .capacity = options.capacity,
+       .layout = options.layout,
+       .salvage = options.salvage,
+       .watch =
+           [] {
+             if (stop_signal() != 0) throw interrupted();
+           }},
+      {.waiting = wait_for_writer, .secret = secret_of(options.secret), .notes = [&](const std::string& text) {
+         if (!quiet) say(text);
+       }});
   const params p = filter.parameters();
   const std::uint64_t keys = filter.size();
   const std::uint64_t lost = filter.lost_keys();

@@ -60,7 +60,7 @@ redis_params shared_like(const any_filter& filter, const std::string& file, cons
 any_filter load(const std::string& name, const std::string& secret) {
   const inspection seen = inspect(name);
   if (seen.usable) say_if_dirty(name, seen.info);
-  return any_filter::load(name, secret_of(secret));
+  return any_filter::load(name, {.secret = secret_of(secret)});
 }
 
 struct fetched_filter {

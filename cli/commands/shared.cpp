@@ -77,7 +77,7 @@ std::optional<secret_key> secret_of(const std::string& keyfile) {
 
 any_filter open_filter(const std::string& path, const std::string& keyfile, access mode, file_check what,
                        const mapped_storage::on_wait& waiting) {
-  return any_filter::open(path, mode, what, waiting, secret_of(keyfile));
+  return any_filter::open(path, {.mode = mode, .check = what, .waiting = waiting, .secret = secret_of(keyfile)});
 }
 
 std::string kind_text(const params& p) { return p.scheme.empty() ? p.layout : "scheme " + p.scheme; }

@@ -10,8 +10,8 @@
 #include <bloomery/key_hash.hpp>
 #include <bloomery/key_span.hpp>
 #include <bloomery/mapped_storage.hpp>
+#include <bloomery/open_options.hpp>
 #include <bloomery/params.hpp>
-#include <bloomery/secret.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,6 @@
 namespace BLOOMERY_EXPORT bloomery {
 
 class filter_handle;
-struct open_options;
 
 /// A Bloom filter whose kind is known at run time.
 ///
@@ -48,25 +47,29 @@ class any_filter {
   /// A filter file in place; see mapped_storage::open. After an unclean end, size() is estimated from the bits for
   /// read_write, and out of date for read_only.
   ///
-  /// @param secret  the key of a filter that is keyed with one, and nothing for all others
-  /// @throws error  as mapped_storage::open; incompatible: a layout, scheme or hash that this library does not have, or
-  ///                the secret is missing, another one, or not asked for; or the filter keeps a log, and is to be
-  ///                written: that is what rebuilding_filter is for
+  /// @throws error  as mapped_storage::open; incompatible: a layout, scheme or hash that this library does not have, a
+  ///                secret that is missing, wrong or not needed, a filter with a log for read_write (open it with
+  ///                rebuilding_filter), or options.to_remove
   ///
   /// Example:
-  ///     const secret_key key = random_secret();
-  ///     any_filter keyed(complete({.capacity = 1000, .target_fpr = 0.01, .secret = key}));
-  ///     keyed.insert("Madrid");
-  ///     keyed.save("keyed.bloom");
-  ///     assert(any_filter::open("keyed.bloom", access::read_only, file_check::header, {}, key).may_contain("Madrid"));
-  static any_filter open(const std::string& path, access mode = access::read_only, file_check what = file_check::header,
-                         const mapped_storage::on_wait& waiting = {}, const std::optional<secret_key>& secret = {});
+  ///     any_filter(complete({.capacity = 1000, .target_fpr = 0.01})).save("open.bloom");
+  ///     any_filter file = any_filter::open("open.bloom", {.mode = access::read_write});
+  ///     file.insert("Madrid");
+  ///     file.close();
+  ///     assert(any_filter::open("open.bloom", {.check = file_check::payload}).may_contain("Madrid"));
+  static any_filter open(const std::string& path, const open_options& options = {});
 
-  /// A new empty filter file, mapped for writing; see mapped_storage::create.
-  static any_filter create(const std::string& path, params p, const std::string& metadata = {}, creation how = {});
+  /// A new empty filter file, mapped for writing. @throws error  as mapped_storage::create
+  ///
+  /// Example:
+  ///     const params p = complete({.capacity = 1000, .target_fpr = 0.01});
+  ///     any_filter::create("made.bloom", p, {.metadata = "cities"}).insert("Madrid");
+  ///     assert(any_filter::open("made.bloom").opened_from()->metadata == "cities");
+  static any_filter create(const std::string& path, params p, const create_options& options = {});
 
-  /// A filter file read into the heap, every page checked. @throws error as open(); damaged
-  static any_filter load(const std::string& path, const std::optional<secret_key>& secret = {});
+  /// A filter file read into the heap, every page checked. Of the options it takes `secret`, `clock` and `to_remove`.
+  /// @throws error as open(); damaged
+  static any_filter load(const std::string& path, const open_options& options = {});
 
   /// A filter out of the bytes of a file, which may come from anywhere: they are checked as load() checks a file, and
   /// take no more memory than they are. @throws error as load() and load_bytes()
@@ -76,7 +79,7 @@ class any_filter {
   ///     cities.insert("Madrid");
   ///     const any_filter received = any_filter::from_bytes(cities.to_bytes());
   ///     assert(received == cities && received.may_contain("Madrid"));
-  static any_filter from_bytes(std::span<const std::uint8_t> file, const std::optional<secret_key>& secret = {});
+  static any_filter from_bytes(std::span<const std::uint8_t> file, const open_options& options = {});
 
   /// The bytes of the file that save() writes. @throws error  invalid_argument: the metadata is too long; too_large
   std::vector<std::uint8_t> to_bytes(const std::string& metadata = {}) const;
@@ -248,12 +251,10 @@ class any_filter {
   friend class rebuilding_filter;  // opens a filter that has a log, and keeps its counts
   friend std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options);
   struct impl;
-  // `suits` hears what the header says before a file that is opened for writing is marked as dirty. With `facts_only` a
-  // keyed filter opens without its secret and refuses all keys.
-  static any_filter open_any(const std::string& path, access mode, file_check what,
-                             const mapped_storage::on_wait& waiting, const std::optional<secret_key>& secret,
-                             const mapped_storage::on_header& suits, bool facts_only = false);
-  static any_filter loaded(loaded_file file, const std::optional<secret_key>& secret, const std::string& path);
+  // `suits` hears what the header says before a file that is opened for writing is marked as dirty.
+  static any_filter open_any(const std::string& path, const open_options& options,
+                             const mapped_storage::on_header& suits = {});
+  static any_filter loaded(loaded_file file, const open_options& options, const std::string& path);
   mapped_storage* mapped() noexcept;  // null for a filter on the heap
   explicit any_filter(std::unique_ptr<impl> b) noexcept;
   std::unique_ptr<impl> impl_;

@@ -7,12 +7,9 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/export.hpp>
-#include <bloomery/mapped_storage.hpp>
-#include <bloomery/params.hpp>
-#include <bloomery/secret.hpp>
+#include <bloomery/open_options.hpp>
 
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace BLOOMERY_EXPORT bloomery {
@@ -29,14 +26,12 @@ namespace BLOOMERY_EXPORT bloomery {
 ///     assert(any_filter::open("here.bloom").may_contain("Madrid"));
 class file_edit {
  public:
-  /// Locks and loads the file. After an unclean end its count is estimated.
+  /// Locks and loads the file. After an unclean end its count is estimated. Of the options it takes `waiting`,
+  /// `secret`, `clock` and `to_remove`.
   ///
-  /// @param waiting  what to do while another writer has the file; if empty, errc::locked is thrown
-  /// @param secret   the key of a filter that is keyed with one, and nothing for all others
   /// @throws error   as any_filter::load; locked; incompatible: a filter that keeps a log, which would miss the new
-  ///        keys
-  explicit file_edit(const std::string& path, const mapped_storage::on_wait& waiting = {},
-                     const std::optional<secret_key>& secret = {});
+  ///                 keys
+  explicit file_edit(const std::string& path, const open_options& options = {});
   file_edit(file_edit&&) noexcept;
   file_edit& operator=(file_edit&&) noexcept;
 

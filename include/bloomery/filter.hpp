@@ -136,9 +136,9 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
 
   /// Makes an empty filter file and opens it for writing. @throws error as mapped_storage::create
   static filter create(const std::string& path, const geometry& g, std::uint64_t capacity, Hash hash = {},
-                       creation how = {}) requires std::same_as<Storage, mapped_storage> {
+                       const create_options& options = {}) requires std::same_as<Storage, mapped_storage> {
     const params p = kind::checked(kind::describe(g, capacity, 0, hash));
-    return filter(p, mapped_storage::create(path, p, {}, how), hash);
+    return filter(p, mapped_storage::create(path, p, options), hash);
   }
 
   /// Reads a filter file into the heap, every page checked. @throws error as load_file; incompatible as open()

@@ -17,6 +17,7 @@
 #include <bloomery/key_span.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/mapped_storage.hpp>
+#include <bloomery/open_options.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
 
@@ -211,20 +212,6 @@ class filter_handle {
   change_result in_calls(key_span keys, Some some);
 
   call_limits limits_;
-};
-
-/// How open_filter() opens.
-struct open_options {
-  access mode = access::read_only;
-  file_check what = file_check::header;  ///< file_check::payload: every page is compared with its checksum
-  std::function<void(const std::string& path)> waiting =
-      {};                                              ///< read_write: called while another process writes; empty:
-                                                       ///< errc::locked
-  std::optional<secret_key> secret = {};               ///< of a keyed filter
-  window_clock clock = {};                             ///< of a sliding-window filter; empty: the system's
-  std::function<void(const std::string&)> notes = {};  ///< told what was repaired on the way
-  bool facts_only = false;  ///< read_only: a keyed filter in a file is opened without its secret, too, for info() alone
-  bool to_remove = false;   ///< read_write: refuse a filter without can_remove before its file is touched
 };
 
 /// Opens the filter in a file, of whatever kind it is.

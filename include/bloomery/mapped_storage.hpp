@@ -20,10 +20,11 @@ namespace BLOOMERY_EXPORT bloomery {
 
 enum class access : std::uint8_t { read_only, read_write };
 
-/// How create() makes a file.
-struct creation {
+/// How a filter file is created.
+struct create_options {
+  std::string metadata = {};  ///< the user's own bytes, which open() reports
   bool reserve = true;  ///< take disk space for all of it at once; else it is sparse, and a full disk shows as SIGBUS
-  bool replace = true;  ///< put it in place of an old file; else throw already_exists if there is one
+  bool replace = true;  ///< replace an old file; else throw already_exists if there is one
   bool sync = true;     ///< wait until the disk has it; else after checkpoint() or close() only
 };
 
@@ -73,8 +74,7 @@ class mapped_storage {
   /// Makes a new empty filter file and maps it for writing. The name appears only when the file is whole.
   ///
   /// @throws error  invalid_argument, not_permitted, locked, already_exists, io (disk full)
-  static mapped_storage create(const std::string& path, const params& parameters, const std::string& metadata = {},
-                               creation how = {});
+  static mapped_storage create(const std::string& path, const params& parameters, const create_options& options = {});
 
   mapped_storage(mapped_storage&&) noexcept;
   mapped_storage& operator=(mapped_storage&&) noexcept;

@@ -13,8 +13,8 @@
 #include <bloomery/export.hpp>
 #include <bloomery/key_span.hpp>
 #include <bloomery/mapped_storage.hpp>
+#include <bloomery/open_options.hpp>
 #include <bloomery/params.hpp>
-#include <bloomery/secret.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -58,9 +58,6 @@ class rebuilding_filter {
   /// Share of its capacity from which on the next filter is made: until that is done, both are in memory.
   static constexpr double nearly_full = 0.98;
 
-  /// Told what happens on the way: keys that are inserted again after a kill, a rebuild that failed.
-  using on_note = std::function<void(const std::string& text)>;
-
   /// The log of a filter: its path and ".log"; beside the file a link points to.
   static std::string log_path(const std::string& path);
 
@@ -82,34 +79,27 @@ class rebuilding_filter {
 
   /// Makes an empty filter and its log and opens both for writing.
   ///
-  /// @param p        as completed(); capacity is where it begins
-  /// @param replace  put it in place of an old filter, and of its log; else throw already_exists if there is either
+  /// @param p  as completed(); capacity is where it begins
   /// @throws error  as completed(); not_permitted, locked, already_exists, io; not_a_filter: another file than a log
   ///                has
   ///                the log's name
-  static rebuilding_filter create(const std::string& path, params p, const std::string& metadata = {},
-                                  bool replace = true);
+  static rebuilding_filter create(const std::string& path, params p, const create_options& options = {});
 
   /// Opens a filter that has a log. For reading the log is not needed. For writing, keys that a killed writer left in
-  /// the log alone are inserted, and a record that it tore is cut off; both are told.
+  /// the log alone are inserted, and a record that it tore is cut off; options.notes hears of both, and later of
+  /// rebuilds that fail.
   ///
-  /// @param what     file_check::payload: every page of the filter and every record of the log is checked
-  /// @param waiting  for read_write: what to do when another writer has it; if empty, errc::locked is thrown
-  /// @param notes    told while opening and later
   /// @throws error  as any_filter::open; for read_write also incompatible: the filter has no log, or another one's is
-  ///                there; not_found: its log is missing; damaged: keys are lost in the log, or
-  ///                it is an older one
-  static rebuilding_filter open(const std::string& path, access mode = access::read_only,
-                                file_check what = file_check::header, const mapped_storage::on_wait& waiting = {},
-                                const std::optional<secret_key>& secret = {}, on_note notes = {});
+  ///                there; not_found: its log is missing; damaged: keys are lost in the log, or it is an older one
+  static rebuilding_filter open(const std::string& path, const open_options& options = {});
 
-  /// Makes the filter anew from its log alone, whatever has become of the filter's own file, and opens it for writing.
-  /// Layout, rate and metadata are those of the old file if it can be read, else what the log was begun with.
+  /// Makes the filter again from its log alone, whatever has become of the filter's own file, and opens it for writing.
+  /// Layout, rate and metadata are those of the old file if it can be read, else what the log was begun with. Of the
+  /// options it takes `waiting`, `secret` and `notes`.
   ///
   /// @throws error  as open() and rebuild(); already_exists: with salvage, a damaged one of earlier is still there
   static rebuilding_filter recover(const std::string& path, const rebuild_plan& plan = {},
-                                   const mapped_storage::on_wait& waiting = {},
-                                   const std::optional<secret_key>& secret = {}, on_note notes = {});
+                                   const open_options& options = {});
 
   /// What `log`, the log of the filter that this was read from, lacks of the filter's keys, in words; empty if it has
   /// them all, as far as can be told: a log that was cut short is known by its length, an older one by the number of

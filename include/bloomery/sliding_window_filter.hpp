@@ -89,11 +89,11 @@ class sliding_window_filter {
   }
 
   /// Makes an empty filter file and opens it for writing. @throws error as the constructor, and mapped_storage::create
-  static sliding_window_filter create(const std::string& path, window_length length, std::uint64_t capacity,
-                                      double target_fpr, Hash hash = {}, window_clock clock = {},
-                                      creation how = {}) requires std::same_as<Storage, mapped_storage> {
+  static sliding_window_filter create(
+      const std::string& path, window_length length, std::uint64_t capacity, double target_fpr, Hash hash = {},
+      window_clock clock = {}, const create_options& options = {}) requires std::same_as<Storage, mapped_storage> {
     const params p = promised(length, capacity, target_fpr, hash);
-    return sliding_window_filter(p, mapped_storage::create(path, p, {}, how), hash, std::move(clock));
+    return sliding_window_filter(p, mapped_storage::create(path, p, options), hash, std::move(clock));
   }
 
   /// Reads a filter file into the heap, every page checked. @throws error as load_file; as open()

@@ -249,14 +249,15 @@ mapped_storage mapped_storage::open(const std::string& path, access mode, file_c
   return mapped_storage(s.release());
 }
 
-mapped_storage mapped_storage::create(const std::string& path, const params& parameters, const std::string& metadata,
-                                      creation how) {
+mapped_storage mapped_storage::create(const std::string& path, const params& parameters,
+                                      const create_options& options) {
+  const std::string& metadata = options.metadata;
   const format::page first = format::encode(parameters, {1, false, {}}, metadata);
   const format::extents parts = format::extents_for(parameters.geometry.bits, metadata.size());
-  posix::replacement file(path, how.replace);
+  posix::replacement file(path, options.replace);
   // Payload and checksums of an empty filter are zeros: holes, or reserved space.
   if (::ftruncate(file.fd(), static_cast<off_t>(parts.file_bytes)) != 0) posix::fail("make room in", path);
-  if (how.reserve) {
+  if (options.reserve) {
     const int failure = ::posix_fallocate(file.fd(), 0, static_cast<off_t>(parts.file_bytes));
     if (failure != 0) {
       errno = failure;
@@ -266,7 +267,7 @@ mapped_storage mapped_storage::create(const std::string& path, const params& par
   posix::write_at(file.fd(), first, 0, path);
   posix::write_at(file.fd(), {reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()},
                   parts.metadata_at, path);
-  posix::opened opened{file.publish(how.sync), parts.file_bytes};
+  posix::opened opened{file.publish(options.sync), parts.file_bytes};
   header head = read_header(path, std::move(opened));
   mapping map(head.file.get(), format::header_bytes + parts.pages * page_bytes, true, path);
   auto s = std::make_unique<state>(state{path, std::move(head), std::move(map), {}});

@@ -86,44 +86,47 @@ any_filter::any_filter(params p, heap_storage bytes) {
   impl_->estimate_count();
 }
 
-any_filter any_filter::open(const std::string& path, access mode, file_check what,
-                            const mapped_storage::on_wait& waiting, const std::optional<secret_key>& secret) {
-  return open_any(path, mode, what, waiting, secret, [&](const params& found) {
-    if (mode == access::read_write) refuse_log(found, path);
+any_filter any_filter::open(const std::string& path, const open_options& options) {
+  return open_any(path, options, [&](const params& found) {
+    if (options.mode == access::read_write) refuse_log(found, path);
   });
 }
 
-any_filter any_filter::open_any(const std::string& path, access mode, file_check what,
-                                const mapped_storage::on_wait& waiting, const std::optional<secret_key>& secret,
-                                const mapped_storage::on_header& suits, bool facts_only) {
+any_filter any_filter::open_any(const std::string& path, const open_options& options,
+                                const mapped_storage::on_header& suits) {
+  const bool writes = options.mode == access::read_write;
   params p;
-  mapped_storage bytes = mapped_storage::open(path, mode, what, waiting, [&](const params& found) {
-    p = unlocked(found, secret, path, facts_only);
-    if (suits) suits(found);
-    if (mode == access::read_write) refuse_keys_if_sealed(p, path);
-  });
+  mapped_storage bytes =
+      mapped_storage::open(path, options.mode, options.check, options.waiting, [&](const params& found) {
+        p = unlocked(found, options.secret, path, options.facts_only && !writes);
+        if (options.to_remove && family_of(found) != family::counting) refuse_removal(found, path);
+        if (suits) suits(found);
+        if (writes) refuse_keys_if_sealed(p, path);
+      });
   const file_info info = bytes.info();
   auto b = std::make_unique<impl>(std::move(p), std::move(bytes));
-  b->check_window(info, mode == access::read_write, path);
+  b->check_window(info, writes, path);
   b->check_bytes(path);
-  if (!info.clean && mode == access::read_write) b->estimate_count();
+  if (!info.clean && writes) b->estimate_count();
   b->opened_from = info;
-  return any_filter(std::move(b));
+  any_filter result(std::move(b));
+  if (options.clock) result.set_clock(options.clock);
+  return result;
 }
 
-any_filter any_filter::create(const std::string& path, params p, const std::string& metadata, creation how) {
+any_filter any_filter::create(const std::string& path, params p, const create_options& options) {
   p = complete(std::move(p));
   refuse_empty_if_sealed(p);
-  mapped_storage bytes = mapped_storage::create(path, p, metadata, how);
+  mapped_storage bytes = mapped_storage::create(path, p, options);
   return any_filter(std::make_unique<impl>(std::move(p), std::move(bytes)));
 }
 
-any_filter any_filter::load(const std::string& path, const std::optional<secret_key>& secret) {
-  return loaded(load_file(path), secret, path);
+any_filter any_filter::load(const std::string& path, const open_options& options) {
+  return loaded(load_file(path), options, path);
 }
 
-any_filter any_filter::from_bytes(std::span<const std::uint8_t> file, const std::optional<secret_key>& secret) {
-  return loaded(load_bytes(file), secret, "");
+any_filter any_filter::from_bytes(std::span<const std::uint8_t> file, const open_options& options) {
+  return loaded(load_bytes(file), options, "");
 }
 
 std::vector<std::uint8_t> any_filter::to_bytes(const std::string& metadata) const {
@@ -142,13 +145,17 @@ any_filter any_filter::clone() const {
   return any_filter(std::move(b));
 }
 
-any_filter any_filter::loaded(loaded_file file, const std::optional<secret_key>& secret, const std::string& path) {
-  auto b = std::make_unique<impl>(unlocked(file.info.parameters, secret, path), std::move(file.bytes));
+any_filter any_filter::loaded(loaded_file file, const open_options& options, const std::string& path) {
+  params p = unlocked(file.info.parameters, options.secret, path);
+  if (options.to_remove && family_of(p) != family::counting) refuse_removal(p, path);
+  auto b = std::make_unique<impl>(std::move(p), std::move(file.bytes));
   b->check_window(file.info, false, path);
   b->check_bytes(path);
   if (!file.info.clean) b->estimate_count();
   b->opened_from = std::move(file.info);
-  return any_filter(std::move(b));
+  any_filter result(std::move(b));
+  if (options.clock) result.set_clock(options.clock);
+  return result;
 }
 
 void any_filter::save(const std::string& path, const std::string& metadata) const {

@@ -15,10 +15,9 @@ struct file_edit::state {
 };
 
 // The lock first: what is loaded then is what nobody changes any more.
-file_edit::file_edit(const std::string& path, const mapped_storage::on_wait& waiting,
-                     const std::optional<secret_key>& secret) {
-  posix::opened opened = posix::open_locked(path, waiting);
-  state_ = std::make_unique<state>(state{path, std::move(opened.file), any_filter::load(path, secret)});
+file_edit::file_edit(const std::string& path, const open_options& options) {
+  posix::opened opened = posix::open_locked(path, options.waiting);
+  state_ = std::make_unique<state>(state{path, std::move(opened.file), any_filter::load(path, options)});
   refuse_log(state_->filter.parameters(), path);
 }
 

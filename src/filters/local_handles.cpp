@@ -344,24 +344,15 @@ std::unique_ptr<filter_handle> make_scalable_handle(params p) {
 std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options) {
   const bool writes = options.mode == access::read_write;
   const auto suits = [&](const params& found) {
-    const bool counts = family_of(found) == family::counting;
-    if (options.to_remove && !counts) refuse_removal(found, path);
     if (!writes) return;
     if (found.log_id != 0) throw changes_otherwise{true};
-    if (counts) throw changes_otherwise{false};
+    if (family_of(found) == family::counting) throw changes_otherwise{false};
   };
   try {
-    any_filter filter = any_filter::open_any(path, options.mode, options.what, options.waiting, options.secret, suits,
-                                             options.facts_only && !writes);
-    if (options.clock) filter.set_clock(options.clock);
-    return std::make_unique<in_place_handle>(std::move(filter), writes, path);
+    return std::make_unique<in_place_handle>(any_filter::open_any(path, options, suits), writes, path);
   } catch (const changes_otherwise& how) {
-    if (how.has_log) {
-      return std::make_unique<rebuilding_handle>(
-          rebuilding_filter::open(path, options.mode, options.what, options.waiting, options.secret, options.notes),
-          path);
-    }
-    return std::make_unique<whole_file_handle>(file_edit(path, options.waiting, options.secret));
+    if (!how.has_log) return std::make_unique<whole_file_handle>(file_edit(path, options));
+    return std::make_unique<rebuilding_handle>(rebuilding_filter::open(path, options), path);
   }
 }
 

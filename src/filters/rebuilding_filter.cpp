@@ -161,7 +161,7 @@ struct rebuilding_filter::impl {
   std::string metadata;
   std::optional<key_log> log;  // if open for writing
   any_filter filter;
-  on_note notes;
+  std::function<void(const std::string&)> notes;  // of open_options
   std::unique_ptr<job> rebuilding;
   std::uint64_t grow_at = 0;  // keys certainly new
   std::uint64_t full_at = 0;
@@ -243,7 +243,7 @@ struct rebuilding_filter::impl {
                     {"a capacity below the keys it has", path, std::to_string(*w.keys) + " or more",
                      std::to_string(w.p.capacity), hint::use_larger_capacity});
       }
-      made m{any_filter::create(name, w.p, metadata, {.sync = false}), std::nullopt, w.upto, 0};
+      made m{any_filter::create(name, w.p, {.metadata = metadata, .sync = false}), std::nullopt, w.upto, 0};
       posix::take_mode_of(path, name);  // before there are keys in it
       const key_log& source = fresh ? *fresh : log;
       const std::uint64_t upto = fresh ? fresh->bytes() : w.upto;
@@ -479,8 +479,7 @@ params rebuilding_filter::completed(params p) {
   return complete(std::move(p));
 }
 
-rebuilding_filter rebuilding_filter::create(const std::string& path, params p, const std::string& metadata,
-                                            bool replace) {
+rebuilding_filter rebuilding_filter::create(const std::string& path, params p, const create_options& options) {
   p.log_id = 0;
   p = completed(std::move(p));
   const std::string name = posix::behind_links(path);
@@ -488,7 +487,7 @@ rebuilding_filter rebuilding_filter::create(const std::string& path, params p, c
   // Before anything is made: the files of a rebuild belong to who writes this filter.
   posix::descriptor old = locked_if_any(name);
   posix::descriptor old_log = locked_if_any(log_name);
-  if (!replace) refuse_taken(path, log_name, bool(old), bool(old_log));
+  if (!options.replace) refuse_taken(path, log_name, bool(old), bool(old_log));
   key_log::check_replaceable(log_name);
   // The lock of the nameless one: who else makes this filter has to wait, and then sees it.
   key_log log = begun_log(rebuilt_name(log_name), p);
@@ -497,12 +496,13 @@ rebuilding_filter rebuilding_filter::create(const std::string& path, params p, c
     // Who was quicker made them since.
     if (!old) old = locked_if_any(name);
     if (!old_log) old_log = locked_if_any(log_name);
-    if (!replace) refuse_taken(path, log_name, bool(old), bool(old_log));
+    if (!options.replace) refuse_taken(path, log_name, bool(old), bool(old_log));
     key_log::check_replaceable(log_name);
     p.log_id = log.parameters().log_id;
     filter_begun = true;
-    auto b = std::make_unique<impl>(name, any_filter::create(rebuilt_name(name), p, metadata));
-    b->metadata = metadata;
+    auto b = std::make_unique<impl>(
+        name, any_filter::create(rebuilt_name(name), p, {.metadata = options.metadata, .reserve = options.reserve}));
+    b->metadata = options.metadata;
     b->set_bounds();
     log.rename(log_name);
     posix::rename_over(rebuilt_name(name), name);
@@ -515,12 +515,10 @@ rebuilding_filter rebuilding_filter::create(const std::string& path, params p, c
   }
 }
 
-rebuilding_filter rebuilding_filter::open(const std::string& path, access mode, file_check what,
-                                          const mapped_storage::on_wait& waiting,
-                                          const std::optional<secret_key>& secret, on_note notes) {
+rebuilding_filter rebuilding_filter::open(const std::string& path, const open_options& options) {
   const std::string name = posix::behind_links(path);
-  if (mode == access::read_only) {
-    any_filter filter = any_filter::open_any(name, mode, what, waiting, secret, {});
+  if (options.mode == access::read_only) {
+    any_filter filter = any_filter::open_any(name, options);
     return rebuilding_filter(std::make_unique<impl>(name, std::move(filter)));
   }
   {
@@ -532,7 +530,7 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, access mode, 
   }
   std::optional<key_log> log;
   try {
-    log = key_log::open(log_path(name), mode, waiting);
+    log = key_log::open(log_path(name), options.mode, options.waiting);
   } catch (const error& e) {
     if (e.code() != errc::not_found) throw;
     throw error(errc::not_found,
@@ -550,11 +548,11 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, access mode, 
                    "log " + std::to_string(p.log_id), std::to_string(of_log.log_id), hint::bring_back_own_log});
     }
     check_logs_suit(p);
-    impl::check_log(header.info(), *log, log_path(name), what);
+    impl::check_log(header.info(), *log, log_path(name), options.check);
   }
-  auto b = std::make_unique<impl>(name, any_filter::open_any(name, mode, what, waiting, secret, {}));
+  auto b = std::make_unique<impl>(name, any_filter::open_any(name, options));
   b->log = std::move(log);
-  b->notes = std::move(notes);
+  b->notes = options.notes;
   b->metadata = b->filter.opened_from()->metadata;
   try {
     b->catch_up();
@@ -592,8 +590,7 @@ std::string keep_damaged(const std::string& name) {
 }  // namespace
 
 rebuilding_filter rebuilding_filter::recover(const std::string& path, const rebuild_plan& plan,
-                                             const mapped_storage::on_wait& waiting,
-                                             const std::optional<secret_key>& secret, on_note notes) {
+                                             const open_options& options) {
   const std::string name = posix::behind_links(path);
   inspection old;
   const auto look = [&] {
@@ -602,7 +599,7 @@ rebuilding_filter rebuilding_filter::recover(const std::string& path, const rebu
     throw error(errc::incompatible, {"the filter keeps no log", path, "", "", hint::make_filter_with_log});
   };
   look();
-  key_log log = key_log::open(log_path(name), access::read_write, waiting);
+  key_log log = key_log::open(log_path(name), access::read_write, options.waiting);
   look();  // who had the lock may have made it another
   const bool its_own = old.usable && is_log_of(old.info.parameters, log.parameters());
   if (old.usable && !its_own && !plan.salvage) {
@@ -622,10 +619,10 @@ rebuilding_filter rebuilding_filter::recover(const std::string& path, const rebu
                       : counts.inserted - std::min(counts.inserted, log.estimate_distinct());
   }
   params p = its_own ? old.info.parameters : log.parameters();
-  p.secret = secret;
+  p.secret = options.secret;
   auto b =
       std::make_unique<impl>(name, any_filter(params{.layout = "split_block512", .capacity = 1, .target_fpr = 0.5}));
-  b->notes = std::move(notes);
+  b->notes = options.notes;
   if (old.usable) b->metadata = old.info.metadata;
   const bool whole = its_own && missing.empty() && log.torn_bytes() == 0;
   if (plan.salvage && !(whole && log.read(0, [](std::span<const std::uint64_t>) {}).whole())) {

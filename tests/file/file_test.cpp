@@ -127,7 +127,7 @@ TEST(File, GivesBackWhatWasSaved) {
   const std::string metadata = "free bytes: \0\xFF\n"s;
 
   saved.save(folder / "f", metadata);
-  const any_filter opened = any_filter::open(folder / "f", access::read_only, file_check::payload);
+  const any_filter opened = any_filter::open(folder / "f", {.check = file_check::payload});
   const any_filter loaded = any_filter::load(folder / "f");
   const inspection seen = inspect(folder / "f", file_check::payload);
 
@@ -152,7 +152,7 @@ TEST(File, GivesBackWhatWasSaved) {
 
 TEST(File, MadeInPlaceEqualsASavedOneButForItsSlots) {
   const scratch_folder folder;
-  any_filter created = any_filter::create(folder / "created", sample_params, "made by a test");
+  any_filter created = any_filter::create(folder / "created", sample_params, {.metadata = "made by a test"});
   for (const std::string& text : sample_texts()) created.insert(text);
   created.close();
   save_sample(folder / "saved");
@@ -174,7 +174,7 @@ TEST(File, IsAddedToInPlace) {
   save_sample(folder / "f");
   any_filter expected = sample_filter();
   for (int session = 0; session < 3; ++session) {
-    any_filter filter = any_filter::open(folder / "f", access::read_write);
+    any_filter filter = any_filter::open(folder / "f", {.mode = access::read_write});
     EXPECT_EQ(filter.size(), expected.size());
     const std::string key = "session " + std::to_string(session);
 
@@ -182,7 +182,7 @@ TEST(File, IsAddedToInPlace) {
     EXPECT_TRUE(expected.insert(key));
     filter.close();
 
-    const any_filter reopened = any_filter::open(folder / "f", access::read_only, file_check::payload);
+    const any_filter reopened = any_filter::open(folder / "f", {.check = file_check::payload});
     EXPECT_TRUE(reopened.opened_from()->clean);
     EXPECT_EQ(reopened.opened_from()->metadata, "made by a test");
     EXPECT_EQ(reopened.size(), expected.size());
@@ -194,7 +194,7 @@ TEST(File, IsClosedByTheDestructorToo) {
   const scratch_folder folder;
   { any_filter::create(folder / "f", sample_params).insert("key"); }
 
-  const any_filter reopened = any_filter::open(folder / "f", access::read_only, file_check::payload);
+  const any_filter reopened = any_filter::open(folder / "f", {.check = file_check::payload});
   EXPECT_TRUE(reopened.opened_from()->clean);
   EXPECT_TRUE(reopened.may_contain("key"));
   EXPECT_EQ(reopened.size(), 1u);
@@ -203,12 +203,12 @@ TEST(File, IsClosedByTheDestructorToo) {
 TEST(File, IsClearedInPlace) {
   const scratch_folder folder;
   save_sample(folder / "f");
-  any_filter filter = any_filter::open(folder / "f", access::read_write);
+  any_filter filter = any_filter::open(folder / "f", {.mode = access::read_write});
 
   filter.clear();
   filter.close();
 
-  const any_filter reopened = any_filter::open(folder / "f", access::read_only, file_check::payload);
+  const any_filter reopened = any_filter::open(folder / "f", {.check = file_check::payload});
   EXPECT_EQ(reopened.size(), 0u);
   EXPECT_EQ(reopened.fill_ratio(), 0);
 }
@@ -220,7 +220,8 @@ TEST(File, TakesMetadataUpToAMebibyte) {
 
   EXPECT_EQ(any_filter::open(folder / "f").opened_from()->metadata, most);
   EXPECT_EQ(code_of([&] { sample_filter().save(folder / "g", most + "m"); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([&] { any_filter::create(folder / "g", sample_params, most + "m"); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { any_filter::create(folder / "g", sample_params, {.metadata = most + "m"}); }),
+            errc::invalid_argument);
   EXPECT_FALSE(std::filesystem::exists(folder / "g"));
 }
 
@@ -395,9 +396,8 @@ TEST_P(GoldenFile, IsSavedByteForByte) {
 
 TEST_P(GoldenFile, OpensAndAnswers) {
   const auto& secret = GetParam().parameters.secret;
-  const any_filter opened =
-      any_filter::open(golden_path(GetParam()), access::read_only, file_check::payload, {}, secret);
-  const any_filter loaded = any_filter::load(golden_path(GetParam()), secret);
+  const any_filter opened = any_filter::open(golden_path(GetParam()), {.check = file_check::payload, .secret = secret});
+  const any_filter loaded = any_filter::load(golden_path(GetParam()), {.secret = secret});
 
   EXPECT_EQ(opened.parameters(), GetParam().parameters);
   EXPECT_EQ(opened.opened_from()->metadata, GetParam().metadata);
@@ -473,7 +473,7 @@ TEST(DamagedFile, WithOneSlotGoneIsMendedByTheNextWriter) {
   for (const std::size_t at : slot_offsets) {
     save_sample(folder / "f");
     patched_file(folder / "f").flip(at + 8, 0xFF);
-    any_filter filter = any_filter::open(folder / "f", access::read_write);
+    any_filter filter = any_filter::open(folder / "f", {.mode = access::read_write});
 
     filter.insert("one more");
     filter.close();
@@ -526,7 +526,7 @@ TEST(DamagedFile, WithAPayloadByteFlippedNamesThePageWhereItIsRead) {
     const std::string first = "1 page, the first at byte " + std::to_string(offset / page * page);
     file.flip(offset, 1u << offset % 8);
 
-    const auto opened = error_of([&] { any_filter::open(folder / "f", access::read_only, file_check::payload); });
+    const auto opened = error_of([&] { any_filter::open(folder / "f", {.check = file_check::payload}); });
     const auto loaded = error_of([&] { any_filter::load(folder / "f"); });
     const inspection seen = inspect(folder / "f", file_check::payload);
 
@@ -550,7 +550,7 @@ TEST(DamagedFile, WithAChecksumFlippedIsFoundOut) {
   for (std::size_t offset = 4 * page; offset < 4 * page + 24; ++offset) {
     file.flip(offset, 0x10);
     EXPECT_EQ(code_of([&] { any_filter::load(folder / "f"); }), errc::damaged) << offset;
-    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", access::read_only, file_check::payload); }), errc::damaged);
+    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.check = file_check::payload}); }), errc::damaged);
     file.flip(offset, 0x10);
   }
 }
@@ -589,7 +589,7 @@ TEST(ForeignFile, OfOtherBytesIsNoFilter) {
     write_file(folder / "f", content);
 
     EXPECT_EQ(code_of([&] { any_filter::open(folder / "f"); }), errc::not_a_filter) << content.size();
-    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", access::read_write); }), errc::not_a_filter);
+    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); }), errc::not_a_filter);
     EXPECT_EQ(code_of([&] { any_filter::load(folder / "f"); }), errc::not_a_filter);
     EXPECT_FALSE(inspect(folder / "f").usable);
   }
@@ -600,7 +600,7 @@ TEST(ForeignFile, ThatIsNoRegularFileIsRefusedAtOnce) {
   ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
   for (const std::string& path : {folder.path(), folder / "fifo", "/dev/zero"s}) {
     for (const access mode : {access::read_only, access::read_write}) {
-      EXPECT_EQ(code_of([&] { any_filter::open(path, mode); }), errc::not_a_filter) << path;
+      EXPECT_EQ(code_of([&] { any_filter::open(path, {.mode = mode}); }), errc::not_a_filter) << path;
     }
     EXPECT_EQ(code_of([&] { any_filter::load(path); }), errc::not_a_filter) << path;
     EXPECT_FALSE(inspect(path).usable) << path;
@@ -686,7 +686,7 @@ TEST(ForeignFile, WithAHeaderThatLiesUnderARightChecksumIsRefused) {
     write_file(folder / "f", with_header(good, c.tamper));
 
     EXPECT_EQ(code_of([&] { any_filter::open(folder / "f"); }), c.code) << c.what;
-    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", access::read_write); }), c.code) << c.what;
+    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); }), c.code) << c.what;
     EXPECT_EQ(code_of([&] { any_filter::load(folder / "f"); }), c.code) << c.what;
   }
   write_file(folder / "f", with_header(good, [](bytes&) {}));
@@ -784,7 +784,8 @@ TEST(UnwritableFile, WithoutPermissionIsRefusedAsSuch) {
     if (::geteuid() == 0 && ::setuid(65534) != 0) return 1;  // root may do anything: be somebody else
     if (code_of([&] { any_filter::open(folder / "secret"); }) != errc::not_permitted) return 2;
     if (code_of([&] { any_filter::load(folder / "secret"); }) != errc::not_permitted) return 3;
-    if (code_of([&] { any_filter::open(folder / "readable", access::read_write); }) != errc::not_permitted) return 4;
+    if (code_of([&] { any_filter::open(folder / "readable", {.mode = access::read_write}); }) != errc::not_permitted)
+      return 4;
     if (code_of([&] { save_sample(folder / "readable"); }) != errc::not_permitted) return 5;
     if (inspect(folder / "secret").usable) return 6;
     return 0;
@@ -798,9 +799,9 @@ TEST(UnwritableFile, WithoutPermissionIsRefusedAsSuch) {
 TEST(SharedFile, HasOneWriterAndManyReaders) {
   const scratch_folder folder;
   save_sample(folder / "f");
-  any_filter writer = any_filter::open(folder / "f", access::read_write);
+  any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
 
-  const auto second = error_of([&] { any_filter::open(folder / "f", access::read_write); });
+  const auto second = error_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); });
   const auto saved = error_of([&] { save_sample(folder / "f"); });
   const auto created = error_of([&] { any_filter::create(folder / "f", sample_params); });
   const any_filter reader = any_filter::open(folder / "f");
@@ -815,14 +816,14 @@ TEST(SharedFile, HasOneWriterAndManyReaders) {
   EXPECT_TRUE(reader.may_contain("fresh"));  // the same pages
   EXPECT_THAT(inspect(folder / "f").problems, ElementsAre(HasSubstr("not closed cleanly")));
   writer.close();
-  EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", access::read_write); }), std::nullopt);
+  EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); }), std::nullopt);
 }
 
 TEST(SharedFile, IsLockedFromItsCreationOn) {
   const scratch_folder folder;
   any_filter writer = any_filter::create(folder / "f", sample_params);
 
-  EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", access::read_write); }), errc::locked);
+  EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); }), errc::locked);
   EXPECT_FALSE(any_filter::open(folder / "f").opened_from()->clean);
 }
 
@@ -831,7 +832,7 @@ TEST(SharedFile, IsWaitedFor) {
   save_sample(folder / "f");
   const message locked, release;
   const pid_t child = start_child([&] {
-    any_filter writer = any_filter::open(folder / "f", access::read_write);
+    any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
     writer.insert("the child's");
     locked.say();
     release.wait();
@@ -842,11 +843,11 @@ TEST(SharedFile, IsWaitedFor) {
   int calls = 0;
 
   any_filter second =
-      any_filter::open(folder / "f", access::read_write, file_check::header, [&](const std::string& path) {
-        EXPECT_EQ(path, folder / "f");
-        ++calls;
-        release.say();
-      });
+      any_filter::open(folder / "f", {.mode = access::read_write, .waiting = [&](const std::string& path) {
+                                        EXPECT_EQ(path, folder / "f");
+                                        ++calls;
+                                        release.say();
+                                      }});
 
   EXPECT_GE(calls, 1);
   EXPECT_EQ(wait_for(child), 0);
@@ -858,23 +859,23 @@ TEST(SharedFile, IsWaitedFor) {
 TEST(SharedFile, IsNotWaitedForByWhoThrows) {
   const scratch_folder folder;
   save_sample(folder / "f");
-  any_filter writer = any_filter::open(folder / "f", access::read_write);
+  any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
   const auto give_up = [](const std::string&) { throw std::runtime_error("no patience"); };
 
-  EXPECT_THROW(any_filter::open(folder / "f", access::read_write, file_check::header, give_up), std::runtime_error);
+  EXPECT_THROW(any_filter::open(folder / "f", {.mode = access::read_write, .waiting = give_up}), std::runtime_error);
 }
 
 TEST(SharedFile, ThatWasReplacedMeanwhileIsTheNewOne) {
   const scratch_folder folder;
   save_sample(folder / "f");
   any_filter(sample_params).save(folder / "new", "the new one");
-  any_filter writer = any_filter::open(folder / "f", access::read_write);
+  any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
 
   const any_filter waited =
-      any_filter::open(folder / "f", access::read_write, file_check::header, [&](const std::string& path) {
-        std::filesystem::rename(folder / "new", path);
-        writer.close();
-      });
+      any_filter::open(folder / "f", {.mode = access::read_write, .waiting = [&](const std::string& path) {
+                                        std::filesystem::rename(folder / "new", path);
+                                        writer.close();
+                                      }});
 
   EXPECT_EQ(waited.opened_from()->metadata, "the new one");
   EXPECT_EQ(waited.fill_ratio(), 0);
@@ -886,7 +887,7 @@ TEST(SharedFile, ThatWasReplacedMeanwhileIsTheNewOne) {
 void add_and_be_killed(const std::string& path) {
   const message added;
   const pid_t child = start_child([&] {
-    any_filter writer = any_filter::open(path, access::read_write);
+    any_filter writer = any_filter::open(path, {.mode = access::read_write});
     for (const std::string& text : sample_texts()) writer.insert(text);
     added.say();
     for (;;) ::pause();
@@ -906,16 +907,16 @@ TEST(KilledWriter, LosesNoKeyAndTheCountIsEstimated) {
   EXPECT_TRUE(seen.usable);
   EXPECT_FALSE(seen.info.clean);
   EXPECT_THAT(seen.problems, ElementsAre(HasSubstr("not closed cleanly")));
-  EXPECT_TRUE(has_all_samples(any_filter::open(folder / "f", access::read_only, file_check::payload)));
+  EXPECT_TRUE(has_all_samples(any_filter::open(folder / "f", {.check = file_check::payload})));
   const any_filter loaded = any_filter::load(folder / "f");
   EXPECT_TRUE(has_all_samples(loaded));
   EXPECT_NEAR(static_cast<double>(loaded.size()), 500, 15);
 
-  any_filter mended = any_filter::open(folder / "f", access::read_write);
+  any_filter mended = any_filter::open(folder / "f", {.mode = access::read_write});
   EXPECT_NEAR(static_cast<double>(mended.size()), 500, 15);
   mended.close();
 
-  const any_filter clean = any_filter::open(folder / "f", access::read_only, file_check::payload);
+  const any_filter clean = any_filter::open(folder / "f", {.check = file_check::payload});
   EXPECT_TRUE(clean.opened_from()->clean);
   EXPECT_TRUE(has_all_samples(clean));
   EXPECT_NEAR(static_cast<double>(clean.size()), 500, 15);
@@ -930,7 +931,7 @@ TEST(KilledWriter, AtTenPercentOfErrorsLeavesTheRateThatTheKeysHave) {
     const params p = complete({.layout = layout, .keys = key_kind::u64le, .capacity = n, .target_fpr = 0.1});
     any_filter(p).save(folder / "f");
     const pid_t child = start_child([&] {
-      any_filter writer = any_filter::open(folder / "f", access::read_write);
+      any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
       for (std::uint64_t key = 0; key < n; ++key) writer.insert(key);
       ::kill(::getpid(), SIGKILL);
       return 0;
@@ -939,7 +940,7 @@ TEST(KilledWriter, AtTenPercentOfErrorsLeavesTheRateThatTheKeysHave) {
     const double exact = expected_fpr(p, n);
 
     const any_filter loaded = any_filter::load(folder / "f");
-    any_filter mended = any_filter::open(folder / "f", access::read_write);
+    any_filter mended = any_filter::open(folder / "f", {.mode = access::read_write});
     const double mended_rate = mended.expected_fpr();
     mended.close();
     const any_filter reopened = any_filter::open(folder / "f");
@@ -977,7 +978,7 @@ TEST(KilledWriter, OfANewFileLeavesItUsable) {
   ASSERT_EQ(::kill(child, SIGKILL), 0);
   wait_for(child);
 
-  any_filter filter = any_filter::open(folder / "f", access::read_write);
+  any_filter filter = any_filter::open(folder / "f", {.mode = access::read_write});
 
   EXPECT_FALSE(filter.opened_from()->clean);
   EXPECT_TRUE(filter.may_contain("key"));
@@ -1011,7 +1012,7 @@ TEST(KilledWriter, OfAStrangersHashLeavesAFileThatAnyFilterDoesNotTouch) {
   ASSERT_EQ(wait_for(child), 128 + SIGKILL);
   const bytes before = read_file(folder / "f");
 
-  EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", access::read_write); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); }), errc::incompatible);
 
   EXPECT_EQ(read_file(folder / "f"), before);
 }
@@ -1056,7 +1057,7 @@ TEST(CleanClose, OfSchemesAndBatchesLeavesEveryPageRight) {
     (is_scheme ? p.scheme : p.layout) = name;
     any_filter created = any_filter::create(folder / name, complete(p));
     created.close();
-    any_filter filter = any_filter::open(folder / name, access::read_write);
+    any_filter filter = any_filter::open(folder / name, {.mode = access::read_write});
 
     filter.insert(std::span(keys));
     filter.close();
@@ -1071,7 +1072,7 @@ TEST(CleanClose, WritesItsStateIntoTheOtherSlotEachTime) {
   const scratch_folder folder;
   save_sample(folder / "f");
   for (std::uint64_t session = 1; session <= 3; ++session) {
-    any_filter::open(folder / "f", access::read_write).close();
+    any_filter::open(folder / "f", {.mode = access::read_write}).close();
     const bytes file = read_file(folder / "f");
 
     // Saved with sequence 1 in both; each session marks dirty (2, 4, ..), then clean (3, 5, ..).
@@ -1104,14 +1105,14 @@ TEST(Count, StaysAnEstimateInTheFileWhoeverOpensIt) {
   merged.merge(sample_filter());
   merged.save(folder / "f");
 
-  any_filter writer = any_filter::open(folder / "f", access::read_write);
+  any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
   const bool while_open = inspect(folder / "f").info.counts.is_estimate;
   writer.insert("one more");
   writer.close();
 
   EXPECT_TRUE(while_open);
   EXPECT_TRUE(any_filter::open(folder / "f").count_is_estimate());
-  any_filter cleared = any_filter::open(folder / "f", access::read_write);
+  any_filter cleared = any_filter::open(folder / "f", {.mode = access::read_write});
   cleared.clear();
   cleared.close();
   EXPECT_FALSE(any_filter::open(folder / "f").count_is_estimate());
@@ -1174,7 +1175,7 @@ void expect_huge_filter_works(const params& p, const std::string& path) {
   const auto texts = sample_texts(300);
   std::optional<any_filter> created;
   try {
-    created.emplace(any_filter::create(path, p, {}, {.reserve = false}));
+    created.emplace(any_filter::create(path, p, {.reserve = false}));
   } catch (const error& e) {
     if (e.code() != errc::io) throw;  // only what the file system itself refuses
     GTEST_SKIP() << "SKIP: this file system takes no sparse file of 8 GiB: " << e.what();
@@ -1241,7 +1242,7 @@ TEST(HugeFile, BeyondMemoryIsMappedButNotLoaded) {
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const params p = complete({.layout = "classic", .geometry = {2 * 8 * memory, 7}});
   try {
-    any_filter::create(folder / "f", p, {}, {.reserve = false}).close();
+    any_filter::create(folder / "f", p, {.reserve = false}).close();
   } catch (const error& e) {
     if (e.code() != errc::io) throw;  // only what the file system itself refuses
     GTEST_SKIP() << "SKIP: this file system takes no such sparse file: " << e.what();

@@ -416,8 +416,8 @@ TEST(InsertAllIntoAFile, LeavesAFileThatVerifiesAndEqualsOneByOneWithAnyThreads)
 
       const inspection seen = inspect(folder / "all", file_check::payload);
       EXPECT_TRUE(seen.usable && seen.info.clean && seen.problems.empty());
-      const any_filter reopened = any_filter::open(folder / "all", access::read_only, file_check::payload);
-      const any_filter expected = any_filter::open(folder / "single", access::read_only, file_check::payload);
+      const any_filter reopened = any_filter::open(folder / "all", {.check = file_check::payload});
+      const any_filter expected = any_filter::open(folder / "single", {.check = file_check::payload});
       EXPECT_TRUE(equal(reopened.bytes(), expected.bytes()));
       EXPECT_TRUE(equal(heap.bytes(), expected.bytes()));
       expect_about_as_many(reopened.size(), expected.size());

@@ -391,7 +391,7 @@ TEST(ReadOnly, LoggedFilterRefusesEveryChange) {
   const scratch_folder folder;
   const auto texts = some_texts();
   rebuilding_filter::create(folder / "f", {.target_fpr = 0.01}).insert("a");
-  rebuilding_filter f = rebuilding_filter::open(folder / "f", access::read_only);
+  rebuilding_filter f = rebuilding_filter::open(folder / "f");
 
   expect_read_only("insert", [&] { f.insert("b"); });
   expect_read_only("insert of many", [&] { f.insert(texts); });

@@ -129,10 +129,9 @@ TYPED_TEST(EveryFilter, HasTheSameBytesAsTemplateAnyAndFile) {
     EXPECT_EQ(
         copy_of(TestFixture::mapped_filter::open(folder / "any", access::read_only, file_check::payload, hash).bytes()),
         expected);
-    EXPECT_EQ(copy_of(any_filter::open(folder / "saved", access::read_only, file_check::header, {}, p.secret).bytes()),
-              expected);
-    EXPECT_EQ(copy_of(any_filter::load(folder / "saved", p.secret).bytes()), expected);
-    EXPECT_EQ(any_filter::load(folder / "saved", p.secret).parameters(), p);
+    EXPECT_EQ(copy_of(any_filter::open(folder / "saved", {.secret = p.secret}).bytes()), expected);
+    EXPECT_EQ(copy_of(any_filter::load(folder / "saved", {.secret = p.secret}).bytes()), expected);
+    EXPECT_EQ(any_filter::load(folder / "saved", {.secret = p.secret}).parameters(), p);
   }
 }
 

@@ -368,9 +368,10 @@ TEST(Bytes, OfAKeyedFilterNeedItsSecret) {
   any_filter keyed(complete({.capacity = 1000, .target_fpr = 0.01, .secret = key}));
   keyed.insert("Madrid");
 
-  EXPECT_TRUE(any_filter::from_bytes(keyed.to_bytes(), key).may_contain("Madrid"));
+  EXPECT_TRUE(any_filter::from_bytes(keyed.to_bytes(), {.secret = key}).may_contain("Madrid"));
   EXPECT_EQ(code_of([&] { any_filter::from_bytes(keyed.to_bytes()); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { any_filter::from_bytes(keyed.to_bytes(), random_secret()); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { any_filter::from_bytes(keyed.to_bytes(), {.secret = random_secret()}); }),
+            errc::incompatible);
 }
 
 // Whatever a file is refused for, its bytes are refused for, with the same code.

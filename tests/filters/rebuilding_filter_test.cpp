@@ -141,7 +141,9 @@ std::string differs_from_a_set(const std::vector<operation>& operations) {
   const std::string path = folder / "f";
   std::set<std::uint64_t> truth;
   rebuilding_filter filter = rebuilding_filter::create(path, of_integers);
-  const auto reopen = [&] { filter = rebuilding_filter::open(path, access::read_write, file_check::payload); };
+  const auto reopen = [&] {
+    filter = rebuilding_filter::open(path, {.mode = access::read_write, .check = file_check::payload});
+  };
   constexpr double rates[] = {0.01, 0.1, 0.001, 0.05};
   constexpr const char* layouts[] = {"split_block", "split_block512", "blocked", "blocked_page"};
   for (const operation& o : operations) {
@@ -291,9 +293,11 @@ TEST(LoggedFilter, WritesItsLogAnewWhenMostOfItIsRepetition) {
   EXPECT_LT(filter.log().bytes(), (std::uint64_t{1} << 20) + 100'000);
   EXPECT_EQ(count_found(filter.view(), numbers(0, 10'000)), 10'000u);
   filter.close();
-  EXPECT_EQ(count_found(rebuilding_filter::open(folder / "f", access::read_write, file_check::payload).view(),
-                        numbers(0, 10'000)),
-            10'000u);
+  EXPECT_EQ(
+      count_found(
+          rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload}).view(),
+          numbers(0, 10'000)),
+      10'000u);
 }
 
 TEST(LoggedFilter, TakesRecordedKeysAtTheNextRebuildOrAtClosing) {
@@ -308,7 +312,7 @@ TEST(LoggedFilter, TakesRecordedKeysAtTheNextRebuildOrAtClosing) {
   EXPECT_EQ(filter.size(), 0u);
   filter.close();
 
-  filter = rebuilding_filter::open(folder / "f", access::read_write);
+  filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write});
   EXPECT_EQ(count_found(filter.view(), numbers(0, 30'000)), 30'000u);
   EXPECT_EQ(filter.capacity(), 37'200u);
 }
@@ -325,12 +329,12 @@ TEST(LoggedFilter, KeepsKeysOfBytesWithASecret) {
     filter.close();
   }
 
-  EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", access::read_write); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] {
-              rebuilding_filter::open(folder / "f", access::read_write, file_check::header, {}, random_secret());
-            }),
-            errc::incompatible);
-  rebuilding_filter filter = rebuilding_filter::open(folder / "f", access::read_write, file_check::payload, {}, key);
+  EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write}); }), errc::incompatible);
+  EXPECT_EQ(
+      code_of([&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write, .secret = random_secret()}); }),
+      errc::incompatible);
+  rebuilding_filter filter =
+      rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload, .secret = key});
   filter.rebuild({.rate = 0.001});
 
   for (const std::string_view text : keys) EXPECT_TRUE(filter.may_contain(text));
@@ -342,14 +346,16 @@ TEST(LoggedFilter, KeepsKeysOfBytesWithASecret) {
 TEST(LoggedFilter, OpensCleanAndSaysNothing) {
   const scratch_folder folder;
   {
-    rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers, "a remark");
+    rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers, {.metadata = "a remark"});
     add(filter, 0, 5000);
     filter.close();
   }
   std::string notes;
 
-  rebuilding_filter filter = rebuilding_filter::open(folder / "f", access::read_write, file_check::payload, {}, {},
-                                                     [&](const std::string& text) { notes += text; });
+  rebuilding_filter filter = rebuilding_filter::open(
+      folder / "f", {.mode = access::read_write, .check = file_check::payload, .notes = [&](const std::string& text) {
+                       notes += text;
+                     }});
 
   EXPECT_EQ(notes, "");
   EXPECT_EQ(filter.view().opened_from()->metadata, "a remark");
@@ -367,7 +373,7 @@ TEST(LoggedFilter, AnyFilterReadsItAndDoesNotWriteIt) {
   }
 
   EXPECT_EQ(count_found(any_filter::open(folder / "f"), numbers(0, 5000)), 5000u);
-  const auto refused = error_of([&] { any_filter::open(folder / "f", access::read_write); });
+  const auto refused = error_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); });
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code(), errc::incompatible);
   EXPECT_THAT(refused->what(), HasSubstr("open the filter together with its log"));
@@ -400,8 +406,9 @@ TEST(LoggedFilter, ACopyHasNoLog) {
   any_filter::load(folder / "f").save(folder / "copy");
 
   EXPECT_EQ(inspect(folder / "copy").info.parameters.log_id, 0u);
-  EXPECT_EQ(code_of([&] { any_filter::open(folder / "copy", access::read_write); }), std::nullopt);
-  EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "copy", access::read_write); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { any_filter::open(folder / "copy", {.mode = access::read_write}); }), std::nullopt);
+  EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "copy", {.mode = access::read_write}); }),
+            errc::incompatible);
 }
 
 TEST(LoggedFilter, WithoutItsLogItAnswersAndTakesNoKeys) {
@@ -411,7 +418,7 @@ TEST(LoggedFilter, WithoutItsLogItAnswersAndTakesNoKeys) {
     add(filter, 0, 3000);
   }
   const auto is_refused_with = [&](errc code) {
-    EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", access::read_write); }), code);
+    EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write}); }), code);
     EXPECT_EQ(count_found(rebuilding_filter::open(folder / "f").view(), numbers(0, 3000)), 3000u);
     EXPECT_TRUE(inspect(folder / "f").usable);
   };
@@ -421,7 +428,7 @@ TEST(LoggedFilter, WithoutItsLogItAnswersAndTakesNoKeys) {
   std::filesystem::copy(folder / "other.log", folder / "f.log");
   is_refused_with(errc::incompatible);
   std::filesystem::rename(folder / "hidden", folder / "f.log");
-  EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", access::read_write); }), std::nullopt);
+  EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write}); }), std::nullopt);
 }
 
 TEST(LoggedFilter, InsertsWhatALogOfAnotherGenerationHas) {
@@ -440,7 +447,7 @@ TEST(LoggedFilter, InsertsWhatALogOfAnotherGenerationHas) {
     log.append(hash64s);
   }
 
-  const rebuilding_filter filter = rebuilding_filter::open(folder / "f", access::read_write);
+  const rebuilding_filter filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write});
 
   EXPECT_EQ(count_found(filter.view(), numbers(0, 3500)), 3500u);
 }
@@ -458,8 +465,10 @@ TEST(LoggedFilter, ATornLogIsCutAndSaid) {
   write_file(folder / "f.log", log);
   std::string notes;
 
-  rebuilding_filter filter = rebuilding_filter::open(folder / "f", access::read_write, file_check::payload, {}, {},
-                                                     [&](const std::string& text) { notes += text; });
+  rebuilding_filter filter = rebuilding_filter::open(
+      folder / "f", {.mode = access::read_write, .check = file_check::payload, .notes = [&](const std::string& text) {
+                       notes += text;
+                     }});
 
   EXPECT_THAT(notes, HasSubstr("not written to the end, 40 bytes"));
   EXPECT_EQ(file_bytes(folder / "f.log"), whole);
@@ -476,8 +485,8 @@ TEST(LoggedFilter, ADamagedLogIsRefusedAndSalvaged) {
   log[log.size() / 2] ^= 1;
   write_file(folder / "f.log", log);
 
-  const auto refused =
-      error_of([&] { rebuilding_filter::open(folder / "f", access::read_write, file_check::payload); });
+  const auto refused = error_of(
+      [&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload}); });
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code(), errc::damaged);
   EXPECT_THAT(refused->what(), HasSubstr("lost in 1 place"));
@@ -501,7 +510,9 @@ TEST(LoggedFilter, ADamagedLogIsRefusedAndSalvaged) {
   EXPECT_EQ(code_of([&] { rebuilding_filter::recover(folder / "f", {.salvage = true}); }), errc::already_exists);
   EXPECT_EQ(read_file(folder / "f.log"), log);
   write_file(folder / "f.log", salvaged);
-  EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", access::read_write, file_check::payload); }),
+  EXPECT_EQ(code_of([&] {
+              rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
+            }),
             std::nullopt);
 }
 
@@ -516,7 +527,7 @@ TEST(LoggedFilter, ALogThatLostItsEndIsRefused) {
   log.resize(log.size() - 100);
   write_file(folder / "f.log", log);
 
-  EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", access::read_write); }), errc::damaged);
+  EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write}); }), errc::damaged);
   EXPECT_EQ(code_of([&] { rebuilding_filter::recover(folder / "f"); }), errc::damaged);
   EXPECT_EQ(count_found(any_filter::open(folder / "f"), numbers(0, 5000)), 5000u);
 }
@@ -536,14 +547,14 @@ TEST(LoggedFilter, AnOlderLogIsRefusedAndSalvaged) {
     repetitive.append(hash64s);  // 6000 keys now, and 3000 different
   }
   key_log::open(folder / "f.log", access::read_write).remove_duplicates();
-  filter = rebuilding_filter::open(folder / "f", access::read_write);
+  filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write});
   add(filter, 3000, 2000);
   filter.close();
   const bytes whole = read_file(folder / "f");
 
   for (const char* older : {"as it was", "older"}) {
     std::filesystem::copy(folder / older, folder / "f.log", std::filesystem::copy_options::overwrite_existing);
-    const auto refused = error_of([&] { rebuilding_filter::open(folder / "f", access::read_write); });
+    const auto refused = error_of([&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write}); });
     ASSERT_TRUE(refused) << older;
     EXPECT_EQ(refused->code(), errc::damaged);
     EXPECT_THAT(refused->what(), HasSubstr("it has 3000 keys, and the filter"));
@@ -552,7 +563,7 @@ TEST(LoggedFilter, AnOlderLogIsRefusedAndSalvaged) {
   }
   std::string notes;
   filter =
-      rebuilding_filter::recover(folder / "f", {.salvage = true}, {}, {}, [&](const std::string& t) { notes += t; });
+      rebuilding_filter::recover(folder / "f", {.salvage = true}, {.notes = [&](const std::string& t) { notes += t; }});
 
   EXPECT_THAT(notes, HasSubstr("it goes on without what is lost"));
   EXPECT_GE(filter.lost_keys(), 1900u);
@@ -586,7 +597,9 @@ TEST(LoggedFilter, AnOpeningThatIsRefusedDoesNotMarkItDirty) {
   const bytes log = read_file(folder / "f.log");
   const auto is_refused = [&](const bytes& instead) {
     write_file(folder / "f.log", instead);
-    EXPECT_NE(code_of([&] { rebuilding_filter::open(folder / "f", access::read_write, file_check::payload); }),
+    EXPECT_NE(code_of([&] {
+                rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
+              }),
               std::nullopt);
     EXPECT_TRUE(read_file(folder / "f") == filter);
     EXPECT_TRUE(inspect(folder / "f").info.clean);
@@ -605,11 +618,12 @@ TEST(LoggedFilter, IsRecoveredAsItIsWhenTheLockIsFree) {
   add(writer, 0, 3000);
   bool waited = false;
 
-  const rebuilding_filter filter = rebuilding_filter::recover(folder / "f", {}, [&](const std::string&) {
-    if (std::exchange(waited, true)) return;
-    writer.rebuild({.rate = 0.001, .layout = "blocked_page"});
-    writer.close();
-  });
+  const rebuilding_filter filter =
+      rebuilding_filter::recover(folder / "f", {}, {.waiting = [&](const std::string&) {
+                                   if (std::exchange(waited, true)) return;
+                                   writer.rebuild({.rate = 0.001, .layout = "blocked_page"});
+                                   writer.close();
+                                 }});
 
   EXPECT_TRUE(waited);
   EXPECT_EQ(filter.parameters().target_fpr, 0.001);
@@ -631,7 +645,9 @@ TEST(LoggedFilter, IsRecoveredFromItsLogAlone) {
     EXPECT_EQ(count_found(filter.view(), numbers(0, 5000)), 5000u);
     EXPECT_EQ(filter.parameters().target_fpr, 0.001);
     filter.close();
-    EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", access::read_write, file_check::payload); }),
+    EXPECT_EQ(code_of([&] {
+                rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
+              }),
               std::nullopt);
   };
 
@@ -650,7 +666,8 @@ TEST(LoggedFilter, ReplacesAnOldOneWithItsLogOrNothing) {
 
   EXPECT_EQ(code_of([&] { rebuilding_filter::create(folder / "f", of_integers); }), errc::locked);
   old.close();
-  EXPECT_EQ(code_of([&] { rebuilding_filter::create(folder / "f", of_integers, "", false); }), errc::already_exists);
+  EXPECT_EQ(code_of([&] { rebuilding_filter::create(folder / "f", of_integers, {.replace = false}); }),
+            errc::already_exists);
   EXPECT_EQ(count_found(any_filter::open(folder / "f"), numbers(0, 3000)), 3000u);
   std::filesystem::copy(folder / "f", folder / "old");
   {
@@ -658,7 +675,8 @@ TEST(LoggedFilter, ReplacesAnOldOneWithItsLogOrNothing) {
     add(fresh, 10'000, 2000);
   }
 
-  rebuilding_filter fresh = rebuilding_filter::open(folder / "f", access::read_write, file_check::payload);
+  rebuilding_filter fresh =
+      rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
   EXPECT_EQ(count_found(fresh.view(), numbers(10'000, 2000)), 2000u);
   EXPECT_LT(count_found(fresh.view(), numbers(0, 3000)), 200u);
 }
@@ -703,7 +721,8 @@ TEST(LoggedFilter, ACreationThatIsRefusedLeavesTheRebuildOfTheWriter) {
   EXPECT_EQ(code_of([&] { rebuilding_filter::create(folder / "f", of_integers); }), errc::locked);
   EXPECT_TRUE(std::filesystem::exists(folder / "f.rebuild"));
   writer.abandon();
-  EXPECT_EQ(code_of([&] { rebuilding_filter::create(folder / "f", of_integers, "", false); }), errc::already_exists);
+  EXPECT_EQ(code_of([&] { rebuilding_filter::create(folder / "f", of_integers, {.replace = false}); }),
+            errc::already_exists);
   EXPECT_TRUE(std::filesystem::exists(folder / "f.rebuild"));
 }
 
@@ -717,7 +736,7 @@ TEST(LoggedFilter, OpensWithinItsPromiseAfterAKillBeforeItGrew) {
   killed.record(hashes);
   killed.abandon();
 
-  rebuilding_filter filter = rebuilding_filter::open(folder / "f", access::read_write);
+  rebuilding_filter filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write});
 
   EXPECT_EQ(filter.rebuilds(), 1u);
   EXPECT_GE(filter.capacity(), hashes.size());
@@ -782,7 +801,7 @@ TEST(LoggedFilter, KeysGoToTheNewLogThoughItsFolderCannotBeSynced) {
   add(filter, 3000, 3000);
   filter.abandon();
 
-  filter = rebuilding_filter::open(folder / "f", access::read_write, file_check::payload);
+  filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
   EXPECT_EQ(count_found(filter.view(), numbers(0, 6000)), 6000u);
   EXPECT_EQ(filter.log().keys(), 6000u);
 }
@@ -869,8 +888,10 @@ TEST(LoggedFilter, ADiskThatFillsDuringARebuildLeavesTheOldFilter) {
 
   const int status = status_of_child([&] {
     std::string notes;
-    rebuilding_filter filter = rebuilding_filter::open(path, access::read_write, file_check::payload, {}, {},
-                                                       [&](const std::string& text) { notes += text; });
+    rebuilding_filter filter = rebuilding_filter::open(
+        path, {.mode = access::read_write, .check = file_check::payload, .notes = [&](const std::string& text) {
+                 notes += text;
+               }});
     std::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{100'000, 100'000};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
@@ -889,7 +910,7 @@ TEST(LoggedFilter, ADiskThatFillsDuringARebuildLeavesTheOldFilter) {
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(inspect(path, file_check::payload).problems.empty());
   EXPECT_FALSE(std::filesystem::exists(path + ".rebuild"));
-  rebuilding_filter filter = rebuilding_filter::open(path, access::read_write, file_check::payload);
+  rebuilding_filter filter = rebuilding_filter::open(path, {.mode = access::read_write, .check = file_check::payload});
   EXPECT_EQ(count_found(filter.view(), numbers(0, 10'000)), 10'000u);
   add(filter, 10'000, 100);
   EXPECT_GT(filter.capacity(), 10'100u);
@@ -933,7 +954,8 @@ void expect_nothing_lost(void (*work)(rebuilding_filter& filter, std::uint64_t f
     counts->wanted = first + random() % 3000;
     const std::uint64_t spins = random() % 2'000'000;
     const pid_t child = start_child([&] {
-      rebuilding_filter filter = rebuilding_filter::open(path, access::read_write, file_check::payload);
+      rebuilding_filter filter =
+          rebuilding_filter::open(path, {.mode = access::read_write, .check = file_check::payload});
       work(filter, first, *counts.operator->());
       return 0;
     });
@@ -943,7 +965,8 @@ void expect_nothing_lost(void (*work)(rebuilding_filter& filter, std::uint64_t f
     killed += wait_for(child) == 128 + SIGKILL ? 1 : 0;
 
     const std::uint64_t there = counts->acknowledged;
-    rebuilding_filter filter = rebuilding_filter::open(path, access::read_write, file_check::payload);
+    rebuilding_filter filter =
+        rebuilding_filter::open(path, {.mode = access::read_write, .check = file_check::payload});
     ASSERT_EQ(count_found(filter.view(), numbers(0, there)), there) << "round " << round;
     ASSERT_TRUE(filter.log().read(0, [](std::span<const std::uint64_t>) {}).whole());
     ASSERT_GE(filter.log().keys(), there);
@@ -1008,7 +1031,8 @@ TEST(LoggedFilter, AThreadThatIsNotWaitedForEndsWithTheFilter) {
     filter.abandon();
   }
 
-  rebuilding_filter filter = rebuilding_filter::open(folder / "f", access::read_write, file_check::payload);
+  rebuilding_filter filter =
+      rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
 
   EXPECT_EQ(count_found(filter.view(), numbers(0, 98'000)), 98'000u);
   EXPECT_FALSE(std::filesystem::exists(folder / "f.rebuild"));

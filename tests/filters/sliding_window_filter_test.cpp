@@ -617,7 +617,7 @@ TYPED_TEST(WindowedFilter, ComesBackFromAFile) {
     filter.insert(9999);
     again.close();
   }
-  const any_filter any = any_filter::open(folder / "seen.bloom", access::read_only, file_check::payload);
+  const any_filter any = any_filter::open(folder / "seen.bloom", {.check = file_check::payload});
   EXPECT_TRUE(std::ranges::equal(any.bytes(), filter.bytes()));
   const auto loaded = filter_of_integers<TypeParam>::load(folder / "seen.bloom", {}, clock);
   EXPECT_TRUE(std::ranges::equal(loaded.bytes(), filter.bytes()));
@@ -674,7 +674,7 @@ TEST(KilledWriterOfAWindow, LosesNoKeyOfTheWindow) {
     const std::uint64_t done = *progress;
     ::munmap(progress, 4096);
 
-    any_filter filter = any_filter::open(path, access::read_write, file_check::payload);
+    any_filter filter = any_filter::open(path, {.mode = access::read_write, .check = file_check::payload});
 
     EXPECT_FALSE(filter.opened_from()->clean);
     EXPECT_TRUE(filter.count_is_estimate());
@@ -754,7 +754,7 @@ TYPED_TEST(WindowedFilter, LosesNoKeyOfBlocksThatAreAheadOfTheState) {
   const scratch_folder folder;
   const torn_filter<TypeParam> torn(folder / "torn.bloom", 0);
   const std::uint64_t first = torn.last_epoch;
-  any_filter filter = any_filter::open(folder / "torn.bloom", access::read_write);
+  any_filter filter = any_filter::open(folder / "torn.bloom", {.mode = access::read_write});
   const auto mine = [](std::uint64_t epoch, std::uint64_t i) { return epoch * 1000 + i; };
 
   for (std::uint64_t epoch = first; epoch <= first + 16; ++epoch) {
@@ -790,7 +790,7 @@ TYPED_TEST(WindowedFilter, UnitedWithBlocksThatAreAheadLosesNoKey) {
     SCOPED_TRACE(into);
     sound.save(folder / "sound.bloom");
     const char* from = std::string(into) == "sound.bloom" ? "torn.bloom" : "sound.bloom";
-    any_filter all = any_filter::open(folder / into, access::read_write);
+    any_filter all = any_filter::open(folder / into, {.mode = access::read_write});
     all.merge(any_filter::open(folder / from));
     all.merge(any_filter::open(folder / "other.bloom"));
 
@@ -863,7 +863,7 @@ TEST_F(HostileWindow, CellsAndStampsDoNoHarm) {
     }
     write_file(folder_ / "changed.bloom", changed);
 
-    any_filter filter = any_filter::open(folder_ / "changed.bloom", access::read_write);
+    any_filter filter = any_filter::open(folder_ / "changed.bloom", {.mode = access::read_write});
 
     for (std::uint64_t key = 0; key < 300; ++key) filter.insert(key);
     for (std::uint64_t key = 0; key < 300; ++key) EXPECT_TRUE(filter.may_contain(key));
@@ -925,7 +925,7 @@ TEST(WindowInsertions, EndBeforeTheyAreMoreThanAFileMaySay) {
   std::memcpy(file.data() + 4096, &state, sizeof state);
   write_file(folder / "seen.bloom", file);
   {
-    any_filter full = any_filter::open(folder / "seen.bloom", access::read_write);
+    any_filter full = any_filter::open(folder / "seen.bloom", {.mode = access::read_write});
     for (std::uint64_t key = 0; key < 10; ++key) full.insert(key);
     const bytes before(full.bytes().begin(), full.bytes().end());
 

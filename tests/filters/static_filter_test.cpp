@@ -379,7 +379,7 @@ TEST(SealedFilter, IsKeyedWithASecret) {
   using keyed = static_filter<std::string_view, std::uint16_t, siphash>;
   keyed::build(keys, 1, siphash(key)).save(folder / "f");
 
-  EXPECT_TRUE(any_filter::open(folder / "f", access::read_only, file_check::header, {}, key).may_contain("a"));
+  EXPECT_TRUE(any_filter::open(folder / "f", {.secret = key}).may_contain("a"));
   EXPECT_TRUE(keyed::load(folder / "f", siphash(key)).may_contain("b"));
   EXPECT_EQ(code_of([&] { any_filter::open(folder / "f"); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { keyed::load(folder / "f", siphash(secret_key{1, 3})); }), errc::incompatible);
@@ -419,7 +419,7 @@ TEST(SealedFilter, RefusesWhatItCannotDo) {
   EXPECT_EQ(code_of([&] { g.intersect(f); }), errc::incompatible);
   EXPECT_FALSE(g.compatible_with(f));
   EXPECT_EQ(times_foldable(f.parameters()), 0u);
-  EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", access::read_write); }), errc::not_permitted);
+  EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); }), errc::not_permitted);
   EXPECT_EQ(code_of([&] { any_filter::create(folder / "g", f.parameters()); }), errc::invalid_argument);
   EXPECT_EQ(code_of([&] { any_filter{f.parameters()}; }), errc::invalid_argument);
   EXPECT_EQ(code_of([&] { complete({.layout = "fuse8", .capacity = 10, .target_fpr = 0.01}); }),

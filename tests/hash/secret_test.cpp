@@ -330,7 +330,7 @@ int found_in(const any_filter& filter) {
 }
 
 any_filter opened(const std::string& path, const std::optional<secret_key>& key, access mode = access::read_only) {
-  return any_filter::open(path, mode, file_check::header, {}, key);
+  return any_filter::open(path, {.mode = mode, .secret = key});
 }
 
 TEST(KeyedFile, OpensWithItsKey) {
@@ -342,7 +342,7 @@ TEST(KeyedFile, OpensWithItsKey) {
   writer.close();
 
   EXPECT_EQ(found_in(opened(folder / "f", some_key)), 300);
-  EXPECT_EQ(found_in(any_filter::load(folder / "f", some_key)), 300);
+  EXPECT_EQ(found_in(any_filter::load(folder / "f", {.secret = some_key})), 300);
   EXPECT_TRUE(opened(folder / "f", some_key).may_contain("one more"));
   EXPECT_EQ(opened(folder / "f", some_key).parameters(), keyed_params);
   EXPECT_EQ(opened(folder / "f", some_key).opened_from()->parameters.secret, std::nullopt);
@@ -369,7 +369,7 @@ TEST(KeyedFile, OpensWithNothingElse) {
     for (const auto& way : {0, 1, 2}) {
       const auto thrown = error_of([&] {
         if (way == 2)
-          any_filter::load(folder / c.file, c.key);
+          any_filter::load(folder / c.file, {.secret = c.key});
         else
           opened(folder / c.file, c.key, way == 0 ? access::read_only : access::read_write);
       });

@@ -244,8 +244,8 @@ TEST(Counting, KeepsThemInAFileWhosePagesMatchTheirChecksums) {
       }
       return difference_to(any_filter::load(folder / "f"), truth);
     };
-    any_filter::create(folder / "f", params_of(g), {}, {.reserve = false}).close();
-    if (const std::string reason = run(any_filter::open(folder / "f", access::read_write)); !reason.empty()) {
+    any_filter::create(folder / "f", params_of(g), {.reserve = false}).close();
+    if (const std::string reason = run(any_filter::open(folder / "f", {.mode = access::read_write})); !reason.empty()) {
       return "any_filter: " + reason;
     }
     const std::string reason =
@@ -350,7 +350,7 @@ TEST(Counting, RefusesAStrangerAndIsTaintedForGood) {
   here.save(folder / "f");
   EXPECT_TRUE(any_filter::load(folder / "f").tainted());
   {
-    any_filter again = any_filter::open(folder / "f", access::read_write);
+    any_filter again = any_filter::open(folder / "f", {.mode = access::read_write});
     EXPECT_EQ(again.counts().refused_removals, 2u);
     again.remove("Berlin");
     again.close();
@@ -666,7 +666,7 @@ TEST(CountingFile, KilledWhileItIsWrittenEstimatesItsCopiesFromTheCounters) {
   bloomery_tests::message filled;
 
   const pid_t child = bloomery_tests::start_child([&] {
-    any_filter f = any_filter::open(folder / "f", access::read_write);
+    any_filter f = any_filter::open(folder / "f", {.mode = access::read_write});
     for (int i = 0; i < 10'000; ++i) f.insert(std::to_string(i % 5000));
     for (int i = 0; i < 2000; ++i) f.remove(std::to_string(i));
     filled.say();
@@ -677,7 +677,7 @@ TEST(CountingFile, KilledWhileItIsWrittenEstimatesItsCopiesFromTheCounters) {
   ::kill(child, SIGKILL);
   bloomery_tests::wait_for(child);
 
-  any_filter f = any_filter::open(folder / "f", access::read_write);
+  any_filter f = any_filter::open(folder / "f", {.mode = access::read_write});
   EXPECT_TRUE(f.count_is_estimate());
   EXPECT_NEAR(static_cast<double>(f.size()), 18'000, 200);
   const any_filter loaded = any_filter::load(folder / "f");
@@ -730,7 +730,7 @@ TEST(FileEdit, KeepsOtherWritersOutUntilItIsDone) {
   const scratch_folder folder;
   const any_filter old = saved(folder / "f");
   const auto others_are_locked_out = [&] {
-    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", access::read_write); }), errc::locked);
+    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); }), errc::locked);
     EXPECT_EQ(code_of([&] { file_edit(folder / "f"); }), errc::locked);
     EXPECT_EQ(code_of([&] { old.save(folder / "f"); }), errc::locked);
   };
@@ -740,12 +740,12 @@ TEST(FileEdit, KeepsOtherWritersOutUntilItIsDone) {
     edit.commit();
   }
   {
-    any_filter in_place = any_filter::open(folder / "f", access::read_write);
+    any_filter in_place = any_filter::open(folder / "f", {.mode = access::read_write});
     others_are_locked_out();
   }
 
   file_edit(folder / "f").commit();
-  any_filter::open(folder / "f", access::read_write).close();
+  any_filter::open(folder / "f", {.mode = access::read_write}).close();
 }
 
 TEST(FileEdit, WaitsForAWriterAndThenHasTheFileThatItLeft) {
@@ -755,12 +755,12 @@ TEST(FileEdit, WaitsForAWriterAndThenHasTheFileThatItLeft) {
   first->filter().insert("new");
   int waited = 0;
 
-  file_edit second(folder / "f", [&](const std::string&) {
-    if (++waited == 2) {
-      first->commit();
-      first.reset();
-    }
-  });
+  file_edit second(folder / "f", {.waiting = [&](const std::string&) {
+                     if (++waited == 2) {
+                       first->commit();
+                       first.reset();
+                     }
+                   }});
 
   EXPECT_EQ(waited, 2);
   EXPECT_TRUE(second.filter().may_contain("new"));
@@ -778,10 +778,10 @@ TEST(FileEdit, OpensOnlyWhatItCanRead) {
   EXPECT_EQ(code_of([&] { file_edit(folder / "none"); }), errc::not_found);
   EXPECT_EQ(code_of([&] { file_edit(folder / "text"); }), errc::not_a_filter);
   EXPECT_EQ(code_of([&] { file_edit(folder / "keyed"); }), errc::incompatible);
-  file_edit edit(folder / "keyed", {}, secret_key{1, 2});
+  file_edit edit(folder / "keyed", {.secret = secret_key{1, 2}});
   edit.filter().insert("Madrid");
   edit.commit();
-  EXPECT_EQ(any_filter::load(folder / "keyed", secret_key{1, 2}).size(), 1u);
+  EXPECT_EQ(any_filter::load(folder / "keyed", {.secret = secret_key{1, 2}}).size(), 1u);
 }
 
 }  // namespace

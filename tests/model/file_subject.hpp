@@ -36,12 +36,14 @@ class heap_subject : public subject {
     handle().local()->save(path());
     handle_.reset();
   }
-  void open() override { handle_ = bloomery::make_handle(bloomery::any_filter::load(path(), params_.secret)); }
+  void open() override {
+    handle_ = bloomery::make_handle(bloomery::any_filter::load(path(), {.secret = params_.secret}));
+  }
 
   handle_ptr copy() override {
     handle().local()->save(folder_ / "copy.bloom");
     return bloomery::open_filter(folder_ / "copy.bloom",
-                                 {.what = bloomery::file_check::payload, .secret = params_.secret});
+                                 {.check = bloomery::file_check::payload, .secret = params_.secret});
   }
 
  protected:

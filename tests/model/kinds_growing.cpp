@@ -41,7 +41,7 @@ class rebuilding_subject final : public subject {
   handle_ptr open_writer() override {
     return bloomery::open_filter(
         path(),
-        {.mode = bloomery::access::read_write, .what = bloomery::file_check::payload, .secret = params_.secret});
+        {.mode = bloomery::access::read_write, .check = bloomery::file_check::payload, .secret = params_.secret});
   }
   handle_ptr copy() override {
     handle().settle();
@@ -56,8 +56,8 @@ class rebuilding_subject final : public subject {
   void rebuild() override {
     close();
     {
-      bloomery::rebuilding_filter filter = bloomery::rebuilding_filter::open(
-          path(), bloomery::access::read_write, bloomery::file_check::header, {}, params_.secret);
+      bloomery::rebuilding_filter filter =
+          bloomery::rebuilding_filter::open(path(), {.mode = bloomery::access::read_write, .secret = params_.secret});
       filter.rebuild();
       filter.close();
     }

@@ -169,7 +169,7 @@ class static_subject final : public subject {
   }
   handle_ptr copy() override {
     handle().local()->save(folder_ / "copy.bloom");
-    return bloomery::open_filter(folder_ / "copy.bloom", {.what = bloomery::file_check::payload});
+    return bloomery::open_filter(folder_ / "copy.bloom", {.check = bloomery::file_check::payload});
   }
   void replace(key_span keys) override {
     close();

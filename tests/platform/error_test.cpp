@@ -151,7 +151,7 @@ const refusal refusals[] = {
     {"SecretForAPlainFile",
      [](const std::string& f) {
        any_filter(small()).save(f + "plain");
-       any_filter::load(f + "plain", random_secret());
+       any_filter::load(f + "plain", {.secret = random_secret()});
      },
      errc::incompatible, "plain", hint::leave_out_the_secret},
     {"InsertIntoAReadOnlyFile",
@@ -185,14 +185,14 @@ const refusal refusals[] = {
     {"NoLog",
      [](const std::string& f) {
        any_filter(small()).save(f + "plain");
-       rebuilding_filter::open(f + "plain", access::read_write);
+       rebuilding_filter::open(f + "plain", {.mode = access::read_write});
      },
      errc::incompatible, "plain", hint::make_filter_with_log},
     {"LogMissing",
      [](const std::string& f) {
        { rebuilding_filter::create(f + "grown", small()); }
        std::filesystem::remove(f + "grown.log");
-       rebuilding_filter::open(f + "grown", access::read_write);
+       rebuilding_filter::open(f + "grown", {.mode = access::read_write});
      },
      errc::not_found, "grown.log", hint::bring_back_log},
     {"LogOfAnotherFilter",
@@ -200,14 +200,14 @@ const refusal refusals[] = {
        { rebuilding_filter::create(f + "one", small()); }
        { rebuilding_filter::create(f + "other", small()); }
        std::filesystem::rename(f + "other.log", f + "one.log");
-       rebuilding_filter::open(f + "one", access::read_write);
+       rebuilding_filter::open(f + "one", {.mode = access::read_write});
      },
      errc::incompatible, "one.log", hint::bring_back_own_log},
     {"LogOfAFilterThatIsGone",
      [](const std::string& f) {
        { rebuilding_filter::create(f + "grown", small()); }
        std::filesystem::remove(f + "grown");
-       rebuilding_filter::create(f + "grown", small(), {}, false);
+       rebuilding_filter::create(f + "grown", small(), {.replace = false});
      },
      errc::already_exists, "grown.log", hint::rebuild_from_log},
 };

@@ -157,7 +157,7 @@ TEST_F(InspectedFile, ShowsWhatAnotherWritesIntoIt) {
   any_filter::create(path, usual()).close();
   const auto i = inspect();
   const json before = ready(*i);
-  any_filter writer = any_filter::open(path, bloomery::access::read_write);
+  any_filter writer = any_filter::open(path, {.mode = bloomery::access::read_write});
 
   insert(writer, 0, 5000);
   const json meanwhile = follow(*i, "new bits", [](const json& seen) { return seen["facts"]["ones"] > 0; });
