@@ -257,7 +257,7 @@ filter_facts shown_filter::facts(std::optional<std::uint64_t> keys) const {
   const params& p = parameters();
   const fill_statistics bits = bits_now();
   const key_counts& counts = (opened_ ? *opened_->local() : *filter_).counts();
-  f.counted = filter_ ? filter_->size() : counts.inserted;
+  f.counted = filter_ ? filter_->insert_count() : counts.inserted;
   f.count_is_estimate = counts.is_estimate;
   f.ones = forgets() ? reading().ones(0, f.cells) : bits.ones;
   f.certified = bits.current_fpr;
@@ -295,7 +295,7 @@ filter_facts shown_filter::facts(std::optional<std::uint64_t> keys) const {
 filter_facts shown_filter::facts_of_layers(filter_facts f) const {
   const scalable_layers& grown = layers_->grown;
   const cell_reader reader = reading();
-  f.counted = grown.size();
+  f.counted = grown.insert_count();
   f.certified = grown.current_fpr();
   f.predicted = grown.expected_fpr();
   double variance = 0;

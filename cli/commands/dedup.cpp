@@ -101,7 +101,7 @@ class memory_dedup {
   explicit memory_dedup(const params& p) : filter_(p) {}
 
   any_filter& filter() { return filter_; }
-  std::uint64_t lines_held() const { return filter_.size(); }
+  std::uint64_t lines_held() const { return filter_.insert_count(); }
 
   template <class Keep, class Drop>
   void take(key_batch& batch, Keep keep, Drop drop) {
@@ -136,7 +136,7 @@ class state_dedup {
       return filter_;
   }
   Filter& state() { return filter_; }
-  std::uint64_t lines_held() const { return grows ? 0 : filter_.size() + pending_.size(); }
+  std::uint64_t lines_held() const { return grows ? 0 : filter_.insert_count() + pending_.size(); }
 
   template <class Keep, class Drop>
   void take(key_batch& batch, Keep keep, Drop drop) {
@@ -406,7 +406,7 @@ dedup_result dedup_with_log(const dedup_options& options, output& out, output* s
   refuse_state_without_window(options.wanted, options.state);
   state_dedup<logged_state> dedup(logged_state(make_or_open_growing(options)));
   const params& p = dedup.state().filter().parameters();
-  const std::uint64_t before = dedup.state().size();
+  const std::uint64_t before = dedup.state().insert_count();
   dedup_options asked = options;
   asked.wanted.capacity.reset();  // it grows
   if (before > 0 && asks_for_another(asked, p) && !options.common.quiet) {
@@ -437,7 +437,7 @@ dedup_result dedup_with_state(const dedup_options& options, output& out, output*
   }
   state_dedup<any_filter> dedup(std::move(state));
   const params p = dedup.filter().parameters();
-  const std::uint64_t before = dedup.filter().size();
+  const std::uint64_t before = dedup.filter().insert_count();
   say_before(options, p, before, losses_between(p, before, std::max(p.capacity, before)));
   end_torn_line(out, options.inputs.line_end());
   totals lines;

@@ -101,7 +101,7 @@ dedup_result dedup_growing(const dedup_options& options, output& out, output* su
       });
   out.flush();
   if (suspects != nullptr) suspects->flush();
-  result.lines_out = seen.size();
+  result.lines_out = seen.insert_count();
   result.expected_losses = seen.expected_losses();
   result.rate = seen.expected_fpr();
   result.bytes = seen.byte_size();

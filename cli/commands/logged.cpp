@@ -128,7 +128,7 @@ exit_status build_growing(const build_options& options) {
     }
     filter.rebuild(plan);
     made = filter.parameters();
-    distinct = filter.size();
+    distinct = filter.insert_count();
     rate = filter.expected_fpr();
     log_bytes = filter.log().bytes();
     filter.close();

@@ -30,7 +30,7 @@ class logged_state {
   }
 
   void close() { filter_.close(); }
-  std::uint64_t size() const { return filter_.size(); }
+  std::uint64_t insert_count() const { return filter_.insert_count(); }
 
   any_filter& hasher() { return hasher_; }
   const rebuilding_filter& filter() const { return filter_; }

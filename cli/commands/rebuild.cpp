@@ -34,7 +34,7 @@ exit_status rebuild(const rebuild_options& options) {
          if (!quiet) say(text);
        }});
   const params p = filter.parameters();
-  const std::uint64_t keys = filter.size();
+  const std::uint64_t keys = filter.insert_count();
   const std::uint64_t lost = filter.lost_keys();
   const double rate = filter.expected_fpr();
   const std::uint64_t log_bytes = filter.log().bytes();

@@ -57,7 +57,7 @@ double expected_fill(const any_filter& filter) {
     return -std::expm1(-static_cast<double>(window->keys_held()) * g.probes / static_cast<double>(g.bits));
   }
   const double cells = static_cast<double>(g.bits) / cell_bits_of(filter.parameters());
-  return -std::expm1(-static_cast<double>(filter.size()) * g.probes / cells);
+  return -std::expm1(-static_cast<double>(filter.insert_count()) * g.probes / cells);
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ bool for_each_batch(const any_filter& filter, const input_options& inputs, const
           bar.show({keys, source.bytes_read(), source.bytes_total(), growing != nullptr ? -1 : expected_fill(filter),
                     growing != nullptr ? growing->expected_fpr()
                     : filter.window()  ? filter.expected_fpr()
-                                       : filter.expected_fpr(filter.size())});
+                                       : filter.expected_fpr(filter.insert_count())});
         }
         return go_on;
       },

@@ -44,7 +44,7 @@ class any_filter {
   /// @throws error  as above; incompatible: not as many bytes as the geometry has, or a filter of another family
   any_filter(params p, heap_storage bytes);
 
-  /// A filter file in place; see mapped_storage::open. After an unclean end, size() is estimated from the bits for
+  /// A filter file in place; see mapped_storage::open. After an unclean end, insert_count() is estimated from the bits for
   /// read_write, and out of date for read_only.
   ///
   /// @throws error  as mapped_storage::open; incompatible: a layout, scheme or hash that this library does not have, a
@@ -216,11 +216,12 @@ class any_filter {
   const params& parameters() const noexcept;
   std::span<const std::uint8_t> bytes() const noexcept;
 
-  std::uint64_t capacity() const noexcept;    ///< keys it was made for
-  std::uint64_t bit_size() const noexcept;    ///< bits
-  std::uint64_t byte_size() const noexcept;   ///< bytes
-  std::uint64_t size() const noexcept;        ///< keys that were certainly new when they came; counting: copies in
-  bool count_is_estimate() const noexcept;    ///< size() was once estimated from the bits: merge(), a killed writer
+  std::uint64_t capacity() const noexcept;      ///< keys it was made for
+  std::uint64_t bit_size() const noexcept;      ///< bits
+  std::uint64_t byte_size() const noexcept;     ///< bytes
+  std::uint64_t insert_count() const noexcept;  ///< keys that were certainly new when they came; counting: copies in
+  bool count_is_estimate()
+      const noexcept;  ///< insert_count() was once estimated from the bits: merge(), a killed writer
   const key_counts& counts() const noexcept;  ///< all that is counted
   bool tainted() const noexcept;              ///< counting: something was to be removed that was not there
   double fill_ratio() const noexcept;         ///< share of bits set, or of counters that are not 0; reads all bits
@@ -229,10 +230,10 @@ class any_filter {
   double current_fpr() const;                 ///< the rate of these very bits, measure_fill(); reads all bits
 
   double expected_fpr(std::uint64_t keys) const;  ///< once `keys` distinct keys are in
-  double expected_fpr() const;  ///< now, at the distinct keys that leave size() new ones: estimate_distinct()
+  double expected_fpr() const;  ///< now, at the distinct keys that leave insert_count() new ones: estimate_distinct()
 
   /// The generations of a filter that forgets (layout sliding or sliding64) as they are now; nothing for others. Of
-  /// such a filter size() counts the keys that were certainly new when they came, ever, and keys_held() those it has.
+  /// such a filter insert_count() counts the keys that were certainly new when they came, ever, and keys_held() those it has.
   ///
   /// Example:
   ///     any_filter seen(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 7000}));

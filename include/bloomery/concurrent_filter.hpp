@@ -115,11 +115,11 @@ class concurrent_filter {
   ///     filter<std::uint64_t, layouts::split_block512> loaded(1000, 0.01);
   ///     loaded.insert(42);
   ///     concurrent_filter<std::uint64_t, layouts::split_block512> seen(std::move(loaded));
-  ///     assert(seen.may_contain(42) && seen.size() == 1);
+  ///     assert(seen.may_contain(42) && seen.insert_count() == 1);
   explicit concurrent_filter(plain_filter&& other)
       : params_(std::move(other.params_)),
         hash_(other.hash_),
-        new_keys_(other.size()),
+        new_keys_(other.insert_count()),
         count_is_estimate_(other.count_is_estimate()),
         storage_(resized(std::move(other.storage_), whole_words(params_.geometry.bits))) {}
 
@@ -168,7 +168,7 @@ class concurrent_filter {
   ///     concurrent_filter<> seen(1000, 0.01);
   ///     seen.insert("alice");
   ///     const filter<> copy = seen.snapshot();
-  ///     assert(copy.may_contain("alice") && copy.size() == 1);
+  ///     assert(copy.may_contain("alice") && copy.insert_count() == 1);
   /// @throws error too_large: there is no memory for a second one
   plain_filter snapshot() const {
     heap_storage copy(bytes_for(params_.geometry.bits));
@@ -176,7 +176,7 @@ class concurrent_filter {
       const std::uint64_t word = word_at(first / sizeof(std::uint64_t)).load(std::memory_order_relaxed);
       std::memcpy(copy.data() + first, &word, std::min<std::uint64_t>(sizeof word, copy.size() - first));
     }
-    copy.counts().inserted = size();
+    copy.counts().inserted = insert_count();
     copy.counts().is_estimate = true;
     return plain_filter(params_, std::move(copy), hash_);
   }
@@ -190,7 +190,7 @@ class concurrent_filter {
   ///     assert(all.may_contain(42));
   /// @throws error too_large, for a layout whose bits are no multiple of 64 and copied therefore
   plain_filter freeze() && {
-    const std::uint64_t counted = size();
+    const std::uint64_t counted = insert_count();
     heap_storage bytes = resized(std::move(storage_), bytes_for(params_.geometry.bits));
     bytes.counts().inserted = counted;
     bytes.counts().is_estimate = true;
@@ -205,9 +205,9 @@ class concurrent_filter {
 
   /// Inserts that returned true. A key that several threads inserted at once may be counted several times; keys that
   /// came as false positives are not counted.
-  std::uint64_t size() const noexcept { return new_keys_.sum(); }
+  std::uint64_t insert_count() const noexcept { return new_keys_.sum(); }
 
-  /// Whether size() goes on from an estimate: that of the filter which this one took over.
+  /// Whether insert_count() goes on from an estimate: that of the filter which this one took over.
   bool count_is_estimate() const noexcept { return count_is_estimate_; }
 
   /// Share of bits set, 0 to 1. Reads all bits.
@@ -219,10 +219,10 @@ class concurrent_filter {
   /// Exact rate once `keys` distinct keys are in.
   double expected_fpr(std::uint64_t keys) const { return Layout::expected_fpr(params_.geometry, keys); }
 
-  /// The rate now: at the number of distinct keys that leaves size() certainly new ones. See estimate_distinct().
+  /// The rate now: at the number of distinct keys that leaves insert_count() certainly new ones. See estimate_distinct().
   double expected_fpr() const {
     const auto rate = [this](std::uint64_t keys) { return expected_fpr(keys); };
-    return rate(estimate_distinct(size(), rate));
+    return rate(estimate_distinct(insert_count(), rate));
   }
 
  private:

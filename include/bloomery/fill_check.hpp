@@ -28,7 +28,7 @@ struct fill_check {
 /// Only a count that is one tells anything: not an estimate (count_is_estimate()), not that of a file whose writer was
 /// killed, not that of threads which inserted the same keys at once.
 ///
-/// @param counted  keys that were certainly new when they came: size()
+/// @param counted  keys that were certainly new when they came: insert_count()
 /// @param ones     bits set, as measure_fill() counts them
 /// @throws error   invalid_argument: a layout or scheme that no table knows
 ///
@@ -36,8 +36,8 @@ struct fill_check {
 ///     any_filter seen(complete({.layout = "split_block512", .capacity = 1000, .target_fpr = 0.01}));
 ///     for (int i = 0; i < 1000; ++i) seen.insert(std::to_string(i));
 ///     const std::uint64_t ones = measure_fill(seen.parameters(), seen.bytes()).ones;
-///     assert(!check_fill(seen.parameters(), seen.size(), ones).is_inconsistent());
-///     assert(check_fill(seen.parameters(), seen.size() / 2, ones).is_inconsistent());
+///     assert(!check_fill(seen.parameters(), seen.insert_count(), ones).is_inconsistent());
+///     assert(check_fill(seen.parameters(), seen.insert_count() / 2, ones).is_inconsistent());
 fill_check check_fill(const params& p, std::uint64_t counted, std::uint64_t ones);
 
 }  // namespace bloomery

@@ -119,7 +119,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   filter(const geometry& g, Storage bytes, std::uint64_t capacity = 0, Hash hash = {})
       : filter(kind::checked(kind::describe(g, capacity, 0, hash)), std::move(bytes), hash) {}
 
-  /// Opens a filter file in place; to insert, open it with access::read_write. After an unclean end, size() is
+  /// Opens a filter file in place; to insert, open it with access::read_write. After an unclean end, insert_count() is
   /// estimated from the bits for read_write, and out of date for read_only. @throws error as mapped_storage::open;
   /// incompatible: the file has another layout, hash, kind of keys or seed than this type
   static filter open(const std::string& path, access mode = access::read_only, file_check what = file_check::header,
@@ -477,9 +477,9 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
 
   /// Keys that were certainly new when they came. Those that came as false positives are not among them: few up to
   /// capacity(), most of them far beyond. With layout counting: copies that were inserted and not yet removed.
-  std::uint64_t size() const noexcept { return storage_.counts().inserted; }
+  std::uint64_t insert_count() const noexcept { return storage_.counts().inserted; }
 
-  /// Whether size() was estimated from the bits at some time: after merge(), or after a writer of its file was killed.
+  /// Whether insert_count() was estimated from the bits at some time: after merge(), or after a writer of its file was killed.
   bool count_is_estimate() const noexcept { return storage_.counts().is_estimate; }
 
   /// What is counted, as it is stored.
@@ -501,12 +501,12 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   /// Exact rate once `keys` distinct keys are in.
   double expected_fpr(std::uint64_t keys) const { return Layout::expected_fpr(params_.geometry, keys); }
 
-  /// The rate now: at the number of distinct keys that leaves size() certainly new ones. See estimate_distinct().
-  /// With layout counting at size() keys, as if all were different: at most that, unless counters are full and stay so.
+  /// The rate now: at the number of distinct keys that leaves insert_count() certainly new ones. See estimate_distinct().
+  /// With layout counting at insert_count() keys, as if all were different: at most that, unless counters are full and stay so.
   double expected_fpr() const {
-    if (has_slow_rates() || layout_with_removal<Layout>) return expected_fpr(size());
+    if (has_slow_rates() || layout_with_removal<Layout>) return expected_fpr(insert_count());
     const auto rate = [this](std::uint64_t keys) { return expected_fpr(keys); };
-    return rate(estimate_distinct(size(), rate));
+    return rate(estimate_distinct(insert_count(), rate));
   }
 
   /// For mapped storage: writes checksums, count and clean mark, and unmaps; the filter is then as moved from.

@@ -164,11 +164,11 @@ class rebuilding_filter {
   const key_log& log() const noexcept;
 
   const params& parameters() const noexcept;
-  std::uint64_t size() const noexcept;       ///< keys that were certainly new when they came
-  std::uint64_t capacity() const noexcept;   ///< keys that it has room for now; grows
-  double expected_fpr() const;               ///< now; at most the target
-  std::uint64_t rebuilds() const noexcept;   ///< since it was opened
-  std::uint64_t lost_keys() const noexcept;  ///< by the last rebuild with salvage
+  std::uint64_t insert_count() const noexcept;  ///< keys that were certainly new when they came
+  std::uint64_t capacity() const noexcept;      ///< keys that it has room for now; grows
+  double expected_fpr() const;                  ///< now; at most the target
+  std::uint64_t rebuilds() const noexcept;      ///< since it was opened
+  std::uint64_t lost_keys() const noexcept;     ///< by the last rebuild with salvage
 
  private:
   struct impl;

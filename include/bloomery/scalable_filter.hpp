@@ -99,7 +99,7 @@ class scalable_filter {
   double target_fpr() const noexcept { return layers_.target_fpr(); }  ///< p, which is kept at any size
 
   /// Keys that were certainly new when they came; with expected_losses(), all distinct ones.
-  std::uint64_t size() const noexcept { return layers_.size(); }
+  std::uint64_t insert_count() const noexcept { return layers_.insert_count(); }
 
   std::uint64_t byte_size() const noexcept { return layers_.byte_size(); }  ///< bytes of all layers
   std::vector<scalable_layer> layers() const { return layers_.layers(); }   ///< the oldest first

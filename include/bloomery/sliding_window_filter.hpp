@@ -167,7 +167,7 @@ class sliding_window_filter {
     if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
     want_writable();
     merge_windows(params_, {storage_.data(), storage_.size()}, other.bytes());
-    storage_.counts().inserted += other.size();
+    storage_.counts().inserted += other.insert_count();
     storage_.counts().is_estimate = true;
     changed_everywhere();
   }
@@ -191,7 +191,7 @@ class sliding_window_filter {
   std::uint64_t byte_size() const noexcept { return storage_.size(); }       ///< bytes
 
   /// Keys that were certainly not seen in the window when they came, ever.
-  std::uint64_t size() const noexcept { return storage_.counts().inserted; }
+  std::uint64_t insert_count() const noexcept { return storage_.counts().inserted; }
 
   /// The generations as they are now.
   window_facts facts() const { return facts_of_window(params_, bytes(), generations_.epoch(storage_.data())); }

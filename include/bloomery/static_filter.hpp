@@ -58,10 +58,10 @@ params fuse_params(const params& hashing, unsigned width, const fuse_bytes& seal
 /// Example:
 ///     const std::vector<std::string_view> cities{"Madrid", "Barcelona", "Madrid"};
 ///     const auto sealed = static_filter<>::build(cities);
-///     assert(sealed.size() == 2 && sealed.may_contain("Barcelona"));
+///     assert(sealed.insert_count() == 2 && sealed.may_contain("Barcelona"));
 ///     assert(!sealed.may_contain("Berlin"));  // certain
 ///     sealed.save("cities.bloom");
-///     assert((static_filter<std::string_view, std::uint8_t, xxh3, mapped_storage>::open("cities.bloom").size() == 2));
+///     assert((static_filter<std::string_view, std::uint8_t, xxh3, mapped_storage>::open("cities.bloom").insert_count() == 2));
 template <class Key = std::string_view, fuse_fingerprint Fingerprint = std::uint8_t,
           class Hash = typename default_hash<Key>::type, storage Storage = heap_storage>
   requires hash_of<Hash, Key>
@@ -112,7 +112,7 @@ class static_filter {
 
   /// Writes the filter as a file, whole or not at all. @throws error as save_file
   void save(const std::string& path, const std::string& metadata = {}) const {
-    save_file(path, params_, bytes(), {.inserted = size()}, metadata);
+    save_file(path, params_, bytes(), {.inserted = insert_count()}, metadata);
   }
 
   /// False: the key is certainly not in the set. True: it probably is.
@@ -131,12 +131,12 @@ class static_filter {
   const params& parameters() const noexcept { return params_; }
   std::span<const std::uint8_t> bytes() const noexcept { return {storage_.data(), storage_.size()}; }
 
-  std::uint64_t size() const noexcept { return params_.capacity; }           ///< distinct keys
+  std::uint64_t insert_count() const noexcept { return params_.capacity; }   ///< distinct keys
   std::uint64_t bit_size() const noexcept { return params_.geometry.bits; }  ///< bits
   std::uint64_t byte_size() const noexcept { return storage_.size(); }       ///< bytes
 
   /// The exact probability that an absent key is reported: fuse_rate().
-  double expected_fpr() const { return fuse_rate(width, size()); }
+  double expected_fpr() const { return fuse_rate(width, insert_count()); }
 
  private:
   using kind = filter_kind<Key, layouts::split_block512, Hash>;  // (split_block512: any layout; its name is replaced)

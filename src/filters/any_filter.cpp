@@ -99,7 +99,7 @@ std::span<const std::uint8_t> any_filter::bytes() const noexcept { return {impl_
 std::uint64_t any_filter::capacity() const noexcept { return parameters().capacity; }
 std::uint64_t any_filter::bit_size() const noexcept { return parameters().geometry.bits; }
 std::uint64_t any_filter::byte_size() const noexcept { return impl_->bytes; }
-std::uint64_t any_filter::size() const noexcept { return impl_->inserted(); }
+std::uint64_t any_filter::insert_count() const noexcept { return impl_->inserted(); }
 std::optional<window_facts> any_filter::window() const {
   return impl_->window ? std::optional(impl_->window_now()) : std::nullopt;
 }
@@ -129,9 +129,9 @@ double any_filter::expected_fpr(std::uint64_t keys) const { return bloomery::exp
 
 double any_filter::expected_fpr() const {
   if (impl_->window) return impl_->window_now().rate;
-  if (impl_->has_slow_rates() || impl_->removals != nullptr) return expected_fpr(size());
+  if (impl_->has_slow_rates() || impl_->removals != nullptr) return expected_fpr(insert_count());
   const auto rate = [this](std::uint64_t keys) { return expected_fpr(keys); };
-  return rate(estimate_distinct(size(), rate));
+  return rate(estimate_distinct(insert_count(), rate));
 }
 
 const file_info* any_filter::opened_from() const noexcept {

@@ -119,7 +119,7 @@ filter_facts facts_of(const any_filter& filter, info_depth depth) {
   facts.parameters.secret.reset();
   facts.bits = filter.bit_size();
   facts.bytes = filter.byte_size();
-  facts.insert_count = filter.size();
+  facts.insert_count = filter.insert_count();
   facts.count_is_estimate = filter.count_is_estimate() || was_cut_off;
   if (file != nullptr) facts.file = file_facts{file->file_bytes, file->clean, file->slot_damaged, file->metadata};
 
@@ -153,7 +153,7 @@ filter_facts facts_of(const scalable_layers& layers, const params& p, info_depth
   facts.parameters.target_fpr = layers.target_fpr();
   facts.bytes = layers.byte_size();
   facts.bits = 8 * facts.bytes;
-  facts.insert_count = facts.distinct_keys = layers.size();
+  facts.insert_count = facts.distinct_keys = layers.insert_count();
   facts.expected_fpr = layers.expected_fpr();
   fill_facts all;
   const std::vector<scalable_layer> list = layers.layers();

@@ -68,21 +68,22 @@ class handle_of_bits : public filter_handle {
   filter_summary summary() override {
     const any_filter& filter = bits();
     filter_summary result;
-    result.insert_count = filter.size();
+    result.insert_count = filter.insert_count();
     result.count_is_estimate = filter.count_is_estimate();
     result.capacity = filter.capacity();
     result.window = filter.window();
     result.is_overfull = is_overfull();
     result.fpr = result.window ? result.window->rate : filter.expected_fpr();
     if (family_of(filter.parameters()) == family::sealed) return result;
-    result.fill_ratio = expected_fill(filter.parameters(), result.window ? result.window->keys_held() : filter.size());
+    result.fill_ratio =
+        expected_fill(filter.parameters(), result.window ? result.window->keys_held() : filter.insert_count());
     return result;
   }
 
   bool is_overfull() const override {
     const any_filter& filter = bits();
     if (filter.capacity() == 0 || capabilities().counts_copies) return false;
-    if (!capabilities().has_window) return filter.size() > filter.capacity();
+    if (!capabilities().has_window) return filter.insert_count() > filter.capacity();
     // The counts of the generations as they are: window() would work out the FPR, too.
     const keys_by_generation& keys = window_state::of(filter.bytes().data()).keys;
     const std::uint64_t allowed = (filter.capacity() - 1) / window_parts + 1;
@@ -275,7 +276,7 @@ class scalable_handle final : public filter_handle {
 
   filter_summary summary() override {
     filter_summary result;
-    result.insert_count = layers_.size();
+    result.insert_count = layers_.insert_count();
     result.fpr = layers_.expected_fpr();
     return result;
   }
@@ -303,9 +304,9 @@ class scalable_handle final : public filter_handle {
  protected:
   std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {
     std::vector<key_hash> room;
-    const std::uint64_t before = layers_.size();
+    const std::uint64_t before = layers_.insert_count();
     layers_.insert(hash_span::hashes(prepare(keys, room).hashes()), is_new);
-    return layers_.size() - before;
+    return layers_.insert_count() - before;
   }
 
   void look_up_some(key_span keys, std::uint64_t* bitmap) override {

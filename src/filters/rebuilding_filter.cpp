@@ -188,11 +188,11 @@ struct rebuilding_filter::impl {
   // Up to its capacity the share of keys that are certainly new only falls, from 1 on: its share at capacity gives a
   // number that is a little too large, by 0.2 % at most at a rate of 1 %.
   std::uint64_t distinct() const {
-    if (counted_when_full > 0 && filter.size() <= counted_when_full) {
+    if (counted_when_full > 0 && filter.insert_count() <= counted_when_full) {
       const double share = static_cast<double>(filter.capacity()) / static_cast<double>(counted_when_full);
-      return static_cast<std::uint64_t>(static_cast<double>(filter.size()) * share);
+      return static_cast<std::uint64_t>(static_cast<double>(filter.insert_count()) * share);
     }
-    return estimate_distinct(filter.size(), [this](std::uint64_t n) { return rate_at(n); });
+    return estimate_distinct(filter.insert_count(), [this](std::uint64_t n) { return rate_at(n); });
   }
 
   // The counts at which it is nearly full and full. Of n keys n - losses are certainly new, give or take the root of
@@ -310,7 +310,7 @@ struct rebuilding_filter::impl {
     wanted w;
     w.p = filter.parameters();
     // Beyond its capacity its bits hardly tell.
-    w.keys = filter.size() > counted_when_full ? log->estimate_distinct() : distinct();
+    w.keys = filter.insert_count() > counted_when_full ? log->estimate_distinct() : distinct();
     w.least = w.p.capacity;
     w.upto = log->bytes();
     w.anew = log_is_wasteful(*w.keys);
@@ -357,7 +357,7 @@ struct rebuilding_filter::impl {
       }
       failed = true;
       // Not again at once: when there are so many more keys.
-      grow_at = std::max(filter.size(), grow_at) + filter.size() / 16 + 1000;
+      grow_at = std::max(filter.insert_count(), grow_at) + filter.insert_count() / 16 + 1000;
       full_at = std::max(full_at, grow_at);
     }
   }
@@ -366,12 +366,12 @@ struct rebuilding_filter::impl {
   // room for, at least one.
   std::uint64_t make_room() {
     for (;;) {
-      if (rebuilding && (rebuilding->done || filter.size() >= full_at)) finish();
-      if (!rebuilding && (filter.size() >= grow_at || (!failed && log_is_overgrown()))) {
+      if (rebuilding && (rebuilding->done || filter.insert_count() >= full_at)) finish();
+      if (!rebuilding && (filter.insert_count() >= grow_at || (!failed && log_is_overgrown()))) {
         start();
         if (rebuilding->done) continue;
       }
-      if (filter.size() < full_at) return full_at - filter.size();
+      if (filter.insert_count() < full_at) return full_at - filter.insert_count();
     }
   }
 
@@ -563,7 +563,7 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, const open_op
   remove_quietly(rebuilt_name(name));  // of a rebuild that was killed
   remove_quietly(rebuilt_name(log_path(name)));
   b->set_bounds();
-  if (b->filter.size() >= b->full_at) b->make_room();  // a writer was killed before it grew
+  if (b->filter.insert_count() >= b->full_at) b->make_room();  // a writer was killed before it grew
   return rebuilding_filter(std::move(b));
 }
 
@@ -765,7 +765,7 @@ void rebuilding_filter::abandon() noexcept {
 const any_filter& rebuilding_filter::view() const noexcept { return impl_->filter; }
 const key_log& rebuilding_filter::log() const noexcept { return *impl_->log; }
 const params& rebuilding_filter::parameters() const noexcept { return impl_->filter.parameters(); }
-std::uint64_t rebuilding_filter::size() const noexcept { return impl_->filter.size(); }
+std::uint64_t rebuilding_filter::insert_count() const noexcept { return impl_->filter.insert_count(); }
 std::uint64_t rebuilding_filter::capacity() const noexcept { return impl_->filter.capacity(); }
 double rebuilding_filter::expected_fpr() const { return impl_->filter.expected_fpr(); }
 std::uint64_t rebuilding_filter::rebuilds() const noexcept { return impl_->rebuilds; }

@@ -393,7 +393,7 @@ void scalable_layers::clear() noexcept {
 
 double scalable_layers::target_fpr() const noexcept { return impl_->rate; }
 
-std::uint64_t scalable_layers::size() const noexcept { return impl_->older_size + impl_->newest().size; }
+std::uint64_t scalable_layers::insert_count() const noexcept { return impl_->older_size + impl_->newest().size; }
 
 std::uint64_t scalable_layers::byte_size() const noexcept { return impl_->taken(); }
 

@@ -134,7 +134,7 @@ TEST(File, GivesBackWhatWasSaved) {
   for (const any_filter* filter : {&opened, &loaded}) {
     EXPECT_EQ(copy_of(filter->bytes()), copy_of(saved.bytes()));
     EXPECT_EQ(filter->parameters(), sample_params);
-    EXPECT_EQ(filter->size(), saved.size());
+    EXPECT_EQ(filter->insert_count(), saved.insert_count());
     ASSERT_NE(filter->opened_from(), nullptr);
     EXPECT_EQ(filter->opened_from()->metadata, metadata);
   }
@@ -142,7 +142,7 @@ TEST(File, GivesBackWhatWasSaved) {
   EXPECT_TRUE(seen.usable);
   EXPECT_THAT(seen.problems, IsEmpty());
   EXPECT_EQ(seen.info.parameters, sample_params);
-  EXPECT_EQ(seen.info.counts.inserted, saved.size());
+  EXPECT_EQ(seen.info.counts.inserted, saved.insert_count());
   EXPECT_TRUE(seen.info.clean);
   EXPECT_FALSE(seen.info.slot_damaged);
   EXPECT_EQ(seen.info.metadata, metadata);
@@ -166,7 +166,7 @@ TEST(File, MadeInPlaceEqualsASavedOneButForItsSlots) {
   EXPECT_EQ(actual, expected);
   const inspection seen = inspect(folder / "created", file_check::payload);
   EXPECT_THAT(seen.problems, IsEmpty());
-  EXPECT_EQ(seen.info.counts.inserted, sample_filter().size());
+  EXPECT_EQ(seen.info.counts.inserted, sample_filter().insert_count());
 }
 
 TEST(File, IsAddedToInPlace) {
@@ -175,7 +175,7 @@ TEST(File, IsAddedToInPlace) {
   any_filter expected = sample_filter();
   for (int session = 0; session < 3; ++session) {
     any_filter filter = any_filter::open(folder / "f", {.mode = access::read_write});
-    EXPECT_EQ(filter.size(), expected.size());
+    EXPECT_EQ(filter.insert_count(), expected.insert_count());
     const std::string key = "session " + std::to_string(session);
 
     EXPECT_TRUE(filter.insert(key));
@@ -185,7 +185,7 @@ TEST(File, IsAddedToInPlace) {
     const any_filter reopened = any_filter::open(folder / "f", {.check = file_check::payload});
     EXPECT_TRUE(reopened.opened_from()->clean);
     EXPECT_EQ(reopened.opened_from()->metadata, "made by a test");
-    EXPECT_EQ(reopened.size(), expected.size());
+    EXPECT_EQ(reopened.insert_count(), expected.insert_count());
     EXPECT_EQ(copy_of(reopened.bytes()), copy_of(expected.bytes()));
   }
 }
@@ -197,7 +197,7 @@ TEST(File, IsClosedByTheDestructorToo) {
   const any_filter reopened = any_filter::open(folder / "f", {.check = file_check::payload});
   EXPECT_TRUE(reopened.opened_from()->clean);
   EXPECT_TRUE(reopened.may_contain("key"));
-  EXPECT_EQ(reopened.size(), 1u);
+  EXPECT_EQ(reopened.insert_count(), 1u);
 }
 
 TEST(File, IsClearedInPlace) {
@@ -209,7 +209,7 @@ TEST(File, IsClearedInPlace) {
   filter.close();
 
   const any_filter reopened = any_filter::open(folder / "f", {.check = file_check::payload});
-  EXPECT_EQ(reopened.size(), 0u);
+  EXPECT_EQ(reopened.insert_count(), 0u);
   EXPECT_EQ(reopened.fill_ratio(), 0);
 }
 
@@ -437,7 +437,7 @@ TEST(DamagedFile, WithAnyBitOfItsHeaderFlippedIsRefusedOrServedFromTheOtherSlot)
         const any_filter filter = any_filter::open(folder / "f");
         ASSERT_TRUE(filter.opened_from()->slot_damaged);
         ASSERT_FALSE(filter.opened_from()->clean);
-        ASSERT_EQ(filter.size(), sample_filter().size());
+        ASSERT_EQ(filter.insert_count(), sample_filter().insert_count());
         ASSERT_TRUE(std::equal(payload.begin(), payload.end(), filter.bytes().begin(), filter.bytes().end()));
       } else {
         const errc expected = offset < 8 ? errc::not_a_filter : offset < 12 ? errc::wrong_version : errc::damaged;
@@ -853,7 +853,7 @@ TEST(SharedFile, IsWaitedFor) {
   EXPECT_EQ(wait_for(child), 0);
   EXPECT_TRUE(second.may_contain("the child's"));
   EXPECT_TRUE(second.opened_from()->clean);  // what the child left, not what was there before
-  EXPECT_EQ(second.size(), sample_filter().size() + 1);
+  EXPECT_EQ(second.insert_count(), sample_filter().insert_count() + 1);
 }
 
 TEST(SharedFile, IsNotWaitedForByWhoThrows) {
@@ -910,16 +910,16 @@ TEST(KilledWriter, LosesNoKeyAndTheCountIsEstimated) {
   EXPECT_TRUE(has_all_samples(any_filter::open(folder / "f", {.check = file_check::payload})));
   const any_filter loaded = any_filter::load(folder / "f");
   EXPECT_TRUE(has_all_samples(loaded));
-  EXPECT_NEAR(static_cast<double>(loaded.size()), 500, 15);
+  EXPECT_NEAR(static_cast<double>(loaded.insert_count()), 500, 15);
 
   any_filter mended = any_filter::open(folder / "f", {.mode = access::read_write});
-  EXPECT_NEAR(static_cast<double>(mended.size()), 500, 15);
+  EXPECT_NEAR(static_cast<double>(mended.insert_count()), 500, 15);
   mended.close();
 
   const any_filter clean = any_filter::open(folder / "f", {.check = file_check::payload});
   EXPECT_TRUE(clean.opened_from()->clean);
   EXPECT_TRUE(has_all_samples(clean));
-  EXPECT_NEAR(static_cast<double>(clean.size()), 500, 15);
+  EXPECT_NEAR(static_cast<double>(clean.insert_count()), 500, 15);
 }
 
 // The estimate is one of distinct keys, and of these a tenth of the last ones was not counted as new: the rate is right
@@ -961,7 +961,7 @@ TEST(KilledWriter, LeavesTheSameEstimateToAFilterOfKnownType) {
   const known loaded = known::load(folder / "f");
 
   EXPECT_TRUE(loaded.count_is_estimate());
-  EXPECT_EQ(loaded.size(), any_filter::load(folder / "f").size());
+  EXPECT_EQ(loaded.insert_count(), any_filter::load(folder / "f").insert_count());
 }
 
 TEST(KilledWriter, OfANewFileLeavesItUsable) {
@@ -982,7 +982,7 @@ TEST(KilledWriter, OfANewFileLeavesItUsable) {
 
   EXPECT_FALSE(filter.opened_from()->clean);
   EXPECT_TRUE(filter.may_contain("key"));
-  EXPECT_EQ(filter.size(), 1u);
+  EXPECT_EQ(filter.insert_count(), 1u);
 }
 
 // Whoever is refused must not pass the file off as clean with a count of long ago.
@@ -1096,7 +1096,7 @@ TEST(Count, IsAnEstimateFromAMergeUntilItIsCleared) {
   known.clear();
   merged.clear();
   EXPECT_FALSE(merged.count_is_estimate() || known.count_is_estimate());
-  EXPECT_EQ(merged.size(), 0u);
+  EXPECT_EQ(merged.insert_count(), 0u);
 }
 
 TEST(Count, StaysAnEstimateInTheFileWhoeverOpensIt) {
@@ -1187,7 +1187,7 @@ void expect_huge_filter_works(const params& p, const std::string& path) {
   struct stat status {};
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_TRUE(reopened.opened_from()->clean);
-  EXPECT_EQ(reopened.size(), texts.size());
+  EXPECT_EQ(reopened.insert_count(), texts.size());
   EXPECT_EQ(reopened.parameters(), p);
   std::size_t found = 0, wrong = 0;
   for (const std::string& text : texts) {

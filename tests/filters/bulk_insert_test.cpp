@@ -170,7 +170,7 @@ class InsertAll : public testing::Test {
     EXPECT_TRUE(equal(fixed.bytes(), expected.content));
     EXPECT_TRUE(equal(any.bytes(), expected.content));
     EXPECT_TRUE(equal(any_of_hashes.bytes(), expected.content));
-    expect_about_as_many(fixed.size(), expected.all_new);
+    expect_about_as_many(fixed.insert_count(), expected.all_new);
     EXPECT_EQ(fixed.insert_all(keys, threads), 0u);
     EXPECT_EQ(any.insert_all(hashes, threads), 0u);
     EXPECT_TRUE(equal(fixed.bytes(), expected.content));
@@ -371,7 +371,7 @@ TEST(InsertAllOfAScheme, IsOneByOne) {
 
     EXPECT_EQ(all.insert_all(std::span<const std::string_view>(some.keys), 2), expected);
     EXPECT_TRUE(equal(all.bytes(), single.bytes()));
-    EXPECT_EQ(all.size(), expected);
+    EXPECT_EQ(all.insert_count(), expected);
   }
 }
 
@@ -390,7 +390,7 @@ TEST(InsertAllOfAnyFilter, RefusesKeysOfTheOtherKindAndFilesForReading) {
   EXPECT_EQ(code_of([&] { of_numbers.insert_all(std::span(texts)); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { for_reading.insert_all(std::span(texts)); }), errc::not_permitted);
   EXPECT_EQ(code_of([&] { for_reading.insert_all(hashes); }), errc::not_permitted);
-  EXPECT_EQ(of_texts.size() + of_numbers.size(), 0u);
+  EXPECT_EQ(of_texts.insert_count() + of_numbers.insert_count(), 0u);
 }
 
 TEST(InsertAllIntoAFile, LeavesAFileThatVerifiesAndEqualsOneByOneWithAnyThreads) {
@@ -410,7 +410,7 @@ TEST(InsertAllIntoAFile, LeavesAFileThatVerifiesAndEqualsOneByOneWithAnyThreads)
       all.insert_all(keys.first(100'000), 1);
       all.insert_all(keys.subspan(100'000), 2);
       heap.insert_all(keys, 1);
-      EXPECT_EQ(heap.size(), single.size());
+      EXPECT_EQ(heap.insert_count(), single.insert_count());
       single.close();
       all.close();
 
@@ -420,7 +420,7 @@ TEST(InsertAllIntoAFile, LeavesAFileThatVerifiesAndEqualsOneByOneWithAnyThreads)
       const any_filter expected = any_filter::open(folder / "single", {.check = file_check::payload});
       EXPECT_TRUE(equal(reopened.bytes(), expected.bytes()));
       EXPECT_TRUE(equal(heap.bytes(), expected.bytes()));
-      expect_about_as_many(reopened.size(), expected.size());
+      expect_about_as_many(reopened.insert_count(), expected.insert_count());
     }
   }
 }
@@ -439,7 +439,7 @@ TEST(InsertAllIntoAFile, OfATemplateVerifiesToo) {
   const auto reopened = mapped_filter::open(folder / "all", access::read_only, file_check::payload);
   const expectation expected = one_by_one<layouts::split_block512>(g, std::span<const std::uint64_t>(keys), mix{});
   EXPECT_EQ(all_new, expected.all_new);
-  EXPECT_EQ(reopened.size(), expected.all_new);
+  EXPECT_EQ(reopened.insert_count(), expected.all_new);
   EXPECT_TRUE(equal(reopened.bytes(), expected.content));
 }
 

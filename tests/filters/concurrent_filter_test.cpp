@@ -98,7 +98,7 @@ TYPED_TEST(ConcurrentFilter, OfOneThreadSaysWhatFilterSays) {
 
   EXPECT_EQ(shared_new, plain_new);
   EXPECT_EQ(copy_of(shared.snapshot().bytes()), copy_of(plain.bytes()));
-  EXPECT_EQ(shared.size(), plain.size());
+  EXPECT_EQ(shared.insert_count(), plain.insert_count());
   EXPECT_EQ(shared.parameters(), plain.parameters());
   EXPECT_EQ(shared.capacity(), plain.capacity());
   EXPECT_EQ(shared.bit_size(), plain.bit_size());
@@ -142,7 +142,7 @@ TYPED_TEST(ConcurrentFilter, GoesOnWithAFilterAndBecomesOneAgain) {
   for (const ordinary* one : {&copy, &last}) {
     EXPECT_EQ(copy_of(one->bytes()), copy_of(expected.bytes()));
     EXPECT_EQ(one->parameters(), expected.parameters());
-    EXPECT_EQ(one->size(), expected.size());
+    EXPECT_EQ(one->insert_count(), expected.insert_count());
     EXPECT_TRUE(one->count_is_estimate());  // a key may have been counted by several threads
   }
 }
@@ -200,9 +200,9 @@ TYPED_TEST(ConcurrentFilter, HasTheBytesOfFilterWhicheverThreadsInserted) {
     EXPECT_EQ(copy_of(dealt.snapshot().bytes()), copy_of(plain.bytes()));
     EXPECT_EQ(copy_of(repeated.snapshot().bytes()), copy_of(plain.bytes()));
     // Another order makes false positives of other keys, n p = 80 at the very most.
-    EXPECT_NEAR(static_cast<double>(dealt.size()), static_cast<double>(plain.size()), 80);
-    EXPECT_GE(repeated.size(), plain.size() - 80);
-    EXPECT_LE(repeated.size(), threads * n);
+    EXPECT_NEAR(static_cast<double>(dealt.insert_count()), static_cast<double>(plain.insert_count()), 80);
+    EXPECT_GE(repeated.insert_count(), plain.insert_count() - 80);
+    EXPECT_LE(repeated.insert_count(), threads * n);
   }
 }
 
@@ -238,7 +238,7 @@ TYPED_TEST(ConcurrentFilter, TellsAtLeastOneOfRacingThreadsThatAKeyIsNew) {
     ASSERT_GE(times, 1) << "key " << i << " was new to none";
     all_told += static_cast<std::uint64_t>(times);
   }
-  EXPECT_EQ(shared.size(), all_told);
+  EXPECT_EQ(shared.insert_count(), all_told);
 }
 
 // Nothing but a number of keys, released and acquired, goes from the writer to readers that run all the while.
@@ -350,7 +350,7 @@ TEST(ConcurrentFilterOfSharedWords, LosesNoBitAndCountsEachOnce) {
     });
 
     ASSERT_EQ(shared.fill_ratio(), 1);
-    ASSERT_EQ(shared.size(), bits);
+    ASSERT_EQ(shared.insert_count(), bits);
   }
 }
 
@@ -364,7 +364,7 @@ TEST(ConcurrentFilterOfManyThreads, CountsAllThatTheyAdd) {
     for (std::uint64_t i = 0; i < each; ++i) shared.insert(number * each + i);
   });
 
-  EXPECT_EQ(shared.size(), threads * each);
+  EXPECT_EQ(shared.insert_count(), threads * each);
   EXPECT_NEAR(shared.approximate_size(), threads * each, 50);
   EXPECT_GT(shared.expected_fpr(), 0);
   EXPECT_LE(shared.expected_fpr(), 1e-9);

@@ -116,7 +116,7 @@ void expect_outputs_checked(Filter& f, const Keys& keys, const std::string& name
   using span_of_keys = std::span<const key_of<Keys>>;
   expect_answers_checked<std::uint8_t>(
       keys, name + "::insert", [&](span_of_keys some, std::span<std::uint8_t> is_new) { f.insert(some, is_new); },
-      [&] { return f.size(); });
+      [&] { return f.insert_count(); });
   expect_bitmaps_checked(
       keys, name + "::may_contain",
       [&](span_of_keys some, std::span<std::uint64_t> bitmap) { f.may_contain(some, bitmap); },
@@ -157,7 +157,7 @@ TEST(OutputSizes, OfFilterRemoveAreChecked) {
   expect_answers_checked<removal>(
       keys, "filter::remove",
       [&](std::span<const std::uint64_t> some, std::span<removal> results) { f.remove(some, results); },
-      [&] { return f.size(); });
+      [&] { return f.insert_count(); });
 }
 
 TEST(OutputSizes, OfConcurrentFilterAreChecked) {
@@ -217,7 +217,7 @@ TEST(OutputSizes, OfAnyFilterRemoveAndHashesAreChecked) {
   f.insert(std::span(texts));
   expect_answers_checked<removal>(
       texts, "any_filter::remove", [&](span_of_keys some, std::span<removal> results) { f.remove(some, results); },
-      [&] { return f.size(); });
+      [&] { return f.insert_count(); });
 
   const fenced<key_hash> too_short(key_count - 1);
   expect_refused(error_of([&] { f.hash(texts, too_short.all()); }), "any_filter::hash", "at least 130", 129);
@@ -229,7 +229,7 @@ TEST(OutputSizes, OfAnyFilterRemoveAndHashesAreChecked) {
         if (is_new.size() == some.size()) f.clear();  // so that all keys are new
         f.insert(some, is_new);
       },
-      [&] { return f.size(); });
+      [&] { return f.insert_count(); });
   expect_bitmaps_checked(
       hashes, "any_filter::may_contain",
       [&](hash_span some, std::span<std::uint64_t> bitmap) { f.may_contain(some, bitmap); },
@@ -240,7 +240,7 @@ TEST(OutputSizes, OfAnyFilterRemoveAndHashesAreChecked) {
       });
   expect_answers_checked<removal>(
       hashes, "any_filter::remove", [&](hash_span some, std::span<removal> results) { f.remove(some, results); },
-      [&] { return f.size(); });
+      [&] { return f.insert_count(); });
 }
 
 TEST(OutputSizes, OfLoggedFilterAreChecked) {
@@ -250,7 +250,7 @@ TEST(OutputSizes, OfLoggedFilterAreChecked) {
   expect_answers_checked<std::uint8_t>(
       texts, "rebuilding_filter::insert",
       [&](std::span<const std::string_view> some, std::span<std::uint8_t> is_new) { f.insert(some, is_new); },
-      [&] { return f.size(); });
+      [&] { return f.insert_count(); });
   const std::string looks_up = "any_filter::may_contain";
   expect_bitmaps_checked(
       texts, looks_up,
@@ -263,7 +263,7 @@ TEST(OutputSizes, OfLoggedFilterAreChecked) {
   expect_answers_checked<std::uint8_t>(
       hashes, "rebuilding_filter::insert",
       [&](std::span<const key_hash> some, std::span<std::uint8_t> is_new) { f.insert(some, is_new); },
-      [&] { return std::pair(f.size(), f.log().bytes()); });
+      [&] { return std::pair(f.insert_count(), f.log().bytes()); });
 }
 
 TEST(OutputSizes, OfCallsOnBitsAreChecked) {
@@ -333,7 +333,7 @@ void expect_mapped_filter_is_read_only() {
   }
 
   EXPECT_TRUE(f.may_contain(keys[9]));
-  EXPECT_EQ(f.size(), 10u);
+  EXPECT_EQ(f.insert_count(), 10u);
   f.close();
   EXPECT_EQ(read_file(folder / "f"), before);
 }
@@ -359,7 +359,7 @@ TEST(ReadOnly, WindowedFilterRefusesEveryChange) {
   expect_read_only("merge", [&] { f.merge(others); });
   expect_read_only("clear", [&] { f.clear(); });
 
-  EXPECT_EQ(f.size(), 1u);
+  EXPECT_EQ(f.insert_count(), 1u);
   f.close();
   EXPECT_EQ(read_file(folder / "f"), before);
 }

@@ -69,7 +69,7 @@ any_filter filled(const params& p, std::size_t count) {
 std::uint64_t ones_of(const any_filter& filter) { return count_ones(filter.bytes()); }
 
 fill_check audit_of(const any_filter& filter) {
-  return check_fill(filter.parameters(), filter.size(), ones_of(filter));
+  return check_fill(filter.parameters(), filter.insert_count(), ones_of(filter));
 }
 
 // The most keys, of 1, 2, 4 .. times the capacity, that leave the rate below a half.
@@ -102,7 +102,7 @@ TEST(StatisticOfAudits, OfHonestFiltersHasNoAlarmFromOneKeyUpToARateOfAHalf) {
           filter.clear();
           filter.insert(fresh_keys(n));
 
-          const fill_check result = audits(filter.size(), ones_of(filter));
+          const fill_check result = audits(filter.insert_count(), ones_of(filter));
 
           ASSERT_TRUE(result.conclusive) << layout.name << " for " << capacity << ", " << n << " keys";
           ASSERT_FALSE(result.is_inconsistent())
@@ -130,7 +130,7 @@ TEST(StatisticOfAudits, OfHonestFiltersDeviateAsTheyTell) {
         filter.clear();
         filter.insert(fresh_keys(n));
 
-        const double deviation = audits(filter.size(), ones_of(filter)).deviation();
+        const double deviation = audits(filter.insert_count(), ones_of(filter)).deviation();
 
         sum += deviation;
         squares += deviation * deviation;
@@ -162,7 +162,7 @@ TEST(Audit, AlarmsForKeysThatWereChosenToSetClearBitsOnly) {
   for (const char* const layout : {"classic", "split_block"}) {
     for (const std::uint64_t n : {1000u, 5000u}) {
       any_filter filter(of_integers(layout, 10'000));
-      while (filter.size() < n) {
+      while (filter.insert_count() < n) {
         const std::uint64_t key = fresh_keys(1).front();
         const std::vector<std::uint64_t> cells = filter.cells(key);
         const std::uint8_t* const bits = filter.bytes().data();
@@ -185,8 +185,8 @@ TEST(StatisticOfAudits, AlarmForHalfAndForTwiceTheCount) {
       const any_filter filter = filled(of_integers(std::string(layout.name), 10'000), n);
       const std::uint64_t ones = ones_of(filter);
 
-      const fill_check half = check_fill(filter.parameters(), filter.size() / 2, ones);
-      const fill_check twice = check_fill(filter.parameters(), filter.size() * 2, ones);
+      const fill_check half = check_fill(filter.parameters(), filter.insert_count() / 2, ones);
+      const fill_check twice = check_fill(filter.parameters(), filter.insert_count() * 2, ones);
 
       EXPECT_TRUE(half.is_inconsistent() && half.deviation() > 0) << layout.name << ", " << n << " keys";
       EXPECT_TRUE(twice.is_inconsistent() && twice.deviation() < 0) << layout.name << ", " << n << " keys";
@@ -208,7 +208,7 @@ TEST(StatisticOfAudits, AlarmForSomeHundredBitsSetOrClearedAtRandom) {
         ++changed;
       }
 
-      const fill_check changed = check_fill(p, filter.size(), count_ones(bits));
+      const fill_check changed = check_fill(p, filter.insert_count(), count_ones(bits));
 
       EXPECT_TRUE(changed.is_inconsistent()) << layout.name << ": " << changed.deviation();
       EXPECT_EQ(changed.deviation() > 0, set);

@@ -117,8 +117,9 @@ TYPED_TEST(EveryFilter, HasTheSameBytesAsTemplateAnyAndFile) {
     EXPECT_EQ(copy_of(mapped.bytes()), expected);
     EXPECT_EQ(copy_of(any_mapped.bytes()), expected);
     EXPECT_EQ(arena, expected);
-    for (const std::uint64_t size : {any.size(), mapped.size(), any_mapped.size(), in_arena.size()}) {
-      EXPECT_EQ(size, fixed.size());
+    for (const std::uint64_t size :
+         {any.insert_count(), mapped.insert_count(), any_mapped.insert_count(), in_arena.insert_count()}) {
+      EXPECT_EQ(size, fixed.insert_count());
     }
 
     fixed.save(folder / "saved");
@@ -156,9 +157,9 @@ TYPED_TEST(EveryFilter, TellsNewKeysInBatchesAsOneByOne) {
   for (std::size_t i = 3; i < keys.size(); i += 10) EXPECT_EQ(expected[i], 0) << i;  // repetitions
   const auto fresh = static_cast<std::uint64_t>(std::count(expected.begin(), expected.end(), 1));
   EXPECT_GT(fresh, 880u);
-  EXPECT_EQ(single.size(), fresh);
-  EXPECT_EQ(batch.size(), fresh);
-  EXPECT_EQ(any_batch.size(), fresh);
+  EXPECT_EQ(single.insert_count(), fresh);
+  EXPECT_EQ(batch.insert_count(), fresh);
+  EXPECT_EQ(any_batch.insert_count(), fresh);
 }
 
 TYPED_TEST(EveryFilter, AnswersInBatchesAsOneByOne) {
@@ -199,7 +200,7 @@ TYPED_TEST(EveryFilter, TakesHashesInsteadOfKeys) {
   EXPECT_EQ(copy_of(by_hash.bytes()), copy_of(by_key.bytes()));
   EXPECT_EQ(new_by_hash, new_by_key);
   EXPECT_EQ(found_by_hash, found);
-  EXPECT_EQ(by_hash.size(), by_key.size());
+  EXPECT_EQ(by_hash.insert_count(), by_key.insert_count());
   EXPECT_EQ(hashes[0], seeded<typename TypeParam::hash>()(keys[0]));
 }
 
@@ -223,7 +224,7 @@ TEST(Filter, KnowsItsSizesAndRates) {
   EXPECT_EQ(seen.capacity(), 1'000'000u);
   EXPECT_EQ(seen.bit_size(), g.bits);
   EXPECT_EQ(seen.byte_size(), g.bits / 8);
-  EXPECT_EQ(seen.size(), 0u);
+  EXPECT_EQ(seen.insert_count(), 0u);
   EXPECT_EQ(seen.fill_ratio(), 0);
   EXPECT_EQ(seen.approximate_size(), 0);
   EXPECT_EQ(seen.expected_fpr(), 0);
@@ -247,7 +248,7 @@ TEST(Filter, CountsItsFillBitByBit) {
   EXPECT_EQ(seen.approximate_size(), layouts::classic::keys_from_zeros({1021, 5}, 1021 - ones));
   EXPECT_EQ(any.approximate_size(), seen.approximate_size());
   EXPECT_NEAR(seen.approximate_size(), 100, 10);
-  EXPECT_EQ(seen.expected_fpr(), layouts::classic::expected_fpr({1021, 5}, seen.size()));
+  EXPECT_EQ(seen.expected_fpr(), layouts::classic::expected_fpr({1021, 5}, seen.insert_count()));
   EXPECT_EQ(any.expected_fpr(), seen.expected_fpr());
 }
 
@@ -279,7 +280,7 @@ TEST(Filter, ForgetsAllKeysWhenCleared) {
 
   EXPECT_FALSE(seen.may_contain("key"));
   EXPECT_FALSE(any.may_contain("key"));
-  EXPECT_EQ(seen.size() + any.size(), 0u);
+  EXPECT_EQ(seen.insert_count() + any.insert_count(), 0u);
   EXPECT_EQ(seen.fill_ratio() + any.fill_ratio(), 0);
   EXPECT_TRUE(seen.insert("key"));
 }
@@ -295,9 +296,9 @@ TEST(Filter, OnTheHeapIsCopiedAndMoved) {
     filter<std::uint64_t> copy = original;
     copy.insert(2);
     EXPECT_TRUE(copy.may_contain(1));
-    EXPECT_EQ(copy.size(), 2u);
+    EXPECT_EQ(copy.insert_count(), 2u);
     EXPECT_FALSE(original.may_contain(2));
-    EXPECT_EQ(original.size(), 1u);
+    EXPECT_EQ(original.insert_count(), 1u);
 
     filter<std::uint64_t> moved = std::move(copy);
     EXPECT_TRUE(moved.may_contain(2));
@@ -380,8 +381,8 @@ TEST(Filter, MergedIsTheUnion) {
 
   EXPECT_EQ(copy_of(left.bytes()), copy_of(both.bytes()));
   EXPECT_EQ(copy_of(any_left.bytes()), copy_of(both.bytes()));
-  EXPECT_NEAR(static_cast<double>(left.size()), 600, 15);
-  EXPECT_EQ(any_left.size(), left.size());
+  EXPECT_NEAR(static_cast<double>(left.insert_count()), 600, 15);
+  EXPECT_EQ(any_left.insert_count(), left.insert_count());
 }
 
 TEST(Filter, MergesAcrossStorages) {
@@ -399,7 +400,7 @@ TEST(Filter, MergesAcrossStorages) {
       folder / "f", access::read_only, file_check::payload);
   EXPECT_TRUE(reopened.may_contain(1));
   EXPECT_TRUE(reopened.may_contain(2));
-  EXPECT_EQ(reopened.size(), 2u);
+  EXPECT_EQ(reopened.insert_count(), 2u);
 }
 
 TEST(Filter, RefusesToMergeAndNamesTheFieldAndBothValues) {
@@ -456,8 +457,8 @@ TEST(Filter, IntersectedKeepsTheKeysOfBothAndEstimatesTheirNumber) {
 
   EXPECT_EQ(copy_of(left.bytes()), copy_of(any_left.bytes()));
   for (std::uint64_t key = 300; key < 600; ++key) EXPECT_TRUE(left.may_contain(key));
-  EXPECT_NEAR(static_cast<double>(left.size()), 300, 30);
-  EXPECT_EQ(any_left.size(), left.size());
+  EXPECT_NEAR(static_cast<double>(left.insert_count()), 300, 30);
+  EXPECT_EQ(any_left.insert_count(), left.insert_count());
   EXPECT_TRUE(left.count_is_estimate() && any_left.count_is_estimate());
 }
 
@@ -478,8 +479,8 @@ TEST(Filter, IntersectedWhenFullHasACountThatIsNotZero) {
     any_full.intersect(any_too);
 
     EXPECT_EQ(full.fill_ratio(), 1);
-    EXPECT_GT(full.size(), 0u) << bits;
-    EXPECT_EQ(any_full.size(), full.size()) << bits;
+    EXPECT_GT(full.insert_count(), 0u) << bits;
+    EXPECT_EQ(any_full.insert_count(), full.insert_count()) << bits;
     EXPECT_TRUE(full.count_is_estimate() && any_full.count_is_estimate());
   }
 }
@@ -505,7 +506,7 @@ TEST(AnyFilter, RefusesKeysOfTheOtherKindAndStaysAsItIs) {
   EXPECT_EQ(code_of([&] { texts.hash(std::span(numbers), hashes); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { scheme.insert(std::uint64_t{1}); }), errc::incompatible);
   EXPECT_THAT(error_of([&] { integers.insert("a"); })->what(), HasSubstr("expected u64, found bytes"));
-  EXPECT_EQ(integers.size() + texts.size() + scheme.size(), 0u);
+  EXPECT_EQ(integers.insert_count() + texts.insert_count() + scheme.insert_count(), 0u);
   EXPECT_EQ(integers.fill_ratio() + texts.fill_ratio() + scheme.fill_ratio(), 0);
   EXPECT_FALSE(scheme.uses_hashes());
 }
@@ -523,7 +524,7 @@ TEST(AnyFilter, OfASchemeTellsNewKeysAndAnswersInBatches) {
 
     EXPECT_EQ(fresh, expected) << name;
     EXPECT_EQ(copy_of(batch.bytes()), copy_of(single.bytes())) << name;
-    EXPECT_EQ(batch.size(), static_cast<std::uint64_t>(std::count(expected.begin(), expected.end(), 1)));
+    EXPECT_EQ(batch.insert_count(), static_cast<std::uint64_t>(std::count(expected.begin(), expected.end(), 1)));
     for (std::size_t i = 0; i + 1 < bitmap.size(); ++i) EXPECT_EQ(bitmap[i], ~std::uint64_t{0});
     EXPECT_EQ(bitmap.back(), (std::uint64_t{1} << keys.size() % 64) - 1);
   }

@@ -177,12 +177,12 @@ std::string differs_from_a_set(const std::vector<operation>& operations) {
       if (!filter.may_contain(key)) return "key " + std::to_string(key) + " is missing";
     }
     // After a drop the count is estimated from the bits.
-    const double more = static_cast<double>(filter.size()) - static_cast<double>(truth.size());
+    const double more = static_cast<double>(filter.insert_count()) - static_cast<double>(truth.size());
     if (more > (filter.view().count_is_estimate() ? 20 + 0.02 * static_cast<double>(truth.size()) : 0)) {
       return "more keys than there are";
     }
     if (more < -20 - 0.1 * static_cast<double>(truth.size())) return "too few keys";
-    if (filter.size() > filter.capacity()) return "fuller than full";
+    if (filter.insert_count() > filter.capacity()) return "fuller than full";
   }
   filter.close();
   const inspection left = inspect(path, file_check::payload);
@@ -218,7 +218,7 @@ TEST(LoggedFilter, KeepsItsPromiseAndItsSizeAtEachStepOfGrowth) {
   EXPECT_GT(rebuilds, 20u);
   EXPECT_LE(most_bits, 13);
   EXPECT_EQ(count_found(filter.view(), numbers(0, last)), last);
-  const double all = static_cast<double>(filter.size());
+  const double all = static_cast<double>(filter.insert_count());
   EXPECT_LE(8 * static_cast<double>(file_bytes(folder / "f")) / all, 13);
   EXPECT_LE(static_cast<double>(filter.log().bytes()) / all, 8.5);
 }
@@ -230,7 +230,7 @@ TEST(LoggedFilter, IsAtItsPromiseWhenItIsFull) {
   add(filter, 0, 120'000);
   filter.settle();
 
-  while (filter.size() < filter.capacity() * 96 / 100) add(filter, absent / 2 + filter.log().keys(), 500);
+  while (filter.insert_count() < filter.capacity() * 96 / 100) add(filter, absent / 2 + filter.log().keys(), 500);
 
   EXPECT_GT(filter.expected_fpr(), 0.008);
   EXPECT_LE(filter.expected_fpr(), 0.01);
@@ -244,12 +244,12 @@ TEST(LoggedFilter, RebuiltAtALowerRateItHasTheKeysThatOnceSeemedToBeThere) {
   p.target_fpr = 0.1;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", p);
   add(filter, 0, 1'000'000, 50'000);
-  EXPECT_LT(filter.size(), 990'000u);  // so some were taken for present
+  EXPECT_LT(filter.insert_count(), 990'000u);  // so some were taken for present
 
   filter.rebuild({.rate = 0.01});
 
   EXPECT_EQ(count_found(filter.view(), numbers(0, 1'000'000)), 1'000'000u);
-  EXPECT_GT(filter.size(), 990'000u);
+  EXPECT_GT(filter.insert_count(), 990'000u);
   expect_rate_kept(filter.view(), 0.01);
 }
 
@@ -309,7 +309,7 @@ TEST(LoggedFilter, TakesRecordedKeysAtTheNextRebuildOrAtClosing) {
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
 
   filter.record(hashes);
-  EXPECT_EQ(filter.size(), 0u);
+  EXPECT_EQ(filter.insert_count(), 0u);
   filter.close();
 
   filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write});
@@ -1018,7 +1018,7 @@ TEST(LoggedFilter, GrowsByAThreadWhileKeysComeIn) {
 
   EXPECT_GE(filter.rebuilds(), 4u);
   EXPECT_EQ(count_found(filter.view(), numbers(0, 300'000)), 300'000u);
-  EXPECT_LE(filter.size(), filter.capacity());
+  EXPECT_LE(filter.insert_count(), filter.capacity());
 }
 
 TEST(LoggedFilter, AThreadThatIsNotWaitedForEndsWithTheFilter) {

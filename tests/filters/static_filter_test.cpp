@@ -353,7 +353,7 @@ void compare_with_any_filter() {
   expect_equal_answers(of_integers, any_filter::open(folder / "i"), std::span<const std::uint64_t>(integers), 2000);
   const any_filter any = any_filter::open(folder / "t");
   EXPECT_EQ(any.parameters(), of_texts.parameters());
-  EXPECT_EQ(any.size(), 2000u);
+  EXPECT_EQ(any.insert_count(), 2000u);
   EXPECT_EQ(any.approximate_size(), 2000);
   EXPECT_EQ(any.estimated_keys().sigma, 0);
   EXPECT_DOUBLE_EQ(any.expected_fpr(), of_texts.expected_fpr());
@@ -364,7 +364,7 @@ void compare_with_any_filter() {
                    static_cast<double>(count_ones(any.bytes())) / static_cast<double>(any.bit_size()));
   using mapped = static_filter<std::string_view, Fingerprint, xxh3, mapped_storage>;
   EXPECT_TRUE(mapped::open(folder / "t", file_check::payload).may_contain(views[0]));
-  EXPECT_EQ(mapped::open(folder / "t").size(), 2000u);
+  EXPECT_EQ(mapped::open(folder / "t").insert_count(), 2000u);
   EXPECT_TRUE((static_filter<std::string_view, Fingerprint>::load(folder / "t").may_contain(views[1])));
 }
 
@@ -395,7 +395,7 @@ TEST(SealedFilter, TakesKeysWithOneLowerHalfAsOne) {
 
   const auto sealed = static_filter<std::uint64_t, std::uint8_t, coarse>::build(keys);
 
-  EXPECT_EQ(sealed.size(), 2u);
+  EXPECT_EQ(sealed.insert_count(), 2u);
   EXPECT_TRUE(sealed.may_contain(5));
 }
 

@@ -145,7 +145,7 @@ std::array<std::uint64_t, many> keys_from(std::uint64_t first) {
 template <class Filter>
 std::string difference_to(const Filter& filter, const model& truth) {
   if (!std::ranges::equal(filter.bytes(), truth.bytes())) return "other counters";
-  if (filter.size() != truth.size) return "size " + std::to_string(filter.size());
+  if (filter.insert_count() != truth.size) return "size " + std::to_string(filter.insert_count());
   if (filter.counts().refused_removals != truth.refused) return "other refusals";
   if (filter.tainted() != (truth.refused > 0)) return "other taint";
   return {};
@@ -297,14 +297,14 @@ TEST(Counting, TakesAKeyInsertedTwiceForTwoCopies) {
   filter<std::string_view, layouts::counting> here(1000, 0.01);
   EXPECT_TRUE(here.insert("Madrid"));
   EXPECT_FALSE(here.insert("Madrid"));
-  EXPECT_EQ(here.size(), 2u);
+  EXPECT_EQ(here.insert_count(), 2u);
 
   EXPECT_EQ(here.remove("Madrid"), removal::removed);
   EXPECT_TRUE(here.may_contain("Madrid"));
   EXPECT_EQ(here.remove("Madrid"), removal::removed);
 
   EXPECT_FALSE(here.may_contain("Madrid"));
-  EXPECT_EQ(here.size(), 0u);
+  EXPECT_EQ(here.insert_count(), 0u);
   EXPECT_FALSE(here.tainted());
   EXPECT_THAT(here.bytes(), Each(0));
 }
@@ -321,7 +321,7 @@ TEST(Counting, NeverLowersACounterThatIsFull) {
 
     EXPECT_EQ(here.may_contain("Madrid"), copies >= 15);
     EXPECT_TRUE(here.may_contain("Berlin"));
-    EXPECT_EQ(here.size(), 1u);
+    EXPECT_EQ(here.insert_count(), 1u);
     EXPECT_FALSE(here.tainted());
   }
 }
@@ -332,7 +332,7 @@ TEST(Counting, CountsNoFewerThanNothing) {
 
   for (int i = 0; i < 30; ++i) here.remove("Madrid");
 
-  EXPECT_EQ(here.size(), 0u);
+  EXPECT_EQ(here.insert_count(), 0u);
 }
 
 TEST(Counting, RefusesAStrangerAndIsTaintedForGood) {
@@ -345,7 +345,7 @@ TEST(Counting, RefusesAStrangerAndIsTaintedForGood) {
   EXPECT_EQ(here.remove("Berlin"), removal::not_found);
 
   EXPECT_TRUE(std::ranges::equal(here.bytes(), before));
-  EXPECT_EQ(here.size(), 1u);
+  EXPECT_EQ(here.insert_count(), 1u);
   EXPECT_EQ(here.counts().refused_removals, 2u);
   here.save(folder / "f");
   EXPECT_TRUE(any_filter::load(folder / "f").tainted());
@@ -404,8 +404,8 @@ TEST(Counting, MergesCopiesUpToFullAndCountsThem) {
   EXPECT_TRUE(std::ranges::equal(a.bytes(), of_both.bytes()));
   EXPECT_TRUE(std::ranges::equal(any_a.bytes(), of_both.bytes()));
   EXPECT_GT(layouts::counting::cells_full(a.bytes()), 0u);
-  EXPECT_EQ(a.size(), of_both.size);
-  EXPECT_EQ(any_a.size(), of_both.size);
+  EXPECT_EQ(a.insert_count(), of_both.size);
+  EXPECT_EQ(any_a.insert_count(), of_both.size);
   EXPECT_FALSE(a.count_is_estimate());
   EXPECT_EQ(a.refused_removals(), 1u);
   EXPECT_TRUE(any_a.tainted());
@@ -426,8 +426,8 @@ TEST(Counting, SetsTheSameCountersInEveryKindOfFilter) {
     for (std::size_t i = 0; i < keys.size(); i += 3) typed.remove(keys[i]);
     for (std::size_t i = 0; i < keys.size(); i += 3) any.remove(keys[i]);
     EXPECT_TRUE(std::ranges::equal(typed.bytes(), any.bytes()));
-    EXPECT_EQ(typed.size(), any.size());
-    EXPECT_EQ(typed.size(), keys.size() - (keys.size() + 2) / 3);
+    EXPECT_EQ(typed.insert_count(), any.insert_count());
+    EXPECT_EQ(typed.insert_count(), keys.size() - (keys.size() + 2) / 3);
   };
   const geometry g = layouts::counting::geometry_for(1000, 0.01);
   const auto params_with = [&](params p) {
@@ -460,8 +460,8 @@ TEST(Counting, InsertsAllAtOnceInOrderAndTellsWhatWasNew) {
   EXPECT_EQ(any.insert_all(keys, 2), fresh);
   EXPECT_TRUE(std::ranges::equal(at_once.bytes(), one_by_one.bytes()));
   EXPECT_TRUE(std::ranges::equal(any.bytes(), one_by_one.bytes()));
-  EXPECT_EQ(at_once.size(), 300'000u);
-  EXPECT_EQ(any.size(), 300'000u);
+  EXPECT_EQ(at_once.insert_count(), 300'000u);
+  EXPECT_EQ(any.insert_count(), 300'000u);
 }
 
 // ---- rates and estimates --------------------------------------------------------------------------------------------
@@ -679,9 +679,9 @@ TEST(CountingFile, KilledWhileItIsWrittenEstimatesItsCopiesFromTheCounters) {
 
   any_filter f = any_filter::open(folder / "f", {.mode = access::read_write});
   EXPECT_TRUE(f.count_is_estimate());
-  EXPECT_NEAR(static_cast<double>(f.size()), 18'000, 200);
+  EXPECT_NEAR(static_cast<double>(f.insert_count()), 18'000, 200);
   const any_filter loaded = any_filter::load(folder / "f");
-  EXPECT_NEAR(static_cast<double>(loaded.size()), 18'000, 200);
+  EXPECT_NEAR(static_cast<double>(loaded.insert_count()), 18'000, 200);
 }
 
 TEST(CountingFile, MayNotSayThatAFilterOfBitsRefusedARemoval) {
@@ -766,7 +766,7 @@ TEST(FileEdit, WaitsForAWriterAndThenHasTheFileThatItLeft) {
   EXPECT_TRUE(second.filter().may_contain("new"));
   second.filter().insert("newer");
   second.commit();
-  EXPECT_EQ(any_filter::load(folder / "f").size(), 10'002u);
+  EXPECT_EQ(any_filter::load(folder / "f").insert_count(), 10'002u);
 }
 
 TEST(FileEdit, OpensOnlyWhatItCanRead) {
@@ -781,7 +781,7 @@ TEST(FileEdit, OpensOnlyWhatItCanRead) {
   file_edit edit(folder / "keyed", {.secret = secret_key{1, 2}});
   edit.filter().insert("Madrid");
   edit.commit();
-  EXPECT_EQ(any_filter::load(folder / "keyed", {.secret = secret_key{1, 2}}).size(), 1u);
+  EXPECT_EQ(any_filter::load(folder / "keyed", {.secret = secret_key{1, 2}}).insert_count(), 1u);
 }
 
 }  // namespace

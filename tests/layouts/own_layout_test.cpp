@@ -60,7 +60,7 @@ TEST(OwnLayout, LosesNothingWhereKeysAreInsertedAllAtOnce) {
   at_once.insert_all(keys, 2);
 
   EXPECT_TRUE(std::ranges::equal(at_once.bytes(), one_by_one.bytes()));
-  EXPECT_EQ(at_once.size(), one_by_one.size());
+  EXPECT_EQ(at_once.insert_count(), one_by_one.insert_count());
 }
 
 }  // namespace

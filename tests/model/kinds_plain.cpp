@@ -56,14 +56,14 @@ class concurrent_handle final : public bloomery::filter_handle {
   const params& parameters() const noexcept override { return filter_->parameters(); }
   bloomery::filter_summary summary() override {
     bloomery::filter_summary result;
-    result.insert_count = filter_->size();
+    result.insert_count = filter_->insert_count();
     result.capacity = filter_->capacity();
     return result;
   }
   bloomery::filter_facts info(bloomery::info_depth) override {
     bloomery::filter_facts result;
     result.parameters = parameters();
-    result.insert_count = filter_->size();
+    result.insert_count = filter_->insert_count();
     return result;
   }
 

@@ -241,7 +241,7 @@ TEST_F(InspectedFile, FullerThanItsCountIsBad) {
 
 TEST_F(InspectedFile, OfChosenKeysIsUneven) {
   any_filter filter(usual());
-  for (std::uint64_t i = 0; filter.size() < 3000; ++i) {
+  for (std::uint64_t i = 0; filter.insert_count() < 3000; ++i) {
     const std::string key = std::to_string(i);
     if (filter.cells(std::string_view(key)).front() < 40 * 512) filter.insert(std::string_view(key));
   }
@@ -321,7 +321,7 @@ TEST_F(InspectedFile, OfASchemeAsItWasPlannedIsNotBroken) {
   const params p = bloomery::complete({.scheme = "pharo", .capacity = 20'000, .target_fpr = 0.01});
   ASSERT_GT(expected_fpr(p, p.capacity), 0.0101);  // its rule of sizes knows the probes only as a real number
   any_filter filter(p);
-  for (std::uint64_t k = 0; filter.size() < 19'900; ++k) filter.insert("key " + std::to_string(k));
+  for (std::uint64_t k = 0; filter.insert_count() < 19'900; ++k) filter.insert("key " + std::to_string(k));
   filter.save(path);
   const auto i = inspect();
 

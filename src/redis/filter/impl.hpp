@@ -1,6 +1,6 @@
-// What redis_filter is inside. Its functions are in views.cpp (what is known of the shards, and what to do when it is
-// out of date), keys.cpp (look up), insert.cpp (insert, remove), life.cpp (shards, growth, generations), create.cpp
-// (create, open), replace.cpp (replace, clear, expire, drop) and whole.cpp (operations on all bits).
+// The state of a redis_filter. Its functions are in shard_cache.cpp (what a client knows of the shards, and what it does
+// when that is out of date), lookup.cpp, insert.cpp (insert, remove), explain.cpp, lifecycle.cpp (shards, growth,
+// generations), create.cpp (create, open), replace.cpp (replace, clear, expire, drop), scan.cpp (calls on all bits).
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -72,7 +72,7 @@ struct redis_filter::impl {
   /// What is to take the place of `live`, as a writer knows it: on the same connections.
   impl(const impl& live, redis::meta coming);
 
-  // ---- views.cpp
+  // ---- shard_cache.cpp
 
   /// The description as it is on the server now; nothing: there is none.
   std::optional<redis::meta> read_meta();
@@ -134,7 +134,7 @@ struct redis_filter::impl {
   std::uint64_t shard_of(std::uint64_t hash64) const noexcept { return multiply_high(hash64, description.shards()); }
   std::string where() const { return address.text(); }
 
-  // ---- keys.cpp, insert.cpp
+  // ---- redis_filter.cpp, lookup.cpp, insert.cpp
 
   /// Hashes text or integers. @throws error incompatible: keys of the other kind, or hashes
   void hash(key_span keys, key_hash* hashes) const;
@@ -149,12 +149,12 @@ struct redis_filter::impl {
 
   key_explanation explain(key_span one_key);
 
-  // ---- whole.cpp
+  // ---- scan.cpp
 
   redis_info info(std::vector<redis_shard>* shards);
   estimate keys_in_window();
 
-  // ---- life.cpp, create.cpp, replace.cpp
+  // ---- lifecycle.cpp, create.cpp, replace.cpp
 
   void make_shards();
   bool begin_generation(std::span<const std::uint64_t> shards);  // true as refresh(), and so does grow()

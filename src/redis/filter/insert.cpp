@@ -1,4 +1,4 @@
-// Insertions and removals: from keys to commands, and from replies to answers. Read keys.cpp first.
+// Insertions and removals: from keys to commands, and from replies to answers. Read lookup.cpp first.
 #include "filters/removal.hpp"
 #include "redis/filter/lookup.hpp"
 #include "redis/filter/scripts.hpp"

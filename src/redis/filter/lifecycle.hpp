@@ -1,4 +1,4 @@
-// What the parts of a shared filter's life have in common: life.cpp (layers, generations, shard headers), create.cpp
+// Shared by the parts of a shared filter's lifecycle: lifecycle.cpp (layers, generations, shard headers), create.cpp
 // (create and open) and replace.cpp (replace, clear, drop, expire).
 #pragma once
 

@@ -1,4 +1,4 @@
-// What lookups (keys.cpp) and changes (insert.cpp) have in common: the limit of attempts, and keys by their numbers.
+// Shared by lookups (lookup.cpp) and changes (insert.cpp): the limit of attempts, and keys by their numbers.
 #pragma once
 
 #include "redis/filter/impl.hpp"
