@@ -39,9 +39,8 @@ struct rebuild_plan {
 /// A filter whose kind is known at run time, which never becomes too small.
 ///
 /// insert() writes to the log before it sets bits. So a killed process loses no key whose insert() returned; after the
-/// machine itself failed, all that was before the last flush() or close() is there. One process writes at a time. Who
-/// has the file open for reading keeps the filter as it was before a rebuild until opening it again, and so misses the
-/// keys of later.
+/// machine itself failed, all that was before the last flush() or close() is there. One process writes at a time. A
+/// reader sees the filter as it was before a rebuild until it opens the file again, and so misses later keys.
 ///
 /// Threads: any number may look up while none inserts.
 ///
@@ -139,8 +138,8 @@ class rebuilding_filter {
   bool may_contain(std::uint64_t key) const;
   void may_contain(key_span keys, std::span<std::uint64_t> bitmap) const;
 
-  /// Makes the filter anew from the log. A log that is more than twice as long as its distinct keys need is written
-  /// anew, too. If it fails, the old filter goes on.
+  /// Makes the filter again from the log. A log that is more than twice as long as its distinct keys need is rewritten,
+  /// too. If that fails, the old filter stays in use.
   /// @throws error  invalid_argument: a capacity below its keys, a rate out of range; incompatible: such a layout;
   ///                damaged: the log, without salvage; not_permitted, io
   void rebuild(const rebuild_plan& plan = {});

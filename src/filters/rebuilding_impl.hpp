@@ -1,0 +1,157 @@
+// The state of a rebuilding_filter. Its functions are in rebuilding_make.cpp (a filter from its log), rebuilding_growth.cpp
+// (when a larger one is made, and the thread that makes it), rebuilding_open.cpp (create, open, replay the log),
+// rebuilding_recover.cpp (a filter whose files are damaged) and rebuilding_filter.cpp (the public calls).
+#pragma once
+
+#include <bloomery/error.hpp>
+#include <bloomery/rebuilding_filter.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace bloomery {
+namespace rebuilding {
+
+inline constexpr double default_fpr = 0.01;
+inline constexpr std::uint64_t least_capacity = 1000;
+
+/// Refuses a filter that needs more of a key than the 64 bits in a log. @throws error incompatible
+void check_logs_suit(const params& p);
+
+/// Whether this is the log of this filter, by what their headers say.
+bool is_log_of(const params& filter, const params& log);
+
+/// The name under which a new filter, or a new log, is made before it takes the old one's place.
+inline std::string rebuilt_name(const std::string& path) { return path + ".rebuild"; }
+
+inline void remove_quietly(const std::string& path) noexcept { ::unlink(path.c_str()); }
+
+inline std::uint64_t bytes_of_keys(std::uint64_t keys) { return keys * sizeof(std::uint64_t); }
+
+/// The most keys that `bytes` of a log can hold.
+inline std::uint64_t keys_in(std::uint64_t bytes) {
+  return (bytes - std::min(bytes, key_log::record_header_bytes)) / sizeof(std::uint64_t);
+}
+
+}  // namespace rebuilding
+
+struct rebuilding_filter::impl {
+  /// What is to be made from the log.
+  struct wanted {
+    params p;                               // complete but for geometry and capacity
+    std::optional<std::uint64_t> capacity;  // as the caller asked
+    std::uint64_t least = 0;                // the least capacity, if the caller asked for none
+    std::optional<std::uint64_t> keys;      // distinct keys; empty: to be counted
+    std::uint64_t upto = 0;                 // bytes of the log
+    bool anew = false;                      // rewrite the log, too
+    bool salvage = false;
+    std::function<void()> watch = {};
+  };
+
+  struct made {
+    any_filter filter;
+    std::optional<key_log> log;  // if it was rewritten
+    std::uint64_t upto = 0;      // bytes of the old log that are in the filter
+    std::uint64_t lost_keys = 0;
+  };
+
+  /// A rebuild in another thread. The destructor cancels it.
+  struct job {
+    std::thread thread;
+    std::atomic<bool> cancel = false;
+    std::atomic<bool> done = false;
+    std::optional<made> result;
+    std::exception_ptr failure;
+
+    ~job() {
+      cancel = true;
+      if (thread.joinable()) thread.join();
+    }
+  };
+
+  impl(std::string where, any_filter f) : path(std::move(where)), filter(std::move(f)) {}
+
+  void note(const std::string& text) const {
+    if (notes) notes(path + ": " + text);
+  }
+
+  void want_writable() const;
+
+  // ---- keys: rebuilding_filter.cpp
+
+  std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new);
+
+  /// Calls work(hashes, first) for the hashes of keys from `first` on.
+  template <class Work>
+  void in_hashes(key_span keys, Work work) const;
+  void log_keys(std::span<const key_hash> hashes);
+
+  // ---- a filter from its log: rebuilding_make.cpp
+
+  /// Fills FILTER.rebuild from the log. @throws error damaged, invalid_argument, io
+  static made make(const std::string& path, const std::string& metadata, const key_log& log, wanted w,
+                   const std::atomic<bool>& cancel);
+
+  /// Inserts the keys that came since, and puts the new filter in the old one's place. @throws error damaged, io
+  void publish(made m);
+
+  /// Whether the log has more than twice the bytes that this many distinct keys need.
+  bool log_is_wasteful(std::uint64_t keys) const;
+
+  // ---- growth: rebuilding_growth.cpp
+
+  /// Sets the counts at which the filter is nearly full and full.
+  void set_bounds();
+
+  /// Before keys are inserted: takes a rebuild that is ready, and starts one if it is time. Returns how many keys there
+  /// is room for, at least one.
+  std::uint64_t make_room();
+
+  /// Waits for the rebuild, if there is one, and takes its result.
+  void finish();
+
+  // ---- opening: rebuilding_open.cpp
+
+  /// Refuses a log that lacks keys of the filter, while the filter is untouched. @throws error damaged
+  static void check_log(const file_info& info, const key_log& log, const std::string& name, file_check what);
+
+  /// Inserts the keys of the log that may be missing in the filter. @throws error damaged, io
+  void replay_log();
+
+  std::string path;
+  std::string metadata;
+  std::optional<key_log> log;  // if open for writing
+  any_filter filter;
+  std::function<void(const std::string&)> notes;  // of open_options
+  std::unique_ptr<job> rebuilding;
+  std::uint64_t grow_at = 0;            // insert_count() at which the next filter is made
+  std::uint64_t full_at = 0;            // insert_count() at which inserting waits for it
+  std::uint64_t counted_when_full = 0;  // expected insert_count() at capacity
+  std::uint64_t rebuilds = 0;
+  std::uint64_t lost_keys = 0;
+  std::uint64_t overgrown_at = 0;     // bytes of the log
+  bool failed = false;                // the last rebuild failed
+  bool recorded = false;              // the log has keys that the filter lacks
+  std::vector<std::uint64_t> record;  // hash64 of the keys that are being logged
+
+ private:
+  double rate_at(std::uint64_t keys) const { return bloomery::expected_fpr(filter.parameters(), keys); }
+  std::uint64_t distinct() const;
+  bool log_is_overgrown() const { return log->bytes() > overgrown_at; }
+  wanted growth() const;
+  void start();
+};
+
+}  // namespace bloomery

@@ -1,0 +1,148 @@
+// A filter rebuilt from its log, and why a kill at any moment loses nothing:
+//
+//   make      fills FILTER.rebuild from the log up to a position, syncs it, and marks it dirty with that position. If
+//             the log is to be rewritten, FILTER.log.rebuild comes first, with the next generation.
+//   publish   inserts the keys that came since into both, then renames FILTER.rebuild to FILTER and FILTER.log.rebuild
+//             to FILTER.log.
+//
+// A process that opens the filter for writing inserts what the log has behind the position, or all of the log if its
+// generation is not the one that the filter names. So each of the four pairs of files that a kill between the two
+// renames can leave is consistent.
+#include "filters/rebuilding_impl.hpp"
+
+#include <bloomery/error.hpp>
+
+#include "platform/posix.hpp"
+
+namespace bloomery {
+
+using namespace rebuilding;
+
+namespace {
+
+// Ends a rebuild whose result is not needed any more.
+struct cancelled {};
+
+}  // namespace
+
+rebuilding_filter::impl::made rebuilding_filter::impl::make(const std::string& path, const std::string& metadata,
+                                                            const key_log& log, wanted w,
+                                                            const std::atomic<bool>& cancel) {
+  const std::string log_name = rebuilt_name(log_path(path));
+  const std::string name = rebuilt_name(path);
+  const auto refuse_damage = [&](const log_reading& seen) {
+    if (seen.whole() || w.salvage) return;
+    throw error(errc::damaged, {"the log is damaged", log_path(path), "", seen.damage_in_words(), hint::salvage_log});
+  };
+  const auto may_end = [&] {
+    if (cancel) throw cancelled();
+    if (w.watch) w.watch();
+  };
+  std::optional<key_log> fresh;
+  try {
+    log_reading seen;
+    if (w.anew) {
+      fresh = key_log::create(log_name, w.p, log.generation() + 1);
+      posix::take_mode_of(log_path(path), log_name);
+      seen = log.write_distinct(*fresh, w.upto, may_end);
+      refuse_damage(seen);
+      fresh->sync();
+      w.keys = fresh->keys();
+    } else if (!w.keys) {
+      w.keys = log.estimate_distinct(w.upto);
+    }
+    w.p.geometry = {};
+    w.p.capacity = w.capacity.value_or(std::max(w.least, grown_capacity(*w.keys)));
+    if (static_cast<double>(w.p.capacity) < 0.99 * static_cast<double>(*w.keys)) {
+      throw error(errc::invalid_argument,
+                  {"a capacity below the keys it has", path, std::to_string(*w.keys) + " or more",
+                   std::to_string(w.p.capacity), hint::use_larger_capacity});
+    }
+    made m{any_filter::create(name, w.p, {.metadata = metadata, .sync = false}), std::nullopt, w.upto, 0};
+    posix::take_mode_of(path, name);  // before there are keys in it
+    const key_log& source = fresh ? *fresh : log;
+    const std::uint64_t upto = fresh ? fresh->bytes() : w.upto;
+    const log_reading read = source.read(
+        0,
+        [&](std::span<const std::uint64_t> hash64s) {
+          may_end();
+          m.filter.insert(key_span::of_hash64s(hash64s));
+        },
+        upto);
+    if (!w.anew) seen = read;
+    refuse_damage(seen);
+    m.lost_keys = seen.lost_keys;
+    mapped_storage& bytes = *m.filter.mapped();
+    bytes.counts().logged = upto;
+    bytes.counts().log_generation = source.generation();
+    bytes.checkpoint();
+    m.log = std::move(fresh);
+    return m;
+  } catch (...) {
+    remove_quietly(name);
+    if (w.anew) remove_quietly(log_name);
+    throw;
+  }
+}
+
+void rebuilding_filter::impl::publish(made m) {
+  const auto add = [&](std::span<const std::uint64_t> hash64s) {
+    m.filter.insert(key_span::of_hash64s(hash64s));
+    if (m.log) m.log->append(hash64s);
+  };
+  const log_reading rest = log->read(m.upto, add, log->bytes());
+  if (!rest.whole()) {
+    throw error(errc::damaged, {"the log is damaged", log_path(path), "", rest.damage_in_words(), hint::salvage_log});
+  }
+  // The log first: a filter on disk must never count bytes of a log that the disk lacks.
+  (m.log ? *m.log : *log).sync();
+  // If a power failure undoes the rename, the old filter is still consistent with the log.
+  posix::rename_over(rebuilt_name(path), path, false);
+  if (mapped_storage* old = filter.mapped()) old->abandon();
+  filter = std::move(m.filter);
+  lost_keys = m.lost_keys;
+  ++rebuilds;
+  failed = recorded = false;
+  set_bounds();
+  if (m.log) {
+    m.log->rename(log_path(path), false);
+    log = std::move(m.log);  // also if syncing fails: the old log has no name any more
+    posix::sync_folder_of(path);
+  }
+}
+
+bool rebuilding_filter::impl::log_is_wasteful(std::uint64_t keys) const {
+  return log->bytes() > key_log::header_bytes + 65'536 + 2 * bytes_of_keys(keys);
+}
+
+void rebuilding_filter::rebuild(const rebuild_plan& plan) {
+  impl& b = *impl_;
+  b.want_writable();
+  if (plan.rate && !(*plan.rate > 0 && *plan.rate < 1)) {
+    throw error(errc::invalid_argument, {"the false-positive rate is a probability", "rate", "above 0, below 1",
+                                         std::to_string(*plan.rate), ""});
+  }
+  b.rebuilding.reset();  // what it makes would be out of date
+  impl::wanted w;
+  w.p = b.filter.parameters();
+  w.p.log_id = b.log->parameters().log_id;
+  if (plan.rate) w.p.target_fpr = *plan.rate;
+  if (!plan.layout.empty()) w.p.layout = plan.layout;
+  check_logs_suit(w.p);
+  w.capacity = plan.capacity;
+  w.upto = b.log->bytes();
+  w.salvage = plan.salvage;
+  w.watch = plan.watch;
+  w.anew = plan.salvage || b.log_is_wasteful(b.log->estimate_distinct());
+  const std::atomic<bool> never = false;
+  impl::made m = impl::make(b.path, b.metadata, *b.log, std::move(w), never);
+  try {
+    b.publish(std::move(m));
+  } catch (...) {
+    remove_quietly(rebuilt_name(b.path));
+    remove_quietly(rebuilt_name(log_path(b.path)));
+    throw;
+  }
+}
+
+}  // namespace bloomery
