@@ -1,7 +1,6 @@
-// any_filter: the same filter as filter<>, with layout or scheme, hash and keys chosen at run time, from params or a
-// file.
+// any_filter: a filter whose layout or scheme, hash and kind of keys are chosen at run time, by params or a file.
 //
-// Batches cost one indirect call. The same params give the same bytes as filter<>.
+// A batch costs one indirect call. The same params give the same bytes as filter<>.
 #pragma once
 
 #include <bloomery/estimate.hpp>
@@ -40,12 +39,12 @@ class any_filter {
   /// @throws error  invalid_argument, too_large
   explicit any_filter(params p);
 
-  /// A filter of bits that come from elsewhere, with an estimated count. Plain or counting.
-  /// @throws error  as above; incompatible: not as many bytes as the geometry has, or a filter of another family
+  /// A plain or counting filter of existing bits. Its count is estimated.
+  /// @throws error  as above; incompatible: the number of bytes differs from the geometry's, or another family
   any_filter(params p, heap_storage bytes);
 
-  /// A filter file in place; see mapped_storage::open. After an unclean end, insert_count() is estimated from the bits for
-  /// read_write, and out of date for read_only.
+  /// Opens a filter file in place; see mapped_storage::open. If the last writer was killed, read_write estimates
+  /// insert_count() from the bits, and read_only reports the count of the last clean close.
   ///
   /// @throws error  as mapped_storage::open; incompatible: a layout, scheme or hash that this library does not have, a
   ///                secret that is missing, wrong or not needed, a filter with a log for read_write (open it with
@@ -59,7 +58,7 @@ class any_filter {
   ///     assert(any_filter::open("open.bloom", {.check = file_check::payload}).may_contain("Madrid"));
   static any_filter open(const std::string& path, const open_options& options = {});
 
-  /// A new empty filter file, mapped for writing. @throws error  as mapped_storage::create
+  /// Creates an empty filter file, mapped for writing. @throws error  as mapped_storage::create
   ///
   /// Example:
   ///     const params p = complete({.capacity = 1000, .target_fpr = 0.01});
@@ -67,12 +66,12 @@ class any_filter {
   ///     assert(any_filter::open("made.bloom").opened_from()->metadata == "cities");
   static any_filter create(const std::string& path, params p, const create_options& options = {});
 
-  /// A filter file read into the heap, every page checked. Of the options it takes `secret`, `clock` and `to_remove`.
+  /// Reads a filter file into the heap and checks every page. Of the options it uses `secret`, `clock` and `to_remove`.
   /// @throws error as open(); damaged
   static any_filter load(const std::string& path, const open_options& options = {});
 
-  /// A filter out of the bytes of a file, which may come from anywhere: they are checked as load() checks a file, and
-  /// take no more memory than they are. @throws error as load() and load_bytes()
+  /// Makes a filter from the bytes of a file. The bytes may be hostile: they are checked as load() checks a file, and
+  /// cause no larger allocation than their own size. @throws error as load() and load_bytes()
   ///
   /// Example:
   ///     any_filter cities(complete({.capacity = 1000, .target_fpr = 0.01}));
@@ -84,8 +83,7 @@ class any_filter {
   /// The bytes of the file that save() writes. @throws error  invalid_argument: the metadata is too long; too_large
   std::vector<std::uint8_t> to_bytes(const std::string& metadata = {}) const;
 
-  /// A copy on the heap, wherever the bits are: same bits, same counts, same clock.
-  /// @throws error too_large: there is no memory for it
+  /// A copy on the heap, with the same bits, counts and clock. @throws error too_large: not enough memory
   ///
   /// Example:
   ///     any_filter first(complete({.capacity = 1000, .target_fpr = 0.01}));
@@ -98,12 +96,12 @@ class any_filter {
   any_filter& operator=(any_filter&&) noexcept;
   ~any_filter();
 
-  /// Writes the filter as a file, whole or not at all. The metadata of the file it came from is not kept unless given
-  /// again. @throws error as save_file
+  /// Writes the filter as a file, whole or not at all. Metadata of the file it was read from is not copied.
+  /// @throws error as save_file
   void save(const std::string& path, const std::string& metadata = {}) const;
 
-  /// For a file mapped for writing: checksums, count, clean mark, sync; the filter is then as moved from.
-  /// Nothing else for the others. @throws error io
+  /// Closes a file that is mapped for writing: writes checksums, count and clean mark, and syncs. Afterwards the filter
+  /// is as moved from. @throws error io
   void close();
 
   /// Adds a key; true: certainly new.
@@ -126,14 +124,14 @@ class any_filter {
   ///     assert(seen.insert(cities, is_new) == 2 && is_new[1] == 1);
   std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});
 
-  /// Adds keys in whatever order is quickest, with up to `threads` threads (0: one per processor); returns how many
+  /// Adds keys in the order that is fastest, with up to `threads` threads (0: one per processor); returns how many
   /// were certainly new. See filter::insert_all(); classic and schemes insert in order. @throws error as above
   std::uint64_t insert_all(key_span keys, unsigned threads = 0);
 
-  /// Takes out one copy of a key that was inserted, from a filter of layout counting. not_found: it was certainly not
-  /// there, nothing is changed, and the filter is tainted() from then on. Removing what never was inserted may make
-  /// other keys vanish: see filter::remove(). A process that is killed within this call on a file opened for writing
-  /// may leave the key half removed; file_edit.hpp changes a file as a whole.
+  /// Removes one copy of an inserted key from a counting filter. not_found: the key was certainly absent, nothing
+  /// changes, and the filter is tainted() from then on. Removing a key that was never inserted may remove other keys:
+  /// see filter::remove(). If the process is killed within this call on a mapped file, the key may stay half removed;
+  /// file_edit.hpp changes a file as a whole.
   ///
   /// @throws error  incompatible: keys of the other kind, or a filter of another layout; not_permitted: opened for
   ///                reading only
@@ -188,13 +186,12 @@ class any_filter {
   /// blocked_page.
   bool uses_hash64() const noexcept;
 
-  /// Makes this filter the union of both; the count becomes an estimate. Counters of counting filters are added, up to
-  /// 15, and so are their counts.
-  /// @throws error incompatible: names the field that differs and both values
+  /// Makes this filter the union of both; the count becomes an estimate. Counting filters add their counters, up to 15
+  /// each, and their counts. @throws error incompatible: names the field that differs and both values
   void merge(const any_filter& other);
 
-  /// Makes this filter the intersection: it still answers yes for every key that was in both, and for others more often
-  /// than a filter made of those keys would (see current_fpr()). The count becomes an estimate.
+  /// Makes this filter the intersection. It reports every key that was in both, with more false positives than a filter
+  /// of those keys alone (see current_fpr()). The count becomes an estimate.
   /// @throws error as merge; incompatible: counting filters
   void intersect(const any_filter& other);
   bool compatible_with(const any_filter& other) const;
@@ -203,49 +200,47 @@ class any_filter {
   any_filter& operator|=(const any_filter& other);
   any_filter& operator&=(const any_filter& other);
 
-  /// Whether both have the same bits, and the same parameters but for capacity and target rate: then they give the same
-  /// answers. What they count may differ.
+  /// Whether both have the same bits, and the same parameters except for capacity and target FPR: then they give the
+  /// same answers. Their counts may differ.
   bool operator==(const any_filter& other) const;
 
-  /// Forgets all keys.
+  /// Removes all keys.
   void clear();
 
-  /// Whether it takes keys: false for a static filter, and for a file opened for reading.
+  /// Whether keys can be inserted: false for a static filter, and for a file opened for reading.
   bool is_writable() const noexcept;
 
   const params& parameters() const noexcept;
   std::span<const std::uint8_t> bytes() const noexcept;
 
-  std::uint64_t capacity() const noexcept;      ///< keys it was made for
+  std::uint64_t capacity() const noexcept;      ///< keys
   std::uint64_t bit_size() const noexcept;      ///< bits
   std::uint64_t byte_size() const noexcept;     ///< bytes
-  std::uint64_t insert_count() const noexcept;  ///< keys that were certainly new when they came; counting: copies in
-  bool count_is_estimate()
-      const noexcept;  ///< insert_count() was once estimated from the bits: merge(), a killed writer
-  const key_counts& counts() const noexcept;  ///< all that is counted
-  bool tainted() const noexcept;              ///< counting: something was to be removed that was not there
-  double fill_ratio() const noexcept;         ///< share of bits set, or of counters that are not 0; reads all bits
-  double approximate_size() const noexcept;   ///< distinct keys, estimated from the bits; reads all bits
-  estimate estimated_keys() const;            ///< the same with its standard deviation
-  double current_fpr() const;                 ///< the rate of these very bits, measure_fill(); reads all bits
+  std::uint64_t insert_count() const noexcept;  ///< keys that were certainly new when inserted; counting: copies
+  bool count_is_estimate() const noexcept;      ///< insert_count() includes an estimate: merge(), a killed writer
+  const key_counts& counts() const noexcept;    ///< all counters
+  bool tainted() const noexcept;                ///< counting: a removal of an absent key was refused
+  double fill_ratio() const noexcept;           ///< share of set bits, or of non-zero counters; reads all bits
+  double approximate_size() const noexcept;     ///< distinct keys, estimated from the bits; reads all bits
+  estimate estimated_keys() const;              ///< the same with its standard deviation
+  double current_fpr() const;                   ///< exact FPR of the present bits, measure_fill(); reads all bits
 
-  double expected_fpr(std::uint64_t keys) const;  ///< once `keys` distinct keys are in
-  double expected_fpr() const;  ///< now, at the distinct keys that leave insert_count() new ones: estimate_distinct()
+  double expected_fpr(std::uint64_t keys) const;  ///< with `keys` distinct keys
+  double expected_fpr() const;                    ///< now: with estimate_distinct() of insert_count()
 
-  /// The generations of a filter that forgets (layout sliding or sliding64) as they are now; nothing for others. Of
-  /// such a filter insert_count() counts the keys that were certainly new when they came, ever, and keys_held() those it has.
+  /// The present generations of a sliding-window filter; empty for other filters. There insert_count() counts all keys
+  /// ever inserted that were certainly new, and window_facts::keys_held() those that are still held.
   ///
   /// Example:
   ///     any_filter seen(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 7000}));
   ///     assert(seen.capacity() == 7000 && seen.window()->part == 1000);
   std::optional<window_facts> window() const;
 
-  /// Tells a filter whose window goes by time what time it is, in milliseconds since 1970; empty: the system's clock.
-  /// For others nothing.
+  /// Sets the clock of a window of time, in milliseconds since 1970; empty: the system's clock. Other filters ignore
+  /// it.
   void set_clock(window_clock clock);
 
-  /// What the header said when the filter was opened or loaded, so without a secret; null for one that was made in
-  /// memory.
+  /// What the header said when the filter was opened or loaded, without the secret; null for a filter made in memory.
   const file_info* opened_from() const noexcept;
 
  private:
@@ -261,8 +256,8 @@ class any_filter {
   std::unique_ptr<impl> impl_;
 };
 
-/// Refuses what any_filter cannot make a filter of, whatever its secret: for who looks at a file's bits and asks for no
-/// key, which takes no secret. A hook for mapped_storage::open.
+/// Refuses parameters that any_filter does not support, without needing the secret. A hook for mapped_storage::open,
+/// for callers that inspect the bits of a file and look up no keys.
 /// @throws error  incompatible: a layout, scheme or hash that this library does not have; damaged: a contradiction
 ///
 /// Example:

@@ -219,7 +219,7 @@ class concurrent_filter {
   /// Exact rate once `keys` distinct keys are in.
   double expected_fpr(std::uint64_t keys) const { return Layout::expected_fpr(params_.geometry, keys); }
 
-  /// The rate now: at the number of distinct keys that leaves insert_count() certainly new ones. See estimate_distinct().
+  /// The expected FPR now, with estimate_distinct() of insert_count().
   double expected_fpr() const {
     const auto rate = [this](std::uint64_t keys) { return expected_fpr(keys); };
     return rate(estimate_distinct(insert_count(), rate));

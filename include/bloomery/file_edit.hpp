@@ -1,8 +1,9 @@
-// A filter file that is changed as a whole or not at all: what a killed process leaves is the old file or the new one.
+// file_edit: a change of a filter file that happens as a whole or not at all. A killed process leaves the old file or
+// the new one.
 //
-// Changing a file in place is quicker, and all that filters of bits need: bits only turn from 0 to 1, and inserting a
-// key once more changes nothing. Counters are another matter: a key that was half removed is broken, and removing it
-// once more takes what belongs to others.
+// Filters of bits are changed in place, which is faster and safe: bits only turn from 0 to 1, and inserting a key again
+// changes nothing. Counters need more: a key that is half removed is damaged, and removing it again takes counts of
+// other keys.
 #pragma once
 
 #include <bloomery/any_filter.hpp>
@@ -14,8 +15,8 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// A filter of a file, read into memory, with the file's lock held: nobody else writes it meanwhile, and whoever reads
-/// it sees it as it was. Takes the filter's size in memory, and on disk until the old file is gone.
+/// The filter of a file, read into memory, with the file's lock held: other writers wait, and readers see the old file.
+/// It takes the filter's size in memory, and once more on disk until the old file is replaced.
 ///
 /// Example:
 ///     any_filter(complete({.layout = "counting", .capacity = 1000, .target_fpr = 0.01})).save("here.bloom");
@@ -26,8 +27,8 @@ namespace BLOOMERY_EXPORT bloomery {
 ///     assert(any_filter::open("here.bloom").may_contain("Madrid"));
 class file_edit {
  public:
-  /// Locks and loads the file. After an unclean end its count is estimated. Of the options it takes `waiting`,
-  /// `secret`, `clock` and `to_remove`.
+  /// Locks and loads the file. If the last writer was killed, the count is estimated. Of the options it
+  /// uses `waiting`, `secret`, `clock` and `to_remove`.
   ///
   /// @throws error   as any_filter::load; locked; incompatible: a filter that keeps a log, which would miss the new
   ///                 keys
@@ -35,14 +36,15 @@ class file_edit {
   file_edit(file_edit&&) noexcept;
   file_edit& operator=(file_edit&&) noexcept;
 
-  /// Without commit() all changes are forgotten and the file is what it was.
+  /// Without commit() all changes are dropped and the file stays as it was.
   ~file_edit();
 
   /// The filter, to be changed.
   any_filter& filter() noexcept;
 
-  /// Puts the changed filter in the file's place, with the file's metadata: synced, then renamed. Once, and last.
-  /// @throws error  not_permitted, io: the file is what it was; already_exists: its name means another file by now
+  /// Replaces the file by the changed filter, with the same metadata: syncs, then renames. The last call on this
+  /// object.
+  /// @throws error  not_permitted, io: the file stays as it was; already_exists: the name now belongs to another file
   void commit();
 
  private:

@@ -479,7 +479,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   /// capacity(), most of them far beyond. With layout counting: copies that were inserted and not yet removed.
   std::uint64_t insert_count() const noexcept { return storage_.counts().inserted; }
 
-  /// Whether insert_count() was estimated from the bits at some time: after merge(), or after a writer of its file was killed.
+  /// Whether insert_count() includes an estimate from the bits: after merge(), or after a writer was killed.
   bool count_is_estimate() const noexcept { return storage_.counts().is_estimate; }
 
   /// What is counted, as it is stored.
@@ -501,8 +501,8 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   /// Exact rate once `keys` distinct keys are in.
   double expected_fpr(std::uint64_t keys) const { return Layout::expected_fpr(params_.geometry, keys); }
 
-  /// The rate now: at the number of distinct keys that leaves insert_count() certainly new ones. See estimate_distinct().
-  /// With layout counting at insert_count() keys, as if all were different: at most that, unless counters are full and stay so.
+  /// The expected FPR now, with estimate_distinct() of insert_count(). For counting filters with insert_count() keys,
+  /// which is an upper bound unless counters are full.
   double expected_fpr() const {
     if (has_slow_rates() || layout_with_removal<Layout>) return expected_fpr(insert_count());
     const auto rate = [this](std::uint64_t keys) { return expected_fpr(keys); };

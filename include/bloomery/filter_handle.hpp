@@ -1,8 +1,8 @@
 // filter_handle: one interface to every kind of filter, in memory, in a file or on servers.
 //
-//   open_filter("users.bloom")                     a path: a plain, counting, sliding-window, static or rebuilding filter
-//   redis::open_filter("redis://cache/users")      an address: a shared filter or a Guava chain; a path works, too
-//   make_handle(...)                               a filter in memory
+//   open_filter("users.bloom")                 a path: a plain, counting, sliding-window, static or rebuilding filter
+//   redis::open_filter("redis://cache/users")  an address: a shared filter or a Guava chain; a path works, too
+//   make_handle(...)                           a filter in memory
 //
 // Code above the library (commands, views, bindings) talks to handles and asks capabilities() where a filter cannot do
 // everything. Where the kind of filter is known at compile time and single keys count, use filter<> instead.

@@ -1,11 +1,11 @@
 // rebuilding_filter: a filter in a file that grows with its keys, and a log of their hashes beside it.
 //
-//   FILTER       a filter file as any other, of layout split_block, split_block512, blocked or blocked_page
-//   FILTER.log   key_log.hpp: 8 bytes for every key that was ever inserted, also those that seemed to be there
+//   FILTER       a filter file like any other, of layout split_block, split_block512, blocked or blocked_page
+//   FILTER.log   key_log.hpp: 8 bytes for every key ever inserted, also for keys already reported present
 //
-// When the filter is nearly full, one of 1.24 times the keys is made from the log by another thread while inserting
-// goes on, and takes the old one's place. So a lookup always touches one filter, and the error never passes the
-// promise.
+// When the filter is nearly full, another thread makes one for 1.24 times the keys from the log while inserting
+// continues, and the new filter replaces the old one. So a lookup always reads one filter, and the FPR stays at most
+// the target.
 #pragma once
 
 #include <bloomery/any_filter.hpp>
@@ -26,20 +26,20 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// What a rebuild changes; what is left empty stays as it is.
+/// What a rebuild changes. Empty fields keep their present values.
 struct rebuild_plan {
   std::optional<double> rate = {};             ///< p, in (0, 1)
   std::optional<std::uint64_t> capacity = {};  ///< n, keys; rebuilding_filter::grown_capacity of its keys if empty
   std::string layout = {};                     ///< split_block, split_block512, blocked or blocked_page
-  bool salvage = false;                        ///< if the log is damaged, go on without the keys that are lost; what
-                                               ///< there was is kept, as FILTER.damaged and FILTER.damaged.log
-  std::function<void()> watch = {};            ///< called many times a second; may throw to end it: all stays as it was
+  bool salvage = false;                        ///< if the log is damaged, continue without the lost keys; the old
+                                               ///< files are kept as FILTER.damaged and FILTER.damaged.log
+  std::function<void()> watch = {};            ///< called many times a second; may throw to cancel the rebuild
 };
 
-/// A filter whose kind is known at run time, which never becomes too small.
+/// A filter in a file that grows with its keys, with parameters chosen at run time.
 ///
-/// insert() writes to the log before it sets bits. So a killed process loses no key whose insert() returned; after the
-/// machine itself failed, all that was before the last flush() or close() is there. One process writes at a time. A
+/// insert() writes to the log before it sets bits. So a killed process loses no key whose insert() returned. After a
+/// power failure all keys before the last flush() or close() are there. One process writes at a time. A
 /// reader sees the filter as it was before a rebuild until it opens the file again, and so misses later keys.
 ///
 /// Threads: any number may look up while none inserts.
@@ -54,23 +54,23 @@ struct rebuild_plan {
 ///     assert(any_filter::open("seen.bloom").may_contain("4999"));
 class rebuilding_filter {
  public:
-  /// Share of its capacity from which on the next filter is made: until that is done, both are in memory.
+  /// Share of the capacity at which the next filter is started. Until that is done, both are in memory.
   static constexpr double nearly_full = 0.98;
 
-  /// The log of a filter: its path and ".log"; beside the file a link points to.
+  /// The path of a filter's log: the filter's path and ".log", with symbolic links followed.
   static std::string log_path(const std::string& path);
 
-  /// The capacity that a rebuild gives n distinct keys: 1.24 n, twice as many below 2048, and at least 1000.
+  /// The capacity after a rebuild with n distinct keys: 1.24 n, or 2 n below 2048, and at least 1000.
   ///
   /// Example:
   ///     assert(rebuilding_filter::grown_capacity(100'000) == 124'000);
   static std::uint64_t grown_capacity(std::uint64_t keys) noexcept;
 
-  /// What `p` becomes: rate 0.01, capacity 1000 and a layout where they are left empty. The layout is the quickest of
-  /// split_block512, blocked and blocked_page that needs at most a quarter more memory than the best of them:
-  /// split_block512 at 1 %, which is then at most 12.6 bits a key.
+  /// Completes `p`: target FPR 0.01, capacity 1000 and a layout where they are empty. The layout is the fastest of
+  /// split_block512, blocked and blocked_page that needs at most 25% more memory than the smallest of them:
+  /// split_block512 at 1%, with at most 12.6 bits per key.
   /// @throws error  as complete(); incompatible: a scheme, classic or a filter that is not plain, which need more of a
-  ///                key than the 64 bits of a log
+  ///                key's hash than the 64 bits in a log
   ///
   /// Example:
   ///     assert(rebuilding_filter::completed({}).layout == "split_block512");
@@ -100,12 +100,12 @@ class rebuilding_filter {
   static rebuilding_filter recover(const std::string& path, const rebuild_plan& plan = {},
                                    const open_options& options = {});
 
-  /// What `log`, the log of the filter that this was read from, lacks of the filter's keys, in words; empty if it has
-  /// them all, as far as can be told: a log that was cut short is known by its length, an older one by the number of
-  /// its keys (it is read through if its generation is not the filter's). @throws error io
+  /// Which keys of the filter its log lacks, in words; empty if none are known to be missing. A truncated log is
+  /// recognised by its length, an older log by the number of its keys (it is read if its generation differs from the
+  /// filter's). @throws error io
   static std::string missing_in(const file_info& filter, const key_log& log);
 
-  /// Gives a closed filter and its log another name, in place of an old filter and its log.
+  /// Renames a closed filter and its log, and replaces an old filter and log of that name.
   /// @throws error  locked, not_permitted, io; not_a_filter: another file than a log has the log's name
   static void move(const std::string& from, const std::string& to);
 
@@ -115,8 +115,8 @@ class rebuilding_filter {
   /// Closes; errors are lost here, so call close() where they matter.
   ~rebuilding_filter();
 
-  /// Adds a key; true: certainly new. A single key takes a system call and 32 bytes of the log: batches are for speed.
-  /// When the filter is full before its successor is ready, waits for that.
+  /// Adds a key; true: certainly new. A single key takes a system call and 32 bytes of the log, so batches are faster.
+  /// If the filter is full before the next one is ready, insert() waits.
   /// @throws error  incompatible: keys of the other kind; not_permitted: opened for reading only; io
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
@@ -153,18 +153,18 @@ class rebuilding_filter {
   /// flush(), then the filter's checksums, count and clean mark, as any_filter::close(). @throws error io
   void close();
 
-  /// Ends as a killed process does: the next open() for writing finds out.
+  /// Closes nothing and leaves the files as a killed process does; the next open() for writing repairs them.
   void abandon() noexcept;
 
-  /// The filter as it is now, for all else that can be asked of one. Another one after an insertion.
+  /// The present filter, for calls that this class lacks. An insertion may replace it.
   const any_filter& view() const noexcept;
 
   /// The log. Requires read_write.
   const key_log& log() const noexcept;
 
   const params& parameters() const noexcept;
-  std::uint64_t insert_count() const noexcept;  ///< keys that were certainly new when they came
-  std::uint64_t capacity() const noexcept;      ///< keys that it has room for now; grows
+  std::uint64_t insert_count() const noexcept;  ///< keys that were certainly new when inserted
+  std::uint64_t capacity() const noexcept;      ///< keys; grows
   double expected_fpr() const;                  ///< now; at most the target
   std::uint64_t rebuilds() const noexcept;      ///< since it was opened
   std::uint64_t lost_keys() const noexcept;     ///< by the last rebuild with salvage

@@ -135,8 +135,8 @@ class redis_filter {
   /// be made is taken away again, unless the server was away.
   /// @throws error  incompatible: there is one with other parameters, or its name has a key of another type;
   ///                not_a_filter: its name has some other string; not_found: it was dropped while it was made;
-  ///                invalid_argument: what plan_redis() refuses, or an expiry beyond 1 ms to 2^53 ms; damaged, too_large,
-  ///                unavailable, not_permitted
+  ///                invalid_argument: what plan_redis() refuses, or an expiry beyond 1 ms to 2^53 ms; damaged,
+  ///                too_large, unavailable, not_permitted
   static redis_filter create(const redis_address& address, const redis_params& wanted, redis_options options = {});
 
   /// @throws error  not_found: there is none; damaged; incompatible: not this secret; unavailable, not_permitted
@@ -151,8 +151,8 @@ class redis_filter {
 
   /// Adds a key. True: it is certainly new. It is in when this returns.
   /// @throws error damaged: a part of the filter is gone; not_found: it has expired or was dropped; too_large: it
-  ///               cannot grow any more, or the server has no memory; unavailable; not_permitted; incompatible: the filter
-  ///               has keys of the other kind
+  ///               cannot grow any more, or the server has no memory; unavailable; not_permitted; incompatible: the
+  ///               filter has keys of the other kind
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 

@@ -73,7 +73,7 @@ class scalable_filter {
   /// @throws error  too_large, as above: the keys before the one that made it grow are in, and their answers given;
   ///                invalid_argument: another size of `is_new`; then nothing is inserted
   void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) {
-    detail::check_answers("growing_filter::insert", keys.size(), is_new.size());
+    detail::check_answers("scalable_filter::insert", keys.size(), is_new.size());
     std::uint8_t* const out = is_new.empty() ? nullptr : is_new.data();
     kind::each_source(hash_, keys, [&](const hash_span& some, std::size_t first) {
       layers_.insert(some, out == nullptr ? nullptr : out + first);
@@ -87,7 +87,7 @@ class scalable_filter {
   /// `bitmap` has at least ceil(keys.size() / 64) words; further words are left as they are.
   /// @throws error invalid_argument: the bitmap is shorter
   void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
-    detail::check_bitmap("growing_filter::may_contain", keys.size(), bitmap.size());
+    detail::check_bitmap("scalable_filter::may_contain", keys.size(), bitmap.size());
     kind::each_source(hash_, keys, [&](const hash_span& some, std::size_t first) {
       layers_.may_contain(some, bitmap.data() + first / 64);
     });

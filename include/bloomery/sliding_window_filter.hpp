@@ -132,7 +132,7 @@ class sliding_window_filter {
   /// one moment.
   /// @throws error  invalid_argument: another size of `is_new`; not_permitted, as above. Then nothing is inserted.
   void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) {
-    detail::check_answers("windowed_filter::insert", keys.size(), is_new.size());
+    detail::check_answers("sliding_window_filter::insert", keys.size(), is_new.size());
     want_writable();
     std::uint8_t* const out = is_new.empty() ? nullptr : is_new.data();
     kind::each_source(hash_, keys, [&](const hash_span& some, std::size_t first) {
@@ -151,7 +151,7 @@ class sliding_window_filter {
   /// `bitmap` has at least ceil(keys.size() / 64) words; further words are left as they are.
   /// @throws error invalid_argument: the bitmap is shorter
   void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
-    detail::check_bitmap("windowed_filter::may_contain", keys.size(), bitmap.size());
+    detail::check_bitmap("sliding_window_filter::may_contain", keys.size(), bitmap.size());
     const std::uint32_t epoch = epoch32();
     kind::each_source(hash_, keys, [&](const hash_span& some, std::size_t first) {
       Layout::look_up_keys(storage_.data(), params_.geometry, some, epoch, bitmap.data() + first / 64);

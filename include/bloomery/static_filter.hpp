@@ -122,7 +122,7 @@ class static_filter {
   /// `bitmap` has at least ceil(keys.size() / 64) words; further words are left as they are.
   /// @throws error invalid_argument: the bitmap is shorter
   void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
-    detail::check_bitmap("sealed_filter::may_contain", keys.size(), bitmap.size());
+    detail::check_bitmap("static_filter::may_contain", keys.size(), bitmap.size());
     kind::each_source(hash_, keys, [&](const hash_span& some, std::size_t first) {
       fuse::has_batch<Fingerprint>(storage_.data(), bit_size(), some, bitmap.data() + first / 64);
     });

@@ -17,8 +17,8 @@ constexpr std::uint64_t tiny_log = std::uint64_t{1} << 20;  // bytes: not worth 
 
 }  // namespace
 
-// Distinct keys. The share of keys that are certainly new falls from 1 as the filter fills. So below capacity the share at
-// capacity gives a slight overestimate: at most 0.2% for an FPR of 1%.
+// Distinct keys. The share of keys that are certainly new falls from 1 as the filter fills. So below capacity the share
+// at capacity gives a slight overestimate: at most 0.2% for an FPR of 1%.
 std::uint64_t rebuilding_filter::impl::distinct() const {
   if (counted_when_full > 0 && filter.insert_count() <= counted_when_full) {
     const double share = static_cast<double>(filter.capacity()) / static_cast<double>(counted_when_full);

@@ -1,6 +1,7 @@
-// The state of a rebuilding_filter. Its functions are in rebuilding_make.cpp (a filter from its log), rebuilding_growth.cpp
-// (when a larger one is made, and the thread that makes it), rebuilding_open.cpp (create, open, replay the log),
-// rebuilding_recover.cpp (a filter whose files are damaged) and rebuilding_filter.cpp (the public calls).
+// The state of a rebuilding_filter. Its functions are in rebuilding_make.cpp (a filter from its log),
+// rebuilding_growth.cpp (when a larger one is made, and the thread that makes it), rebuilding_open.cpp (create, open,
+// replay the log), rebuilding_recover.cpp (a filter whose files are damaged) and rebuilding_filter.cpp (the public
+// calls).
 #pragma once
 
 #include <bloomery/error.hpp>

@@ -169,16 +169,16 @@ TEST(OutputSizes, OfConcurrentFilterAreChecked) {
 
 TEST(OutputSizes, OfGrowingFilterAreChecked) {
   scalable_filter<std::uint64_t> integers(1e-9);
-  expect_outputs_checked(integers, some_integers(), "growing_filter");
+  expect_outputs_checked(integers, some_integers(), "scalable_filter");
   scalable_filter<> texts(1e-9);
-  expect_outputs_checked(texts, some_texts(), "growing_filter");
+  expect_outputs_checked(texts, some_texts(), "scalable_filter");
 }
 
 TEST(OutputSizes, OfWindowedFilterAreChecked) {
   sliding_window_filter<std::uint64_t> integers(window_of_keys(1'000'000), 0, 1e-9);
-  expect_outputs_checked(integers, some_integers(), "windowed_filter");
+  expect_outputs_checked(integers, some_integers(), "sliding_window_filter");
   sliding_window_filter<std::string_view, layouts::sliding64> texts(window_of_keys(1'000'000), 0, 1e-9);
-  expect_outputs_checked(texts, some_texts(), "windowed_filter");
+  expect_outputs_checked(texts, some_texts(), "sliding_window_filter");
 }
 
 TEST(OutputSizes, OfSealedFilterAreChecked) {
@@ -186,7 +186,7 @@ TEST(OutputSizes, OfSealedFilterAreChecked) {
   const auto sealed = static_filter<>::build(keys);
 
   expect_bitmaps_checked(
-      keys, "sealed_filter::may_contain",
+      keys, "static_filter::may_contain",
       [&](std::span<const std::string_view> some, std::span<std::uint64_t> bitmap) {
         sealed.may_contain(some, bitmap);
       },

@@ -1,5 +1,5 @@
-// The state of a redis_filter. Its functions are in shard_cache.cpp (what a client knows of the shards, and what it does
-// when that is out of date), lookup.cpp, insert.cpp (insert, remove), explain.cpp, lifecycle.cpp (shards, growth,
+// The state of a redis_filter. Its functions are in shard_cache.cpp (what a client knows of the shards, and what it
+// does when that is out of date), lookup.cpp, insert.cpp (insert, remove), explain.cpp, lifecycle.cpp (shards, growth,
 // generations), create.cpp (create, open), replace.cpp (replace, clear, expire, drop), scan.cpp (calls on all bits).
 #pragma once
 
