@@ -52,13 +52,13 @@ class key_span {
   constexpr key_span() noexcept = default;
 
   constexpr key_span(std::span<const std::string_view> keys) noexcept
-      : keys_(keys.data()), size_(keys.size()), form_(form_of_keys::views) {}
+      : key_span(keys.data(), keys.size(), form_of_keys::views) {}
   constexpr key_span(std::span<const std::string> keys) noexcept
-      : keys_(keys.data()), size_(keys.size()), form_(form_of_keys::strings) {}
+      : key_span(keys.data(), keys.size(), form_of_keys::strings) {}
   constexpr key_span(std::span<const std::uint64_t> keys) noexcept
-      : keys_(keys.data()), size_(keys.size()), form_(form_of_keys::integers) {}
+      : key_span(keys.data(), keys.size(), form_of_keys::integers) {}
   constexpr key_span(std::span<const key_hash> keys) noexcept
-      : keys_(keys.data()), size_(keys.size()), form_(form_of_keys::hashes) {}
+      : key_span(keys.data(), keys.size(), form_of_keys::hashes) {}
 
   /// Any other contiguous range of one of these types: a vector, an array.
   template <std::ranges::contiguous_range Range>
@@ -74,22 +74,20 @@ class key_span {
   ///     const std::vector<std::uint64_t> words = {17, 4711};
   ///     assert(seen.insert(key_span::of_hash64s(words)) == 2);
   static constexpr key_span of_hash64s(std::span<const std::uint64_t> hash64s) noexcept {
-    key_span result = hash64s;
-    result.form_ = form_of_keys::hash64s;
-    return result;
+    return {hash64s.data(), hash64s.size(), form_of_keys::hash64s};
   }
 
-  constexpr form_of_keys form() const noexcept { return form_; }
-  constexpr std::size_t size() const noexcept { return size_; }
-  constexpr bool empty() const noexcept { return size_ == 0; }
+  constexpr form_of_keys form() const noexcept { return static_cast<form_of_keys>(size_and_form_ & 7); }
+  constexpr std::size_t size() const noexcept { return size_and_form_ >> 3; }
+  constexpr bool empty() const noexcept { return size() == 0; }
 
   /// Whether the keys are text: views or strings.
-  constexpr bool is_text() const noexcept { return form_ == form_of_keys::views || form_ == form_of_keys::strings; }
+  constexpr bool is_text() const noexcept { return form() == form_of_keys::views || form() == form_of_keys::strings; }
 
   /// Key i as text. Requires is_text().
   std::string_view text(std::size_t i) const noexcept {
-    return form_ == form_of_keys::views ? static_cast<const std::string_view*>(keys_)[i]
-                                        : static_cast<const std::string*>(keys_)[i];
+    return form() == form_of_keys::views ? static_cast<const std::string_view*>(keys_)[i]
+                                         : static_cast<const std::string*>(keys_)[i];
   }
 
   /// All keys. Requires the form() of that name.
@@ -100,20 +98,20 @@ class key_span {
 
   /// `count` keys from `first` on. Requires first + count <= size().
   key_span part(std::size_t first, std::size_t count) const noexcept {
-    key_span result = *this;
-    result.keys_ = static_cast<const char*>(keys_) + first * bytes_of_a_key();
-    result.size_ = count;
-    return result;
+    return {static_cast<const char*>(keys_) + first * bytes_of_a_key(), count, form()};
   }
 
  private:
+  constexpr key_span(const void* keys, std::size_t size, form_of_keys form) noexcept
+      : keys_(keys), size_and_form_(size << 3 | static_cast<std::size_t>(form)) {}
+
   template <class Key>
   std::span<const Key> all() const noexcept {
-    return {static_cast<const Key*>(keys_), size_};
+    return {static_cast<const Key*>(keys_), size()};
   }
 
   std::size_t bytes_of_a_key() const noexcept {
-    switch (form_) {
+    switch (form()) {
       case form_of_keys::views: return sizeof(std::string_view);
       case form_of_keys::strings: return sizeof(std::string);
       case form_of_keys::hashes: return sizeof(key_hash);
@@ -123,9 +121,9 @@ class key_span {
     return sizeof(std::uint64_t);
   }
 
+  // Two words, so that a key_span travels in registers as a std::span does: small batches would notice.
   const void* keys_ = nullptr;
-  std::size_t size_ = 0;
-  form_of_keys form_ = form_of_keys::views;
+  std::size_t size_and_form_ = 0;  // 61 bits and 3 bits; 0: no views
 };
 
 }  // namespace bloomery

@@ -320,6 +320,12 @@ struct any_filter::impl {
       case key_span::form_of_keys::views:
       case key_span::form_of_keys::strings: break;
     }
+    each_hashed(keys, work);
+  }
+
+  // Out of line, so that small batches of integers and hashes need not reserve stack for hashes.
+  template <class Work>
+  [[gnu::noinline]] void each_hashed(key_span keys, Work& work) const {
     std::array<key_hash, keys_of_a_batch> hashes;
     in_batches(keys.size(), [&](std::size_t first, std::size_t count) {
       hash_keys(*hash, seed, keys.part(first, count), hashes.data());

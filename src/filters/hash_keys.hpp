@@ -23,15 +23,26 @@ void in_batches(std::size_t total, Work work) {
     work(first, std::min(keys_of_a_batch, total - first));
 }
 
+namespace detail {
+
+// In small steps: 256 views would take a page of the stack, as 256 hashes do, and loads of one would wait for stores to
+// the other at the same place of its page.
+[[gnu::noinline]] inline void hash_strings(const hash_row& hash, const hash_seed& seed, key_span keys, key_hash* out) {
+  std::array<std::string_view, 64> views;
+  for (std::size_t first = 0; first < keys.size(); first += views.size()) {
+    const std::size_t count = std::min(views.size(), keys.size() - first);
+    for (std::size_t i = 0; i < count; ++i) views[i] = keys.text(first + i);
+    hash.of_bytes(seed, std::span(views).first(count), out + first);
+  }
+}
+
+}  // namespace detail
+
 /// Writes the hash of each key. Requires text or integers, whichever the filter has.
 inline void hash_keys(const hash_row& hash, const hash_seed& seed, key_span keys, key_hash* out) {
   if (keys.form() == key_span::form_of_keys::integers) return hash.of_integers(seed, keys.integers(), out);
   if (keys.form() == key_span::form_of_keys::views) return hash.of_bytes(seed, keys.views(), out);
-  std::array<std::string_view, keys_of_a_batch> views;
-  in_batches(keys.size(), [&](std::size_t first, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) views[i] = keys.text(first + i);
-    hash.of_bytes(seed, std::span(views).first(count), out + first);
-  });
+  detail::hash_strings(hash, seed, keys, out);
 }
 
 }  // namespace bloomery
