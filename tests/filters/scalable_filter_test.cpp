@@ -6,6 +6,7 @@
 #include <bloomery/measure.hpp>
 
 #include "support/errors.hpp"
+#include "support/long_tests.hpp"
 #include "support/operations.hpp"
 #include "support/processes.hpp"
 
@@ -15,7 +16,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <ostream>
 #include <random>
@@ -30,12 +30,8 @@ namespace {
 using namespace bloomery;
 using bloomery_tests::code_of;
 using bloomery_tests::holds_for_all;
+using bloomery_tests::is_long;
 using integers = scalable_filter<std::uint64_t>;
-
-bool long_form() {
-  const char* wanted = std::getenv("BLOOMERY_LONG");
-  return wanted != nullptr && *wanted != '\0' && std::string_view(wanted) != "0";
-}
 
 // The layers one after another, bit by bit as split_block512::cells has them, with nothing but their geometry and the
 // number of new keys at which each was left taken from the filter.
@@ -92,7 +88,7 @@ void expect_same_filter(const scalable_layers& a, const scalable_layers& b) {
   }
 }
 
-// ---- the shares
+// ---- the shares -----------------------------------------------------------------------------------------------------
 
 TEST(GrowingShares, SumToAtMostTheRateAndNearlyToIt) {
   for (const double rate : {0.5, 1e-2, 1e-6}) {
@@ -116,7 +112,7 @@ TEST(GrowingShares, OfLayersWithoutEndAreStillNoMoreThanTheRate) {
   EXPECT_GE(share_of_layer(0.25, ~std::size_t{0}), 0);
 }
 
-// ---- the rate beforehand
+// ---- the rate beforehand --------------------------------------------------------------------------------------------
 
 TEST(GrowingRate, IsThatOfAFilterWithAFewKeysMoreOrFewer) {
   for (const double rate : {0.2, 0.01, 1e-6}) {
@@ -152,7 +148,7 @@ TEST(GrowingRate, OfOneFullLayerIsTheLayersOwn) {
   EXPECT_EQ(scalable_fpr(0.01, 5000, 5000), layouts::split_block512::expected_fpr(first.geometry, 5000));
 }
 
-// ---- what is refused
+// ---- what is refused ------------------------------------------------------------------------------------------------
 
 TEST(GrowingFilter, RefusesWhatIsNoProbabilityAndNoFirstLayer) {
   for (const double rate : {0.0, 1.0, -0.1, 1.5, std::nan("")}) {
@@ -165,7 +161,7 @@ TEST(GrowingFilter, RefusesWhatIsNoProbabilityAndNoFirstLayer) {
             errc::invalid_argument);
 }
 
-// ---- against models
+// ---- against models -------------------------------------------------------------------------------------------------
 
 struct operation {
   bool looks_up;
@@ -327,12 +323,12 @@ TEST(GrowingFilter, MovedItKeepsItsKeys) {
   for (std::uint64_t key = 0; key < 2000; ++key) EXPECT_TRUE(to.may_contain(key)) << key;
 }
 
-// ---- memory
+// ---- memory ---------------------------------------------------------------------------------------------------------
 
 TEST(GrowingFilter, AtOnePercentItTakes17BitsAKeyWhenFullAnd33JustGrownInMeasuredBytes) {
   scalable_layers seen(0.01);
   std::uint64_t key = 0;
-  const std::size_t steps = long_form() ? 9 : 5;
+  const std::size_t steps = is_long() ? 9 : 5;
   for (std::size_t layers = 1; layers <= steps; ++layers) {
     std::uint64_t before = 0;
     while (seen.layers().size() == layers) {
@@ -398,7 +394,7 @@ TEST(HugeNeedOfMemory, WhereThereIsNoneAGrowingFilterStaysAsItWas) {
   EXPECT_EQ(status, 0);
 }
 
-// ---- rates
+// ---- rates ----------------------------------------------------------------------------------------------------------
 
 TEST(GrowingFilterStatistic, KeepsItsRateAfterEachStep) {
   for (const double rate : {0.5, 0.05, 0.002}) {
@@ -408,7 +404,7 @@ TEST(GrowingFilterStatistic, KeepsItsRateAfterEachStep) {
     for (std::size_t layers = 1; layers <= 9; ++layers) {
       SCOPED_TRACE(layers);
       while (seen.layers().size() == layers) seen.insert(key++);
-      const std::uint64_t queries = long_form() ? 2'000'000 : 100'000;
+      const std::uint64_t queries = is_long() ? 2'000'000 : 100'000;
       const std::uint64_t hits = hits_among(seen, std::uint64_t{1} << 40, queries);
 
       const double certified = seen.current_fpr();
@@ -430,7 +426,7 @@ TEST(GrowingFilterStatistic, KeepsItsRateAfterEachStep) {
 
 // The mean over many filters, so that what one has by chance does not hide a bias.
 TEST(GrowingFilterStatistic, TheMeanOfManyIsTheExactRate) {
-  const int filters = long_form() ? 2000 : 150;
+  const int filters = is_long() ? 2000 : 150;
   std::uint64_t hits = 0;
   double predicted = 0;
   constexpr std::uint64_t queries = 2000;
@@ -450,7 +446,7 @@ TEST(GrowingFilterStatistic, TheMeanOfManyIsTheExactRate) {
 // sizes as they follow each other, the errors of one are counted among the errors of the other.
 TEST(GrowingFilterStatistic, LayersErrIndependentlyOfEachOther) {
   constexpr double share = 0.05;
-  const std::uint64_t queries = long_form() ? 20'000'000 : 1'000'000;
+  const std::uint64_t queries = is_long() ? 20'000'000 : 1'000'000;
   for (const std::uint64_t second_keys : {3000u, 6000u, 24'000u}) {
     SCOPED_TRACE(second_keys);
     filter<std::uint64_t, layouts::split_block512> first(3000, share), second(second_keys, share);

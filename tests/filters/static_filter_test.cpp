@@ -10,6 +10,7 @@
 #include "support/errors.hpp"
 #include "support/fenced.hpp"
 #include "support/files.hpp"
+#include "support/long_tests.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,8 +29,6 @@ namespace {
 
 using namespace bloomery;
 using namespace bloomery_tests;
-
-const bool long_form = std::getenv("BLOOMERY_LONG") != nullptr;
 
 std::vector<std::uint64_t> hash64_series(std::uint64_t count, std::uint64_t series) {
   std::vector<std::uint64_t> hash64s(count);
@@ -87,8 +86,8 @@ TEST(SealedFilter, FindsEveryKeyOfAllSmallSets) {
 
 // Where some implementations fail for 20 to 40 % of all sets.
 TEST(SealedFilter, FindsEveryKeyOfSetsNear11500) {
-  for (std::uint64_t series = 0; series < (long_form ? 10 : 2); ++series) {
-    for (std::uint64_t n = 11'000; n <= 12'000; n += long_form || series == 0 ? 1 : 10) {
+  for (std::uint64_t series = 0; series < (is_long() ? 10 : 2); ++series) {
+    for (std::uint64_t n = 11'000; n <= 12'000; n += is_long() || series == 0 ? 1 : 10) {
       SCOPED_TRACE(n);
       const auto hash64s = hash64_series(n, 1000 * n + series);
 
@@ -270,7 +269,7 @@ TEST(SealedFilter, TakesSoManyCopiesThatACountRunsOver) {
 
 TEST(SealedFilter, BuildsOfHashesThatAreMuchAlike) {
   // All in the first of several partitions; and the largest of all hashes.
-  std::vector<std::uint64_t> hash64s(long_form ? 18'000'000 : 1'400'000);
+  std::vector<std::uint64_t> hash64s(is_long() ? 18'000'000 : 1'400'000);
   std::iota(hash64s.begin(), hash64s.end(), std::uint64_t{0});
   hash64s.push_back(~std::uint64_t{0});
 

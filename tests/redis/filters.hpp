@@ -6,22 +6,19 @@
 
 #include "redis/servers.hpp"
 #include "support/errors.hpp"
+#include "support/long_tests.hpp"
 
 #include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace bloomery_tests {
-
-/// Long forms of tests are wanted.
-inline bool is_long() { return std::getenv("BLOOMERY_LONG") != nullptr; }
 
 inline std::vector<std::uint64_t> keys_from(std::uint64_t first, std::uint64_t count) {
   std::vector<std::uint64_t> keys(static_cast<std::size_t>(count));

@@ -277,7 +277,7 @@ TEST(Census, IgnoresAStrangersUnusedBits) {
   }
 }
 
-// ---- blocks of split_block with a value more than others -----------------------------------------------------------
+// ---- blocks of split_block with a value more than others ------------------------------------------------------------
 
 // The values of the upper half that lead to the blocks below `block`: by search, since block_of rises with them.
 std::uint64_t uppers_below(std::uint64_t block, std::uint64_t blocks) {
