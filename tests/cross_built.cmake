@@ -2,7 +2,9 @@
 #
 # What depends on the processor is here: kernels, the order of bytes in hashes, layouts and files. tests/golden/ was
 # written by another program on another machine.
-list(FILTER test_sources INCLUDE REGEX "/(bulk_insert|census|file|fold|hashes|kernels|layout)_test\\.cpp$")
+set(files "bulk_insert|fill_statistics|(damaged_|golden_|shared_)?file|file_limits|fold|hash_span|hashes|layout")
+string(APPEND files "|kernels|kernel_sets|kernel_choice")
+list(FILTER test_sources INCLUDE REGEX "/(${files})_test\\.cpp$")
 
 # Distributions have GoogleTest's library for their own processor only, but its sources for all.
 set(BLOOMERY_GOOGLETEST_SOURCE /usr/src/googletest CACHE PATH "For cross builds: has googletest/ and googlemock/")
