@@ -7,16 +7,12 @@
 #include "support/errors.hpp"
 #include "support/files.hpp"
 #include "support/long_tests.hpp"
-#include "support/operations.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <ostream>
-#include <random>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,88 +28,10 @@ using bloomery_tests::code_of;
 using bloomery_tests::count_found;
 using bloomery_tests::expect_rate_kept;
 using bloomery_tests::file_bytes;
-using bloomery_tests::holds_for_all;
 using bloomery_tests::is_long;
 using bloomery_tests::numbers;
 using bloomery_tests::of_integers;
 using bloomery_tests::scratch_folder;
-
-// ---- a set is the truth ---------------------------------------------------------------------------------------------
-
-struct operation {
-  enum kind { insert_some, insert_one, insert_again, reopen, drop, rebuild } what;
-  std::uint64_t number;
-};
-
-std::ostream& operator<<(std::ostream& out, const operation& o) {
-  constexpr const char* names[] = {"insert some", "insert one", "insert again", "reopen", "drop", "rebuild"};
-  return out << names[o.what] << " " << o.number;
-}
-
-operation draw(std::mt19937_64& random) {
-  const std::uint64_t number = random();
-  const std::uint64_t chance = random() % 100;
-  return {chance < 40   ? operation::insert_some
-          : chance < 60 ? operation::insert_one
-          : chance < 75 ? operation::insert_again
-          : chance < 85 ? operation::reopen
-          : chance < 92 ? operation::drop
-                        : operation::rebuild,
-          number};
-}
-
-std::string differs_from_a_set(const std::vector<operation>& operations) {
-  const scratch_folder folder;
-  const std::string path = folder / "f";
-  std::set<std::uint64_t> truth;
-  rebuilding_filter filter = rebuilding_filter::create(path, of_integers);
-  const auto reopen = [&] { filter = rebuilding_filter::open(path, access::read_write, file_check::payload); };
-  constexpr double rates[] = {0.01, 0.1, 0.001, 0.05};
-  constexpr const char* layouts[] = {"split_block", "split_block512", "blocked", "blocked_page"};
-  for (const operation& o : operations) {
-    switch (o.what) {
-      case operation::insert_some: {
-        const auto keys = numbers(o.number % 4000, o.number / 4000 % 1500);
-        filter.insert(std::span<const std::uint64_t>(keys));
-        truth.insert(keys.begin(), keys.end());
-        break;
-      }
-      case operation::insert_one:
-        if (filter.insert(o.number % 100'000) && !truth.insert(o.number % 100'000).second) return "new twice";
-        truth.insert(o.number % 100'000);
-        break;
-      case operation::insert_again:
-        if (!truth.empty() && filter.insert(*truth.begin())) return "new though it was there";
-        break;
-      case operation::reopen:
-        filter.close();
-        reopen();
-        break;
-      case operation::drop:
-        filter.abandon();
-        reopen();
-        break;
-      case operation::rebuild:
-        filter.rebuild({.rate = rates[o.number % 4], .layout = layouts[o.number / 4 % 4]});
-        break;
-    }
-    for (const std::uint64_t key : truth) {
-      if (!filter.may_contain(key)) return "key " + std::to_string(key) + " is missing";
-    }
-    // After a drop the count is estimated from the bits.
-    const double more = static_cast<double>(filter.size()) - static_cast<double>(truth.size());
-    if (more > (filter.view().count_is_estimate() ? 20 + 0.02 * static_cast<double>(truth.size()) : 0)) {
-      return "more keys than there are";
-    }
-    if (more < -20 - 0.1 * static_cast<double>(truth.size())) return "too few keys";
-    if (filter.size() > filter.capacity()) return "fuller than full";
-  }
-  filter.close();
-  const inspection left = inspect(path, file_check::payload);
-  return left.usable && left.problems.empty() ? "" : "a file that is not right";
-}
-
-TEST(LoggedFilter, DoesAsASetDoes) { EXPECT_TRUE(holds_for_all(is_long() ? 200 : 8, 25, draw, differs_from_a_set)); }
 
 // ---- growing --------------------------------------------------------------------------------------------------------
 

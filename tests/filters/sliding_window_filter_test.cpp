@@ -278,20 +278,6 @@ TYPED_TEST(SlidingWindowFilter, RemembersAKeyWhoseCellsOlderGenerationsHadSet) {
   EXPECT_FALSE(filter.may_contain(key));
 }
 
-TEST(SlidingWindowFilterOfIntegers, KeepsAKeyThatComesAgainFromThenOn) {
-  std::uint64_t now = some_day;
-  filter_of_integers<layouts::sliding> filter(window_of_time(std::chrono::hours(24)), 1000, 0.001, {},
-                                              [&] { return now; });
-  filter.insert(7);
-  for (int day = 0; day < 10; ++day) {
-    now += 24 * hour - 1;
-    EXPECT_FALSE(filter.insert(7));
-  }
-
-  now += 24 * hour * 8 / 7 + 1;
-  EXPECT_TRUE(filter.insert(7));
-}
-
 TEST(SlidingWindowFilterOfIntegers, OfOneKeyRemembersTheLastOne) {
   filter_of_integers<layouts::sliding> filter(window_of_keys(1), 0, 1e-6);
 
@@ -302,21 +288,6 @@ TEST(SlidingWindowFilterOfIntegers, OfOneKeyRemembersTheLastOne) {
       EXPECT_FALSE(filter.may_contain(key - 8));
     }
   }
-}
-
-TEST(SlidingWindowFilterOfIntegers, StandsStillWhileTheClockIsBehind) {
-  std::uint64_t now = some_day;
-  filter_of_integers<layouts::sliding> filter(window_of_time(std::chrono::hours(7)), 1000, 0.001, {},
-                                              [&] { return now; });
-  filter.insert(1);
-  now -= 100 * hour;
-  EXPECT_FALSE(filter.insert(1));
-  filter.insert(2);
-  now += 99 * hour;
-
-  EXPECT_TRUE(filter.may_contain(1));
-  EXPECT_TRUE(filter.may_contain(2));
-  EXPECT_EQ(filter.facts().epoch, some_day / hour);
 }
 
 TEST(SlidingWindowFilterOfIntegers, IsEmptyAfterALeapOfTheClock) {
