@@ -344,7 +344,7 @@ TEST(BulkInsertStatistic, OfMoreKeysThanRegionsHoldGivesTheBytesOfOneByOneWithAn
   }
 }
 
-TEST(HalvesOf, AreTheFirstHalvesOfHashes) {
+TEST(Hash64sOf, AreTheLow64BitsOfHashes) {
   const auto keys = integer_keys(1000, 7);
   std::vector<std::uint64_t> hash64s(keys.size() + 1, 42);
 

@@ -82,7 +82,7 @@ std::uint64_t keys_for_half(const params& p) {
 // ---- honest filters -------------------------------------------------------------------------------------------------
 
 // Some 100,000 filters, each of which may alarm with a probability of 2e-9.
-TEST(StatisticOfAudits, OfHonestFiltersHasNoAlarmFromOneKeyUpToARateOfAHalf) {
+TEST(StatisticOfFillChecks, OfHonestFiltersHasNoAlarmFromOneKeyUpToARateOfAHalf) {
   std::uint64_t filters = 0;
   for (const layout_row& layout : layout_rows()) {
     for (const std::uint64_t capacity : {1u, 100u, 10'000u, 1'000'000u}) {
@@ -117,7 +117,7 @@ TEST(StatisticOfAudits, OfHonestFiltersHasNoAlarmFromOneKeyUpToARateOfAHalf) {
 }
 
 // The deviations themselves: no bias and the spread that is told, also where many keys were lost.
-TEST(StatisticOfAudits, OfHonestFiltersDeviateAsTheyTell) {
+TEST(StatisticOfFillChecks, OfHonestFiltersDeviateAsTheyTell) {
   constexpr int trials = 300;
   for (const layout_row& layout : layout_rows()) {
     const params p = of_integers(std::string(layout.name), 2000);
@@ -141,7 +141,7 @@ TEST(StatisticOfAudits, OfHonestFiltersDeviateAsTheyTell) {
   }
 }
 
-TEST(Audit, OfAnEmptyFilterIsExact) {
+TEST(FillCheck, OfAnEmptyFilterIsExact) {
   for (const layout_row& layout : layout_rows()) {
     const params p = of_integers(std::string(layout.name), 1000);
 
@@ -158,7 +158,7 @@ TEST(Audit, OfAnEmptyFilterIsExact) {
 
 // ---- dishonest ones -------------------------------------------------------------------------------------------------
 
-TEST(Audit, AlarmsForKeysThatWereChosenToSetClearBitsOnly) {
+TEST(FillCheck, AlarmsForKeysThatWereChosenToSetClearBitsOnly) {
   for (const char* const layout : {"classic", "split_block"}) {
     for (const std::uint64_t n : {1000u, 5000u}) {
       any_filter filter(of_integers(layout, 10'000));
@@ -179,7 +179,7 @@ TEST(Audit, AlarmsForKeysThatWereChosenToSetClearBitsOnly) {
   }
 }
 
-TEST(StatisticOfAudits, AlarmForHalfAndForTwiceTheCount) {
+TEST(StatisticOfFillChecks, AlarmForHalfAndForTwiceTheCount) {
   for (const layout_row& layout : layout_rows()) {
     for (const std::uint64_t n : {10u, 100u, 1000u, 10'000u}) {
       const any_filter filter = filled(of_integers(std::string(layout.name), 10'000), n);
@@ -194,7 +194,7 @@ TEST(StatisticOfAudits, AlarmForHalfAndForTwiceTheCount) {
   }
 }
 
-TEST(StatisticOfAudits, AlarmForSomeHundredBitsSetOrClearedAtRandom) {
+TEST(StatisticOfFillChecks, AlarmForSomeHundredBitsSetOrClearedAtRandom) {
   std::mt19937_64 random(1);
   for (const layout_row& layout : layout_rows()) {
     const any_filter filter = filled(of_integers(std::string(layout.name), 10'000), 1000);
@@ -218,7 +218,7 @@ TEST(StatisticOfAudits, AlarmForSomeHundredBitsSetOrClearedAtRandom) {
 
 // ---- what cannot be told --------------------------------------------------------------------------------------------
 
-TEST(Audit, OfSchemesManyProbesAndNearlyFullFiltersIsNotConclusive) {
+TEST(FillCheck, OfSchemesManyProbesAndNearlyFullFiltersIsNotConclusive) {
   const params line = of_integers("split_block512", 1000);
   const params scheme = {.scheme = "guava", .geometry = {64'000, 7}};
   const params many_probes = {.layout = "classic", .hash = "xxh3", .geometry = {64'000, 65}};
@@ -240,7 +240,7 @@ TEST(Audit, OfSchemesManyProbesAndNearlyFullFiltersIsNotConclusive) {
   EXPECT_EQ(code_of([&] { check_fill({.layout = "nonesuch", .geometry = {64, 3}}, 1, 1); }), errc::invalid_argument);
 }
 
-TEST(Audit, AlarmsForFewerBitsThanTheCountedKeysAloneWouldLeaveHoweverManyTheyAre) {
+TEST(FillCheck, AlarmsForFewerBitsThanTheCountedKeysAloneWouldLeaveHoweverManyTheyAre) {
   for (const layout_row& layout : layout_rows()) {
     const params p = of_integers(std::string(layout.name), 1000);
     for (const std::uint64_t counted : {std::uint64_t{100'000}, std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
@@ -253,7 +253,7 @@ TEST(Audit, AlarmsForFewerBitsThanTheCountedKeysAloneWouldLeaveHoweverManyTheyAr
   }
 }
 
-TEST(StatisticOfAudits, OfHonestFiltersFarBeyondTheirCapacityHasNoAlarm) {
+TEST(StatisticOfFillChecks, OfHonestFiltersFarBeyondTheirCapacityHasNoAlarm) {
   for (const layout_row& layout : layout_rows()) {
     any_filter filter(of_integers(std::string(layout.name), 500));
     for (int trial = 0; trial < 20; ++trial) {
@@ -283,7 +283,7 @@ double losses(const params& p, std::uint64_t n) {
   return static_cast<double>(sum / steps / 3 * static_cast<long double>(n));
 }
 
-TEST(HugeAudit, HasNoBias) {
+TEST(HugeFillCheck, HasNoBias) {
   for (const layout_row& layout : layout_rows()) {
     for (const std::uint64_t capacity :
          {std::uint64_t{100'000'000}, std::uint64_t{1'000'000'000}, std::uint64_t{10'000'000'000}}) {

@@ -78,7 +78,7 @@ class watched_syncs {
   ~watched_syncs() { before_sync = nullptr; }
 };
 
-TEST(LoggedFilter, TheDiskHasTheLogBeforeTheFilterThatCountsIt) {
+TEST(RebuildingFilter, TheDiskHasTheLogBeforeTheFilterThatCountsIt) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
   add(filter, 0, 900);
@@ -99,7 +99,7 @@ TEST(LoggedFilter, TheDiskHasTheLogBeforeTheFilterThatCountsIt) {
   EXPECT_TRUE(log_first);
 }
 
-TEST(LoggedFilter, KeysGoToTheNewLogThoughItsFolderCannotBeSynced) {
+TEST(RebuildingFilter, KeysGoToTheNewLogThoughItsFolderCannotBeSynced) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
   add(filter, 0, 3000);
@@ -122,7 +122,7 @@ TEST(LoggedFilter, KeysGoToTheNewLogThoughItsFolderCannotBeSynced) {
   EXPECT_EQ(filter.log().keys(), 6000u);
 }
 
-TEST(LoggedFilter, WhatAFailedRebuildMadeIsRemoved) {
+TEST(RebuildingFilter, WhatAFailedRebuildMadeIsRemoved) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
   add(filter, 0, 3000);
@@ -144,7 +144,7 @@ TEST(LoggedFilter, WhatAFailedRebuildMadeIsRemoved) {
   EXPECT_EQ(count_found(filter.view(), numbers(0, 6000)), 6000u);
 }
 
-TEST(LoggedFilter, ARebuildEndsWhenItsWatchThrows) {
+TEST(RebuildingFilter, ARebuildEndsWhenItsWatchThrows) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
   add(filter, 0, 3000, 100);
@@ -168,7 +168,7 @@ TEST(LoggedFilter, ARebuildEndsWhenItsWatchThrows) {
   }
 }
 
-TEST(LoggedFilter, NobodyReadsARebuildWhoMayNotReadTheFilter) {
+TEST(RebuildingFilter, NobodyReadsARebuildWhoMayNotReadTheFilter) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
   add(filter, 0, 3000);
@@ -194,7 +194,7 @@ TEST(LoggedFilter, NobodyReadsARebuildWhoMayNotReadTheFilter) {
 
 // At a rate so low that a filter takes more than its log, by split_block: the first file that gets too large is a new
 // filter.
-TEST(LoggedFilter, ADiskThatFillsDuringARebuildLeavesTheOldFilter) {
+TEST(RebuildingFilter, ADiskThatFillsDuringARebuildLeavesTheOldFilter) {
   const scratch_folder folder;
   const std::string path = folder / "f";
   params p = of_integers;
@@ -289,7 +289,7 @@ void expect_nothing_lost(void (*work)(rebuilding_filter& filter, std::uint64_t f
   EXPECT_EQ(killed, rounds);
 }
 
-TEST(LoggedFilter, KilledWhileAppendingItHasAllThatWasAcknowledged) {
+TEST(RebuildingFilter, KilledWhileAppendingItHasAllThatWasAcknowledged) {
   expect_nothing_lost([](rebuilding_filter& filter, std::uint64_t first, shared_counts& counts) {
     for (std::uint64_t at = first;; at += 7) {
       filter.insert(std::span<const std::uint64_t>(numbers(at, 7)));
@@ -298,7 +298,7 @@ TEST(LoggedFilter, KilledWhileAppendingItHasAllThatWasAcknowledged) {
   });
 }
 
-TEST(LoggedFilter, KilledDuringRebuildsItHasAllThatWasAcknowledged) {
+TEST(RebuildingFilter, KilledDuringRebuildsItHasAllThatWasAcknowledged) {
   expect_nothing_lost([](rebuilding_filter& filter, std::uint64_t first, shared_counts& counts) {
     for (std::uint64_t at = first;; at += 300) {
       filter.insert(std::span<const std::uint64_t>(numbers(at, 300)));
@@ -309,7 +309,7 @@ TEST(LoggedFilter, KilledDuringRebuildsItHasAllThatWasAcknowledged) {
 }
 
 // Each key ten times, so that the log is written anew, and both files are swapped.
-TEST(LoggedFilter, KilledDuringSwapsItHasAllThatWasAcknowledged) {
+TEST(RebuildingFilter, KilledDuringSwapsItHasAllThatWasAcknowledged) {
   expect_nothing_lost([](rebuilding_filter& filter, std::uint64_t first, shared_counts& counts) {
     for (std::uint64_t at = first;; at += 300) {
       for (int copy = 0; copy < 40; ++copy) filter.insert(std::span<const std::uint64_t>(numbers(at, 300)));

@@ -37,7 +37,7 @@ using bloomery_tests::scratch_folder;
 using bloomery_tests::write_file;
 using testing::HasSubstr;
 
-TEST(LoggedFilter, OpensCleanAndSaysNothing) {
+TEST(RebuildingFilter, OpensCleanAndSaysNothing) {
   const scratch_folder folder;
   {
     rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers, "a remark");
@@ -57,7 +57,7 @@ TEST(LoggedFilter, OpensCleanAndSaysNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder / "f.rebuild"));
 }
 
-TEST(LoggedFilter, AnyFilterReadsItAndDoesNotWriteIt) {
+TEST(RebuildingFilter, AnyFilterReadsItAndDoesNotWriteIt) {
   const scratch_folder folder;
   {
     rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
@@ -73,7 +73,7 @@ TEST(LoggedFilter, AnyFilterReadsItAndDoesNotWriteIt) {
 }
 
 // Keys that a file_edit committed would not be in the log, and would be gone after the next rebuild.
-TEST(LoggedFilter, IsNotEditedPastItsLog) {
+TEST(RebuildingFilter, IsNotEditedPastItsLog) {
   const scratch_folder folder;
   {
     rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
@@ -88,7 +88,7 @@ TEST(LoggedFilter, IsNotEditedPastItsLog) {
   rebuilding_filter again = rebuilding_filter::open(folder / "f");  // nobody holds its lock
 }
 
-TEST(LoggedFilter, ACopyHasNoLog) {
+TEST(RebuildingFilter, ACopyHasNoLog) {
   const scratch_folder folder;
   {
     rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
@@ -102,7 +102,7 @@ TEST(LoggedFilter, ACopyHasNoLog) {
   EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "copy", access::read_write); }), errc::incompatible);
 }
 
-TEST(LoggedFilter, WithoutItsLogItAnswersAndTakesNoKeys) {
+TEST(RebuildingFilter, WithoutItsLogItAnswersAndTakesNoKeys) {
   const scratch_folder folder;
   for (const char* name : {"f", "other"}) {
     rebuilding_filter filter = rebuilding_filter::create(folder / name, of_integers);
@@ -122,7 +122,7 @@ TEST(LoggedFilter, WithoutItsLogItAnswersAndTakesNoKeys) {
   EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", access::read_write); }), std::nullopt);
 }
 
-TEST(LoggedFilter, InsertsWhatALogOfAnotherGenerationHas) {
+TEST(RebuildingFilter, InsertsWhatALogOfAnotherGenerationHas) {
   const scratch_folder folder;
   {
     rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
@@ -143,7 +143,7 @@ TEST(LoggedFilter, InsertsWhatALogOfAnotherGenerationHas) {
   EXPECT_EQ(count_found(filter.view(), numbers(0, 3500)), 3500u);
 }
 
-TEST(LoggedFilter, ATornLogIsCutAndSaid) {
+TEST(RebuildingFilter, ATornLogIsCutAndSaid) {
   const scratch_folder folder;
   {
     rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
@@ -163,7 +163,7 @@ TEST(LoggedFilter, ATornLogIsCutAndSaid) {
   EXPECT_EQ(file_bytes(folder / "f.log"), whole);
 }
 
-TEST(LoggedFilter, ADamagedLogIsRefusedAndSalvaged) {
+TEST(RebuildingFilter, ADamagedLogIsRefusedAndSalvaged) {
   const scratch_folder folder;
   {
     rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
@@ -203,7 +203,7 @@ TEST(LoggedFilter, ADamagedLogIsRefusedAndSalvaged) {
             std::nullopt);
 }
 
-TEST(LoggedFilter, ALogThatLostItsEndIsRefused) {
+TEST(RebuildingFilter, ALogThatLostItsEndIsRefused) {
   const scratch_folder folder;
   {
     rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
@@ -219,7 +219,7 @@ TEST(LoggedFilter, ALogThatLostItsEndIsRefused) {
   EXPECT_EQ(count_found(any_filter::open(folder / "f"), numbers(0, 5000)), 5000u);
 }
 
-TEST(LoggedFilter, AnOlderLogIsRefusedAndSalvaged) {
+TEST(RebuildingFilter, AnOlderLogIsRefusedAndSalvaged) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
   add(filter, 0, 3000);
@@ -258,7 +258,7 @@ TEST(LoggedFilter, AnOlderLogIsRefusedAndSalvaged) {
   EXPECT_EQ(count_found(filter.view(), numbers(0, 3000)), 3000u);
 }
 
-TEST(LoggedFilter, SalvageCountsTheKeysOfALostEnd) {
+TEST(RebuildingFilter, SalvageCountsTheKeysOfALostEnd) {
   const scratch_folder folder;
   {
     params roomy = of_integers;
@@ -271,7 +271,7 @@ TEST(LoggedFilter, SalvageCountsTheKeysOfALostEnd) {
   EXPECT_EQ(rebuilding_filter::recover(folder / "f", {.salvage = true}).lost_keys(), 500u);
 }
 
-TEST(LoggedFilter, AnOpeningThatIsRefusedDoesNotMarkItDirty) {
+TEST(RebuildingFilter, AnOpeningThatIsRefusedDoesNotMarkItDirty) {
   const scratch_folder folder;
   {
     rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
@@ -297,7 +297,7 @@ TEST(LoggedFilter, AnOpeningThatIsRefusedDoesNotMarkItDirty) {
   is_refused(spoiled);
 }
 
-TEST(LoggedFilter, IsRecoveredAsItIsWhenTheLockIsFree) {
+TEST(RebuildingFilter, IsRecoveredAsItIsWhenTheLockIsFree) {
   const scratch_folder folder;
   rebuilding_filter writer = rebuilding_filter::create(folder / "f", of_integers);
   add(writer, 0, 3000);
@@ -314,7 +314,7 @@ TEST(LoggedFilter, IsRecoveredAsItIsWhenTheLockIsFree) {
   EXPECT_EQ(filter.parameters().layout, "blocked_page");
 }
 
-TEST(LoggedFilter, IsRecoveredFromItsLogAlone) {
+TEST(RebuildingFilter, IsRecoveredFromItsLogAlone) {
   const scratch_folder folder;
   params p = of_integers;
   p.target_fpr = 0.001;
@@ -341,7 +341,7 @@ TEST(LoggedFilter, IsRecoveredFromItsLogAlone) {
   recovers();
 }
 
-TEST(LoggedFilter, ReplacesAnOldOneWithItsLogOrNothing) {
+TEST(RebuildingFilter, ReplacesAnOldOneWithItsLogOrNothing) {
   const scratch_folder folder;
   rebuilding_filter old = rebuilding_filter::create(folder / "f", of_integers);
   add(old, 0, 3000);
@@ -361,7 +361,7 @@ TEST(LoggedFilter, ReplacesAnOldOneWithItsLogOrNothing) {
   EXPECT_LT(count_found(fresh.view(), numbers(0, 3000)), 200u);
 }
 
-TEST(LoggedFilter, ReplacesNoOtherFileThanALog) {
+TEST(RebuildingFilter, ReplacesNoOtherFileThanALog) {
   const scratch_folder folder;
   { rebuilding_filter::create(folder / "made", of_integers); }
   const bytes letter = {'D', 'e', 'a', 'r', ' ', 'S', 'i', 'r', ',', ' ', 'y', 'o', 'u', 'r', 's'};
@@ -393,7 +393,7 @@ TEST(LoggedFilter, ReplacesNoOtherFileThanALog) {
   EXPECT_EQ(code_of([&] { rebuilding_filter::move(folder / "made", folder / "f"); }), std::nullopt);
 }
 
-TEST(LoggedFilter, ACreationThatIsRefusedLeavesTheRebuildOfTheWriter) {
+TEST(RebuildingFilter, ACreationThatIsRefusedLeavesTheRebuildOfTheWriter) {
   const scratch_folder folder;
   rebuilding_filter writer = rebuilding_filter::create(folder / "f", of_integers);
   write_file(folder / "f.rebuild", bytes{1, 2, 3});
@@ -405,7 +405,7 @@ TEST(LoggedFilter, ACreationThatIsRefusedLeavesTheRebuildOfTheWriter) {
   EXPECT_TRUE(std::filesystem::exists(folder / "f.rebuild"));
 }
 
-TEST(LoggedFilter, OpensWithinItsPromiseAfterAKillBeforeItGrew) {
+TEST(RebuildingFilter, OpensWithinItsPromiseAfterAKillBeforeItGrew) {
   const scratch_folder folder;
   const any_filter hasher(
       complete({.layout = "split_block512", .keys = key_kind::u64le, .capacity = 1, .target_fpr = 0.5}));

@@ -35,7 +35,7 @@ using bloomery_tests::scratch_folder;
 
 // ---- growing --------------------------------------------------------------------------------------------------------
 
-TEST(LoggedFilter, KeepsItsPromiseAndItsSizeAtEachStepOfGrowth) {
+TEST(RebuildingFilter, KeepsItsPromiseAndItsSizeAtEachStepOfGrowth) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
   const std::uint64_t last = is_long() ? 10'000'000 : 400'000;
@@ -66,7 +66,7 @@ TEST(LoggedFilter, KeepsItsPromiseAndItsSizeAtEachStepOfGrowth) {
 }
 
 // Full to the last key it has room for, the rate is what was promised.
-TEST(LoggedFilter, IsAtItsPromiseWhenItIsFull) {
+TEST(RebuildingFilter, IsAtItsPromiseWhenItIsFull) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
   add(filter, 0, 120'000);
@@ -80,7 +80,7 @@ TEST(LoggedFilter, IsAtItsPromiseWhenItIsFull) {
 }
 
 // The log has keys that a filter of many false positives took for present.
-TEST(LoggedFilter, RebuiltAtALowerRateItHasTheKeysThatOnceSeemedToBeThere) {
+TEST(RebuildingFilter, RebuiltAtALowerRateItHasTheKeysThatOnceSeemedToBeThere) {
   const scratch_folder folder;
   params p = of_integers;
   p.target_fpr = 0.1;
@@ -95,7 +95,7 @@ TEST(LoggedFilter, RebuiltAtALowerRateItHasTheKeysThatOnceSeemedToBeThere) {
   expect_rate_kept(filter.view(), 0.01);
 }
 
-TEST(LoggedFilter, RebuildsAtOtherRatesLayoutsAndCapacities) {
+TEST(RebuildingFilter, RebuildsAtOtherRatesLayoutsAndCapacities) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
   add(filter, 0, 20'000);
@@ -116,7 +116,7 @@ TEST(LoggedFilter, RebuildsAtOtherRatesLayoutsAndCapacities) {
   EXPECT_EQ(count_found(filter.view(), numbers(0, 20'000)), 20'000u);
 }
 
-TEST(LoggedFilter, RefusesWhatNeedsMoreThanALogHas) {
+TEST(RebuildingFilter, RefusesWhatNeedsMoreThanALogHas) {
   const scratch_folder folder;
 
   EXPECT_EQ(code_of([&] { rebuilding_filter::create(folder / "f", {.layout = "classic"}); }), errc::incompatible);
@@ -124,7 +124,7 @@ TEST(LoggedFilter, RefusesWhatNeedsMoreThanALogHas) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(LoggedFilter, WritesItsLogAnewWhenMostOfItIsRepetition) {
+TEST(RebuildingFilter, WritesItsLogAnewWhenMostOfItIsRepetition) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
 
@@ -140,7 +140,7 @@ TEST(LoggedFilter, WritesItsLogAnewWhenMostOfItIsRepetition) {
             10'000u);
 }
 
-TEST(LoggedFilter, TakesRecordedKeysAtTheNextRebuildOrAtClosing) {
+TEST(RebuildingFilter, TakesRecordedKeysAtTheNextRebuildOrAtClosing) {
   const scratch_folder folder;
   const any_filter hasher(
       complete({.layout = "split_block512", .keys = key_kind::u64le, .capacity = 1, .target_fpr = 0.5}));
@@ -157,7 +157,7 @@ TEST(LoggedFilter, TakesRecordedKeysAtTheNextRebuildOrAtClosing) {
   EXPECT_EQ(filter.capacity(), 37'200u);
 }
 
-TEST(LoggedFilter, KeepsKeysOfBytesWithASecret) {
+TEST(RebuildingFilter, KeepsKeysOfBytesWithASecret) {
   const scratch_folder folder;
   const secret_key key = random_secret();
   std::vector<std::string> texts;
@@ -182,7 +182,7 @@ TEST(LoggedFilter, KeepsKeysOfBytesWithASecret) {
 }
 
 // A thread makes the next filter while keys come in.
-TEST(LoggedFilter, GrowsByAThreadWhileKeysComeIn) {
+TEST(RebuildingFilter, GrowsByAThreadWhileKeysComeIn) {
   const scratch_folder folder;
   params p = of_integers;
   p.capacity = 100'000;
@@ -195,7 +195,7 @@ TEST(LoggedFilter, GrowsByAThreadWhileKeysComeIn) {
   EXPECT_LE(filter.size(), filter.capacity());
 }
 
-TEST(LoggedFilter, AThreadThatIsNotWaitedForEndsWithTheFilter) {
+TEST(RebuildingFilter, AThreadThatIsNotWaitedForEndsWithTheFilter) {
   const scratch_folder folder;
   params p = of_integers;
   p.capacity = 100'000;

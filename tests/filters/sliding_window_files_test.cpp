@@ -253,7 +253,7 @@ TYPED_TEST(SlidingWindowFile, UnitedWithBlocksThatAreAheadLosesNoKey) {
 
 // ---- hostile bytes --------------------------------------------------------------------------------------------------
 
-class HostileWindow : public ::testing::Test {
+class HostileSlidingWindow : public ::testing::Test {
  protected:
   void SetUp() override {
     filter_of_integers<layouts::sliding> by_keys(window_of_keys(700), 0, 0.01);
@@ -277,7 +277,7 @@ class HostileWindow : public ::testing::Test {
   bytes whole_;
 };
 
-TEST_F(HostileWindow, StateIsRefused) {
+TEST_F(HostileSlidingWindow, StateIsRefused) {
   const window_state sound = state();
   EXPECT_NO_THROW(open_with(sound));
   for (const std::uint64_t newest : {sound.newest + 1, sound.newest - 1, std::uint64_t{0}, ~std::uint64_t{0}}) {
@@ -298,7 +298,7 @@ TEST_F(HostileWindow, StateIsRefused) {
   }
 }
 
-TEST_F(HostileWindow, CellsAndStampsDoNoHarm) {
+TEST_F(HostileSlidingWindow, CellsAndStampsDoNoHarm) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 50; ++round) {
     bytes changed = whole_;
@@ -342,7 +342,7 @@ TYPED_TEST(SlidingWindowFile, MergedByTimeIsThatOfTheKeysOfBoth) {
   EXPECT_GE(a.facts().keys_held(), both.facts().keys_held());
 }
 
-TEST(MergedWindows, ByKeysAreRefused) {
+TEST(MergedSlidingWindows, ByKeysAreRefused) {
   any_filter a(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 700}));
   any_filter b(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 700}));
 
@@ -350,7 +350,7 @@ TEST(MergedWindows, ByKeysAreRefused) {
   EXPECT_FALSE(a.compatible_with(b));
 }
 
-TEST(MergedWindows, CannotBeIntersectedOrFolded) {
+TEST(MergedSlidingWindows, CannotBeIntersectedOrFolded) {
   const params p = complete({.layout = "sliding", .capacity = 700, .target_fpr = 0.01, .window_milliseconds = 1000});
   any_filter a(p), b(p);
 

@@ -190,7 +190,7 @@ TYPED_TEST(SlidingWindowFilter, ByKeysAnswersAsItsModelDoes) {
 }
 
 // The example of docs/format.md.
-TEST(WindowBytes, OfMadridAreThoseOfTheFormat) {
+TEST(SlidingWindowBytes, OfMadridAreThoseOfTheFormat) {
   const auto bytes_set = [](const std::string& layout, std::uint64_t bits) {
     any_filter filter(complete({.layout = layout, .geometry = {bits, 4}, .capacity = 10, .window_milliseconds = 7000}));
     filter.set_clock([] { return std::uint64_t{13'500}; });  // epoch 13: lane 5
@@ -211,7 +211,7 @@ TEST(WindowBytes, OfMadridAreThoseOfTheFormat) {
 
 // ---- the stamps -----------------------------------------------------------------------------------------------------
 
-TEST(LiveLanes, AreThoseOfTheEpochsUpToTheStampThatHaveNotRunOut) {
+TEST(LiveSlices, AreThoseOfTheEpochsUpToTheStampThatHaveNotRunOut) {
   for (const std::uint32_t stamp : {0u, 1u, 5u, 7u, 8u, 1000u, 0xFFFFFFFCu, 0xFFFFFFFFu}) {
     for (std::uint32_t passed = 0; passed < 20; ++passed) {
       std::uint8_t live = 0;  // the epochs stamp - 7 .. stamp, but for those before now - 7
@@ -224,7 +224,7 @@ TEST(LiveLanes, AreThoseOfTheEpochsUpToTheStampThatHaveNotRunOut) {
   }
 }
 
-TEST(LiveLanes, AreAllOfABlockThatIsAhead) {
+TEST(LiveSlices, AreAllOfABlockThatIsAhead) {
   for (const std::uint32_t stamp : {0u, 5u, 100'000u}) {
     EXPECT_EQ(live_generations(stamp, stamp - 1), 0xFF);
     EXPECT_EQ(live_generations(stamp, stamp - 65'535), 0xFF);
@@ -355,7 +355,7 @@ TYPED_TEST(SlidingWindowFilter, HasTheBytesOfAnAnyFilter) {
   EXPECT_EQ(any.current_fpr(), typed.current_fpr());
 }
 
-TEST(WindowInsertions, EndBeforeTheyAreMoreThanAFileMaySay) {
+TEST(SlidingWindowInsertions, EndBeforeTheyAreMoreThanAFileMaySay) {
   const scratch_folder folder;
   const std::uint64_t most = std::uint64_t{1} << 62;
   filter_of_integers<layouts::sliding> filter({0, 7000}, 700, 0.01, {}, [] { return some_day; });
@@ -380,7 +380,7 @@ TEST(WindowInsertions, EndBeforeTheyAreMoreThanAFileMaySay) {
   EXPECT_EQ(any_filter::open(folder / "seen.bloom").window()->insertions, most);
 }
 
-TEST(WindowInsertions, OfHalvesOfHashesAreRefused) {
+TEST(SlidingWindowInsertions, OfHash64sAreRefused) {
   any_filter filter(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 700}));
   const std::vector<std::uint64_t> hash64s{1, 2, 3};
 
@@ -390,7 +390,7 @@ TEST(WindowInsertions, OfHalvesOfHashesAreRefused) {
 
 // ---- parameters -----------------------------------------------------------------------------------------------------
 
-TEST(WindowParameters, ThatContradictThemselvesAreRefused) {
+TEST(SlidingWindowParameters, ThatContradictThemselvesAreRefused) {
   params p{.layout = "sliding", .capacity = 100, .target_fpr = 0.01};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "a window has a length");
   p.window_keys = p.window_milliseconds = 5;

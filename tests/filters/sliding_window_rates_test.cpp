@@ -167,7 +167,7 @@ TEST(SlidingWindowRateOfIntegers, SaysThatAGenerationGotMoreKeysThanItMay) {
 }
 
 // The certificate by its definition: all pairs of cells of all blocks.
-TYPED_TEST(SlidingWindowRate, IsCertifiedByWhatEveryPossibleKeyWouldMeet) {
+TYPED_TEST(SlidingWindowRate, HasTheCurrentRateThatEveryPossibleKeyWouldMeet) {
   constexpr std::uint64_t blocks = 3;
   constexpr std::uint32_t epoch = 1000;
   const geometry g = TypeParam::of_blocks(blocks, 2);
@@ -198,7 +198,7 @@ TYPED_TEST(SlidingWindowRate, IsCertifiedByWhatEveryPossibleKeyWouldMeet) {
   EXPECT_EQ(measure_fill(p, all).current_fpr, found.current_fpr);
 }
 
-TYPED_TEST(SlidingWindowRate, AuditAlarmsWhenTheCountOfAGenerationIsWrong) {
+TYPED_TEST(SlidingWindowRate, FailsTheFillCheckWhenTheCountOfAGenerationIsWrong) {
   filter_of_integers<TypeParam> filter(window_of_keys(70'000), 0, 0.01);
   for (std::uint64_t key = 0; key < 200'000; ++key) filter.insert(key);
   bytes changed(filter.bytes().begin(), filter.bytes().end());

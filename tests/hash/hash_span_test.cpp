@@ -11,7 +11,7 @@
 namespace bloomery {
 namespace {
 
-TEST(KeySource, GivesTheHashesItWasMadeOf) {
+TEST(HashSpan, GivesTheHashesItWasMadeOf) {
   const std::vector<key_hash> hashes = {{1, 2}, {3, 4}, {~std::uint64_t{0}, 0}};
 
   const hash_span source = hash_span::hashes(hashes);
@@ -22,7 +22,7 @@ TEST(KeySource, GivesTheHashesItWasMadeOf) {
   EXPECT_EQ(hash_span::hashes({}).size(), 0u);
 }
 
-TEST(KeySource, GivesHalvesWithoutTheOtherHalf) {
+TEST(HashSpan, GivesHash64sWithoutTheHighBits) {
   const std::vector<std::uint64_t> hash64s = {5, 0, ~std::uint64_t{0}};
 
   const hash_span source = hash_span::hash64s(hash64s);
@@ -32,7 +32,7 @@ TEST(KeySource, GivesHalvesWithoutTheOtherHalf) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(source.hash(i), (key_hash{hash64s[i], 0}));
 }
 
-TEST(KeySource, HashesIntegersAsTheirHashDoes) {
+TEST(HashSpan, HashesIntegersAsTheirHashDoes) {
   const std::vector<std::uint64_t> keys = {0, 1, 42, ~std::uint64_t{0}};
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
     const hash_span source = hash_span::mixed(keys, mix(seed));
@@ -43,7 +43,7 @@ TEST(KeySource, HashesIntegersAsTheirHashDoes) {
   }
 }
 
-TEST(KeySource, HasPartsOfTheSameForm) {
+TEST(HashSpan, HasPartsOfTheSameForm) {
   const std::vector<key_hash> hashes = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
   const std::vector<std::uint64_t> words = {1, 3, 5, 7};
   for (const hash_span& whole :

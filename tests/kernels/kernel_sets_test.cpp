@@ -42,7 +42,7 @@ class KernelSet : public testing::TestWithParam<const kernel_set*> {
 INSTANTIATE_TEST_SUITE_P(Each, KernelSet, testing::ValuesIn(kernels::kernel_sets),
                          [](const auto& each) { return std::string(each.param->name); });
 
-TEST_P(KernelSet, WritesTheFirstHalfOfEachHash) {
+TEST_P(KernelSet, WritesTheHash64OfEachHash) {
   for (const kernels::form form : forms) {
     for (const std::size_t count : counts) {
       const form_of_keys keys(form, key_words(count, count));

@@ -102,7 +102,7 @@ TEST(CountingRate, AgreesWithWhatIsMeasuredAlsoAfterHalfWasRemoved) {
   EXPECT_TRUE(std::ranges::equal(here.bytes(), of_the_others.bytes()));
 }
 
-TEST(CountingRate, IsAuditedWithoutTakingCopiesForMissingKeys) {
+TEST(CountingRate, PassesTheFillCheckWithoutTakingCopiesForMissingKeys) {
   const geometry g = layouts::counting::geometry_for(10'000, 0.01);
   counting_filter<std::uint64_t> honest(g), repeated(g);
   for (std::uint64_t key = 0; key < 10'000; ++key) honest.insert(key);

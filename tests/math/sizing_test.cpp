@@ -192,7 +192,7 @@ TEST(ExpectedLosses, OfNoKeysAreNone) {
 
 // ---- certainly_new_keys ---------------------------------------------------------------------------------------------
 
-TEST(CertainlyNewKeys, AreThoseThatDistinctKeysStartsFrom) {
+TEST(ExpectedInsertions, AreThoseThatDistinctKeysStartsFrom) {
   for (const double p : {0.5, 0.1, 0.01, 1e-6}) {
     const geometry g = layouts::classic::geometry_for(50'000, p);
     const auto rate = [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); };
@@ -205,7 +205,7 @@ TEST(CertainlyNewKeys, AreThoseThatDistinctKeysStartsFrom) {
   }
 }
 
-TEST(CertainlyNewKeys, OfAFullFilterAreAsManyAsItsBitsAllow) {
+TEST(ExpectedInsertions, OfAFullFilterAreAsManyAsItsBitsAllow) {
   const auto rate = [](std::uint64_t n) { return layouts::classic::expected_fpr({1000, 7}, n); };
 
   EXPECT_LT(expected_insertions(INFINITY, rate), 1000u);

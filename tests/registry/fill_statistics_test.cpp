@@ -85,7 +85,7 @@ double keys_in(const geometry& g, const fill_statistics& c) {
 
 // ---- layouts --------------------------------------------------------------------------------------------------------
 
-TEST(CensusOfClassic, IsTheShareOfAllWaysToChooseBits) {
+TEST(FillStatisticsOfClassic, IsTheShareOfAllWaysToChooseBits) {
   std::mt19937_64 random(1);
   for (const std::uint64_t m : {1u, 2u, 3u, 7u, 8u, 10u, 16u, 21u, 70u}) {
     for (const std::uint32_t k : {1u, 2u, 3u}) {
@@ -121,12 +121,12 @@ void expect_the_share_of_all_ways(std::uint32_t k, std::uint64_t seed) {
   }
 }
 
-TEST(CensusOfBlocked, IsTheShareOfAllWaysToChooseALineAndBits) {
+TEST(FillStatisticsOfBlocked, IsTheShareOfAllWaysToChooseALineAndBits) {
   expect_the_share_of_all_ways<layouts::blocked>(1, 2);
   expect_the_share_of_all_ways<layouts::blocked>(2, 3);
 }
 
-TEST(CensusOfBlockedPage, IsTheShareOfAllWaysToChooseAPageAndABit) {
+TEST(FillStatisticsOfBlockedPage, IsTheShareOfAllWaysToChooseAPageAndABit) {
   expect_the_share_of_all_ways<layouts::blocked_page>(1, 4);
 }
 
@@ -147,13 +147,13 @@ void expect_the_mean_of_powers(std::uint64_t B, std::uint32_t k) {
   EXPECT_NEAR(c.current_fpr / expected, 1, 1e-12) << Layout::name << ", B " << B << ", k " << k;
 }
 
-TEST(CensusOfBlocked, IsTheMeanOfTheLinesPowers) {
+TEST(FillStatisticsOfBlocked, IsTheMeanOfTheLinesPowers) {
   for (const std::uint64_t B : {1u, 7u, 511u, 512u, 513u, 1500u}) {
     for (const std::uint32_t k : {3u, 8u, 255u}) expect_the_mean_of_powers<layouts::blocked>(B, k);
   }
 }
 
-TEST(CensusOfBlockedPage, IsTheMeanOfThePagesPowers) {
+TEST(FillStatisticsOfBlockedPage, IsTheMeanOfThePagesPowers) {
   for (const std::uint64_t B : {1u, 2u, 5u}) {
     for (const std::uint32_t k : {2u, 7u, 20u, 255u}) expect_the_mean_of_powers<layouts::blocked_page>(B, k);
   }
@@ -189,11 +189,15 @@ void expect_the_mean_of_products(double bits_of_lo) {
   }
 }
 
-TEST(CensusOfSplitBlock, IsTheMeanOfTheBlocksProducts) { expect_the_mean_of_products<layouts::split_block>(32); }
-TEST(CensusOfSplitBlock512, IsTheMeanOfTheLinesProducts) { expect_the_mean_of_products<layouts::split_block512>(64); }
+TEST(FillStatisticsOfSplitBlock, IsTheMeanOfTheBlocksProducts) {
+  expect_the_mean_of_products<layouts::split_block>(32);
+}
+TEST(FillStatisticsOfSplitBlock512, IsTheMeanOfTheLinesProducts) {
+  expect_the_mean_of_products<layouts::split_block512>(64);
+}
 
 template <class Layout>
-class CensusOfLayout : public testing::Test {};
+class FillStatisticsOfLayout : public testing::Test {};
 using all_layouts = testing::Types<layouts::split_block, layouts::split_block512, layouts::blocked,
                                    layouts::blocked_page, layouts::classic>;
 struct layout_names {
@@ -202,7 +206,7 @@ struct layout_names {
     return std::string(Layout::name);
   }
 };
-TYPED_TEST_SUITE(CensusOfLayout, all_layouts, layout_names);
+TYPED_TEST_SUITE(FillStatisticsOfLayout, all_layouts, layout_names);
 
 template <class Layout>
 std::vector<geometry> small_geometries() {
@@ -215,7 +219,7 @@ std::vector<geometry> small_geometries() {
   }
 }
 
-TYPED_TEST(CensusOfLayout, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
+TYPED_TEST(FillStatisticsOfLayout, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
   for (const geometry& g : small_geometries<TypeParam>()) {
     SCOPED_TRACE(testing::Message() << g.bits << " bits, k " << g.probes);
     const byte_array empty(bytes_for(g.bits));
@@ -228,7 +232,7 @@ TYPED_TEST(CensusOfLayout, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
 }
 
 // The definition itself is asked: the cells of random hashes.
-TYPED_TEST(CensusOfLayout, IsHowOftenTheCellsOfRandomHashesAreAllSet) {
+TYPED_TEST(FillStatisticsOfLayout, IsHowOftenTheCellsOfRandomHashesAreAllSet) {
   std::mt19937_64 random(6);
   constexpr std::uint64_t queries = 300'000;
   for (const geometry& g : small_geometries<TypeParam>()) {
@@ -245,7 +249,7 @@ TYPED_TEST(CensusOfLayout, IsHowOftenTheCellsOfRandomHashesAreAllSet) {
 }
 
 // Where words are nearly empty the collision of hashes is all there is.
-TEST(CensusOfOneKey, CountsItsTwins) {
+TEST(FillStatisticsOfOneKey, CountsItsTwins) {
   for (const std::uint64_t B : {1u, 2u, 3u, 1000u}) {
     for (const std::uint64_t key : {1u, 2u, 3u}) {
       any_filter split(complete({.layout = "split_block", .keys = key_kind::u64le, .geometry = {256 * B, 8}}));
@@ -262,7 +266,7 @@ TEST(CensusOfOneKey, CountsItsTwins) {
   }
 }
 
-TEST(Census, IgnoresAStrangersUnusedBits) {
+TEST(FillStatistics, IgnoresAStrangersUnusedBits) {
   std::mt19937_64 random(7);
   for (const std::uint64_t m : {1u, 3u, 9u, 13u, 15u, 799u}) {
     SCOPED_TRACE(m);
@@ -302,7 +306,7 @@ fill_statistics census_with_weights(const geometry& g, std::span<const std::uint
   return certify(row, g, cells_of_split_block(g, bytes, counters_for(row), /*even_blocks=*/0));
 }
 
-TEST(CensusOfSplitBlock, WeighsEachBlockByTheHashesThatLeadToIt) {
+TEST(FillStatisticsOfSplitBlock, WeighsEachBlockByTheHashesThatLeadToIt) {
   std::mt19937_64 random(8);
   for (const std::uint64_t B : {1u, 2u, 3u, 5u, 7u, 64u, 511u, 512u, 513u, 1000u, 1537u}) {
     const geometry g{256 * B, 8};
@@ -320,7 +324,7 @@ TEST(CensusOfSplitBlock, WeighsEachBlockByTheHashesThatLeadToIt) {
 }
 
 // One full block among empty ones: its own weight, to the last of 2^32 hashes.
-TEST(CensusOfSplitBlock, GivesOneFullBlockItsOwnWeight) {
+TEST(FillStatisticsOfSplitBlock, GivesOneFullBlockItsOwnWeight) {
   for (const std::uint64_t B : {3u, 5u, 7u, 1000u}) {
     for (std::uint64_t block = 0; block < B; block += 1 + B / 50) {
       byte_array bytes(32 * B);
@@ -335,7 +339,7 @@ TEST(CensusOfSplitBlock, GivesOneFullBlockItsOwnWeight) {
   }
 }
 
-TEST(CensusOfSplitBlock, OfAFullFilterIsOneWithWeightsToo) {
+TEST(FillStatisticsOfSplitBlock, OfAFullFilterIsOneWithWeightsToo) {
   for (const std::uint64_t B : {1u, 3u, 1000u, 4099u}) {
     const byte_array full(32 * B, 0xFF);
 
@@ -344,7 +348,7 @@ TEST(CensusOfSplitBlock, OfAFullFilterIsOneWithWeightsToo) {
 }
 
 // 2^25 + 1 blocks, of which some are full. 2^32 upper halves lead to 128 hashes for nearly all, 127 for the others.
-TEST(HugeCensus, WeighsBlocksWhereItMatters) {
+TEST(HugeFillStatistics, WeighsBlocksWhereItMatters) {
   constexpr std::uint64_t B = (std::uint64_t{1} << 25) + 1;
   constexpr std::uint64_t size = 32 * B;
   void* const memory =
@@ -383,7 +387,7 @@ byte_array random_cells(std::uint64_t m, bool from_top, double density, std::mt1
   return bytes;
 }
 
-TEST(CensusOfSchemes, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
+TEST(FillStatisticsOfSchemes, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
   for (const scheme& row : schemes()) {
     for (const std::uint64_t m : {64u, 6400u}) {
       const params p = params_of_scheme(row.name, {m, 2});
@@ -395,7 +399,7 @@ TEST(CensusOfSchemes, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
   }
 }
 
-TEST(CensusOfSchemes, IgnoresAStrangersUnusedBits) {
+TEST(FillStatisticsOfSchemes, IgnoresAStrangersUnusedBits) {
   std::mt19937_64 random(9);
   for (const char* const name : {"pharo", "python", "perl"}) {  // guava has whole words
     const bool from_top = std::string_view(name) != "perl";
@@ -415,7 +419,7 @@ TEST(CensusOfSchemes, IgnoresAStrangersUnusedBits) {
 }
 
 // The scheme itself is asked, with keys of all lengths.
-TEST(CensusOfSchemes, IsHowOftenTheCellsOfRandomKeysAreAllSet) {
+TEST(FillStatisticsOfSchemes, IsHowOftenTheCellsOfRandomKeysAreAllSet) {
   std::mt19937_64 random(10);
   constexpr int queries = 100'000;
   for (const scheme& row : schemes()) {
@@ -439,7 +443,7 @@ TEST(CensusOfSchemes, IsHowOftenTheCellsOfRandomKeysAreAllSet) {
 }
 
 // A toy of a thousand hashes, from any first one on: each taken modulo m.
-TEST(CensusOfRemainders, IsTheShareOfAllHashesThatLeadToASetBit) {
+TEST(FillStatisticsOfRemainders, IsTheShareOfAllHashesThatLeadToASetBit) {
   std::mt19937_64 random(11);
   for (const std::int64_t first : {std::int64_t{0}, std::int64_t{-500}, std::int64_t{-1000}, std::int64_t{77}}) {
     for (const std::uint64_t m : {1u, 2u, 7u, 8u, 9u, 16u, 37u, 96u, 333u, 512u, 600u, 999u, 1000u}) {
@@ -462,7 +466,7 @@ TEST(CensusOfRemainders, IsTheShareOfAllHashesThatLeadToASetBit) {
 }
 
 // Of 2^32 signed hashes those from -2^31 on that are left over favour some bits: found by taking each modulo m.
-TEST(CensusOfRemainders, KnowsTheBitsThatPythonFavours) {
+TEST(FillStatisticsOfRemainders, KnowsTheBitsThatPythonFavours) {
   const std::uint64_t m = 3'000'000;
   const auto bits = static_cast<std::int64_t>(m);
   const std::int64_t first = -(std::int64_t{1} << 31);
@@ -494,7 +498,7 @@ double pharo_by_remainders(const byte_array& bytes, const geometry& g) {
   return reported / 0x1p32;
 }
 
-TEST(CensusOfPharo, IsTheShareOfAllHashes) {
+TEST(FillStatisticsOfPharo, IsTheShareOfAllHashes) {
   std::mt19937_64 random(12);
   for (const geometry& g : {geometry{1, 1}, {7, 2}, {48, 4}, {64, 3}, {65, 1}, {1021, 3}}) {
     const byte_array bytes = random_cells(g.bits, true, 0.6, random);
@@ -506,7 +510,7 @@ TEST(CensusOfPharo, IsTheShareOfAllHashes) {
 }
 
 // Where a filter is larger than the halves reach, bits beyond them are nobody's.
-TEST(CensusOfPharo, KnowsThatManyBitsAreNobodys) {
+TEST(FillStatisticsOfPharo, KnowsThatManyBitsAreNobodys) {
   const geometry g{1'000'000, 2};  // reached: 65535 * 3 and those before
   byte_array bytes(bytes_for(g.bits), 0xFF);
   std::mt19937_64 random(13);
@@ -528,7 +532,7 @@ TEST(CensusOfPharo, KnowsThatManyBitsAreNobodys) {
 
 // ---- refusals -------------------------------------------------------------------------------------------------------
 
-TEST(Census, RefusesWhatIsNoFilter) {
+TEST(FillStatistics, RefusesWhatIsNoFilter) {
   const byte_array bytes(32);
 
   EXPECT_EQ(code_of([&] { measure_fill(params_of("nonesuch", {256, 8}), bytes); }), errc::invalid_argument);

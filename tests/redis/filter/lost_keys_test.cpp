@@ -214,7 +214,7 @@ TEST_F(RedisFaults, ACopyIsNotAskedWhetherToInsert) {
   EXPECT_TRUE(g.may_contain(std::uint64_t{1}));
 }
 
-TEST_F(RedisFaults, AGrowingFilterIsReplacedWithoutAMomentOfWrongAnswers) {
+TEST_F(RedisFaults, AScalableFilterIsReplacedWithoutAMomentOfWrongAnswers) {
   redis_params small = growing(100);
   small.shards = 2;
   redis_filter f = redis_filter::create(at("x"), small);
@@ -278,7 +278,7 @@ TEST_F(RedisFaults, ABatchOfWhichAPartWasThereGoesIntoTheFilterThatIsThereNow) {
   EXPECT_EQ(count_found(h, {1, 3}), 2u);
 }
 
-TEST_F(RedisFaults, AKeyThatIsThereIsNotNewWhileAGrowingFilterIsReplaced) {
+TEST_F(RedisFaults, AKeyThatIsThereIsNotNewWhileAScalableFilterIsReplaced) {
   redis_params wanted = growing(100);
   wanted.shards = 1;
   redis_filter f = redis_filter::create(at("x"), wanted);
