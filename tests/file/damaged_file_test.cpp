@@ -1,5 +1,4 @@
-// Files that are damaged, of other versions or other programs, or that lie: they are refused, and reading them does no
-// harm.
+// Damaged files, files of other versions or programs, and files with false headers: the library refuses them safely.
 //
 // Offsets are those of docs/format.md.
 #include <bloomery/any_filter.hpp>
@@ -199,13 +198,13 @@ TEST(DamagedFile, WithMetadataFlippedIsRefused) {
   EXPECT_FALSE(inspect(folder / "f").usable);
 }
 
-// ---- other files, and liars -----------------------------------------------------------------------------------------
+// ---- other files, and false headers ---------------------------------------------------------------------------------
 
 TEST(ForeignFile, OfAnotherVersionIsToldApart) {
   const scratch_folder folder;
   save_sample(folder / "f");
   bytes file = read_file(folder / "f");
-  put<std::uint32_t>(file, 8, 2);  // and nothing else: a later version's checksum may lie elsewhere
+  put<std::uint32_t>(file, 8, 2);  // nothing else: a later version may keep its checksum elsewhere
   write_file(folder / "f", file);
 
   const auto refused = error_of([&] { any_filter::open(folder / "f"); });
@@ -256,7 +255,7 @@ TEST(ForeignFile, WithAHeaderThatLiesUnderARightChecksumIsRefused) {
     };
   };
   const auto number = [](std::size_t at, auto value) { return [=](bytes& h) { put(h, at, value); }; };
-  // A geometry whose file would be of such a length, in a file that is not.
+  // A geometry that needs a longer file than this one.
   const auto bits = [](std::uint64_t count) {
     return [=](bytes& h) {
       put(h, 128, count);
@@ -326,7 +325,7 @@ TEST(ForeignFile, WithAHeaderThatLiesUnderARightChecksumIsRefused) {
   EXPECT_EQ(code_of([&] { any_filter::open(folder / "f"); }), std::nullopt);
 }
 
-// The rate at 2^64 keys and 255 probes takes a second to compute: opening does not.
+// The FPR at 2^64 keys and 255 probes takes a second to compute: open() must not compute it.
 TEST(ForeignFile, WithAnAbsurdCapacityOpensWithoutComputingItsRate) {
   const scratch_folder folder;
   save_sample(folder / "f");
@@ -344,7 +343,7 @@ TEST(ForeignFile, WithAnAbsurdCapacityOpensWithoutComputingItsRate) {
   EXPECT_LT(processor_time() - before, 5);
 }
 
-// Bits after the last one should be 0; in a stranger's file they may not be.
+// Bits after the last one should be 0, but another program may have set them.
 TEST(ForeignFile, WithBitsBeyondItsLastIsCountedSanely) {
   const scratch_folder folder;
   const bytes payload = {0xFF, 0xFF};

@@ -1,5 +1,4 @@
-// Files that are changed as a whole by file_edit, and files of counting filters: nothing changes before commit(), and what
-// is damaged is refused.
+// file_edit, which changes a file as a whole at commit(), and files of counting filters, which it is for.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
@@ -31,7 +30,7 @@ using bloomery_tests::scratch_folder;
 using bloomery_tests::write_file;
 using testing::HasSubstr;
 
-// ---- files ----------------------------------------------------------------------------------------------------------
+// ---- files of counting filters --------------------------------------------------------------------------------------
 
 any_filter saved(const std::string& path) {
   any_filter f(complete({.layout = "counting", .capacity = 10'000, .target_fpr = 0.01}));
@@ -102,7 +101,7 @@ TEST(CountingFile, MayNotSayThatAFilterOfBitsRefusedARemoval) {
   EXPECT_EQ(code_of([&] { any_filter::open(folder / "f"); }), errc::damaged);
 }
 
-// ---- a file that is changed as a whole ------------------------------------------------------------------------------
+// ---- file_edit ------------------------------------------------------------------------------------------------------
 
 TEST(FileEdit, ChangesNothingBeforeItsCommitAndAllWithIt) {
   const scratch_folder folder;
@@ -127,7 +126,7 @@ TEST(FileEdit, ChangesNothingBeforeItsCommitAndAllWithIt) {
   edit.commit();
 
   EXPECT_EQ(read_file(folder / "f"), read_file(folder / "truth"));
-  EXPECT_TRUE(reader.may_contain("1"));  // it keeps the file that it opened
+  EXPECT_TRUE(reader.may_contain("1"));  // the reader keeps the file that it opened
   struct stat status {};
   ASSERT_EQ(::stat((folder / "f").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0640u);

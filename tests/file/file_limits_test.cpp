@@ -40,7 +40,7 @@ using bloomery_tests::scratch_folder;
 using bloomery_tests::status_of_child;
 using testing::HasSubstr;
 
-// ---- where it cannot be written -------------------------------------------------------------------------------------
+// ---- files that cannot be written -----------------------------------------------------------------------------------
 
 TEST(UnwritableFile, OnAFullDiskIsAnErrorOfInputAndOutput) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
@@ -94,7 +94,7 @@ TEST(UnwritableFile, WithoutPermissionIsRefusedAsSuch) {
   ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
 
   const int status = status_of_child([&] {
-    if (::geteuid() == 0 && ::setuid(65534) != 0) return 1;  // root may do anything: be somebody else
+    if (::geteuid() == 0 && ::setuid(65534) != 0) return 1;  // root passes every permission check: use another user
     if (code_of([&] { any_filter::open(folder / "secret"); }) != errc::not_permitted) return 2;
     if (code_of([&] { any_filter::load(folder / "secret"); }) != errc::not_permitted) return 3;
     if (code_of([&] { any_filter::open(folder / "readable", access::read_write); }) != errc::not_permitted) return 4;
@@ -108,14 +108,14 @@ TEST(UnwritableFile, WithoutPermissionIsRefusedAsSuch) {
 
 // ---- the largest sizes ----------------------------------------------------------------------------------------------
 
-// 2^36 bits are 8 GiB, nearly all of it holes.
+// 2^36 bits are 8 GiB, nearly all of them holes in the file.
 void expect_huge_filter_works(const params& p, const std::string& path) {
   const auto texts = sample_texts(300);
   std::optional<any_filter> created;
   try {
     created.emplace(any_filter::create(path, p, {}, {.reserve = false}));
   } catch (const error& e) {
-    if (e.code() != errc::io) throw;  // only what the file system itself refuses
+    if (e.code() != errc::io) throw;  // skip only what the file system refuses
     GTEST_SKIP() << "SKIP: this file system takes no sparse file of 8 GiB: " << e.what();
   }
   for (const std::string& text : texts) EXPECT_TRUE(created->insert(text));
@@ -160,7 +160,7 @@ TEST(HugeFile, SetsBitsInItsUpperHalf) {
   try {
     filter.emplace(numbers::create(folder / "f", g, 1000, {}, {.reserve = false}));
   } catch (const error& e) {
-    if (e.code() != errc::io) throw;  // only what the file system itself refuses
+    if (e.code() != errc::io) throw;  // skip only what the file system refuses
     GTEST_SKIP() << "SKIP: this file system takes no sparse file of 8 GiB: " << e.what();
   }
 
@@ -182,7 +182,7 @@ TEST(HugeFile, BeyondMemoryIsMappedButNotLoaded) {
   try {
     any_filter::create(folder / "f", p, {}, {.reserve = false}).close();
   } catch (const error& e) {
-    if (e.code() != errc::io) throw;  // only what the file system itself refuses
+    if (e.code() != errc::io) throw;  // skip only what the file system refuses
     GTEST_SKIP() << "SKIP: this file system takes no such sparse file: " << e.what();
   }
 

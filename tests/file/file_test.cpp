@@ -1,5 +1,5 @@
-// Filter files: a saved filter is read back, changed in place and replaced; what close() writes, and which count of
-// keys a file has.
+// Filter files: saving, reading back, changing in place and replacing; what close() writes, and the count of keys in a
+// file.
 //
 // Offsets are those of docs/format.md.
 #include <bloomery/any_filter.hpp>
@@ -186,7 +186,7 @@ TEST(File, IsReplacedAsAWholeWhileOthersReadTheOldOne) {
   EXPECT_TRUE(has_all_samples(old));
   EXPECT_EQ(any_filter::open(folder / "f").fill_ratio(), 0);
   const auto files = std::distance(std::filesystem::directory_iterator(folder.path()), {});
-  EXPECT_EQ(files, 1);  // no temporary stays
+  EXPECT_EQ(files, 1);  // no temporary file remains
 }
 
 TEST(File, BehindALinkIsReplacedNotTheLink) {
@@ -228,7 +228,7 @@ TEST(CleanClose, WritesChecksumsOfExactlyThePagesThatChanged) {
   using numbers = filter<std::uint64_t, layouts::split_block, mix, mapped_storage>;
   numbers::create(folder / "f", g, 1000).close();
   bytes file = read_file(folder / "f");
-  for (std::size_t at = 5 * page; at < 5 * page + 4 * 8; ++at) file[at] = 0xEE;  // no page is what its checksum says
+  for (std::size_t at = 5 * page; at < 5 * page + 4 * 8; ++at) file[at] = 0xEE;  // no page matches its checksum
   write_file(folder / "f", file);
   std::uint64_t key = 0;
   while (layouts::split_block::cells(g, mix{}(key)).next() / 8 / page != 2) ++key;
@@ -278,7 +278,7 @@ TEST(CleanClose, WritesItsStateIntoTheOtherSlotEachTime) {
     any_filter::open(folder / "f", access::read_write).close();
     const bytes file = read_file(folder / "f");
 
-    // Saved with sequence 1 in both; each session marks dirty (2, 4, ..), then clean (3, 5, ..).
+    // save() writes sequence 1 to both slots; each session marks dirty (2, 4, ..), then clean (3, 5, ..).
     std::vector<std::uint64_t> sequences;
     for (const std::size_t at : slot_offsets) sequences.push_back(get<std::uint64_t>(file, at));
     EXPECT_THAT(sequences, testing::UnorderedElementsAre(2 * session, 2 * session + 1));

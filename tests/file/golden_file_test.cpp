@@ -1,4 +1,5 @@
-// Files that tests/golden/make_golden.py wrote from docs/format.md: the library saves the same bytes, and reads them.
+// Golden files, which tests/golden/make_golden.py wrote by docs/format.md: the library saves the same bytes and reads
+// them.
 #include <bloomery/any_filter.hpp>
 
 #include "file/sample_file.hpp"

@@ -1,6 +1,7 @@
 // A sample filter and its file, and ways to read and change bytes of a file.
 //
-// Offsets are those of docs/format.md: a header of 4096 bytes, pages of payload, 8 bytes of checksum per page, metadata.
+// Offsets are those of docs/format.md: a header of 4096 bytes, pages of payload, 8 bytes of checksum per page,
+// metadata.
 #pragma once
 
 #include <bloomery/any_filter.hpp>
@@ -35,7 +36,7 @@ inline std::vector<std::string> sample_texts(std::size_t count = 500) {
   return texts;
 }
 
-// Three pages of payload, the last one partly used.
+// Three pages of payload; the last page is partly used.
 inline const bloomery::params sample_params = bloomery::complete(
     {.layout = "classic", .hash = "xxh3", .geometry = {80'001, 7}, .capacity = 8000, .target_fpr = 0.01});
 
@@ -84,7 +85,7 @@ T get(const bytes& file, std::size_t at) {
   return value;
 }
 
-// The sample file with a header that was tampered with, under a checksum that is right again.
+// The file with a changed header and a correct checksum of it.
 inline bytes with_header(bytes file, const std::function<void(bytes&)>& tamper) {
   tamper(file);
   put(file, 504, bloomery::format::checksum(std::span(file).first(504)));

@@ -1,4 +1,4 @@
-// A file that several processes use: locks, and writers that are killed.
+// Files that several processes share: locks, and writers that are killed.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/mapped_storage.hpp>
@@ -40,7 +40,7 @@ using bloomery_tests::wait_for;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// ---- several processes ----------------------------------------------------------------------------------------------
+// ---- locks ----------------------------------------------------------------------------------------------------------
 
 TEST(SharedFile, HasOneWriterAndManyReaders) {
   const scratch_folder folder;
@@ -98,7 +98,7 @@ TEST(SharedFile, IsWaitedFor) {
   EXPECT_GE(calls, 1);
   EXPECT_EQ(wait_for(child), 0);
   EXPECT_TRUE(second.may_contain("the child's"));
-  EXPECT_TRUE(second.opened_from()->clean);  // what the child left, not what was there before
+  EXPECT_TRUE(second.opened_from()->clean);  // the file that the child left, not the earlier one
   EXPECT_EQ(second.size(), sample_filter().size() + 1);
 }
 
@@ -168,8 +168,8 @@ TEST(KilledWriter, LosesNoKeyAndTheCountIsEstimated) {
   EXPECT_NEAR(static_cast<double>(clean.size()), 500, 15);
 }
 
-// The estimate is one of distinct keys, and of these a tenth of the last ones was not counted as new: the rate is right
-// if that is taken off once, neither never nor twice.
+// The estimate counts distinct keys, of which a tenth of the last ones were false positives when inserted. The expected
+// FPR is right only if these are subtracted exactly once.
 TEST(KilledWriter, AtTenPercentOfErrorsLeavesTheRateThatTheKeysHave) {
   const scratch_folder folder;
   constexpr std::uint64_t n = 100'000;
@@ -231,7 +231,7 @@ TEST(KilledWriter, OfANewFileLeavesItUsable) {
   EXPECT_EQ(filter.size(), 1u);
 }
 
-// Whoever is refused must not pass the file off as clean with a count of long ago.
+// A refused open() must not mark the file clean with an outdated count.
 TEST(KilledWriter, LeavesAFileThatARefusedOneDoesNotTouch) {
   const scratch_folder folder;
   any_filter(sample_params).save(folder / "f");

@@ -1,4 +1,5 @@
-// Audits: honest filters raise no alarm, however few or many keys they have; chosen keys, wrong counts and bits do.
+// Consistency checks: filters with correct counts pass, with few or many keys; chosen keys, wrong counts and wrong bits
+// fail.
 #include <bloomery/fill_check.hpp>
 
 #include <bloomery/any_filter.hpp>
@@ -79,7 +80,7 @@ std::uint64_t keys_for_half(const params& p) {
   return keys;
 }
 
-// ---- honest filters -------------------------------------------------------------------------------------------------
+// ---- filters with correct counts ------------------------------------------------------------------------------------
 
 // Some 100,000 filters, each of which may alarm with a probability of 2e-9.
 TEST(StatisticOfFillChecks, OfHonestFiltersHasNoAlarmFromOneKeyUpToARateOfAHalf) {
@@ -156,7 +157,7 @@ TEST(FillCheck, OfAnEmptyFilterIsExact) {
   }
 }
 
-// ---- dishonest ones -------------------------------------------------------------------------------------------------
+// ---- filters with wrong counts --------------------------------------------------------------------------------------
 
 TEST(FillCheck, AlarmsForKeysThatWereChosenToSetClearBitsOnly) {
   for (const char* const layout : {"classic", "split_block"}) {
@@ -216,7 +217,7 @@ TEST(StatisticOfFillChecks, AlarmForSomeHundredBitsSetOrClearedAtRandom) {
   }
 }
 
-// ---- what cannot be told --------------------------------------------------------------------------------------------
+// ---- filters that cannot be checked ---------------------------------------------------------------------------------
 
 TEST(FillCheck, OfSchemesManyProbesAndNearlyFullFiltersIsNotConclusive) {
   const params line = of_integers("split_block512", 1000);
@@ -270,7 +271,7 @@ TEST(StatisticOfFillChecks, OfHonestFiltersFarBeyondTheirCapacityHasNoAlarm) {
   }
 }
 
-// ---- very large ones, by formula ------------------------------------------------------------------------------------
+// ---- very large filters, by formula ---------------------------------------------------------------------------------
 
 // Sum of rate(0) .. rate(n - 1) by Simpson's rule, far finer than it needs.
 double losses(const params& p, std::uint64_t n) {

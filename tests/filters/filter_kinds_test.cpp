@@ -27,7 +27,7 @@ using bloomery_tests::read_file;
 using bloomery_tests::scratch_folder;
 using testing::HasSubstr;
 
-// ---- kinds that do not fit ------------------------------------------------------------------------------------------
+// ---- keys and parameters --------------------------------------------------------------------------------------------
 
 TEST(AnyFilter, RefusesKeysOfTheOtherKindAndStaysAsItIs) {
   any_filter integers(complete({.keys = key_kind::u64le, .capacity = 100, .target_fpr = 0.01}));
@@ -87,7 +87,7 @@ TEST(Params, AreCompletedAsTheLayoutsWould) {
 
 // ---- files and types ------------------------------------------------------------------------------------------------
 
-// A user's own hash, after the example of hash.hpp.
+// A user-defined hash, as in the example of hash.hpp.
 struct acme_hash {
   static constexpr std::string_view name = "acme.sum/1";
   key_hash operator()(std::string_view key) const noexcept {

@@ -87,7 +87,7 @@ class EveryFilter : public testing::Test {
 };
 TYPED_TEST_SUITE(EveryFilter, combinations, combination_names);
 
-// ---- one filter, many ways to make it -------------------------------------------------------------------------------
+// ---- one filter, several ways to create it --------------------------------------------------------------------------
 
 TYPED_TEST(EveryFilter, HasTheSameBytesAsTemplateAnyAndFile) {
   using Key = typename TypeParam::key;
@@ -166,7 +166,7 @@ TYPED_TEST(EveryFilter, AnswersInBatchesAsOneByOne) {
   const auto keys = keys_of_kind<Key>();
   typename TestFixture::heap_filter seen(300, 0.05, seeded<typename TypeParam::hash>());
   any_filter any(seen.parameters());
-  const auto some = std::span<const Key>(keys).first(400);  // above capacity: some answers are wrong, the same ones
+  const auto some = std::span<const Key>(keys).first(400);  // above capacity: false positives must be the same in all
   seen.insert(some);
   any.insert(some);
   std::vector<std::uint64_t> expected((keys.size() + 63) / 64), from_any(expected.size(), ~std::uint64_t{0});
@@ -214,7 +214,7 @@ TYPED_TEST(EveryFilter, DependsOnItsSeed) {
   EXPECT_NE(copy_of(one.bytes()), copy_of(two.bytes()));
 }
 
-// ---- what it knows about itself -------------------------------------------------------------------------------------
+// ---- sizes, rates and estimates -------------------------------------------------------------------------------------
 
 TEST(Filter, KnowsItsSizesAndRates) {
   const filter<> seen(1'000'000, 0.01);
@@ -461,7 +461,7 @@ TEST(Filter, IntersectedKeepsTheKeysOfBothAndEstimatesTheirNumber) {
   EXPECT_TRUE(left.count_is_estimate() && any_left.count_is_estimate());
 }
 
-// What full filters share is not known, but they are not empty.
+// The number of keys that full filters share is unknown, but not 0.
 TEST(Filter, IntersectedWhenFullHasACountThatIsNotZero) {
   for (const std::uint64_t bits : {1u, 8u, 64u, 100u}) {
     filter<std::uint64_t, layouts::classic> full(geometry{bits, 3}, 10);

@@ -32,7 +32,7 @@
 
 namespace {
 
-// Asked before the disk is: 0 or the error that it is to have.
+// Called before each sync: returns 0, or the errno value with which the sync must fail.
 std::function<int(int fd)> before_sync;
 
 int synced(long call, int fd) {
@@ -45,7 +45,7 @@ int synced(long call, int fd) {
 
 }  // namespace
 
-// In place of the system's, for all of this program.
+// These replace the functions of the C library in the whole program.
 extern "C" int fdatasync(int fd) { return synced(SYS_fdatasync, fd); }
 extern "C" int fsync(int fd) { return synced(SYS_fsync, fd); }
 
@@ -63,7 +63,7 @@ using bloomery_tests::start_child;
 using bloomery_tests::status_of_child;
 using bloomery_tests::wait_for;
 
-// ---- the disk -------------------------------------------------------------------------------------------------------
+// ---- disks that fail ------------------------------------------------------------------------------------------------
 
 ino_t number_of(const std::string& path) {
   struct stat status {};
@@ -110,7 +110,7 @@ TEST(RebuildingFilter, KeysGoToTheNewLogThoughItsFolderCannotBeSynced) {
       const bool is_folder = ::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode);
       return is_folder && number_of(folder / "f.log") != log ? EIO : 0;
     });
-    EXPECT_EQ(code_of([&] { filter.rebuild({.salvage = true}); }), errc::io);  // which writes the log anew
+    EXPECT_EQ(code_of([&] { filter.rebuild({.salvage = true}); }), errc::io);  // this rewrites the log
   }
   EXPECT_NE(number_of(folder / "f.log"), log);
 
@@ -127,7 +127,7 @@ TEST(RebuildingFilter, WhatAFailedRebuildMadeIsRemoved) {
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
   add(filter, 0, 3000);
   {
-    // When both are made: the new log, as it is published.
+    // When both files are written: the new log, while it is published.
     bool seen = false;
     const watched_syncs watched([&](int fd) {
       struct stat status {};
@@ -179,7 +179,7 @@ TEST(RebuildingFilter, NobodyReadsARebuildWhoMayNotReadTheFilter) {
       for (const char* name : {"f.rebuild", "f.log.rebuild"}) {
         struct stat status {};
         if (::stat((folder / name).c_str(), &status) != 0 || status.st_size <= 256) continue;
-        // (Just made, and without keys: a header of 256 bytes or an empty filter.)
+        // (A new file without keys is a header of 256 bytes or an empty filter.)
         if (inspect(folder / name).usable && inspect(folder / name).info.clean) continue;
         EXPECT_EQ(status.st_mode & 0777, 0600u) << name;
         ++looks;
@@ -192,8 +192,7 @@ TEST(RebuildingFilter, NobodyReadsARebuildWhoMayNotReadTheFilter) {
   EXPECT_GT(looks, 0);
 }
 
-// At a rate so low that a filter takes more than its log, by split_block: the first file that gets too large is a new
-// filter.
+// At such a low FPR a split_block filter is larger than its log: the first file beyond the limit is a new filter.
 TEST(RebuildingFilter, ADiskThatFillsDuringARebuildLeavesTheOldFilter) {
   const scratch_folder folder;
   const std::string path = folder / "f";
@@ -215,7 +214,7 @@ TEST(RebuildingFilter, ADiskThatFillsDuringARebuildLeavesTheOldFilter) {
     if (count_found(filter.view(), numbers(0, 2000)) != 2000) return 4;
     add(filter, 2000, 8000, 100);
     if (notes.find("could not be made larger") == std::string::npos) return 5;
-    if (notes.find("could not be made larger") != notes.rfind("could not be made larger")) return 6;  // said once
+    if (notes.find("could not be made larger") != notes.rfind("could not be made larger")) return 6;  // reported once
     if (filter.capacity() >= 10'000 || count_found(filter.view(), numbers(0, 10'000)) != 10'000) return 7;
     filter.close();
     return 0;
@@ -230,9 +229,9 @@ TEST(RebuildingFilter, ADiskThatFillsDuringARebuildLeavesTheOldFilter) {
   EXPECT_GT(filter.capacity(), 10'100u);
 }
 
-// ---- killed ---------------------------------------------------------------------------------------------------------
+// ---- killed processes -----------------------------------------------------------------------------------------------
 
-// Counts that a child and its parent share.
+// Counts that a child process and its parent share.
 struct shared_counts {
   std::atomic<std::uint64_t> acknowledged = 0;
   std::atomic<std::uint64_t> wanted = 0;
@@ -254,7 +253,7 @@ class shared_memory {
   void* at_;
 };
 
-// Rounds of work in a child that is killed when it has come so far; each begins with what the one before left.
+// Runs rounds of work in a child process that is killed at a random point; each round continues from the previous one.
 void expect_nothing_lost(void (*work)(rebuilding_filter& filter, std::uint64_t first, shared_counts& counts)) {
   const scratch_folder folder;
   const std::string path = folder / "f";
@@ -308,13 +307,13 @@ TEST(RebuildingFilter, KilledDuringRebuildsItHasAllThatWasAcknowledged) {
   });
 }
 
-// Each key ten times, so that the log is written anew, and both files are swapped.
+// Each key ten times, so that the log is rewritten and both files are swapped.
 TEST(RebuildingFilter, KilledDuringSwapsItHasAllThatWasAcknowledged) {
   expect_nothing_lost([](rebuilding_filter& filter, std::uint64_t first, shared_counts& counts) {
     for (std::uint64_t at = first;; at += 300) {
       for (int copy = 0; copy < 40; ++copy) filter.insert(std::span<const std::uint64_t>(numbers(at, 300)));
       counts.acknowledged = at + 300;
-      filter.rebuild({.salvage = true});  // which always writes the log anew
+      filter.rebuild({.salvage = true});  // this always rewrites the log
     }
   });
 }

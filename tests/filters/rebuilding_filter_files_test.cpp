@@ -1,5 +1,5 @@
-// The two files of a rebuilding filter: what is opened, refused, salvaged and recovered when the filter, its key log or
-// both are missing, old, damaged or of another generation.
+// The two files of a rebuilding filter: opening, refusing, salvaging and recovering them when the filter or its key log
+// is missing, old, damaged or of another generation.
 #include <bloomery/file_edit.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/rebuilding_filter.hpp>
@@ -72,7 +72,7 @@ TEST(RebuildingFilter, AnyFilterReadsItAndDoesNotWriteIt) {
   EXPECT_TRUE(inspect(folder / "f").info.clean);
 }
 
-// Keys that a file_edit committed would not be in the log, and would be gone after the next rebuild.
+// Keys that a file_edit commits would be missing from the log and lost at the next rebuild.
 TEST(RebuildingFilter, IsNotEditedPastItsLog) {
   const scratch_folder folder;
   {
@@ -85,7 +85,7 @@ TEST(RebuildingFilter, IsNotEditedPastItsLog) {
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code(), errc::incompatible);
   EXPECT_THAT(refused->what(), HasSubstr("open the filter together with its log"));
-  rebuilding_filter again = rebuilding_filter::open(folder / "f");  // nobody holds its lock
+  rebuilding_filter again = rebuilding_filter::open(folder / "f");  // no process holds its lock
 }
 
 TEST(RebuildingFilter, ACopyHasNoLog) {
@@ -129,7 +129,7 @@ TEST(RebuildingFilter, InsertsWhatALogOfAnotherGenerationHas) {
     add(filter, 0, 3000);
     filter.close();
   }
-  // A log that was written anew, and has more, beside the filter of before.
+  // A rewritten log with more keys, beside the earlier filter.
   {
     key_log log = key_log::open(folder / "f.log", access::read_write);
     log.remove_duplicates();
@@ -189,9 +189,9 @@ TEST(RebuildingFilter, ADamagedLogIsRefusedAndSalvaged) {
   EXPECT_LE(filter.lost_keys(), 1000u);
   const std::uint64_t found = count_found(filter.view(), numbers(0, 50'000));
   EXPECT_GE(found, 50'000 - filter.lost_keys());
-  EXPECT_LE(found, 50'000 - filter.lost_keys() + 60);  // but for false positives among the lost
+  EXPECT_LE(found, 50'000 - filter.lost_keys() + 60);  // except for false positives among the lost keys
   filter.close();
-  // What there was still finds them all, and is never written over.
+  // The earlier files still have all keys, and are never overwritten.
   EXPECT_EQ(read_file(folder / "f.damaged.log"), log);
   EXPECT_EQ(count_found(any_filter::open(folder / "f.damaged"), numbers(0, 50'000)), 50'000u);
   const auto salvaged = read_file(folder / "f.log");
@@ -231,7 +231,7 @@ TEST(RebuildingFilter, AnOlderLogIsRefusedAndSalvaged) {
     repetitive.read(
         0, [&](std::span<const std::uint64_t> some) { hash64s.insert(hash64s.end(), some.begin(), some.end()); });
     std::filesystem::copy(folder / "older", folder / "as it was");
-    repetitive.append(hash64s);  // 6000 keys now, and 3000 different
+    repetitive.append(hash64s);  // 6000 records of 3000 distinct keys
   }
   key_log::open(folder / "f.log", access::read_write).remove_duplicates();
   filter = rebuilding_filter::open(folder / "f", access::read_write);
@@ -384,7 +384,7 @@ TEST(RebuildingFilter, ReplacesNoOtherFileThanALog) {
   write_file(folder / "f.log", bytes());
   is_refused();
 
-  // A damaged log is one.
+  // A damaged log counts as a log.
   bytes damaged = read_file(folder / "made.log");
   damaged[30] ^= 1;
   write_file(folder / "f.log", damaged);

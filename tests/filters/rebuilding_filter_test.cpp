@@ -1,5 +1,5 @@
-// Rebuilding filters: growth by a rebuild from the key log, the false-positive rate at each step, other parameters,
-// and rebuilds in a thread.
+// Rebuilding filters: growth by a rebuild from the key log, the false-positive rate at each step, rebuilds with other
+// parameters, and rebuilds in a thread.
 #include <bloomery/hash.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
@@ -65,7 +65,7 @@ TEST(RebuildingFilter, KeepsItsPromiseAndItsSizeAtEachStepOfGrowth) {
   EXPECT_LE(static_cast<double>(filter.log().bytes()) / all, 8.5);
 }
 
-// Full to the last key it has room for, the rate is what was promised.
+// Filled to its capacity, the filter has the target FPR.
 TEST(RebuildingFilter, IsAtItsPromiseWhenItIsFull) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
@@ -79,14 +79,14 @@ TEST(RebuildingFilter, IsAtItsPromiseWhenItIsFull) {
   expect_rate_kept(filter.view(), 0.01);
 }
 
-// The log has keys that a filter of many false positives took for present.
+// The log contains keys that a filter with many false positives reported as present.
 TEST(RebuildingFilter, RebuiltAtALowerRateItHasTheKeysThatOnceSeemedToBeThere) {
   const scratch_folder folder;
   params p = of_integers;
   p.target_fpr = 0.1;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", p);
   add(filter, 0, 1'000'000, 50'000);
-  EXPECT_LT(filter.size(), 990'000u);  // so some were taken for present
+  EXPECT_LT(filter.size(), 990'000u);  // so some were false positives
 
   filter.rebuild({.rate = 0.01});
 
@@ -181,7 +181,7 @@ TEST(RebuildingFilter, KeepsKeysOfBytesWithASecret) {
   EXPECT_EQ(filter.parameters().hash, "siphash");
 }
 
-// A thread makes the next filter while keys come in.
+// A thread builds the next filter while keys are inserted.
 TEST(RebuildingFilter, GrowsByAThreadWhileKeysComeIn) {
   const scratch_folder folder;
   params p = of_integers;

@@ -38,9 +38,9 @@ inline void add(bloomery::rebuilding_filter& filter, std::uint64_t first, std::u
   }
 }
 
-inline constexpr std::uint64_t absent = std::uint64_t{1} << 60;  // and above: numbers that are never inserted
+inline constexpr std::uint64_t absent = std::uint64_t{1} << 60;  // numbers from here on are never inserted
 
-// Within six standard deviations of the promise, which is not to be passed.
+// Expects at most the false positives of this rate, plus six standard deviations.
 inline void expect_rate_kept(const bloomery::any_filter& filter, double rate, std::uint64_t queries = 200'000) {
   const auto hits = static_cast<double>(count_found(filter, numbers(absent, queries)));
   const double expected = rate * static_cast<double>(queries);

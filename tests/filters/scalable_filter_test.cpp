@@ -1,5 +1,5 @@
-// scalable_filter: what it promises whatever its number of layers, against sets of keys, a model made of the layout's
-// own definition, and the laws of chance.
+// scalable_filter with any number of layers, against sets of keys, a model made of the definition of the layout, and
+// the laws of chance.
 #include <bloomery/scalable_filter.hpp>
 
 #include <bloomery/filter.hpp>

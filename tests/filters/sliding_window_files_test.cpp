@@ -42,7 +42,7 @@ template <class Layout>
 class SlidingWindowFile : public ::testing::Test {};
 TYPED_TEST_SUITE(SlidingWindowFile, layouts_with_window);
 
-// ---- files ----------------------------------------------------------------------------------------------------------
+// ---- saving, opening, killed writers --------------------------------------------------------------------------------
 
 TYPED_TEST(SlidingWindowFile, ComesBackFromAFile) {
   const scratch_folder folder;
@@ -155,8 +155,8 @@ TYPED_TEST(SlidingWindowFile, OfALengthThatItCannotHaveLeavesTheOldFile) {
 
 // ---- blocks that are ahead of the state -----------------------------------------------------------------------------
 
-// Eight generations of 100 keys, and some of the next, of which the state knows nothing: so a copy may look that was
-// made beside a writer, or a file after a power failure.
+// Eight generations of 100 keys, and keys of a ninth that the state does not count: a copy made during a write, or a
+// file after a power failure, may look like this.
 template <class Layout>
 class torn_filter {
  public:
@@ -182,7 +182,8 @@ class torn_filter {
     return first_key_ + (epoch - last_epoch + 7) * 100 + i;
   }
 
-  // Keys of the window that are missing. Those of the first epoch went when the blocks came to the last.
+  // The number of keys of the window that are missing. Keys of the first epoch expired when the blocks reached the
+  // last.
   std::uint64_t missing(any_filter& filter, std::uint64_t epoch) const {
     filter.set_clock([epoch] { return epoch * part; });
     std::uint64_t result = 0;
@@ -214,7 +215,7 @@ TYPED_TEST(SlidingWindowFile, LosesNoKeyOfBlocksThatAreAheadOfTheState) {
     for (std::uint64_t of = std::max(first, epoch - 7); of <= epoch; ++of) {
       for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(filter.may_contain(mine(of, i))) << epoch - of;
     }
-    // Forgotten is what always was: a block that was ahead is one like others when its epoch has come.
+    // Keys expire as usual: once its epoch is reached, a block that was ahead is like any other.
     if (epoch <= first + 9) continue;
     for (std::uint64_t i = 0; i < 100; ++i) EXPECT_FALSE(filter.may_contain(mine(epoch - 8, i))) << epoch - first;
   }
@@ -262,7 +263,7 @@ class HostileSlidingWindow : public ::testing::Test {
     whole_ = read_file(folder_ / "seen.bloom");
   }
 
-  // Opens the file with another state.
+  // Opens a copy of the file with this state.
   void open_with(const window_state& state, std::size_t reserved = 0) {
     bytes changed = whole_;
     std::memcpy(changed.data() + 4096, &state, sizeof state);

@@ -1,4 +1,4 @@
-// Sliding-window filters beside a model that remembers every key with its time, and a twin of their cells made of sets.
+// Sliding-window filters against a model that keeps every key with its time, and a twin of their cells made of sets.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/sliding_window_filter.hpp>
@@ -107,7 +107,7 @@ operation draw(std::mt19937_64& random) {
   return {what, random() % 60, random() % 23 + 1};
 }
 
-// What is wrong after these operations, on a filter and on the model; empty if nothing is.
+// Applies the operations to a filter and to the model; returns the first difference, or nothing.
 template <class Layout>
 std::string compared(const std::vector<operation>& operations, window_length length, std::uint64_t start) {
   std::uint64_t clock = start;
@@ -209,12 +209,12 @@ TEST(SlidingWindowBytes, OfMadridAreThoseOfTheFormat) {
   EXPECT_EQ(bytes_set("sliding64", 6144), (set{{576, 13}, {581, 32}, {608, 32}, {609, 32}, {620, 32}}));
 }
 
-// ---- the stamps -----------------------------------------------------------------------------------------------------
+// ---- block stamps ---------------------------------------------------------------------------------------------------
 
 TEST(LiveSlices, AreThoseOfTheEpochsUpToTheStampThatHaveNotRunOut) {
   for (const std::uint32_t stamp : {0u, 1u, 5u, 7u, 8u, 1000u, 0xFFFFFFFCu, 0xFFFFFFFFu}) {
     for (std::uint32_t passed = 0; passed < 20; ++passed) {
-      std::uint8_t live = 0;  // the epochs stamp - 7 .. stamp, but for those before now - 7
+      std::uint8_t live = 0;  // the epochs stamp - 7 .. stamp, except those before now - 7
       for (std::uint32_t age = 0; age < 8; ++age) {
         if (age + passed < 8) live = static_cast<std::uint8_t>(live | 1u << (stamp - age) % 8);
       }
@@ -232,7 +232,7 @@ TEST(LiveSlices, AreAllOfABlockThatIsAhead) {
   }
 }
 
-// A reader that asked for the epoch just before a writer began the next.
+// A reader that read the epoch just before a writer began the next one.
 TYPED_TEST(SlidingWindowFilter, IsFoundByAReaderThatTheWriterHasOvertaken) {
   const geometry g = TypeParam::of_blocks(2, 4);
   bytes all(bytes_for(g.bits));
@@ -257,19 +257,19 @@ TEST(SlidingWindowFilterOfIntegers, ForgetsAcrossTheEndOfTheStampsNumbers) {
   for (std::uint64_t key = 0; key < 12; ++key) EXPECT_EQ(filter.may_contain(key), key >= 4) << key;
 }
 
-// ---- an insert always writes the newest generation ------------------------------------------------------------------
+// ---- the newest generation ------------------------------------------------------------------------------------------
 
 TYPED_TEST(SlidingWindowFilter, RemembersAKeyWhoseCellsOlderGenerationsHadSet) {
   std::uint64_t now = some_day / 7000 * 7000;
   filter_of_integers<TypeParam> filter({0, 7000}, 20, 0.3, {}, [&] { return now; });
   for (std::uint64_t other = 1000; other < 1200; ++other) filter.insert(other);
   std::uint64_t key = 0;
-  while (!filter.may_contain(key)) ++key;  // never inserted, all cells set
+  while (!filter.may_contain(key)) ++key;  // never inserted, but all its cells are set
 
   now += 3000;
   EXPECT_FALSE(filter.insert(key));
 
-  now += 5000;  // the others have run out
+  now += 5000;  // the other generations have expired
   EXPECT_EQ(filter.facts().keys_held(), 1u);
   EXPECT_TRUE(filter.may_contain(key));
   now += 2999;
@@ -296,7 +296,7 @@ TEST(SlidingWindowFilterOfIntegers, IsEmptyAfterALeapOfTheClock) {
                                               [&] { return now; });
   for (std::uint64_t key = 0; key < 100; ++key) filter.insert(key);
 
-  now = std::numeric_limits<std::uint64_t>::max();  // a clock that is broken for good
+  now = std::numeric_limits<std::uint64_t>::max();  // a permanently broken clock
 
   for (std::uint64_t key = 0; key < 100; ++key) EXPECT_FALSE(filter.may_contain(key));
   EXPECT_TRUE(filter.insert(5));

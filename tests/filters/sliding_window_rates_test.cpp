@@ -56,7 +56,7 @@ TYPED_TEST(SlidingWindowRate, HasTheRateOfItsGenerationsTogether) {
   const auto cell = [&] { return random() % TypeParam::cells_of_block; };
   int hits = 0;
   for (int set = 0; set < trials / 100; ++set) {
-    std::vector<std::uint8_t> cells(TypeParam::cells_of_block);  // of the block that is asked
+    std::vector<std::uint8_t> cells(TypeParam::cells_of_block);  // of the block that is looked up
     for (std::uint32_t lane = 0; lane < 8; ++lane) {
       for (std::uint64_t i = 0; i < keys[lane]; ++i) {
         if (random() % blocks != 0) continue;
@@ -75,7 +75,7 @@ TYPED_TEST(SlidingWindowRate, HasTheRateOfItsGenerationsTogether) {
   double sum = 0;
   for (const std::uint64_t n : keys) sum += TypeParam::rate_of(TypeParam::of_blocks(blocks, k), {&n, 1});
   EXPECT_LT(rate, sum);
-  // Queries of one set of keys share its fill: their hits spread wider than independent ones would.
+  // Lookups in one filter share its fill: their hits vary more than independent ones.
   EXPECT_NEAR(hits, trials * rate, 6 * 2 * std::sqrt(trials * rate));
 }
 
@@ -100,7 +100,7 @@ TEST(Sliding, NeedsSeventeenAndAQuarterBitsForAKeyOfTheWindowAtOnePercent) {
   EXPECT_NEAR(static_cast<double>(layouts::sliding64::geometry_for(10'000'000, 0.01).bits) / 1e7, 28.16, 0.01);
 }
 
-// Hits among absent keys, and what chance allows around the expected rate.
+// Expects as many hits among absent keys as the rate predicts, within six standard deviations.
 template <class Filter>
 void expect_measured(const Filter& filter, double rate, std::uint64_t queries = 300'000) {
   std::vector<std::uint64_t> keys(queries), answers((queries + 63) / 64);
@@ -118,12 +118,12 @@ TYPED_TEST(SlidingWindowRate, KeepsItsPromiseAtTheWorstMoment) {
   const std::uint64_t part = (n + 6) / 7;
   std::uint64_t key = 0;
 
-  for (const int generations : {8, 12, 29}) {  // full for the first time; after some rotations
+  for (const int generations : {8, 12, 29}) {  // full for the first time, and after some rotations
     while (key < part * static_cast<std::uint64_t>(generations)) filter.insert(key++);
 
     EXPECT_LE(filter.expected_fpr(), 0.01);
     EXPECT_GT(filter.expected_fpr(), 0.0097);
-    // Some hundred blocks, and those filled most count most: two parts in a hundred from filter to filter.
+    // With some hundred blocks, of which the fullest dominate, filters differ by about 2%.
     EXPECT_NEAR(filter.current_fpr(), filter.expected_fpr(), 0.06 * 0.01);
     expect_measured(filter, filter.current_fpr());
     EXPECT_FALSE(filter.facts().has_overfull_generation());
@@ -147,7 +147,7 @@ TYPED_TEST(SlidingWindowRate, AfterIdleTimeHasTheRateOfWhatIsLeft) {
   EXPECT_NEAR(filter.expected_fpr(), rate, 0.005 * rate);
   EXPECT_LT(rate, 0.4 * full);
   expect_measured(filter, rate);
-  filter.insert(1);  // only now is it known to the cells, too
+  filter.insert(1);  // only this insertion updates the cells
   EXPECT_NEAR(filter.current_fpr(), rate, 0.05 * rate);
   now += 7000;
   filter.insert(2);
@@ -166,7 +166,7 @@ TEST(SlidingWindowRateOfIntegers, SaysThatAGenerationGotMoreKeysThanItMay) {
   EXPECT_TRUE(filter.facts().has_overfull_generation());
 }
 
-// The certificate by its definition: all pairs of cells of all blocks.
+// The exact FPR by its definition: all pairs of cells of all blocks.
 TYPED_TEST(SlidingWindowRate, HasTheCurrentRateThatEveryPossibleKeyWouldMeet) {
   constexpr std::uint64_t blocks = 3;
   constexpr std::uint32_t epoch = 1000;
@@ -179,7 +179,7 @@ TYPED_TEST(SlidingWindowRate, HasTheCurrentRateThatEveryPossibleKeyWouldMeet) {
   std::array<std::uint64_t, 8> ones{};
   for (std::uint64_t block = 0; block < blocks; ++block) {
     std::uint8_t* const at = all.data() + 512 + block * TypeParam::block_bytes;
-    const auto stamp = static_cast<std::uint32_t>(epoch - block * 3);  // two of them are behind
+    const auto stamp = static_cast<std::uint32_t>(epoch - block * 3);  // two of the blocks are behind
     std::memcpy(at, &stamp, sizeof stamp);
     for (std::uint32_t i = 4; i < TypeParam::block_bytes; ++i) at[i] = static_cast<std::uint8_t>(random() & random());
     const std::uint8_t live = live_generations(stamp, epoch);

@@ -22,7 +22,7 @@ inline constexpr std::uint64_t some_day = 1'700'000'000'000;  // milliseconds si
 template <class Layout>
 using filter_of_integers = bloomery::sliding_window_filter<std::uint64_t, Layout, bloomery::mix>;
 
-// The action throws this code, and says this.
+// Expects that the action throws this code, with these words in the message.
 #define EXPECT_ERROR(action, wanted, words)                                \
   do {                                                                     \
     const auto thrown = bloomery_tests::error_of([&] { action; });         \

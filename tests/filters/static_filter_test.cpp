@@ -1,4 +1,5 @@
-// Sealed filters: every key found, the exact rate, bytes that depend on the set alone, and bytes that lie.
+// Static filters: every key is found, the rate is exact, the bytes depend on the set alone, and false bytes are
+// refused.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/fill_check.hpp>
@@ -58,7 +59,7 @@ void has_batch(unsigned width, std::span<const std::uint8_t> payload, std::span<
   call(payload.data(), 8 * payload.size(), hash_span::hash64s(hash64s), bitmap);
 }
 
-// Hits among hashes that were not put in.
+// Hits among hashes that were not inserted.
 std::uint64_t hits(unsigned width, std::span<const std::uint8_t> payload, std::uint64_t queries) {
   std::uint64_t count = 0;
   for (std::uint64_t i = 0; i < queries; ++i) count += has(width, payload.data(), mix64(~i)) ? 1 : 0;
@@ -84,7 +85,7 @@ TEST(StaticFilter, FindsEveryKeyOfAllSmallSets) {
   }
 }
 
-// Where some implementations fail for 20 to 40 % of all sets.
+// Sizes at which some implementations fail for 20% to 40% of all sets.
 TEST(StaticFilter, FindsEveryKeyOfSetsNear11500) {
   for (std::uint64_t series = 0; series < (is_long() ? 10 : 2); ++series) {
     for (std::uint64_t n = 11'000; n <= 12'000; n += is_long() || series == 0 ? 1 : 10) {
@@ -133,7 +134,7 @@ TEST(StaticFilter, TakesAboutNineBitsAKey) {
 TEST(StaticFilter, AnswersBatchesAsItAnswersOneByOne) {
   for (const unsigned width : {8u, 16u, 32u}) {
     for (const std::uint64_t n :
-         {1u, 10u, 5000u, 600'000u}) {  // the last is larger than a core's own cache, with 32 bits
+         {1u, 10u, 5000u, 600'000u}) {  // with 32 bits the last is larger than the cache of a core
       const auto hash64s = hash64_series(n, n);
       const auto payload = built(hash64s, width);
       for (const std::size_t count : {0u, 1u, 31u, 32u, 33u, 64u, 255u, 256u, 257u, 3000u}) {
@@ -447,7 +448,7 @@ TEST(StaticFilter, HasTheSizeThatIsPlannedForItsNumberOfKeys) {
 
 // ---- bytes that lie -------------------------------------------------------------------------------------------------
 
-// Looks up much, in memory between fences. True: the bytes were refused.
+// Looks up many keys, in memory between fences. Returns true if the bytes were refused.
 bool refused_or_harmless(unsigned width, std::span<const std::uint8_t> payload) {
   try {
     check_fuse(width, payload, "test");

@@ -26,8 +26,8 @@ namespace {
 
 using kernels::kernel_set;
 
-// The choice is made once in a process: each of these runs in a fresh one. It ends with 0 if the kernels named
-// `expected` are chosen, with 3 if they are and BLOOMERY_KERNEL is reported as refused.
+// Kernels are chosen once per process, so each of these runs in a new process. Exit status 0: the kernels named
+// `expected` were chosen. 3: they were, and BLOOMERY_KERNEL is reported as refused.
 [[noreturn]] void choose_and_exit(const char* wish, const std::string& expected) {
   if (wish == nullptr)
     ::unsetenv("BLOOMERY_KERNEL");
@@ -43,7 +43,7 @@ using kernels::kernel_set;
 
 class KernelChoice : public testing::Test {
  protected:
-  // Starts the program anew for each death test, so that nothing has been chosen yet.
+  // Restarts the program for each death test, so that nothing has been chosen yet.
   void SetUp() override { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
   void TearDown() override { testing::FLAGS_gtest_death_test_style = "fast"; }
 };
@@ -95,7 +95,7 @@ TEST_F(KernelChoice, OfAVeryLongNameIsRefusedAndReportedInPart) {
   EXPECT_EXIT(choose(), testing::ExitedWithCode(0), "");
 }
 
-// Calls on keys cannot throw, and a library must not end its host program: the best kernels answer.
+// Calls on keys cannot throw, and a library must not end its host program: the best kernels run instead.
 TEST_F(KernelChoice, OfAnUnknownNameDoesNotEndCallsOnKeys) {
   const auto use = [] {
     ::setenv("BLOOMERY_KERNEL", "nonesuch", 1);
@@ -123,7 +123,7 @@ TEST_F(KernelChoice, OfAnUnknownNameDoesNotEndACountOfBits) {
   EXPECT_EXIT(count(), testing::ExitedWithCode(0), "");
 }
 
-// Calls on single keys know the sets by their places.
+// Calls on single keys select a set by its position.
 TEST(Kernels, StandInTheirOrder) {
   ASSERT_GE(std::size(kernels::kernel_sets), 1u);
   EXPECT_EQ(kernels::kernel_sets[0], &kernels::scalar);

@@ -30,7 +30,7 @@ inline std::vector<std::uint64_t> extreme_words() {
   return words;
 }
 
-// Random words, some of them twice, some extreme.
+// Random words, some of them repeated, some extreme.
 inline std::vector<std::uint64_t> key_words(std::size_t count, std::uint64_t seed) {
   static const std::vector<std::uint64_t> extreme = extreme_words();
   std::mt19937_64 random(seed);
@@ -41,7 +41,7 @@ inline std::vector<std::uint64_t> key_words(std::size_t count, std::uint64_t see
   return words;
 }
 
-// Keys as a kernel takes them, ending right before a page that cannot be read. They are aligned to a word, no more.
+// Keys in the form that a kernel takes, directly before an unreadable page, and aligned to a word only.
 class form_of_keys {
  public:
   form_of_keys(bloomery::kernels::form form, const std::vector<std::uint64_t>& words)
@@ -49,7 +49,7 @@ class form_of_keys {
     for (std::size_t i = 0; i < count_; ++i) {
       if (form == bloomery::kernels::form::hashes) {
         words_[2 * i] = words[i];
-        words_[2 * i + 1] = ~words[i] * 3;  // no kernel's business
+        words_[2 * i + 1] = ~words[i] * 3;  // no kernel may read this
       } else {
         words_[i] = words[i];
       }

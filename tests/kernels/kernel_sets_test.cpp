@@ -31,7 +31,7 @@ using bloomery_tests::forms;
 using bloomery_tests::key_words;
 using kernels::kernel_set;
 
-// ---- halves and scatter ---------------------------------------------------------------------------------------------
+// ---- hash64s and scatter --------------------------------------------------------------------------------------------
 
 class KernelSet : public testing::TestWithParam<const kernel_set*> {
  protected:
@@ -58,7 +58,7 @@ TEST_P(KernelSet, WritesTheHash64OfEachHash) {
   }
 }
 
-// The memory of a scatter, and what has come to each partition so far.
+// The memory of a scatter, and the keys that each partition has so far.
 class dealt {
  public:
   dealt(std::uint64_t block_count, std::uint32_t shift, bool split_rule, std::size_t region_size)
@@ -83,7 +83,7 @@ class dealt {
            into_.shift;
   }
 
-  // The keys of a partition, in the order in which they came, and emptied.
+  // Removes the keys of a partition and returns them in the order of insertion.
   std::vector<std::uint64_t> take(std::size_t partition) {
     std::vector<std::uint64_t> hash64s(into_.regions + partition * region_size_,
                                        into_.regions + partition * region_size_ + filled_[partition]);
@@ -110,7 +110,7 @@ class dealt {
   kernels::partitions into_;
 };
 
-// Each partition's keys among the first `taken`, by the layouts' own numbers of blocks.
+// The keys of each partition, by the block numbers of the layouts.
 std::vector<std::vector<std::uint64_t>> sorted_by_partition(const dealt& d, std::span<const std::uint64_t> hash64s) {
   std::vector<std::vector<std::uint64_t>> all(d.partitions());
   for (const std::uint64_t hash64 : hash64s) all[d.partition_of(hash64)].push_back(hash64);
@@ -191,9 +191,9 @@ TEST_P(KernelSet, ScattersUntilARegionIsFullAndLosesNothing) {
   }
 }
 
-// ---- census ---------------------------------------------------------------------------------------------------------
+// ---- counts of bits -------------------------------------------------------------------------------------------------
 
-// Fills of memory: none, all, and random ones of several densities.
+// Densities of set bits: none, all, and some in between.
 constexpr double densities[] = {0, 1, 0.5, 0.02, 0.98};
 
 void fill_with_bits(std::span<std::uint8_t> bytes, double density, std::mt19937_64& random) {
@@ -204,7 +204,7 @@ void fill_with_bits(std::span<std::uint8_t> bytes, double density, std::mt19937_
   }
 }
 
-// Bit by bit.
+// Counts bit by bit.
 std::uint64_t ones_one_by_one(std::span<const std::uint8_t> bytes) {
   std::uint64_t ones = 0;
   for (std::uint64_t bit = 0; bit < 8 * bytes.size(); ++bit) ones += test_bit(bytes.data(), bit) ? 1 : 0;
@@ -250,7 +250,7 @@ struct block_census {
   const char* name;
   std::uint64_t (*kernels::census_kernel::*count)(const std::uint8_t*, std::size_t, std::uint64_t*);
   std::size_t block_bytes;
-  std::size_t word_bytes;  // 0: the result is the block's ones, else the product of those of its words
+  std::size_t word_bytes;  // 0: the result is the number of ones of the block, otherwise the product over its words
 };
 constexpr block_census block_censuses[] = {{"split_block", &kernels::census_kernel::split_block, 32, 4},
                                            {"split_block512", &kernels::census_kernel::split_block512, 64, 8},
@@ -272,7 +272,7 @@ TEST_P(KernelSet, CountsBlocksByTheirWords) {
         for (const std::size_t shift : {std::size_t{0}, std::size_t{1 + count % 31}}) {
           SCOPED_TRACE(testing::Message() << c.name << ", " << count << " blocks, density " << density);
           const fenced<std::uint8_t> memory(count * c.block_bytes + shift, fence::behind);
-          const std::span<std::uint8_t> bytes = memory.all().first(count * c.block_bytes);  // with a shift: unaligned
+          const std::span<std::uint8_t> bytes = memory.all().first(count * c.block_bytes);  // shifted: unaligned
           const fenced<std::uint64_t> results(count, fence::behind);
           fill_with_bits(memory.all(), density, random);
 
@@ -289,7 +289,7 @@ TEST_P(KernelSet, CountsBlocksByTheirWords) {
   }
 }
 
-// A product of eight words is at most 32^8 = 2^40 and 64^8 = 2^48, and none if one word is empty.
+// The product over eight words is at most 32^8 = 2^40 or 64^8 = 2^48, and 0 if one word is empty.
 TEST_P(KernelSet, MultipliesTheFullestWordsAndTheEmptyOne) {
   for (const block_census& c : block_censuses) {
     constexpr std::size_t count = 3;

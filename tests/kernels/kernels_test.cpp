@@ -1,8 +1,8 @@
-// Kernels that insert and look up keys, of every set of this build, against the layouts' definitions: one key at a time and
-// bit for bit.
+// Kernels that insert and look up keys, of every set of this build, against the layouts' definitions: one key at a time
+// and bit for bit.
 //
-// KernelBatch runs once for each set and layout: KernelBatch.WritesTheBitsOfTheDefinition/avx2_split_block512. Sets that
-// this processor cannot run are skipped.
+// KernelBatch runs once for each set and layout: KernelBatch.WritesTheBitsOfTheDefinition/avx2_split_block512. Sets
+// that this processor cannot run are skipped.
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/blocked.hpp>
@@ -43,7 +43,7 @@ using bloomery_tests::key_words;
 using kernels::kernel_set;
 using kernels::layout_kernel;
 
-// ---- what is tested -------------------------------------------------------------------------------------------------
+// ---- layouts and sizes under test -----------------------------------------------------------------------------------
 
 struct layout_under_test {
   const char* name;
@@ -68,7 +68,7 @@ const layout_under_test layouts[] = {
     row_of<layouts::blocked>({1, 2, 6, 7, 8, 9, 16, 17, 40, 255}, &kernel_set::blocked),
 };
 
-// ---- one kernel, one layout -----------------------------------------------------------------------------------------
+// ---- one kernel and one layout --------------------------------------------------------------------------------------
 
 class KernelBatch : public testing::TestWithParam<std::tuple<const kernel_set*, const layout_under_test*>> {
  protected:
@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(Each, KernelBatch,
                            return std::string(std::get<0>(each.param)->name) + "_" + std::get<1>(each.param)->name;
                          });
 
-// A filter beside what its definition makes of the same keys.
+// A filter beside the bits that its definition sets for the same keys.
 class twins {
  public:
   twins(const layout_under_test& layout, const layout_kernel& kernel, const geometry& g, kernels::fetch fetch,
@@ -105,7 +105,7 @@ class twins {
         offset_(offset),
         expected_(g.bits / 8),
         memory_(g.bits / 8 + offset, side) {
-    // Off the fence by `offset` bytes, which are watched.
+    // `offset` bytes away from the fence; these bytes must not change.
     actual_ = side == fence::before ? memory_.data() + offset : memory_.data();
     margin_ = side == fence::before ? memory_.data() : memory_.data() + g.bits / 8;
     std::fill_n(margin_, offset, std::uint8_t{0xAA});
@@ -161,7 +161,7 @@ class twins {
   std::uint8_t* margin_;
 };
 
-// Inserts into two twins, one of which is asked which keys are new, and looks up those keys and others.
+// Inserts into two twins, one with answers about new keys and one without, and looks up these and other keys.
 void expect_twins_agree(const layout_under_test& layout, const layout_kernel& kernel, const geometry& g,
                         kernels::form form, kernels::fetch fetch, std::size_t offset, std::size_t count) {
   SCOPED_TRACE(std::to_string(g.bits / layout.block_bits) + " blocks, " + std::to_string(g.probes) + " probes, form " +
@@ -268,7 +268,7 @@ TEST_P(KernelBatch, DoesToOneKeyInItsBlockWhatItsCellsSay) {
         ASSERT_EQ(kernel().insert_one(actual.data(), hash64, probes), is_new);
         ASSERT_TRUE(kernel().has_one(actual.data(), hash64, probes));
         ASSERT_TRUE(std::equal(expected.begin(), expected.end(), actual.data()));
-        if (!is_new) std::fill(expected.begin(), expected.end(), std::uint8_t{0});  // full enough: once more from 0
+        if (!is_new) std::fill(expected.begin(), expected.end(), std::uint8_t{0});  // full enough: start again from 0
         if (!is_new) std::fill_n(actual.data(), actual.size(), std::uint8_t{0});
       }
     }
@@ -302,7 +302,7 @@ TEST_P(KernelBatch, MissesAKeyThatLacksAnyOneOfItsBits) {
 
 // ---- more blocks than 32 bits can number ----------------------------------------------------------------------------
 
-// Address space that costs memory only where it is touched.
+// Address space that takes memory only where it is written.
 class vast_memory {
  public:
   explicit vast_memory(std::uint64_t bytes)

@@ -70,7 +70,7 @@ TEST(CountingRate, IsTheMeanOverManyFilters) {
   EXPECT_NEAR(estimated_keys(params_of(g), static_cast<std::uint64_t>(std::lround(expected.value))).value, keys, 1);
 }
 
-// Predicted, certified and measured rates after filling, and after half was taken out again.
+// Expected, exact and measured rates after filling, and after half of the keys were removed.
 TEST(CountingRate, AgreesWithWhatIsMeasuredAlsoAfterHalfWasRemoved) {
   constexpr std::uint64_t n = 200'000;
   counting_filter<std::uint64_t> here(n, 0.02);

@@ -42,7 +42,7 @@ using testing::HasSubstr;
 
 // ---- the model ------------------------------------------------------------------------------------------------------
 
-// As docs/format.md has it.
+// As docs/format.md defines them.
 std::set<std::uint64_t> cells_by_the_book(key_hash hash, const geometry& g) {
   __extension__ using wide = unsigned __int128;
   const std::uint64_t line = static_cast<std::uint64_t>(static_cast<wide>(hash.hash64) * (g.bits / 512) >> 64);
@@ -204,7 +204,7 @@ TEST(Counting, KeepsThemWithAKindThatIsKnownAtRunTimeOnly) {
   EXPECT_TRUE(bloomery_tests::holds_for_all(runs(40), 250, drawn, fails));
 }
 
-// Twelve pages: what is changed must get its checksum.
+// Twelve pages: each changed page must get its new checksum.
 TEST(Counting, KeepsThemInAFileWhosePagesMatchTheirChecksums) {
   const geometry g{12 * 8 * 4096, 7};
   const auto fails = [&](const std::vector<operation>& operations) -> std::string {
@@ -232,7 +232,7 @@ TEST(Counting, KeepsThemInAFileWhosePagesMatchTheirChecksums) {
   EXPECT_TRUE(bloomery_tests::holds_for_all(runs(8), 40, drawn, fails));
 }
 
-// ---- what is promised of single calls -------------------------------------------------------------------------------
+// ---- single calls ---------------------------------------------------------------------------------------------------
 
 static_assert(layout<layouts::counting> && layout_with_kernels<layouts::counting> &&
               layout_with_removal<layouts::counting>);

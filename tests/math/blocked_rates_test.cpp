@@ -29,7 +29,7 @@ long double choose(std::uint64_t n, std::uint64_t k) {
   return ways;
 }
 
-// sum over j of (-1)^j C(8, j) [1 - (1 - (31/32)^j) / B]^n: exact, but loses digits as the rate falls.
+// sum over j of (-1)^j C(8, j) [1 - (1 - (31/32)^j) / B]^n: exact, but it loses digits as the rate falls.
 long double split_block_rate_by_alternating_sum(std::uint64_t n, long double B) {
   long double rate = 0;
   for (std::uint64_t j = 0; j <= 8; ++j) {
@@ -116,8 +116,8 @@ TEST(SplitBlockRate, RisesWithKeysAndFallsWithBlocks) {
   }
 }
 
-// 2^32 upper halves among B blocks: some blocks answer for one more than others. Poisson stands in for the binomial,
-// from which it differs by one in 10^9 here.
+// 2^32 upper halves of hashes among B blocks: some blocks have one more of them than others. A Poisson distribution
+// approximates the binomial one, with a difference of one in 10^9 here.
 TEST(SplitBlockRate, KnowsThatManyBlocksDoNotShareTheHashEvenly) {
   for (const std::uint64_t blocks :
        {std::uint64_t{1'747'000'000}, std::uint64_t{3'000'000'000}, std::uint64_t{1} << 32}) {
@@ -157,11 +157,11 @@ TEST(SplitBlockRate, CountsKeysThatShareTheirWholeHash) {
 
 // ---- split_block512, blocked, blocked_page --------------------------------------------------------------------------
 
-// The closed sums below alternate in sign, and cancel: they need twice the digits of what they are to prove.
+// The terms of the closed sums below alternate in sign and cancel: they need twice the digits of the result.
 #ifdef __SIZEOF_FLOAT128__
 __extension__ using quad = __float128;
 #else
-using quad = long double;  // has as many digits on machines without the other
+using quad = long double;  // has as many digits on machines without __float128
 #endif
 
 quad power(quad base, std::uint64_t exponent) {
@@ -213,7 +213,7 @@ double rate_of_free_bits(std::uint32_t b, std::uint32_t k, std::uint64_t blocks,
   return static_cast<double>(rate);
 }
 
-// By counting: of all (B b^k)^(n+1) ways for n keys and an absent one to choose a block and k bits in it.
+// By counting all (B b^k)^(n+1) ways in which n keys and an absent one choose a block and k bits in it.
 double rate_by_enumeration_of_blocks(std::uint64_t blocks, std::uint64_t b, std::uint32_t k, std::uint64_t n) {
   std::uint64_t ways = 1;
   for (std::uint64_t i = 0; i <= n; ++i) {
@@ -244,7 +244,7 @@ double rate_of_tiny_blocks(std::uint64_t blocks, std::uint64_t b, std::uint32_t 
       rates::blocked(n, static_cast<long double>(blocks), [&](long double i) { return in_block(i); }));
 }
 
-// Another key has the same 64 bits: too little to see but in the emptiest filters.
+// Adds the chance that another key has the same 64 bits, which matters in nearly empty filters only.
 double with_twins(double rate, std::uint64_t n) { return rate + (1 - rate) * static_cast<double>(n) * 0x1p-64; }
 
 TEST(BlockRates, AreThoseOfAClassicFilterAsLargeAsTheBlock) {
@@ -263,7 +263,7 @@ TEST(BlockRates, AreThoseOfAClassicFilterAsLargeAsTheBlock) {
   }
 }
 
-// Of few keys and many, near and far, in any order: what was asked before does not matter.
+// For few and many keys, in any order: earlier calls do not change the result.
 TEST(BlockRates, DoNotDependOnWhatWasAskedBefore) {
   for (const std::uint32_t k : {1u, 7u, 26u}) {
     rates::block_rates asked(32'768, k);
@@ -283,7 +283,7 @@ TEST(BlockRates, DoNotDependOnWhatWasAskedBefore) {
   }
 }
 
-// Of the most probes a filter may have, blocks smaller than the probes, and results that no double holds.
+// The largest number of probes, blocks with fewer bits than probes, and results below the range of double.
 TEST(BlockRates, AreRightForAnyNumberOfProbes) {
   for (const std::uint64_t b : {1u, 3u, 64u, 512u}) {
     for (const std::uint32_t k : {33u, 64u, 255u}) {
@@ -298,7 +298,7 @@ TEST(BlockRates, AreRightForAnyNumberOfProbes) {
   }
 }
 
-// Sums of probabilities round to a little more than 1, of which a logarithm of the rest is no number.
+// Sums of probabilities may round to slightly more than 1; the logarithm of the rest would then be NaN.
 TEST(BlockRates, OfNearlyFullBlocksAreProbabilities) {
   for (const std::uint64_t cells : {60u, 508u}) {
     for (std::uint32_t k = 1; k <= 40; ++k) {
@@ -375,7 +375,8 @@ TEST(BlockedPageRate, EqualsTheAlternatingSum) {
       for (const double bits_per_key : {2.0, 9.6, 28.0}) {
         const auto B = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * bits_per_key / 32'768));
         const double expected = with_twins(rate_of_free_bits(32'768, k, B, n), n);
-        const double lost = 1e-22 / expected;  // by the sum, whose terms reach C(20, 10) and err by n times 1e-34
+        const double lost =
+            1e-22 / expected;  // the error of the sum, whose terms reach C(20, 10) with an error of n times 1e-34 each
         if (lost > 1e-6) continue;
 
         EXPECT_NEAR(layouts::blocked_page::expected_fpr({32'768 * B, k}, n) / expected, 1, 1e-10 + lost)
@@ -385,7 +386,7 @@ TEST(BlockedPageRate, EqualsTheAlternatingSum) {
   }
 }
 
-// Blocks of b bits with k independent bits of a key in them, c bits a key.
+// Blocks of b bits with k independent bits per key, c bits per key.
 TEST(FreeBitsRate, IsThePublishedOneForTenMillionKeys) {
   struct {
     std::uint64_t b;
@@ -407,7 +408,7 @@ TEST(FreeBitsRate, IsThePublishedOneForTenMillionKeys) {
   }
 }
 
-// One key in B lines: the asked one has the same line and the same bit in each of eight words, or the same 64 bits.
+// One key in B lines: an absent key has the same line and the same bit in each of eight words, or the same 64 bits.
 TEST(SplitBlock512Rate, OfOneKeyIsThatOfItsTwins) {
   for (const std::uint64_t B : {std::uint64_t{1}, std::uint64_t{1000}, std::uint64_t{1} << 40}) {
     const double expected = 0x1p-48 / static_cast<double>(B) + 0x1p-64;

@@ -15,7 +15,7 @@
 namespace bloomery {
 namespace {
 
-// By counting: of all m^(kn) ways to set bits and all m^k to look, the share that finds only set bits.
+// By counting all m^(kn) ways to set bits and all m^k ways to look up: the share that finds only set bits.
 long double rate_by_enumeration(std::uint64_t m, std::uint32_t k, std::uint64_t n) {
   std::uint64_t ways = 1;
   for (std::uint64_t i = 0; i < k * (n + 1); ++i) ways *= m;
@@ -74,7 +74,7 @@ TEST(ClassicRate, IsTheMeanOverTheNumberOfSetBits) {
   EXPECT_NEAR(static_cast<double>(rates::classic(958, 7, 100) / rate_by_occupancy(958, 7, 100)), 1, 1e-12);
 }
 
-// One key sets 1 bit with probability 1/m, else 2: rates near 1e-24 to the last digits.
+// One key sets 1 bit with probability 1/m, otherwise 2: rates near 1e-24, exact to the last digits.
 TEST(ClassicRate, KeepsItsDigitsWhereItIsTiny) {
   for (const long double m : {0x1p10L, 0x1p20L, 0x1p40L}) {
     const long double expected = (1 / m + (1 - 1 / m) * 4) / (m * m);

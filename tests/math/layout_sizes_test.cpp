@@ -61,7 +61,7 @@ TYPED_TEST(BlockedLayout, HasARateThatRisesWithKeysAndFallsWithBlocks) {
   }
 }
 
-// From one key to the next: where the filter is promised to work, and where it is as good as full.
+// From one key to the next: near capacity, and where the filter is nearly full.
 TYPED_TEST(BlockedLayout, HasARateThatRisesWithEachKey) {
   constexpr std::uint64_t b = TypeParam::block_bits;
   for (const std::uint64_t first : {b / 10, b, 4 * b}) {
@@ -111,7 +111,7 @@ TYPED_TEST(BlockedLayout, TakesATrillionKeys) {
               0.001);
 }
 
-// A rate of 1e-12 is above the 2^-64 for each key that its hash costs up to some million keys.
+// Up to some million keys, 1e-12 is above the 2^-64 per key by which equal hashes add to the FPR.
 TYPED_TEST(BlockedLayout, KeepsThePromiseOfOneInATrillion) {
   for (const std::uint64_t n : {1u, 1000u, 1'000'000u}) {
     EXPECT_LE(TypeParam::expected_fpr(TypeParam::geometry_for(n, 1e-12), n), 1e-12) << n;
@@ -160,7 +160,7 @@ TYPED_TEST(BlockedLayout, KnowsTheKeysFromTheZerosThatTheyLeave) {
       for (const double load : {0.01, 0.5, 1.0, 3.0}) {  // bits set, repetitions counted, for each bit
         const double n = std::ceil(load * static_cast<double>(g.bits) / k);
         const double zeros = static_cast<double>(g.bits) * std::exp(n * std::log1p(-q / static_cast<double>(B)));
-        const double keys_a_zero = static_cast<double>(B) / q / zeros;  // what rounding to whole zeros may cost
+        const double keys_a_zero = static_cast<double>(B) / q / zeros;  // the error of rounding to whole zeros
 
         EXPECT_NEAR(TypeParam::keys_from_zeros(g, static_cast<std::uint64_t>(std::llround(zeros))), n,
                     0.51 * keys_a_zero + 1e-9 * n)
@@ -185,7 +185,7 @@ void expect_the_best_probes() {
     for (const double p : {0.4, 0.2, 0.03, 0.004, 1e-3, 1e-4, 1e-6})
       cases.push_back({n, p, Layout::geometry_for(n, p)});
   }
-  for (std::uint32_t k = 1; k <= 32; ++k) {  // 12 more than any of these promises takes
+  for (std::uint32_t k = 1; k <= 32; ++k) {  // 12 more than any of these rates needs
     for (const made& c : cases) {
       SCOPED_TRACE(testing::Message() << "n " << c.n << ", p " << c.p << ", k " << k);
       if (c.g.bits > b) {
@@ -213,7 +213,7 @@ TEST(BlockedSize, IsThePublishedMemory) {
   }
 }
 
-// What the headers of the layouts say of one another.
+// The comparisons that the headers of the layouts state.
 TEST(BlockedSize, OfTheLayoutsComparesAsTheirHeadersSay) {
   constexpr std::uint64_t n = 1'000'000'000;
   const auto ratio = [](std::uint64_t (*a)(std::uint64_t, double), std::uint64_t (*b)(std::uint64_t, double),
@@ -282,7 +282,8 @@ TEST(SplitBlockSize, KeepsThePromiseAndOneBlockLessDoesNot) {
     for (const double p : promises) {
       const double parquet_bits = -8 * static_cast<double>(n) / std::log1p(-std::pow(p, 1.0 / 8));
       const double twins_at_most_blocks = static_cast<double>(n) * 0x1p-64;
-      if (parquet_bits > 0x1p38 || twins_at_most_blocks > p / 10) continue;  // perhaps more than the layout has
+      if (parquet_bits > 0x1p38 || twins_at_most_blocks > p / 10)
+        continue;  // may exceed the largest size of the layout
       const geometry g = layouts::split_block::geometry_for(n, p);
 
       layouts::split_block::check(g);

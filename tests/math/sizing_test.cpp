@@ -190,7 +190,7 @@ TEST(ExpectedLosses, OfNoKeysAreNone) {
   EXPECT_EQ(expected_losses(0, [](std::uint64_t) { return 0.5; }), 0);
 }
 
-// ---- certainly_new_keys ---------------------------------------------------------------------------------------------
+// ---- expected_insertions --------------------------------------------------------------------------------------------
 
 TEST(ExpectedInsertions, AreThoseThatDistinctKeysStartsFrom) {
   for (const double p : {0.5, 0.1, 0.01, 1e-6}) {

@@ -19,7 +19,7 @@ namespace bloomery_tests {
 using bloomery::playground::inspection;
 using bloomery::playground::json;
 
-// Follows the versions until one is as wanted.
+// Follows the versions until one satisfies `wanted`.
 inline json follow(inspection& i, const std::string& what, const std::function<bool(const json&)>& wanted) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   json seen = i.look(0, std::chrono::milliseconds(0));

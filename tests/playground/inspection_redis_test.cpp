@@ -234,7 +234,7 @@ TEST_F(InspectedOnRedis, OfNumbersTakesNoOtherKeys) {
   }
 }
 
-// Takes connections, and says nothing on them.
+// Accepts connections and sends nothing.
 class silent_server {
  public:
   silent_server() = default;
@@ -244,7 +244,7 @@ class silent_server {
 
   std::string address() const { return "redis://127.0.0.1:" + std::to_string(listening_.port()) + "/a"; }
 
-  // That have come since the last time; they are closed.
+  // The number of connections since the last call; closes them.
   int connections() const {
     int count = 0;
     for (int one; (one = ::accept(listening_.fd(), nullptr, nullptr)) >= 0; ++count) ::close(one);
@@ -272,7 +272,7 @@ TEST(InspectedOnSilentServer, IsNotTriedForEveryOneWhoAsks) {
   }
 
   EXPECT_EQ(std::count(unavailable.begin(), unavailable.end(), true), many);
-  EXPECT_LE(server.connections(), 10);  // one try, the reader's, and what a slow machine adds
+  EXPECT_LE(server.connections(), 10);  // one attempt of the reader, and what a slow machine adds
 }
 
 class InspectedInCluster : public on_a_cluster<InspectedInCluster> {

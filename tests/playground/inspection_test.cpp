@@ -143,7 +143,7 @@ TEST_F(InspectedFile, ThatBecomesAnotherIsToldInWords) {
   const auto i = inspect();
   ready(*i);
 
-  // Another file in its place, as programs replace files; to cut short the one that is read is another matter.
+  // Another file takes its place, as programs replace files; truncating the file that is read is another test.
   const auto replace = [&](const bytes& content) {
     write_file(path + ".new", content);
     std::filesystem::rename(path + ".new", path);
@@ -172,7 +172,7 @@ TEST_F(InspectedFile, FullerThanItsCountIsBad) {
 
   EXPECT_EQ(seen["verdict"]["level"], "bad");
   EXPECT_EQ(seen["verdict"]["code"], "fuller");
-  EXPECT_EQ(seen["histogram"]["fits"], true);  // many keys, but nobody chose them
+  EXPECT_EQ(seen["histogram"]["fits"], true);  // many keys, but not chosen ones
 }
 
 TEST_F(InspectedFile, OfChosenKeysIsUneven) {
@@ -255,7 +255,7 @@ TEST_F(InspectedFile, OfATimeForgetsWhileNobodyWrites) {
 
 TEST_F(InspectedFile, OfASchemeAsItWasPlannedIsNotBroken) {
   const params p = bloomery::complete({.scheme = "pharo", .capacity = 20'000, .target_fpr = 0.01});
-  ASSERT_GT(expected_fpr(p, p.capacity), 0.0101);  // its rule of sizes knows the probes only as a real number
+  ASSERT_GT(expected_fpr(p, p.capacity), 0.0101);  // its sizing rule uses a real number of probes
   any_filter filter(p);
   for (std::uint64_t k = 0; filter.size() < 19'900; ++k) filter.insert("key " + std::to_string(k));
   filter.save(path);

@@ -1,5 +1,5 @@
-// Certified rates against counting: of all ways in which a key can choose its block and its bits, the share that meets
-// only set ones. Bits are read one by one here.
+// Exact rates of the present bits against counting: of all ways in which a key can choose its block and its bits, the
+// share that finds only set bits. These tests read bits one by one.
 //
 // m bits, k probes, B blocks.
 #include "registry/fill_statistics.hpp"
@@ -41,7 +41,7 @@ using byte_array = std::vector<std::uint8_t>;
 
 constexpr double sigmas = 4.5;
 
-// Bytes for these bits. Blocks differ: each part of 32 bits has a density of its own; now and then it is empty or full.
+// Bytes for these bits. Each part of 32 bits has its own density; some parts are empty or full.
 byte_array random_bytes(std::uint64_t bits, std::mt19937_64& random, double emptiest = 0) {
   byte_array bytes(bytes_for(bits));
   double density = 0.5;
@@ -58,7 +58,7 @@ std::uint64_t ones_from(const byte_array& bytes, std::uint64_t first, std::uint6
   return ones;
 }
 
-// Of all b^k ways to choose k of the b bits from `first` on, with repetition, those that meet set ones only.
+// The number of the b^k ways to choose k of the b bits from `first` on, with repetition, that find only set bits.
 std::uint64_t ways_to_hit(const byte_array& bytes, std::uint64_t first, std::uint64_t b, std::uint32_t k) {
   if (k == 0) return 1;
   std::uint64_t ways = 0;
@@ -72,7 +72,7 @@ params params_of(std::string_view layout, const geometry& g) {
   return {.layout = std::string(layout), .hash = "xxh3", .geometry = g};
 }
 
-// What collisions of as many keys as the bits suggest add, among `space` hashes.
+// What collisions among `space` hashes add, for as many keys as the bits suggest.
 double with_collisions(double hit, double keys, double space) {
   const double collision = -std::expm1(std::round(keys) * std::log1p(-1 / space));
   return hit + collision - hit * collision;
@@ -130,7 +130,7 @@ TEST(FillStatisticsOfBlockedPage, IsTheShareOfAllWaysToChooseAPageAndABit) {
   expect_the_share_of_all_ways<layouts::blocked_page>(1, 4);
 }
 
-// Of blocked and blocked_page with many probes, and of all blocks that a batch and more hold.
+// For blocked and blocked_page with many probes, and for more blocks than one batch takes.
 template <class Layout>
 void expect_the_mean_of_powers(std::uint64_t B, std::uint32_t k) {
   std::mt19937_64 random(B + k);
@@ -159,7 +159,7 @@ TEST(FillStatisticsOfBlockedPage, IsTheMeanOfThePagesPowers) {
   }
 }
 
-// One bit in each of a block's eight words: of all w^8 ways to choose them, the product of the words' ones.
+// One bit in each of the eight words of a block: of all w^8 choices, the product of the ones of the words.
 template <class Layout>
 double share_of_ways(const byte_array& bytes, std::uint64_t block) {
   double share = 1;
@@ -231,7 +231,7 @@ TYPED_TEST(FillStatisticsOfLayout, IsNothingForAnEmptyFilterAndExactlyOneForAFul
   }
 }
 
-// The definition itself is asked: the cells of random hashes.
+// By the definition: the cells of random hashes.
 TYPED_TEST(FillStatisticsOfLayout, IsHowOftenTheCellsOfRandomHashesAreAllSet) {
   std::mt19937_64 random(6);
   constexpr std::uint64_t queries = 300'000;
@@ -248,7 +248,7 @@ TYPED_TEST(FillStatisticsOfLayout, IsHowOftenTheCellsOfRandomHashesAreAllSet) {
   }
 }
 
-// Where words are nearly empty the collision of hashes is all there is.
+// Where words are nearly empty, collisions of hashes are the whole rate.
 TEST(FillStatisticsOfOneKey, CountsItsTwins) {
   for (const std::uint64_t B : {1u, 2u, 3u, 1000u}) {
     for (const std::uint64_t key : {1u, 2u, 3u}) {
@@ -300,7 +300,7 @@ double share_of_hashes(std::uint64_t block, std::uint64_t blocks) {
   return static_cast<double>(uppers_below(block + 1, blocks) - uppers_below(block, blocks)) / 0x1p32;
 }
 
-// The certificate of split_block with a weight for each block, which measure_fill() gives to large filters alone.
+// The exact FPR of split_block with a weight per block, which measure_fill() computes for large filters only.
 fill_statistics census_with_weights(const geometry& g, std::span<const std::uint8_t> bytes) {
   const layout_row& row = *find_layout("split_block");
   return certify(row, g, cells_of_split_block(g, bytes, counters_for(row), /*even_blocks=*/0));
@@ -378,7 +378,7 @@ params params_of_scheme(std::string_view scheme, const geometry& g) {
   return {.scheme = std::string(scheme), .geometry = g};
 }
 
-// Bytes in which the cells of a scheme's m bits are set at random, and no others.
+// Bytes with random bits among the m cells of a scheme, and no other bits.
 byte_array random_cells(std::uint64_t m, bool from_top, double density, std::mt19937_64& random) {
   byte_array bytes(bytes_for(m));
   for (std::uint64_t bit = 0; bit < m; ++bit) {
@@ -418,7 +418,7 @@ TEST(FillStatisticsOfSchemes, IgnoresAStrangersUnusedBits) {
   }
 }
 
-// The scheme itself is asked, with keys of all lengths.
+// By the scheme itself, with keys of all lengths.
 TEST(FillStatisticsOfSchemes, IsHowOftenTheCellsOfRandomKeysAreAllSet) {
   std::mt19937_64 random(10);
   constexpr int queries = 100'000;
@@ -483,7 +483,7 @@ TEST(FillStatisticsOfRemainders, KnowsTheBitsThatPythonFavours) {
   EXPECT_NEAR(rate * 0x1p32, static_cast<double>(favoured) * more, 1e-3);
 }
 
-// All of the 2^32 hashes, grouped by what is left of their halves modulo m.
+// All 2^32 hashes, grouped by their halves modulo m.
 double pharo_by_remainders(const byte_array& bytes, const geometry& g) {
   std::vector<double> hash64s(g.bits);  // values of a half that leave this
   for (std::uint64_t h = 0; h < 0x10000; ++h) ++hash64s[h % g.bits];
@@ -509,7 +509,7 @@ TEST(FillStatisticsOfPharo, IsTheShareOfAllHashes) {
   }
 }
 
-// Where a filter is larger than the halves reach, bits beyond them are nobody's.
+// Where a filter is larger than the halves can reach, no key uses the bits beyond.
 TEST(FillStatisticsOfPharo, KnowsThatManyBitsAreNobodys) {
   const geometry g{1'000'000, 2};  // reached: 65535 * 3 and those before
   byte_array bytes(bytes_for(g.bits), 0xFF);

@@ -1,5 +1,5 @@
-// Statistics of hashes, schemes and estimates: keys that tempt a hash to fail, collisions, the rates of schemes, and how
-// far estimated counts are from the true ones.
+// Statistics of hashes, schemes and estimates: keys that are hard for a hash, collisions, the rates of schemes, and the
+// errors of estimated counts.
 //
 // n keys, m bits, k probes.
 #include <bloomery/any_filter.hpp>
@@ -132,7 +132,7 @@ TEST(StatisticOfHashes, IsThatOfChanceInEachOfFourWords) {
 
 // ---- schemes --------------------------------------------------------------------------------------------------------
 
-// Guava's, Python's and Perl's own hashing keeps the rate at 10^5 keys; pharo has its defect shown in schemes_test.cpp.
+// The hashing of Guava, Python and Perl keeps the rate at 10^5 keys; schemes_test.cpp shows the defect of pharo.
 TEST(StatisticOfSchemes, IsWithinABinomialBoundOfTheirFormula) {
   struct {
     const char* scheme;
@@ -162,7 +162,7 @@ TEST(StatisticOfSchemes, IsWithinABinomialBoundOfTheirFormula) {
 
 // ---- estimates ------------------------------------------------------------------------------------------------------
 
-// sigma = sqrt(m (e^r - 1 - r)) / k, r = kn/m; in split blocks up to 15 % more.
+// sigma = sqrt(m (e^r - 1 - r)) / k, r = kn/m; in split blocks up to 15% more.
 template <class Layout>
 void expect_estimates(double wider) {
   const geometry g{std::uint64_t{1} << 18, 8};
@@ -186,7 +186,7 @@ void expect_estimates(double wider) {
       }
     }
   }
-  // Neither a blunder nor suspiciously good: the mean of 80 squares of normal variables is 1 +- 0.16.
+  // Neither too large nor suspiciously small: the mean of 80 squares of normal variables is 1 +- 0.16.
   EXPECT_NEAR(sum_of_squares / count, 1, 0.65);
 }
 

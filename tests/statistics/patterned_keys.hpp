@@ -1,4 +1,4 @@
-// Keys in random and in regular patterns, and how far a count may be from the expected one.
+// Keys in random and regular patterns, and a bound for measured counts.
 #pragma once
 
 #include <bloomery/hash.hpp>
@@ -22,7 +22,7 @@ enum class pattern { random, sequential, texts };
 inline constexpr pattern all_patterns[] = {pattern::random, pattern::sequential, pattern::texts};
 inline constexpr const char* pattern_names[] = {"random", "sequential", "texts"};
 
-// Key number i: another one for every i. As integers, "texts" are multiples of 2^32, which differ in their upper half
+// Key number i, different for every i. As integers, "texts" are multiples of 2^32, which differ in their upper half
 // only.
 inline std::uint64_t integer_key(pattern kind, std::uint64_t i) {
   if (kind == pattern::random) return bloomery::mix64(i + 0x243F6A8885A308D3);  // a bijection, far from any key order

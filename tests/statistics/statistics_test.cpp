@@ -1,4 +1,4 @@
-// Filters beside an exact set: no key is ever missed, and false positives come as often as the formulas say.
+// Filters against an exact set: no false negatives, and as many false positives as the formulas predict.
 //
 // n keys, m bits, k probes, B blocks. The expected number of false positives is queries * rate; the variance counts the
 // luck of the queries (binomial) and the luck of the filter's fill (given with each layout below).
@@ -42,7 +42,7 @@ using bloomery_tests::variance_of_rate;
 
 // ---- every layout with every hash -----------------------------------------------------------------------------------
 
-// A layout with each kind of key and each hash for it.
+// A layout with each kind of key and each hash for that kind.
 template <class... Layouts>
 struct with_all_hashes;
 template <class Layout>
@@ -57,7 +57,7 @@ template <class First, class... Rest>
 struct with_all_hashes<First, Rest...> {
   using types = decltype(joined(typename with_all_hashes<First>::types{}, typename with_all_hashes<Rest...>::types{}));
 };
-// The keyed hash, which costs the most time, meets two layouts.
+// The keyed hash, which takes the most time, is tested with two layouts.
 using keyed_combinations = testing::Types<combination<std::string_view, layouts::split_block, siphash>,
                                           combination<std::uint64_t, layouts::classic, siphash>>;
 using all_combinations =
@@ -104,7 +104,7 @@ TYPED_TEST(StatisticOfFilter, NeverMissesAKeyAndErrsAsOftenAsTheFormulaSays) {
   }
 }
 
-// A deduplication's own loop: each key is asked for while it is inserted.
+// The loop of a deduplication: each key is looked up while it is inserted.
 TYPED_TEST(StatisticOfFilter, TakesForSeenOnlyWhatWasSeenAndTheExpectedFew) {
   using Key = typename TypeParam::key;
   using Layout = typename TypeParam::layout;
@@ -132,7 +132,7 @@ TYPED_TEST(StatisticOfFilter, TakesForSeenOnlyWhatWasSeenAndTheExpectedFew) {
 
 // ---- small filters: where double hashing fails ----------------------------------------------------------------------
 
-// What classic must not be: cells in arithmetic progression. It shows that the test below can fail.
+// Cells in arithmetic progression, which classic must not have. It shows that the test below can fail.
 struct double_hashing {
   static constexpr std::string_view name = "double_hashing";
   class cells {
@@ -207,8 +207,8 @@ TEST(StatisticOfSmallClassicFilters, HoldsFromAFewBitsUp) {
 
     const auto m = measure_small_filters<std::uint64_t, layouts::classic, mix>(g, n, 1000, pattern::sequential, 5000);
 
-    // The fill of so few bits is no normal variable: its spread counts as measured over the filters, at most rate
-    // itself.
+    // The fill ratio of such small filters is not normally distributed: use its spread as measured over the filters, at
+    // most the rate itself.
     const double spread = m.rate * (1 - m.rate) / 1000;
     EXPECT_NEAR(m.measured / m.queries, m.rate, sigmas * std::sqrt(spread + m.rate / m.queries)) << g.bits << " bits";
   }
@@ -221,7 +221,7 @@ TEST(StatisticOfSmallSplitBlockFilters, IsThatOfTheFormula) {
 
     const auto m = measure_small_filters<std::uint64_t, layouts::split_block, mix>(g, n, 400, pattern::sequential);
 
-    const double spread = 1.0 / 400;  // within a block, fills vary by less than 100 % from filter to filter
+    const double spread = 1.0 / 400;  // within a block, fill ratios vary by less than 100% between filters
     expect_within(m.measured, m.queries, m.rate, spread, std::to_string(blocks) + " blocks");
   }
 }
@@ -254,8 +254,8 @@ std::uint32_t probes_of() {
   return std::is_same_v<Layout, layouts::blocked_page> ? 10 : 8;
 }
 
-// Many filters, each with a seed of its own: what they say varies by queries and by fill, and so the mean of all is as
-// sure as their spread says.
+// Many filters, each with its own seed: their rates vary by queries and by fill ratio, and their spread gives the error
+// of the mean.
 TYPED_TEST(StatisticOfBlocks, HoldsWhereBlocksAreFew) {
   using Layout = TypeParam;
   for (const std::uint64_t blocks : {1u, 2u, 5u, 64u}) {
@@ -309,12 +309,11 @@ TYPED_TEST(StatisticOfBlocks, HoldsWhereBlocksAreMany) {
 
     const double rate = Layout::expected_fpr(g, n);
     expect_within(wrong, asked, rate, variance_of_rate<Layout>(g, static_cast<double>(n)), "");
-    EXPECT_NEAR(wrong / asked / rate, 1, 0.04);  // what the bound above comes to
+    EXPECT_NEAR(wrong / asked / rate, 1, 0.04);  // the value of the bound above
   }
 }
 
-// A filter of 2^40 blocks, of which 2^16 (or 512 pages) are watched: all keys of one have their upper 40 bits in
-// common.
+// A filter of 2^40 blocks, of which 2^16 (or 512 pages) are used: all keys have their upper 40 bits in common.
 TYPED_TEST(StatisticOfBlocks, HoldsWhereOnlyALargeMachineHasThem) {
   using Layout = TypeParam;
   if (Layout::max_blocks < std::uint64_t{1} << 40) GTEST_SKIP() << "split_block has 2^32 at most";

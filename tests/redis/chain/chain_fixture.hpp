@@ -1,4 +1,4 @@
-// What tests of Guava chains have in common: a server, what is on it, and the original as a client.
+// A server for tests of Guava chains, ways to inspect its keys, and the original implementation as a client.
 #pragma once
 
 #include <bloomery/redis_chain.hpp>
@@ -35,7 +35,7 @@ class RedisChain : public on_a_server<RedisChain> {
     return address;
   }
 
-  // As a user who may do all but this.
+  // The address of a user with every permission except this command.
   static bloomery::redis_address without(const std::string& command) { return limited({"+@all", "-" + command}); }
 
   static bloomery::redis_address limited(const texts& rules) {
@@ -47,7 +47,7 @@ class RedisChain : public on_a_server<RedisChain> {
     return address;
   }
 
-  // All bitmaps of a chain, up to its cursor.
+  // All bitmaps of a chain up to its cursor.
   static texts bitmaps(const std::string& name, const std::string& cursor) {
     texts all;
     const std::string last = value(cursor);
@@ -64,7 +64,7 @@ class RedisChain : public on_a_server<RedisChain> {
     return keys;
   }
 
-  // How often the server was asked for a command since the test began.
+  // The number of calls of a command since the test began.
   static std::uint64_t calls(const std::string& command) {
     const std::string stats = server->command({"INFO", "commandstats"}).text();
     const std::size_t at = stats.find("cmdstat_" + command + ":calls=");
@@ -72,7 +72,7 @@ class RedisChain : public on_a_server<RedisChain> {
   }
 };
 
-// The original as a client: SETBIT, BITCOUNT, INCR, as many round trips as it likes; keys one by one.
+// The original as a client: SETBIT, BITCOUNT and INCR, one key at a time, with any number of round trips.
 class original {
  public:
   original(test_server& server, const bloomery::redis_chain_params& p, std::string name, std::string cursor)

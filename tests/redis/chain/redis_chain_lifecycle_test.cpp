@@ -1,5 +1,5 @@
-// From the first to the last key of a chain on a server: creating, opening, resetting, expiring and dropping it, and bitmaps
-// that are missing or belong to others.
+// The lifecycle of a chain: creating, opening, resetting, expiring and dropping it, and keys of the server that are
+// missing or belong to another client.
 #include <bloomery/redis_chain.hpp>
 
 #include "redis/chain/chain_fixture.hpp"
@@ -29,7 +29,7 @@ using bloomery::redis_chain;
 using bloomery::redis_chain_params;
 using std::chrono::milliseconds;
 
-// ---- making and opening ---------------------------------------------------------------------------------------------
+// ---- creating and opening -------------------------------------------------------------------------------------------
 
 TEST_F(RedisChain, IsMadeOnceAndThenTaken) {
   EXPECT_TRUE(redis_chain::create(server->address(), small).insert("a"));
@@ -88,7 +88,7 @@ TEST_F(RedisChain, SaysThatAPartIsGoneAndNotThatAKeyIsAbsent) {
 
     EXPECT_EQ(code_of([&] { chain.may_contain(keys[0]); }), errc::damaged);
     EXPECT_EQ(code_of([&] { chain.insert("new"); }), errc::damaged);
-    // And so for all who have never seen it.
+    // The same for clients that never saw it.
     const auto fresh = [&](auto use) {
       return code_of([&] {
         redis_chain opened = redis_chain::open(server->address());
@@ -121,8 +121,8 @@ TEST_F(RedisChain, WithoutItsCursorIsNotGoneOnWithAndCanBeDropped) {
   EXPECT_EQ(all_keys(), texts{});
 }
 
-// The original makes a bitmap behind the cursor, and one that is written to before is as long as its last bit wants.
-// Ours are whole.
+// The original creates a bitmap after it moves the cursor, and an earlier write makes that bitmap only as long as its
+// last bit needs. bloomery creates bitmaps in full length.
 TEST_F(RedisChain, TellsALostEndOfABitmapFromOneThatTheOriginalHasYetToWrite) {
   const texts keys = md5_keys(400);
   {
@@ -235,7 +235,7 @@ TEST_F(RedisChain, RefusesOtherThingsUnderItsNames) {
   EXPECT_TRUE(redis_chain::open(server->address()).insert("b")) << "a count that is none is counted anew";
 }
 
-// A cursor that somebody has set far ahead costs no memory for all the bitmaps that are not there.
+// A cursor that another client set far ahead must not cost memory for missing bitmaps.
 TEST_F(RedisChain, ReportsACursorWithoutBitmaps) {
   redis_chain chain = redis_chain::create(server->address(), small);
   server->command({"SET", "filter-cursor", "9999"});
@@ -243,7 +243,7 @@ TEST_F(RedisChain, ReportsACursorWithoutBitmaps) {
   EXPECT_EQ(code_of([&] { chain.may_contain("a"); }), errc::damaged);
 }
 
-// ---- emptying, ending -----------------------------------------------------------------------------------------------
+// ---- resetting, expiring, dropping ----------------------------------------------------------------------------------
 
 TEST_F(RedisChain, IsEmptyAfterResetForAllWhoHaveItOpen) {
   const texts keys = md5_keys(1000);
@@ -260,7 +260,7 @@ TEST_F(RedisChain, IsEmptyAfterResetForAllWhoHaveItOpen) {
     EXPECT_EQ(c->growths(), 0u);
     EXPECT_FALSE(c->may_contain(keys[0]));
   }
-  // And it grows as at first, whoever inserts.
+  // It grows as it did at first, whichever client inserts.
   chain_model expected(small);
   for (const std::string& key : keys) expected.insert(key);
   other.insert(std::span(all).first(500));
@@ -321,7 +321,7 @@ TEST_F(RedisChain, EndsAsAWholeWithBitmapsThatCameLater) {
   EXPECT_EQ(code_of([&] { chain.expire(milliseconds::max()); }), errc::invalid_argument);
 }
 
-// Wherever growth is broken off.
+// Wherever growth is interrupted.
 TEST_F(RedisChain, HasNoBitmapThatOutlivesIt) {
   const texts keys = md5_keys(600);
   for (const char* refused : {"incr", "pexpire", "pexpireat", "persist", "pttl", "time", "setbit"}) {
@@ -380,7 +380,7 @@ TEST_F(RedisChain, LosesNothingToOneWhoMakesItAtTheSameTime) {
   }
 }
 
-// A chain that expires while it grows leaves no cursor of its own to the next one.
+// A chain that expires while it grows leaves no cursor behind for the next chain.
 TEST_F(RedisChain, ThatExpiresAsItGrowsStaysGone) {
   proxy network(server->socket());
   redis_chain chain = redis_chain::create(through(network), small);
@@ -452,7 +452,7 @@ TEST_F(RedisChain, TellsWhatIsInIt) {
   EXPECT_EQ(info.ones[0], ones_of(value("filter-0")));
   EXPECT_EQ(info.ones[1], ones_of(value("filter-1")));
   EXPECT_NEAR(info.keys, 15'000, 150);
-  // The measured share of absent keys, within five deviations of a binomial.
+  // The measured share of absent keys, within five standard deviations of a binomial.
   const texts absent = md5_keys(60'000, 1'000'000);
   std::vector<std::uint64_t> found(absent.size() / 64 + 1);
   chain.may_contain(views(absent), found);

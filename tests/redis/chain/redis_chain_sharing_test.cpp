@@ -1,4 +1,4 @@
-// Chains that several writers share, over connections that fail: they grow once, at the right keys, and lose nothing.
+// Chains with several writers and failing connections: they grow once, at the right keys, and lose no key.
 #include <bloomery/redis_chain.hpp>
 
 #include "redis/chain/chain_fixture.hpp"
@@ -30,7 +30,7 @@ using bloomery::redis_chain_params;
 
 // ---- several writers ------------------------------------------------------------------------------------------------
 
-// All of them begin a batch at once, again and again: several find the newest bitmap half full before one has grown the
+// All threads begin their batches together: several find the newest bitmap half full before one of them grows the
 // chain.
 TEST_F(RedisChain, GrowsOnceForAllOfManyThreadsThatMeetHalfTogether) {
   const redis_chain_params tiny = {40, 0.01};
@@ -71,7 +71,7 @@ TEST_F(RedisChain, SharesTheCountOfBitsSoThatManyIdleWritersDoNotOverfill) {
   for (int i = 0; i < 100; ++i) writers.push_back(redis_chain::open(server->address()));
   chain_model expected(small);
 
-  // Each has seen an empty bitmap at first, and has set a hundredth of the bits.
+  // Each saw an empty bitmap first, and set a hundredth of the bits.
   const texts keys = md5_keys(700);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     writers[i % writers.size()].insert(keys[i]);
@@ -101,7 +101,7 @@ TEST_F(RedisChain, GrowsAtTheSameKeysWhateverTheSharedCountSays) {
 
 // ---- connections that fail ------------------------------------------------------------------------------------------
 
-// Answers are lost every few kilobytes, so that commands run twice: also those that grow the chain.
+// Answers are lost every few kilobytes, so commands run twice, including those that grow the chain.
 TEST_F(RedisChain, GrowsAtTheSameKeysWhenConnectionsAreCutAndCommandsRunTwice) {
   const texts keys = md5_keys(700);
   chain_model expected(small);
@@ -120,7 +120,8 @@ TEST_F(RedisChain, GrowsAtTheSameKeysWhenConnectionsAreCutAndCommandsRunTwice) {
   EXPECT_EQ(bitmaps("filter", "filter-cursor"), expected.bitmaps());
 }
 
-// A writer is killed somewhere, also between the steps of growth. What it was told of is in, and the chain is whole.
+// A writer is killed anywhere, also between the steps of growth. Every acknowledged key is in, and the chain is
+// complete.
 TEST_F(RedisChain, KeepsWhatKilledWritersWereToldOf) {
   const redis_chain_params tiny = {40, 0.01};
   redis_chain chain = redis_chain::create(server->address(), tiny);

@@ -1,5 +1,5 @@
-// The chain against a model of the original: Guava's positions, plain bitmaps in memory, keys one by one. And beside the
-// original itself, with the same keys on one server.
+// The chain against a model of the original in memory (Guava's positions, plain bitmaps, one key at a time), and beside
+// the original on one server.
 #include <bloomery/redis_chain.hpp>
 
 #include "redis/chain/chain_fixture.hpp"
@@ -103,13 +103,13 @@ TEST_F(RedisChain, WritesTheSameBytesInBatchesOfEverySize) {
     EXPECT_EQ(is_new, expected_new);
     EXPECT_EQ(bitmaps("filter", "filter-cursor"), expected.bitmaps());
   }
-  // A command carries the bits of 186 keys, a round trip those of 1024. The original sends 11 and more for each key.
+  // A command carries the bits of 186 keys, a round trip those of 1024. The original sends 11 or more commands per key.
   EXPECT_LT(calls("bitfield") + calls("bitfield_ro"), 5 * 30'000u / 32);
 }
 
 // ---- batches --------------------------------------------------------------------------------------------------------
 
-// Keys of which many come again, also within a batch, in batches of any length; some are looked up in between.
+// Many repeated keys, also within a batch, in batches of any length; some keys are looked up in between.
 TEST_F(RedisChain, DoesInBatchesWhatTheModelDoesOneByOne) {
   std::mt19937_64 random(1);
   for (int run = 0; run < 6; ++run) {
@@ -186,7 +186,7 @@ TEST_F(RedisChain, TakesOverWhatTheOriginalHasWritten) {
   EXPECT_EQ(all_keys(), (texts{"bloomfilter-0", "bloomfilter-1", "bloomfilter-2", "cursor"}))
       << "opening writes nothing";
 
-  // Goes on exactly as the original would.
+  // Continues exactly as the original would.
   for (const std::string& key : after) expected.insert(key);
   chain.insert(views(after));
   EXPECT_EQ(bitmaps("bloomfilter", "cursor"), expected.bitmaps());
@@ -201,7 +201,7 @@ TEST_F(RedisChain, AndTheOriginalGoOnWithWhatTheOtherHasWritten) {
     for (const std::string& key : theirs) old.put(key);
     for (const std::string& key : ours) expected.insert(key);
 
-    redis_chain::create(server->address("bloomfilter"), small).insert(views(ours));  // opened anew, it counts anew
+    redis_chain::create(server->address("bloomfilter"), small).insert(views(ours));  // opened again, it counts again
   }
 
   chain_model all(small);

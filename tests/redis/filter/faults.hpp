@@ -1,5 +1,4 @@
-// What tests of faults on one server have in common. The model is what was acknowledged: a key of that is never absent,
-// but an error may be thrown.
+// A server for tests of faults. An acknowledged key may lead to an error, but must never be reported absent.
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -28,7 +27,7 @@ class RedisFaults : public on_a_server<RedisFaults> {
     return found;
   }
 
-  // Nothing, or an error that says so; but never that a key is absent.
+  // All keys are found, or an error reports the damage; no key may be reported absent.
   static void expect_never_absent(bloomery::redis_filter& f, const std::vector<std::uint64_t>& keys) {
     std::uint64_t there = keys.size();
     const auto code = code_of([&] { there = count_found(f, keys); });

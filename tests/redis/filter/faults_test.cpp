@@ -1,4 +1,4 @@
-// Lost connections, killed clients and servers that refuse: a shared filter on one server keeps what it acknowledged.
+// Lost connections, killed clients and refusing servers: a shared filter on one server keeps every acknowledged key.
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
 
@@ -36,7 +36,7 @@ using namespace bloomery_tests;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// ---- the count, and lost connections --------------------------------------------------------------------------------
+// ---- counts and lost connections ------------------------------------------------------------------------------------
 
 std::uint64_t counted(test_server& server, const std::string& name, std::uint64_t shards) {
   std::uint64_t sum = 0;
@@ -90,7 +90,7 @@ TEST_F(RedisFaults, RoomThatWasReservedIsGivenBackByWhoGoes) {
                             throw error(errc::io, {"x", "", "", "", ""});
                           }); }),
             errc::io);
-  f.insert(std::uint64_t{3});  // with marks, the stamp is another
+  f.insert(std::uint64_t{3});  // the marks change the shard version
   f = redis_filter::open(at("x"));
   EXPECT_EQ(counted(*server, "x", 1), 3u) << "when the filter was marked and is not any more";
 
@@ -101,7 +101,7 @@ TEST_F(RedisFaults, RoomThatWasReservedIsGivenBackByWhoGoes) {
       for (std::uint64_t i = 0; i < 10; ++i) clients[static_cast<std::size_t>(i)].insert(i);
       clients.pop_back();
     });
-    for (redis_filter& c : clients) c.may_contain(std::uint64_t{1} << 40);  // so it turns to the new one
+    for (redis_filter& c : clients) c.may_contain(std::uint64_t{1} << 40);  // so it switches to the new layer
   }
   EXPECT_EQ(g.info().inserted, 10u) << "when it was reserved in a filter that was still to come";
 }
@@ -118,7 +118,7 @@ TEST_F(RedisFaults, RoomInALayerThatOthersHaveClosedIsNotGivenBack) {
     redis_filter g = redis_filter::open(at("x"));
     insert_all(g, keys_from(100, 11'000));
     ASSERT_EQ(server->command({"HGET", server->shard("x", 0) + ":h", "layers"}).text(), "0,1");
-    g = redis_filter::open(at("x"));  // its own is given back
+    g = redis_filter::open(at("x"));  // the reservation of the old handle is released
     before = counted(*server, "x", 1);
   }
 
@@ -233,7 +233,8 @@ TEST_F(RedisFaults, ClientsMayBeKilledAtAnyMoment) {
       }
       ::_exit(1);
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(2000 + random() % 60'000));  // the random moment of its death
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(2000 + random() % 60'000));  // it is killed at a random moment
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     counts.push_back(*acknowledged);
@@ -285,7 +286,7 @@ TEST_F(RedisFaults, EightWritersAndFourReadersAndNotALayerTooMany) {
       while (!done) {
         const std::uint64_t w = random() % writers;
         const std::uint64_t count = acknowledged[w];
-        const std::uint64_t some = std::min<std::uint64_t>(count, 500);  // the latest
+        const std::uint64_t some = std::min<std::uint64_t>(count, 500);  // the last ones
         missing += some - count_found(f, keys_from(w * each + count - some, some));
       }
     });
@@ -370,7 +371,7 @@ TEST_F(RedisFaults, ACommandThatIsNotPermittedIsNamed) {
     EXPECT_EQ(e->code(), errc::not_permitted);
     EXPECT_THAT(e->what(), testing::HasSubstr(command));
   }
-  // Who may only read, reads; also when shards have changed.
+  // A user who may only read can read, even after shards changed.
   server->command(
       {"ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "+@connection", "+get", "+getrange", "+hgetall"});
   redis_address a = at("grows");
@@ -472,7 +473,7 @@ TEST_F(RedisFaults, WaitsForAServerThatIsLoading) {
   test_server slow({.append_only = true});
   redis_filter f = redis_filter::create(slow.address("x"), integers(10'000, 0.01));
   insert_all(f, keys_from(0, 5000));
-  slow.config().push_back("key-load-delay 20000");  // microseconds a key
+  slow.config().push_back("key-load-delay 20000");  // microseconds per key
   slow.config().push_back("loading-process-events-interval-bytes 1024");
   slow.kill_hard();
   slow.restart(false);

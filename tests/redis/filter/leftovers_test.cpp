@@ -1,4 +1,4 @@
-// Replacements that were interrupted, old handles and old names, and what is left on the server after them.
+// Interrupted replacements, old handles and old names, and the keys they leave on the server.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
@@ -27,7 +27,7 @@ namespace {
 using namespace bloomery_tests;
 using std::chrono::milliseconds;
 
-// ---- those that were interrupted ------------------------------------------------------------------------------------
+// ---- interrupted replacements ---------------------------------------------------------------------------------------
 
 TEST_F(RedisReplacement, ThatWasInterruptedAndLostItsShardsIsNoBurden) {
   filled();
@@ -80,8 +80,8 @@ TEST_F(RedisReplacement, ALookUpThatMeetsBothFiltersAsksTheNewOneForAllItsKeys) 
   std::uint64_t there = 0;
   std::thread asking;
   f.replace(fixed(), [&](redis_filter&) {
-    EXPECT_FALSE(reader.may_contain(keys[0]));  // it knows the mark of this shard now, and not of the other
-    of_replacer.before("UNLINK", [&] {          // the new one is in place, the old one still there
+    EXPECT_FALSE(reader.may_contain(keys[0]));  // it has the mark of this shard now, but not of the other
+    of_replacer.before("UNLINK", [&] {          // the new filter is in place, the old shards still exist
       redis_filter::open(at("x")).insert(keys[0]);
       of_reader.before("HGETALL", [&] {
         of_reader.before("GETRANGE", [&] {
@@ -109,7 +109,7 @@ TEST_F(RedisReplacement, ThatWasGivenUpHalfwayIsNoBarToAMerge) {
   more.insert(std::uint64_t{1'000'000});
 
   EXPECT_EQ(code_of([&] { f.merge(more); }), errc::locked) << "who fills it may be at it still";
-  server->command({"DEL", "{x}:n"});  // as who gives it up does before the marks go
+  server->command({"DEL", "{x}:n"});  // as a client that gives up does before it removes the marks
   f.merge(more);
 
   EXPECT_TRUE(redis_filter::open(at("x")).may_contain(std::uint64_t{1'000'000}));
@@ -154,7 +154,7 @@ TEST_F(RedisReplacement, AnOldHandleWritesNothingIntoTheNextFilterOfTheName) {
 
 TEST_F(RedisReplacement, WhatADropLeftBehindIsInNobodysWay) {
   filled();
-  server->command({"DEL", "{x}:m", "{x}:m2"});  // as who dies right then
+  server->command({"DEL", "{x}:m", "{x}:m2"});  // as if the client died here
 
   redis_filter f = filled();
 
@@ -189,7 +189,7 @@ TEST_F(RedisReplacement, AFilterThatCannotBeMadeLeavesNothing) {
   EXPECT_EQ(keys_there(), 0u);
 }
 
-// ---- times, and what is left over -----------------------------------------------------------------------------------
+// ---- expiry and leftovers -------------------------------------------------------------------------------------------
 
 TEST_F(RedisReplacement, AnExpiryThatNoClockReachesIsRefused) {
   redis_filter f = filled();
@@ -255,7 +255,7 @@ TEST_F(RedisReplacement, OnTooFewReplicasLeavesTheShardsOfTheOneBefore) {
   std::vector<std::string> notes;
   safe.notes = [&](const std::string& note) { notes.push_back(note); };
   redis_filter f = redis_filter::create(master.address("x"), fixed(), safe);
-  insist([&] { insert_all(f, old_keys()); });  // a replica that has just come takes a second to say what it has
+  insist([&] { insert_all(f, old_keys()); });  // a new replica takes a second to report its offset
   const std::string before = master.shard("x", 0);
 
   replica.freeze();

@@ -25,7 +25,7 @@ using namespace bloomery_tests;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// ---- keys that go ---------------------------------------------------------------------------------------------------
+// ---- evicted keys ---------------------------------------------------------------------------------------------------
 
 TEST_F(RedisFaults, EverySingleKeyMayGoAndNoneIsAbsent) {
   const auto keys = keys_from(0, 600);
@@ -73,7 +73,7 @@ TEST_F(RedisFaults, EverySingleGenerationMayGoAndNoKeyOfTheWindowIsAbsent) {
   });
 
   for (std::size_t i = 0; i < 4; ++i) {
-    const std::vector<std::string> parts = parts_of(i);  // each has turned at a moment of its own
+    const std::vector<std::string> parts = parts_of(i);  // each shard changed generations at its own time
     ASSERT_EQ(server->command({"DEL", parts[i]}).integer(), 1);
     SCOPED_TRACE(parts[i]);
     expect_never_absent(filters[i], keys_from(0, key));
@@ -85,7 +85,7 @@ TEST_F(RedisFaults, EverySingleGenerationMayGoAndNoKeyOfTheWindowIsAbsent) {
     redis_filter other = redis_filter::open(at("w" + std::to_string(i)));
     expect_never_absent(other, keys_from(0, key));
   }
-  // Bits that somebody wrote there do not make it whole when it is the next one's turn.
+  // Bits that another client wrote there must not make it pass for complete when the next generation begins.
   const std::vector<std::string> parts = parts_of(7);
   const std::string newest = *std::max_element(parts.begin(), parts.end() - 1);
   server->command({"DEL", newest});
@@ -104,9 +104,9 @@ TEST_F(RedisFaults, WhatIsWrittenIntoAnEvictedLayerDoesNotPassForOne) {
   insert_all(f, keys_from(0, 1000));
   const std::string lost = server->shard("x", 1) + ":0";
   server->command({"DEL", lost});
-  server->command({"SETBIT", lost, "2000", "1"});  // as who dies before it reads the stamp
+  server->command({"SETBIT", lost, "2000", "1"});  // as a client that dies before it reads the shard version
 
-  // Marks all shards, and takes the marks away.
+  // Marks all shards, then removes the marks.
   EXPECT_EQ(code_of([&] { f.replace(wanted, [](redis_filter&) {
                             throw error(errc::io, {"x", "", "", "", ""});
                           }); }),
@@ -128,7 +128,7 @@ TEST_F(RedisFaults, WhatIsWrittenIntoAnEvictedOlderLayerDoesNotPassForOne) {
   ASSERT_EQ(server->command({"HGET", server->shard("x", 0) + ":h", "layers"}).text().substr(0, 3), "0,1");
   const std::int64_t bytes = server->command({"STRLEN", server->shard("x", 0) + ":0"}).integer();
   server->command({"DEL", server->shard("x", 0) + ":0"});
-  // As one who thought it the newest, and died: in the last line, so that all lines are there.
+  // As a client that took it for the newest layer and died: a bit in the last line, so that all lines exist.
   server->command({"SETBIT", server->shard("x", 0) + ":0", std::to_string(8 * (bytes - 16) - 1), "1"});
 
   for (std::uint64_t key = 0; key < 150; ++key) {
@@ -144,7 +144,7 @@ TEST_F(RedisFaults, AnOlderGenerationThatIsNotWholeMakesNoKeyNew) {
   wanted.filter.window_milliseconds = 7 * std::uint64_t{86'400'000};
   redis_filter f = redis_filter::create(at("x"), wanted);
   insert_all(f, keys_from(0, 100));
-  // A day goes by: what is the newest generation becomes the one before.
+  // A day passes: the newest generation becomes the previous one.
   const generation_aside aside(*server, "x");
   EXPECT_EQ(count_found(f, keys_from(0, 100)), 100u);
   EXPECT_FALSE(f.insert(std::uint64_t{0}));
@@ -173,7 +173,7 @@ TEST_F(RedisFaults, AFilterThatLostAHeaderIsReplacedLikeAnyOther) {
   EXPECT_NE(server->shard("x", 0), before);
 }
 
-// ---- made anew, and by whom -----------------------------------------------------------------------------------------
+// ---- replaced by another client -------------------------------------------------------------------------------------
 
 TEST_F(RedisFaults, WhoHasAnOldHandleFindsWhatIsInTheNewFilterOfAnotherHash) {
   redis_filter f = redis_filter::create(at("x"), integers(1000, 0.01));
@@ -264,7 +264,7 @@ TEST_F(RedisFaults, ABatchOfWhichAPartWasThereGoesIntoTheFilterThatIsThereNow) {
   redis_filter g = redis_filter::open(at("x"));
   code_of([&] {
     g.replace(wanted, [&](redis_filter&) {
-      f.insert(std::uint64_t{2});  // so it knows the mark of the old one
+      f.insert(std::uint64_t{2});  // so it has the mark of the old filter
       server->command({"ACL", "SETUSER", "default", "-unlink"});
     });
   });
@@ -289,7 +289,7 @@ TEST_F(RedisFaults, AKeyThatIsThereIsNotNewWhileAScalableFilterIsReplaced) {
   std::vector<std::uint8_t> is_new(keys.size());
 
   g.replace(wanted, [&](redis_filter& fresh) {
-    count_found(f, keys_from(1'000'000, 100));  // so it knows the mark
+    count_found(f, keys_from(1'000'000, 100));  // so it has the mark
     f.insert(std::span(keys), is_new);
     insert_all(fresh, keys_from(100, 1900));
   });
@@ -308,7 +308,7 @@ TEST_F(RedisFaults, OneClientSetsTheExpiryAndAnotherTakesItBack) {
   const std::int64_t own = server->command({"PTTL", bits}).integer();
 
   f.expire(milliseconds(60'000));
-  EXPECT_LE(server->command({"PTTL", bits}).integer(), 70'000);  // its own would be four days and more
+  EXPECT_LE(server->command({"PTTL", bits}).integer(), 70'000);  // its own expiry would be four days or more
   g.persist();
 
   EXPECT_EQ(server->command({"PTTL", "{x}:m"}).integer(), -1);
@@ -321,7 +321,7 @@ TEST_F(RedisFaults, OneClientSetsTheExpiryAndAnotherTakesItBack) {
   EXPECT_TRUE(f.may_contain(std::uint64_t{1}));
 }
 
-// ---- windows --------------------------------------------------------------------------------------------------------
+// ---- sliding windows ------------------------------------------------------------------------------------------------
 
 TEST_F(RedisFaults, AWindowKeepsItsRateAndAnInsertRenewsAKey) {
   redis_params wanted = integers(7'000, 0.01);
@@ -336,8 +336,8 @@ TEST_F(RedisFaults, AWindowKeepsItsRateAndAnInsertRenewsAKey) {
   milliseconds::rep filled = -100;
   f.insert(std::uint64_t{1});
   while (since() < 3'500) {
-    // At most 1,000 in a generation of 200 ms. What a busy machine was late with is not made up for: that would be
-    // more.
+    // At most 1,000 keys per generation of 200 ms. Delays of a busy machine are not made up, because that would exceed
+    // it.
     if (since() - filled >= 45) {
       insert_all(f, keys_from(next, 200));
       next += 200;

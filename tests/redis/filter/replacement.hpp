@@ -1,5 +1,5 @@
-// A server with a shared filter that is replaced, and what is left there. The model is what was acknowledged, and which
-// keys may be on the server.
+// A server with a shared filter that is replaced, and checks of the keys on it. The truth is the set of acknowledged
+// keys, and the list of keys that may be on the server.
 #pragma once
 
 #include <bloomery/redis.hpp>
@@ -44,7 +44,7 @@ class RedisReplacement : public on_a_server<RedisReplacement> {
 
   static std::vector<std::uint64_t> old_keys() { return keys_from(0, 500); }
 
-  // Keys of shards; of this filter alone there are four, and two descriptions.
+  // The number of keys on the server. This filter alone has four keys of shards and two descriptions.
   static std::size_t keys_there(const std::string& pattern = "*") {
     return server->command({"KEYS", pattern}).reply().size();
   }
@@ -54,7 +54,7 @@ class RedisReplacement : public on_a_server<RedisReplacement> {
     for (std::size_t i = 0; i < all.reply().size(); ++i) server->command({"DEL", all.reply()[i].text()});
   }
 
-  // The shards of what is coming, as its description says.
+  // The pattern of the shards of the next filter, from its description.
   static std::string coming_shards() {
     const std::string zero = test_server::shard_of(server->command({"GET", "{x}:n"}).text(), 0);
     return zero.substr(0, zero.size() - 2) + "*";
@@ -67,7 +67,7 @@ class RedisReplacement : public on_a_server<RedisReplacement> {
     EXPECT_EQ(server->command({"EXISTS", "{x}:n"}).integer(), 0);
   }
 
-  // Somebody begins to replace it, and dies.
+  // Another process begins to replace the filter, and dies.
   static void die_while_replacing(const bloomery::redis_params& wanted) {
     const pid_t child = ::fork();
     if (child == 0) {

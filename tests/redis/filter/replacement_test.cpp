@@ -30,10 +30,10 @@ using namespace bloomery_tests;
 using redis::digest_of;
 using std::chrono::milliseconds;
 
-// ---- answers that are lost ------------------------------------------------------------------------------------------
+// ---- lost answers ---------------------------------------------------------------------------------------------------
 
 TEST_F(RedisReplacement, WhoseAnswersAreLostIsDoneAllTheSame) {
-  filled().clear();  // so that the server has all scripts
+  filled().clear();  // so that the server has all scripts loaded
   for (const redis::script* lost : {&scripts::announce, &scripts::replace, &scripts::mark, &scripts::create}) {
     SCOPED_TRACE(lost->source);
     proxy net(server->socket());
@@ -101,7 +101,7 @@ TEST_F(RedisReplacement, AnExpiryThatSomebodyElseSetMeanwhileIsNotOurs) {
   redis_filter g = redis_filter::open(through(net));
   net.before(std::string(digest_of(scripts::exchange)), [&] {
     f.expire(milliseconds(500'000));
-    server->command({"SCRIPT", "FLUSH"});  // so that it runs again, for no fault of the connection
+    server->command({"SCRIPT", "FLUSH"});  // so that it runs again, without a failed connection
   });
 
   EXPECT_EQ(code_of([&] { g.expire(milliseconds(900'000)); }), errc::locked);
@@ -114,7 +114,7 @@ TEST_F(RedisReplacement, AnExpiryThatSomebodyElseSetMeanwhileIsNotOurs) {
   EXPECT_GT(server->command({"PTTL", "{x}:m"}).integer(), 500'000);
 }
 
-// ---- two replace it at once -----------------------------------------------------------------------------------------
+// ---- two replacements at once ---------------------------------------------------------------------------------------
 
 TEST_F(RedisReplacement, OfTwoAtOnceTheLaterWinsAndNothingOfItGoes) {
   redis_filter f = filled();
@@ -165,7 +165,7 @@ TEST_F(RedisReplacement, ThatTookItsPlaceMeanwhileIsNotGivenUpForAnother) {
   begun.get_future().wait();
   proxy net(server->socket());
   redis_filter g = redis_filter::open(through(net));
-  // It has seen the first one on its way, and makes its own shards.
+  // It saw the first replacement in progress, and creates its own shards.
   net.before(std::string(digest_of(scripts::create)), [&] {
     go_on.set_value();
     first.wait();
@@ -178,7 +178,7 @@ TEST_F(RedisReplacement, ThatTookItsPlaceMeanwhileIsNotGivenUpForAnother) {
   expect_the_old_one_alone();
 }
 
-// The later one has begun when the earlier one, which does not know, gives up: the marks of the later one stay.
+// The later replacement has begun when the earlier one gives up without noticing it: the marks of the later one stay.
 TEST_F(RedisReplacement, ThatIsGivenUpLeavesTheMarksOfALaterOne) {
   redis_filter f = filled();
   redis_filter g = redis_filter::open(at("x"));
@@ -190,7 +190,7 @@ TEST_F(RedisReplacement, ThatIsGivenUpLeavesTheMarksOfALaterOne) {
   std::future<void> later;
   EXPECT_THROW(h.replace(fixed(),
                          [&](redis_filter&) {
-                           // It is withdrawn already when the first mark is to be taken away.
+                           // It is withdrawn before its first mark is removed.
                            net.before(std::string(digest_of(scripts::mark)), [&] {
                              later = std::async(std::launch::async, [&] {
                                g.replace(fixed(), [&](redis_filter& fresh) {
@@ -213,7 +213,7 @@ TEST_F(RedisReplacement, ThatIsGivenUpLeavesTheMarksOfALaterOne) {
   EXPECT_EQ(count_found(f, old_keys()), old_keys().size());
 }
 
-// ---- what happens while it is filled --------------------------------------------------------------------------------
+// ---- while the next filter is filled --------------------------------------------------------------------------------
 
 TEST_F(RedisReplacement, ThatLosesItsShardsNeverTurnsToTheFilterThatIsUsed) {
   for (const bool announced : {true, false}) {
@@ -326,7 +326,7 @@ TEST_F(RedisReplacement, OfAFilterWithoutAHeaderTakesAllThatIsInsertedMeanwhile)
     redis_filter f = redis_filter::create(at("x"), wanted);
     redis_filter writer = redis_filter::open(at("x"));
     insert_all(f, old_keys());
-    insert_all(writer, old_keys());  // it knows the stamps
+    insert_all(writer, old_keys());  // it has the shard versions
     server->command({"DEL", server->shard("x", 0) + ":h", server->shard("x", 1) + ":h"});
     std::optional<errc> refused;
 
