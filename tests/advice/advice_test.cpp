@@ -245,7 +245,7 @@ TEST(Advice, TakesAFixedSizeForARangeUnlessGrowingTakesLessAtWorst) {
   EXPECT_EQ(advise({.most_keys = 1000}).taken.parameters, advise({.keys = 1000}).taken.parameters);
 }
 
-// ---- limits
+// ---- limits ---------------------------------------------------------------------------------------------------------
 
 TEST(Advice, GoesToSmallerLayoutsAsMemoryRunsOut) {
   const std::uint64_t keys = 1'000'000;
@@ -344,7 +344,7 @@ TEST(Advice, RefusesNumbersOutOfRange) {
   EXPECT_EQ(refusal({.keys = std::uint64_t{1} << 62, .rate = 1e-6}).code(), errc::too_large);
 }
 
-// ---- contradictions
+// ---- contradictions -------------------------------------------------------------------------------------------------
 
 struct need {
   const char* name;  // as a contradiction names it
@@ -392,7 +392,7 @@ TEST(Advice, AgreesToWhatGoesTogether) {
   EXPECT_EQ(advise({.keys = 1000, .rate = 0.01, .log = true}).taken.take, structure::plain);
 }
 
-// ---- others choose keys
+// ---- others choose keys ---------------------------------------------------------------------------------------------
 
 TEST(Advice, TakesSiphashAgainstAThreatAndWantsASecret) {
   for (const bool deletes : {false, true}) {
@@ -413,7 +413,7 @@ TEST(Advice, TakesSiphashAgainstAThreatAndWantsASecret) {
   EXPECT_TRUE(advise({.keys = 1000}).cautions.empty());
 }
 
-// ---- whatever is asked
+// ---- whatever is asked ----------------------------------------------------------------------------------------------
 
 // Of hundreds of mixtures of requirements: the one taken can do it, within the memory and the rate, at the fewest bits
 // a key at its worst; all others have their reason; what would change it is what it says.

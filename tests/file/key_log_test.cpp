@@ -69,7 +69,7 @@ contents read_all(const std::string& path) { return read_all(key_log::open(path)
 
 std::uint64_t record(std::size_t keys) { return key_log::record_header_bytes + 8 * keys; }
 
-TEST(HashLog, GivesBackWhatWasAppendedInItsOrder) {
+TEST(KeyLog, GivesBackWhatWasAppendedInItsOrder) {
   const scratch_folder folder;
   key_log log = key_log::create(folder / "log", some_params);
   const hashes a = numbers(0, 3), b = numbers(0, 200'000), c = numbers(9, 1);
@@ -88,7 +88,7 @@ TEST(HashLog, GivesBackWhatWasAppendedInItsOrder) {
   EXPECT_EQ(log.bytes(), read_file(folder / "log").size());
 }
 
-TEST(HashLog, OpensWhereItEndedAndGoesOn) {
+TEST(KeyLog, OpensWhereItEndedAndGoesOn) {
   const scratch_folder folder;
   key_log::create(folder / "log", some_params).append(numbers(0, 70'000));
 
@@ -108,7 +108,7 @@ TEST(HashLog, OpensWhereItEndedAndGoesOn) {
   EXPECT_EQ(log.generation(), 1u);
 }
 
-TEST(HashLog, AnotherLogHasAnotherNumber) {
+TEST(KeyLog, AnotherLogHasAnotherNumber) {
   const scratch_folder folder;
 
   const key_log a = key_log::create(folder / "a", some_params), b = key_log::create(folder / "b", some_params);
@@ -116,7 +116,7 @@ TEST(HashLog, AnotherLogHasAnotherNumber) {
   EXPECT_NE(a.parameters().log_id, b.parameters().log_id);
 }
 
-TEST(HashLog, LocksOutASecondWriterAndNoReader) {
+TEST(KeyLog, LocksOutASecondWriterAndNoReader) {
   const scratch_folder folder;
   const key_log log = key_log::create(folder / "log", some_params);
 
@@ -125,7 +125,7 @@ TEST(HashLog, LocksOutASecondWriterAndNoReader) {
   EXPECT_EQ(code_of([&] { key_log::open(folder / "log"); }), std::nullopt);
 }
 
-TEST(HashLog, TornAtAnyByteOfItsLastRecordLosesThatRecordAlone) {
+TEST(KeyLog, TornAtAnyByteOfItsLastRecordLosesThatRecordAlone) {
   const scratch_folder folder;
   {
     key_log log = key_log::create(folder / "log", some_params);
@@ -153,7 +153,7 @@ TEST(HashLog, TornAtAnyByteOfItsLastRecordLosesThatRecordAlone) {
   }
 }
 
-TEST(HashLog, CutWithinItsHeaderIsRefused) {
+TEST(KeyLog, CutWithinItsHeaderIsRefused) {
   const scratch_folder folder;
   key_log::create(folder / "log", some_params);
   const bytes whole = read_file(folder / "log");
@@ -166,7 +166,7 @@ TEST(HashLog, CutWithinItsHeaderIsRefused) {
   }
 }
 
-TEST(HashLog, EveryBitOfTheHeaderIsNoticed) {
+TEST(KeyLog, EveryBitOfTheHeaderIsNoticed) {
   const scratch_folder folder;
   key_log::create(folder / "log", some_params);
   const bytes whole = read_file(folder / "log");
@@ -179,7 +179,7 @@ TEST(HashLog, EveryBitOfTheHeaderIsNoticed) {
   }
 }
 
-TEST(HashLog, AFlippedBitInTheMiddleCostsItsRecordAndIsCounted) {
+TEST(KeyLog, AFlippedBitInTheMiddleCostsItsRecordAndIsCounted) {
   const scratch_folder folder;
   const std::size_t sizes[] = {4, 1, 30, 7, 12};
   {
@@ -214,7 +214,7 @@ TEST(HashLog, AFlippedBitInTheMiddleCostsItsRecordAndIsCounted) {
   }
 }
 
-TEST(HashLog, SeveralDamagedPlacesAreCountedApart) {
+TEST(KeyLog, SeveralDamagedPlacesAreCountedApart) {
   const scratch_folder folder;
   {
     key_log log = key_log::create(folder / "log", some_params);
@@ -233,7 +233,7 @@ TEST(HashLog, SeveralDamagedPlacesAreCountedApart) {
   EXPECT_THAT(c.seen.damage_in_words(), HasSubstr("300 keys are lost in 2 places, the first at byte 1904"));
 }
 
-TEST(HashLog, ARecordThatIsTakenOutIsMissed) {
+TEST(KeyLog, ARecordThatIsTakenOutIsMissed) {
   const scratch_folder folder;
   {
     key_log log = key_log::create(folder / "log", some_params);
@@ -251,7 +251,7 @@ TEST(HashLog, ARecordThatIsTakenOutIsMissed) {
   EXPECT_EQ(c.hash64s, joined({numbers(0, 10), numbers(20, 10)}));
 }
 
-TEST(HashLog, ARecordOfAnotherLogIsNone) {
+TEST(KeyLog, ARecordOfAnotherLogIsNone) {
   const scratch_folder folder;
   key_log::create(folder / "other", some_params).append(numbers(0, 10));
   {
@@ -267,7 +267,7 @@ TEST(HashLog, ARecordOfAnotherLogIsNone) {
   EXPECT_EQ(read_all(folder / "log").hash64s, numbers(10, 10));
 }
 
-TEST(HashLog, DamageInALargeLogIsFoundByReadingItThrough) {
+TEST(KeyLog, DamageInALargeLogIsFoundByReadingItThrough) {
   const scratch_folder folder;
   {
     key_log log = key_log::create(folder / "log", some_params);
@@ -286,7 +286,7 @@ TEST(HashLog, DamageInALargeLogIsFoundByReadingItThrough) {
 }
 
 // A stranger's file in which a largest record seems to begin at every word.
-TEST(HashLog, AFileMadeToBeSearchedForEverIsNot) {
+TEST(KeyLog, AFileMadeToBeSearchedForEverIsNot) {
   const scratch_folder folder;
   key_log::create(folder / "log", some_params);
   bytes file = read_file(folder / "log");
@@ -301,7 +301,7 @@ TEST(HashLog, AFileMadeToBeSearchedForEverIsNot) {
   EXPECT_EQ(log.torn_bytes(), std::uint64_t{2} << 20);
 }
 
-TEST(HashLog, RemovingDuplicatesKeepsEachKeyOnce) {
+TEST(KeyLog, RemovingDuplicatesKeepsEachKeyOnce) {
   const scratch_folder folder;
   std::mt19937_64 random(1);
   hashes hash64s(2'200'000);
@@ -327,7 +327,7 @@ TEST(HashLog, RemovingDuplicatesKeepsEachKeyOnce) {
   EXPECT_EQ(code_of([&] { key_log::open(folder / "log", access::read_write); }), errc::locked);
 }
 
-TEST(HashLog, DuplicatesOfADamagedLogAreNotRemoved) {
+TEST(KeyLog, DuplicatesOfADamagedLogAreNotRemoved) {
   const scratch_folder folder;
   {
     key_log log = key_log::create(folder / "log", some_params);
@@ -345,7 +345,7 @@ TEST(HashLog, DuplicatesOfADamagedLogAreNotRemoved) {
   EXPECT_FALSE(std::filesystem::exists(folder / "log.rebuild"));
 }
 
-TEST(HashLog, KeysAreEstimatedWithinThreeTenthsOfAPercent) {
+TEST(KeyLog, KeysAreEstimatedWithinThreeTenthsOfAPercent) {
   const scratch_folder folder;
   key_log log = key_log::create(folder / "log", some_params);
   log.append(numbers(0, 2'000'000));
@@ -353,7 +353,7 @@ TEST(HashLog, KeysAreEstimatedWithinThreeTenthsOfAPercent) {
   EXPECT_NEAR(static_cast<double>(log.estimate_distinct()), 2e6, 4 * 2e6 / std::sqrt(400'000.0));
 }
 
-TEST(HashLog, FewKeysAreCountedExactlyHoweverOftenTheyAreRepeated) {
+TEST(KeyLog, FewKeysAreCountedExactlyHoweverOftenTheyAreRepeated) {
   const scratch_folder folder;
   key_log log = key_log::create(folder / "log", some_params);
   EXPECT_EQ(log.estimate_distinct(), 0u);
@@ -364,7 +364,7 @@ TEST(HashLog, FewKeysAreCountedExactlyHoweverOftenTheyAreRepeated) {
   EXPECT_EQ(log.estimate_distinct(key_log::header_bytes + record(20'001)), 20'001u);
 }
 
-TEST(HashLog, RepetitionsDoNotBlurTheEstimate) {
+TEST(KeyLog, RepetitionsDoNotBlurTheEstimate) {
   const scratch_folder folder;
   key_log log = key_log::create(folder / "log", some_params);
   for (int i = 0; i < 2; ++i) log.append(numbers(0, 2'500'000));
@@ -373,7 +373,7 @@ TEST(HashLog, RepetitionsDoNotBlurTheEstimate) {
 }
 
 // One key, so often that its copies would take 96 MB.
-TEST(HashLog, RepetitionsAreRemovedInTheMemoryOfTheDistinctKeys) {
+TEST(KeyLog, RepetitionsAreRemovedInTheMemoryOfTheDistinctKeys) {
   const scratch_folder folder;
   const std::string path = folder / "log";
   {

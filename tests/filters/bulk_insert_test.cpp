@@ -10,6 +10,7 @@
 #include "platform/machine.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
+#include "support/long_tests.hpp"
 #include "support/processes.hpp"
 
 #include <gtest/gtest.h>
@@ -44,11 +45,6 @@ constexpr std::uint64_t larger_than_any = 40 * mebibyte_bits;  // from here on o
 
 // More than a core's own cache: several threads make partitions.
 std::uint64_t large() { return std::max(10 * mebibyte_bits, 8 * 5 * own_cache_size()); }
-
-bool wants_long_tests() {
-  const char* const wish = std::getenv("BLOOMERY_LONG");
-  return wish != nullptr && *wish != '\0' && *wish != '0';
-}
 
 // A geometry of about so many bits.
 template <class L>
@@ -331,7 +327,7 @@ TYPED_TEST(BulkInsert, AddsToWhatIsThere) {
 
 // As many as fill all regions more than once, and as many threads as they are dealt to.
 TEST(BulkInsertStatistic, OfMoreKeysThanRegionsHoldGivesTheBytesOfOneByOneWithAnyThreads) {
-  if (!wants_long_tests()) GTEST_SKIP() << "SKIP: BLOOMERY_LONG=1 asks for it";
+  if (!bloomery_tests::is_long()) GTEST_SKIP() << "SKIP: BLOOMERY_LONG=1 asks for it";
   const geometry g = geometry_of<layouts::split_block512>(larger_than_any);
   const auto hash64s = integer_keys(12'000'000, 6);
   const expectation expected = one_by_one_of_halves<layouts::split_block512>(g, hash64s);
@@ -348,7 +344,7 @@ TEST(BulkInsertStatistic, OfMoreKeysThanRegionsHoldGivesTheBytesOfOneByOneWithAn
   }
 }
 
-TEST(HalvesOf, AreTheFirstHalvesOfHashes) {
+TEST(Hash64sOf, AreTheLow64BitsOfHashes) {
   const auto keys = integer_keys(1000, 7);
   std::vector<std::uint64_t> hash64s(keys.size() + 1, 42);
 

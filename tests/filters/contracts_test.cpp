@@ -167,21 +167,21 @@ TEST(OutputSizes, OfConcurrentFilterAreChecked) {
   expect_outputs_checked(texts, some_texts(), "concurrent_filter");
 }
 
-TEST(OutputSizes, OfGrowingFilterAreChecked) {
+TEST(OutputSizes, OfScalableFilterAreChecked) {
   scalable_filter<std::uint64_t> integers(1e-9);
   expect_outputs_checked(integers, some_integers(), "scalable_filter");
   scalable_filter<> texts(1e-9);
   expect_outputs_checked(texts, some_texts(), "scalable_filter");
 }
 
-TEST(OutputSizes, OfWindowedFilterAreChecked) {
+TEST(OutputSizes, OfSlidingWindowFilterAreChecked) {
   sliding_window_filter<std::uint64_t> integers(window_of_keys(1'000'000), 0, 1e-9);
   expect_outputs_checked(integers, some_integers(), "sliding_window_filter");
   sliding_window_filter<std::string_view, layouts::sliding64> texts(window_of_keys(1'000'000), 0, 1e-9);
   expect_outputs_checked(texts, some_texts(), "sliding_window_filter");
 }
 
-TEST(OutputSizes, OfSealedFilterAreChecked) {
+TEST(OutputSizes, OfStaticFilterAreChecked) {
   const auto keys = some_texts();
   const auto sealed = static_filter<>::build(keys);
 
@@ -243,7 +243,7 @@ TEST(OutputSizes, OfAnyFilterRemoveAndHashesAreChecked) {
       [&] { return f.insert_count(); });
 }
 
-TEST(OutputSizes, OfLoggedFilterAreChecked) {
+TEST(OutputSizes, OfRebuildingFilterAreChecked) {
   const scratch_folder folder;
   rebuilding_filter f = rebuilding_filter::create(folder / "f", {.capacity = 1'000'000, .target_fpr = 1e-6});
   const auto texts = some_texts();
@@ -344,7 +344,7 @@ TEST(ReadOnly, FilterRefusesEveryChange) {
   expect_mapped_filter_is_read_only<layouts::counting>();
 }
 
-TEST(ReadOnly, WindowedFilterRefusesEveryChange) {
+TEST(ReadOnly, SlidingWindowFilterRefusesEveryChange) {
   using mapped = sliding_window_filter<std::uint64_t, layouts::sliding, mix, mapped_storage>;
   const scratch_folder folder;
   const auto keys = some_integers();
@@ -387,7 +387,7 @@ TEST(ReadOnly, AnyFilterRefusesEveryChange) {
   }
 }
 
-TEST(ReadOnly, LoggedFilterRefusesEveryChange) {
+TEST(ReadOnly, RebuildingFilterRefusesEveryChange) {
   const scratch_folder folder;
   const auto texts = some_texts();
   rebuilding_filter::create(folder / "f", {.target_fpr = 0.01}).insert("a");

@@ -1,4 +1,5 @@
-// Audits: honest filters raise no alarm, however few or many keys they have; chosen keys, wrong counts and bits do.
+// Consistency checks: filters with correct counts pass, with few or many keys; chosen keys, wrong counts and wrong bits
+// fail.
 #include <bloomery/fill_check.hpp>
 
 #include <bloomery/any_filter.hpp>
@@ -79,10 +80,10 @@ std::uint64_t keys_for_half(const params& p) {
   return keys;
 }
 
-// ---- honest filters -------------------------------------------------------------------------------------------------
+// ---- filters with correct counts ------------------------------------------------------------------------------------
 
 // Some 100,000 filters, each of which may alarm with a probability of 2e-9.
-TEST(StatisticOfAudits, OfHonestFiltersHasNoAlarmFromOneKeyUpToARateOfAHalf) {
+TEST(StatisticOfFillChecks, OfHonestFiltersHasNoAlarmFromOneKeyUpToARateOfAHalf) {
   std::uint64_t filters = 0;
   for (const layout_row& layout : layout_rows()) {
     for (const std::uint64_t capacity : {1u, 100u, 10'000u, 1'000'000u}) {
@@ -117,7 +118,7 @@ TEST(StatisticOfAudits, OfHonestFiltersHasNoAlarmFromOneKeyUpToARateOfAHalf) {
 }
 
 // The deviations themselves: no bias and the spread that is told, also where many keys were lost.
-TEST(StatisticOfAudits, OfHonestFiltersDeviateAsTheyTell) {
+TEST(StatisticOfFillChecks, OfHonestFiltersDeviateAsTheyTell) {
   constexpr int trials = 300;
   for (const layout_row& layout : layout_rows()) {
     const params p = of_integers(std::string(layout.name), 2000);
@@ -141,7 +142,7 @@ TEST(StatisticOfAudits, OfHonestFiltersDeviateAsTheyTell) {
   }
 }
 
-TEST(Audit, OfAnEmptyFilterIsExact) {
+TEST(FillCheck, OfAnEmptyFilterIsExact) {
   for (const layout_row& layout : layout_rows()) {
     const params p = of_integers(std::string(layout.name), 1000);
 
@@ -156,9 +157,9 @@ TEST(Audit, OfAnEmptyFilterIsExact) {
   }
 }
 
-// ---- dishonest ones -------------------------------------------------------------------------------------------------
+// ---- filters with wrong counts --------------------------------------------------------------------------------------
 
-TEST(Audit, AlarmsForKeysThatWereChosenToSetClearBitsOnly) {
+TEST(FillCheck, AlarmsForKeysThatWereChosenToSetClearBitsOnly) {
   for (const char* const layout : {"classic", "split_block"}) {
     for (const std::uint64_t n : {1000u, 5000u}) {
       any_filter filter(of_integers(layout, 10'000));
@@ -179,7 +180,7 @@ TEST(Audit, AlarmsForKeysThatWereChosenToSetClearBitsOnly) {
   }
 }
 
-TEST(StatisticOfAudits, AlarmForHalfAndForTwiceTheCount) {
+TEST(StatisticOfFillChecks, AlarmForHalfAndForTwiceTheCount) {
   for (const layout_row& layout : layout_rows()) {
     for (const std::uint64_t n : {10u, 100u, 1000u, 10'000u}) {
       const any_filter filter = filled(of_integers(std::string(layout.name), 10'000), n);
@@ -194,7 +195,7 @@ TEST(StatisticOfAudits, AlarmForHalfAndForTwiceTheCount) {
   }
 }
 
-TEST(StatisticOfAudits, AlarmForSomeHundredBitsSetOrClearedAtRandom) {
+TEST(StatisticOfFillChecks, AlarmForSomeHundredBitsSetOrClearedAtRandom) {
   std::mt19937_64 random(1);
   for (const layout_row& layout : layout_rows()) {
     const any_filter filter = filled(of_integers(std::string(layout.name), 10'000), 1000);
@@ -216,9 +217,9 @@ TEST(StatisticOfAudits, AlarmForSomeHundredBitsSetOrClearedAtRandom) {
   }
 }
 
-// ---- what cannot be told --------------------------------------------------------------------------------------------
+// ---- filters that cannot be checked ---------------------------------------------------------------------------------
 
-TEST(Audit, OfSchemesManyProbesAndNearlyFullFiltersIsNotConclusive) {
+TEST(FillCheck, OfSchemesManyProbesAndNearlyFullFiltersIsNotConclusive) {
   const params line = of_integers("split_block512", 1000);
   const params scheme = {.scheme = "guava", .geometry = {64'000, 7}};
   const params many_probes = {.layout = "classic", .hash = "xxh3", .geometry = {64'000, 65}};
@@ -240,7 +241,7 @@ TEST(Audit, OfSchemesManyProbesAndNearlyFullFiltersIsNotConclusive) {
   EXPECT_EQ(code_of([&] { check_fill({.layout = "nonesuch", .geometry = {64, 3}}, 1, 1); }), errc::invalid_argument);
 }
 
-TEST(Audit, AlarmsForFewerBitsThanTheCountedKeysAloneWouldLeaveHoweverManyTheyAre) {
+TEST(FillCheck, AlarmsForFewerBitsThanTheCountedKeysAloneWouldLeaveHoweverManyTheyAre) {
   for (const layout_row& layout : layout_rows()) {
     const params p = of_integers(std::string(layout.name), 1000);
     for (const std::uint64_t counted : {std::uint64_t{100'000}, std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
@@ -253,7 +254,7 @@ TEST(Audit, AlarmsForFewerBitsThanTheCountedKeysAloneWouldLeaveHoweverManyTheyAr
   }
 }
 
-TEST(StatisticOfAudits, OfHonestFiltersFarBeyondTheirCapacityHasNoAlarm) {
+TEST(StatisticOfFillChecks, OfHonestFiltersFarBeyondTheirCapacityHasNoAlarm) {
   for (const layout_row& layout : layout_rows()) {
     any_filter filter(of_integers(std::string(layout.name), 500));
     for (int trial = 0; trial < 20; ++trial) {
@@ -270,7 +271,7 @@ TEST(StatisticOfAudits, OfHonestFiltersFarBeyondTheirCapacityHasNoAlarm) {
   }
 }
 
-// ---- very large ones, by formula ------------------------------------------------------------------------------------
+// ---- very large filters, by formula ---------------------------------------------------------------------------------
 
 // Sum of rate(0) .. rate(n - 1) by Simpson's rule, far finer than it needs.
 double losses(const params& p, std::uint64_t n) {
@@ -283,7 +284,7 @@ double losses(const params& p, std::uint64_t n) {
   return static_cast<double>(sum / steps / 3 * static_cast<long double>(n));
 }
 
-TEST(HugeAudit, HasNoBias) {
+TEST(HugeFillCheck, HasNoBias) {
   for (const layout_row& layout : layout_rows()) {
     for (const std::uint64_t capacity :
          {std::uint64_t{100'000'000}, std::uint64_t{1'000'000'000}, std::uint64_t{10'000'000'000}}) {

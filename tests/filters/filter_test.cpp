@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -29,9 +29,12 @@ namespace {
 
 using bloomery_tests::bytes;
 using bloomery_tests::code_of;
+using bloomery_tests::combination_names;
+using bloomery_tests::combinations;
 using bloomery_tests::error_of;
 using bloomery_tests::read_file;
 using bloomery_tests::scratch_folder;
+using bloomery_tests::seeded;
 using testing::HasSubstr;
 
 constexpr std::size_t key_count = 997;  // no multiple of a batch
@@ -67,10 +70,6 @@ std::vector<std::uint64_t> answers_of(const Filter& f, std::span<const typename 
   return bitmap;
 }
 
-using bloomery_tests::combination_names;
-using bloomery_tests::combinations;
-using bloomery_tests::seeded;
-
 template <class C>
 class EveryFilter : public testing::Test {
  public:
@@ -88,7 +87,7 @@ class EveryFilter : public testing::Test {
 };
 TYPED_TEST_SUITE(EveryFilter, combinations, combination_names);
 
-// ---- one filter, many ways to make it -------------------------------------------------------------------------------
+// ---- one filter, several ways to create it --------------------------------------------------------------------------
 
 TYPED_TEST(EveryFilter, HasTheSameBytesAsTemplateAnyAndFile) {
   using Key = typename TypeParam::key;
@@ -167,7 +166,7 @@ TYPED_TEST(EveryFilter, AnswersInBatchesAsOneByOne) {
   const auto keys = keys_of_kind<Key>();
   typename TestFixture::heap_filter seen(300, 0.05, seeded<typename TypeParam::hash>());
   any_filter any(seen.parameters());
-  const auto some = std::span<const Key>(keys).first(400);  // above capacity: some answers are wrong, the same ones
+  const auto some = std::span<const Key>(keys).first(400);  // above capacity: false positives must be the same in all
   seen.insert(some);
   any.insert(some);
   std::vector<std::uint64_t> expected((keys.size() + 63) / 64), from_any(expected.size(), ~std::uint64_t{0});
@@ -215,7 +214,7 @@ TYPED_TEST(EveryFilter, DependsOnItsSeed) {
   EXPECT_NE(copy_of(one.bytes()), copy_of(two.bytes()));
 }
 
-// ---- what it knows about itself -------------------------------------------------------------------------------------
+// ---- sizes, rates and estimates -------------------------------------------------------------------------------------
 
 TEST(Filter, KnowsItsSizesAndRates) {
   const filter<> seen(1'000'000, 0.01);
@@ -462,7 +461,7 @@ TEST(Filter, IntersectedKeepsTheKeysOfBothAndEstimatesTheirNumber) {
   EXPECT_TRUE(left.count_is_estimate() && any_left.count_is_estimate());
 }
 
-// What full filters share is not known, but they are not empty.
+// The number of keys that full filters share is unknown, but not 0.
 TEST(Filter, IntersectedWhenFullHasACountThatIsNotZero) {
   for (const std::uint64_t bits : {1u, 8u, 64u, 100u}) {
     filter<std::uint64_t, layouts::classic> full(geometry{bits, 3}, 10);
@@ -485,32 +484,6 @@ TEST(Filter, IntersectedWhenFullHasACountThatIsNotZero) {
   }
 }
 
-// ---- kinds that do not fit ------------------------------------------------------------------------------------------
-
-TEST(AnyFilter, RefusesKeysOfTheOtherKindAndStaysAsItIs) {
-  any_filter integers(complete({.keys = key_kind::u64le, .capacity = 100, .target_fpr = 0.01}));
-  any_filter texts(complete({.capacity = 100, .target_fpr = 0.01}));
-  any_filter scheme(complete({.scheme = "guava", .capacity = 100, .target_fpr = 0.01}));
-  const std::vector<std::string_view> strings{"a", "b"};
-  const std::vector<std::uint64_t> numbers{1, 2};
-  std::vector<std::uint64_t> bitmap(1);
-  std::vector<key_hash> hashes(2);
-
-  EXPECT_EQ(code_of([&] { integers.insert("a"); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { integers.may_contain("a"); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { integers.insert(std::span(strings)); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { integers.may_contain(std::span(strings), bitmap); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { integers.hash(std::span(strings), hashes); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { texts.insert(std::uint64_t{1}); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { texts.may_contain(std::span(numbers), bitmap); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { texts.hash(std::span(numbers), hashes); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { scheme.insert(std::uint64_t{1}); }), errc::incompatible);
-  EXPECT_THAT(error_of([&] { integers.insert("a"); })->what(), HasSubstr("expected u64, found bytes"));
-  EXPECT_EQ(integers.insert_count() + texts.insert_count() + scheme.insert_count(), 0u);
-  EXPECT_EQ(integers.fill_ratio() + texts.fill_ratio() + scheme.fill_ratio(), 0);
-  EXPECT_FALSE(scheme.uses_hashes());
-}
-
 TEST(AnyFilter, OfASchemeTellsNewKeysAndAnswersInBatches) {
   const auto keys = keys_of_kind<std::string_view>();
   for (const char* name : {"guava", "pharo", "python", "perl"}) {
@@ -528,38 +501,6 @@ TEST(AnyFilter, OfASchemeTellsNewKeysAndAnswersInBatches) {
     for (std::size_t i = 0; i + 1 < bitmap.size(); ++i) EXPECT_EQ(bitmap[i], ~std::uint64_t{0});
     EXPECT_EQ(bitmap.back(), (std::uint64_t{1} << keys.size() % 64) - 1);
   }
-}
-
-TEST(AnyFilter, RefusesParamsThatNoTableKnows) {
-  const auto code = [](params p) { return code_of([&] { any_filter f(std::move(p)); }); };
-
-  EXPECT_EQ(code({.layout = "nonesuch", .capacity = 10, .target_fpr = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.scheme = "nonesuch", .capacity = 10, .target_fpr = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.hash = "nonesuch", .capacity = 10, .target_fpr = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.layout = "classic", .scheme = "perl", .capacity = 10, .target_fpr = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.hash = "mix", .capacity = 10, .target_fpr = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.hash = "murmur3", .seed = 1ull << 32, .capacity = 10, .target_fpr = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.scheme = "perl", .keys = key_kind::u64le, .capacity = 10, .target_fpr = 0.1}),
-            errc::invalid_argument);
-  EXPECT_EQ(code({.capacity = 0, .target_fpr = 0.1}), errc::invalid_argument);
-  EXPECT_EQ(code({.capacity = 10, .target_fpr = 0}), errc::invalid_argument);
-  EXPECT_EQ(code({.layout = "split_block", .geometry = {255, 8}}), errc::invalid_argument);
-  EXPECT_EQ(code({.layout = "split_block512", .geometry = {256, 8}}), errc::invalid_argument);
-  EXPECT_EQ(code({.layout = "split_block512", .geometry = {512, 7}}), errc::invalid_argument);
-  EXPECT_EQ(code({.layout = "blocked", .geometry = {512, 256}}), errc::invalid_argument);
-  EXPECT_EQ(code({.layout = "blocked_page", .geometry = {512, 7}}), errc::invalid_argument);
-  EXPECT_EQ(code({.layout = "classic", .geometry = {255, 0}}), errc::invalid_argument);
-}
-
-TEST(Params, AreCompletedAsTheLayoutsWould) {
-  EXPECT_EQ(complete({.capacity = 1'000'000, .target_fpr = 0.01}).layout, "split_block");
-  EXPECT_EQ(complete({.capacity = 1'000'000, .target_fpr = 0.01}, preference::memory).layout, "blocked_page");
-  EXPECT_EQ(complete({.geometry = {1000, 7}}).layout, "classic");
-  EXPECT_EQ(complete({.keys = key_kind::u64le, .capacity = 1000, .target_fpr = 0.01}).hash, "mix");
-  EXPECT_EQ(complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.01}).geometry,
-            layouts::classic::geometry_for(1000, 0.01));
-  const params p = complete({.capacity = 1000, .target_fpr = 0.01});
-  EXPECT_EQ(complete(p), p);
 }
 
 // ---- sizes beyond memory --------------------------------------------------------------------------------------------
@@ -586,105 +527,6 @@ TEST(Filter, OfNoKeysOrNoProbabilityIsRefused) {
     EXPECT_EQ(code_of([&] { filter<> f(1000, p); }), errc::invalid_argument) << p;
     EXPECT_EQ(code_of([&] { filter<std::uint64_t, layouts::classic> f(1000, p); }), errc::invalid_argument) << p;
   }
-}
-
-// ---- files and types ------------------------------------------------------------------------------------------------
-
-// A user's own hash, after the example of hash.hpp.
-struct acme_hash {
-  static constexpr std::string_view name = "acme.sum/1";
-  key_hash operator()(std::string_view key) const noexcept {
-    std::uint64_t h = 0;
-    for (const char c : key) h = mix64(h + static_cast<unsigned char>(c) + 1);
-    return {h, mix64(h + 1)};
-  }
-};
-struct acme_hash_2 : acme_hash {
-  static constexpr std::string_view name = "acme.sum/2";
-};
-
-TEST(OwnHash, OpensItsFileOnlyUnderItsName) {
-  const scratch_folder folder;
-  using own = filter<std::string_view, layouts::classic, acme_hash>;
-  own seen(100, 0.01);
-  seen.insert("key");
-  seen.save(folder / "f");
-
-  EXPECT_TRUE(own::load(folder / "f").may_contain("key"));
-  EXPECT_TRUE(
-      (filter<std::string_view, layouts::classic, acme_hash, mapped_storage>::open(folder / "f").may_contain("key")));
-  EXPECT_EQ(inspect(folder / "f").info.parameters.hash, "acme.sum/1");
-  using newer = filter<std::string_view, layouts::classic, acme_hash_2>;
-  const auto refused = error_of([&] { newer::load(folder / "f"); });
-  ASSERT_TRUE(refused);
-  EXPECT_EQ(refused->code(), errc::incompatible);
-  EXPECT_THAT(refused->what(), HasSubstr("hash: acme.sum/1 and acme.sum/2"));
-  EXPECT_EQ(code_of([&] { filter<std::string_view, layouts::classic>::load(folder / "f"); }), errc::incompatible);
-  const auto unknown = error_of([&] { any_filter::open(folder / "f"); });
-  ASSERT_TRUE(unknown);
-  EXPECT_EQ(unknown->code(), errc::incompatible);
-  EXPECT_THAT(unknown->what(), HasSubstr("'acme.sum/1'"));
-  EXPECT_EQ(code_of([&] { any_filter::load(folder / "f"); }), errc::incompatible);
-}
-
-struct name_of_32_characters : acme_hash {
-  static constexpr std::string_view name = "12345678901234567890123456789012";
-};
-struct name_of_31_characters : acme_hash {
-  static constexpr std::string_view name = "1234567890123456789012345678901";
-};
-struct empty_name : acme_hash {
-  static constexpr std::string_view name = "";
-};
-struct name_with_a_space : acme_hash {
-  static constexpr std::string_view name = "my hash";
-};
-
-TEST(OwnHash, HasANameThatFitsTheHeader) {
-  const scratch_folder folder;
-  filter<std::string_view, layouts::classic, name_of_31_characters> fits(100, 0.01);
-  fits.save(folder / "f");
-  const auto loads = [&] { filter<std::string_view, layouts::classic, name_of_31_characters>::load(folder / "f"); };
-  EXPECT_EQ(code_of(loads), std::nullopt);
-
-  filter<std::string_view, layouts::classic, name_of_32_characters> too_long(100, 0.01);
-  filter<std::string_view, layouts::classic, empty_name> nameless(100, 0.01);
-  filter<std::string_view, layouts::classic, name_with_a_space> spaced(100, 0.01);
-
-  EXPECT_EQ(code_of([&] { too_long.save(folder / "g"); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([&] { nameless.save(folder / "g"); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([&] { spaced.save(folder / "g"); }), errc::invalid_argument);
-  EXPECT_FALSE(std::filesystem::exists(folder / "g"));
-}
-
-TEST(Filter, OpensOnlyFilesOfItsOwnKind) {
-  const scratch_folder folder;
-  filter<> seen(1000, 0.01);
-  seen.save(folder / "f");
-  const bytes before = read_file(folder / "f");
-  const auto refusal = [&]<class Filter>(std::type_identity<Filter>, auto hash) {
-    const auto thrown = error_of([&] {
-      if constexpr (requires { Filter::load(folder / "f"); })
-        Filter::load(folder / "f", hash);
-      else
-        Filter::open(folder / "f", access::read_write, file_check::header, hash);
-    });
-    EXPECT_TRUE(thrown);
-    EXPECT_EQ(thrown ? thrown->code() : errc::io, errc::incompatible);
-    return std::string(thrown ? thrown->what() : "");
-  };
-
-  EXPECT_THAT((refusal(std::type_identity<filter<std::string_view, layouts::classic>>{}, xxh3{})),
-              HasSubstr("layout: split_block and classic"));
-  EXPECT_THAT((refusal(std::type_identity<filter<std::string_view, layouts::split_block, murmur3>>{}, murmur3{})),
-              HasSubstr("hash: xxh3 and murmur3"));
-  EXPECT_THAT((refusal(std::type_identity<filter<std::uint64_t, layouts::split_block, xxh3>>{}, xxh3{})),
-              HasSubstr("keys: bytes and u64"));
-  EXPECT_THAT((refusal(std::type_identity<filter<>>{}, xxh3{7})), HasSubstr("seed: 0 and 7"));
-  EXPECT_THAT((refusal(std::type_identity<filter<std::string_view, layouts::classic, xxh3, mapped_storage>>{}, xxh3{})),
-              HasSubstr("layout: split_block and classic"));
-  EXPECT_THAT((refusal(std::type_identity<filter<>>{}, xxh3{7})), HasSubstr(folder / "f"));
-  EXPECT_EQ(read_file(folder / "f"), before);  // refused before anything was written
 }
 
 }  // namespace

@@ -352,7 +352,7 @@ TEST(Bytes, OfEveryFamilyMakeTheSameAnyFilter) {
   }
 }
 
-TEST(Bytes, OfASealedFilterAreReadAsItsFileIs) {
+TEST(Bytes, OfAStaticFilterAreReadAsItsFileIs) {
   const std::vector<std::string_view> keys{"Madrid", "Barcelona"};
   const scratch_folder folder;
   static_filter<>::build(keys).save(folder / "f");

@@ -242,7 +242,7 @@ std::vector<params> kinds_of_filters() {
 
 std::string title(const params& p) { return p.layout + p.scheme + " " + p.hash + " " + name_of(p.keys); }
 
-TEST(StatisticOfMeasuredRates, IsTheCertifiedRateForEveryKindOfFilter) {
+TEST(StatisticOfMeasuredRates, IsTheCurrentRateForEveryKindOfFilter) {
   for (const params& p : kinds_of_filters()) {
     const any_filter filter = filled(p);
     const std::uint64_t queries = p.scheme == "perl" ? 100'000 : 500'000;

@@ -1,11 +1,12 @@
-// scalable_filter: what it promises whatever its number of layers, against sets of keys, a model made of the layout's
-// own definition, and the laws of chance.
+// scalable_filter with any number of layers, against sets of keys, a model made of the definition of the layout, and
+// the laws of chance.
 #include <bloomery/scalable_filter.hpp>
 
 #include <bloomery/filter.hpp>
 #include <bloomery/measure.hpp>
 
 #include "support/errors.hpp"
+#include "support/long_tests.hpp"
 #include "support/operations.hpp"
 #include "support/processes.hpp"
 
@@ -15,7 +16,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <ostream>
 #include <random>
@@ -30,12 +30,8 @@ namespace {
 using namespace bloomery;
 using bloomery_tests::code_of;
 using bloomery_tests::holds_for_all;
+using bloomery_tests::is_long;
 using integers = scalable_filter<std::uint64_t>;
-
-bool long_form() {
-  const char* wanted = std::getenv("BLOOMERY_LONG");
-  return wanted != nullptr && *wanted != '\0' && std::string_view(wanted) != "0";
-}
 
 // The layers one after another, bit by bit as split_block512::cells has them, with nothing but their geometry and the
 // number of new keys at which each was left taken from the filter.
@@ -92,9 +88,9 @@ void expect_same_filter(const scalable_layers& a, const scalable_layers& b) {
   }
 }
 
-// ---- the shares
+// ---- the shares -----------------------------------------------------------------------------------------------------
 
-TEST(GrowingShares, SumToAtMostTheRateAndNearlyToIt) {
+TEST(ScalableShares, SumToAtMostTheRateAndNearlyToIt) {
   for (const double rate : {0.5, 1e-2, 1e-6}) {
     long double sum = 0;
     for (std::size_t layer = 0; layer < 64; ++layer) {
@@ -108,7 +104,7 @@ TEST(GrowingShares, SumToAtMostTheRateAndNearlyToIt) {
   }
 }
 
-TEST(GrowingShares, OfLayersWithoutEndAreStillNoMoreThanTheRate) {
+TEST(ScalableShares, OfLayersWithoutEndAreStillNoMoreThanTheRate) {
   double sum = 0;
   for (std::size_t layer = 0; layer < 5000; ++layer) sum += share_of_layer(0.25, layer);
 
@@ -116,9 +112,9 @@ TEST(GrowingShares, OfLayersWithoutEndAreStillNoMoreThanTheRate) {
   EXPECT_GE(share_of_layer(0.25, ~std::size_t{0}), 0);
 }
 
-// ---- the rate beforehand
+// ---- the rate beforehand --------------------------------------------------------------------------------------------
 
-TEST(GrowingRate, IsThatOfAFilterWithAFewKeysMoreOrFewer) {
+TEST(ScalableRate, IsThatOfAFilterWithAFewKeysMoreOrFewer) {
   for (const double rate : {0.2, 0.01, 1e-6}) {
     scalable_layers seen(rate, 1000);
     std::uint64_t in = 0;
@@ -133,7 +129,7 @@ TEST(GrowingRate, IsThatOfAFilterWithAFewKeysMoreOrFewer) {
   }
 }
 
-TEST(GrowingRate, RisesWithTheKeysAndKeepsThePromise) {
+TEST(ScalableRate, RisesWithTheKeysAndKeepsThePromise) {
   for (const double rate : {0.5, 0.01, 1e-9}) {
     double before = scalable_fpr(rate, 0, 100);
     EXPECT_EQ(before, 0);
@@ -146,15 +142,15 @@ TEST(GrowingRate, RisesWithTheKeysAndKeepsThePromise) {
   }
 }
 
-TEST(GrowingRate, OfOneFullLayerIsTheLayersOwn) {
+TEST(ScalableRate, OfOneFullLayerIsTheLayersOwn) {
   const scalable_layer first = scalable_layer_at(0.01, 0, 5000);
 
   EXPECT_EQ(scalable_fpr(0.01, 5000, 5000), layouts::split_block512::expected_fpr(first.geometry, 5000));
 }
 
-// ---- what is refused
+// ---- what is refused ------------------------------------------------------------------------------------------------
 
-TEST(GrowingFilter, RefusesWhatIsNoProbabilityAndNoFirstLayer) {
+TEST(ScalableFilter, RefusesWhatIsNoProbabilityAndNoFirstLayer) {
   for (const double rate : {0.0, 1.0, -0.1, 1.5, std::nan("")}) {
     EXPECT_EQ(code_of([&] { integers seen(rate); }), errc::invalid_argument) << rate;
   }
@@ -165,7 +161,7 @@ TEST(GrowingFilter, RefusesWhatIsNoProbabilityAndNoFirstLayer) {
             errc::invalid_argument);
 }
 
-// ---- against models
+// ---- against models -------------------------------------------------------------------------------------------------
 
 struct operation {
   bool looks_up;
@@ -176,7 +172,7 @@ struct operation {
   }
 };
 
-TEST(GrowingFilter, ForgetsNoKeyAndCallsNoKeyNewThatItHas) {
+TEST(ScalableFilter, ForgetsNoKeyAndCallsNoKeyNewThatItHas) {
   const auto draw = [](std::mt19937_64& random) { return operation{random() % 4 == 0, random() % 300}; };
   const auto fails = [](const std::vector<operation>& operations) -> std::string {
     integers seen(0.2, {}, 4);
@@ -203,7 +199,7 @@ TEST(GrowingFilter, ForgetsNoKeyAndCallsNoKeyNewThatItHas) {
   EXPECT_TRUE(holds_for_all(40, 600, draw, fails));
 }
 
-TEST(GrowingFilter, HasTheBitsAndAnswersOfItsDefinition) {
+TEST(ScalableFilter, HasTheBitsAndAnswersOfItsDefinition) {
   integers seen(0.3, {}, 50);
   std::vector<std::uint8_t> answers;
   for (std::uint64_t key = 0; key < 5000; ++key) answers.push_back(seen.insert(key % 4000) ? 1 : 0);
@@ -216,7 +212,7 @@ TEST(GrowingFilter, HasTheBitsAndAnswersOfItsDefinition) {
   for (std::uint64_t key = 0; key < 20'000; ++key) ASSERT_EQ(plain.has(mix{}(key)), seen.may_contain(key)) << key;
 }
 
-TEST(GrowingFilter, BatchesActAsIfKeysCameOneByOneWhateverTheirSizeAndTheLayers) {
+TEST(ScalableFilter, BatchesActAsIfKeysCameOneByOneWhateverTheirSizeAndTheLayers) {
   // Many repetitions, within a batch and across growth, and a rate so high that many keys are taken for others.
   std::mt19937_64 random(1);
   std::vector<key_hash> hashes(12'000);
@@ -241,7 +237,7 @@ TEST(GrowingFilter, BatchesActAsIfKeysCameOneByOneWhateverTheirSizeAndTheLayers)
   }
 }
 
-TEST(GrowingFilter, ABatchIsLookedUpAsItsKeysOneByOne) {
+TEST(ScalableFilter, ABatchIsLookedUpAsItsKeysOneByOne) {
   integers seen(0.4, {}, 20);
   seen.insert(std::span<const std::uint64_t>(numbers(0, 5000)));
   for (const std::size_t count : {0u, 1u, 63u, 64u, 65u, 2047u, 2048u, 2049u, 6001u}) {
@@ -260,7 +256,7 @@ TEST(GrowingFilter, ABatchIsLookedUpAsItsKeysOneByOne) {
   }
 }
 
-TEST(GrowingFilter, ItGrowsForTheFirstNewKeyThatFindsItFullAndForNoOther) {
+TEST(ScalableFilter, ItGrowsForTheFirstNewKeyThatFindsItFullAndForNoOther) {
   scalable_layers seen(0.01, 100);
   std::vector<std::uint64_t> in;
   while (seen.layers().size() == 1) {
@@ -282,7 +278,7 @@ TEST(GrowingFilter, ItGrowsForTheFirstNewKeyThatFindsItFullAndForNoOther) {
   EXPECT_EQ(full.layers().size(), 2u);
 }
 
-TEST(GrowingFilter, StringsAndIntegersAndTheirEdgesAreKeys) {
+TEST(ScalableFilter, StringsAndIntegersAndTheirEdgesAreKeys) {
   scalable_filter<> text(0.01, {}, 16);
   std::vector<std::string> owned{"", std::string(1, '\0'), std::string(2, '\0'), "a", std::string(100'000, 'x')};
   for (int i = 0; i < 1000; ++i) owned.push_back("key " + std::to_string(i));
@@ -305,7 +301,7 @@ TEST(GrowingFilter, StringsAndIntegersAndTheirEdgesAreKeys) {
   }
 }
 
-TEST(GrowingFilter, ClearedItIsAsNew) {
+TEST(ScalableFilter, ClearedItIsAsNew) {
   scalable_layers fresh(0.05, 30), used(0.05, 30);
   for (std::uint64_t key = 0; key < 5000; ++key) used.insert(mix{}(key + 77'777));
 
@@ -317,7 +313,7 @@ TEST(GrowingFilter, ClearedItIsAsNew) {
   expect_same_filter(used, fresh);
 }
 
-TEST(GrowingFilter, MovedItKeepsItsKeys) {
+TEST(ScalableFilter, MovedItKeepsItsKeys) {
   integers from(0.01, {}, 10);
   from.insert(std::span<const std::uint64_t>(numbers(0, 1000)));
 
@@ -327,12 +323,12 @@ TEST(GrowingFilter, MovedItKeepsItsKeys) {
   for (std::uint64_t key = 0; key < 2000; ++key) EXPECT_TRUE(to.may_contain(key)) << key;
 }
 
-// ---- memory
+// ---- memory ---------------------------------------------------------------------------------------------------------
 
-TEST(GrowingFilter, AtOnePercentItTakes17BitsAKeyWhenFullAnd33JustGrownInMeasuredBytes) {
+TEST(ScalableFilter, AtOnePercentItTakes17BitsAKeyWhenFullAnd33JustGrownInMeasuredBytes) {
   scalable_layers seen(0.01);
   std::uint64_t key = 0;
-  const std::size_t steps = long_form() ? 9 : 5;
+  const std::size_t steps = is_long() ? 9 : 5;
   for (std::size_t layers = 1; layers <= steps; ++layers) {
     std::uint64_t before = 0;
     while (seen.layers().size() == layers) {
@@ -350,7 +346,7 @@ TEST(GrowingFilter, AtOnePercentItTakes17BitsAKeyWhenFullAnd33JustGrownInMeasure
   }
 }
 
-TEST(GrowingFilter, TheWholeDoublesWheneverItGrows) {
+TEST(ScalableFilter, TheWholeDoublesWheneverItGrows) {
   scalable_layers seen(0.01, 100);
   for (std::uint64_t key = 0; key < 10'000; ++key) seen.insert(mix{}(key));
 
@@ -398,9 +394,9 @@ TEST(HugeNeedOfMemory, WhereThereIsNoneAGrowingFilterStaysAsItWas) {
   EXPECT_EQ(status, 0);
 }
 
-// ---- rates
+// ---- rates ----------------------------------------------------------------------------------------------------------
 
-TEST(GrowingFilterStatistic, KeepsItsRateAfterEachStep) {
+TEST(ScalableFilterStatistic, KeepsItsRateAfterEachStep) {
   for (const double rate : {0.5, 0.05, 0.002}) {
     SCOPED_TRACE(rate);
     integers seen(rate, {}, 200);
@@ -408,7 +404,7 @@ TEST(GrowingFilterStatistic, KeepsItsRateAfterEachStep) {
     for (std::size_t layers = 1; layers <= 9; ++layers) {
       SCOPED_TRACE(layers);
       while (seen.layers().size() == layers) seen.insert(key++);
-      const std::uint64_t queries = long_form() ? 2'000'000 : 100'000;
+      const std::uint64_t queries = is_long() ? 2'000'000 : 100'000;
       const std::uint64_t hits = hits_among(seen, std::uint64_t{1} << 40, queries);
 
       const double certified = seen.current_fpr();
@@ -429,8 +425,8 @@ TEST(GrowingFilterStatistic, KeepsItsRateAfterEachStep) {
 }
 
 // The mean over many filters, so that what one has by chance does not hide a bias.
-TEST(GrowingFilterStatistic, TheMeanOfManyIsTheExactRate) {
-  const int filters = long_form() ? 2000 : 150;
+TEST(ScalableFilterStatistic, TheMeanOfManyIsTheExactRate) {
+  const int filters = is_long() ? 2000 : 150;
   std::uint64_t hits = 0;
   double predicted = 0;
   constexpr std::uint64_t queries = 2000;
@@ -448,9 +444,9 @@ TEST(GrowingFilterStatistic, TheMeanOfManyIsTheExactRate) {
 
 // A key has the same bits of its line in every layer. Do layers err together? Of two full layers of a size, and of
 // sizes as they follow each other, the errors of one are counted among the errors of the other.
-TEST(GrowingFilterStatistic, LayersErrIndependentlyOfEachOther) {
+TEST(ScalableFilterStatistic, LayersErrIndependentlyOfEachOther) {
   constexpr double share = 0.05;
-  const std::uint64_t queries = long_form() ? 20'000'000 : 1'000'000;
+  const std::uint64_t queries = is_long() ? 20'000'000 : 1'000'000;
   for (const std::uint64_t second_keys : {3000u, 6000u, 24'000u}) {
     SCOPED_TRACE(second_keys);
     filter<std::uint64_t, layouts::split_block512> first(3000, share), second(second_keys, share);
@@ -480,7 +476,7 @@ TEST(GrowingFilterStatistic, LayersErrIndependentlyOfEachOther) {
   }
 }
 
-TEST(GrowingFilterStatistic, ExpectedLossesAreThoseThatHappen) {
+TEST(ScalableFilterStatistic, ExpectedLossesAreThoseThatHappen) {
   for (const double rate : {0.4, 0.02}) {
     SCOPED_TRACE(rate);
     const std::uint64_t filters = rate > 0.1 ? 40 : 100;
@@ -499,7 +495,7 @@ TEST(GrowingFilterStatistic, ExpectedLossesAreThoseThatHappen) {
   }
 }
 
-TEST(GrowingFilter, AnEmptyOneErrsNeverAndLosesNothing) {
+TEST(ScalableFilter, AnEmptyOneErrsNeverAndLosesNothing) {
   const integers seen(0.1);
 
   EXPECT_EQ(seen.expected_fpr(), 0);

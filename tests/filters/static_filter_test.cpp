@@ -1,4 +1,5 @@
-// Sealed filters: every key found, the exact rate, bytes that depend on the set alone, and bytes that lie.
+// Static filters: every key is found, the rate is exact, the bytes depend on the set alone, and false bytes are
+// refused.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/fill_check.hpp>
@@ -10,6 +11,7 @@
 #include "support/errors.hpp"
 #include "support/fenced.hpp"
 #include "support/files.hpp"
+#include "support/long_tests.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,8 +30,6 @@ namespace {
 
 using namespace bloomery;
 using namespace bloomery_tests;
-
-const bool long_form = std::getenv("BLOOMERY_LONG") != nullptr;
 
 std::vector<std::uint64_t> hash64_series(std::uint64_t count, std::uint64_t series) {
   std::vector<std::uint64_t> hash64s(count);
@@ -59,7 +59,7 @@ void has_batch(unsigned width, std::span<const std::uint8_t> payload, std::span<
   call(payload.data(), 8 * payload.size(), hash_span::hash64s(hash64s), bitmap);
 }
 
-// Hits among hashes that were not put in.
+// Hits among hashes that were not inserted.
 std::uint64_t hits(unsigned width, std::span<const std::uint8_t> payload, std::uint64_t queries) {
   std::uint64_t count = 0;
   for (std::uint64_t i = 0; i < queries; ++i) count += has(width, payload.data(), mix64(~i)) ? 1 : 0;
@@ -73,7 +73,7 @@ void expect_sound(unsigned width, const std::vector<std::uint64_t>& hash64s, std
 
 // ---- every key is found ---------------------------------------------------------------------------------------------
 
-TEST(SealedFilter, FindsEveryKeyOfAllSmallSets) {
+TEST(StaticFilter, FindsEveryKeyOfAllSmallSets) {
   for (std::uint64_t series = 0; series < 3; ++series) {
     for (std::uint64_t n = 1; n <= 2000; n += series == 0 ? 1 : 3) {
       SCOPED_TRACE(n);
@@ -85,10 +85,10 @@ TEST(SealedFilter, FindsEveryKeyOfAllSmallSets) {
   }
 }
 
-// Where some implementations fail for 20 to 40 % of all sets.
-TEST(SealedFilter, FindsEveryKeyOfSetsNear11500) {
-  for (std::uint64_t series = 0; series < (long_form ? 10 : 2); ++series) {
-    for (std::uint64_t n = 11'000; n <= 12'000; n += long_form || series == 0 ? 1 : 10) {
+// Sizes at which some implementations fail for 20% to 40% of all sets.
+TEST(StaticFilter, FindsEveryKeyOfSetsNear11500) {
+  for (std::uint64_t series = 0; series < (is_long() ? 10 : 2); ++series) {
+    for (std::uint64_t n = 11'000; n <= 12'000; n += is_long() || series == 0 ? 1 : 10) {
       SCOPED_TRACE(n);
       const auto hash64s = hash64_series(n, 1000 * n + series);
 
@@ -97,7 +97,7 @@ TEST(SealedFilter, FindsEveryKeyOfSetsNear11500) {
   }
 }
 
-TEST(SealedFilter, FindsEveryKeyOfSeveralPartitions) {
+TEST(StaticFilter, FindsEveryKeyOfSeveralPartitions) {
   for (const unsigned width : {8u, 16u, 32u}) {
     const auto hash64s = hash64_series(1'500'000, width);
 
@@ -109,7 +109,7 @@ TEST(SealedFilter, FindsEveryKeyOfSeveralPartitions) {
   }
 }
 
-TEST(SealedFilter, SaysNoToEverythingWithoutKeys) {
+TEST(StaticFilter, SaysNoToEverythingWithoutKeys) {
   for (const unsigned width : {8u, 16u, 32u}) {
     const auto payload = built({}, width);
 
@@ -123,7 +123,7 @@ TEST(SealedFilter, SaysNoToEverythingWithoutKeys) {
   }
 }
 
-TEST(SealedFilter, TakesAboutNineBitsAKey) {
+TEST(StaticFilter, TakesAboutNineBitsAKey) {
   const auto payload = built(hash64_series(2'600'000, 1), 8, 2);
 
   EXPECT_LT(8.0 * static_cast<double>(payload.size()) / 2.6e6, 9.05);
@@ -131,10 +131,10 @@ TEST(SealedFilter, TakesAboutNineBitsAKey) {
 
 // ---- batches --------------------------------------------------------------------------------------------------------
 
-TEST(SealedFilter, AnswersBatchesAsItAnswersOneByOne) {
+TEST(StaticFilter, AnswersBatchesAsItAnswersOneByOne) {
   for (const unsigned width : {8u, 16u, 32u}) {
     for (const std::uint64_t n :
-         {1u, 10u, 5000u, 600'000u}) {  // the last is larger than a core's own cache, with 32 bits
+         {1u, 10u, 5000u, 600'000u}) {  // with 32 bits the last is larger than the cache of a core
       const auto hash64s = hash64_series(n, n);
       const auto payload = built(hash64s, width);
       for (const std::size_t count : {0u, 1u, 31u, 32u, 33u, 64u, 255u, 256u, 257u, 3000u}) {
@@ -156,7 +156,7 @@ TEST(SealedFilter, AnswersBatchesAsItAnswersOneByOne) {
 
 // ---- the rate -------------------------------------------------------------------------------------------------------
 
-TEST(SealedFilter, ReportsAbsentKeysAtItsExactRate) {
+TEST(StaticFilter, ReportsAbsentKeysAtItsExactRate) {
   for (const std::uint64_t n : {1u, 2u, 3u, 10u, 100u, 11'500u, 300'000u}) {
     SCOPED_TRACE(n);
     const std::uint64_t queries = 2'000'000;
@@ -170,14 +170,14 @@ TEST(SealedFilter, ReportsAbsentKeysAtItsExactRate) {
   }
 }
 
-TEST(SealedFilter, HardlyEverErrsWith32Bits) {
+TEST(StaticFilter, HardlyEverErrsWith32Bits) {
   for (const std::uint64_t n : {10u, 11'500u, 300'000u})
     EXPECT_EQ(hits(32, built(hash64_series(n, 9), 32), 1'000'000), 0u);
 }
 
 // Keys whose cells are those of present keys are no likelier to be reported: what chooses the cells does not tell the
 // fingerprint.
-TEST(SealedFilter, DoesNotTellTheFingerprintByTheCells) {
+TEST(StaticFilter, DoesNotTellTheFingerprintByTheCells) {
   const auto hash64s =
       hash64_series(3, 5);  // three segments of 8 cells: one absent key in 171 has the cells of a present one
   const auto payload = built(hash64s, 8);
@@ -196,7 +196,7 @@ TEST(SealedFilter, DoesNotTellTheFingerprintByTheCells) {
   EXPECT_GT(chance_of(reported, same_cells, fuse_rate(8, 3)), 1e-6) << reported << " of " << same_cells;
 }
 
-TEST(SealedFilter, PredictsAndCertifiesTheSameRate) {
+TEST(StaticFilter, HasTheSameExpectedAndCurrentRate) {
   EXPECT_EQ(fuse_rate(8, 0), 0);
   EXPECT_NEAR(fuse_rate(8, 1000), 1 / 256.0 + 1000 * 0x1p-64, 1e-17);
   EXPECT_NEAR(fuse_rate(16, 1000), 1 / 65536.0 + 1000 * 0x1p-64, 1e-19);
@@ -217,7 +217,7 @@ TEST(SealedFilter, PredictsAndCertifiesTheSameRate) {
 
 // ---- sets, not lists ------------------------------------------------------------------------------------------------
 
-TEST(SealedFilter, HasTheSameBytesForAnyOrderAndNumberOfThreads) {
+TEST(StaticFilter, HasTheSameBytesForAnyOrderAndNumberOfThreads) {
   auto hash64s = hash64_series(2'700'000, 11);  // three partitions
   const auto expected = built(hash64s, 8, 1);
   std::mt19937_64 random(1);
@@ -228,7 +228,7 @@ TEST(SealedFilter, HasTheSameBytesForAnyOrderAndNumberOfThreads) {
   }
 }
 
-TEST(SealedFilter, TakesCopiesAsOneKey) {
+TEST(StaticFilter, TakesCopiesAsOneKey) {
   std::mt19937_64 random(1);
   for (const std::uint64_t n : {1u, 2u, 10u, 1000u, 700'000u}) {
     const auto once = hash64_series(n, 13);
@@ -242,7 +242,7 @@ TEST(SealedFilter, TakesCopiesAsOneKey) {
   }
 }
 
-TEST(SealedFilter, TakesTenMillionCopiesOfOneKeyAsOne) {
+TEST(StaticFilter, TakesTenMillionCopiesOfOneKeyAsOne) {
   std::vector<std::uint64_t> copies(10'000'000, 0x123456789ABCDEF);
 
   const auto payload = built(copies, 8, 2);
@@ -253,7 +253,7 @@ TEST(SealedFilter, TakesTenMillionCopiesOfOneKeyAsOne) {
 
 // A cell that counts its keys in 8 bits takes these for one, with a number that is none: read behind the array, as the
 // sanitizers see.
-TEST(SealedFilter, TakesSoManyCopiesThatACountRunsOver) {
+TEST(StaticFilter, TakesSoManyCopiesThatACountRunsOver) {
   std::mt19937_64 random(1);
   const auto once = hash64_series(3000, 5);
   for (const std::uint64_t count : {257u, 513u}) {
@@ -268,9 +268,9 @@ TEST(SealedFilter, TakesSoManyCopiesThatACountRunsOver) {
   }
 }
 
-TEST(SealedFilter, BuildsOfHashesThatAreMuchAlike) {
+TEST(StaticFilter, BuildsOfHashesThatAreMuchAlike) {
   // All in the first of several partitions; and the largest of all hashes.
-  std::vector<std::uint64_t> hash64s(long_form ? 18'000'000 : 1'400'000);
+  std::vector<std::uint64_t> hash64s(is_long() ? 18'000'000 : 1'400'000);
   std::iota(hash64s.begin(), hash64s.end(), std::uint64_t{0});
   hash64s.push_back(~std::uint64_t{0});
 
@@ -284,7 +284,7 @@ TEST(SealedFilter, BuildsOfHashesThatAreMuchAlike) {
   EXPECT_GT(chance_of(reported, queries, fuse_rate(8, hash64s.size())), 1e-6);
 }
 
-TEST(SealedFilter, EndsTheBuildingWhenTheWatchThrows) {
+TEST(StaticFilter, EndsTheBuildingWhenTheWatchThrows) {
   for (const unsigned threads : {1u, 3u}) {
     auto hash64s = hash64_series(3'000'000, 1);
     std::uint64_t calls = 0;
@@ -298,7 +298,7 @@ TEST(SealedFilter, EndsTheBuildingWhenTheWatchThrows) {
   }
 }
 
-TEST(SealedFilter, RefusesOtherWidths) {
+TEST(StaticFilter, RefusesOtherWidths) {
   std::vector<std::uint64_t> hash64s{1};
 
   for (const unsigned width : {0u, 1u, 7u, 12u, 64u})
@@ -368,11 +368,11 @@ void compare_with_any_filter() {
   EXPECT_TRUE((static_filter<std::string_view, Fingerprint>::load(folder / "t").may_contain(views[1])));
 }
 
-TEST(SealedFilter, AnswersAsAnyFilterDoesWith8Bits) { compare_with_any_filter<std::uint8_t>(); }
-TEST(SealedFilter, AnswersAsAnyFilterDoesWith16Bits) { compare_with_any_filter<std::uint16_t>(); }
-TEST(SealedFilter, AnswersAsAnyFilterDoesWith32Bits) { compare_with_any_filter<std::uint32_t>(); }
+TEST(StaticFilter, AnswersAsAnyFilterDoesWith8Bits) { compare_with_any_filter<std::uint8_t>(); }
+TEST(StaticFilter, AnswersAsAnyFilterDoesWith16Bits) { compare_with_any_filter<std::uint16_t>(); }
+TEST(StaticFilter, AnswersAsAnyFilterDoesWith32Bits) { compare_with_any_filter<std::uint32_t>(); }
 
-TEST(SealedFilter, IsKeyedWithASecret) {
+TEST(StaticFilter, IsKeyedWithASecret) {
   const scratch_folder folder;
   const secret_key key{1, 2};
   const std::vector<std::string_view> keys{"a", "b"};
@@ -390,7 +390,7 @@ struct coarse {
   key_hash operator()(std::uint64_t key) const noexcept { return {mix64(key / 2), key}; }
 };
 
-TEST(SealedFilter, TakesKeysWithOneLowerHalfAsOne) {
+TEST(StaticFilter, TakesKeysWithOneLowerHalfAsOne) {
   const std::vector<std::uint64_t> keys{2, 3, 4};
 
   const auto sealed = static_filter<std::uint64_t, std::uint8_t, coarse>::build(keys);
@@ -399,7 +399,7 @@ TEST(SealedFilter, TakesKeysWithOneLowerHalfAsOne) {
   EXPECT_TRUE(sealed.may_contain(5));
 }
 
-TEST(SealedFilter, RefusesWhatItCannotDo) {
+TEST(StaticFilter, RefusesWhatItCannotDo) {
   const scratch_folder folder;
   const std::vector<std::string_view> keys{"a", "b"};
   static_filter<>::build(keys).save(folder / "f");
@@ -433,7 +433,7 @@ TEST(SealedFilter, RefusesWhatItCannotDo) {
   EXPECT_EQ(read_file(folder / "f"), before);
 }
 
-TEST(SealedFilter, HasTheSizeThatIsPlannedForItsNumberOfKeys) {
+TEST(StaticFilter, HasTheSizeThatIsPlannedForItsNumberOfKeys) {
   for (const std::uint64_t keys : {0u, 1u, 2u, 50u, 1000u, 300'000u, 2'000'000u}) {
     for (const unsigned width : {8u, 16u, 32u}) {
       if (keys > 1'000'000 && width != 8) continue;
@@ -448,7 +448,7 @@ TEST(SealedFilter, HasTheSizeThatIsPlannedForItsNumberOfKeys) {
 
 // ---- bytes that lie -------------------------------------------------------------------------------------------------
 
-// Looks up much, in memory between fences. True: the bytes were refused.
+// Looks up many keys, in memory between fences. Returns true if the bytes were refused.
 bool refused_or_harmless(unsigned width, std::span<const std::uint8_t> payload) {
   try {
     check_fuse(width, payload, "test");
@@ -468,7 +468,7 @@ bool refused_or_harmless(unsigned width, std::span<const std::uint8_t> payload) 
   return false;
 }
 
-TEST(SealedFilter, RefusesBytesThatContradictEachOther) {
+TEST(StaticFilter, RefusesBytesThatContradictEachOther) {
   for (const unsigned width : {8u, 16u, 32u}) {
     for (const std::uint64_t n : {0u, 1u, 100u, 1'400'000u}) {
       if (n > 1000 && width != 8) continue;
@@ -497,7 +497,7 @@ TEST(SealedFilter, RefusesBytesThatContradictEachOther) {
   }
 }
 
-TEST(SealedFilter, RefusesRandomTables) {
+TEST(StaticFilter, RefusesRandomTables) {
   std::mt19937_64 random(5);
   fenced<std::uint8_t> payload(4096);
   const std::uint64_t values[] = {0, 1, 2, 3, 4, 8, 64, 127, 128, 4000, 0xFFFFFFFF, 0x80000000, 0xFFFFFFFFFFFFFFFF, 96};
@@ -530,7 +530,7 @@ TEST(SealedFilter, RefusesRandomTables) {
   EXPECT_LT(accepted, 15'000u);
 }
 
-TEST(SealedFilter, RefusesAFileWhoseCellsAreNoFilter) {
+TEST(StaticFilter, RefusesAFileWhoseCellsAreNoFilter) {
   const scratch_folder folder;
   const std::vector<std::string_view> keys{"a", "b"};
   const auto sealed = static_filter<>::build(keys);
@@ -560,7 +560,7 @@ TEST(SealedFilter, RefusesAFileWhoseCellsAreNoFilter) {
 // ---- the bytes are pinned -------------------------------------------------------------------------------------------
 
 // tests/command/test_seal.py reads these files without bloomery.
-TEST(SealedFilter, HasTheBytesOfTheGoldenFiles) {
+TEST(StaticFilter, HasTheBytesOfTheGoldenFiles) {
   const scratch_folder folder;
   const auto strings = texts(3000);
   const std::vector<std::string_view> views(strings.begin(), strings.end());

@@ -2,32 +2,23 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
-#include <bloomery/file_edit.hpp>
-#include <bloomery/fill_check.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/layouts/counting.hpp>
-#include <bloomery/measure.hpp>
 
+#include "layouts/counting_filters.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
 #include "support/operations.hpp"
-#include "support/processes.hpp"
-#include "support/rate_variance.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <csignal>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <map>
-#include <optional>
 #include <ostream>
 #include <random>
 #include <set>
@@ -40,21 +31,18 @@ namespace bloomery {
 namespace {
 
 using bloomery_tests::code_of;
+using bloomery_tests::counting_filter;
 using bloomery_tests::error_of;
-using bloomery_tests::read_file;
+using bloomery_tests::params_of;
+using bloomery_tests::runs;
 using bloomery_tests::scratch_folder;
-using bloomery_tests::write_file;
 using testing::AllOf;
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-template <class Key>
-using counting_filter = filter<Key, layouts::counting>;
-
 // ---- the model ------------------------------------------------------------------------------------------------------
 
-// As docs/format.md has it.
+// As docs/format.md defines them.
 std::set<std::uint64_t> cells_by_the_book(key_hash hash, const geometry& g) {
   __extension__ using wide = unsigned __int128;
   const std::uint64_t line = static_cast<std::uint64_t>(static_cast<wide>(hash.hash64) * (g.bits / 512) >> 64);
@@ -67,7 +55,7 @@ std::set<std::uint64_t> cells_by_the_book(key_hash hash, const geometry& g) {
   return cells;
 }
 
-// Counters one by one, and what was put in and not taken out.
+// The counters one by one.
 struct model {
   explicit model(const geometry& wanted) : g(wanted), counters(wanted.bits / 4) {}
 
@@ -77,7 +65,6 @@ struct model {
       is_new |= counters[cell] == 0;
       if (counters[cell] < 15) ++counters[cell];
     }
-    ++copies[key];
     ++size;
     return is_new;
   }
@@ -91,7 +78,6 @@ struct model {
     for (const std::uint64_t cell : cells) {
       if (counters[cell] < 15) --counters[cell];
     }
-    if (copies[key] > 0) --copies[key];
     if (size > 0) --size;
     return removal::removed;
   }
@@ -108,7 +94,6 @@ struct model {
 
   geometry g;
   std::vector<unsigned> counters;
-  std::map<std::uint64_t, int> copies;
   std::uint64_t size = 0;
   std::uint64_t refused = 0;
 };
@@ -151,17 +136,15 @@ std::string difference_to(const Filter& filter, const model& truth) {
   return {};
 }
 
-// Does the same with a filter and the model. `present_only`: removes nothing that is not there.
+// Applies the operation to a filter and to the model; returns how they differ, or nothing.
 template <class Filter>
-std::string differs_after(Filter& filter, model& truth, const operation& o, bool present_only) {
-  const auto present = [&](std::uint64_t key) { return truth.copies.contains(key) && truth.copies[key] > 0; };
+std::string differs_after(Filter& filter, model& truth, const operation& o) {
   const auto keys = keys_from(o.key);
   switch (o.what) {
     case operation::kind::insert:
       if (filter.insert(o.key) != truth.insert(o.key)) return "another answer to an insertion";
       break;
     case operation::kind::remove:
-      if (present_only && !present(o.key)) break;
       if (filter.remove(o.key) != truth.remove(o.key)) return "another answer to a removal";
       break;
     case operation::kind::insert_many: {
@@ -173,7 +156,6 @@ std::string differs_after(Filter& filter, model& truth, const operation& o, bool
       break;
     }
     case operation::kind::remove_many: {
-      if (present_only && !std::all_of(keys.begin(), keys.end(), present)) break;
       std::array<removal, many> results;
       const std::uint64_t removed = filter.remove(std::span<const std::uint64_t>(keys), results);
       for (std::size_t i = 0; i < many; ++i) {
@@ -192,13 +174,7 @@ std::string differs_after(Filter& filter, model& truth, const operation& o, bool
   return difference_to(filter, truth);
 }
 
-params params_of(const geometry& g) {
-  return complete({.layout = "counting", .keys = key_kind::u64le, .geometry = g, .capacity = 100});
-}
-
 constexpr geometry two_lines{1024, 5};
-
-int runs(int usual) { return std::getenv("BLOOMERY_LONG") != nullptr ? 20 * usual : usual; }
 
 TEST(Counting, KeepsTheCountersOfAModelWhateverIsInsertedAndRemoved) {
   const auto fails = [](const std::vector<operation>& operations) {
@@ -206,7 +182,7 @@ TEST(Counting, KeepsTheCountersOfAModelWhateverIsInsertedAndRemoved) {
     model truth(two_lines);
     std::string reason;
     for (const operation& o : operations) {
-      if (reason = differs_after(filter, truth, o, false); !reason.empty()) break;
+      if (reason = differs_after(filter, truth, o); !reason.empty()) break;
     }
     return reason;
   };
@@ -220,7 +196,7 @@ TEST(Counting, KeepsThemWithAKindThatIsKnownAtRunTimeOnly) {
     model truth(two_lines);
     std::string reason;
     for (const operation& o : operations) {
-      if (reason = differs_after(filter, truth, o, false); !reason.empty()) break;
+      if (reason = differs_after(filter, truth, o); !reason.empty()) break;
     }
     return reason;
   };
@@ -228,7 +204,7 @@ TEST(Counting, KeepsThemWithAKindThatIsKnownAtRunTimeOnly) {
   EXPECT_TRUE(bloomery_tests::holds_for_all(runs(40), 250, drawn, fails));
 }
 
-// Twelve pages: what is changed must get its checksum.
+// Twelve pages: each changed page must get its new checksum.
 TEST(Counting, KeepsThemInAFileWhosePagesMatchTheirChecksums) {
   const geometry g{12 * 8 * 4096, 7};
   const auto fails = [&](const std::vector<operation>& operations) -> std::string {
@@ -236,7 +212,7 @@ TEST(Counting, KeepsThemInAFileWhosePagesMatchTheirChecksums) {
     model truth(g);
     const auto run = [&](auto filter) -> std::string {
       for (const operation& o : operations) {
-        if (std::string reason = differs_after(filter, truth, o, false); !reason.empty()) return reason;
+        if (std::string reason = differs_after(filter, truth, o); !reason.empty()) return reason;
       }
       filter.close();
       if (const inspection found = inspect(folder / "f", file_check::payload); !found.problems.empty()) {
@@ -256,24 +232,7 @@ TEST(Counting, KeepsThemInAFileWhosePagesMatchTheirChecksums) {
   EXPECT_TRUE(bloomery_tests::holds_for_all(runs(8), 40, drawn, fails));
 }
 
-TEST(Counting, LosesNoKeyWhileOnlyPresentOnesAreRemoved) {
-  const auto fails = [](const std::vector<operation>& operations) -> std::string {
-    counting_filter<std::uint64_t> filter(two_lines);
-    model truth(two_lines);
-    for (const operation& o : operations) {
-      if (std::string reason = differs_after(filter, truth, o, true); !reason.empty()) return reason;
-      for (const auto& [key, copies] : truth.copies) {
-        if (copies > 0 && !filter.may_contain(key)) return "lost " + std::to_string(key);
-      }
-      if (filter.tainted()) return "tainted";
-    }
-    return {};
-  };
-
-  EXPECT_TRUE(bloomery_tests::holds_for_all(runs(60), 250, drawn, fails));
-}
-
-// ---- what is promised of single calls -------------------------------------------------------------------------------
+// ---- single calls ---------------------------------------------------------------------------------------------------
 
 static_assert(layout<layouts::counting> && layout_with_kernels<layouts::counting> &&
               layout_with_removal<layouts::counting>);
@@ -291,22 +250,6 @@ TEST(Counting, HasTheCellsThatTheFormatGivesAsAnExample) {
   EXPECT_THAT(here.cells("Madrid"), ElementsAre(130, 189, 190, 213));
   EXPECT_EQ(here.bytes()[65], 0x01);
   EXPECT_EQ(here.bytes()[94], 0x10);
-}
-
-TEST(Counting, TakesAKeyInsertedTwiceForTwoCopies) {
-  filter<std::string_view, layouts::counting> here(1000, 0.01);
-  EXPECT_TRUE(here.insert("Madrid"));
-  EXPECT_FALSE(here.insert("Madrid"));
-  EXPECT_EQ(here.insert_count(), 2u);
-
-  EXPECT_EQ(here.remove("Madrid"), removal::removed);
-  EXPECT_TRUE(here.may_contain("Madrid"));
-  EXPECT_EQ(here.remove("Madrid"), removal::removed);
-
-  EXPECT_FALSE(here.may_contain("Madrid"));
-  EXPECT_EQ(here.insert_count(), 0u);
-  EXPECT_FALSE(here.tainted());
-  EXPECT_THAT(here.bytes(), Each(0));
 }
 
 TEST(Counting, NeverLowersACounterThatIsFull) {
@@ -464,122 +407,6 @@ TEST(Counting, InsertsAllAtOnceInOrderAndTellsWhatWasNew) {
   EXPECT_EQ(any.insert_count(), 300'000u);
 }
 
-// ---- rates and estimates --------------------------------------------------------------------------------------------
-
-TEST(CountingRate, IsKeptByTheSmallestGeometry) {
-  for (const std::uint64_t n : {1u, 10u, 1000u, 100'000u}) {
-    for (const double p : {0.3, 0.01, 1e-4, 1e-7}) {
-      SCOPED_TRACE(std::to_string(n) + " keys at " + std::to_string(p));
-
-      const geometry g = layouts::counting::geometry_for(n, p);
-
-      layouts::counting::check(g);
-      EXPECT_LE(layouts::counting::expected_fpr(g, n), p);
-      for (std::uint32_t k = 1; g.bits > 512 && k <= 32; ++k) {
-        EXPECT_GT(layouts::counting::expected_fpr({g.bits - 512, k}, n), p) << k;
-      }
-    }
-  }
-}
-
-TEST(CountingRate, IsTheMeanOverManyFilters) {
-  const geometry g{6 * 512, 4};
-  constexpr int filters = 4000;
-  constexpr std::uint64_t keys = 90;
-  double sum = 0, square = 0, used = 0, used_square = 0;
-  for (std::uint64_t i = 0; i < filters; ++i) {
-    counting_filter<std::uint64_t> one(g);
-    for (std::uint64_t key = 0; key < keys; ++key) one.insert(i << 32 | key);
-    const double rate = one.current_fpr();
-    const auto cells = static_cast<double>(layouts::counting::cells_used(one.bytes()));
-    sum += rate;
-    square += rate * rate;
-    used += cells;
-    used_square += cells * cells;
-  }
-  const double mean = sum / filters;
-  const double sigma = std::sqrt(square / filters - mean * mean);
-  const double mean_used = used / filters;
-  const double variance_used = used_square / filters - mean_used * mean_used;
-
-  EXPECT_NEAR(mean, layouts::counting::expected_fpr(g, keys), 5 * sigma / std::sqrt(filters));
-  const estimate expected = expected_ones(params_of(g), keys);
-  EXPECT_NEAR(mean_used, expected.value, 5 * std::sqrt(variance_used / filters));
-  EXPECT_NEAR(std::sqrt(variance_used), expected.sigma, 0.06 * expected.sigma);
-  EXPECT_NEAR(estimated_keys(params_of(g), static_cast<std::uint64_t>(std::lround(expected.value))).value, keys, 1);
-}
-
-// Predicted, certified and measured rates after filling, and after half was taken out again.
-TEST(CountingRate, AgreesWithWhatIsMeasuredAlsoAfterHalfWasRemoved) {
-  constexpr std::uint64_t n = 200'000;
-  counting_filter<std::uint64_t> here(n, 0.02);
-  const geometry& g = here.parameters().geometry;
-  std::vector<std::uint64_t> keys;
-  for (std::uint64_t key = 0; key < n; ++key) keys.push_back(mix64(key));
-  here.insert(keys);
-
-  const auto compare = [&](std::uint64_t left) {
-    const double certified = here.current_fpr();
-    const double predicted = here.expected_fpr(left);
-    const double spread = std::sqrt(bloomery_tests::variance_of_rate<layouts::counting>(g, static_cast<double>(left)));
-    EXPECT_NEAR(certified / predicted, 1, 5 * spread);
-    const std::uint64_t queries = static_cast<std::uint64_t>(runs(1)) * 1'000'000;
-    std::uint64_t hits = 0;
-    for (std::uint64_t i = 0; i < queries; ++i) hits += here.may_contain(mix64(n + i)) ? 1 : 0;
-    EXPECT_GT(chance_of(hits, queries, certified), 1e-7) << hits << " at " << certified;
-    EXPECT_NEAR(here.approximate_size(), static_cast<double>(left), 5 * here.estimated_keys().sigma);
-  };
-  compare(n);
-  EXPECT_LE(here.expected_fpr(), 0.02);
-
-  EXPECT_EQ(here.remove(std::span<const std::uint64_t>(keys).first(n / 2)), n / 2);
-
-  compare(n / 2);
-  counting_filter<std::uint64_t> of_the_others(g);
-  of_the_others.insert(std::span<const std::uint64_t>(keys).last(n / 2));
-  ASSERT_EQ(layouts::counting::cells_full(here.bytes()), 0u);
-  EXPECT_TRUE(std::ranges::equal(here.bytes(), of_the_others.bytes()));
-}
-
-TEST(CountingRate, IsAuditedWithoutTakingCopiesForMissingKeys) {
-  const geometry g = layouts::counting::geometry_for(10'000, 0.01);
-  counting_filter<std::uint64_t> honest(g), repeated(g);
-  for (std::uint64_t key = 0; key < 10'000; ++key) honest.insert(key);
-  for (std::uint64_t key = 0; key < 10'000; ++key) repeated.insert(key / 2);
-  const auto audited = [](const auto& f, std::uint64_t count) {
-    return check_fill(f.parameters(), count, measure_fill(f.parameters(), f.bytes()).ones);
-  };
-
-  EXPECT_TRUE(audited(honest, 10'000).conclusive);
-  EXPECT_FALSE(audited(honest, 10'000).is_inconsistent());
-  EXPECT_TRUE(audited(honest, 5000).is_inconsistent());
-  EXPECT_FALSE(audited(repeated, 10'000).conclusive);
-  EXPECT_FALSE(audited(repeated, 10'000).is_inconsistent());
-}
-
-TEST(CountingRate, CountsCellsInUseAndFullOnesAsOneByOne) {
-  std::mt19937_64 random(7);
-  std::vector<std::uint8_t> bytes(64 * 9);
-  for (const unsigned mask : {0xFFu, 0x33u, 0x0Fu, 0xF0u, 0u}) {
-    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>((random() | (random() & 0x88)) & mask);
-    std::uint64_t used = 0, full = 0, sum = 0;
-    for (std::uint64_t cell = 0; cell < 2 * bytes.size(); ++cell) {
-      const unsigned value = cell % 2 == 0 ? bytes[cell / 2] % 16u : bytes[cell / 2] / 16u;
-      used += value != 0 ? 1 : 0;
-      full += value == 15 ? 1 : 0;
-      sum += value;
-      EXPECT_EQ(layouts::counting::counter(bytes.data(), cell), value);
-    }
-
-    EXPECT_EQ(layouts::counting::cells_used(bytes), used);
-    EXPECT_EQ(layouts::counting::cells_full(bytes), full);
-    EXPECT_NEAR(layouts::counting::copies_in({8 * bytes.size(), 1}, bytes), static_cast<double>(sum), 1e-6);
-  }
-  const std::vector<std::uint8_t> all(64 * 3, 0xFF);
-  EXPECT_EQ(layouts::counting::cells_used(all), 384u);
-  EXPECT_EQ(layouts::counting::cells_full(all), 384u);
-}
-
 // ---- refusals -------------------------------------------------------------------------------------------------------
 
 TEST(CountingRefusal, OfAnotherKindOfFilterSaysWhy) {
@@ -620,168 +447,6 @@ TEST(CountingRefusal, OfGeometriesThatItCannotHave) {
   EXPECT_EQ(code_of([] { layouts::counting::check({std::uint64_t{1} << 50, 4}); }), errc::too_large);
   EXPECT_EQ(code_of([] { layouts::counting::geometry_for(0, 0.01); }), errc::invalid_argument);
   EXPECT_EQ(code_of([] { layouts::counting::geometry_for(std::uint64_t{1} << 62, 0.01); }), errc::too_large);
-}
-
-// ---- files ----------------------------------------------------------------------------------------------------------
-
-any_filter saved(const std::string& path) {
-  any_filter f(complete({.layout = "counting", .capacity = 10'000, .target_fpr = 0.01}));
-  for (int i = 0; i < 10'000; ++i) f.insert(std::to_string(i));
-  f.save(path, "a note");
-  return f;
-}
-
-TEST(CountingFile, WithAnyDamagedPageIsNotLoaded) {
-  const scratch_folder folder;
-  saved(folder / "f");
-  const bloomery_tests::bytes good = read_file(folder / "f");
-  const std::size_t pages = (good.size() - 4096 - 6) / (4096 + 8);
-  ASSERT_GT(pages, 10u);
-
-  for (std::size_t page = 0; page < pages; ++page) {
-    bloomery_tests::bytes bad = good;
-    bad[4096 + 4096 * page + 17 * page % 4096] ^= 0x10;
-    write_file(folder / "f", bad);
-
-    EXPECT_EQ(code_of([&] { any_filter::load(folder / "f"); }), errc::damaged) << page;
-    EXPECT_EQ(code_of([&] { file_edit(folder / "f"); }), errc::damaged) << page;
-  }
-}
-
-TEST(CountingFile, SaysTheWidthOfItsCells) {
-  const scratch_folder folder;
-  saved(folder / "f");
-
-  EXPECT_EQ(read_file(folder / "f")[116], 4);
-  EXPECT_EQ(any_filter::open(folder / "f").parameters().layout, "counting");
-  EXPECT_EQ(family_of({.layout = "counting"}), family::counting);
-  EXPECT_EQ(cell_bits_of({.layout = "counting"}), 4u);
-  EXPECT_EQ(block_bits_of({.layout = "counting"}), 512u);
-  EXPECT_THAT(layout_names(), testing::Not(HasSubstr("counting")));
-}
-
-TEST(CountingFile, KilledWhileItIsWrittenEstimatesItsCopiesFromTheCounters) {
-  const scratch_folder folder;
-  saved(folder / "f");
-  bloomery_tests::message filled;
-
-  const pid_t child = bloomery_tests::start_child([&] {
-    any_filter f = any_filter::open(folder / "f", {.mode = access::read_write});
-    for (int i = 0; i < 10'000; ++i) f.insert(std::to_string(i % 5000));
-    for (int i = 0; i < 2000; ++i) f.remove(std::to_string(i));
-    filled.say();
-    ::pause();
-    return 0;
-  });
-  filled.wait();
-  ::kill(child, SIGKILL);
-  bloomery_tests::wait_for(child);
-
-  any_filter f = any_filter::open(folder / "f", {.mode = access::read_write});
-  EXPECT_TRUE(f.count_is_estimate());
-  EXPECT_NEAR(static_cast<double>(f.insert_count()), 18'000, 200);
-  const any_filter loaded = any_filter::load(folder / "f");
-  EXPECT_NEAR(static_cast<double>(loaded.insert_count()), 18'000, 200);
-}
-
-TEST(CountingFile, MayNotSayThatAFilterOfBitsRefusedARemoval) {
-  const scratch_folder folder;
-  any_filter bits(complete({.capacity = 1000, .target_fpr = 0.01}));
-  const params& p = bits.parameters();
-  save_file(folder / "f", p, bits.bytes(), {.inserted = 5, .refused_removals = 1});
-
-  EXPECT_EQ(code_of([&] { any_filter::open(folder / "f"); }), errc::damaged);
-}
-
-// ---- a file that is changed as a whole ------------------------------------------------------------------------------
-
-TEST(FileEdit, ChangesNothingBeforeItsCommitAndAllWithIt) {
-  const scratch_folder folder;
-  any_filter truth = saved(folder / "f");
-  ASSERT_EQ(::chmod((folder / "f").c_str(), 0640), 0);
-  const bloomery_tests::bytes before = read_file(folder / "f");
-  for (int i = 0; i < 5000; ++i) truth.remove(std::to_string(i));
-  truth.remove("nobody");
-  truth.save(folder / "truth", "a note");
-
-  {
-    file_edit forgotten(folder / "f");
-    forgotten.filter().clear();
-    EXPECT_EQ(read_file(folder / "f"), before);
-  }
-  EXPECT_EQ(read_file(folder / "f"), before);
-  file_edit edit(folder / "f");
-  for (int i = 0; i < 5000; ++i) edit.filter().remove(std::to_string(i));
-  edit.filter().remove("nobody");
-  EXPECT_EQ(read_file(folder / "f"), before);
-  const any_filter reader = any_filter::open(folder / "f");
-  edit.commit();
-
-  EXPECT_EQ(read_file(folder / "f"), read_file(folder / "truth"));
-  EXPECT_TRUE(reader.may_contain("1"));  // it keeps the file that it opened
-  struct stat status {};
-  ASSERT_EQ(::stat((folder / "f").c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0640u);
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), std::filesystem::directory_iterator()),
-            2);
-}
-
-TEST(FileEdit, KeepsOtherWritersOutUntilItIsDone) {
-  const scratch_folder folder;
-  const any_filter old = saved(folder / "f");
-  const auto others_are_locked_out = [&] {
-    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); }), errc::locked);
-    EXPECT_EQ(code_of([&] { file_edit(folder / "f"); }), errc::locked);
-    EXPECT_EQ(code_of([&] { old.save(folder / "f"); }), errc::locked);
-  };
-  {
-    file_edit edit(folder / "f");
-    others_are_locked_out();
-    edit.commit();
-  }
-  {
-    any_filter in_place = any_filter::open(folder / "f", {.mode = access::read_write});
-    others_are_locked_out();
-  }
-
-  file_edit(folder / "f").commit();
-  any_filter::open(folder / "f", {.mode = access::read_write}).close();
-}
-
-TEST(FileEdit, WaitsForAWriterAndThenHasTheFileThatItLeft) {
-  const scratch_folder folder;
-  saved(folder / "f");
-  std::optional<file_edit> first(folder / "f");
-  first->filter().insert("new");
-  int waited = 0;
-
-  file_edit second(folder / "f", {.waiting = [&](const std::string&) {
-                     if (++waited == 2) {
-                       first->commit();
-                       first.reset();
-                     }
-                   }});
-
-  EXPECT_EQ(waited, 2);
-  EXPECT_TRUE(second.filter().may_contain("new"));
-  second.filter().insert("newer");
-  second.commit();
-  EXPECT_EQ(any_filter::load(folder / "f").insert_count(), 10'002u);
-}
-
-TEST(FileEdit, OpensOnlyWhatItCanRead) {
-  const scratch_folder folder;
-  write_file(folder / "text", std::string("no filter"));
-  any_filter(complete({.layout = "counting", .capacity = 10, .target_fpr = 0.01, .secret = secret_key{1, 2}}))
-      .save(folder / "keyed");
-
-  EXPECT_EQ(code_of([&] { file_edit(folder / "none"); }), errc::not_found);
-  EXPECT_EQ(code_of([&] { file_edit(folder / "text"); }), errc::not_a_filter);
-  EXPECT_EQ(code_of([&] { file_edit(folder / "keyed"); }), errc::incompatible);
-  file_edit edit(folder / "keyed", {.secret = secret_key{1, 2}});
-  edit.filter().insert("Madrid");
-  edit.commit();
-  EXPECT_EQ(any_filter::load(folder / "keyed", {.secret = secret_key{1, 2}}).insert_count(), 1u);
 }
 
 }  // namespace

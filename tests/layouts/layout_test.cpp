@@ -131,8 +131,7 @@ TEST(SplitBlock, ReadsTheLowHalfOfTheHashOnly) {
   EXPECT_EQ(cells_of<layouts::split_block>(g, {42, 1}), cells_of<layouts::split_block>(g, {42, 2}));
 }
 
-// ---- split_block512, blocked, blocked_page
-// ------------------------------------------------------------------------------------------
+// ---- split_block512, blocked, blocked_page --------------------------------------------------------------------------
 
 std::vector<key_hash> random_and_extreme_hashes(std::uint64_t seed) {
   auto hashes = random_hashes(100, seed);

@@ -10,6 +10,7 @@
 #include "math/occupancy.hpp"
 #include "registry/tables.hpp"
 #include "support/errors.hpp"
+#include "support/long_tests.hpp"
 
 #include <gtest/gtest.h>
 
@@ -38,9 +39,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // BLOOMERY_TABLES=1: what was found is printed.
 bool wants_tables() { return std::getenv("BLOOMERY_TABLES") != nullptr; }
 
-bool wants_long_tests() { return std::getenv("BLOOMERY_LONG") != nullptr; }
-
-// ---- the spread of zeros ------------------------------------------------------------------------------------------
+// ---- the spread of zeros --------------------------------------------------------------------------------------------
 
 // Every way of one key to set bits, as masks; all are equally likely.
 std::vector<std::uint64_t> ways_of_a_key(const occupancy& o) {
@@ -234,7 +233,7 @@ TEST(Estimate, IsNoiseBelowThreeStandardDeviations) {
   EXPECT_EQ((estimate{10, 1.5}.margin()), 3);
 }
 
-// ---- a thousand filters -------------------------------------------------------------------------------------------
+// ---- a thousand filters ---------------------------------------------------------------------------------------------
 
 // Mean and standard deviation of what is added.
 class sample {
@@ -272,7 +271,7 @@ std::vector<params> all_layouts_with(const geometry& g) {
 }
 
 TEST(StatisticOfEstimatedKeys, HasNoBiasAndTheSpreadItTells) {
-  const geometry g{std::uint64_t{1} << (wants_long_tests() ? 20 : 17), 8};
+  const geometry g{std::uint64_t{1} << (bloomery_tests::is_long() ? 20 : 17), 8};
   const double capacity = static_cast<double>(g.bits) / 11.5;
   for (const params& p : all_layouts_with(g)) {
     any_filter seen(p);
@@ -333,7 +332,7 @@ TEST(SharedOnes, AreCountedBitByBit) {
 
 // n keys each, of which they share so many that J comes out: 2nJ / (1 + J).
 TEST(StatisticOfOverlap, HasNoBiasAndTheSpreadItTells) {
-  const geometry g{std::uint64_t{1} << (wants_long_tests() ? 20 : 17), 8};
+  const geometry g{std::uint64_t{1} << (bloomery_tests::is_long() ? 20 : 17), 8};
   const auto n = static_cast<std::size_t>(static_cast<double>(g.bits) * 90'000 / 0x1p20);
   for (const params& p : all_layouts_with(g)) {
     any_filter a(p), b(p);

@@ -190,9 +190,9 @@ TEST(ExpectedLosses, OfNoKeysAreNone) {
   EXPECT_EQ(expected_losses(0, [](std::uint64_t) { return 0.5; }), 0);
 }
 
-// ---- certainly_new_keys ---------------------------------------------------------------------------------------------
+// ---- expected_insertions --------------------------------------------------------------------------------------------
 
-TEST(CertainlyNewKeys, AreThoseThatDistinctKeysStartsFrom) {
+TEST(ExpectedInsertions, AreThoseThatDistinctKeysStartsFrom) {
   for (const double p : {0.5, 0.1, 0.01, 1e-6}) {
     const geometry g = layouts::classic::geometry_for(50'000, p);
     const auto rate = [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); };
@@ -205,7 +205,7 @@ TEST(CertainlyNewKeys, AreThoseThatDistinctKeysStartsFrom) {
   }
 }
 
-TEST(CertainlyNewKeys, OfAFullFilterAreAsManyAsItsBitsAllow) {
+TEST(ExpectedInsertions, OfAFullFilterAreAsManyAsItsBitsAllow) {
   const auto rate = [](std::uint64_t n) { return layouts::classic::expected_fpr({1000, 7}, n); };
 
   EXPECT_LT(expected_insertions(INFINITY, rate), 1000u);

@@ -215,7 +215,7 @@ const refusal refusals[] = {
 INSTANTIATE_TEST_SUITE_P(Library, Refusals, testing::ValuesIn(refusals),
                          [](const auto& each) { return std::string(each.param.name); });
 
-// ---- the command's words
+// ---- the command's words --------------------------------------------------------------------------------------------
 
 std::string words_for(hint h, const std::string& where) {
   return cli::hint_text(error(errc::io, {"it failed", where, "", "", h}));
@@ -241,7 +241,7 @@ TEST(HintText, EndsTheSentenceAndReplacesOnlyTheHint) {
   EXPECT_EQ(cli::sentence_of(own), own.what());
 }
 
-// ---- the library's source
+// ---- the library's source -------------------------------------------------------------------------------------------
 
 // The string literals of a line: outside comments, with escapes as they are written.
 std::vector<std::string> literals_of(const std::string& line) {

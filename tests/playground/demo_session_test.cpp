@@ -281,7 +281,7 @@ TEST(Exhibit, WhatComesAfterAFileWasResetCanBeTakenBack) {
   EXPECT_EQ(e.facts().ones, 0u);
 }
 
-TEST(Exhibit, ASealedFilterIsNotEmptied) {
+TEST(Exhibit, AStaticFilterIsNotEmptied) {
   const std::vector<std::string_view> in{"Madrid", "Barcelona"};
   demo_session e(file_of(bloomery::static_filter<>::build(in)));
   const std::vector<std::uint8_t> before = bytes_of(e);

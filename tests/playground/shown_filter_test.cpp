@@ -160,7 +160,7 @@ void expect_fingerprints() {
   EXPECT_NEAR(facts.predicted, rate, rate / 1000);
 }
 
-TEST(ShownFilterThatIsSealed, ShowsItsFingerprintsAndNoFactsOfBits) {
+TEST(ShownFilterThatIsStatic, ShowsItsFingerprintsAndNoFactsOfBits) {
   expect_fingerprints<std::uint8_t>();
   expect_fingerprints<std::uint16_t>();
 }

@@ -1,4 +1,4 @@
-// What tests of shared filters have in common: keys, and questions about many of them.
+// Keys and parameters for tests of shared filters, and lookups of many keys.
 #pragma once
 
 #include <bloomery/params.hpp>
@@ -6,22 +6,19 @@
 
 #include "redis/servers.hpp"
 #include "support/errors.hpp"
+#include "support/long_tests.hpp"
 
 #include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace bloomery_tests {
-
-/// Long forms of tests are wanted.
-inline bool is_long() { return std::getenv("BLOOMERY_LONG") != nullptr; }
 
 inline std::vector<std::uint64_t> keys_from(std::uint64_t first, std::uint64_t count) {
   std::vector<std::uint64_t> keys(static_cast<std::size_t>(count));
@@ -51,15 +48,15 @@ inline bloomery::redis_params growing(std::uint64_t capacity, double rate = 0.01
   return p;
 }
 
-/// At most so many of n queries hit at a rate of at most p, but once in a million times.
+/// The largest number of hits to expect among n lookups at a rate of at most p; exceeded once in a million times.
 inline double most_hits(double p, double n) { return n * p + 5 * std::sqrt(n * p) + 3; }
 
-/// Of a filter with a window and one shard: its only generation becomes the one before, of one that is empty. As if its
-/// time had come, without waiting for it.
+/// For a sliding-window filter with one shard: its only generation becomes the previous one, and the newest is empty,
+/// as if its time had passed.
 struct generation_aside {
   std::string older;
   std::string newest;
-  std::int64_t bytes;  // of each
+  std::int64_t bytes;  // of each generation
 
   generation_aside(test_server& server, const std::string& name) {
     const std::string shard = server.shard(name, 0);
@@ -77,7 +74,7 @@ struct generation_aside {
   }
 };
 
-/// Does it until it does not throw `unavailable`, or the time is over.
+/// Repeats the action until it does not throw `unavailable`, or the time is over.
 template <class Action>
 void insist(Action action, std::chrono::seconds most = std::chrono::seconds(40)) {
   const auto end = std::chrono::steady_clock::now() + most;

@@ -1,5 +1,5 @@
-// Certified rates against counting: of all ways in which a key can choose its block and its bits, the share that meets
-// only set ones. Bits are read one by one here.
+// Exact rates of the present bits against counting: of all ways in which a key can choose its block and its bits, the
+// share that finds only set bits. These tests read bits one by one.
 //
 // m bits, k probes, B blocks.
 #include "registry/fill_statistics.hpp"
@@ -41,7 +41,7 @@ using byte_array = std::vector<std::uint8_t>;
 
 constexpr double sigmas = 4.5;
 
-// Bytes for these bits. Blocks differ: each part of 32 bits has a density of its own; now and then it is empty or full.
+// Bytes for these bits. Each part of 32 bits has its own density; some parts are empty or full.
 byte_array random_bytes(std::uint64_t bits, std::mt19937_64& random, double emptiest = 0) {
   byte_array bytes(bytes_for(bits));
   double density = 0.5;
@@ -58,7 +58,7 @@ std::uint64_t ones_from(const byte_array& bytes, std::uint64_t first, std::uint6
   return ones;
 }
 
-// Of all b^k ways to choose k of the b bits from `first` on, with repetition, those that meet set ones only.
+// The number of the b^k ways to choose k of the b bits from `first` on, with repetition, that find only set bits.
 std::uint64_t ways_to_hit(const byte_array& bytes, std::uint64_t first, std::uint64_t b, std::uint32_t k) {
   if (k == 0) return 1;
   std::uint64_t ways = 0;
@@ -72,7 +72,7 @@ params params_of(std::string_view layout, const geometry& g) {
   return {.layout = std::string(layout), .hash = "xxh3", .geometry = g};
 }
 
-// What collisions of as many keys as the bits suggest add, among `space` hashes.
+// What collisions among `space` hashes add, for as many keys as the bits suggest.
 double with_collisions(double hit, double keys, double space) {
   const double collision = -std::expm1(std::round(keys) * std::log1p(-1 / space));
   return hit + collision - hit * collision;
@@ -85,7 +85,7 @@ double keys_in(const geometry& g, const fill_statistics& c) {
 
 // ---- layouts --------------------------------------------------------------------------------------------------------
 
-TEST(CensusOfClassic, IsTheShareOfAllWaysToChooseBits) {
+TEST(FillStatisticsOfClassic, IsTheShareOfAllWaysToChooseBits) {
   std::mt19937_64 random(1);
   for (const std::uint64_t m : {1u, 2u, 3u, 7u, 8u, 10u, 16u, 21u, 70u}) {
     for (const std::uint32_t k : {1u, 2u, 3u}) {
@@ -121,16 +121,16 @@ void expect_the_share_of_all_ways(std::uint32_t k, std::uint64_t seed) {
   }
 }
 
-TEST(CensusOfBlocked, IsTheShareOfAllWaysToChooseALineAndBits) {
+TEST(FillStatisticsOfBlocked, IsTheShareOfAllWaysToChooseALineAndBits) {
   expect_the_share_of_all_ways<layouts::blocked>(1, 2);
   expect_the_share_of_all_ways<layouts::blocked>(2, 3);
 }
 
-TEST(CensusOfBlockedPage, IsTheShareOfAllWaysToChooseAPageAndABit) {
+TEST(FillStatisticsOfBlockedPage, IsTheShareOfAllWaysToChooseAPageAndABit) {
   expect_the_share_of_all_ways<layouts::blocked_page>(1, 4);
 }
 
-// Of blocked and blocked_page with many probes, and of all blocks that a batch and more hold.
+// For blocked and blocked_page with many probes, and for more blocks than one batch takes.
 template <class Layout>
 void expect_the_mean_of_powers(std::uint64_t B, std::uint32_t k) {
   std::mt19937_64 random(B + k);
@@ -147,19 +147,19 @@ void expect_the_mean_of_powers(std::uint64_t B, std::uint32_t k) {
   EXPECT_NEAR(c.current_fpr / expected, 1, 1e-12) << Layout::name << ", B " << B << ", k " << k;
 }
 
-TEST(CensusOfBlocked, IsTheMeanOfTheLinesPowers) {
+TEST(FillStatisticsOfBlocked, IsTheMeanOfTheLinesPowers) {
   for (const std::uint64_t B : {1u, 7u, 511u, 512u, 513u, 1500u}) {
     for (const std::uint32_t k : {3u, 8u, 255u}) expect_the_mean_of_powers<layouts::blocked>(B, k);
   }
 }
 
-TEST(CensusOfBlockedPage, IsTheMeanOfThePagesPowers) {
+TEST(FillStatisticsOfBlockedPage, IsTheMeanOfThePagesPowers) {
   for (const std::uint64_t B : {1u, 2u, 5u}) {
     for (const std::uint32_t k : {2u, 7u, 20u, 255u}) expect_the_mean_of_powers<layouts::blocked_page>(B, k);
   }
 }
 
-// One bit in each of a block's eight words: of all w^8 ways to choose them, the product of the words' ones.
+// One bit in each of the eight words of a block: of all w^8 choices, the product of the ones of the words.
 template <class Layout>
 double share_of_ways(const byte_array& bytes, std::uint64_t block) {
   double share = 1;
@@ -189,11 +189,15 @@ void expect_the_mean_of_products(double bits_of_lo) {
   }
 }
 
-TEST(CensusOfSplitBlock, IsTheMeanOfTheBlocksProducts) { expect_the_mean_of_products<layouts::split_block>(32); }
-TEST(CensusOfSplitBlock512, IsTheMeanOfTheLinesProducts) { expect_the_mean_of_products<layouts::split_block512>(64); }
+TEST(FillStatisticsOfSplitBlock, IsTheMeanOfTheBlocksProducts) {
+  expect_the_mean_of_products<layouts::split_block>(32);
+}
+TEST(FillStatisticsOfSplitBlock512, IsTheMeanOfTheLinesProducts) {
+  expect_the_mean_of_products<layouts::split_block512>(64);
+}
 
 template <class Layout>
-class CensusOfLayout : public testing::Test {};
+class FillStatisticsOfLayout : public testing::Test {};
 using all_layouts = testing::Types<layouts::split_block, layouts::split_block512, layouts::blocked,
                                    layouts::blocked_page, layouts::classic>;
 struct layout_names {
@@ -202,7 +206,7 @@ struct layout_names {
     return std::string(Layout::name);
   }
 };
-TYPED_TEST_SUITE(CensusOfLayout, all_layouts, layout_names);
+TYPED_TEST_SUITE(FillStatisticsOfLayout, all_layouts, layout_names);
 
 template <class Layout>
 std::vector<geometry> small_geometries() {
@@ -215,7 +219,7 @@ std::vector<geometry> small_geometries() {
   }
 }
 
-TYPED_TEST(CensusOfLayout, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
+TYPED_TEST(FillStatisticsOfLayout, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
   for (const geometry& g : small_geometries<TypeParam>()) {
     SCOPED_TRACE(testing::Message() << g.bits << " bits, k " << g.probes);
     const byte_array empty(bytes_for(g.bits));
@@ -227,8 +231,8 @@ TYPED_TEST(CensusOfLayout, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
   }
 }
 
-// The definition itself is asked: the cells of random hashes.
-TYPED_TEST(CensusOfLayout, IsHowOftenTheCellsOfRandomHashesAreAllSet) {
+// By the definition: the cells of random hashes.
+TYPED_TEST(FillStatisticsOfLayout, IsHowOftenTheCellsOfRandomHashesAreAllSet) {
   std::mt19937_64 random(6);
   constexpr std::uint64_t queries = 300'000;
   for (const geometry& g : small_geometries<TypeParam>()) {
@@ -244,8 +248,8 @@ TYPED_TEST(CensusOfLayout, IsHowOftenTheCellsOfRandomHashesAreAllSet) {
   }
 }
 
-// Where words are nearly empty the collision of hashes is all there is.
-TEST(CensusOfOneKey, CountsItsTwins) {
+// Where words are nearly empty, collisions of hashes are the whole rate.
+TEST(FillStatisticsOfOneKey, CountsItsTwins) {
   for (const std::uint64_t B : {1u, 2u, 3u, 1000u}) {
     for (const std::uint64_t key : {1u, 2u, 3u}) {
       any_filter split(complete({.layout = "split_block", .keys = key_kind::u64le, .geometry = {256 * B, 8}}));
@@ -262,7 +266,7 @@ TEST(CensusOfOneKey, CountsItsTwins) {
   }
 }
 
-TEST(Census, IgnoresAStrangersUnusedBits) {
+TEST(FillStatistics, IgnoresAStrangersUnusedBits) {
   std::mt19937_64 random(7);
   for (const std::uint64_t m : {1u, 3u, 9u, 13u, 15u, 799u}) {
     SCOPED_TRACE(m);
@@ -277,7 +281,7 @@ TEST(Census, IgnoresAStrangersUnusedBits) {
   }
 }
 
-// ---- blocks of split_block with a value more than others -----------------------------------------------------------
+// ---- blocks of split_block with a value more than others ------------------------------------------------------------
 
 // The values of the upper half that lead to the blocks below `block`: by search, since block_of rises with them.
 std::uint64_t uppers_below(std::uint64_t block, std::uint64_t blocks) {
@@ -296,13 +300,13 @@ double share_of_hashes(std::uint64_t block, std::uint64_t blocks) {
   return static_cast<double>(uppers_below(block + 1, blocks) - uppers_below(block, blocks)) / 0x1p32;
 }
 
-// The certificate of split_block with a weight for each block, which measure_fill() gives to large filters alone.
+// The exact FPR of split_block with a weight per block, which measure_fill() computes for large filters only.
 fill_statistics census_with_weights(const geometry& g, std::span<const std::uint8_t> bytes) {
   const layout_row& row = *find_layout("split_block");
   return certify(row, g, cells_of_split_block(g, bytes, counters_for(row), /*even_blocks=*/0));
 }
 
-TEST(CensusOfSplitBlock, WeighsEachBlockByTheHashesThatLeadToIt) {
+TEST(FillStatisticsOfSplitBlock, WeighsEachBlockByTheHashesThatLeadToIt) {
   std::mt19937_64 random(8);
   for (const std::uint64_t B : {1u, 2u, 3u, 5u, 7u, 64u, 511u, 512u, 513u, 1000u, 1537u}) {
     const geometry g{256 * B, 8};
@@ -320,7 +324,7 @@ TEST(CensusOfSplitBlock, WeighsEachBlockByTheHashesThatLeadToIt) {
 }
 
 // One full block among empty ones: its own weight, to the last of 2^32 hashes.
-TEST(CensusOfSplitBlock, GivesOneFullBlockItsOwnWeight) {
+TEST(FillStatisticsOfSplitBlock, GivesOneFullBlockItsOwnWeight) {
   for (const std::uint64_t B : {3u, 5u, 7u, 1000u}) {
     for (std::uint64_t block = 0; block < B; block += 1 + B / 50) {
       byte_array bytes(32 * B);
@@ -335,7 +339,7 @@ TEST(CensusOfSplitBlock, GivesOneFullBlockItsOwnWeight) {
   }
 }
 
-TEST(CensusOfSplitBlock, OfAFullFilterIsOneWithWeightsToo) {
+TEST(FillStatisticsOfSplitBlock, OfAFullFilterIsOneWithWeightsToo) {
   for (const std::uint64_t B : {1u, 3u, 1000u, 4099u}) {
     const byte_array full(32 * B, 0xFF);
 
@@ -344,7 +348,7 @@ TEST(CensusOfSplitBlock, OfAFullFilterIsOneWithWeightsToo) {
 }
 
 // 2^25 + 1 blocks, of which some are full. 2^32 upper halves lead to 128 hashes for nearly all, 127 for the others.
-TEST(HugeCensus, WeighsBlocksWhereItMatters) {
+TEST(HugeFillStatistics, WeighsBlocksWhereItMatters) {
   constexpr std::uint64_t B = (std::uint64_t{1} << 25) + 1;
   constexpr std::uint64_t size = 32 * B;
   void* const memory =
@@ -374,7 +378,7 @@ params params_of_scheme(std::string_view scheme, const geometry& g) {
   return {.scheme = std::string(scheme), .geometry = g};
 }
 
-// Bytes in which the cells of a scheme's m bits are set at random, and no others.
+// Bytes with random bits among the m cells of a scheme, and no other bits.
 byte_array random_cells(std::uint64_t m, bool from_top, double density, std::mt19937_64& random) {
   byte_array bytes(bytes_for(m));
   for (std::uint64_t bit = 0; bit < m; ++bit) {
@@ -383,7 +387,7 @@ byte_array random_cells(std::uint64_t m, bool from_top, double density, std::mt1
   return bytes;
 }
 
-TEST(CensusOfSchemes, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
+TEST(FillStatisticsOfSchemes, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
   for (const scheme& row : schemes()) {
     for (const std::uint64_t m : {64u, 6400u}) {
       const params p = params_of_scheme(row.name, {m, 2});
@@ -395,7 +399,7 @@ TEST(CensusOfSchemes, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
   }
 }
 
-TEST(CensusOfSchemes, IgnoresAStrangersUnusedBits) {
+TEST(FillStatisticsOfSchemes, IgnoresAStrangersUnusedBits) {
   std::mt19937_64 random(9);
   for (const char* const name : {"pharo", "python", "perl"}) {  // guava has whole words
     const bool from_top = std::string_view(name) != "perl";
@@ -414,8 +418,8 @@ TEST(CensusOfSchemes, IgnoresAStrangersUnusedBits) {
   }
 }
 
-// The scheme itself is asked, with keys of all lengths.
-TEST(CensusOfSchemes, IsHowOftenTheCellsOfRandomKeysAreAllSet) {
+// By the scheme itself, with keys of all lengths.
+TEST(FillStatisticsOfSchemes, IsHowOftenTheCellsOfRandomKeysAreAllSet) {
   std::mt19937_64 random(10);
   constexpr int queries = 100'000;
   for (const scheme& row : schemes()) {
@@ -439,7 +443,7 @@ TEST(CensusOfSchemes, IsHowOftenTheCellsOfRandomKeysAreAllSet) {
 }
 
 // A toy of a thousand hashes, from any first one on: each taken modulo m.
-TEST(CensusOfRemainders, IsTheShareOfAllHashesThatLeadToASetBit) {
+TEST(FillStatisticsOfRemainders, IsTheShareOfAllHashesThatLeadToASetBit) {
   std::mt19937_64 random(11);
   for (const std::int64_t first : {std::int64_t{0}, std::int64_t{-500}, std::int64_t{-1000}, std::int64_t{77}}) {
     for (const std::uint64_t m : {1u, 2u, 7u, 8u, 9u, 16u, 37u, 96u, 333u, 512u, 600u, 999u, 1000u}) {
@@ -462,7 +466,7 @@ TEST(CensusOfRemainders, IsTheShareOfAllHashesThatLeadToASetBit) {
 }
 
 // Of 2^32 signed hashes those from -2^31 on that are left over favour some bits: found by taking each modulo m.
-TEST(CensusOfRemainders, KnowsTheBitsThatPythonFavours) {
+TEST(FillStatisticsOfRemainders, KnowsTheBitsThatPythonFavours) {
   const std::uint64_t m = 3'000'000;
   const auto bits = static_cast<std::int64_t>(m);
   const std::int64_t first = -(std::int64_t{1} << 31);
@@ -479,7 +483,7 @@ TEST(CensusOfRemainders, KnowsTheBitsThatPythonFavours) {
   EXPECT_NEAR(rate * 0x1p32, static_cast<double>(favoured) * more, 1e-3);
 }
 
-// All of the 2^32 hashes, grouped by what is left of their halves modulo m.
+// All 2^32 hashes, grouped by their halves modulo m.
 double pharo_by_remainders(const byte_array& bytes, const geometry& g) {
   std::vector<double> hash64s(g.bits);  // values of a half that leave this
   for (std::uint64_t h = 0; h < 0x10000; ++h) ++hash64s[h % g.bits];
@@ -494,7 +498,7 @@ double pharo_by_remainders(const byte_array& bytes, const geometry& g) {
   return reported / 0x1p32;
 }
 
-TEST(CensusOfPharo, IsTheShareOfAllHashes) {
+TEST(FillStatisticsOfPharo, IsTheShareOfAllHashes) {
   std::mt19937_64 random(12);
   for (const geometry& g : {geometry{1, 1}, {7, 2}, {48, 4}, {64, 3}, {65, 1}, {1021, 3}}) {
     const byte_array bytes = random_cells(g.bits, true, 0.6, random);
@@ -505,8 +509,8 @@ TEST(CensusOfPharo, IsTheShareOfAllHashes) {
   }
 }
 
-// Where a filter is larger than the halves reach, bits beyond them are nobody's.
-TEST(CensusOfPharo, KnowsThatManyBitsAreNobodys) {
+// Where a filter is larger than the halves can reach, no key uses the bits beyond.
+TEST(FillStatisticsOfPharo, KnowsThatManyBitsAreNobodys) {
   const geometry g{1'000'000, 2};  // reached: 65535 * 3 and those before
   byte_array bytes(bytes_for(g.bits), 0xFF);
   std::mt19937_64 random(13);
@@ -528,7 +532,7 @@ TEST(CensusOfPharo, KnowsThatManyBitsAreNobodys) {
 
 // ---- refusals -------------------------------------------------------------------------------------------------------
 
-TEST(Census, RefusesWhatIsNoFilter) {
+TEST(FillStatistics, RefusesWhatIsNoFilter) {
   const byte_array bytes(32);
 
   EXPECT_EQ(code_of([&] { measure_fill(params_of("nonesuch", {256, 8}), bytes); }), errc::invalid_argument);

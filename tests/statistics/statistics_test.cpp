@@ -1,25 +1,23 @@
-// Filters beside an exact set: no key is ever missed, and false positives come as often as the formulas say.
+// Filters against an exact set: no false negatives, and as many false positives as the formulas predict.
 //
-// n keys, m bits, k probes, B blocks. Expected are n_fp = queries * rate; the variance counts the luck of the queries
-// (binomial) and the luck of the filter's fill (given with each layout below).
-#include "support/combinations.hpp"
-#include "support/rate_variance.hpp"
-
-#include <bloomery/any_filter.hpp>
+// n keys, m bits, k probes, B blocks. The expected number of false positives is queries * rate; the variance counts the
+// luck of the queries (binomial) and the luck of the filter's fill (given with each layout below).
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/filter.hpp>
-#include <bloomery/scheme.hpp>
+
+#include "statistics/patterned_keys.hpp"
+#include "support/combinations.hpp"
+#include "support/long_tests.hpp"
+#include "support/rate_variance.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <random>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -29,80 +27,22 @@
 namespace bloomery {
 namespace {
 
+using bloomery_tests::all_patterns;
+using bloomery_tests::combination;
+using bloomery_tests::combination_names;
+using bloomery_tests::expect_within;
 using bloomery_tests::fill_variance;
+using bloomery_tests::integer_keys;
+using bloomery_tests::keys_of;
+using bloomery_tests::pattern;
+using bloomery_tests::pattern_names;
+using bloomery_tests::seeded;
+using bloomery_tests::sigmas;
 using bloomery_tests::variance_of_rate;
-
-constexpr double sigmas = 4.5;
-
-// ---- keys -----------------------------------------------------------------------------------------------------------
-
-enum class pattern { random, sequential, texts };
-constexpr pattern all_patterns[] = {pattern::random, pattern::sequential, pattern::texts};
-constexpr const char* pattern_names[] = {"random", "sequential", "texts"};
-
-// Key number i: another one for every i. As integers, "texts" are multiples of 2^32, which differ in their upper half
-// only.
-std::uint64_t integer_key(pattern kind, std::uint64_t i) {
-  if (kind == pattern::random) return mix64(i + 0x243F6A8885A308D3);  // a bijection, far from any key order
-  return kind == pattern::sequential ? i : i << 32;
-}
-
-std::string text_key(pattern kind, std::uint64_t i) {
-  char text[32];
-  if (kind == pattern::random) {
-    const std::uint64_t random[2] = {integer_key(kind, i), integer_key(kind, ~i)};
-    return {reinterpret_cast<const char*>(random), sizeof random};
-  }
-  std::snprintf(text, sizeof text, kind == pattern::sequential ? "%llu" : "user-%06llu",
-                static_cast<unsigned long long>(i));
-  return text;
-}
-
-// Owns the keys; views() is what filters take.
-class text_keys {
- public:
-  text_keys(pattern kind, std::uint64_t first, std::uint64_t count) {
-    texts_.reserve(count);
-    for (std::uint64_t i = first; i < first + count; ++i) texts_.push_back(text_key(kind, i));
-    views_.assign(texts_.begin(), texts_.end());
-  }
-  std::span<const std::string_view> views() const { return views_; }
-
- private:
-  std::vector<std::string> texts_;
-  std::vector<std::string_view> views_;
-};
-
-class integer_keys {
- public:
-  integer_keys(pattern kind, std::uint64_t first, std::uint64_t count) {
-    keys_.reserve(count);
-    for (std::uint64_t i = first; i < first + count; ++i) keys_.push_back(integer_key(kind, i));
-  }
-  std::span<const std::uint64_t> views() const { return keys_; }
-
- private:
-  std::vector<std::uint64_t> keys_;
-};
-
-template <class Key>
-using keys_of = std::conditional_t<std::is_same_v<Key, std::uint64_t>, integer_keys, text_keys>;
-
-// ---- bounds ---------------------------------------------------------------------------------------------------------
-
-void expect_within(double measured, double queries, double rate, double relative_variance, const std::string& what) {
-  const double expected = queries * rate;
-  const double variance = expected * (1 - rate) + expected * expected * relative_variance;
-  EXPECT_NEAR(measured, expected, sigmas * std::sqrt(variance)) << what;
-}
 
 // ---- every layout with every hash -----------------------------------------------------------------------------------
 
-using bloomery_tests::combination;
-using bloomery_tests::combination_names;
-using bloomery_tests::seeded;
-
-// A layout with each kind of key and each hash for it.
+// A layout with each kind of key and each hash for that kind.
 template <class... Layouts>
 struct with_all_hashes;
 template <class Layout>
@@ -117,7 +57,7 @@ template <class First, class... Rest>
 struct with_all_hashes<First, Rest...> {
   using types = decltype(joined(typename with_all_hashes<First>::types{}, typename with_all_hashes<Rest...>::types{}));
 };
-// The keyed hash, which costs the most time, meets two layouts.
+// The keyed hash, which takes the most time, is tested with two layouts.
 using keyed_combinations = testing::Types<combination<std::string_view, layouts::split_block, siphash>,
                                           combination<std::uint64_t, layouts::classic, siphash>>;
 using all_combinations =
@@ -164,7 +104,7 @@ TYPED_TEST(StatisticOfFilter, NeverMissesAKeyAndErrsAsOftenAsTheFormulaSays) {
   }
 }
 
-// A deduplication's own loop: each key is asked for while it is inserted.
+// The loop of a deduplication: each key is looked up while it is inserted.
 TYPED_TEST(StatisticOfFilter, TakesForSeenOnlyWhatWasSeenAndTheExpectedFew) {
   using Key = typename TypeParam::key;
   using Layout = typename TypeParam::layout;
@@ -192,7 +132,7 @@ TYPED_TEST(StatisticOfFilter, TakesForSeenOnlyWhatWasSeenAndTheExpectedFew) {
 
 // ---- small filters: where double hashing fails ----------------------------------------------------------------------
 
-// What classic must not be: cells in arithmetic progression. It shows that the test below can fail.
+// Cells in arithmetic progression, which classic must not have. It shows that the test below can fail.
 struct double_hashing {
   static constexpr std::string_view name = "double_hashing";
   class cells {
@@ -267,8 +207,8 @@ TEST(StatisticOfSmallClassicFilters, HoldsFromAFewBitsUp) {
 
     const auto m = measure_small_filters<std::uint64_t, layouts::classic, mix>(g, n, 1000, pattern::sequential, 5000);
 
-    // The fill of so few bits is no normal variable: its spread counts as measured over the filters, at most rate
-    // itself.
+    // The fill ratio of such small filters is not normally distributed: use its spread as measured over the filters, at
+    // most the rate itself.
     const double spread = m.rate * (1 - m.rate) / 1000;
     EXPECT_NEAR(m.measured / m.queries, m.rate, sigmas * std::sqrt(spread + m.rate / m.queries)) << g.bits << " bits";
   }
@@ -281,7 +221,7 @@ TEST(StatisticOfSmallSplitBlockFilters, IsThatOfTheFormula) {
 
     const auto m = measure_small_filters<std::uint64_t, layouts::split_block, mix>(g, n, 400, pattern::sequential);
 
-    const double spread = 1.0 / 400;  // within a block, fills vary by less than 100 % from filter to filter
+    const double spread = 1.0 / 400;  // within a block, fill ratios vary by less than 100% between filters
     expect_within(m.measured, m.queries, m.rate, spread, std::to_string(blocks) + " blocks");
   }
 }
@@ -301,7 +241,7 @@ class StatisticOfBlocks : public testing::Test {};
 TYPED_TEST_SUITE(StatisticOfBlocks, block_layouts, layout_names);
 
 // Ten times as many queries: a third of the error.
-std::uint64_t longer() { return std::getenv("BLOOMERY_LONG") != nullptr ? 10 : 1; }
+std::uint64_t longer() { return bloomery_tests::is_long() ? 10 : 1; }
 
 // Keys for a rate near 1e-3, and k for blocked and blocked_page.
 template <class Layout>
@@ -314,8 +254,8 @@ std::uint32_t probes_of() {
   return std::is_same_v<Layout, layouts::blocked_page> ? 10 : 8;
 }
 
-// Many filters, each with a seed of its own: what they say varies by queries and by fill, and so the mean of all is as
-// sure as their spread says.
+// Many filters, each with its own seed: their rates vary by queries and by fill ratio, and their spread gives the error
+// of the mean.
 TYPED_TEST(StatisticOfBlocks, HoldsWhereBlocksAreFew) {
   using Layout = TypeParam;
   for (const std::uint64_t blocks : {1u, 2u, 5u, 64u}) {
@@ -369,12 +309,11 @@ TYPED_TEST(StatisticOfBlocks, HoldsWhereBlocksAreMany) {
 
     const double rate = Layout::expected_fpr(g, n);
     expect_within(wrong, asked, rate, variance_of_rate<Layout>(g, static_cast<double>(n)), "");
-    EXPECT_NEAR(wrong / asked / rate, 1, 0.04);  // what the bound above comes to
+    EXPECT_NEAR(wrong / asked / rate, 1, 0.04);  // the value of the bound above
   }
 }
 
-// A filter of 2^40 blocks, of which 2^16 (or 512 pages) are watched: all keys of one have their upper 40 bits in
-// common.
+// A filter of 2^40 blocks, of which 2^16 (or 512 pages) are used: all keys have their upper 40 bits in common.
 TYPED_TEST(StatisticOfBlocks, HoldsWhereOnlyALargeMachineHasThem) {
   using Layout = TypeParam;
   if (Layout::max_blocks < std::uint64_t{1} << 40) GTEST_SKIP() << "split_block has 2^32 at most";
@@ -459,167 +398,6 @@ TYPED_TEST(StatisticOfBlocks, IsThatOfBitsWhichDoNotKnowTheirBlock) {
     }
   }
 }
-
-// ---- keys and hashes that tempt a hash to fail ----------------------------------------------------------------------
-
-// All integers with at most four bits set, in random order.
-std::vector<std::uint64_t> sparse_integers() {
-  std::vector<std::uint64_t> keys{0};
-  for (int bits = 0; bits < 4; ++bits) {
-    const std::vector<std::uint64_t> fewer = keys;
-    for (const std::uint64_t key : fewer) {
-      if (std::popcount(key) != bits) continue;
-      for (int bit = 64 - std::countl_zero(key); bit < 64; ++bit) keys.push_back(key | std::uint64_t{1} << bit);
-    }
-  }
-  std::shuffle(keys.begin(), keys.end(), std::mt19937_64(4));
-  return keys;
-}
-
-template <class Layout, class Hash>
-void expect_the_rate_of(std::span<const std::uint64_t> keys) {
-  SCOPED_TRACE(testing::Message() << Layout::name << ", " << Hash::name);
-  constexpr std::uint64_t n = 100'000;
-  filter<std::uint64_t, Layout, Hash> seen(n, 0.01, seeded<Hash>());
-  const std::span<const std::uint64_t> absent = keys.subspan(n);
-  std::vector<std::uint64_t> answers((absent.size() + 63) / 64);
-
-  seen.insert(keys.first(n));
-  seen.may_contain(absent, answers);
-
-  double wrong = 0;
-  for (const std::uint64_t word : answers) wrong += std::popcount(word);
-  expect_within(wrong, static_cast<double>(absent.size()), seen.expected_fpr(n),
-                variance_of_rate<Layout>(seen.parameters().geometry, n), "");
-}
-
-TEST(StatisticOfSparseIntegers, IsThatOfAllOthers) {
-  const std::vector<std::uint64_t> keys = sparse_integers();
-  ASSERT_EQ(keys.size(), 1u + 64 + 2016 + 41'664 + 635'376);  // C(64, 0) + ... + C(64, 4)
-  const auto with_layouts = [&]<class Hash>(Hash) {
-    expect_the_rate_of<layouts::split_block, Hash>(keys);
-    expect_the_rate_of<layouts::split_block512, Hash>(keys);
-    expect_the_rate_of<layouts::blocked, Hash>(keys);
-    expect_the_rate_of<layouts::blocked_page, Hash>(keys);
-    expect_the_rate_of<layouts::classic, Hash>(keys);
-  };
-
-  with_layouts(mix{});
-  with_layouts(xxh3{});
-  with_layouts(murmur3{});
-  expect_the_rate_of<layouts::split_block512, siphash>(keys);
-}
-
-// Pairs of equal values among n random ones of 2^32: n (n-1) / 2^33, as in the birthday paradox; a Poisson variable.
-template <class Hash, class Keys>
-void expect_the_collisions_of_chance(const Keys& keys) {
-  std::vector<std::uint64_t> hash64s;
-  std::vector<std::uint32_t> words[4];
-  for (const auto& key : keys.views()) {
-    const key_hash hash = seeded<Hash>()(key);
-    hash64s.push_back(hash.hash64);
-    words[0].push_back(static_cast<std::uint32_t>(hash.hash64));
-    words[1].push_back(static_cast<std::uint32_t>(hash.hash64 >> 32));
-    words[2].push_back(static_cast<std::uint32_t>(hash.high64));
-    words[3].push_back(static_cast<std::uint32_t>(hash.high64 >> 32));
-  }
-  const auto n = static_cast<double>(hash64s.size());
-  std::sort(hash64s.begin(), hash64s.end());
-  EXPECT_EQ(std::adjacent_find(hash64s.begin(), hash64s.end()), hash64s.end()) << "two keys share lo";
-  const double expected = n * (n - 1) * 0x1p-33;
-  for (auto& word : words) {
-    std::sort(word.begin(), word.end());
-    double pairs = 0;
-    for (std::size_t i = 1, same = 0; i < word.size(); ++i) {
-      same = word[i] == word[i - 1] ? same + 1 : 0;
-      pairs += static_cast<double>(same);
-    }
-    EXPECT_NEAR(pairs, expected, sigmas * std::sqrt(expected)) << "word " << &word - words;
-  }
-}
-
-TEST(StatisticOfHashes, IsThatOfChanceInEachOfFourWords) {
-  constexpr std::uint64_t n = std::uint64_t{1} << 19;
-  for (const pattern kind : all_patterns) {
-    SCOPED_TRACE(pattern_names[static_cast<int>(kind)]);
-    const integer_keys integers(kind, 0, n);
-    const text_keys texts(kind, 0, n);
-
-    expect_the_collisions_of_chance<mix>(integers);
-    expect_the_collisions_of_chance<xxh3>(integers);
-    expect_the_collisions_of_chance<murmur3>(integers);
-    expect_the_collisions_of_chance<xxh3>(texts);
-    expect_the_collisions_of_chance<murmur3>(texts);
-    expect_the_collisions_of_chance<siphash>(integers);
-    expect_the_collisions_of_chance<siphash>(texts);
-  }
-}
-
-// ---- schemes --------------------------------------------------------------------------------------------------------
-
-// Guava's, Python's and Perl's own hashing keeps the rate at 10^5 keys; pharo has its defect shown in schemes_test.cpp.
-TEST(StatisticOfSchemes, IsWithinABinomialBoundOfTheirFormula) {
-  struct {
-    const char* scheme;
-    double p;
-    std::uint64_t queries;
-  } const cases[] = {{"guava", 0.01, 500'000},   {"guava", 0.001, 500'000}, {"python", 0.01, 500'000},
-                     {"python", 0.001, 500'000}, {"perl", 0.01, 200'000},   {"perl", 0.001, 200'000}};
-  constexpr std::uint64_t n = 100'000;
-  for (const auto& c : cases) {
-    const pattern kind = c.p == 0.01 ? pattern::texts : pattern::sequential;
-    any_filter seen(complete({.scheme = c.scheme, .capacity = n, .target_fpr = c.p}));
-    const text_keys keys(kind, 0, n);
-    const text_keys absent(kind, n, c.queries);
-    std::vector<std::uint64_t> answers((c.queries + 63) / 64);
-
-    seen.insert(keys.views());
-    seen.may_contain(absent.views(), answers);
-
-    std::uint64_t wrong = 0, missed = 0;
-    for (const std::uint64_t word : answers) wrong += static_cast<std::uint64_t>(std::popcount(word));
-    for (std::size_t i = 0; i < n; i += 7) missed += seen.may_contain(keys.views()[i]) ? 0 : 1;
-    EXPECT_EQ(missed, 0u) << c.scheme;
-    expect_within(static_cast<double>(wrong), static_cast<double>(c.queries), seen.expected_fpr(n),
-                  fill_variance(seen.parameters().geometry, n), c.scheme);
-  }
-}
-
-// ---- estimates ------------------------------------------------------------------------------------------------------
-
-// sigma = sqrt(m (e^r - 1 - r)) / k, r = kn/m; in split blocks up to 15 % more.
-template <class Layout>
-void expect_estimates(double wider) {
-  const geometry g{std::uint64_t{1} << 18, 8};
-  const auto m = static_cast<double>(g.bits);
-  double sum_of_squares = 0;
-  int count = 0;
-  for (const double load : {0.01, 0.1, 0.5, 1.0, 2.0}) {
-    const auto n = static_cast<std::uint64_t>(load * m / g.probes);
-    const integer_keys keys(pattern::sequential, 0, n);
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      filter<std::uint64_t, Layout, mix> seen(g, n, mix{seed});
-      seen.insert(keys.views());
-
-      const double error = seen.approximate_size() - static_cast<double>(n);
-
-      const double sigma = wider * std::sqrt(m * (std::exp(load) - 1 - load)) / g.probes;
-      EXPECT_LT(std::abs(error), 4 * sigma + 0.5) << n << " keys, seed " << seed;
-      if (load >= 0.1) {
-        sum_of_squares += error * error / (sigma * sigma);
-        ++count;
-      }
-    }
-  }
-  // Neither a blunder nor suspiciously good: the mean of 80 squares of normal variables is 1 +- 0.16.
-  EXPECT_NEAR(sum_of_squares / count, 1, 0.65);
-}
-
-TEST(StatisticOfEstimates, IsLinearCountingsForClassic) { expect_estimates<layouts::classic>(1); }
-TEST(StatisticOfEstimates, IsAFewPercentWiderForSplitBlock) { expect_estimates<layouts::split_block>(1.15); }
-TEST(StatisticOfEstimates, IsAFewPercentWiderForSplitBlock512) { expect_estimates<layouts::split_block512>(1.1); }
-TEST(StatisticOfEstimates, IsAFewPercentWiderForBlocked) { expect_estimates<layouts::blocked>(1.1); }
-TEST(StatisticOfEstimates, IsLinearCountingsForBlockedPage) { expect_estimates<layouts::blocked_page>(1); }
 
 }  // namespace
 }  // namespace bloomery

@@ -292,8 +292,7 @@ TEST_F(RedisRaces, WhatIsInsertedIntoBothIsOnReplicasOfBoth) {
   insist([&] { g.insert(std::uint64_t{2}); });
 }
 
-// ---- random sequences
-// ------------------------------------------------------------------------------------------------
+// ---- random sequences -----------------------------------------------------------------------------------------------
 
 enum class deed : std::uint8_t {
   insert,

@@ -1,113 +1,39 @@
-// A shared filter that is replaced, dropped and made again, by several clients at once, some of which die or do not
-// hear their answers. The model is what was acknowledged, and which keys may be on the server.
+// A shared filter that is replaced by several clients at once, some of which do not receive their answers.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/hash.hpp>
 #include <bloomery/redis.hpp>
 
+#include "redis/filter/replacement.hpp"
 #include "redis/filter/scripts.hpp"
 #include "redis/filters.hpp"
-#include "redis/fixtures.hpp"
 #include "redis/net/batch.hpp"
 #include "redis/proxy.hpp"
-#include "redis/servers.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <future>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
+namespace scripts = redis::scripts;
 using namespace bloomery_tests;
 using redis::digest_of;
 using std::chrono::milliseconds;
-namespace scripts = redis::scripts;
 
-class RedisReplacement : public on_a_server<RedisReplacement> {
- protected:
-  static redis_address through(const proxy& net) {
-    redis_address a = at("x");
-    a.socket.clear();
-    a.endpoints = {{"127.0.0.1", net.port()}};
-    return a;
-  }
-
-  static redis_params fixed() {
-    redis_params p = integers(1000, 0.01);
-    p.shards = 2;
-    return p;
-  }
-
-  static redis_filter filled() {
-    redis_filter f = redis_filter::create(at("x"), fixed());
-    insert_all(f, old_keys());
-    return f;
-  }
-
-  static std::vector<std::uint64_t> old_keys() { return keys_from(0, 500); }
-
-  // Keys of shards; of this filter alone there are four, and two descriptions.
-  static std::size_t keys_there(const std::string& pattern = "*") {
-    return server->command({"KEYS", pattern}).reply().size();
-  }
-
-  static void unlink_all(const std::string& pattern) {
-    const auto all = server->command({"KEYS", pattern});
-    for (std::size_t i = 0; i < all.reply().size(); ++i) server->command({"DEL", all.reply()[i].text()});
-  }
-
-  // The shards of what is coming, as its description says.
-  static std::string coming_shards() {
-    const std::string zero = test_server::shard_of(server->command({"GET", "{x}:n"}).text(), 0);
-    return zero.substr(0, zero.size() - 2) + "*";
-  }
-
-  static void expect_the_old_one_alone() {
-    redis_filter now = redis_filter::open(at("x"));
-    EXPECT_EQ(count_found(now, old_keys()), old_keys().size());
-    EXPECT_EQ(keys_there(), 6u);
-    EXPECT_EQ(server->command({"EXISTS", "{x}:n"}).integer(), 0);
-  }
-
-  // Somebody begins to replace it, and dies.
-  static void die_while_replacing(const redis_params& wanted) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      try {
-        redis_filter::open(at("x")).replace(wanted, [](redis_filter&) { ::_exit(0); });
-      } catch (...) {
-      }
-      ::_exit(1);
-    }
-    int status = -1;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_EQ(status, 0);
-  }
-};
-
-// ---- answers that are lost
-// -------------------------------------------------------------------------------------------
+// ---- lost answers ---------------------------------------------------------------------------------------------------
 
 TEST_F(RedisReplacement, WhoseAnswersAreLostIsDoneAllTheSame) {
-  filled().clear();  // so that the server has all scripts
+  filled().clear();  // so that the server has all scripts loaded
   for (const redis::script* lost : {&scripts::announce, &scripts::replace, &scripts::mark, &scripts::create}) {
     SCOPED_TRACE(lost->source);
     proxy net(server->socket());
@@ -175,7 +101,7 @@ TEST_F(RedisReplacement, AnExpiryThatSomebodyElseSetMeanwhileIsNotOurs) {
   redis_filter g = redis_filter::open(through(net));
   net.before(std::string(digest_of(scripts::exchange)), [&] {
     f.expire(milliseconds(500'000));
-    server->command({"SCRIPT", "FLUSH"});  // so that it runs again, for no fault of the connection
+    server->command({"SCRIPT", "FLUSH"});  // so that it runs again, without a failed connection
   });
 
   EXPECT_EQ(code_of([&] { g.expire(milliseconds(900'000)); }), errc::locked);
@@ -188,8 +114,7 @@ TEST_F(RedisReplacement, AnExpiryThatSomebodyElseSetMeanwhileIsNotOurs) {
   EXPECT_GT(server->command({"PTTL", "{x}:m"}).integer(), 500'000);
 }
 
-// ---- two replace it at once
-// -------------------------------------------------------------------------------------------
+// ---- two replacements at once ---------------------------------------------------------------------------------------
 
 TEST_F(RedisReplacement, OfTwoAtOnceTheLaterWinsAndNothingOfItGoes) {
   redis_filter f = filled();
@@ -240,7 +165,7 @@ TEST_F(RedisReplacement, ThatTookItsPlaceMeanwhileIsNotGivenUpForAnother) {
   begun.get_future().wait();
   proxy net(server->socket());
   redis_filter g = redis_filter::open(through(net));
-  // It has seen the first one on its way, and makes its own shards.
+  // It saw the first replacement in progress, and creates its own shards.
   net.before(std::string(digest_of(scripts::create)), [&] {
     go_on.set_value();
     first.wait();
@@ -253,7 +178,7 @@ TEST_F(RedisReplacement, ThatTookItsPlaceMeanwhileIsNotGivenUpForAnother) {
   expect_the_old_one_alone();
 }
 
-// The later one has begun when the earlier one, which does not know, gives up: the marks of the later one stay.
+// The later replacement has begun when the earlier one gives up without noticing it: the marks of the later one stay.
 TEST_F(RedisReplacement, ThatIsGivenUpLeavesTheMarksOfALaterOne) {
   redis_filter f = filled();
   redis_filter g = redis_filter::open(at("x"));
@@ -265,7 +190,7 @@ TEST_F(RedisReplacement, ThatIsGivenUpLeavesTheMarksOfALaterOne) {
   std::future<void> later;
   EXPECT_THROW(h.replace(fixed(),
                          [&](redis_filter&) {
-                           // It is withdrawn already when the first mark is to be taken away.
+                           // It is withdrawn before its first mark is removed.
                            net.before(std::string(digest_of(scripts::mark)), [&] {
                              later = std::async(std::launch::async, [&] {
                                g.replace(fixed(), [&](redis_filter& fresh) {
@@ -288,8 +213,7 @@ TEST_F(RedisReplacement, ThatIsGivenUpLeavesTheMarksOfALaterOne) {
   EXPECT_EQ(count_found(f, old_keys()), old_keys().size());
 }
 
-// ---- what happens while it is filled
-// -----------------------------------------------------------------------------------
+// ---- while the next filter is filled --------------------------------------------------------------------------------
 
 TEST_F(RedisReplacement, ThatLosesItsShardsNeverTurnsToTheFilterThatIsUsed) {
   for (const bool announced : {true, false}) {
@@ -402,7 +326,7 @@ TEST_F(RedisReplacement, OfAFilterWithoutAHeaderTakesAllThatIsInsertedMeanwhile)
     redis_filter f = redis_filter::create(at("x"), wanted);
     redis_filter writer = redis_filter::open(at("x"));
     insert_all(f, old_keys());
-    insert_all(writer, old_keys());  // it knows the stamps
+    insert_all(writer, old_keys());  // it has the shard versions
     server->command({"DEL", server->shard("x", 0) + ":h", server->shard("x", 1) + ":h"});
     std::optional<errc> refused;
 
@@ -414,253 +338,6 @@ TEST_F(RedisReplacement, OfAFilterWithoutAHeaderTakesAllThatIsInsertedMeanwhile)
     EXPECT_EQ(refused, errc::damaged) << "the new filter would not have what was acknowledged";
     expect_the_old_one_alone();
   }
-}
-
-// ---- those that were interrupted
-// ---------------------------------------------------------------------------------------
-
-TEST_F(RedisReplacement, ThatWasInterruptedAndLostItsShardsIsNoBurden) {
-  filled();
-  die_while_replacing(fixed());
-  EXPECT_EQ(keys_there(), 6u + 4u + 1u);
-  redis_filter writer = redis_filter::open(at("x"));
-  insert_all(writer, keys_from(9000, 10));
-  unlink_all(coming_shards());
-
-  redis_filter reader = redis_filter::open(at("x"));
-  EXPECT_LT(count_found(reader, keys_from(5000, 200)), 20u);
-  insert_all(writer, keys_from(9000, 200));
-
-  EXPECT_EQ(count_found(reader, keys_from(9000, 200)), 200u);
-  expect_the_old_one_alone();
-  const std::string zero = server->shard("x", 0) + ":h";
-  EXPECT_EQ(server->command({"HGET", zero, "next"}).text(), "");
-  const auto clients = server->command({"INFO", "clients"}).text();
-  EXPECT_LT(std::stoi(clients.substr(clients.find("connected_clients:") + 18)), 10) << clients;
-}
-
-TEST_F(RedisReplacement, ThatWasToExpireIsForgottenWhenItHas) {
-  filled();
-  redis_params wanted = fixed();
-  wanted.expires_in = milliseconds(100'000);
-  die_while_replacing(wanted);
-  const std::int64_t left = server->command({"PTTL", "{x}:n"}).integer();
-  EXPECT_GT(left, 0);
-  EXPECT_LE(left, 100'000);
-
-  unlink_all(coming_shards());
-  server->command({"DEL", "{x}:n"});
-  redis_filter f = redis_filter::open(at("x"));
-  insert_all(f, keys_from(9000, 200));
-  EXPECT_EQ(count_found(f, keys_from(9000, 200)), 200u);
-  expect_the_old_one_alone();
-}
-
-TEST_F(RedisReplacement, ALookUpThatMeetsBothFiltersAsksTheNewOneForAllItsKeys) {
-  const auto key_of_shard = [](std::uint64_t shard) {
-    std::uint64_t key = 1'000'000;
-    while (multiply_high(mix{}(key).hash64, 2) != shard) ++key;
-    return key;
-  };
-  const std::uint64_t keys[] = {key_of_shard(0), key_of_shard(1)};
-  proxy of_reader(server->socket()), of_replacer(server->socket());
-  redis_filter f = redis_filter::create(through(of_replacer), fixed());
-  redis_filter reader = redis_filter::open(through(of_reader));
-  std::atomic<bool> between = false, gone = false;
-  std::uint64_t there = 0;
-  std::thread asking;
-  f.replace(fixed(), [&](redis_filter&) {
-    EXPECT_FALSE(reader.may_contain(keys[0]));  // it knows the mark of this shard now, and not of the other
-    of_replacer.before("UNLINK", [&] {          // the new one is in place, the old one still there
-      redis_filter::open(at("x")).insert(keys[0]);
-      of_reader.before("HGETALL", [&] {
-        of_reader.before("GETRANGE", [&] {
-          between = true;
-          while (!gone) std::this_thread::sleep_for(milliseconds(1));
-        });
-      });
-      asking = std::thread([&] {
-        reader.may_contain(keys, std::span(&there, 1));
-        between = true;
-      });
-      while (!between) std::this_thread::sleep_for(milliseconds(1));
-    });
-  });
-  gone = true;
-  asking.join();
-
-  EXPECT_EQ(there, 1u);
-}
-
-TEST_F(RedisReplacement, ThatWasGivenUpHalfwayIsNoBarToAMerge) {
-  redis_filter f = filled();
-  die_while_replacing(fixed());
-  any_filter more = f.pull();
-  more.insert(std::uint64_t{1'000'000});
-
-  EXPECT_EQ(code_of([&] { f.merge(more); }), errc::locked) << "who fills it may be at it still";
-  server->command({"DEL", "{x}:n"});  // as who gives it up does before the marks go
-  f.merge(more);
-
-  EXPECT_TRUE(redis_filter::open(at("x")).may_contain(std::uint64_t{1'000'000}));
-}
-
-TEST_F(RedisReplacement, ThatWasInterruptedIsTakenAwayByTheNext) {
-  redis_filter f = filled();
-  die_while_replacing(fixed());
-  std::vector<std::string> notes;
-  redis_options options;
-  options.notes = [&](const std::string& note) { notes.push_back(note); };
-
-  redis_filter::open(at("x"), options).replace(fixed(), [](redis_filter& fresh) { insert_all(fresh, old_keys()); });
-
-  expect_the_old_one_alone();
-  EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("interrupted")));
-}
-
-// ---- names
-// -------------------------------------------------------------------------------------------------------------
-
-TEST_F(RedisReplacement, AnOldHandleWritesNothingIntoTheNextFilterOfTheName) {
-  redis_params counting = fixed();
-  counting.filter.layout = "counting";
-  redis_params large = fixed();
-  large.filter.capacity = 40'000;
-  for (const redis_params& before : {counting, large}) {
-    server->command({"FLUSHALL"});
-    redis_filter old = redis_filter::create(at("x"), before);
-    insert_all(old, keys_from(70'000, 10));
-    redis_filter::open(at("x")).drop();
-    filled();
-    const std::int64_t length = server->command({"STRLEN", server->shard("x", 0) + ":0"}).integer();
-
-    insert_all(old, keys_from(80'000, 200));
-
-    EXPECT_EQ(server->command({"STRLEN", server->shard("x", 0) + ":0"}).integer(), length);
-    expect_the_old_one_alone();
-    redis_filter now = redis_filter::open(at("x"));
-    EXPECT_EQ(count_found(now, keys_from(80'000, 200)), 200u);
-  }
-}
-
-TEST_F(RedisReplacement, WhatADropLeftBehindIsInNobodysWay) {
-  filled();
-  server->command({"DEL", "{x}:m", "{x}:m2"});  // as who dies right then
-
-  redis_filter f = filled();
-
-  EXPECT_EQ(count_found(f, old_keys()), old_keys().size());
-  EXPECT_EQ(keys_there(), 6u + 4u);
-  f.drop();
-  EXPECT_EQ(keys_there(), 4u);
-}
-
-TEST_F(RedisReplacement, ADescriptionThatNamesShardsOfAnotherFilterIsDamaged) {
-  filled();
-  server->command({"SET", "{evil}:m", server->command({"GET", "{x}:m"}).text()});
-  redis_filter::create(at("good"), fixed());
-  server->command({"SET", "{good}:n", server->command({"GET", "{x}:m"}).text()});
-
-  EXPECT_EQ(code_of([&] { redis_filter::open(at("evil")).drop(); }), errc::damaged);
-  redis_filter::open(at("good")).clear();
-  redis_filter::open(at("good")).drop();
-
-  server->command({"DEL", "{evil}:m"});
-  expect_the_old_one_alone();
-}
-
-TEST_F(RedisReplacement, AFilterThatCannotBeMadeLeavesNothing) {
-  server->command({"ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "+@all", "-setrange"});
-  redis_address a = at("x");
-  a.user = "limited";
-  a.password = "any";
-
-  EXPECT_TRUE(code_of([&] { redis_filter::create(a, fixed()); }));
-
-  EXPECT_EQ(keys_there(), 0u);
-}
-
-// ---- times, and what is left over ----------------------------------------------------------------------------------
-
-TEST_F(RedisReplacement, AnExpiryThatNoClockReachesIsRefused) {
-  redis_filter f = filled();
-  for (const std::int64_t time :
-       {std::numeric_limits<std::int64_t>::max() - 5, (std::int64_t{1} << 53) + 1, std::int64_t{0}, std::int64_t{-1}}) {
-    redis_params wanted = fixed();
-    wanted.expires_in = milliseconds(time);
-    EXPECT_EQ(code_of([&] { f.expire(milliseconds(time)); }), errc::invalid_argument);
-    EXPECT_EQ(code_of([&] { f.replace(wanted, [](redis_filter&) {}); }), errc::invalid_argument);
-    EXPECT_EQ(code_of([&] { redis_filter::create(at("y"), wanted); }), errc::invalid_argument);
-  }
-  expect_the_old_one_alone();
-
-  f.expire(milliseconds(std::int64_t{1} << 53));
-  expect_the_old_one_alone();
-  EXPECT_GT(server->command({"PTTL", "{x}:m"}).integer(), std::int64_t{1} << 52);
-}
-
-TEST_F(RedisReplacement, AClockThatIsUnreadableIsDamaged) {
-  filled();
-  for (const char* time : {"*2\r\n$1\r\nx\r\n$1\r\n0\r\n", "*2\r\n$20\r\n99999999999999999999\r\n$1\r\n0\r\n",
-                           "*2\r\n$18\r\n999999999999999999\r\n$1\r\n0\r\n", "*2\r\n$1\r\n5\r\n$0\r\n\r\n", "*0\r\n",
-                           "*2\r\n$2\r\n-5\r\n$1\r\n0\r\n", ":1\r\n"}) {
-    SCOPED_TRACE(time);
-    proxy net(server->socket());
-    redis_filter f = redis_filter::open(through(net));
-    net.instead_of_answer_to("TIME", time);
-
-    EXPECT_EQ(code_of([&] { f.expire(milliseconds(60'000)); }), errc::damaged);
-    EXPECT_TRUE(net.has_acted());
-  }
-}
-
-TEST_F(RedisReplacement, WhoseRemainsCannotBeRemovedIsDone) {
-  filled();
-  server->command({"ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "+@all", "-unlink"});
-  redis_address a = at("x");
-  a.user = "limited";
-  a.password = "any";
-  std::vector<std::string> notes;
-  redis_options options;
-  options.notes = [&](const std::string& note) { notes.push_back(note); };
-  redis_filter f = redis_filter::open(a, options);
-
-  f.replace(fixed(), [](redis_filter& fresh) { insert_all(fresh, keys_from(9000, 200)); });
-
-  EXPECT_EQ(count_found(f, keys_from(9000, 200)), 200u);
-  EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("are left")));
-  redis_filter now = redis_filter::open(at("x"));
-  EXPECT_EQ(count_found(now, keys_from(9000, 200)), 200u);
-}
-
-TEST_F(RedisReplacement, OnTooFewReplicasLeavesTheShardsOfTheOneBefore) {
-  test_server replica;
-  test_server master({.tcp = true, .config = {"repl-diskless-sync-delay 0"}});
-  replica.command({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
-  wait_until("the replica follows", [&] {
-    return replica.command({"INFO", "replication"}).text().find("master_link_status:up") != std::string::npos;
-  });
-  redis_options safe;
-  safe.wait_replicas = 1;
-  safe.connection.time = milliseconds(300);
-  std::vector<std::string> notes;
-  safe.notes = [&](const std::string& note) { notes.push_back(note); };
-  redis_filter f = redis_filter::create(master.address("x"), fixed(), safe);
-  insist([&] { insert_all(f, old_keys()); });  // a replica that has just come takes a second to say what it has
-  const std::string before = master.shard("x", 0);
-
-  replica.freeze();
-  f.clear();
-  replica.thaw();
-
-  EXPECT_NE(master.shard("x", 0), before);
-  EXPECT_EQ(master.command({"EXISTS", before + ":h", before + ":0"}).integer(), 2)
-      << "the replica's description still names it";
-  EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("replicas")));
-  redis_options patient;
-  patient.wait_replicas = 1;
-  redis_filter::open(master.address("x"), patient).clear();
-  EXPECT_EQ(master.command({"DBSIZE"}).integer(), 6 + 4);
 }
 
 }  // namespace

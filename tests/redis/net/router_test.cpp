@@ -4,13 +4,13 @@
 #include "redis/fixtures.hpp"
 #include "redis/servers.hpp"
 #include "support/errors.hpp"
+#include "support/long_tests.hpp"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <string>
 #include <vector>
@@ -136,8 +136,7 @@ TEST_F(Router, TakesAndGivesHundredsOfThousandsOfCommandsInOneGo) {
 
 // With BLOOMERY_LONG it prints how many.
 TEST_F(Router, StatisticOfLookupsInASecond) {
-  const bool is_long = std::getenv("BLOOMERY_LONG") != nullptr;
-  const int keys = is_long ? 2'000'000 : 20'000;
+  const int keys = is_long() ? 2'000'000 : 20'000;
   server->command({"SET", "{0}:0", std::string(65536 + 16, 'x')});
   router r(server->address(), {});
   for (const int group : {1, 16, 128}) {
@@ -163,7 +162,7 @@ TEST_F(Router, StatisticOfLookupsInASecond) {
       b.clear();
     }
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-    if (is_long) {
+    if (is_long()) {
       std::printf("groups of %3d: %.2f million keys/s, %.2f us of this program's time each\n", group,
                   keys / spent.count() / 1e6, static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC / keys * 1e6);
     }

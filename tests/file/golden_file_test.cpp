@@ -1,0 +1,159 @@
+// Golden files, which tests/golden/make_golden.py wrote by docs/format.md: the library saves the same bytes and reads
+// them.
+#include <bloomery/any_filter.hpp>
+
+#include "file/sample_file.hpp"
+#include "support/files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+using namespace std::string_literals;
+using bloomery_tests::bytes;
+using bloomery_tests::read_file;
+using bloomery_tests::sample_texts;
+using bloomery_tests::scratch_folder;
+
+struct golden {
+  const char* name;
+  params parameters;
+  const char* metadata = "";
+};
+
+// tests/golden/make_golden.py has the same table.
+std::vector<golden> golden_files() {
+  const auto layout = [](const char* name, const char* hash, key_kind keys, geometry g, std::uint64_t seed = 0) {
+    return params{
+        .layout = name, .hash = hash, .keys = keys, .seed = seed, .geometry = g, .capacity = 150, .target_fpr = 0.01};
+  };
+  const auto scheme = [](const char* name, std::uint64_t bits) {
+    return params{.scheme = name, .geometry = {bits, 7}, .capacity = 150, .target_fpr = 0.01};
+  };
+  const auto keyed = [](const char* name, key_kind keys, geometry g) {
+    return complete({.layout = name,
+                     .keys = keys,
+                     .geometry = g,
+                     .capacity = 150,
+                     .target_fpr = 0.01,
+                     .secret = secret_key{0x0706050403020100, 0x0F0E0D0C0B0A0908}});
+  };
+  const geometry blocks{2048, 8};
+  return {
+      {"split_block-bytes-xxh3", layout("split_block", "xxh3", key_kind::bytes, blocks)},
+      {"split_block-bytes-murmur3", layout("split_block", "murmur3", key_kind::bytes, blocks, 7)},
+      {"split_block-u64-mix", layout("split_block", "mix", key_kind::u64le, blocks, 42)},
+      {"split_block-u64-xxh3", layout("split_block", "xxh3", key_kind::u64le, blocks)},
+      {"split_block-u64-murmur3", layout("split_block", "murmur3", key_kind::u64le, blocks)},
+      {"split_block512-bytes-xxh3", layout("split_block512", "xxh3", key_kind::bytes, blocks)},
+      {"split_block512-bytes-murmur3", layout("split_block512", "murmur3", key_kind::bytes, blocks, 7)},
+      {"split_block512-u64-mix", layout("split_block512", "mix", key_kind::u64le, blocks, 42)},
+      {"blocked-bytes-xxh3", layout("blocked", "xxh3", key_kind::bytes, {2560, 6})},
+      {"blocked-u64-mix", layout("blocked", "mix", key_kind::u64le, {1536, 9}, ~std::uint64_t{0})},
+      {"blocked-u64-murmur3", layout("blocked", "murmur3", key_kind::u64le, {1536, 1})},
+      {"blocked_page-bytes-xxh3", layout("blocked_page", "xxh3", key_kind::bytes, {3 * 32'768, 7}, 11)},
+      {"blocked_page-u64-mix", layout("blocked_page", "mix", key_kind::u64le, {2 * 32'768, 17})},
+      {"blocked_page-u64-xxh3", layout("blocked_page", "xxh3", key_kind::u64le, {32'768, 40})},
+      {"classic-bytes-xxh3", layout("classic", "xxh3", key_kind::bytes, {40'003, 7}, ~std::uint64_t{0}),
+       R"({"source": "tests/golden/make_golden.py"})"},
+      {"classic-bytes-murmur3", layout("classic", "murmur3", key_kind::bytes, {1447, 7})},
+      {"classic-u64-mix", layout("classic", "mix", key_kind::u64le, {1447, 7})},
+      {"classic-u64-xxh3", layout("classic", "xxh3", key_kind::u64le, {1447, 20}, 3)},
+      {"classic-u64-murmur3", layout("classic", "murmur3", key_kind::u64le, {1447, 1})},
+      {"split_block-bytes-siphash", keyed("split_block", key_kind::bytes, blocks)},
+      {"classic-u64-siphash", keyed("classic", key_kind::u64le, {1447, 7})},
+      {"counting-bytes-xxh3", layout("counting", "xxh3", key_kind::bytes, {8192, 6})},
+      {"counting-u64-mix", layout("counting", "mix", key_kind::u64le, {2560, 9}, 42)},
+      {"guava", scheme("guava", 1472)},
+      {"pharo", scheme("pharo", 1438)},
+      {"python", scheme("python", 1447)},
+      {"perl", scheme("perl", 1440)},
+  };
+}
+
+std::vector<std::string> golden_texts() {
+  std::vector<std::string> texts = {"", "\0"s, "Bücher"};
+  for (const std::size_t length : {1u, 2u, 3u, 4u, 8u, 9u, 16u, 17u, 32u, 33u, 64u, 65u, 96u, 97u, 128u}) {
+    texts.emplace_back(length, 'x');
+  }
+  for (const std::string& text : sample_texts(100)) texts.push_back(text);
+  return texts;
+}
+
+std::vector<std::uint64_t> golden_integers() {
+  std::vector<std::uint64_t> integers;
+  for (std::uint64_t i = 0; i < 10; ++i) integers.push_back(i);
+  integers.push_back(~std::uint64_t{0});
+  for (std::uint64_t i = 10; i < 100; ++i) integers.push_back(i * 0x9E3779B97F4A7C15);
+  return integers;
+}
+
+void insert_golden_keys(any_filter& filter) {
+  if (filter.parameters().keys == key_kind::u64le) {
+    for (const std::uint64_t key : golden_integers()) filter.insert(key);
+  } else {
+    for (const std::string& key : golden_texts()) filter.insert(key);
+  }
+}
+
+bool has_golden_keys(const any_filter& filter) {
+  bool all = true;
+  if (filter.parameters().keys == key_kind::u64le) {
+    for (const std::uint64_t key : golden_integers()) all &= filter.may_contain(key);
+  } else {
+    for (const std::string& key : golden_texts()) all &= filter.may_contain(key);
+  }
+  return all;
+}
+
+std::string golden_path(const golden& file) { return BLOOMERY_SOURCE_DIR "/tests/golden/"s + file.name + ".bloom"; }
+
+class GoldenFile : public testing::TestWithParam<golden> {};
+INSTANTIATE_TEST_SUITE_P(Each, GoldenFile, testing::ValuesIn(golden_files()), [](const auto& each) {
+  std::string name = each.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST_P(GoldenFile, IsSavedByteForByte) {
+  const scratch_folder folder;
+  any_filter filter(GetParam().parameters);
+
+  insert_golden_keys(filter);
+  filter.save(folder / "f", GetParam().metadata);
+
+  EXPECT_EQ(read_file(folder / "f"), read_file(golden_path(GetParam())));
+}
+
+TEST_P(GoldenFile, OpensAndAnswers) {
+  const auto& secret = GetParam().parameters.secret;
+  const any_filter opened = any_filter::open(golden_path(GetParam()), {.check = file_check::payload, .secret = secret});
+  const any_filter loaded = any_filter::load(golden_path(GetParam()), {.secret = secret});
+
+  EXPECT_EQ(opened.parameters(), GetParam().parameters);
+  EXPECT_EQ(opened.opened_from()->metadata, GetParam().metadata);
+  EXPECT_TRUE(opened.opened_from()->clean);
+  EXPECT_TRUE(has_golden_keys(opened));
+  EXPECT_TRUE(has_golden_keys(loaded));
+  EXPECT_LT(opened.fill_ratio(), 0.8);
+}
+
+TEST(GoldenFiles, AreAllTested) {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(BLOOMERY_SOURCE_DIR "/tests/golden")) {
+    files += entry.path().extension() == ".bloom";
+  }
+
+  EXPECT_EQ(files, golden_files().size());
+}
+
+}  // namespace
+}  // namespace bloomery

@@ -1,0 +1,326 @@
+// Rebuilding filters on disks that fail, and in processes that are killed: no acknowledged key is lost.
+#include <bloomery/rebuilding_filter.hpp>
+
+#include "filters/rebuilding_filters.hpp"
+#include "support/errors.hpp"
+#include "support/files.hpp"
+#include "support/long_tests.hpp"
+#include "support/processes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <new>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace {
+
+// Called before each sync: returns 0, or the errno value with which the sync must fail.
+std::function<int(int fd)> before_sync;
+
+int synced(long call, int fd) {
+  if (const int failure = before_sync ? before_sync(fd) : 0; failure != 0) {
+    errno = failure;
+    return -1;
+  }
+  return static_cast<int>(::syscall(call, fd));
+}
+
+}  // namespace
+
+// These replace the functions of the C library in the whole program.
+extern "C" int fdatasync(int fd) { return synced(SYS_fdatasync, fd); }
+extern "C" int fsync(int fd) { return synced(SYS_fsync, fd); }
+
+namespace bloomery {
+namespace {
+
+using bloomery_tests::add;
+using bloomery_tests::code_of;
+using bloomery_tests::count_found;
+using bloomery_tests::is_long;
+using bloomery_tests::numbers;
+using bloomery_tests::of_integers;
+using bloomery_tests::scratch_folder;
+using bloomery_tests::start_child;
+using bloomery_tests::status_of_child;
+using bloomery_tests::wait_for;
+
+// ---- disks that fail ------------------------------------------------------------------------------------------------
+
+ino_t number_of(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+class watched_syncs {
+ public:
+  explicit watched_syncs(std::function<int(int fd)> watch) { before_sync = std::move(watch); }
+  watched_syncs(const watched_syncs&) = delete;
+  watched_syncs& operator=(const watched_syncs&) = delete;
+  ~watched_syncs() { before_sync = nullptr; }
+};
+
+TEST(RebuildingFilter, TheDiskHasTheLogBeforeTheFilterThatCountsIt) {
+  const scratch_folder folder;
+  rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
+  add(filter, 0, 900);
+  const ino_t old = number_of(folder / "f");
+  const ino_t log = number_of(folder / "f.log");
+  bool log_first = false;
+  {
+    const watched_syncs watched([&](int fd) {
+      struct stat status {};
+      if (::fstat(fd, &status) == 0 && status.st_ino == log && number_of(folder / "f") == old) log_first = true;
+      return 0;
+    });
+    filter.rebuild({.rate = 0.001});
+  }
+
+  EXPECT_NE(number_of(folder / "f"), old);
+  EXPECT_EQ(number_of(folder / "f.log"), log);
+  EXPECT_TRUE(log_first);
+}
+
+TEST(RebuildingFilter, KeysGoToTheNewLogThoughItsFolderCannotBeSynced) {
+  const scratch_folder folder;
+  rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
+  add(filter, 0, 3000);
+  const ino_t log = number_of(folder / "f.log");
+  {
+    const watched_syncs watched([&](int fd) {
+      struct stat status {};
+      const bool is_folder = ::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode);
+      return is_folder && number_of(folder / "f.log") != log ? EIO : 0;
+    });
+    EXPECT_EQ(code_of([&] { filter.rebuild({.salvage = true}); }), errc::io);  // this rewrites the log
+  }
+  EXPECT_NE(number_of(folder / "f.log"), log);
+
+  add(filter, 3000, 3000);
+  filter.abandon();
+
+  filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
+  EXPECT_EQ(count_found(filter.view(), numbers(0, 6000)), 6000u);
+  EXPECT_EQ(filter.log().keys(), 6000u);
+}
+
+TEST(RebuildingFilter, WhatAFailedRebuildMadeIsRemoved) {
+  const scratch_folder folder;
+  rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
+  add(filter, 0, 3000);
+  {
+    // When both files are written: the new log, while it is published.
+    bool seen = false;
+    const watched_syncs watched([&](int fd) {
+      struct stat status {};
+      if (::fstat(fd, &status) != 0 || status.st_ino != number_of(folder / "f.log.rebuild")) return 0;
+      if (!std::exchange(seen, true)) return 0;
+      return std::filesystem::exists(folder / "f.rebuild") ? EIO : 0;
+    });
+    EXPECT_EQ(code_of([&] { filter.rebuild({.salvage = true}); }), errc::io);
+  }
+
+  EXPECT_FALSE(std::filesystem::exists(folder / "f.rebuild"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "f.log.rebuild"));
+  add(filter, 3000, 3000);
+  EXPECT_EQ(count_found(filter.view(), numbers(0, 6000)), 6000u);
+}
+
+TEST(RebuildingFilter, ARebuildEndsWhenItsWatchThrows) {
+  const scratch_folder folder;
+  rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
+  add(filter, 0, 3000, 100);
+  const ino_t old = number_of(folder / "f");
+  const ino_t log = number_of(folder / "f.log");
+  for (const int last : {1, 10, 1000}) {  // of some 30 records
+    int calls = 0;
+    const auto watch = [&] {
+      if (++calls == last) throw std::runtime_error("enough");
+    };
+    if (last < 1000) {
+      EXPECT_THROW(filter.rebuild({.salvage = true, .watch = watch}), std::runtime_error);
+    } else {
+      filter.rebuild({.salvage = true, .watch = watch});
+    }
+    EXPECT_EQ(number_of(folder / "f") == old, last < 1000);
+    EXPECT_EQ(number_of(folder / "f.log") == log, last < 1000);
+    EXPECT_FALSE(std::filesystem::exists(folder / "f.rebuild"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "f.log.rebuild"));
+    EXPECT_EQ(count_found(filter.view(), numbers(0, 3000)), 3000u);
+  }
+}
+
+TEST(RebuildingFilter, NobodyReadsARebuildWhoMayNotReadTheFilter) {
+  const scratch_folder folder;
+  rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
+  add(filter, 0, 3000);
+  for (const char* name : {"f", "f.log"}) ::chmod((folder / name).c_str(), 0600);
+  int looks = 0;
+  {
+    const watched_syncs watched([&](int) {
+      for (const char* name : {"f.rebuild", "f.log.rebuild"}) {
+        struct stat status {};
+        if (::stat((folder / name).c_str(), &status) != 0 || status.st_size <= 256) continue;
+        // (A new file without keys is a header of 256 bytes or an empty filter.)
+        if (inspect(folder / name).usable && inspect(folder / name).info.clean) continue;
+        EXPECT_EQ(status.st_mode & 0777, 0600u) << name;
+        ++looks;
+      }
+      return 0;
+    });
+    filter.rebuild({.salvage = true});
+  }
+
+  EXPECT_GT(looks, 0);
+}
+
+// At such a low FPR a split_block filter is larger than its log: the first file beyond the limit is a new filter.
+TEST(RebuildingFilter, ADiskThatFillsDuringARebuildLeavesTheOldFilter) {
+  const scratch_folder folder;
+  const std::string path = folder / "f";
+  params p = of_integers;
+  p.target_fpr = 1e-7;
+  p.layout = "split_block";
+  rebuilding_filter::create(path, p).close();
+
+  const int status = status_of_child([&] {
+    std::string notes;
+    rebuilding_filter filter = rebuilding_filter::open(
+        path, {.mode = access::read_write, .check = file_check::payload, .notes = [&](const std::string& text) {
+                 notes += text;
+               }});
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{100'000, 100'000};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+    add(filter, 0, 2000, 100);
+    if (!notes.empty() || filter.capacity() < 2000) return 2;
+    if (code_of([&] { filter.rebuild({.capacity = 1'000'000}); }) != errc::io) return 3;
+    if (count_found(filter.view(), numbers(0, 2000)) != 2000) return 4;
+    add(filter, 2000, 8000, 100);
+    if (notes.find("could not be made larger") == std::string::npos) return 5;
+    if (notes.find("could not be made larger") != notes.rfind("could not be made larger")) return 6;  // reported once
+    if (filter.capacity() >= 10'000 || count_found(filter.view(), numbers(0, 10'000)) != 10'000) return 7;
+    filter.close();
+    return 0;
+  });
+
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(inspect(path, file_check::payload).problems.empty());
+  EXPECT_FALSE(std::filesystem::exists(path + ".rebuild"));
+  rebuilding_filter filter = rebuilding_filter::open(path, {.mode = access::read_write, .check = file_check::payload});
+  EXPECT_EQ(count_found(filter.view(), numbers(0, 10'000)), 10'000u);
+  add(filter, 10'000, 100);
+  EXPECT_GT(filter.capacity(), 10'100u);
+}
+
+// ---- killed processes -----------------------------------------------------------------------------------------------
+
+// Counts that a child process and its parent share.
+struct shared_counts {
+  std::atomic<std::uint64_t> acknowledged = 0;
+  std::atomic<std::uint64_t> wanted = 0;
+};
+
+class shared_memory {
+ public:
+  shared_memory()
+      : at_(::mmap(nullptr, sizeof(shared_counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (at_ == MAP_FAILED) throw std::bad_alloc();
+    new (at_) shared_counts;
+  }
+  shared_memory(const shared_memory&) = delete;
+  shared_memory& operator=(const shared_memory&) = delete;
+  ~shared_memory() { ::munmap(at_, sizeof(shared_counts)); }
+  shared_counts* operator->() { return static_cast<shared_counts*>(at_); }
+
+ private:
+  void* at_;
+};
+
+// Runs rounds of work in a child process that is killed at a random point; each round continues from the previous one.
+void expect_nothing_lost(void (*work)(rebuilding_filter& filter, std::uint64_t first, shared_counts& counts)) {
+  const scratch_folder folder;
+  const std::string path = folder / "f";
+  { rebuilding_filter::create(path, of_integers).close(); }
+  shared_memory counts;
+  std::mt19937_64 random(7);
+  int killed = 0;
+  const int rounds = is_long() ? 100 : 20;
+  for (int round = 0; round < rounds; ++round) {
+    const std::uint64_t first = counts->acknowledged;
+    counts->wanted = first + random() % 3000;
+    const std::uint64_t spins = random() % 2'000'000;
+    const pid_t child = start_child([&] {
+      rebuilding_filter filter =
+          rebuilding_filter::open(path, {.mode = access::read_write, .check = file_check::payload});
+      work(filter, first, *counts.operator->());
+      return 0;
+    });
+    while (counts->acknowledged < counts->wanted) ::sched_yield();
+    for (volatile std::uint64_t i = 0; i < spins;) i = i + 1;
+    ::kill(child, SIGKILL);
+    killed += wait_for(child) == 128 + SIGKILL ? 1 : 0;
+
+    const std::uint64_t there = counts->acknowledged;
+    rebuilding_filter filter =
+        rebuilding_filter::open(path, {.mode = access::read_write, .check = file_check::payload});
+    ASSERT_EQ(count_found(filter.view(), numbers(0, there)), there) << "round " << round;
+    ASSERT_TRUE(filter.log().read(0, [](std::span<const std::uint64_t>) {}).whole());
+    ASSERT_GE(filter.log().keys(), there);
+    if (round % 3 == 0) filter.rebuild();
+    ASSERT_EQ(count_found(filter.view(), numbers(0, there)), there) << "round " << round << ", rebuilt";
+    if (round % 2 == 0) filter.close();
+  }
+  EXPECT_EQ(killed, rounds);
+}
+
+TEST(RebuildingFilter, KilledWhileAppendingItHasAllThatWasAcknowledged) {
+  expect_nothing_lost([](rebuilding_filter& filter, std::uint64_t first, shared_counts& counts) {
+    for (std::uint64_t at = first;; at += 7) {
+      filter.insert(std::span<const std::uint64_t>(numbers(at, 7)));
+      counts.acknowledged = at + 7;
+    }
+  });
+}
+
+TEST(RebuildingFilter, KilledDuringRebuildsItHasAllThatWasAcknowledged) {
+  expect_nothing_lost([](rebuilding_filter& filter, std::uint64_t first, shared_counts& counts) {
+    for (std::uint64_t at = first;; at += 300) {
+      filter.insert(std::span<const std::uint64_t>(numbers(at, 300)));
+      counts.acknowledged = at + 300;
+      filter.rebuild();
+    }
+  });
+}
+
+// Each key ten times, so that the log is rewritten and both files are swapped.
+TEST(RebuildingFilter, KilledDuringSwapsItHasAllThatWasAcknowledged) {
+  expect_nothing_lost([](rebuilding_filter& filter, std::uint64_t first, shared_counts& counts) {
+    for (std::uint64_t at = first;; at += 300) {
+      for (int copy = 0; copy < 40; ++copy) filter.insert(std::span<const std::uint64_t>(numbers(at, 300)));
+      counts.acknowledged = at + 300;
+      filter.rebuild({.salvage = true});  // this always rewrites the log
+    }
+  });
+}
+
+}  // namespace
+}  // namespace bloomery

@@ -1,0 +1,364 @@
+// Files of sliding-window filters: killed writers, blocks that are ahead of the state, hostile bytes, and merges.
+#include <bloomery/any_filter.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/estimate.hpp>
+#include <bloomery/fold.hpp>
+#include <bloomery/sliding_window_filter.hpp>
+
+#include "filters/sliding_windows.hpp"
+#include "support/files.hpp"
+#include "support/long_tests.hpp"
+#include "support/processes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+
+namespace bloomery {
+namespace {
+
+using bloomery_tests::bytes;
+using bloomery_tests::filter_of_integers;
+using bloomery_tests::hour;
+using bloomery_tests::is_long;
+using bloomery_tests::layouts_with_window;
+using bloomery_tests::read_file;
+using bloomery_tests::scratch_folder;
+using bloomery_tests::some_day;
+using bloomery_tests::write_file;
+
+template <class Layout>
+class SlidingWindowFile : public ::testing::Test {};
+TYPED_TEST_SUITE(SlidingWindowFile, layouts_with_window);
+
+// ---- saving, opening, killed writers --------------------------------------------------------------------------------
+
+TYPED_TEST(SlidingWindowFile, ComesBackFromAFile) {
+  const scratch_folder folder;
+  std::uint64_t now = some_day;
+  const auto clock = [&] { return now; };
+  filter_of_integers<TypeParam> filter(window_of_time(std::chrono::hours(7)), 1000, 0.01, {}, clock);
+  for (std::uint64_t key = 0; key < 500; ++key, now += hour / 100) filter.insert(key);
+  filter.save(folder / "seen.bloom", "a note");
+
+  {
+    using mapped = sliding_window_filter<std::uint64_t, TypeParam, mix, mapped_storage>;
+    auto again = mapped::open(folder / "seen.bloom", access::read_write, file_check::payload, {}, clock);
+    EXPECT_TRUE(std::ranges::equal(again.bytes(), filter.bytes()));
+    EXPECT_EQ(again.parameters(), filter.parameters());
+    EXPECT_EQ(again.insert_count(), filter.insert_count());
+    now += 5 * hour;
+    again.insert(9999);
+    filter.insert(9999);
+    again.close();
+  }
+  const any_filter any = any_filter::open(folder / "seen.bloom", {.check = file_check::payload});
+  EXPECT_TRUE(std::ranges::equal(any.bytes(), filter.bytes()));
+  const auto loaded = filter_of_integers<TypeParam>::load(folder / "seen.bloom", {}, clock);
+  EXPECT_TRUE(std::ranges::equal(loaded.bytes(), filter.bytes()));
+  EXPECT_TRUE(loaded.may_contain(9999));
+  EXPECT_EQ(loaded.facts().keys, filter.facts().keys);
+}
+
+TEST(SlidingWindowFileOfIntegers, OpenedForReadingForgetsWithoutBeingWritten) {
+  const scratch_folder folder;
+  filter_of_integers<layouts::sliding> filter(window_of_time(std::chrono::hours(7)), 1000, 0.01, {},
+                                              [] { return some_day; });
+  filter.insert(1);
+  filter.save(folder / "seen.bloom");
+  const bytes before = read_file(folder / "seen.bloom");
+  {
+    any_filter any = any_filter::open(folder / "seen.bloom");
+    any.set_clock([] { return some_day; });
+    EXPECT_TRUE(any.may_contain(std::uint64_t{1}));
+    any.set_clock([] { return some_day + 8 * hour; });
+    EXPECT_FALSE(any.may_contain(std::uint64_t{1}));
+    EXPECT_EQ(any.window()->keys_held(), 0u);
+    EXPECT_EQ(any.expected_fpr(), 0);
+  }
+  EXPECT_EQ(read_file(folder / "seen.bloom"), before);
+}
+
+TEST(SlidingWindowFileOfIntegers, OfAnotherWindowIsRefusedByAMerge) {
+  filter_of_integers<layouts::sliding> a(window_of_time(std::chrono::hours(24)), 1000, 0.01);
+  filter_of_integers<layouts::sliding> b(window_of_time(std::chrono::hours(12)), 1000, 0.01);
+
+  EXPECT_ERROR(a.merge(b), errc::incompatible, "window, milliseconds: 86400000 and 43200000");
+}
+
+TEST(KilledWriterOfASlidingWindow, LosesNoKeyOfTheWindow) {
+  const scratch_folder folder;
+  constexpr std::uint64_t keys_of_window = 2000;
+  for (int round = 0; round < (is_long() ? 100 : 6); ++round) {
+    const std::string path = folder / "seen.bloom";
+    auto* const progress = static_cast<std::atomic<std::uint64_t>*>(
+        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    const pid_t child = bloomery_tests::start_child([&] {
+      using mapped = sliding_window_filter<std::uint64_t, layouts::sliding, mix, mapped_storage>;
+      auto filter = mapped::create(path, window_of_keys(keys_of_window), 0, 0.01);
+      for (std::uint64_t key = 0;; ++key) {
+        filter.insert(key);
+        progress->store(key + 1, std::memory_order_release);
+      }
+      return 0;
+    });
+    const std::uint64_t enough = 5000 + 3331 * static_cast<std::uint64_t>(round);
+    while (progress->load(std::memory_order_acquire) < enough) ::sched_yield();
+    ::kill(child, SIGKILL);
+    EXPECT_EQ(bloomery_tests::wait_for(child), 128 + SIGKILL);
+    const std::uint64_t done = *progress;
+    ::munmap(progress, 4096);
+
+    any_filter filter = any_filter::open(path, {.mode = access::read_write, .check = file_check::payload});
+
+    EXPECT_FALSE(filter.opened_from()->clean);
+    EXPECT_TRUE(filter.count_is_estimate());
+    for (std::uint64_t key = done - keys_of_window; key < done; ++key) ASSERT_TRUE(filter.may_contain(key)) << key;
+    EXPECT_LE(filter.window()->insertions, done + 1);
+    EXPECT_GE(filter.window()->insertions + 1, done);
+    filter.insert(std::uint64_t{1} << 50);
+    filter.close();
+    EXPECT_TRUE(inspect(path, file_check::payload).problems.empty());
+  }
+}
+
+TYPED_TEST(SlidingWindowFile, OfALengthThatItCannotHaveLeavesTheOldFile) {
+  const scratch_folder folder;
+  const std::string path = folder / "seen.bloom";
+  filter_of_integers<TypeParam>(window_of_keys(700), 0, 0.01).save(path);
+  const bytes before = read_file(path);
+  const std::uint64_t too_long = (std::uint64_t{1} << 62) + 1;
+  using mapped = sliding_window_filter<std::uint64_t, TypeParam, mix, mapped_storage>;
+
+  EXPECT_ERROR(mapped::create(path, {0, too_long}, 100, 0.01), errc::invalid_argument, "a window is not so long");
+  EXPECT_ERROR(mapped::create(path, {too_long, 0}, 100, 0.01), errc::invalid_argument, "a window is not so long");
+  EXPECT_ERROR(mapped::create(path, {5, 5}, 100, 0.01), errc::invalid_argument, "a window has one length");
+  EXPECT_EQ(read_file(path), before);
+
+  filter_of_integers<TypeParam> filter(window_of_keys(700), 0, 0.01);
+  params p = filter.parameters();
+  p.window_keys = too_long;
+  EXPECT_ERROR(save_file(path, p, filter.bytes(), {}, ""), errc::invalid_argument, "length of a window");
+  EXPECT_EQ(read_file(path), before);
+}
+
+// ---- blocks that are ahead of the state -----------------------------------------------------------------------------
+
+// Eight generations of 100 keys, and keys of a ninth that the state does not count: a copy made during a write, or a
+// file after a power failure, may look like this.
+template <class Layout>
+class torn_filter {
+ public:
+  static constexpr std::uint64_t part = 1000;
+  static constexpr std::uint64_t last_epoch = some_day / part;
+
+  torn_filter(const std::string& path, std::uint64_t first_key) : first_key_(first_key) {
+    std::uint64_t now = 0;
+    filter_of_integers<Layout> filter({0, 7 * part}, 2000, 1e-6, {}, [&] { return now; });
+    window_state state;
+    for (std::uint64_t epoch = last_epoch - 7; epoch <= last_epoch + 1; ++epoch) {
+      if (epoch == last_epoch + 1) state = window_state::of(filter.bytes().data());
+      now = epoch * part;
+      for (std::uint64_t i = 0; i < 100; ++i) filter.insert(key(epoch, i));
+    }
+    filter.save(path);
+    bytes torn = read_file(path);
+    std::memcpy(torn.data() + 4096, &state, sizeof state);
+    write_file(path, torn);
+  }
+
+  std::uint64_t key(std::uint64_t epoch, std::uint64_t i) const {
+    return first_key_ + (epoch - last_epoch + 7) * 100 + i;
+  }
+
+  // The number of keys of the window that are missing. Keys of the first epoch expired when the blocks reached the
+  // last.
+  std::uint64_t missing(any_filter& filter, std::uint64_t epoch) const {
+    filter.set_clock([epoch] { return epoch * part; });
+    std::uint64_t result = 0;
+    for (std::uint64_t of = std::max(last_epoch - 6, epoch - 7); of <= last_epoch + 1; ++of) {
+      for (std::uint64_t i = 0; i < 100; ++i) result += filter.may_contain(key(of, i)) ? 0 : 1;
+    }
+    return result;
+  }
+
+ private:
+  std::uint64_t first_key_;
+};
+
+TYPED_TEST(SlidingWindowFile, LosesNoKeyOfBlocksThatAreAheadOfTheState) {
+  const scratch_folder folder;
+  const torn_filter<TypeParam> torn(folder / "torn.bloom", 0);
+  const std::uint64_t first = torn.last_epoch;
+  any_filter filter = any_filter::open(folder / "torn.bloom", {.mode = access::read_write});
+  const auto mine = [](std::uint64_t epoch, std::uint64_t i) { return epoch * 1000 + i; };
+
+  for (std::uint64_t epoch = first; epoch <= first + 16; ++epoch) {
+    filter.set_clock([&] { return epoch * torn.part; });
+    for (std::uint64_t i = 0; i < 100; ++i) filter.insert(mine(epoch, i));
+
+    if (epoch <= first + 8) {
+      EXPECT_EQ(torn.missing(filter, epoch), 0u) << epoch - first;
+    }
+    filter.set_clock([&] { return epoch * torn.part; });
+    for (std::uint64_t of = std::max(first, epoch - 7); of <= epoch; ++of) {
+      for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(filter.may_contain(mine(of, i))) << epoch - of;
+    }
+    // Keys expire as usual: once its epoch is reached, a block that was ahead is like any other.
+    if (epoch <= first + 9) continue;
+    for (std::uint64_t i = 0; i < 100; ++i) EXPECT_FALSE(filter.may_contain(mine(epoch - 8, i))) << epoch - first;
+  }
+}
+
+TYPED_TEST(SlidingWindowFile, UnitedWithBlocksThatAreAheadLosesNoKey) {
+  const scratch_folder folder;
+  const torn_filter<TypeParam> torn(folder / "torn.bloom", 0), other(folder / "other.bloom", 1'000'000);
+  const std::uint64_t first = torn.last_epoch;
+  std::uint64_t now = 0;
+  filter_of_integers<TypeParam> sound({0, 7 * torn.part}, 2000, 1e-6, {}, [&] { return now; });
+  const auto of_sound = [](std::uint64_t epoch) { return epoch * 1000; };
+  for (std::uint64_t epoch = first - 7; epoch <= first; ++epoch) {
+    now = epoch * torn.part;
+    for (std::uint64_t i = 0; i < 100; ++i) sound.insert(of_sound(epoch) + i);
+  }
+
+  for (const char* into : {"sound.bloom", "torn.bloom"}) {
+    SCOPED_TRACE(into);
+    sound.save(folder / "sound.bloom");
+    const char* from = std::string(into) == "sound.bloom" ? "torn.bloom" : "sound.bloom";
+    any_filter all = any_filter::open(folder / into, {.mode = access::read_write});
+    all.merge(any_filter::open(folder / from));
+    all.merge(any_filter::open(folder / "other.bloom"));
+
+    for (std::uint64_t epoch = first; epoch <= first + 8; ++epoch) {
+      EXPECT_EQ(torn.missing(all, epoch), 0u) << epoch - first;
+      EXPECT_EQ(other.missing(all, epoch), 0u) << epoch - first;
+      for (std::uint64_t of = epoch - 7; of <= first; ++of) {
+        for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(all.may_contain(of_sound(of) + i)) << epoch - of;
+      }
+      all.insert(std::uint64_t{77});
+    }
+  }
+}
+
+// ---- hostile bytes --------------------------------------------------------------------------------------------------
+
+class HostileSlidingWindow : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    filter_of_integers<layouts::sliding> by_keys(window_of_keys(700), 0, 0.01);
+    for (std::uint64_t key = 0; key < 1234; ++key) by_keys.insert(key);
+    by_keys.save(folder_ / "seen.bloom");
+    whole_ = read_file(folder_ / "seen.bloom");
+  }
+
+  // Opens a copy of the file with this state.
+  void open_with(const window_state& state, std::size_t reserved = 0) {
+    bytes changed = whole_;
+    std::memcpy(changed.data() + 4096, &state, sizeof state);
+    if (reserved != 0) changed[4096 + reserved] = 1;
+    write_file(folder_ / "changed.bloom", changed);
+    any_filter::open(folder_ / "changed.bloom");
+  }
+
+  window_state state() const { return window_state::of(whole_.data() + 4096); }
+
+  scratch_folder folder_;
+  bytes whole_;
+};
+
+TEST_F(HostileSlidingWindow, StateIsRefused) {
+  const window_state sound = state();
+  EXPECT_NO_THROW(open_with(sound));
+  for (const std::uint64_t newest : {sound.newest + 1, sound.newest - 1, std::uint64_t{0}, ~std::uint64_t{0}}) {
+    window_state s = sound;
+    s.newest = newest;
+    EXPECT_ERROR(open_with(s), errc::damaged, "newest generation of the window");
+  }
+  window_state s = sound;
+  s.insertions = ~std::uint64_t{0};
+  EXPECT_ERROR(open_with(s), errc::damaged, "insertions of the window");
+  for (const std::uint64_t keys : {std::uint64_t{1200}, ~std::uint64_t{0}}) {
+    s = sound;
+    s.keys[2] = keys;
+    EXPECT_ERROR(open_with(s), errc::damaged, "keys of the window's generations");
+  }
+  for (const std::size_t at : {sizeof(window_state), std::size_t{511}}) {
+    EXPECT_ERROR(open_with(sound, at), errc::damaged, "reserved bytes of the window's state");
+  }
+}
+
+TEST_F(HostileSlidingWindow, CellsAndStampsDoNoHarm) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 50; ++round) {
+    bytes changed = whole_;
+    const std::size_t payload_bytes =
+        512 + layouts::sliding::blocks_of(layouts::sliding::geometry_for(700, 0.01)) * 512;
+    for (std::size_t at = 4096 + 512; at < 4096 + payload_bytes; ++at) {
+      changed[at] = static_cast<std::uint8_t>(random());
+    }
+    write_file(folder_ / "changed.bloom", changed);
+
+    any_filter filter = any_filter::open(folder_ / "changed.bloom", {.mode = access::read_write});
+
+    for (std::uint64_t key = 0; key < 300; ++key) filter.insert(key);
+    for (std::uint64_t key = 0; key < 300; ++key) EXPECT_TRUE(filter.may_contain(key));
+    EXPECT_GE(filter.current_fpr(), 0);
+    EXPECT_LE(filter.current_fpr(), 1);
+  }
+}
+
+// ---- merging --------------------------------------------------------------------------------------------------------
+
+TYPED_TEST(SlidingWindowFile, MergedByTimeIsThatOfTheKeysOfBoth) {
+  std::uint64_t now = some_day / 7000 * 7000;
+  const auto clock = [&] { return now; };
+  const auto make = [&] { return filter_of_integers<TypeParam>({0, 7000}, 500, 0.05, {}, clock); };
+  filter_of_integers<TypeParam> a = make(), b = make(), both = make();
+  std::mt19937_64 random(2);
+  for (std::uint64_t key = 0; key < 1500; ++key, now += 11) {
+    const bool to_a = now % 9000 < 4000 || key > 1400;  // b is behind at the end
+    (to_a ? a : b).insert(key);
+    both.insert(key);
+  }
+  now = 0;  // as of the newest epochs
+
+  a.merge(b);
+
+  for (std::uint64_t key = 0; key < 5000; ++key) ASSERT_EQ(a.may_contain(key), both.may_contain(key)) << key;
+  EXPECT_EQ(a.current_fpr(), both.current_fpr());
+  EXPECT_EQ(a.facts().epoch, both.facts().epoch);
+  EXPECT_EQ(a.facts().insertions, both.facts().insertions);
+  EXPECT_GE(a.facts().keys_held(), both.facts().keys_held());
+}
+
+TEST(MergedSlidingWindows, ByKeysAreRefused) {
+  any_filter a(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 700}));
+  any_filter b(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 700}));
+
+  EXPECT_ERROR(a.merge(b), errc::incompatible, "windows that go by keys cannot be merged");
+  EXPECT_FALSE(a.compatible_with(b));
+}
+
+TEST(MergedSlidingWindows, CannotBeIntersectedOrFolded) {
+  const params p = complete({.layout = "sliding", .capacity = 700, .target_fpr = 0.01, .window_milliseconds = 1000});
+  any_filter a(p), b(p);
+
+  EXPECT_ERROR(a.intersect(b), errc::incompatible, "cannot be intersected");
+  EXPECT_ERROR(estimated_keys(p, 5), errc::incompatible, "eight generations");
+  EXPECT_EQ(times_foldable(p), 0u);
+}
+
+}  // namespace
+}  // namespace bloomery
