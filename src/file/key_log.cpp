@@ -264,7 +264,7 @@ std::string log_reading::damage_in_words() const {
          std::to_string(first_damage);
 }
 
-struct key_log::state {
+struct key_log::impl {
   std::string path;
   params parameters;
   std::uint64_t generation = 1;
@@ -299,13 +299,13 @@ struct key_log::state {
   }
 };
 
-key_log::key_log(std::unique_ptr<state> s) noexcept : state_(std::move(s)) {}
+key_log::key_log(std::unique_ptr<impl> i) noexcept : impl_(std::move(i)) {}
 key_log::key_log(key_log&&) noexcept = default;
 key_log& key_log::operator=(key_log&&) noexcept = default;
 key_log::~key_log() = default;
 
 key_log key_log::create(const std::string& path, const params& p, std::uint64_t generation, bool replace) {
-  auto s = std::make_unique<state>();
+  auto s = std::make_unique<impl>();
   s->path = path;
   s->parameters = {.layout = p.layout,
                    .hash = p.hash,
@@ -327,7 +327,7 @@ key_log key_log::open(const std::string& path, access mode, const mapped_storage
       mode == access::read_write ? posix::open_locked(path, waiting) : posix::open_regular(path, false);
   header_image header{};
   const std::size_t got = posix::read_at(opened.file.get(), header, 0, path);
-  auto s = std::make_unique<state>();
+  auto s = std::make_unique<impl>();
   s->path = path;
   s->parameters = decode(std::span(header).first(got), s->generation, path);
   s->file = std::move(opened.file);
@@ -338,7 +338,7 @@ key_log key_log::open(const std::string& path, access mode, const mapped_storage
 void key_log::append(std::span<const std::uint64_t> hash64s) {
   constexpr std::size_t written_together = 8;  // records
   cut_torn();
-  state& s = *state_;
+  impl& s = *impl_;
   while (!hash64s.empty()) {
     s.records.clear();
     std::uint64_t keys = s.keys;
@@ -362,12 +362,12 @@ void key_log::append(std::span<const std::uint64_t> hash64s) {
   }
 }
 
-void key_log::sync() { posix::sync(state_->file.get(), state_->path); }
+void key_log::sync() { posix::sync(impl_->file.get(), impl_->path); }
 
 void key_log::cut_torn() {
-  if (state_->torn == 0) return;
-  if (::ftruncate(state_->file.get(), static_cast<off_t>(state_->bytes)) != 0) posix::fail("cut", state_->path);
-  state_->torn = 0;
+  if (impl_->torn == 0) return;
+  if (::ftruncate(impl_->file.get(), static_cast<off_t>(impl_->bytes)) != 0) posix::fail("cut", impl_->path);
+  impl_->torn = 0;
 }
 
 log_reading key_log::read(std::uint64_t from, const visitor& visit, std::uint64_t to) const {
@@ -378,7 +378,7 @@ log_reading key_log::read(std::uint64_t from, const visitor& visit, std::uint64_
   result.end = start;
   result.torn_bytes = to == all ? torn_bytes() : 0;
   if (end < start) return result;
-  ::posix_fadvise(state_->file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  ::posix_fadvise(impl_->file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   std::optional<std::uint64_t> expected;  // keys before the next record
   if (start == header_bytes) expected = 0;
   bool in_damage = false;
@@ -386,7 +386,7 @@ log_reading key_log::read(std::uint64_t from, const visitor& visit, std::uint64_
     if (!in_damage && result.damaged_places++ == 0) result.first_damage = byte;
     in_damage = true;
   };
-  for (scanner records = state_->scan(start, end); !records.at_end();) {
+  for (scanner records = impl_->scan(start, end); !records.at_end();) {
     const auto hash64s = records.record();
     if (!hash64s) {
       damage_at(records.at());
@@ -456,20 +456,20 @@ std::uint64_t key_log::estimate_distinct(std::uint64_t to) const {
 }
 
 void key_log::remove_duplicates() {
-  key_log fresh = create(state_->path + ".rebuild", state_->parameters, state_->generation + 1);
+  key_log fresh = create(impl_->path + ".rebuild", impl_->parameters, impl_->generation + 1);
   const log_reading seen = write_distinct(fresh);
   if (!seen.whole()) {
-    ::unlink(fresh.state_->path.c_str());
-    throw error(errc::damaged, {"the log is damaged", state_->path, "", seen.damage_in_words(), hint::salvage_log});
+    ::unlink(fresh.impl_->path.c_str());
+    throw error(errc::damaged, {"the log is damaged", impl_->path, "", seen.damage_in_words(), hint::salvage_log});
   }
   fresh.sync();
-  fresh.rename(state_->path);
+  fresh.rename(impl_->path);
   *this = std::move(fresh);
 }
 
 void key_log::rename(const std::string& path, bool synced) {
-  posix::rename_over(state_->path, path, false);
-  state_->path = path;
+  posix::rename_over(impl_->path, path, false);
+  impl_->path = path;
   if (synced) posix::sync_folder_of(path);
 }
 
@@ -487,10 +487,10 @@ void key_log::check_replaceable(const std::string& path) {
                                    "no file, or an old log", "other bytes", hint::move_file_away});
 }
 
-std::uint64_t key_log::keys() const noexcept { return state_->keys; }
-std::uint64_t key_log::bytes() const noexcept { return state_->bytes; }
-std::uint64_t key_log::torn_bytes() const noexcept { return state_->torn; }
-std::uint64_t key_log::generation() const noexcept { return state_->generation; }
-const params& key_log::parameters() const noexcept { return state_->parameters; }
+std::uint64_t key_log::keys() const noexcept { return impl_->keys; }
+std::uint64_t key_log::bytes() const noexcept { return impl_->bytes; }
+std::uint64_t key_log::torn_bytes() const noexcept { return impl_->torn; }
+std::uint64_t key_log::generation() const noexcept { return impl_->generation; }
+const params& key_log::parameters() const noexcept { return impl_->parameters; }
 
 }  // namespace bloomery
