@@ -180,7 +180,7 @@ window_facts facts_of_window(const params& p, std::span<const std::uint8_t> byte
 
 /// The set cells of each generation and the current FPR, at the epoch of the newest generation. Reads all bytes.
 /// @throws error as facts_of_window
-window_cells look_at_window(const params& p, std::span<const std::uint8_t> bytes);
+window_cells measure_window_fill(const params& p, std::span<const std::uint8_t> bytes);
 
 /// The consistency check of a sliding-window filter: compares the set cells of each generation with its key count, as
 /// check_fill() does for other filters. @throws error as facts_of_window

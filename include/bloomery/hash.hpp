@@ -62,10 +62,10 @@ class mix {
   constexpr mix() noexcept : mix(0) {}
   constexpr explicit mix(std::uint64_t seed) noexcept : seed_(seed), whitening_(mix64(seed)) {}
 
-  constexpr key_hash operator()(std::uint64_t key) const noexcept { return of_lo(mix64(key ^ whitening_)); }
+  constexpr key_hash operator()(std::uint64_t key) const noexcept { return of_hash64(mix64(key ^ whitening_)); }
 
   /// The hash with this hash64. For layouts that read hash64 only, the compiler drops the computation of high64.
-  static constexpr key_hash of_lo(std::uint64_t hash64) noexcept {
+  static constexpr key_hash of_hash64(std::uint64_t hash64) noexcept {
     return {hash64, mix64(hash64 + 0x9E3779B97F4A7C15u)};
   }
 

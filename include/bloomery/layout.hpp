@@ -112,7 +112,7 @@ enum class block_rule {
 /// that the rule selects; a block has block_bits bits, a whole number of bytes. So keys can be partitioned by block
 /// before they are inserted.
 template <class L>
-concept layout_by_halves = layout<L> && requires {
+concept layout_by_hash64 = layout<L> && requires {
   { L::blocks_by } -> std::convertible_to<block_rule>;
   { L::block_bits } -> std::convertible_to<std::uint32_t>;
 };
@@ -262,7 +262,7 @@ struct bulk_target {
 };
 
 /// The bulk target of a filter of layout L.
-template <layout_by_halves L>
+template <layout_by_hash64 L>
 bulk_target bulk_target_of(std::uint8_t* bytes, const geometry& g) {
   return {bytes, g, L::block_bits, L::blocks_by, insert_batch<L>};
 }

@@ -116,10 +116,10 @@ class mapped_storage {
   void close();
 
  private:
-  struct state;
-  explicit mapped_storage(state* s) noexcept;
+  struct impl;
+  explicit mapped_storage(impl* s) noexcept;
 
-  state* state_ = nullptr;  // owned; not a std::unique_ptr, whose header is twice as long as all of this library's
+  impl* impl_ = nullptr;  // owned; not a std::unique_ptr, whose header is twice as long as all of this library's
   std::uint8_t* data_ = nullptr;
   std::uint64_t size_ = 0;
   key_counts counts_;

@@ -206,7 +206,7 @@ class sliding_window_filter {
   double expected_fpr(std::uint64_t keys) const { return Layout::expected_fpr(params_.geometry, keys); }
 
   /// Exact FPR of the present cells, at the epoch of the newest generation. Reads all bytes.
-  double current_fpr() const { return look_at_window(params_, bytes()).current_fpr; }
+  double current_fpr() const { return measure_window_fill(params_, bytes()).current_fpr; }
 
   /// For mapped storage: writes checksums, counts and the clean mark, and unmaps; the filter is then moved-from.
   /// @throws error io

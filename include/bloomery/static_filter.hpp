@@ -81,12 +81,12 @@ class static_filter {
     heap_storage memory(std::max<std::size_t>(keys.size(), 1) * sizeof(std::uint64_t));
     const std::span<std::uint64_t> hash64s(reinterpret_cast<std::uint64_t*>(memory.data()), keys.size());
     hash_all(keys, hash64s, threads, hash);
-    return of_halves(hash64s, threads, hash);
+    return of_hash64s(hash64s, threads, hash);
   }
 
   /// Like build(), for callers that already have the hash64 of each key. Reorders `hash64s`. @throws error as build()
-  static static_filter of_halves(std::span<std::uint64_t> hash64s, unsigned threads = 0,
-                                 Hash hash = {}) requires std::same_as<Storage, heap_storage> {
+  static static_filter of_hash64s(std::span<std::uint64_t> hash64s, unsigned threads = 0,
+                                  Hash hash = {}) requires std::same_as<Storage, heap_storage> {
     fuse_bytes made = fuse_build(hash64s, width, threads);
     params p = fuse_params(described(hash), width, made);
     return static_filter(std::move(p), std::move(made.payload), hash);

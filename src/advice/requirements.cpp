@@ -63,7 +63,7 @@ void check_window(const requirements& w) {
 }  // namespace
 
 demand demand_of(const requirements& w) {
-  rates::check_promise(1, w.rate);
+  rates::check_target_fpr(1, w.rate);
   if (w.most_keys != 0 && w.most_keys < w.keys) {
     throw error(errc::invalid_argument, {"the most keys are fewer than the fewest", "keys", "",
                                          keys_text(w.keys) + " and at most " + keys_text(w.most_keys), ""});

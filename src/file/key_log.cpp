@@ -139,8 +139,8 @@ params decode(std::span<const std::uint8_t> bytes, std::uint64_t& generation, co
   return p;
 }
 
-// A record in memory: marker and count, keys before, checksum, keys. The checksum is that of all words, with the log's
-// number in its own place.
+// The checksum of a record in memory: marker and count, keys before, checksum, keys. It covers all words, with the log's
+// number in the place of the checksum.
 std::uint64_t checksum_of(std::uint64_t* record, std::uint64_t count, std::uint64_t id) {
   const std::uint64_t stored = std::exchange(record[2], id);
   const std::uint64_t sum = XXH3_64bits(record, (record_words + count) * word);
@@ -150,18 +150,18 @@ std::uint64_t checksum_of(std::uint64_t* record, std::uint64_t count, std::uint6
 
 std::uint64_t record_bytes(std::uint64_t count) { return key_log::record_header_bytes + count * word; }
 
-// Goes from record to record.
+// Iterator over the records.
 class scanner {
  public:
   scanner(int fd, std::uint64_t from, std::uint64_t to, std::uint64_t id, const std::string& path)
       : fd_(fd), at_(from), to_(to), id_(id), path_(path) {
     const std::uint64_t room = std::min<std::uint64_t>(2 * most_record_bytes, to - std::min(from, to));
     words_.resize(static_cast<std::size_t>(room / word + 1));
-    // A stranger's file could have a record begin at every word. An honest one is searched through in far less.
+    // A malicious file could seem to have a record at every word. Limit the work; real files need far less.
     most_hashed_ = 64 * (to - std::min(from, to)) + (std::uint64_t{64} << 20);
   }
 
-  /// The keys of the record at `at`, if there is a whole one.
+  /// The keys of the record at `at`, if it is complete and valid.
   std::optional<std::span<const std::uint64_t>> record() {
     if (to_ - at_ <= key_log::record_header_bytes || hashed_ > most_hashed_) return std::nullopt;
     std::uint64_t* here = words_at(at_, key_log::record_header_bytes);
@@ -178,7 +178,7 @@ class scanner {
     return std::span<const std::uint64_t>(here + record_words, static_cast<std::size_t>(count));
   }
 
-  std::uint64_t before() const { return before_; }  // of the last record
+  std::uint64_t before() const { return before_; }  // keys before the last record
   std::uint64_t at() const { return at_; }
   bool at_end() const { return at_ >= to_; }
   void skip(std::uint64_t bytes) { at_ += std::min(bytes, to_ - at_); }
@@ -200,8 +200,8 @@ class scanner {
   std::uint64_t id_;
   const std::string& path_;
   std::vector<std::uint64_t> words_;
-  std::uint64_t start_ = 0;   // byte of the file that words_ starts with
-  std::uint64_t filled_ = 0;  // bytes of it
+  std::uint64_t start_ = 0;   // file offset of words_
+  std::uint64_t filled_ = 0;  // bytes in words_
   std::uint64_t before_ = 0;
   std::uint64_t hashed_ = 0;
   std::uint64_t most_hashed_ = 0;
@@ -215,7 +215,7 @@ std::uint64_t new_id() {
   }
 }
 
-// Distinct hashes, all of them while they are few, then those below a bound that is halved when there is no more room.
+// A sample of distinct hashes: all hashes while they fit, then those below a bound, which is halved when it is full.
 class distinct_sample {
  public:
   explicit distinct_sample(std::uint64_t most_keys)
@@ -240,7 +240,7 @@ class distinct_sample {
   std::uint64_t estimate() const { return (size_ + (has_zero_ ? 1 : 0)) << halvings_; }
 
  private:
-  // False: it is there. By the lower bits: the upper ones are all alike below the bound.
+  // False: already present. Indexed by the lower bits, because the upper bits are equal below the bound.
   bool put(std::uint64_t hash) {
     const std::size_t last = slots_.size() - 1;
     std::size_t at = static_cast<std::size_t>(hash) & last;
@@ -272,11 +272,11 @@ struct key_log::impl {
   std::uint64_t keys = 0;
   std::uint64_t bytes = header_bytes;
   std::uint64_t torn = 0;
-  std::vector<std::uint64_t> records;  // being written
+  std::vector<std::uint64_t> records;  // buffer for writing
 
   scanner scan(std::uint64_t from, std::uint64_t to) const { return {file.get(), from, to, parameters.log_id, path}; }
 
-  // Finds the last whole record: it, or the one before it, begins in the last two largest records.
+  // Finds the last whole record. It or its predecessor begins within the last two maximum record sizes.
   void find_end(std::uint64_t file_bytes) {
     const std::uint64_t near = file_bytes > header_bytes + 2 * most_record_bytes
                                    ? (file_bytes - 2 * most_record_bytes) / word * word
@@ -354,7 +354,7 @@ void key_log::append(std::span<const std::uint64_t> hash64s) {
       hash64s = hash64s.subspan(count);
     }
     const std::span bytes(reinterpret_cast<const std::uint8_t*>(s.records.data()), s.records.size() * word);
-    s.torn = bytes.size();  // until it is written
+    s.torn = bytes.size();  // until the write is complete
     posix::write_at(s.file.get(), bytes, s.bytes, s.path);
     s.torn = 0;
     s.bytes += bytes.size();
@@ -372,7 +372,7 @@ void key_log::cut_torn() {
 
 log_reading key_log::read(std::uint64_t from, const visitor& visit, std::uint64_t to) const {
   const std::uint64_t start = std::max(from, header_bytes);
-  // Up to the last whole record. What is behind it was found when the log was opened.
+  // Up to the last whole record. Bytes after it were found when the log was opened.
   const std::uint64_t end = to == all ? bytes() : to;
   log_reading result;
   result.end = start;
@@ -395,7 +395,7 @@ log_reading key_log::read(std::uint64_t from, const visitor& visit, std::uint64_
     }
     if (expected && records.before() != *expected) {
       damage_at(records.at());
-      // Fewer than there were is no honest log. Its keys are given all the same: none may be hidden.
+      // A smaller number than expected means a manipulated log. Visit its keys nevertheless, so that none is hidden.
       if (records.before() > *expected) result.lost_keys += records.before() - *expected;
     }
     in_damage = false;
@@ -411,7 +411,7 @@ log_reading key_log::read(std::uint64_t from, const visitor& visit, std::uint64_
 log_reading key_log::write_distinct(key_log& into, std::uint64_t to, const std::function<void()>& watch) const {
   constexpr std::uint64_t least_memory = std::uint64_t{16} << 20;
   const std::uint64_t end = to == all ? bytes() : to;
-  const std::uint64_t most_keys = end / word;  // whatever a record says
+  const std::uint64_t most_keys = end / word;  // an upper bound that does not depend on the records
   const std::uint64_t together = std::max(most_keys, least_memory) / word;
   const std::uint64_t parts = most_keys / together + 1;
   std::vector<std::uint64_t> some;
@@ -423,7 +423,7 @@ log_reading key_log::write_distinct(key_log& into, std::uint64_t to, const std::
   log_reading result;
   for (std::uint64_t part = 0; part < parts; ++part) {
     some.clear();
-    std::uint64_t limit = 2 * together;  // beyond that there are repetitions: one key may be the whole log
+    std::uint64_t limit = 2 * together;  // beyond that, remove repetitions: a log may consist of a single key
     result = read(
         0,
         [&](std::span<const std::uint64_t> hash64s) {
@@ -448,7 +448,7 @@ std::uint64_t key_log::estimate_distinct(std::uint64_t to) const {
   read(
       0,
       [&](std::span<const std::uint64_t> hash64s) {
-        // Not hash64 itself: its upper bits choose the block, and a log may be sorted by them.
+        // Not hash64 itself: its upper bits select the block, and a log may be sorted by them.
         for (const std::uint64_t hash64 : hash64s) sample.add(mix64(hash64));
       },
       end);

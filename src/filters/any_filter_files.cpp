@@ -70,7 +70,7 @@ any_filter::~any_filter() = default;
 
 any_filter::any_filter(params p) {
   p = complete(std::move(p));
-  refuse_empty_if_sealed(p);
+  refuse_empty_if_static(p);
   heap_storage bytes(bytes_for(p.geometry.bits));
   impl_ = std::make_unique<impl>(std::move(p), std::move(bytes));
 }
@@ -100,7 +100,7 @@ any_filter any_filter::open_any(const std::string& path, access mode, file_check
   mapped_storage bytes = mapped_storage::open(path, mode, what, waiting, [&](const params& found) {
     p = unlocked(found, secret, path, facts_only);
     if (suits) suits(found);
-    if (mode == access::read_write) refuse_keys_if_sealed(p, path);
+    if (mode == access::read_write) refuse_keys_if_static(p, path);
   });
   const file_info info = bytes.info();
   auto b = std::make_unique<impl>(std::move(p), std::move(bytes));
@@ -113,7 +113,7 @@ any_filter any_filter::open_any(const std::string& path, access mode, file_check
 
 any_filter any_filter::create(const std::string& path, params p, const std::string& metadata, creation how) {
   p = complete(std::move(p));
-  refuse_empty_if_sealed(p);
+  refuse_empty_if_static(p);
   mapped_storage bytes = mapped_storage::create(path, p, metadata, how);
   return any_filter(std::make_unique<impl>(std::move(p), std::move(bytes)));
 }

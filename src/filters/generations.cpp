@@ -39,7 +39,7 @@ window_length checked_length(const params& p) {
 
 std::uint64_t part_of(const window_length& length) {
   const std::uint64_t whole = length.keys + length.milliseconds;
-  return whole / window_parts + (whole % window_parts != 0 ? 1 : 0);
+  return whole / window_slices + (whole % window_slices != 0 ? 1 : 0);
 }
 
 // Rates of very many probes take long.
@@ -154,7 +154,7 @@ window_facts facts_of_window(const params& p, std::span<const std::uint8_t> byte
   window_facts f;
   f.length = checked_length(p);
   f.part = part_of(f.length);
-  f.keys_per_slice = p.capacity / window_parts + (p.capacity % window_parts != 0 ? 1 : 0);
+  f.keys_per_slice = p.capacity / window_slices + (p.capacity % window_slices != 0 ? 1 : 0);
   f.epoch = s.newest;
   f.insertions = s.insertions;
   f.keys = s.keys;
@@ -164,16 +164,16 @@ window_facts facts_of_window(const params& p, std::span<const std::uint8_t> byte
   return f;
 }
 
-window_cells look_at_window(const params& p, std::span<const std::uint8_t> bytes) {
+window_cells measure_window_fill(const params& p, std::span<const std::uint8_t> bytes) {
   const layout_row& row = row_of(p);
   check_size(p, bytes);
   const auto newest = static_cast<std::uint32_t>(window_state::of(bytes.data()).newest);
-  return row.window->look_at_cells(bytes.data(), p.geometry, newest);
+  return row.window->scan_cells(bytes.data(), p.geometry, newest);
 }
 
 fill_check check_window_fill(const params& p, std::span<const std::uint8_t> bytes) {
   const layout_row& row = row_of(p);
-  const window_cells cells = look_at_window(p, bytes);
+  const window_cells cells = measure_window_fill(p, bytes);
   const keys_by_generation counted = window_state::of(bytes.data()).keys;
   const keys_by_generation distinct = distinct_in_lanes(*row.window, p.geometry, counted, 0);
   const occupancy lane = row.window->lane(p.geometry);

@@ -358,7 +358,7 @@ struct scalable_layers::impl {
 };
 
 scalable_layers::scalable_layers(double target_fpr, std::uint64_t first_layer_keys) {
-  rates::check_promise(1, target_fpr);
+  rates::check_target_fpr(1, target_fpr);
   if (first_layer_keys == 0 || first_layer_keys > most_first_keys) {
     throw error(errc::invalid_argument, {"keys of the first layer of a growing filter", "first_layer_keys", "1 to 2^40",
                                          std::to_string(first_layer_keys), ""});

@@ -1,4 +1,4 @@
-// The table of hints: name and sentence of each code.
+// Table of hints: the name and sentence of each code.
 #include <bloomery/hint.hpp>
 
 #include <array>
@@ -123,7 +123,7 @@ constexpr row rows[] = {
 
 constexpr std::size_t count = std::size(rows);
 
-// The rows are in the order of the enumerators.
+// Rows must be in the order of the enumerators.
 constexpr bool in_order() {
   for (std::size_t i = 0; i < count; ++i) {
     if (rows[i].code != static_cast<hint>(i)) return false;

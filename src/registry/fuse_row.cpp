@@ -34,10 +34,10 @@ double fuse_keys_from_zeros(const geometry&, std::uint64_t) { return 0; }
 
 occupancy fuse_occupancy(const geometry& g) { return {1, g.bits, 0, g.probes}; }
 
-// Whatever three cells hold, a random key's fingerprint is their exclusive or with probability 2^-w: what there is to
-// certify is which partitions have cells at all.
+// For any cell values, the fingerprint of a random key matches with probability 2^-w. So the current FPR depends only on
+// which partitions have cells.
 template <fuse_fingerprint F>
-cells_seen look_at_fuse(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
+cell_scan_result look_at_fuse(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
   check_fuse_geometry(g);
   check_fuse(8 * sizeof(F), bytes, "census");
   const std::uint64_t partitions = fuse::partitions_in(bytes.data());
@@ -57,26 +57,29 @@ void check_fuse_bytes(const params& p, std::span<const std::uint8_t> bytes, cons
                               std::to_string(fuse_keys(bytes)), hint::seal_again});
 }
 
-template cells_seen look_at_fuse<std::uint8_t>(const geometry&, std::span<const std::uint8_t>, const block_counters&);
-template cells_seen look_at_fuse<std::uint16_t>(const geometry&, std::span<const std::uint8_t>, const block_counters&);
-template cells_seen look_at_fuse<std::uint32_t>(const geometry&, std::span<const std::uint8_t>, const block_counters&);
+template cell_scan_result look_at_fuse<std::uint8_t>(const geometry&, std::span<const std::uint8_t>,
+                                                     const block_counters&);
+template cell_scan_result look_at_fuse<std::uint16_t>(const geometry&, std::span<const std::uint8_t>,
+                                                      const block_counters&);
+template cell_scan_result look_at_fuse<std::uint32_t>(const geometry&, std::span<const std::uint8_t>,
+                                                      const block_counters&);
 template void check_fuse_bytes<std::uint8_t>(const params&, std::span<const std::uint8_t>, const std::string&);
 template void check_fuse_bytes<std::uint16_t>(const params&, std::span<const std::uint8_t>, const std::string&);
 template void check_fuse_bytes<std::uint32_t>(const params&, std::span<const std::uint8_t>, const std::string&);
 
-std::vector<std::uint64_t> sealed_cells(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t hash64) {
+std::vector<std::uint64_t> static_cells(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t hash64) {
   const fuse_place place = fuse_place_of(cell_bits_of(p), bytes, hash64);
   if (!place.somewhere) return {};
   return {place.cells.begin(), place.cells.end()};
 }
 
-void refuse_keys_if_sealed(const params& p, const std::string& where) {
+void refuse_keys_if_static(const params& p, const std::string& where) {
   if (family_of(p) != family::sealed) return;
   throw error(errc::not_permitted,
               {"a sealed filter takes no more keys, and loses none", where, "", "", hint::seal_old_and_new_keys});
 }
 
-void refuse_empty_if_sealed(const params& p) {
+void refuse_empty_if_static(const params& p) {
   if (family_of(p) == family::sealed) refuse_making();
 }
 

@@ -52,7 +52,7 @@ class hash_span {
       case kind::hash64s: return {words_[i], 0};
       case kind::mixed: break;
     }
-    return mix::of_lo(mix64(words_[i] ^ whitening_));
+    return mix::of_hash64(mix64(words_[i] ^ whitening_));
   }
 
   /// `count` keys from `first` on.

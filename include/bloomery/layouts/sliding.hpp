@@ -38,7 +38,7 @@ namespace BLOOMERY_EXPORT bloomery {
 
 /// Number of generations: the newest, which takes new keys, and 7 full ones, which together cover a window.
 inline constexpr std::uint32_t window_generations = 8;
-inline constexpr std::uint32_t window_parts = 7;
+inline constexpr std::uint32_t window_slices = 7;
 
 /// Bytes before the first block: the state of the generations (generations.hpp).
 inline constexpr std::uint64_t window_state_bytes = 512;
@@ -188,7 +188,7 @@ class sliding_blocks {
   ///   sum over non-empty sets S of generations of (-1)^(|S|+1) (c_S / cells)^k,   c_S cells have all bits of S
   ///
   /// By inclusion and exclusion this is the probability that k random cells of the block are all set in one generation.
-  static window_cells look_at_cells(const std::uint8_t* bytes, const geometry& g, std::uint32_t epoch);
+  static window_cells scan_cells(const std::uint8_t* bytes, const geometry& g, std::uint32_t epoch);
 
   /// As in the concept `layout`, with n keys per window, in the worst case of expected_fpr().
   static geometry geometry_for(std::uint64_t capacity, double target_fpr);

@@ -1,4 +1,5 @@
-// Addresses: read strictly, so that a slip is told and not guessed at; written without user and password.
+// Parsing and formatting of addresses. Parsing is strict, so typing errors are reported; formatting omits user and
+// password.
 #include <bloomery/redis_address.hpp>
 
 #include <bloomery/error.hpp>
@@ -41,7 +42,7 @@ constexpr std::size_t longest_socket_path = 107;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// 0 to 15, or 16 for what is no digit.
+// Value of a hexadecimal digit, or 16 for other characters.
 unsigned hex_value(char c) {
   if (is_digit(c)) return static_cast<unsigned>(c - '0');
   if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);
@@ -49,7 +50,7 @@ unsigned hex_value(char c) {
   return 16;
 }
 
-// Fit for a terminal: no control characters, not endless.
+// Makes a text safe for terminals: without control characters, and of limited length.
 std::string shown(std::string_view text) {
   std::string s(text.substr(0, 300));
   std::replace_if(
@@ -57,8 +58,8 @@ std::string shown(std::string_view text) {
   return s.size() < text.size() ? s + "..." : s;
 }
 
-// Stretches of an address that may be a password, wherever a slip has put it: all before the last '@'; behind a host
-// what is no port, or all of it if there is no host; values of words that no address has.
+// The parts of an address that may be a password, even a misplaced one: everything before the last '@'; after a host,
+// everything that is not a port, or the whole part if there is no host; values of unknown parameters.
 class secrets {
  public:
   explicit secrets(std::string_view text) : text_(text) {
@@ -125,10 +126,10 @@ class secrets {
   }
 
   std::string_view text_;
-  std::vector<std::string_view> hidden_;  // parts of it, in order
+  std::vector<std::string_view> hidden_;  // parts of the address, in order
 };
 
-// One address being read.
+// The parser of one address.
 class parser {
  public:
   explicit parser(std::string_view text) : text_(text), secrets_(text) {}
@@ -180,7 +181,7 @@ class parser {
                 {std::move(what), secrets_.shown_without(), std::move(expected), std::move(found), ""});
   }
 
-  // Bytes that stand for themselves, and %XX. Those that part an address are refused unless they are in `also`.
+  // Decodes literal bytes and %XX. Delimiters of an address are refused unless they are in `also`.
   std::string decoded(std::string_view part, std::string_view also, const std::string& what) const {
     std::string bytes;
     for (std::size_t i = 0; i < part.size(); ++i) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t most_nodes_of_a_range = 1'000;
 
-// Reads one of CLUSTER SLOTS; nothing, and why, if it is of no use.
+// Parses one entry of CLUSTER SLOTS; empty, with the reason in `why`, if it is unusable.
 std::optional<slot_range> range_in(const reply& range, const place& asked, const char*& why) {
   const auto useless = [&](const char* text) {
     why = text;
