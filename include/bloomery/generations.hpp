@@ -3,8 +3,8 @@
 // A window of length W consists of 7 slices of L = ceil(W / 7). The filter holds eight generations of keys, one per
 // slice: the newest, which takes new keys, and 7 full ones. Each generation has a number, its epoch. For windows of
 // time the epoch is floor(milliseconds since 1970 / L), so that all machines agree; for windows of keys it is
-// floor(insertions so far / L). A key inserted in epoch e is reported up to epoch e + 7: at least for W, and at most for
-// 8 L = 8 ceil(W / 7), which is about a seventh longer.
+// floor(insertions so far / L). A key inserted in epoch e is reported up to epoch e + 7: at least for W, and at most
+// for 8 L = 8 ceil(W / 7), which is about a seventh longer.
 #pragma once
 
 #include <bloomery/export.hpp>

@@ -17,7 +17,8 @@ namespace BLOOMERY_EXPORT bloomery {
 /// object serves several threads at once.
 ///
 /// You can write your own hash as such a type, at namespace scope, because a local class cannot have static members.
-/// Give it a unique name, and a new name whenever its results change: files open only with the name they were made with.
+/// Give it a unique name, and a new name whenever its results change: files open only with the name they were made
+/// with.
 ///
 ///     struct one_at_a_time {
 ///       static constexpr std::string_view name = "example.one-at-a-time/1";

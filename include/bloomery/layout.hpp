@@ -172,7 +172,8 @@ bool has_one(const std::uint8_t* bytes, const geometry& g, key_hash hash) noexce
 /// Keys whose cells are prefetched while the same number of earlier keys is processed.
 inline constexpr std::size_t fetched_together = 16;
 
-/// Cells per key that a lookup prefetches. At a fill ratio of 1/2, two cells on average suffice to reject an absent key.
+/// Cells per key that a lookup prefetches. At a fill ratio of 1/2, two cells on average suffice to reject an absent
+/// key.
 inline constexpr std::uint32_t cells_looked_ahead = 3;
 
 /// Filters up to this size (512 KiB) fit into a core's private cache on most processors, so nothing is prefetched.

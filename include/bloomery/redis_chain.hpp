@@ -15,15 +15,15 @@
 //
 // A key is present if all its bits are set in one of the bitmaps. A present key is not inserted again; an absent key
 // sets its bits in the newest bitmap. If more than half of the bits of that bitmap are then set, the next bitmap is
-// added. The FPR is about the sum of the bitmaps' rates, so it grows with the chain. If compatibility is not needed, use
-// redis_filter, which keeps its target FPR as it grows.
+// added. The FPR is about the sum of the bitmaps' rates, so it grows with the chain. If compatibility is not needed,
+// use redis_filter, which keeps its target FPR as it grows.
 //
 // Improvements over the Java implementation: a batch takes two or three round trips instead of one per bit; the server
 // counts bits only if half of them may be set; two writers that fill a bitmap at the same time grow the chain once;
 // unrelated chains do not share a cursor; a lost bitmap or cursor is an error instead of "absent"; in a cluster each
 // bitmap is placed by its own name, because no command or script needs two keys. While the Java implementation also
-// writes, its own races remain: two of its writers that grow the chain at the same time may skip a bitmap, and may clear
-// the last bit of a bitmap in use.
+// writes, its own races remain: two of its writers that grow the chain at the same time may skip a bitmap, and may
+// clear the last bit of a bitmap in use.
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -84,8 +84,8 @@ class redis_chain {
  public:
   /// Creates a chain, or opens the existing one of this name. A chain of the Java implementation is taken over if its
   /// bitmaps have the size that n and p require. Afterwards n and p are stored on the server.
-  /// @throws error  incompatible: the chain has other n and p, or other keys use its names; invalid_argument: n is 0, or
-  ///                p is outside (0, 1); too_large: more than 2^32 bits, the limit of a Redis string; damaged;
+  /// @throws error  incompatible: the chain has other n and p, or other keys use its names; invalid_argument: n is 0,
+  ///                or p is outside (0, 1); too_large: more than 2^32 bits, the limit of a Redis string; damaged;
   ///                unavailable; not_permitted
   static redis_chain create(const redis_address& address, const redis_chain_params& wanted,
                             redis_connection_options options = {});
@@ -100,9 +100,9 @@ class redis_chain {
   ~redis_chain();
 
   /// Inserts a key. True: it is certainly new. The key is stored when this returns.
-  /// @throws error  damaged: a bitmap is missing; not_found: the chain has expired or was dropped; too_large: the server
-  ///                has no memory, or there are 10,000 bitmaps; incompatible: one of its names has a value of another
-  ///                type; unavailable; not_permitted
+  /// @throws error  damaged: a bitmap is missing; not_found: the chain has expired or was dropped; too_large: the
+  ///                server has no memory, or there are 10,000 bitmaps; incompatible: one of its names has a value of
+  ///                another type; unavailable; not_permitted
   bool insert(std::string_view key);
 
   /// Inserts keys with the same bits and the same growth as one by one; is_new is empty or receives 1 or 0 per key.

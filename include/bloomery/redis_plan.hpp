@@ -47,7 +47,7 @@ struct redis_plan {
 /// Example:
 ///     const redis_plan p = plan_redis({.filter = {.capacity = 1'000'000, .target_fpr = 0.01}});
 ///     assert(p.shards == 16 && p.parameters.filter.layout == "blocked");
-///     assert(8 * p.memory_bytes < 11'500'000);  // at most 11.5 bits a key
+///     assert(8 * p.memory_bytes < 11'500'000);  // at most 11.5 bits per key
 redis_plan plan_redis(const redis_params& wanted);
 
 /// The next layer of a shard of a scalable filter. Its capacity is the sum of the capacities of the layers before it.
@@ -56,7 +56,8 @@ redis_plan plan_redis(const redis_params& wanted);
 /// @throws error too_large: there are 16 layers already, or the maximum is reached
 redis_layer next_layer(const redis_params& complete, std::span<const redis_layer> before);
 
-/// The size that jemalloc, the allocator of Redis and Valkey, provides for a request of `bytes`: four sizes per doubling.
+/// The size that jemalloc, the allocator of Redis and Valkey, provides for a request of `bytes`: four sizes per
+/// doubling.
 ///
 /// Example:
 ///     assert(allocated_bytes(65'500) == 65'536 && allocated_bytes(65'537) == 81'920);

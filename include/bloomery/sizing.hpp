@@ -59,20 +59,22 @@ geometry searched_geometry(std::uint64_t capacity, double target_fpr);
 ///
 /// Example:
 ///     const geometry g = layouts::classic::geometry_for(100'000'000, 1e-4);
-///     const double lost = expected_losses(100'000'000, [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); });
+///     const auto rate = [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); };
+///     const double lost = expected_losses(100'000'000, rate);
 ///     assert(lost > 960 && lost < 968);
 double expected_losses(std::uint64_t keys, function_ref<double(std::uint64_t)> rate);
 
-/// Estimated distinct keys, given that `counted` of them were certainly new when inserted. A key inserted after n others
-/// is new with probability 1 - rate(n), so the estimate is the n at which the sum of 1 - rate reaches the count. Far
-/// beyond capacity hardly any key is new, and the estimate is rough.
+/// Estimated distinct keys, given that `counted` of them were certainly new when inserted. A key inserted after n
+/// others is new with probability 1 - rate(n), so the estimate is the n at which the sum of 1 - rate reaches the count.
+/// Far beyond capacity hardly any key is new, and the estimate is rough.
 ///
 /// @param counted  keys for which insert() returned true
 /// @param rate     as for expected_losses; called 64 times, several hundred times far beyond capacity
 ///
 /// Example:
 ///     const geometry g = layouts::classic::geometry_for(1'000'000, 0.01);
-///     const std::uint64_t keys = estimate_distinct(998'000, [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); });
+///     const auto rate = [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); };
+///     const std::uint64_t keys = estimate_distinct(998'000, rate);
 ///     assert(keys > 999'000 && keys < 1'001'000);
 std::uint64_t estimate_distinct(std::uint64_t counted, function_ref<double(std::uint64_t)> rate);
 

@@ -186,7 +186,7 @@ class static_filter {
       : static_filter(std::move(p), std::move(bytes), hash) {
     check_fuse(width, this->bytes(), path);
     if (fuse_keys(this->bytes()) != params_.capacity) {
-      throw error(errc::damaged, {"the sealed filter contradicts itself: keys", path, std::to_string(params_.capacity),
+      throw error(errc::damaged, {"the static filter contradicts itself: keys", path, std::to_string(params_.capacity),
                                   std::to_string(fuse_keys(this->bytes())), hint::seal_again});
     }
   }

@@ -471,7 +471,7 @@ double rounded_up(double rate) {
     if (d.unbounded && d.w.keys == 0 && q.asked.keys != 0) continue;
     if (choice_for(q.asked)) offer(phrase_of(q.what));
   }
-  throw error(errc::too_large, {"nothing that does this fits the memory",
+  throw error(errc::too_large, {"no such filter fits the memory limit",
                                 "",
                                 "at least " + bytes_text(least->bytes) + " (" + kind_text(*least) + ")",
                                 bytes_text(d.w.memory_bytes),

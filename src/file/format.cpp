@@ -78,7 +78,7 @@ bool window_fits(const params& p) {
   return lengths == (family_of(p) == family::windowed ? 1 : 0);
 }
 
-constexpr const char* window_expected = "keys or milliseconds, at most 2^62, of a windowed filter alone";
+constexpr const char* window_expected = "keys or milliseconds, at most 2^62, for sliding-window filters only";
 
 // Refuses params that decode() would refuse.
 void check_writable(const params& p) {

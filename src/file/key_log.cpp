@@ -117,7 +117,7 @@ params decode(std::span<const std::uint8_t> bytes, std::uint64_t& generation, co
   if (get<std::uint64_t>(bytes, at_checksum) != XXH3_64bits(bytes.data(), at_checksum)) {
     damaged(path, "it does not match its checksum");
   }
-  if (get<std::uint32_t>(bytes, at_header_bytes) != key_log::header_bytes) damaged(path, "its length is another");
+  if (get<std::uint32_t>(bytes, at_header_bytes) != key_log::header_bytes) damaged(path, "it has another length");
   params p;
   p.log_id = get<std::uint64_t>(bytes, at_id);
   generation = get<std::uint64_t>(bytes, at_generation);
@@ -130,7 +130,7 @@ params decode(std::span<const std::uint8_t> bytes, std::uint64_t& generation, co
   if (p.log_id == 0 || generation == 0) damaged(path, "number or generation is 0");
   if (kind > 1) damaged(path, "there are no such keys");
   p.keys = static_cast<key_kind>(kind);
-  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) damaged(path, "the rate is no probability");
+  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) damaged(path, "the rate is not a probability");
   if ((p.hash == siphash::name) != (p.key_check != 0)) damaged(path, "hash and secret contradict each other");
   const auto reserved = bytes.subspan(at_reserved, at_checksum - at_reserved);
   if (!std::all_of(reserved.begin(), reserved.end(), [](std::uint8_t byte) { return byte == 0; })) {
@@ -139,8 +139,8 @@ params decode(std::span<const std::uint8_t> bytes, std::uint64_t& generation, co
   return p;
 }
 
-// The checksum of a record in memory: marker and count, keys before, checksum, keys. It covers all words, with the log's
-// number in the place of the checksum.
+// The checksum of a record in memory: marker and count, keys before, checksum, keys. It covers all words, with the
+// log's number in the place of the checksum.
 std::uint64_t checksum_of(std::uint64_t* record, std::uint64_t count, std::uint64_t id) {
   const std::uint64_t stored = std::exchange(record[2], id);
   const std::uint64_t sum = XXH3_64bits(record, (record_words + count) * word);

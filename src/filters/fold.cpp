@@ -94,7 +94,7 @@ geometry foldable_geometry(const params& p, std::uint64_t multiple) {
 
 params folded(const params& p, unsigned times) {
   if (times > times_foldable(p)) {
-    throw error(errc::invalid_argument, {"a filter of this size cannot be halved so often", "fold",
+    throw error(errc::invalid_argument, {"a filter of this size cannot be halved this many times", "fold",
                                          "at most " + std::to_string(times_foldable(p)) + " times",
                                          std::to_string(times), hint::make_foldable_filter});
   }

@@ -1,8 +1,8 @@
 // Construction of fuse filters, partition by partition:
 //
 //   partition  the hashes are sorted by partition, in place, each thread within its own range
-//   sort       a partition's hashes are mixed with its seed and sorted by their first cell, so that the next steps access
-//              memory sequentially
+//   sort       a partition's hashes are mixed with its seed and sorted by their first cell, so that the next steps
+//              access memory sequentially
 //   count      for each cell, count its keys and compute the exclusive or of their indices
 //   peel       remove a key that is alone in a cell, which may leave other cells with one key; if keys remain, repeat
 //              with another seed
@@ -56,7 +56,7 @@ fuse_partition sized(std::uint64_t keys, std::uint32_t growth) {
   segments += growth * (1 + segments / 30);
   const std::uint64_t starts = (segments - 2) * p.segment;
   if (starts > 0xF0000000) {
-    throw error(errc::too_large, {"keys of a sealed filter whose hashes are much alike", "hash", "",
+    throw error(errc::too_large, {"the hashes of a static filter's keys are too similar", "hash", "",
                                   std::to_string(keys) + " keys in one partition", hint::use_another_hash});
   }
   p.starts = static_cast<std::uint32_t>(starts);
@@ -222,8 +222,8 @@ class partition_builder {
       }
     }
 
-    // The keys in the order of peeling, and the cell from which each was peeled. A cell has exactly one key at most once.
-    // The data of later cells is prefetched.
+    // The keys in the order of peeling, and the cell from which each was peeled. A cell has exactly one key at most
+    // once. The data of later cells is prefetched.
     const std::span<std::uint64_t> peeled = peeled_.of<std::uint64_t>(p.keys);
     const std::span<std::uint8_t> peeled_by = peeled_by_.of<std::uint8_t>(p.keys);
     const std::span<std::uint32_t> single = single_.of<std::uint32_t>(p.cells() + 3);
@@ -430,7 +430,7 @@ class builder {
       if (attempt == 0 && one.make_distinct(hash64s)) return outcome::fewer_keys;
     }
     if (++plan_.growth[number] > most_growth) {
-      throw error(errc::invalid_argument, {"a sealed filter cannot be built of these hashes", "hash", "",
+      throw error(errc::invalid_argument, {"a static filter cannot be built from these hashes", "hash", "",
                                            std::to_string(p.keys) + " keys", hint::use_another_hash});
     }
     return outcome::too_small;

@@ -158,7 +158,8 @@ window_facts facts_of_window(const params& p, std::span<const std::uint8_t> byte
   f.epoch = s.newest;
   f.insertions = s.insertions;
   f.keys = s.keys;
-  // At an FPR of 1% about one key in a thousand is not counted, which is negligible compared to the FPR of a generation.
+  // At an FPR of 1% about one key in a thousand is not counted, which is negligible compared to the FPR of a
+  // generation.
   f.rate = row.window->rate_of(p.geometry, distinct_in_lanes(*row.window, p.geometry, s.keys, 0.01));
   return f;
 }

@@ -48,8 +48,8 @@ std::uint64_t physical_memory() {
 }
 
 // The first insert into a huge page waits until the system has allocated and zeroed 2 MiB: 0.2 ms, or 5 ms in a virtual
-// machine whose host must allocate them, too. So a new layer uses small pages, with at most 10 us each. When it is full,
-// the system may convert them to huge pages in the background. This is only advice, so failures are ignored.
+// machine whose host must allocate them, too. So a new layer uses small pages, with at most 10 us each. When it is
+// full, the system may convert them to huge pages in the background. This is only advice, so failures are ignored.
 void use_huge_pages([[maybe_unused]] heap_storage& storage, [[maybe_unused]] bool wanted) {
 #if defined(MADV_HUGEPAGE)
   constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;  // large storages are aligned to it
@@ -250,10 +250,10 @@ struct scalable_layers::impl {
     if (!next) next = plan_of(rate, first, layers.size());
     const std::uint64_t bytes = next->facts.geometry.bits / 8;
     if (layers.size() == most_layers || bytes > physical_memory() || taken() + bytes > physical_memory()) {
-      throw error(
-          errc::too_large,
-          {"a growing filter outgrows this machine's memory", "memory", std::to_string(physical_memory()) + " bytes",
-           std::to_string(taken()) + " bytes and " + std::to_string(bytes) + " more", hint::use_higher_rate});
+      throw error(errc::too_large,
+                  {"a scalable filter needs more than this machine's memory", "memory",
+                   std::to_string(physical_memory()) + " bytes",
+                   std::to_string(taken()) + " bytes and " + std::to_string(bytes) + " more", hint::use_higher_rate});
     }
     layers.emplace_back(*next);
     use_huge_pages(layers[layers.size() - 2].storage, true);
@@ -359,8 +359,8 @@ struct scalable_layers::impl {
 scalable_layers::scalable_layers(double target_fpr, std::uint64_t first_layer_keys) {
   rates::check_target_fpr(1, target_fpr);
   if (first_layer_keys == 0 || first_layer_keys > most_first_keys) {
-    throw error(errc::invalid_argument, {"keys of the first layer of a growing filter", "first_layer_keys", "1 to 2^40",
-                                         std::to_string(first_layer_keys), ""});
+    throw error(errc::invalid_argument, {"keys of the first layer of a scalable filter", "first_layer_keys",
+                                         "1 to 2^40", std::to_string(first_layer_keys), ""});
   }
   impl_ = std::make_unique<impl>(target_fpr, first_layer_keys);
 }

@@ -123,8 +123,8 @@ void write_secret(const std::string& path, const secret_key& key) {
   text += '\n';
   const posix::descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file && errno == EEXIST) {
-    throw error(errc::already_exists, {"a file of this name is there already, and a key is never replaced", path, "",
-                                       "", hint::choose_another_name});
+    throw error(errc::already_exists,
+                {"the file exists, and key files are never replaced", path, "", "", hint::choose_another_name});
   }
   if (!file) posix::fail("make", path);
   try {

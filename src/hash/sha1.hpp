@@ -1,5 +1,5 @@
-// SHA-1, for the scheme `perl` only, which must match Perl's Bloom::Filter. Not for security: collisions are known since
-// 2017.
+// SHA-1, for the scheme `perl` only, which must match Perl's Bloom::Filter. Not for security: collisions are known
+// since 2017.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Kernel sets: batch and single-key operations of the cache-line layouts, implemented per instruction set. All sets have
-// the same contract and write the same bits. Read kernels/scalar.cpp first.
+// Kernel sets: batch and single-key operations of the cache-line layouts, implemented per instruction set. All sets
+// have the same contract and write the same bits. Read kernels/scalar.cpp first.
 //
 // A key is represented by its hash64. The layouts define its block and its bits within the block
 // (include/bloomery/layouts/split_block.hpp, split_block512.hpp, blocked.hpp). This file and the kernel sets include no

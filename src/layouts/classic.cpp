@@ -62,7 +62,7 @@ geometry layouts::classic::geometry_for(std::uint64_t capacity, double target_fp
       break;
   }
   if (best.probes == 0) {
-    throw error(errc::too_large, {"no classic filter keeps this promise", "rate",
+    throw error(errc::too_large, {"no classic filter keeps the target FPR", "rate",
                                   "at most 2^62 bits, and a rate above the hash's own n / 2^128",
                                   std::to_string(capacity) + " keys", hint::use_fewer_keys});
   }

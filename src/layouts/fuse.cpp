@@ -61,7 +61,7 @@ struct asked {
 
 [[noreturn]] void damaged(const std::string& where, const char* what, const std::string& expected,
                           std::uint64_t found) {
-  throw error(errc::damaged, {std::string("the sealed filter contradicts itself: ") + what, where, expected,
+  throw error(errc::damaged, {std::string("the static filter contradicts itself: ") + what, where, expected,
                               std::to_string(found), hint::seal_again});
 }
 

@@ -10,8 +10,8 @@
 
 namespace bloomery {
 
-/// The occupancy of a layout L, which defines block_bits if it has blocks, and lane_bits if each word of a block has one
-/// bit of a key.
+/// The occupancy of a layout L, which defines block_bits if it has blocks, and lane_bits if each word of a block has
+/// one bit of a key.
 template <class L>
 constexpr occupancy occupancy_of(const geometry& g) {
   if constexpr (requires { L::lane_bits; }) {

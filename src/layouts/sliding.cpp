@@ -186,7 +186,8 @@ window_cells layouts::sliding_blocks<Bytes>::scan_cells(const std::uint8_t* byte
     const std::uint8_t* const block = bytes + window_state_bytes + b * Bytes;
     const std::uint8_t live = live_generations(stamp_of(block), epoch);
     if (live == 0) continue;
-    // having[S]: first the number of cells whose set bits are exactly S, then of those that have at least the bits of S.
+    // having[S]: first the number of cells whose set bits are exactly S, then of those that have at least the bits of
+    // S.
     std::array<std::uint32_t, sets> having{};
     for (std::uint32_t at = stamp_bytes; at < Bytes; ++at) ++having[block[at] & live];
     for (std::uint32_t bit = 1; bit < sets; bit *= 2) {

@@ -259,7 +259,7 @@ void check_blocks(const char* name, std::uint64_t bits, std::uint32_t block_bits
 void refuse_target_fpr(const char* name, std::uint64_t n, double p) {
   char rate[32];
   std::snprintf(rate, sizeof rate, "%.3g", p);
-  throw error(errc::too_large, {std::string("no ") + name + " filter keeps this promise", "rate",
+  throw error(errc::too_large, {std::string("no ") + name + " filter keeps the target FPR", "rate",
                                 "fewer blocks than the layout can number, and a rate above its hash's own collisions",
                                 std::to_string(n) + " keys at " + rate, hint::use_fewer_keys_or_classic});
 }

@@ -17,8 +17,8 @@
 namespace bloomery {
 namespace {
 
-// A lower bound for the size of any layout: the textbook's m = -n ln(p) / ln(2)^2, which assumes equally loaded bits and
-// the best, fractional k. Uneven blocks and whole numbers of probes only add to it, except for rounding; the tests
+// A lower bound for the size of any layout: the textbook's m = -n ln(p) / ln(2)^2, which assumes equally loaded bits
+// and the best, fractional k. Uneven blocks and whole numbers of probes only add to it, except for rounding; the tests
 // compare it with every layout.
 double least_thinkable(std::uint64_t capacity, double rate) {
   return 0.999 * -static_cast<double>(capacity) * std::log(rate) / (std::log(2.0) * std::log(2.0));

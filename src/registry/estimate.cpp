@@ -68,7 +68,7 @@ shared_ones count_shared(std::span<const std::uint8_t> a, std::span<const std::u
 // and u, and G(n_both) for a and b, because two filters are correlated through their common keys only.
 overlap estimate_overlap(const params& p, const shared_ones& ones) {
   if (cell_bits_of(p) != 1) {
-    throw error(errc::incompatible, {"what two filters share is told by their bits alone", "", "a layout of bits",
+    throw error(errc::incompatible, {"the overlap of two filters requires cells of one bit", "", "a layout of bits",
                                      p.layout + ", whose cells have " + std::to_string(cell_bits_of(p)) + " bits",
                                      hint::intersect_plain_filters});
   }

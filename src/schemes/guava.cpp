@@ -48,9 +48,9 @@ void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, 
 
 // The FPR that double hashing adds to that of independent probes: about 6 n / m^2 at a fill ratio of 1/2.
 //
-// A key whose bits are the same progression h1 + i h2 modulo m, shifted by s steps in either direction or reversed, sets
-// k - s of the k bits at once. For each s this holds for two of m^2 keys. The part already counted by the formula for
-// independent bits, where such a key sets exactly one bit or none, is subtracted.
+// A key whose bits are the same progression h1 + i h2 modulo m, shifted by s steps in either direction or reversed,
+// sets k - s of the k bits at once. For each s this holds for two of m^2 keys. The part already counted by the formula
+// for independent bits, where such a key sets exactly one bit or none, is subtracted.
 long double double_hashing_excess(const geometry& g, std::uint64_t keys) {
   const auto m = static_cast<long double>(g.bits);
   const auto n = static_cast<long double>(keys);

@@ -3,8 +3,9 @@
 //   for each of k salts:  d = SHA1(key . salt);  bit = (XOR of d's five big-endian words) % m
 //
 // Perl's vec() numbers bits as bloomery does. Bloom::Filter takes its salts from rand(), so its filters are unusable in
-// other processes. This scheme has fixed salts: the salt of probe i = 0, 1, ... is the decimal text of i ("0", "1", ...),
-// and with a seed other than 0 "<seed>.<i>" ("42.0", "42.1", ...). A Bloom::Filter with these salts has the same bits.
+// other processes. This scheme has fixed salts: the salt of probe i = 0, 1, ... is the decimal text of i ("0", "1",
+// ...), and with a seed other than 0 "<seed>.<i>" ("42.0", "42.1", ...). A Bloom::Filter with these salts has the same
+// bits.
 #include "hash/sha1.hpp"
 #include "schemes/schemes.hpp"
 

@@ -94,10 +94,10 @@ bool is_half(std::int64_t x, std::uint64_t bits) {
 
 // The expected FPR at n keys, as the mean over absent keys.
 //
-// Bits are assumed to be set independently, each with its own probability. A correction accounts for keys whose bits are
-// the same progression h1 + i h2, shifted by s steps in either direction, possibly reversed: one such key sets k - s of
-// the k bits at once. They are few, but at low rates they cause many of the false positives. Most other false positives
-// then are keys with short cycles (such as "Roma"), which have only one or two bits.
+// Bits are assumed to be set independently, each with its own probability. A correction accounts for keys whose bits
+// are the same progression h1 + i h2, shifted by s steps in either direction, possibly reversed: one such key sets k -
+// s of the k bits at once. They are few, but at low rates they cause many of the false positives. Most other false
+// positives then are keys with short cycles (such as "Roma"), which have only one or two bits.
 class model {
  public:
   model(const geometry& g, std::uint64_t keys)
@@ -158,8 +158,8 @@ class model {
     }
     if (k < g_.probes) return all;
 
-    // If one key sets all but the first (last) s bits, other keys must set these s bits. The part already counted by the
-    // formula for independent bits is subtracted.
+    // If one key sets all but the first (last) s bits, other keys must set these s bits. The part already counted by
+    // the formula for independent bits is subtracted.
     double blows = 0;
     double first = 1, last = 1;
     double odds_first = odds, odds_last = odds;

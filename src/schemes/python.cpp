@@ -2,8 +2,8 @@
 //
 //   k times, i = 0, 1, ...:  bit = mmh3.hash(key, i) % m        (murmur3_x86_32 with seed i, signed; % never negative)
 //
-// By default a bitarray counts the bits of a byte from the top. The class is constructed from (m, k) and has no rule for
-// (n, p), so here it gets the smallest size whose exact FPR is at most p.
+// By default a bitarray counts the bits of a byte from the top. The class is constructed from (m, k) and has no rule
+// for (n, p), so here it gets the smallest size whose exact FPR is at most p.
 #include "hash/murmur3.hpp"
 #include "schemes/schemes.hpp"
 

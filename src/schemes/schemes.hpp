@@ -17,8 +17,8 @@ extern const scheme perl_scheme;
 /// @throws error  invalid_argument: no bits, or probes outside 1 .. 255; too_large: more than `most_bits`
 void check_scheme_geometry(const geometry& g, std::uint64_t most_bits);
 
-/// Expected FPR at n keys for k independent probes `hash % m` with 32-bit hashes. If m is not small compared to 2^32, the
-/// lower 2^32 mod m bits are selected noticeably more often, which increases the FPR by up to half.
+/// Expected FPR at n keys for k independent probes `hash % m` with 32-bit hashes. If m is not small compared to 2^32,
+/// the lower 2^32 mod m bits are selected noticeably more often, which increases the FPR by up to half.
 double remainder_rate(const geometry& g, std::uint64_t keys);
 
 /// Current FPR of these bytes, for a scheme whose hashes are `hashes` consecutive integers from `first` on.

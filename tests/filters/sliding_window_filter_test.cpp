@@ -695,9 +695,9 @@ TYPED_TEST(WindowedFilter, OfALengthThatItCannotHaveLeavesTheOldFile) {
   const std::uint64_t too_long = (std::uint64_t{1} << 62) + 1;
   using mapped = sliding_window_filter<std::uint64_t, TypeParam, mix, mapped_storage>;
 
-  EXPECT_ERROR(mapped::create(path, {0, too_long}, 100, 0.01), errc::invalid_argument, "a window is not so long");
-  EXPECT_ERROR(mapped::create(path, {too_long, 0}, 100, 0.01), errc::invalid_argument, "a window is not so long");
-  EXPECT_ERROR(mapped::create(path, {5, 5}, 100, 0.01), errc::invalid_argument, "a window has one length");
+  EXPECT_ERROR(mapped::create(path, {0, too_long}, 100, 0.01), errc::invalid_argument, "the window is too long");
+  EXPECT_ERROR(mapped::create(path, {too_long, 0}, 100, 0.01), errc::invalid_argument, "the window is too long");
+  EXPECT_ERROR(mapped::create(path, {5, 5}, 100, 0.01), errc::invalid_argument, "the window has two lengths");
   EXPECT_EQ(read_file(path), before);
 
   filter_of_integers<TypeParam> filter(window_of_keys(700), 0, 0.01);
@@ -950,13 +950,13 @@ TEST(WindowInsertions, OfHalvesOfHashesAreRefused) {
 
 TEST(WindowParameters, ThatContradictThemselvesAreRefused) {
   params p{.layout = "sliding", .capacity = 100, .target_fpr = 0.01};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "a window has a length");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "the window has no length");
   p.window_keys = p.window_milliseconds = 5;
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "a window has one length");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "the window has two lengths");
   p = {.layout = "split_block512", .capacity = 100, .target_fpr = 0.01, .window_keys = 5};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "only filters that forget have a window");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "only sliding-window filters have a window");
   p = {.scheme = "guava", .capacity = 100, .target_fpr = 0.01, .window_keys = 5};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "only filters that forget have a window");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "only sliding-window filters have a window");
   p = {.layout = "sliding", .geometry = {4096 + 4096 + 8, 3}, .window_keys = 5};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "bits of a sliding filter");
   p = {.layout = "sliding64", .geometry = {4096, 3}, .window_keys = 5};
@@ -964,9 +964,9 @@ TEST(WindowParameters, ThatContradictThemselvesAreRefused) {
   p = {.layout = "sliding", .geometry = {8192, 256}, .window_keys = 5};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "probes of a sliding filter");
   p = {.layout = "sliding", .capacity = 5, .target_fpr = 0.1, .window_keys = std::uint64_t{1} << 63};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "a window is not so long");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "the window is too long");
   EXPECT_ERROR(filter_of_integers<layouts::sliding>(window_length{}, 5, 0.1), errc::invalid_argument,
-               "a window has a length");
+               "the window has no length");
 }
 
 }  // namespace

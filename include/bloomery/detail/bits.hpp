@@ -50,8 +50,8 @@ void count_ones_of_lines(std::span<const std::uint8_t> bytes, std::span<std::uin
 ///     assert(bytes[0] == 0x3F);
 void unite_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
 
-/// Clears in `into` the bits that are clear in `from`: a filter that contains all common keys of two compatible filters,
-/// and possibly more.
+/// Clears in `into` the bits that are clear in `from`: a filter that contains all common keys of two compatible
+/// filters, and possibly more.
 /// @throws error invalid_argument: the two differ in size
 ///
 /// Example:

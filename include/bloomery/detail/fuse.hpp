@@ -1,5 +1,5 @@
-// Binary fuse filters, 3-wise [Graf & Lemire 2022, "Binary Fuse Filters: Fast and Smaller Than Xor Filters"]: built once
-// from all keys, then immutable. The fingerprint of a key is the exclusive or of three cells.
+// Binary fuse filters, 3-wise [Graf & Lemire 2022, "Binary Fuse Filters: Fast and Smaller Than Xor Filters"]: built
+// once from all keys, then immutable. The fingerprint of a key is the exclusive or of three cells.
 //
 //   payload:  | header, 64 bytes | P partitions, 32 bytes each | zeros to a multiple of 64 | cells | zeros, likewise |
 //

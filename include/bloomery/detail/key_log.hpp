@@ -1,7 +1,7 @@
 // key_log: an append-only file with the hash of every inserted key, 8 bytes per key. docs/format.md has the format.
 //
-// A filter with a key log can be rebuilt with another size, FPR and layout: see rebuilding_filter.hpp. Each record has a
-// checksum and the number of keys before it. So an incomplete record of a killed writer is detected, and keys lost to
+// A filter with a key log can be rebuilt with another size, FPR and layout: see rebuilding_filter.hpp. Each record has
+// a checksum and the number of keys before it. So an incomplete record of a killed writer is detected, and keys lost to
 // disk errors are counted.
 #pragma once
 

@@ -31,11 +31,11 @@ struct scalable_layer {
 ///   p / 13 / 2^(i-11) from 12 on
 ///
 /// The second layer has the capacity of the first, and each further layer twice its predecessor's, so the total
-/// capacity doubles with each growth. Just after a growth the filter takes b bits per key for the present keys and b for
-/// the same number of future keys. With equal shares this is at most 2b bits per present key, and b when full, after
-/// every growth; any other shares of 12 layers are worse at some growth. More layers with equal shares make b larger
-/// (16.49 bits at p = 1% for 13 shares of which 12 are equal). With fewer, b starts to rise earlier, by 1.8 bits per
-/// layer. Twelve layers from 65,536 keys have a capacity of 134 million.
+/// capacity doubles with each growth. Just after a growth the filter takes b bits per key for the present keys and b
+/// for the same number of future keys. With equal shares this is at most 2b bits per present key, and b when full,
+/// after every growth; any other shares of 12 layers are worse at some growth. More layers with equal shares make b
+/// larger (16.49 bits at p = 1% for 13 shares of which 12 are equal). With fewer, b starts to rise earlier, by 1.8 bits
+/// per layer. Twelve layers from 65,536 keys have a capacity of 134 million.
 ///
 /// @param rate   p, a probability in (0, 1)
 /// @param layer  0 is the first; shares are below 1e-300 from about layer 1000 on

@@ -118,7 +118,8 @@ class counting : public layout_base<counting> {
   /// c (1 - (1 - 1/c)^k) for c = 128. Copies that saturated counters did not count are missing.
   static double copies_in(const geometry& g, std::span<const std::uint8_t> bytes) noexcept;
 
-  /// Adds the counters of `from` to `into`, saturating at 15: the result has the copies of both. Both have the same size.
+  /// Adds the counters of `from` to `into`, saturating at 15: the result has the copies of both. Both have the same
+  /// size.
   ///
   /// Example:
   ///     std::uint8_t bytes[] = {0x91};  // 1 and 9

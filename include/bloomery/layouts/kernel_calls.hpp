@@ -1,4 +1,5 @@
-// kernel_calls: the connection of cache-line layouts to their kernels, which are selected once per process (kernel.hpp).
+// kernel_calls: the connection of cache-line layouts to their kernels, which are selected once per process
+// (kernel.hpp).
 //
 // All kernels write the bits that the layout's `cells` define; only their speed differs.
 #pragma once

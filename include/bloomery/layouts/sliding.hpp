@@ -10,9 +10,9 @@
 //   k times:  cell = ((x >> 32) * cells) >> 32;  x = x * step  (mod 2^64)
 //
 // The stamp is the epoch, mod 2^32, at which the block was last written. It shows which generations have expired since:
-// readers ignore their bits, writers clear them. So starting a new generation only changes the epoch number. A block may
-// be ahead of the state, after a copy made while a writer was active or a power failure. It keeps its stamp and all bits
-// until its epoch is reached.
+// readers ignore their bits, writers clear them. So starting a new generation only changes the epoch number. A block
+// may be ahead of the state, after a copy made while a writer was active or a power failure. It keeps its stamp and all
+// bits until its epoch is reached.
 #pragma once
 
 #include <bloomery/detail/bits.hpp>
@@ -169,8 +169,8 @@ class sliding_blocks {
     return have;
   }
 
-  /// Inserts keys in order into the generation of `epoch`. is_new is null or receives 1 (certainly not in the window) or
-  /// 0 per key.
+  /// Inserts keys in order into the generation of `epoch`. is_new is null or receives 1 (certainly not in the window)
+  /// or 0 per key.
   static window_insertions insert_keys(std::uint8_t* bytes, const geometry& g, const hash_span& keys,
                                        std::uint32_t epoch, std::uint8_t* is_new) noexcept;
 
@@ -178,8 +178,8 @@ class sliding_blocks {
   static void look_up_keys(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint32_t epoch,
                            std::uint64_t* bitmap) noexcept;
 
-  /// Merges the cells of other bytes of the same geometry, generation by generation, at `epoch`, which is not before the
-  /// newest epoch of either. If both versions of a block are ahead, the later stamp stays.
+  /// Merges the cells of other bytes of the same geometry, generation by generation, at `epoch`, which is not before
+  /// the newest epoch of either. If both versions of a block are ahead, the later stamp stays.
   static void unite(std::uint8_t* bytes, const std::uint8_t* other, const geometry& g, std::uint32_t epoch) noexcept;
 
   /// Counts the set cells of each generation that has not expired at `epoch`, and computes the current FPR: the mean
@@ -204,9 +204,9 @@ class sliding_blocks {
   ///
   ///   f = sum over d of D(d) * (1 - product over j of (1 - sum over i of Binomial(i; n_j, 1/B) * A(d, i)))
   ///
-  /// D(d): probability that the k probes of a key select d different cells; A(d, i): probability that i keys set d given
-  /// cells of a block. All terms are positive. Result 1 - (1 - f) * (1 - 2^-64)^n. Keys in several generations make the
-  /// FPR lower.
+  /// D(d): probability that the k probes of a key select d different cells; A(d, i): probability that i keys set d
+  /// given cells of a block. All terms are positive. Result 1 - (1 - f) * (1 - 2^-64)^n. Keys in several generations
+  /// make the FPR lower.
   static double rate_of(const geometry& g, std::span<const std::uint64_t> keys);
 
  private:

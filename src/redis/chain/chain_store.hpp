@@ -1,10 +1,10 @@
 // The server data of a Guava chain (bloomery/redis_chain.hpp): key names, commands, and checks for completeness.
 // chain_play.hpp interprets the bits.
 //
-// The Java implementation advances the cursor before it creates the bitmap, and a bitmap written before it is created is
-// only as long as its last set bit requires. bloomery creates a bitmap in full length before it advances the cursor and
-// before it counts ones in "ones:<i>" of NAME-bloomery. So if that field exists, the bitmap must be complete. Otherwise
-// the newest bitmap may be missing, and all but the first may be shorter.
+// The Java implementation advances the cursor before it creates the bitmap, and a bitmap written before it is created
+// is only as long as its last set bit requires. bloomery creates a bitmap in full length before it advances the cursor
+// and before it counts ones in "ones:<i>" of NAME-bloomery. So if that field exists, the bitmap must be complete.
+// Otherwise the newest bitmap may be missing, and all but the first may be shorter.
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -107,8 +107,8 @@ struct chain_store {
   ///                    creates nothing
   bool complete_bitmap(std::uint64_t i, bool has_cursor);
 
-  /// Creates the next bitmap and then advances the cursor. If several clients find the newest bitmap half full, only one
-  /// of them advances the cursor. Returns the new cursor.
+  /// Creates the next bitmap and then advances the cursor. If several clients find the newest bitmap half full, only
+  /// one of them advances the cursor. Returns the new cursor.
   std::uint64_t grow(std::uint64_t cursor, bool has_cursor);
 
   void reset();

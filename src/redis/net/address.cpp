@@ -144,7 +144,7 @@ class parser {
     a.cluster = s->cluster;
     a.tls = s->tls;
     std::string_view rest = text_.substr(s->text.size());
-    if (rest.find('#') != std::string_view::npos) refuse("an address has no part behind '#'", "'#' written as %23", {});
+    if (rest.find('#') != std::string_view::npos) refuse("an address has no part after '#'", "'#' written as %23", {});
     const std::size_t question = rest.find('?');
     std::optional<std::string_view> query;
     if (question != std::string_view::npos) {
@@ -162,13 +162,13 @@ class parser {
       }
     } else {
       const std::size_t slash = rest.find('/');
-      if (slash == std::string_view::npos) refuse("the filter's name is missing", "/NAME behind the server", {});
+      if (slash == std::string_view::npos) refuse("the filter's name is missing", "/NAME after the server", {});
       read_servers(a, rest.substr(0, slash));
       a.name = decoded(rest.substr(slash + 1), "", "the filter's name");
-      if (a.name.empty()) refuse("the filter's name is empty", "/NAME behind the server", {});
+      if (a.name.empty()) refuse("the filter's name is empty", "/NAME after the server", {});
     }
     if (query) read_query(a, *query, *s);
-    if (a.name.empty()) refuse("the filter's name is missing", "?name=NAME behind the socket", {});
+    if (a.name.empty()) refuse("the filter's name is missing", "?name=NAME after the socket", {});
     if (a.user.empty() && a.password.empty()) take_environment(a);
     return a;
   }
@@ -255,7 +255,7 @@ class parser {
       if (!good) refuse("not a host's name", "letters, digits, '-', '.' and '_', or IPv6 in brackets", part);
     }
     if (rest.empty()) return e;
-    if (!rest.starts_with(':')) refuse("something behind the host", ":port or nothing", part);
+    if (!rest.starts_with(':')) refuse("unexpected text after the host", ":port or nothing", part);
     e.port = static_cast<std::uint16_t>(number(rest.substr(1), 65535, 1, "a port"));
     return e;
   }
@@ -277,7 +277,7 @@ class parser {
       } else if (word == "db" && s.cluster) {
         refuse("a cluster has one database", "no db=", {});
       } else {
-        refuse("a word behind '?' that says nothing here",
+        refuse("an unknown parameter after '?'",
                s.socket    ? "name=NAME and db=N, each once"
                : s.cluster ? "none"
                            : "db=N, once",

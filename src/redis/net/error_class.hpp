@@ -27,8 +27,8 @@ error_class error_class_of(std::string_view text);
 /// "ERR Error running script (call to f_...): @user_script: 1: -READONLY You can't write against a read only replica."
 std::string_view essence_of(std::string_view text);
 
-/// A safe text for an error in reply to AUTH. A server without AUTH, or another service, may repeat the command with the
-/// password, so only known texts are shown.
+/// A safe text for an error in reply to AUTH. A server without AUTH, or another service, may repeat the command with
+/// the password, so only known texts are shown.
 std::string shown_answer_to_auth(std::string_view text);
 
 /// Throws an error of a server as bloomery::error: not_permitted (NOPERM, NOAUTH, WRONGPASS), incompatible (WRONGTYPE:

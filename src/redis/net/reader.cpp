@@ -111,13 +111,13 @@ reader::found reader::next(std::string_view& bytes, reply_list& list) {
   while (true) {
     void* object = nullptr;
     if (redisReaderGetReply(reader_.get(), &object) != REDIS_OK) {
-      problem_ = reader_->err == REDIS_ERR_OOM ? "a reply beyond all bounds" : reader_->errstr;
+      problem_ = reader_->err == REDIS_ERR_OOM ? "a reply that exceeds the limits" : reader_->errstr;
       if (problem_.empty()) problem_ = "no reply";
       return found::wrong;
     }
     if (object != nullptr) return found::one;
     if (!is_bounded()) {
-      problem_ = "a reply beyond all bounds";
+      problem_ = "a reply that exceeds the limits";
       return found::wrong;
     }
     if (bytes.empty()) return found::none;

@@ -71,8 +71,8 @@ unsigned router::wait_for_replicas(unsigned replicas, std::chrono::milliseconds 
   for (const std::unique_ptr<node>& n : impl_->nodes) {
     if (n->written_on == 0) continue;
     written.push_back(n.get());
-    // A new connection may lead to another server, or to one that was restarted and lost unsaved data: WAIT there proves
-    // nothing about the writes on this connection.
+    // A new connection may lead to another server, or to one that was restarted and lost unsaved data: WAIT there
+    // proves nothing about the writes on this connection.
     if (n->written_on != n->opened) lost = n.get();
     command.begin(0, mode::read);
     command.command({"WAIT", std::to_string(replicas), std::to_string(time.count())});

@@ -2,8 +2,8 @@
 // slots, with pipelining, and returns the replies of each group when all of them are final.
 //
 // It handles connecting (TCP, TLS, a Unix socket), AUTH and SELECT, time-outs, MOVED, ASK, TRYAGAIN, CLUSTERDOWN,
-// LOADING, MASTERDOWN, READONLY of a demoted master, NOSCRIPT and lost connections: the group runs again after a growing
-// backoff until the deadline of the call. Other errors of the server are returned as replies.
+// LOADING, MASTERDOWN, READONLY of a demoted master, NOSCRIPT and lost connections: the group runs again after a
+// growing backoff until the deadline of the call. Other errors of the server are returned as replies.
 #pragma once
 
 #include <bloomery/redis.hpp>
@@ -40,10 +40,10 @@ class router {
   /// In a group of mode::once, the script must not run twice, or, without a script, none of its commands.
   ///
   /// The time limit is that of the options plus a millisecond per KiB sent or received, but at most ten times as long.
-  /// @throws error  unavailable: a node could not be reached in time, or it is unknown whether a group of mode::once was
-  ///                executed; not_permitted: a wrong password, or an untrusted certificate; damaged: the server uses
-  ///                another protocol; invalid_argument: a cluster is addressed as one server or vice versa, there is no
-  ///                such database, or a certificate file cannot be read
+  /// @throws error  unavailable: a node could not be reached in time, or it is unknown whether a group of mode::once
+  ///                was executed; not_permitted: a wrong password, or an untrusted certificate; damaged: the server
+  ///                uses another protocol; invalid_argument: a cluster is addressed as one server or vice versa, there
+  ///                is no such database, or a certificate file cannot be read
   void run(const batch& commands, const on_replies& take);
 
   /// As above, with another time limit.

@@ -139,7 +139,7 @@ void router::impl::lost(node& n, const std::string& why) {
   n.replies.clear();
   n.reply_begin = 0;
   if (broken) {
-    refuse(errc::unavailable, "the connection was lost with something under way that must not be asked twice", n.where,
+    refuse(errc::unavailable, "the connection was lost with a pending command that must not run twice", n.where,
            problem, hint::check_if_done);
   }
 }

@@ -89,10 +89,10 @@ class line_of {
 
 // How a group is sent: all commands together, or the next one only, possibly after ASKING.
 //
-// While a slot is migrated, each of its keys is on the old node or on the new one. The old node answers for its keys and
-// replies ASK for others. After ASKING, the new node treats every key of the slot as its own, so it must only get
-// commands that the old node has redirected. So a group of such a slot is sent command by command, each first to the old
-// node.
+// While a slot is migrated, each of its keys is on the old node or on the new one. The old node answers for its keys
+// and replies ASK for others. After ASKING, the new node treats every key of the slot as its own, so it must only get
+// commands that the old node has redirected. So a group of such a slot is sent command by command, each first to the
+// old node.
 enum class send_mode : std::uint8_t { whole, step, asking_step };
 
 struct pending_request {

@@ -146,14 +146,14 @@ void router::impl::receive(node& n) {
       if (found == reader::found::wrong) {
         const std::string problem = n.in->problem();
         n.link.close();
-        refuse(errc::damaged, "what answers is no server of Redis", n.where, problem, hint::check_host_and_port);
+        refuse(errc::damaged, "the reply is not from a Redis server", n.where, problem, hint::check_host_and_port);
       }
       if (n.under_way.empty()) {
         const reply r(n.replies, 0);
         if (r.is_error()) return lost(n, std::string(r.text()));  // the reason for closing
         n.link.close();
         n.now = node::phase::closed;
-        refuse(errc::damaged, "the server speaks without being asked", n.where, "", hint::check_host_and_port);
+        refuse(errc::damaged, "the server sent an unrequested reply", n.where, "", hint::check_host_and_port);
       }
       replied(n, {n.replies, std::exchange(n.reply_begin, n.replies.nodes_.size())});
       if (n.now == node::phase::closed) return;

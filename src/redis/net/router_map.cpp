@@ -88,7 +88,7 @@ void router::impl::refresh_map() {
                error_hint(hint::give_server_address, "give the address of one server: redis://" + p.text() + "/NAME"));
       }
       if (error_class_of(last_problem) == error_class::final)
-        throw_if_error(r, address, "ask a node for the cluster's slots");
+        throw_if_error(r, address, "read the slot map of the cluster");
       continue;
     }
     if (!take_map(r, p)) continue;
@@ -183,7 +183,7 @@ bool router::impl::exchange(const place& with, const batch& question, reply_list
       while (true) {
         const reader::found found = in.next(bytes, answers);
         if (found == reader::found::wrong) {
-          refuse(errc::damaged, "what answers is no server of Redis", with, in.problem(), hint::check_host_and_port);
+          refuse(errc::damaged, "the reply is not from a Redis server", with, in.problem(), hint::check_host_and_port);
         }
         if (found == reader::found::none) break;
         if (checked < handshake_commands) {

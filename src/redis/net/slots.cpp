@@ -24,7 +24,7 @@ std::optional<slot_range> range_in(const reply& range, const place& asked, const
   const std::int64_t last = end.integer();
   if (!at.is(reply_type::integer) || !end.is(reply_type::integer) || first < 0 || last < first ||
       last >= static_cast<std::int64_t>(num_slots)) {
-    return useless("slots that there are not");
+    return useless("slots that do not exist");
   }
   slot_range found{static_cast<std::size_t>(first), static_cast<std::size_t>(last), {}};
   at = end;
