@@ -299,7 +299,7 @@ double share_of_hashes(std::uint64_t block, std::uint64_t blocks) {
 // The certificate of split_block with a weight for each block, which measure_fill() gives to large filters alone.
 fill_statistics census_with_weights(const geometry& g, std::span<const std::uint8_t> bytes) {
   const layout_row& row = *find_layout("split_block");
-  return certify(row, g, cells_of_split_block(g, bytes, counters_for(row), /*even_blocks=*/0));
+  return fill_statistics_of(row, g, cells_of_split_block(g, bytes, counters_for(row), /*even_blocks=*/0));
 }
 
 TEST(CensusOfSplitBlock, WeighsEachBlockByTheHashesThatLeadToIt) {
