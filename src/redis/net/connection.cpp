@@ -123,7 +123,7 @@ void connection::close() noexcept {
   wire_.clear();
   waiting_at_ = wire_at_ = 0;
   queued_ = maybe_sent_ = 0;
-  connecting_ = through_ = has_more_ = false;
+  connecting_ = ready_ = has_more_ = false;
 }
 
 void connection::fail(std::string why) {
@@ -139,7 +139,7 @@ void connection::open(const place& where, const tls_settings* tls, std::chrono::
   close();
   failure_.clear();
   last_refusal_.clear();
-  failed_for_good_ = false;
+  failed_permanently_ = false;
   where_ = where;
   tls_ = tls;
   const auto add = [&](const sockaddr* address, std::size_t length, int family) {
@@ -175,8 +175,8 @@ void connection::open(const place& where, const tls_settings* tls, std::chrono::
   connect_next();
 }
 
-void connection::hurry(moment now) {
-  if (now < patient_until()) return;
+void connection::try_next_address(moment now) {
+  if (now < address_deadline()) return;
   last_refusal_ = "no answer";
   connect_next();
 }
@@ -212,7 +212,7 @@ void connection::connected() {
   connecting_ = false;
   candidates_.clear();
   if (tls_ == nullptr) {
-    through_ = true;
+    ready_ = true;
     return;
   }
   secured_ = std::make_unique<secured>();
@@ -247,7 +247,7 @@ void connection::fail_by_tls() {
                 : "TLS: " + tls_text();
   ::ERR_clear_error();
   fail(why);
-  failed_for_good_ = untrusted;
+  failed_permanently_ = untrusted;
 }
 
 void connection::shake_hands() {
@@ -258,7 +258,7 @@ void connection::shake_hands() {
     if (problem != SSL_ERROR_WANT_READ && problem != SSL_ERROR_WANT_WRITE) return fail_by_tls();
   } else {
     secured_->agreed = true;
-    through_ = true;
+    ready_ = true;
   }
   flush();
 }
@@ -271,7 +271,7 @@ short connection::wanted_events() const noexcept {
   return static_cast<short>(some ? POLLIN | POLLOUT : POLLIN);
 }
 
-void connection::go_on(short events) {
+void connection::on_events(short events) {
   if (!socket_) return;
   if (connecting_) {
     if ((events & (POLLOUT | POLLERR | POLLHUP)) == 0) return;
@@ -310,7 +310,7 @@ bool connection::send_from(std::string& bytes, std::size_t& at) {
 // Encrypts waiting_ into wire_, record by record. False: it failed.
 bool connection::encrypt() {
   ::ERR_clear_error();
-  if (through_ && waiting_at_ < waiting_.size()) {
+  if (ready_ && waiting_at_ < waiting_.size()) {
     const std::size_t chunk = std::min(waiting_.size() - waiting_at_, tls_chunk);
     maybe_sent_ += chunk;
     std::size_t taken = 0;

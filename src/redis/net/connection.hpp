@@ -57,12 +57,12 @@ class connection {
   bool is_open() const noexcept { return static_cast<bool>(socket_); }
 
   /// Whether data can be transferred: connected, and the TLS handshake complete.
-  bool is_through() const noexcept { return through_; }
+  bool is_ready() const noexcept { return ready_; }
 
   /// Why the connection failed; empty if it did not.
   const std::string& failure() const noexcept { return failure_; }
   /// Whether the failure is permanent, so that a retry is useless (an untrusted certificate).
-  bool failed_for_good() const noexcept { return failed_for_good_; }
+  bool failed_permanently() const noexcept { return failed_permanently_; }
 
   int descriptor() const noexcept { return socket_.get(); }
 
@@ -70,15 +70,15 @@ class connection {
   short wanted_events() const noexcept;
 
   /// Continues connecting and writing, with the events returned by poll().
-  void go_on(short events);
+  void on_events(short events);
 
-  /// The time at which hurry() should be called if there is no event before.
-  moment patient_until() const noexcept { return connecting_ && !candidates_.empty() ? next_at_ : moment::max(); }
+  /// The time at which try_next_address() should be called if there is no event before.
+  moment address_deadline() const noexcept { return connecting_ && !candidates_.empty() ? next_at_ : moment::max(); }
 
   /// Tries the next address if the time of an unresponsive one is over.
-  void hurry(moment now);
+  void try_next_address(moment now);
 
-  /// Queues bytes. flush() writes them as far as the system accepts them, and go_on() the rest.
+  /// Queues bytes. flush() writes them as far as the system accepts them, and on_events() the rest.
   void write(std::string_view bytes) {
     waiting_.append(bytes);
     queued_ += bytes.size();
@@ -118,9 +118,9 @@ class connection {
   moment next_at_{};  // end of the time for the present address
   std::string last_refusal_;
   bool connecting_ = false;
-  bool through_ = false;
+  bool ready_ = false;
   bool has_more_ = false;
-  bool failed_for_good_ = false;
+  bool failed_permanently_ = false;
   std::string failure_;
   const tls_settings* tls_ = nullptr;
   std::unique_ptr<secured> secured_;

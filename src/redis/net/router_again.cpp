@@ -39,7 +39,7 @@ void router::impl::again(node& n, pending_request e, error_class v, std::string_
 }
 
 // The first few retries need no backoff.
-bool router::impl::may_go_at_once(pending_request e) {
+bool router::impl::may_retry_at_once(pending_request e) {
   if (attempts[e.group] >= most_at_once) return false;
   ++attempts[e.group];
   return true;
@@ -59,7 +59,7 @@ void router::impl::load_script(node& n, pending_request e, std::uint64_t sent_at
     n.under_way.push({sent::kind::script, send_mode::whole, false, 1, 0, n.link.queued(), 0});
     n.link.write(load.bytes());
   }
-  if (!may_go_at_once(e)) return put_off(e);
+  if (!may_retry_at_once(e)) return put_off(e);
   send(n, e);
 }
 
@@ -71,7 +71,7 @@ void router::impl::follow_moved(const node& n, pending_request e, std::string_vi
   other.in_map = true;
   set_role(other, false);
   if (!slots.empty()) slots[commands->groups()[e.group].slot % num_slots] = other.number;
-  if (!may_go_at_once(e)) return put_off(e);
+  if (!may_retry_at_once(e)) return put_off(e);
   dispatch({e.group, e.how == send_mode::whole ? send_mode::whole : send_mode::step});
 }
 
@@ -104,7 +104,7 @@ void router::impl::lost(node& n, const std::string& why) {
   const std::string problem = why;  // a copy, since `why` may refer to a reply
   last_problem = problem;
   last_place = n.where.text();
-  const bool for_good = n.link.failed_for_good();
+  const bool for_good = n.link.failed_permanently();
   const std::uint64_t maybe_sent = n.link.maybe_sent();
   if (n.now != node::phase::ready || !n.under_way.empty()) {
     n.absent_until = now + shortest_absence * (1 << std::min(n.absences, 5U));
@@ -145,7 +145,7 @@ void router::impl::lost(node& n, const std::string& why) {
 }
 
 // Gives up an unresponsive cluster node when the other nodes have reassigned its slots. A replica is given up at once.
-void router::impl::look_at_quiet_nodes() {
+void router::impl::check_unresponsive_nodes() {
   if (!address.cluster || !pinned.empty()) return;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     node& n = *nodes[i];

@@ -82,7 +82,7 @@ void router::impl::wait_for_events() {
   for (const std::unique_ptr<node>& n : nodes) {
     if (n->now == node::phase::closed && !n->to_send.empty()) wake = std::min(wake, n->backoff_until);
     if (n->now == node::phase::opening || n->now == node::phase::handshake) {
-      wake = std::min({wake, n->open_until, n->link.patient_until()});
+      wake = std::min({wake, n->open_until, n->link.address_deadline()});
     }
     if (address.cluster && !n->under_way.empty()) {
       const moment quiet = n->last_heard + quiet_time;
@@ -97,7 +97,7 @@ void router::impl::wait_for_events() {
   for (std::size_t i = 0; i < polled.size(); ++i) {
     node& n = *polled_nodes[i];
     if (polled[i].revents == 0 && !n.link.has_more()) continue;
-    n.link.go_on(polled[i].revents);
+    n.link.on_events(polled[i].revents);
     if (n.now != node::phase::closed) receive(n);
   }
 }
@@ -140,10 +140,10 @@ void router::impl::run(const batch& all, const on_replies& to, milliseconds with
   }
   while (open_groups > 0) {
     if (now >= until) out_of_time();
-    look_at_quiet_nodes();
+    check_unresponsive_nodes();
     if (map_wanted && map_backoff_until <= now) {
       refresh_map();
-      look_at_quiet_nodes();
+      check_unresponsive_nodes();
     }
     for (std::size_t i = 0; i < later.size();) {
       if (later[i].when > now) {

@@ -201,14 +201,14 @@ struct router::impl {
   void finish(node& n, const sent& done);
   void tell(std::uint32_t group, reply first);
   void again(node& n, pending_request e, error_class v, std::string_view text, std::uint64_t sent_at);
-  bool may_go_at_once(pending_request e);
+  bool may_retry_at_once(pending_request e);
   void load_script(node& n, pending_request e, std::uint64_t sent_at);
   void follow_moved(const node& n, pending_request e, std::string_view text);
   void follow_ask(const node& n, pending_request e, std::string_view text);
   void dispatch(pending_request e);
   void put_off(pending_request e);
   void lost(node& n, const std::string& why);
-  void look_at_quiet_nodes();
+  void check_unresponsive_nodes();
   void close(node& n) noexcept;
   void leave() noexcept;
   milliseconds pause_after(unsigned failures);

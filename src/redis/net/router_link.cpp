@@ -123,8 +123,8 @@ void router::impl::fill(node& n) {
 
 void router::impl::serve(node& n) {
   if (n.now == node::phase::closed && !n.to_send.empty() && n.backoff_until <= now) open(n);
-  if (n.now == node::phase::opening) n.link.hurry(now);
-  if (n.now == node::phase::opening && n.link.is_through()) shake_hands(n);
+  if (n.now == node::phase::opening) n.link.try_next_address(now);
+  if (n.now == node::phase::opening && n.link.is_ready()) shake_hands(n);
   if ((n.now == node::phase::opening || n.now == node::phase::handshake) && n.link.is_open() && n.open_until <= now) {
     return lost(n, "no connection within " + std::to_string(options.connect_time.count()) + " ms");
   }

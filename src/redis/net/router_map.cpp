@@ -172,12 +172,12 @@ bool router::impl::exchange(const place& with, const batch& question, reply_list
       return false;
     }
     polled.assign(1, {link.descriptor(), link.wanted_events(), 0});
-    const bool some = wait_for(polled, std::min({until, end, link.patient_until()}));
+    const bool some = wait_for(polled, std::min({until, end, link.address_deadline()}));
     if (!some) {
-      link.hurry(now);
+      link.try_next_address(now);
       continue;
     }
-    link.go_on(polled.front().revents);
+    link.on_events(polled.front().revents);
     while (const std::size_t got = link.read(buffer)) {
       std::string_view bytes(buffer.data(), got);
       while (true) {
@@ -199,7 +199,7 @@ bool router::impl::exchange(const place& with, const batch& question, reply_list
     }
   }
   last_problem = link.failure();
-  if (link.failed_for_good()) distrust(with, last_problem);
+  if (link.failed_permanently()) distrust(with, last_problem);
   return false;
 }
 
