@@ -380,7 +380,7 @@ json time_sealed(const std::string& family, integers keys, const options& o) {
 
 // As many keys as a window holds at most, its last n those of number 0 to n - 1, which query_list calls present.
 std::vector<std::uint64_t> keys_of(std::uint64_t n) {
-  const std::uint64_t held = (n + window_parts - 1) / window_parts * window_generations;
+  const std::uint64_t held = (n + window_slices - 1) / window_slices * window_generations;
   std::vector<std::uint64_t> keys(held);
   for (std::uint64_t i = 0; i < held; ++i) keys[i] = random_word(i < held - n ? n + i : i - (held - n));
   return keys;

@@ -72,7 +72,8 @@ int main(int argc, char** argv) try {
   app.add_option("--json", json_file, "file for the figures");
   CLI11_PARSE(app, argc, argv);
   const std::uint64_t around = std::min<std::uint64_t>(1'000'000, n / 8);
-  const std::uint64_t before = (n + window_parts - 1) / window_parts * window_generations - around;  // all nearly full
+  const std::uint64_t before =
+      (n + window_slices - 1) / window_slices * window_generations - around;  // all nearly full
   nlohmann::ordered_json figures = {{"keys", n}, {"rounds", rounds}};
   figures["split_block512"] = time_inserts("split_block512", rounds, n - around, 4 * around, [&] {
     return filter<std::uint64_t, layouts::split_block512, mix>(n, 0.01);

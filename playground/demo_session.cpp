@@ -123,7 +123,7 @@ bool demo_session::insert(std::string_view key) {
 std::uint64_t demo_session::oldest_part() const {
   if (!filter_.forgets()) return 0;
   const std::uint64_t epoch = filter_.epoch();
-  return epoch - std::min<std::uint64_t>(epoch, window_parts);
+  return epoch - std::min<std::uint64_t>(epoch, window_slices);
 }
 
 bool demo_session::is_in(const exact_set::entry& e) const { return e.copies > 0 && e.part >= oldest_part(); }

@@ -349,7 +349,7 @@ json json_of(const filter_facts& f, const params& p, std::optional<std::uint64_t
   json window = nullptr;
   if (f.window) {
     json generations = json::array();
-    const std::uint64_t oldest = f.window->epoch - std::min<std::uint64_t>(f.window->epoch, window_parts);
+    const std::uint64_t oldest = f.window->epoch - std::min<std::uint64_t>(f.window->epoch, window_slices);
     for (std::uint64_t epoch = f.window->epoch + 1; epoch-- > oldest;) {
       generations.push_back({{"epoch", epoch},
                              {"lane", epoch % window_generations},

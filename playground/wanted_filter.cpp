@@ -67,7 +67,7 @@ void check_companions(const wanted_filter& w) {
   };
   alone(w.grows, "a growing filter's layers follow from its keys and rate", "grows",
         {layout, scheme, bits, probes, window_keys, window_milliseconds});
-  alone(window_keys.is, "a window has one length", "window_keys", {window_milliseconds});
+  alone(window_keys.is, "the window has two lengths", "window_keys", {window_milliseconds});
   const bool forgets = window_keys.is || window_milliseconds.is;
   const char* const window = window_keys.is ? window_keys.field : window_milliseconds.field;
   alone(forgets, "a filter that forgets has a size and a layout of its own", window, {scheme, bits, probes});

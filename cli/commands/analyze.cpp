@@ -208,7 +208,7 @@ nlohmann::ordered_json as_json(const experiment& e, const std::vector<measured_p
 }  // namespace
 
 exit_status analyze(const analyze_options& options) {
-  check_promise(options.wanted);
+  check_target_fpr(options.wanted);
   check_range("--runs", options.runs, most_runs);
   if (options.queries) check_range("--queries", *options.queries, most_queries);
   check_charts(options);

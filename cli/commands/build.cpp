@@ -129,7 +129,7 @@ exit_status build(const build_options& options) {
                 {"counters are not folded", "--foldable", "", "--counting too", "leave out one of the two"});
   }
   if (options.foldable) refuse_with_window(options.wanted, "--foldable");
-  check_promise(options.wanted);
+  check_target_fpr(options.wanted);
   check_not_an_input(options.filter, "-o", options.inputs);
   check_not_the_key(options.filter, "-o", options.wanted.secret);
   if (options.wanted.growing) return build_growing(options);

@@ -357,7 +357,7 @@ params params_for(const making_options& wanted, std::uint64_t capacity, double d
 
 /// Refuses numbers that no filter can have, contradictions, and a key file that has no key, before anything is read.
 /// @throws error invalid_argument; as read_secret
-void check_promise(const making_options& wanted);
+void check_target_fpr(const making_options& wanted);
 
 /// Copies all inputs, uncompressed, to a temporary file whose every line has its end. @throws interrupted, error
 temporary_file spool_text(const input_options& inputs);

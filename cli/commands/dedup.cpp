@@ -55,7 +55,7 @@ std::uint64_t lines_to_expect(const dedup_options& options) {
   }
   // By time all lines may come within one generation, which has a seventh of what the window has.
   const std::uint64_t lines = std::max<std::uint64_t>(count_lines(options.inputs), 1);
-  return wants_window(options.wanted) ? lines * window_parts : lines;
+  return wants_window(options.wanted) ? lines * window_slices : lines;
 }
 
 // The rate at which a filter of `wanted` is expected to lose `share` of n distinct lines, integrated over the fill.
@@ -494,7 +494,7 @@ exit_status dedup(const dedup_options& options) {
   if (shared)
     check_shared_promise(wanted, options.sharing);
   else
-    check_promise(wanted);
+    check_target_fpr(wanted);
   { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
   check_not_an_input(options.suspects, "--suspects", options.inputs);
   check_not_an_input(options.state, "--state", options.inputs);

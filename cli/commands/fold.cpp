@@ -57,7 +57,7 @@ exit_status fold_filter(const fold_options& options) {
   }
   if (options.times && *options.times > times_foldable(p)) {
     throw error(errc::invalid_argument,
-                {"a filter of this size cannot be halved so often", options.filter,
+                {"a filter of this size cannot be halved this many times", options.filter,
                  "--times of at most " + std::to_string(times_foldable(p)), std::to_string(*options.times),
                  p.scheme.empty() ? "'bloomery build --foldable' makes filters that can" : scheme_sizes});
   }

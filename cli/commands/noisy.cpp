@@ -169,7 +169,7 @@ exit_status noisy_split(const noisy_split_options& options) {
   making_options wanted;
   wanted.layout = "classic";
   wanted.capacity = options.capacity ? *options.capacity : distinct_keys_of(inputs, options.common, text);
-  check_promise(wanted);
+  check_target_fpr(wanted);
 
   std::vector<any_filter> copies;
   std::vector<secret_key> secrets;

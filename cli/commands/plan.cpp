@@ -160,7 +160,7 @@ exit_status plan(const plan_options& options) {
   if (options.advised()) return plan_advice(options);
   output out(STDOUT_FILENO, "standard output");
   const making_options& w = options.wanted;
-  check_promise(w);
+  check_target_fpr(w);
   const preference prefer = w.prefer.value_or(preference::speed);
   if (options.table) {
     if (w.prefer)

@@ -186,7 +186,7 @@ exit_status seal(const seal_options& options) {
     throw error(errc::invalid_argument,
                 {"bits of a fingerprint", "--width", "8, 16 or 32", std::to_string(options.width), ""});
   }
-  check_promise(options.wanted);
+  check_target_fpr(options.wanted);
   check_not_an_input(options.output, "-o", options.inputs);
   check_not_the_key(options.output, "-o", options.wanted.secret);
   check_replaceable(options.output, "-o");

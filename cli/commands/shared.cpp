@@ -154,7 +154,7 @@ void check_secret(const making_options& wanted) {
 
 }  // namespace
 
-void check_promise(const making_options& wanted) {
+void check_target_fpr(const making_options& wanted) {
   check_window(wanted);
   if (wanted.capacity && *wanted.capacity == 0) {
     throw error(errc::invalid_argument, {"a filter is made for at least one key", "-n", "1 or more", "0", ""});

@@ -259,7 +259,7 @@ void check_shared_promise(const making_options& wanted, const sharing_options& s
   making_options rest = wanted;  // what files' filters are asked, too
   rest.window = {};
   rest.growing = false;
-  check_promise(rest);
+  check_target_fpr(rest);
 }
 
 void refuse_what_files_have(const build_options& options) {

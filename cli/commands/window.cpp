@@ -32,7 +32,7 @@ std::string option_of_window(const window_options& w) { return w.keys ? "--windo
 
 bool is_window_layout(const std::string& name) { return family_of({.layout = name}) == family::windowed; }
 
-std::uint64_t oldest_epoch(const window_facts& f) { return f.epoch - std::min<std::uint64_t>(f.epoch, window_parts); }
+std::uint64_t oldest_epoch(const window_facts& f) { return f.epoch - std::min<std::uint64_t>(f.epoch, window_slices); }
 
 nlohmann::ordered_json generations_json(const window_facts& f) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -199,7 +199,7 @@ std::string overfull_text(const window_facts& f) {
 bool warn_of_generations(const std::string& where, const any_filter& filter) {
   // Counts first: the rate takes some time.
   const window_state s = window_state::of(filter.bytes().data());
-  const std::uint64_t allowed = filter.capacity() / window_parts + (filter.capacity() % window_parts != 0 ? 1 : 0);
+  const std::uint64_t allowed = filter.capacity() / window_slices + (filter.capacity() % window_slices != 0 ? 1 : 0);
   if (filter.capacity() == 0 || *std::max_element(s.keys.begin(), s.keys.end()) <= allowed) return false;
   const window_facts f = *filter.window();
   if (!f.has_overfull_generation()) return false;
@@ -249,7 +249,7 @@ exit_status unite_windows(const combine_options& options) {
     inserted += other.info().counts.inserted;
   }
   const window_facts f = facts_of_window(p, bytes);
-  const double rate = look_at_window(p, bytes).current_fpr;
+  const double rate = measure_window_fill(p, bytes).current_fpr;
   point_of_no_return();
   save_file(options.output, p, bytes, {.inserted = inserted, .is_estimate = true}, first.info.metadata);
   if (options.json) {

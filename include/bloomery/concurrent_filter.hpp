@@ -1,5 +1,5 @@
-// concurrent_filter<>: a filter into which many threads insert, and in which they look up, at the same time and with no
-// lock. Same bits as filter<>, which is quicker where threads take turns or only look up.
+// concurrent_filter<>: a lock-free filter for concurrent inserts and lookups by many threads. It has the same bits as
+// filter<>, which is faster if threads take turns or only look up.
 #pragma once
 
 #include <bloomery/detail/checks.hpp>
@@ -25,14 +25,14 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// A counter that threads add to without getting in each other's way.
+/// A counter split into cache-line-sized shards, so that concurrent additions rarely contend.
 class sharded_counter {
  public:
   explicit sharded_counter(std::uint64_t start) noexcept { shards_[0].count.store(start, std::memory_order_relaxed); }
 
   void add(std::uint64_t count) noexcept { shards_[own_shard()].count.fetch_add(count, std::memory_order_relaxed); }
 
-  /// All that was added before, and perhaps some of what is being added.
+  /// The sum of all completed additions, and perhaps of some concurrent ones.
   std::uint64_t sum() const noexcept {
     std::uint64_t all = 0;
     for (const shard& some : shards_) all += some.count.load(std::memory_order_relaxed);
@@ -42,11 +42,11 @@ class sharded_counter {
  private:
   static constexpr std::size_t shards = 32;
 
-  struct alignas(64) shard {  // a cache line each
+  struct alignas(64) shard {  // one cache line
     std::atomic<std::uint64_t> count{0};
   };
 
-  // Threads are dealt out in turn; beyond 32 of them some share.
+  // Threads get shards round-robin; with more than 32 threads some share a shard.
   static std::size_t own_shard() noexcept {
     static std::atomic<std::size_t> threads{0};
     thread_local const std::size_t own = threads.fetch_add(1, std::memory_order_relaxed) % shards;
@@ -56,28 +56,29 @@ class sharded_counter {
   std::array<shard, shards> shards_;
 };
 
-/// filter<> for threads: any number of them may call any member at the same time, but for freeze().
+/// A thread-safe filter<>: any number of threads may call any member except freeze() at the same time.
 ///
-/// **What is inserted is found.** If insert(key) happens before may_contain(key), the answer is yes. In one thread
-/// calls happen before those that follow. Between threads it takes what it takes for all data: the one that inserted is
-/// joined, or unlocks a mutex which the other then locks, or stores a flag (release) which the other reads (acquire).
-/// Without it, a lookup on another processor may miss an insert that has just returned, for as long as the write takes
-/// to arrive; it is never lost.
+/// **No false negatives.** If insert(key) happens before may_contain(key), may_contain() returns true. Within one
+/// thread, each call happens before the calls that follow. Between threads the usual synchronisation is needed: join
+/// the inserting thread, unlock and then lock a mutex, or store (release) and then read (acquire) a flag. Without it, a
+/// lookup on another processor may miss an insert that has just returned, until the write becomes visible there; the
+/// insert is never lost.
 ///
-/// Proof: bits are read and written as 64-bit atomics and never cleared, and insert() returns only after it has read or
-/// left all of the key's bits set. A read never sees an older state of a word than what happened before it saw
-/// (coherence), which relaxed order guarantees too.
+/// Proof: bits are read and written as 64-bit atomics and never cleared, and insert() returns only after it has found
+/// or set all bits of the key. By coherence, which relaxed order also guarantees, a read never sees an older state of a
+/// word than a read or write that happened before it.
 ///
-/// **What is new is told at least once.** Of racing inserts of one new key at least one returns true, unless other keys
-/// cover all of its bits meanwhile; several may. Proof: one of its bits, clear before, is set by one of these inserts;
-/// the fetch_or that sets it sees it clear. Whoever else sets another of its bits first is told so too. False means, as
-/// in filter<>, that the key, or keys that share its cells, came before or at the same time.
+/// **A new key is reported at least once.** If several threads insert one new key at the same time, at least one call
+/// returns true, unless other keys set all of its bits meanwhile; several calls may return true. Proof: one of these
+/// inserts sets a bit of the key that was clear, and its fetch_or sees the clear bit. An insert that sets another bit
+/// of the key first returns true as well. As for filter<>, false means that the key, or keys that share its cells, were
+/// inserted before or at the same time.
 ///
 /// @tparam Key     std::string_view (any bytes) or std::uint64_t
-/// @tparam Layout  any layout: split_block512 and split_block touch one cache line a key; classic the least memory
+/// @tparam Layout  any layout: split_block512 and split_block touch one cache line per key; classic needs least memory
 /// @tparam Hash    as for filter<>
 ///
-/// It can be neither copied nor moved: threads hold on to it.
+/// It can be neither copied nor moved, because threads refer to it.
 ///
 /// Example:
 ///     #include <thread>
@@ -99,8 +100,8 @@ class concurrent_filter {
   using plain_filter = filter<Key, Layout, Hash>;
 
   /// An empty filter that keeps `target_fpr` up to `capacity` keys.
-  /// @throws error  invalid_argument: capacity is 0, the rate is outside (0, 1); too_large: more than this machine's
-  /// memory
+  /// @throws error  invalid_argument: capacity is 0, or the rate is outside (0, 1); too_large: more than this machine's
+  ///                memory
   concurrent_filter(std::uint64_t capacity, double target_fpr, Hash hash = {})
       : concurrent_filter(kind::promised(capacity, target_fpr, hash), hash) {}
 
@@ -109,7 +110,7 @@ class concurrent_filter {
   explicit concurrent_filter(const geometry& g, std::uint64_t capacity = 0, Hash hash = {})
       : concurrent_filter(kind::checked(kind::describe(g, capacity, 0, hash)), hash) {}
 
-  /// Goes on with the keys of a filter on the heap, and takes its memory.
+  /// Takes over the memory and the keys of a filter on the heap.
   ///
   /// Example:
   ///     filter<std::uint64_t, layouts::split_block512> loaded(1000, 0.01);
@@ -126,16 +127,17 @@ class concurrent_filter {
   concurrent_filter(const concurrent_filter&) = delete;
   concurrent_filter& operator=(const concurrent_filter&) = delete;
 
-  /// Adds a key. True: it is certainly new. False: it, or keys that share its cells, came before or at the same time.
+  /// Inserts a key. True: the key is certainly new. False: the key, or keys that share its cells, were inserted before
+  /// or at the same time.
   bool insert(const Key& key) noexcept {
     const bool is_new = set(hash_(key));
     if (is_new) new_keys_.add(1);
     return is_new;
   }
 
-  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key. The quickest way for large filters:
-  /// the memory of keys to come is fetched ahead.
-  /// @throws error invalid_argument: another size of `is_new`; then nothing is inserted
+  /// Inserts keys in order; `is_new` is empty or receives 1 or 0 per key. This is the fastest way for large filters,
+  /// because the cells of later keys are prefetched.
+  /// @throws error invalid_argument: `is_new` has another size; nothing is inserted
   void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) {
     detail::check_answers("concurrent_filter::insert", keys.size(), is_new.size());
     std::uint64_t all_new = 0;
@@ -147,11 +149,11 @@ class concurrent_filter {
     new_keys_.add(all_new);
   }
 
-  /// False: no insert of the key happened before. True: one probably did.
+  /// False: the key was certainly not inserted before. True: it probably was.
   bool may_contain(const Key& key) const noexcept { return has(hash_(key)); }
 
-  /// Looks keys up: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
-  /// `bitmap` has at least ceil(keys.size() / 64) words, and is the caller's own; further words are left as they are.
+  /// Looks up keys: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
+  /// `bitmap` has at least ceil(keys.size() / 64) words and is not shared between threads; further words are unchanged.
   /// @throws error invalid_argument: the bitmap is shorter
   void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
     detail::check_bitmap("concurrent_filter::may_contain", keys.size(), bitmap.size());
@@ -161,8 +163,8 @@ class concurrent_filter {
     });
   }
 
-  /// A filter<> of the keys whose inserts happened before, and perhaps of some that are being inserted: to save it, to
-  /// merge it, or to look up more quickly. Its count_is_estimate(), since a key may have been counted several times.
+  /// A filter<> with all keys inserted before, and perhaps some that are being inserted: to save it, to merge it, or
+  /// for faster lookups. Its count_is_estimate() is true, since a key may have been counted several times.
   ///
   /// Example:
   ///     concurrent_filter<> seen(1000, 0.01);
@@ -181,14 +183,14 @@ class concurrent_filter {
     return plain_filter(params_, std::move(copy), hash_);
   }
 
-  /// The filter<> itself once all threads are done with this one; it gives up its memory and may only be destroyed.
+  /// Converts it to a filter<>, when no thread uses it any more. It gives up its memory and may only be destroyed.
   ///
   /// Example:
   ///     concurrent_filter<std::uint64_t, layouts::split_block512> seen(1000, 0.01);
   ///     seen.insert(42);
   ///     const filter<std::uint64_t, layouts::split_block512> all = std::move(seen).freeze();
   ///     assert(all.may_contain(42));
-  /// @throws error too_large, for a layout whose bits are no multiple of 64 and copied therefore
+  /// @throws error too_large: not enough memory for a copy, which layouts need whose bits are not a multiple of 64
   plain_filter freeze() && {
     const std::uint64_t counted = insert_count();
     heap_storage bytes = resized(std::move(storage_), bytes_for(params_.geometry.bits));
@@ -199,7 +201,7 @@ class concurrent_filter {
 
   const params& parameters() const noexcept { return params_; }
 
-  std::uint64_t capacity() const noexcept { return params_.capacity; }                   ///< keys it was made for
+  std::uint64_t capacity() const noexcept { return params_.capacity; }                   ///< keys
   std::uint64_t bit_size() const noexcept { return params_.geometry.bits; }              ///< bits
   std::uint64_t byte_size() const noexcept { return bytes_for(params_.geometry.bits); }  ///< bytes
 
@@ -210,13 +212,13 @@ class concurrent_filter {
   /// Whether insert_count() goes on from an estimate: that of the filter which this one took over.
   bool count_is_estimate() const noexcept { return count_is_estimate_; }
 
-  /// Share of bits set, 0 to 1. Reads all bits.
+  /// Fraction of bits set, 0 to 1. Reads all bits.
   double fill_ratio() const noexcept { return static_cast<double>(ones()) / static_cast<double>(bit_size()); }
 
   /// Distinct keys, estimated from the bits. Reads all bits. Infinity if all are set.
   double approximate_size() const noexcept { return Layout::keys_from_zeros(params_.geometry, bit_size() - ones()); }
 
-  /// Exact rate once `keys` distinct keys are in.
+  /// Expected FPR with `keys` distinct keys.
   double expected_fpr(std::uint64_t keys) const { return Layout::expected_fpr(params_.geometry, keys); }
 
   /// The expected FPR now, with estimate_distinct() of insert_count().
@@ -238,7 +240,7 @@ class concurrent_filter {
 
   static std::uint64_t whole_words(std::uint64_t bits) noexcept { return (bytes_for(bits) + 7) / 8 * 8; }
 
-  // The same bytes in a storage of another size.
+  // A storage of another size with the same bytes.
   static heap_storage resized(heap_storage from, std::uint64_t bytes) {
     if (from.size() == bytes) return from;
     heap_storage to(bytes);
@@ -254,8 +256,7 @@ class concurrent_filter {
     return std::atomic_ref<std::uint64_t>(words[index]);
   }
 
-  // Calls visit(word, bits) for the key's words until one says false; cells that follow each other in a word are one
-  // call.
+  // Calls visit(word, bits) for the key's words until a call returns false; consecutive cells in one word share a call.
   template <class Visit>
   bool each_word(key_hash hash, Visit visit) const noexcept {
     typename Layout::cells cells(params_.geometry, hash);
@@ -273,8 +274,8 @@ class concurrent_filter {
     return visit(word_at(cell / 64), bits);
   }
 
-  // Sets the key's bits; whether this call set one of them. Words that have them are not written: a line that many
-  // threads only read stays in all their caches.
+  // Sets the key's bits; returns whether this call set at least one. Words that already have the bits are not written:
+  // a cache line that threads only read stays in all their caches.
   bool set(key_hash hash) noexcept {
     bool is_new = false;
     each_word(hash, [&](std::atomic_ref<std::uint64_t> word, std::uint64_t bits) {
@@ -292,7 +293,7 @@ class concurrent_filter {
     });
   }
 
-  // Calls work(i, hash) for each key, with the first `cells_ahead` of its cells on their way from memory.
+  // Calls work(i, hash) for each key, after prefetching the first `cells_ahead` of its cells.
   template <class Work>
   void each_hash(std::span<const Key> keys, std::uint32_t cells_ahead, Work work) const noexcept {
     kind::each_source(hash_, keys, [&](const hash_span& source, std::size_t base) {
@@ -301,7 +302,7 @@ class concurrent_filter {
         const std::size_t count = std::min(fetched_ahead, source.size() - first);
         for (std::size_t i = 0; i < count; ++i) {
           hashes[i] = source.hash(first + i);
-          // Here and not in a function of its own, which gcc takes for one that does nothing and drops.
+          // Inline: gcc drops a separate function, because prefetching has no effect that it sees.
           typename Layout::cells cells(params_.geometry, hashes[i]);
           const std::uint32_t ahead = std::min<std::uint32_t>(cells.count(), cells_ahead);
           std::uint64_t line = ~std::uint64_t{0};
@@ -316,7 +317,7 @@ class concurrent_filter {
     });
   }
 
-  // In a stranger's file the last byte's unused bits may be set: never more than all.
+  // In an untrusted file unused bits of the last byte may be set, so the count is limited to all bits.
   std::uint64_t ones() const noexcept {
     std::uint64_t all = 0;
     for (std::uint64_t i = 0; i < storage_.size() / sizeof(std::uint64_t); ++i) {

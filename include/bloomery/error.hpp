@@ -1,5 +1,5 @@
-// The one exception bloomery throws, from the places where the outside world can say no: sizing, making, opening,
-// saving. In memory, insert and may_contain cannot fail.
+// bloomery::error, the only exception type of the library. Sizing, creating, opening, saving and network operations
+// throw it. In memory, insert and may_contain cannot fail.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -13,30 +13,30 @@ namespace BLOOMERY_EXPORT bloomery {
 
 /// The class of an error, for programs.
 enum class errc : std::uint8_t {
-  invalid_argument,  ///< a number outside its range, a name that no table knows
+  invalid_argument,  ///< a number outside its range, or an unknown name
   too_large,         ///< a size beyond 64 bits, this machine's memory or a layout's limit
   not_found,         ///< no such file
-  not_permitted,     ///< the system refuses to read or write it
+  not_permitted,     ///< the system denies reading or writing
   not_a_filter,      ///< the bytes are not a bloomery file
   wrong_version,     ///< a bloomery file of a format this library does not know
   damaged,           ///< a bloomery file whose bytes contradict each other
   incompatible,      ///< two filters, or a filter and a type, whose parameters differ
-  already_exists,    ///< a file that was to be new
+  already_exists,    ///< a file that should be created exists
   locked,            ///< another process is writing
   io,                ///< reading or writing failed: full disk, broken device
-  unavailable,       ///< a server could not be reached in time; the operation may be done or not
+  unavailable,       ///< a server could not be reached in time; the operation may or may not have been executed
 };
 
 /// The name of the enumerator: "invalid_argument".
 const char* name_of(errc code) noexcept;
 
-/// The parts of an error's sentence. what() leaves out empty parts.
+/// The parts of an error message. what() omits empty parts.
 struct error_text {
   std::string what;      ///< what failed: "not a bloomery filter"
   std::string where;     ///< the file, address or field: "users.bloom"
-  std::string expected;  ///< where a value was read and compared: the right one
-  std::string found;     ///< and the value that was there
-  error_hint hint;       ///< what the caller can do now
+  std::string expected;  ///< the expected value, where a value was read and compared
+  std::string found;     ///< the value found instead
+  error_hint hint;       ///< what the caller can do
 };
 
 /// An error with codes for programs and what(), one English sentence without options of any command line:

@@ -1,4 +1,4 @@
-// Numbers that a filter's bits only suggest, with their error bars: distinct keys, and what two filters have in common.
+// Estimates from a filter's bits, with their standard deviations: distinct keys, and the overlap of two filters.
 //
 // Z zeros of m bits, n keys, B blocks; q is the probability that a key sets a given bit of its block.
 #pragma once
@@ -12,15 +12,15 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// Distinct keys in a filter with `ones` bits set; of a counting filter, with so many counters that are not 0.
+/// Estimated distinct keys of a filter with `ones` set bits; for counting filters, with `ones` non-zero counters.
 ///
 ///   n = ln(Z/m) / ln(1 - q/B),   sigma(n) = sigma(Z) / |dZ/dn|
 ///
 /// where the variance of Z is the exact sum over all pairs of bits of their covariance; for classic that is linear
 /// counting's m (e^r - 1 - r) / k^2, r = kn/m [Swamidass & Baldi 2007; Whang et al. 1990]. Infinite if all bits are
-/// set. Of a sealed filter, whose cells tell nothing of that, exactly its capacity.
+/// set. For static filters, whose cells do not depend on the number of keys: exactly the capacity.
 ///
-/// @throws error invalid_argument: a layout or scheme that no table knows
+/// @throws error invalid_argument: unknown layout or scheme
 ///
 /// Example:
 ///     const params p = complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.01});
@@ -29,9 +29,9 @@ namespace BLOOMERY_EXPORT bloomery {
 ///     assert(keys.sigma > 1 && keys.sigma < 20);
 estimate estimated_keys(const params& p, std::uint64_t ones);
 
-/// Set bits, or counters that are not 0, expected once `keys` distinct keys are in: m (1 - (1 - q/B)^n), and their
-/// standard deviation.
-/// @throws error invalid_argument: a layout or scheme that no table knows
+/// Expected number of set bits, or non-zero counters, with `keys` distinct keys: m (1 - (1 - q/B)^n), and its standard
+/// deviation.
+/// @throws error invalid_argument: unknown layout or scheme
 ///
 /// Example:
 ///     const params p = complete({.layout = "classic", .geometry = {1000, 1}, .capacity = 100});
@@ -39,7 +39,7 @@ estimate estimated_keys(const params& p, std::uint64_t ones);
 ///     assert(ones.value > 95.2 && ones.value < 95.3 && ones.sigma > 2 && ones.sigma < 2.2);
 estimate expected_ones(const params& p, double keys);
 
-/// Set bits of two filters of one size.
+/// Set bits of two filters of the same size.
 struct shared_ones {
   std::uint64_t a = 0;     ///< of the first
   std::uint64_t b = 0;     ///< of the second
@@ -48,7 +48,7 @@ struct shared_ones {
   std::uint64_t either() const noexcept { return a + b - both; }
 };
 
-/// Counts them in one pass. @throws error invalid_argument: not equally many bytes
+/// Counts the set bits in one pass. @throws error invalid_argument: `a` and `b` differ in size
 ///
 /// Example:
 ///     const std::uint8_t a[] = {0x0F}, b[] = {0x3C};
@@ -56,25 +56,25 @@ struct shared_ones {
 ///     assert(ones.a == 4 && ones.b == 4 && ones.both == 2 && ones.either() == 6);
 shared_ones count_shared(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b);
 
-/// What two filters have in common.
+/// The estimated overlap of two filters.
 struct overlap {
   estimate keys_a;
   estimate keys_b;
   estimate keys_either;         ///< distinct keys of the union
-  estimate keys_both;           ///< distinct keys that are in both
+  estimate keys_both;           ///< distinct keys in both
   estimate jaccard;             ///< keys_both / keys_either, 0 to 1; 0 if both are empty
-  double shared_by_chance = 0;  ///< set bits that filters of so many keys share even if they have no key in common
+  double shared_by_chance = 0;  ///< expected common set bits of two such filters without a common key
 };
 
-/// n(A and B) = n(A) + n(B) - n(A or B), each from its zeros. The errors of the three are not independent: with
-/// G(n) = Var(Z)/E(Z)^2 at n keys,
+/// n(A and B) = n(A) + n(B) - n(A or B), each estimated from its zeros. The errors of the three estimates are
+/// correlated: with G(n) = Var(Z)/E(Z)^2 at n keys,
 ///
 ///   Var n(A and B) = (B/q)^2 (G(n_either) - G(n_a) - G(n_b) + 2 G(n_both))
 ///
-/// If all bits of the union are set, nothing is known of what they share: 0, give or take infinity.
+/// If all bits of the union are set, the overlap is unknown: 0 with infinite sigma.
 ///
-/// @param p  of both; they must be compatible: difference(a, b) is empty
-/// @throws error  incompatible: their cells are not bits
+/// @param p  parameters of both filters, which must be compatible: difference(a, b) is empty
+/// @throws error  incompatible: the cells are not single bits
 ///
 /// Example:
 ///     const params p = complete({.layout = "classic", .capacity = 10'000, .target_fpr = 0.01});

@@ -1,7 +1,7 @@
-// BLOOMERY_EXPORT: what a shared library of bloomery shows to its users.
+// BLOOMERY_EXPORT: symbol visibility of the shared libraries.
 //
-// The libraries are compiled with hidden symbols. `namespace BLOOMERY_EXPORT bloomery {` opens a part of the namespace
-// whose declarations are visible; public headers have no other.
+// The libraries are compiled with hidden symbols. Declarations within `namespace BLOOMERY_EXPORT bloomery {` are
+// exported; public headers declare nothing elsewhere.
 #pragma once
 
 #define BLOOMERY_EXPORT [[gnu::visibility("default")]]

@@ -1,4 +1,5 @@
-// Do a filter's bits fit its count of keys? If not, somebody chose the keys, or the count or the bits are wrong.
+// The consistency check: compares the number of set bits with the number expected from the key count. A difference
+// means chosen keys, a wrong count, or damaged bits.
 #pragma once
 
 #include <bloomery/estimate.hpp>
@@ -9,28 +10,29 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// The set bits of a filter beside those that its count lets expect.
+/// The number of set bits of a filter, and the number expected from its key count.
 struct fill_check {
   std::uint64_t ones = 0;   ///< bits set
-  estimate expected;        ///< by keys that came by chance, so many of which were certainly new
-  bool conclusive = false;  ///< false: the count says too little (most keys of so full a filter are not counted, or a
-                            ///< counting filter has fewer cells in use than copies: some may be of one key), or it is
-                            ///< of a scheme, or of more than 64 probes
+  estimate expected;        ///< for random keys, of which the given count were certainly new
+  bool conclusive = false;  ///< false: the count says too little (an overfull filter leaves most keys uncounted; a
+                            ///< counting filter with fewer used cells than copies may hold repeated keys), or the
+                            ///< filter uses a scheme, or more than 64 probes
 
-  /// Standard deviations between the two; above 0: more bits than the keys explain.
+  /// The z-score of the set bits; above 0: more bits than the keys explain.
   double deviation() const noexcept;
 
-  /// More than six standard deviations and seven bits between them, which chance does once in some 500 million filters:
-  /// pollution by chosen keys, a wrong count, or damaged pages.
+  /// Whether they differ by more than six standard deviations and seven bits. By chance this happens about once in 500
+  /// million filters; other causes are pollution by chosen keys, a wrong count, or damaged pages.
   bool is_inconsistent() const noexcept;
 };
 
-/// Only a count that is one tells anything: not an estimate (count_is_estimate()), not that of a file whose writer was
-/// killed, not that of threads which inserted the same keys at once.
+/// Compares the set bits with the number expected from the count. The count must be exact: not an estimate
+/// (count_is_estimate()), not from a file whose writer was killed, and not from threads that inserted the same keys at
+/// the same time.
 ///
 /// @param counted  keys that were certainly new when they came: insert_count()
 /// @param ones     bits set, as measure_fill() counts them
-/// @throws error   invalid_argument: a layout or scheme that no table knows
+/// @throws error   invalid_argument: unknown layout or scheme
 ///
 /// Example:
 ///     any_filter seen(complete({.layout = "split_block512", .capacity = 1000, .target_fpr = 0.01}));

@@ -243,7 +243,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   ///     assert(seen.may_contain(2));
   std::uint64_t insert_all(std::span<const Key> keys, unsigned threads = 0) {
     want_writable();
-    if constexpr (layout_by_halves<Layout>) {
+    if constexpr (layout_by_hash64<Layout>) {
       const bulk_target target = bulk_target_of<Layout>(storage_.data(), params_.geometry);
       if (Storage::tracks_changes && keys.size() < storage_.size() / 4096) return insert_counting(keys);
       if (!bulk_insert_pays(target, keys.size(), threads)) return insert_counting(keys);

@@ -1,7 +1,7 @@
 // filter_facts: everything that a filter reports about itself, whatever its kind. filter_handle::info() returns it.
 //
-// Facts come in sections. A section that does not apply to a filter is empty, so code that shows facts asks which
-// sections are there and not which kind of filter it has.
+// Facts come in sections. A section that does not apply to a filter is empty, so code that prints facts tests for
+// sections instead of kinds of filters.
 #pragma once
 
 #include <bloomery/estimate.hpp>
@@ -20,41 +20,41 @@ namespace BLOOMERY_EXPORT bloomery {
 
 /// How much info() reads.
 enum class info_depth : std::uint8_t {
-  counts,      ///< counters and headers; on servers one exchange, in which they count the bits of at most 64 MiB
-  bits,        ///< all bits are counted, too: locally at the speed of memory, on servers about a millisecond per MiB
-  everything,  ///< a key log is read through, too, and servers send the bits of filters of at most 64 MiB
+  counts,      ///< counters and headers; on servers one exchange, in which the servers count the bits of up to 64 MiB
+  bits,        ///< also counts all bits: locally at memory speed, on servers in about a millisecond per MiB
+  everything,  ///< also reads the whole key log; servers send the bits of filters of at most 64 MiB
 };
 
 /// Statistics of the present bits. For sliding-window filters: as of the newest generation.
 struct fill_facts {
-  std::uint64_t cells = 0;      ///< bits, or counters; 0: how many are set does not show how full the filter is
+  std::uint64_t cells = 0;      ///< bits, or counters; 0: the number of set cells does not show the fill ratio
   std::uint64_t cells_set = 0;  ///< bits set, or non-zero counters
   double current_fpr = 0;       ///< FPR of the present bits, 0 to 1
   bool is_exact = true;         ///< false: current_fpr follows from the number of set cells, not from where they are
   std::optional<estimate> estimated_keys = {};  ///< distinct keys, from cells_set; infinite if all cells are set
 
-  /// Share of cells that are set, 0 to 1; 0 without cells.
+  /// Fraction of cells that are set, 0 to 1; 0 without cells.
   double fill_ratio() const noexcept {
     return cells == 0 ? 0 : static_cast<double>(cells_set) / static_cast<double>(cells);
   }
 };
 
-/// The number of set cells beside the number that the count of inserted keys leads to.
+/// The number of set cells, and the number expected from the key count.
 struct consistency_facts {
-  fill_check count;        ///< its z-score is count.deviation(); it says nothing unless count.conclusive
+  fill_check count;        ///< its z-score is count.deviation(); meaningless unless count.conclusive
   std::uint64_t keys = 0;  ///< distinct keys, derived from insert_count
-  bool alarm = false;      ///< they differ by more than chance explains, and insert_count is not an estimate
+  bool alarm = false;      ///< the difference is statistically significant, and insert_count is not an estimate
 };
 
 /// The file that a filter was opened from or loaded from, as it was then.
 struct file_facts {
   std::uint64_t bytes = 0;    ///< the whole file
   bool clean = true;          ///< false: another process writes to it, or ended without closing it
-  bool slot_damaged = false;  ///< one of the two state slots is unreadable; the other one serves
+  bool slot_damaged = false;  ///< one of the two state slots is unreadable; the other one is used
   std::string metadata = {};  ///< the user's own bytes
 };
 
-/// What counting filters have beyond bits.
+/// Facts about counting filters.
 struct counting_facts {
   std::uint64_t counters = 0;
   std::optional<std::uint64_t> full =
@@ -63,20 +63,20 @@ struct counting_facts {
   double unnoticed_removals = 0;       ///< expected removals of absent keys that were not refused; may be infinite
 };
 
-/// What static filters have instead of bits.
+/// Facts about static filters.
 struct static_facts {
-  std::uint64_t keys = 0;  ///< distinct, exactly
+  std::uint64_t keys = 0;  ///< exact number of distinct keys
   std::uint64_t partitions = 0;
   std::uint32_t fingerprint_bits = 0;  ///< 8, 16 or 32
 };
 
-/// Why the key log of a rebuilding filter cannot serve it.
+/// Why a rebuilding filter cannot use its key log.
 enum class log_problem : std::uint8_t {
   none,
   missing,            ///< there is no such file
   unreadable,         ///< it cannot be opened
-  of_another_filter,  ///< its number is another filter's
-  incomplete,         ///< keys of the filter are not in it: it was cut short, or is an older one
+  of_another_filter,  ///< it has another filter's number
+  incomplete,         ///< keys of the filter are missing from it: it was truncated, or is an older version
   damaged,            ///< some records do not match their checksums; info_depth::everything
 };
 
@@ -84,11 +84,11 @@ enum class log_problem : std::uint8_t {
 struct log_facts {
   std::string path;
   bool is_open = false;          ///< false: keys, bytes and generation are unknown
-  std::uint64_t keys = 0;        ///< with repetitions
+  std::uint64_t keys = 0;        ///< including repetitions
   std::uint64_t bytes = 0;       ///< length of the file up to the end of the last whole record
-  std::uint64_t generation = 0;  ///< times the log was written anew, plus 1
+  std::uint64_t generation = 0;  ///< number of times the log was rewritten, plus 1
   bool was_read = false;         ///< all records were compared with their checksums
-  bool has_torn_record = false;  ///< the last record is incomplete: being written, or torn by a kill
+  bool has_torn_record = false;  ///< the last record is incomplete: being written, or its writer was killed
   log_problem problem = log_problem::none;
   std::string problem_text = {};          ///< one sentence; empty without a problem
   std::uint64_t bytes_while_growing = 0;  ///< memory while the next, larger filter is built
@@ -97,8 +97,8 @@ struct log_facts {
 /// A layer of a scalable filter.
 struct layer_facts {
   bloomery::geometry geometry = {};
-  std::uint64_t capacity = 0;                   ///< keys at which the next layer is begun
-  std::uint64_t insert_count = 0;               ///< keys that were certainly new when the layer took them
+  std::uint64_t capacity = 0;                   ///< keys at which the next layer is added
+  std::uint64_t insert_count = 0;               ///< keys that were certainly new when inserted into the layer
   double target_fpr = 0;                        ///< at its capacity
   std::optional<std::uint64_t> cells_set = {};  ///< empty: not read
 };
@@ -106,16 +106,16 @@ struct layer_facts {
 /// A shared filter on servers.
 struct shared_facts {
   std::uint64_t shards = 0;
-  std::uint64_t layers = 0;                   ///< of the shard that has most
+  std::uint64_t layers = 0;                   ///< of the shard with the most layers
   std::uint64_t lines_per_shard = 0;          ///< 64-byte lines in a shard's first layer
   std::uint64_t epoch = 0;                    ///< changes when the filter is cleared or replaced
-  bool grows = false;                         ///< by layers
+  bool grows = false;                         ///< adds layers when full
   std::optional<std::uint64_t> maximum = {};  ///< keys up to which it grows; empty: no limit
 };
 
 /// A Guava chain on a server: bitmaps that are filled one after another.
 struct chain_facts {
-  std::uint64_t growths = 0;             ///< bitmaps, less one
+  std::uint64_t growths = 0;             ///< number of bitmaps minus one
   std::vector<std::uint64_t> ones = {};  ///< bits set in each bitmap, the oldest first; empty: not counted
 };
 
@@ -130,19 +130,19 @@ struct chain_facts {
 ///     assert(facts.fill->current_fpr < 1e-6 && !facts.consistency->alarm);
 ///     assert(!facts.file && !facts.counting && !facts.window);
 struct filter_facts {
-  params parameters;        ///< of filters with several layers those of the first; of a Guava chain those of one bitmap
+  params parameters;        ///< scalable filters: of the first layer; Guava chains: of one bitmap
   std::uint64_t bits = 0;   ///< of all layers and shards
   std::uint64_t bytes = 0;  ///< the same in bytes
 
-  /// Keys that were certainly new when inserted; for counting filters copies that are in; for static filters all keys.
+  /// Keys that were certainly new when inserted; for counting filters the present copies; for static filters all keys.
   /// Empty: not counted.
   std::optional<std::uint64_t> insert_count = {};
   bool count_is_estimate = false;   ///< insert_count was estimated from the bits, or its file was not closed cleanly
   std::uint64_t distinct_keys = 0;  ///< the best figure for distinct keys: from insert_count, or from the bits
   std::optional<double> expected_fpr = {};  ///< mean FPR of filters with distinct_keys keys; empty: unknown
 
-  /// Keys that may still be inserted before the target FPR is exceeded, at least info_depth::bits. Empty: without
-  /// limit, not known, or a matter of generations.
+  /// Keys that may still be inserted before the target FPR is exceeded, at least info_depth::bits. Empty: no limit,
+  /// unknown, or a sliding-window filter.
   std::optional<std::uint64_t> keys_left = {};
   std::optional<std::int64_t> expires_at = {};  ///< milliseconds since 1970; empty: never
 
@@ -163,19 +163,20 @@ struct filter_facts {
   }
 };
 
-/// More keys than any filter can hold: the number that stands for "cannot be told", when all cells are set.
+/// More keys than any filter can hold: stands for an unknown number when all cells are set.
 inline constexpr std::uint64_t beyond_counting = std::uint64_t{1} << 62;
 
-/// Distinct keys of a filter of these parameters, `counted` of which were certainly new when inserted. `counted` itself
-/// for counting and static filters, and for more than 64 probes, whose rates take a second each.
+/// Estimated distinct keys of a filter of these parameters, `counted` of which were certainly new when inserted.
+/// Returns `counted` for counting and static filters, and for more than 64 probes, where computing a rate takes a
+/// second.
 ///
 /// Example:
 ///     const params p = complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.01});
 ///     assert(estimate_distinct(p, 10) == 10 && estimate_distinct(p, 1000) > 1000);
 std::uint64_t estimate_distinct(const params& p, std::uint64_t counted);
 
-/// The most distinct keys with which a filter of these parameters keeps an FPR of `rate`; 0 if there are none. For more
-/// than 64 probes its capacity.
+/// Maximum number of distinct keys with which a filter of these parameters keeps an FPR of `rate`; 0 if there is none.
+/// For more than 64 probes: its capacity.
 ///
 /// Example:
 ///     const params p = complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.01});

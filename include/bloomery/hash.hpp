@@ -1,4 +1,4 @@
-// From a key to its 128 bits. A hash is a small type with a name; a file remembers the name.
+// Hash functions: mix, xxh3, murmur3 and siphash, each a small named type. Files store the name.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -16,8 +16,9 @@ namespace BLOOMERY_EXPORT bloomery {
 /// A hash of keys of type Key: a copyable function object with a name of 1 to 31 characters. It throws nothing, and one
 /// object serves several threads at once.
 ///
-/// A hash of your own is such a type, at namespace scope since a local class can have no static member. Give it a name
-/// that no one else has, and another name whenever its results change: a file made with it opens only with that name.
+/// You can write your own hash as such a type, at namespace scope, because a local class cannot have static members.
+/// Give it a unique name, and a new name whenever its results change: files open only with the name they were made
+/// with.
 ///
 ///     struct one_at_a_time {
 ///       static constexpr std::string_view name = "example.one-at-a-time/1";
@@ -53,8 +54,8 @@ constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
   return x ^ (x >> 27);
 }
 
-/// Hash of 64-bit integer keys, the default for them. Distinct keys never share a hash: lo = mix64(key ^ mix64(seed))
-/// is a bijection, hi = mix64(lo + 2^64/phi) a second one. A seed is no secret.
+/// The default hash of 64-bit integer keys. Distinct keys never share a hash: hash64 = mix64(key ^ mix64(seed)) is a
+/// bijection, and high64 = mix64(hash64 + 2^64/phi) is a second one. A seed does not protect against chosen keys.
 class mix {
  public:
   static constexpr std::string_view name = "mix";
@@ -62,10 +63,10 @@ class mix {
   constexpr mix() noexcept : mix(0) {}
   constexpr explicit mix(std::uint64_t seed) noexcept : seed_(seed), whitening_(mix64(seed)) {}
 
-  constexpr key_hash operator()(std::uint64_t key) const noexcept { return of_lo(mix64(key ^ whitening_)); }
+  constexpr key_hash operator()(std::uint64_t key) const noexcept { return of_hash64(mix64(key ^ whitening_)); }
 
-  /// The hash whose first half is lo. Layouts that read lo alone leave the other half uncomputed.
-  static constexpr key_hash of_lo(std::uint64_t hash64) noexcept {
+  /// The hash with this hash64. For layouts that read hash64 only, the compiler drops the computation of high64.
+  static constexpr key_hash of_hash64(std::uint64_t hash64) noexcept {
     return {hash64, mix64(hash64 + 0x9E3779B97F4A7C15u)};
   }
 
@@ -77,8 +78,8 @@ class mix {
   std::uint64_t whitening_;
 };
 
-/// XXH3, 128 bits: the default for bytes. lo and hi are XXH128_hash_t's low64 and high64. An integer key is hashed as
-/// its 8 little-endian bytes. A seed is no secret: it does not stop an adversary who chooses keys.
+/// XXH3 with 128 bits: the default for bytes. hash64 and high64 are low64 and high64 of XXH128_hash_t. An integer key
+/// is hashed as its 8 little-endian bytes. A seed does not protect against chosen keys.
 ///
 /// Example:
 ///     assert((xxh3{}("") == key_hash{0x6001C324468D497F, 0x99AA06D3014798D8}));
@@ -93,10 +94,10 @@ struct xxh3 {
   void each(std::span<const std::string_view> keys, key_hash* out) const noexcept;
 };
 
-/// MurmurHash3_x64_128: what Guava and many others use; slower than xxh3. lo and hi are its first and second eight
+/// MurmurHash3_x64_128, used by Guava and others; slower than xxh3. hash64 and high64 are its first and second eight
 /// bytes, little-endian. An integer key is hashed as its 8 little-endian bytes.
 ///
-/// The published algorithm has a 32-bit seed: the upper half of `seed` must be 0 (filters check it).
+/// The published algorithm has a 32-bit seed: the upper 32 bits of `seed` must be 0 (filters check this).
 ///
 /// Example:
 ///     assert(murmur3{}("hello").hash64 == 0xCBD8A7B341BD9B02);
@@ -110,10 +111,11 @@ struct murmur3 {
 };
 
 /// SipHash-1-3 with 128 bits of output: the hash for filters whose keys an adversary may choose. Without the secret,
-/// its results are as good as random [Aumasson & Bernstein 2012]; docs/security.md says what follows for a filter. lo
-/// and hi are its first and second eight bytes, little-endian. An integer key is hashed as its 8 little-endian bytes.
+/// its results are indistinguishable from random [Aumasson & Bernstein 2012]; docs/security.md describes the
+/// consequences for filters. hash64 and high64 are its first and second eight bytes, little-endian. An integer key is
+/// hashed as its 8 little-endian bytes.
 ///
-/// There is no default: each such hash is given its key.
+/// There is no default key: the constructor takes the secret.
 ///
 /// Example:
 ///     const siphash hash(random_secret());
@@ -137,7 +139,7 @@ struct siphash {
 
 namespace detail {
 
-// Takes the place of a hash that is missing, so that a wrong type of key is one error and no others follow from it.
+// Stands in for a missing hash, so that an unsupported key type causes a single compiler error.
 struct no_hash {
   static constexpr std::string_view name = "none";
   template <class Key>
@@ -146,7 +148,7 @@ struct no_hash {
 
 }  // namespace detail
 
-/// The hash that filter<Key> uses when none is named: xxh3 for text, mix for integers.
+/// The default hash of filter<Key>: xxh3 for text, mix for integers.
 ///
 /// Example:
 ///     static_assert(std::is_same_v<default_hash<std::string>::type, xxh3>);
@@ -167,7 +169,7 @@ struct default_hash<Key> {
   using type = mix;
 };
 
-/// out[i] = hash(keys[i]), by the hash's own `each` if it has one.
+/// Sets out[i] = hash(keys[i]), using the hash's `each` if it has one.
 ///
 /// Example:
 ///     const std::uint64_t keys[] = {1, 2};

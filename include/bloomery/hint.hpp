@@ -1,7 +1,7 @@
-// Hints: what a caller can do about an error, as codes, each with a plain English sentence.
+// Hints: codes for what a caller can do about an error, each with an English sentence.
 //
-// A sentence names calls and ideas of the library, never options of a command line. A front end may word the codes
-// itself: cli/text/error_text.cpp names the options of the command.
+// A sentence names functions and concepts of the library, never command-line options. Front ends may use their own
+// wording: cli/text/error_text.cpp names the options of the command.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -13,9 +13,9 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// What to do about an error, for programs. sentence_of() says it in English.
+/// What to do about an error, as a code. sentence_of() returns it in English.
 enum class hint : std::uint8_t {
-  none,  ///< nothing is known to help
+  none,  ///< no known remedy
 
   // opening
   open_read_write,
@@ -125,13 +125,13 @@ enum class hint : std::uint8_t {
 /// The name of the enumerator: "open_read_write"; "" for none.
 const char* name_of(hint h) noexcept;
 
-/// One clause in English, without a full stop: "open the filter for reading and writing"; "" for none.
+/// An English clause without a full stop: "open the filter for reading and writing"; "" for none.
 const char* sentence_of(hint h) noexcept;
 
-/// All but none, in the order above.
+/// All hints except none, in the order above.
 std::span<const hint> all_hints() noexcept;
 
-/// A hint and its words, which default to those of the code. Front ends also use words without a code.
+/// A hint and its text, which defaults to the sentence of the code. Front ends also use texts without a code.
 ///
 /// Example:
 ///     assert(error_hint(hint::try_again).words() == "try again");
@@ -148,7 +148,7 @@ struct error_hint {
   std::string words() const { return own_words.empty() ? sentence_of(code) : own_words; }
 
   hint code = hint::none;
-  std::string own_words = {};  ///< instead of the code's sentence, where this error has particulars; else empty
+  std::string own_words = {};  ///< a more specific text for this error; empty: the code's sentence
 };
 
 }  // namespace bloomery

@@ -1,4 +1,5 @@
-// The kernels: the instruction set that calls on keys use. All kernels write the same bits; only their speed differs.
+// Kernels: implementations of inserts and lookups for several instruction sets. All write the same bits; only their
+// speed differs.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -8,8 +9,8 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// The name of the kernels in use: "avx512", "avx2", "neon" or "scalar". They are the best ones that this processor
-/// supports, unless the environment variable BLOOMERY_KERNEL, read once, names others: see kernel_info().
+/// The name of the kernels in use: "avx512", "avx2", "neon" or "scalar". These are the fastest that this processor
+/// supports, unless the environment variable BLOOMERY_KERNEL, which is read once, selects others: see kernel_info().
 ///
 /// Example:
 ///     assert(!kernel_name().empty());
@@ -18,20 +19,19 @@ std::string kernel_name();
 /// The kernels in use, and why.
 struct kernel_choice {
   std::string name;            ///< as kernel_name()
-  std::string requested = {};  ///< what BLOOMERY_KERNEL was, its first 63 bytes; empty: nothing was requested
-  bool refused = false;        ///< `requested` names no kernels of this build, or kernels that this processor lacks
+  std::string requested = {};  ///< the value of BLOOMERY_KERNEL, at most 63 bytes; empty: nothing was requested
+  bool refused = false;        ///< `requested` names unknown kernels, or kernels that this processor does not support
 };
 
-/// Which kernels are in use, what was requested, and whether the request was refused. A refused request changes
-/// nothing: the best kernels are used, as without it. A program whose users may set the variable tells them of a
-/// refusal.
+/// The kernels in use, the requested ones, and whether the request was refused. A refused request has no effect: the
+/// fastest kernels are used. Programs whose users may set the variable should report a refusal.
 ///
 /// Example:
 ///     assert(kernel_info().name == kernel_name());
 ///     assert(kernel_info().refused || kernel_info().requested.empty() || kernel_info().requested == kernel_name());
 kernel_choice kernel_info();
 
-/// A set of kernels of this build.
+/// A kernel set of this build.
 struct kernel_description {
   std::string name;
   std::string needs;  ///< processor features, as /proc/cpuinfo names them
@@ -39,13 +39,13 @@ struct kernel_description {
   bool chosen;
 };
 
-/// All sets of this build, the slowest first.
+/// All kernel sets of this build, the slowest first.
 ///
 /// Example:
 ///     assert(kernel_list().front().name == "scalar");
 std::vector<kernel_description> kernel_list();
 
-/// Whether BLOOMERY_KERNEL made the choice, not the processor.
+/// Whether BLOOMERY_KERNEL selected the kernels.
 bool kernel_is_forced();
 
 }  // namespace bloomery

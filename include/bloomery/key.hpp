@@ -1,6 +1,6 @@
-// Types of keys: which ones filters take, and the form in which a key reaches its hash.
+// Key types: the types that filters accept, and the form in which keys are hashed.
 //
-// There are two kinds of keys, as in a file: text, which is any bytes, and 64-bit integers.
+// There are two kinds of keys, as in a filter file: text, which is any bytes, and 64-bit integers.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -15,12 +15,12 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// Integer types that are keys: signed and unsigned ones of up to 64 bits. Not bool, which has two keys, and not the
-/// character types: plain char has other values on other processors.
+/// Integer key types: signed and unsigned integers of up to 64 bits. Not bool, which has only two values, and not the
+/// character types, because the values of plain char depend on the processor.
 ///
 /// An integer key is the 64-bit number that the conversion to std::uint64_t gives: negative numbers are sign-extended,
-/// modulo 2^64. So -1 is the key 2^64 - 1 in every signed type, and a number that is not negative is the same key in
-/// every type.
+/// modulo 2^64. So -1 is the key 2^64 - 1 in every signed type, and a non-negative number is the same key in every
+/// type.
 ///
 /// Example:
 ///     static_assert(integer_key<int> && integer_key<std::uint16_t> && !integer_key<bool> && !integer_key<char>);
@@ -38,7 +38,7 @@ concept text_key = std::convertible_to<const T&, std::string_view>;
 
 namespace detail {
 
-// A type that is neither may have a hash of its own, and reaches it as it is.
+// Other types need their own hash and are passed to it unchanged.
 template <class Key>
 struct key_forms {
   using plain = Key;
@@ -55,18 +55,18 @@ struct key_forms<Key> {
   using view = std::string_view;
 };
 
-/// What a key is hashed as: std::uint64_t, std::string_view, or the type itself.
+/// The type as which a key is hashed: std::uint64_t, std::string_view, or the type itself.
 template <class Key>
 using plain_key = typename key_forms<Key>::plain;
 
-/// What calls on single keys take: a std::string_view for all text, so that no call makes a std::string.
+/// The parameter type of functions for single keys: std::string_view for all text, so that no std::string is made.
 template <class Key>
 using key_view = typename key_forms<Key>::view;
 
 template <class Range>
 using element_of = decltype(*std::begin(std::declval<std::remove_reference_t<Range>&>()));
 
-/// A range of keys that a filter of Key takes: more than one pass, and elements that a single-key call takes, too.
+/// A range of keys that a filter of Key accepts: a forward range whose elements are valid single keys.
 template <class Range, class Key>
 concept key_range = !std::convertible_to<Range, key_view<Key>> && requires(std::remove_reference_t<Range> & range) {
   requires std::forward_iterator<decltype(std::begin(range))>;
@@ -75,7 +75,7 @@ concept key_range = !std::convertible_to<Range, key_view<Key>> && requires(std::
                             : std::convertible_to<element_of<Range>, key_view<Key>>);
 };
 
-/// Elements of a range that can be passed through more than once.
+/// Number of elements of a forward range.
 template <class Range>
 std::size_t count_of(Range& range) {
   if constexpr (requires { std::size(range); }) {

@@ -1,4 +1,4 @@
-// 128 bits that stand for a key: all that a layout ever sees of it.
+// key_hash: the 128-bit hash of a key. Layouts see the hash only, not the key.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -7,10 +7,10 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// Two 64-bit halves, each uniform and independent of the other. Blocked layouts read `hash64` only; a hash that fills
-/// `high64` with a multiple of `hash64` breaks the promised error rate of the others.
+/// A hash of 128 bits: two 64-bit words, each uniform and independent of the other. Blocked layouts read `hash64` only.
+/// The other layouts exceed the target FPR if a hash function sets `high64` to a multiple of `hash64`.
 struct key_hash {
-  std::uint64_t hash64;  // no initialisers: batches keep arrays of these on the stack, and need not clear them first
+  std::uint64_t hash64;  // no initialisers: arrays on the stack need not be cleared
   std::uint64_t high64;
 
   friend bool operator==(const key_hash&, const key_hash&) = default;

@@ -1,7 +1,7 @@
-// What a layout is: the rule that gives a key its cells, and the exact mathematics that follow from the rule.
+// The concept `layout`: a rule that maps a key's hash to cells, with the exact formulas for size and FPR.
 //
-// A layout is one type. Its `cells` is the definition: everything else (batches, SIMD, Redis) is another spelling of
-// it. Read layouts/split_block.hpp first, then layouts/classic.hpp.
+// A layout is one type. Its `cells` is the definition: batches, SIMD kernels and Redis scripts are other
+// implementations of it. Read layouts/split_block.hpp first, then layouts/classic.hpp.
 #pragma once
 
 #include <bloomery/detail/bits.hpp>
@@ -20,14 +20,31 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// Requirements on a layout L, for a geometry g:
+/// Requirements on a layout L, for a geometry g. The layouts' headers document only what this contract leaves open.
 ///
-/// - L::cells(g, hash)  the key's cells, a pure function: count() of them, each from next(), all below g.bits; a layout
-///   with cells of more than one bit says L::cell_bits, numbers its cells, not bits, and has calls of its own for all
-/// - L::geometry_for(n, p)  the smallest geometry whose exact rate at n keys is at most p
-/// - L::check(g)  throws error unless g is one of this layout's geometries
-/// - L::expected_fpr(g, n)  the exact probability that a key which was never inserted is reported, at n keys
-/// - L::keys_from_zeros(g, z)  the number of distinct keys that most likely left z cells at 0
+/// - L::name  the name of the layout in files and options
+/// - L::cells(g, hash)  the cells of a key, a pure function of g and hash: count() of them, returned one by one by
+///   next(), all below g.bits. Cells of one key may be equal. A layout whose cells have more than one bit defines
+///   L::cell_bits, numbers cells instead of bits, and implements all operations itself.
+/// - L::geometry_for(n, p)  the smallest geometry whose exact FPR at n keys is at most p. If the number of probes is
+///   not fixed, it is chosen so that the size is minimal.
+///     n  capacity, keys, at least 1
+///     p  target FPR, a probability in (0, 1)
+///     throws error  invalid_argument: n is 0, or p is outside (0, 1) or NaN;
+///                   too_large: more than L::max_blocks blocks (classic: 2^63 bits) are needed
+/// - L::check(g)  throws error unless g is a geometry of this layout
+///     throws error  invalid_argument: bits is 0 or not a multiple of L::block_bits, or probes is not the fixed number
+///                   of the layout (otherwise: outside 1 .. 255); too_large: more than L::max_blocks blocks
+/// - L::expected_fpr(g, n)  the exact FPR at n distinct keys: the probability that a key that was never inserted is
+///   reported. For a layout with B blocks, where r(i) is the FPR of a block with i keys:
+///
+///     f = sum over i of Binomial(i; n, 1/B) * r(i),    FPR = 1 - (1 - f) * (1 - c)^n
+///
+///   where c is the probability that two keys have equal cells because their hashes collide: 2^-64 unless the layout
+///   says otherwise. All terms are positive, so the sum has no cancellation.
+/// - L::keys_from_zeros(g, z)  the estimated number of distinct keys if z of C cells are 0; infinity for z = 0:
+///
+///     n = ln(z / C) / ln(1 - q / B)    q: the probability that a key sets a given cell of its block
 template <class L>
 concept layout = requires(const geometry& g, key_hash hash, typename L::cells cells, std::uint64_t n, double p) {
   { L::name } -> std::convertible_to<std::string_view>;
@@ -41,7 +58,17 @@ concept layout = requires(const geometry& g, key_hash hash, typename L::cells ce
   { L::keys_from_zeros(g, n) } -> std::same_as<double>;
 };
 
-/// Bits of a cell of layout L: one, unless it says otherwise.
+/// Base of layouts: functions that follow from the contract.
+template <class L>
+class layout_base {
+ public:
+  /// geometry_for(n, p).bits
+  static std::uint64_t bits_for(std::uint64_t capacity, double target_fpr) {
+    return L::geometry_for(capacity, target_fpr).bits;
+  }
+};
+
+/// Bits per cell of layout L: 1 unless the layout defines cell_bits.
 template <class L>
 constexpr std::uint32_t cell_bits_in() noexcept {
   if constexpr (requires { L::cell_bits; })
@@ -50,13 +77,13 @@ constexpr std::uint32_t cell_bits_in() noexcept {
     return 1;
 }
 
-/// The byte that has this cell of layout L, or begins with it.
+/// The byte that contains this cell of layout L, or the first byte of a larger cell.
 template <class L>
 constexpr std::uint64_t byte_of_cell(std::uint64_t cell) noexcept {
   return cell * cell_bits_in<L>() >> 3;
 }
 
-/// Sets the cells of one key; true if one of them was clear, that is, if the key is certainly new.
+/// Sets the cells of one key; true if at least one was clear, so the key is certainly new.
 template <layout L>
 bool insert_cells(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
   typename L::cells cells(g, hash);
@@ -65,7 +92,7 @@ bool insert_cells(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcep
   return is_new;
 }
 
-/// Whether all cells of one key are set; false is certain absence.
+/// Whether all cells of one key are set. False: the key is certainly absent.
 template <layout L>
 bool has_cells(const std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
   typename L::cells cells(g, hash);
@@ -75,22 +102,22 @@ bool has_cells(const std::uint8_t* bytes, const geometry& g, key_hash hash) noex
   return true;
 }
 
-/// How a layout numbers the block of a key.
+/// How a layout maps hash64 to a block number.
 enum class block_rule {
   upper_half,     ///< ((hash64 >> 32) * blocks) >> 32, as Apache Parquet does
   multiply_high,  ///< hi64(hash64 * blocks)
 };
 
-/// A layout that says `static constexpr block_rule blocks_by`: it reads nothing but hash64, and a key's cells are all
-/// in the block of block_bits, whole bytes, that the rule names. Keys can then be sorted by block before they are
-/// inserted.
+/// A layout with `static constexpr block_rule blocks_by`. It reads hash64 only, and all cells of a key are in the block
+/// that the rule selects; a block has block_bits bits, a whole number of bytes. So keys can be partitioned by block
+/// before they are inserted.
 template <class L>
-concept layout_by_halves = layout<L> && requires {
+concept layout_by_hash64 = layout<L> && requires {
   { L::blocks_by } -> std::convertible_to<block_rule>;
   { L::block_bits } -> std::convertible_to<std::uint32_t>;
 };
 
-/// A layout with kernels of its own; the others are served by the loops below.
+/// A layout with its own kernels. Other layouts use the generic loops below.
 template <class L>
 concept layout_with_kernels = layout<L> &&
     requires(std::uint8_t* bytes, const geometry& g, key_hash hash, const hash_span& keys, std::uint8_t* is_new,
@@ -101,14 +128,14 @@ concept layout_with_kernels = layout<L> &&
   L::has_batch(bytes, g, keys, bitmap);
 };
 
-/// What became of a key that was to be removed.
+/// The result of removing a key.
 enum class removal : std::uint8_t {
-  not_found,  ///< it was certainly not there; nothing is changed
-  removed,    ///< one copy of it, or what looked like it
+  not_found,  ///< the key was certainly absent; nothing changed
+  removed,    ///< one copy of the key was removed, or of keys with the same cells
 };
 
-/// Counts one removal: a copy less, or a refusal. (More copies may be removed than were inserted: strangers, and keys
-/// whose counters are full.)
+/// Updates the counts after one removal: one copy less, or one refusal. More copies may be removed than were inserted:
+/// false positives, and keys whose counters are saturated.
 inline void count_removal(key_counts& counts, removal result) noexcept {
   if (result == removal::not_found)
     ++counts.refused_removals;
@@ -116,7 +143,7 @@ inline void count_removal(key_counts& counts, removal result) noexcept {
     --counts.inserted;
 }
 
-/// A layout that keys can be removed from: it counts their copies, so that every insertion changes bytes.
+/// A layout that supports removal. It counts the copies of keys, so every insert changes bytes.
 template <class L>
 concept layout_with_removal = layout_with_kernels<L> &&
     requires(std::uint8_t* bytes, std::span<std::uint8_t> into, std::span<const std::uint8_t> from, const geometry& g,
@@ -128,37 +155,37 @@ concept layout_with_removal = layout_with_kernels<L> &&
   L::merge_bytes(into, from);
 };
 
-/// Inserts one key; true: certainly new.
+/// Inserts one key. True: the key is certainly new.
 template <layout L>
 bool insert_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
   if constexpr (layout_with_kernels<L>) return L::insert_one(bytes, g, hash);
   return insert_cells<L>(bytes, g, hash);
 }
 
-/// Looks one key up; false is certain absence.
+/// Looks up one key. False: the key is certainly absent.
 template <layout L>
 bool has_one(const std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
   if constexpr (layout_with_kernels<L>) return L::has_one(bytes, g, hash);
   return has_cells<L>(bytes, g, hash);
 }
 
-/// Keys whose cells the loops below have on their way from memory while as many others are worked on.
+/// Keys whose cells are prefetched while the same number of earlier keys is processed.
 inline constexpr std::size_t fetched_together = 16;
 
-/// Cells of a key that a lookup fetches ahead: at half fill an absent key is refused after two on average, so that
-/// fetching all would be for nothing.
+/// Cells per key that a lookup prefetches. At a fill ratio of 1/2, two cells on average suffice to reject an absent
+/// key.
 inline constexpr std::uint32_t cells_looked_ahead = 3;
 
-/// Filters up to this size are in a core's own cache on all but the smallest processors: nothing is fetched ahead.
+/// Filters up to this size (512 KiB) fit into a core's private cache on most processors, so nothing is prefetched.
 inline constexpr std::uint64_t near_bits = std::uint64_t{8} << 19;
 
-/// Keys of a batch with their first cells asked for.
+/// Consecutive keys of a batch, with their first cells prefetched.
 template <layout L>
 class fetched_group {
  public:
   fetched_group() = default;
 
-  /// Takes up to fetched_together keys from `first` on and asks for at most `most_cells` cells of each.
+  /// Takes up to fetched_together keys from `first` on and prefetches at most `most_cells` cells of each.
   fetched_group(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::size_t first,
                 std::uint32_t most_cells) noexcept
       : size_(keys.size() - first < fetched_together ? keys.size() - first : fetched_together) {
@@ -170,7 +197,7 @@ class fetched_group {
     }
   }
 
-  /// Calls work(i, hash) for each key i, group by group, the next group's cells on their way.
+  /// Calls work(i, hash) for each key i, prefetching the cells of the next group while processing one.
   template <class Work>
   static void each(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint32_t most_cells,
                    Work work) noexcept {
@@ -195,7 +222,7 @@ class fetched_group {
   std::size_t size_ = 0;
 };
 
-/// Inserts keys one after another. is_new is null or takes a 1 (certainly new) or 0 for each. Returns how many are new.
+/// Inserts keys in order. is_new is null or receives 1 (certainly new) or 0 per key. Returns the number of new keys.
 template <layout L>
 std::uint64_t insert_batch(std::uint8_t* bytes, const geometry& g, const hash_span& keys,
                            std::uint8_t* is_new) noexcept {
@@ -212,7 +239,7 @@ std::uint64_t insert_batch(std::uint8_t* bytes, const geometry& g, const hash_sp
   }
 }
 
-/// Looks keys up; bit i%64 of bitmap[i/64] is the answer for key i, unused bits of the last word are 0.
+/// Looks up keys: bit i%64 of bitmap[i/64] is the answer for key i; unused bits of the last word are 0.
 template <layout L>
 void has_batch(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint64_t* bitmap) noexcept {
   if constexpr (layout_with_kernels<L>) {
@@ -225,7 +252,7 @@ void has_batch(const std::uint8_t* bytes, const geometry& g, const hash_span& ke
   }
 }
 
-/// The part of bulk insertion that no layout changes.
+/// The target of a bulk insert, with the layout erased.
 struct bulk_target {
   std::uint8_t* bytes;
   bloomery::geometry geometry;
@@ -235,8 +262,8 @@ struct bulk_target {
                           std::uint8_t* is_new);
 };
 
-/// The target of layout L.
-template <layout_by_halves L>
+/// The bulk target of a filter of layout L.
+template <layout_by_hash64 L>
 bulk_target bulk_target_of(std::uint8_t* bytes, const geometry& g) {
   return {bytes, g, L::block_bits, L::blocks_by, insert_batch<L>};
 }

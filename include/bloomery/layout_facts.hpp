@@ -1,5 +1,5 @@
-// Facts about a layout that hold for all its filters: family, block, cells, probes. Code that treats layouts
-// differently asks for such a fact and never compares names.
+// layout_facts: the properties of a layout: family, block, cells, probes. Code that treats layouts differently tests a
+// property and never compares names.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -9,38 +9,38 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// What a filter can do besides remembering.
+/// Families of filters by the operations that they support.
 enum class family : std::uint8_t {
   plain,     ///< insert and look up; the layouts of layout_names(), and all schemes
-  counting,  ///< remove, too: layout "counting"
-  windowed,  ///< forgets what is long ago: layout "sliding"
-  sealed,    ///< made at once of all its keys, smaller: layouts "fuse8", "fuse16", "fuse32"
+  counting,  ///< also remove: layout "counting"
+  windowed,  ///< sliding-window filters: layouts "sliding" and "sliding64"
+  sealed,    ///< static filters, built once from all keys: layouts "fuse8", "fuse16", "fuse32"
 };
 
 /// "plain", "counting", "windowed" or "sealed".
 const char* name_of(bloomery::family f) noexcept;
 
-/// What is the same for all filters of a layout.
+/// The properties shared by all filters of a layout.
 struct layout_facts {
   std::string_view name;
   bloomery::family family = bloomery::family::plain;
-  std::uint32_t block_bits = 0;          ///< bits of the block that has all cells of a key; 0: there are no blocks
-  std::uint64_t max_blocks = 0;          ///< the most blocks; without blocks the most bits that are ever chosen
+  std::uint32_t block_bits = 0;          ///< bits of the block that contains all cells of a key; 0: no blocks
+  std::uint64_t max_blocks = 0;          ///< maximum number of blocks; without blocks the maximum number of bits
   std::uint32_t cell_bits = 1;           ///< bits of a cell
   std::uint32_t lanes = 0;               ///< words of a block, one probe in each; 0: probes are independent
   std::uint32_t fixed_probes = 0;        ///< probes of every filter of the layout; 0: the user chooses k
-  std::uint32_t most_chosen_probes = 0;  ///< the most probes that a choice by the exact rate takes
+  std::uint32_t most_chosen_probes = 0;  ///< maximum number of probes that geometry_for() chooses
   std::uint32_t hash_bits = 64;          ///< bits of a key's hash that the layout reads: 64 or 128
-  bool may_be_shared = false;            ///< redis_filter takes it: all cells of a key in one block of 64 bytes
+  bool may_be_shared = false;            ///< supported by redis_filter: all cells of a key in one block of 64 bytes
 
-  /// Sizes of filters are multiples of so many bits.
+  /// Sizes of filters are multiples of this number of bits.
   constexpr std::uint64_t unit_bits() const noexcept { return block_bits == 0 ? 1 : block_bits; }
   constexpr bool user_chooses_probes() const noexcept { return fixed_probes == 0; }
 
   friend bool operator==(const layout_facts&, const layout_facts&) = default;
 };
 
-/// The facts of the layout of this name, of any family; null if no layout has this name.
+/// The facts of the layout with this name, of any family; null if there is none.
 ///
 /// Example:
 ///     assert(find_layout_facts("split_block512")->fixed_probes == 8 && find_layout_facts("classic")->user_chooses_probes());
@@ -48,7 +48,7 @@ struct layout_facts {
 ///     assert(find_layout_facts("") == nullptr);
 const layout_facts* find_layout_facts(std::string_view name) noexcept;
 
-/// The layouts of a family: plain ones from the fastest to the slowest, of the others the usual one first.
+/// The layouts of a family: plain ones from the fastest to the slowest, in other families the default first.
 ///
 /// Example:
 ///     assert(layouts_of(family::plain).front().name == "split_block");

@@ -1,9 +1,9 @@
-// A filter's bytes in a mapped file, read or written in place. docs/format.md draws the file.
+// mapped_storage: a filter's bytes in a memory-mapped file, read or written in place. docs/format.md has the format.
 //
-// While mapped for writing the file is marked dirty, and its lock keeps other writers out. close() (or the destructor)
-// writes the checksums of the changed pages, the count of keys, and the clean mark, in this order. A process killed in
-// between leaves a dirty file: it opens, with all the bits that were set; filter<> and any_filter estimate its count
-// from them when they open it for writing.
+// While mapped for writing, the file is marked dirty and locked against other writers. close() (or the destructor)
+// writes the checksums of the changed pages, the key count, and the clean mark, in this order. A process that is killed
+// before leaves a dirty file. It opens with all bits that were set; filter<> and any_filter estimate its count from
+// the bits when they open it for writing.
 #pragma once
 
 #include <bloomery/detail/function_ref.hpp>
@@ -28,29 +28,29 @@ struct create_options {
   bool sync = true;     ///< wait until the disk has it; else after checkpoint() or close() only
 };
 
-/// How much open() looks at: the header alone, or every page against its checksum.
+/// How much open() checks: the header only, or every page against its checksum.
 enum class file_check : std::uint8_t { header, payload };
 
-/// What a file's header says.
+/// The contents of a file's header.
 struct file_info {
   params parameters;
   key_counts counts;          ///< as of the last clean close
   bool clean = true;          ///< false: a writer has it open, or ended without closing it
-  bool slot_damaged = false;  ///< one of the two state slots is unreadable; the other one serves
+  bool slot_damaged = false;  ///< one of the two state slots is unreadable; the other one is used
   std::string metadata;       ///< the user's own bytes
   std::uint64_t file_bytes = 0;
 };
 
-/// What inspect() found.
+/// The result of inspect().
 struct inspection {
   bool usable = false;                ///< open() would succeed
   file_info info;                     ///< meaningful if usable
-  std::vector<std::string> problems;  ///< in words; also for a usable file: dirty, damaged pages
+  std::vector<std::string> problems;  ///< as text; also for a usable file: dirty, damaged pages
 };
 
-/// Looks at a file without trusting it. Never throws; problems are told in the result. (A file that somebody cuts short
-/// while its pages are read ends the process with SIGBUS, as with every mapped file.) With file_check::payload every
-/// page is read; the pages of a dirty file have no valid checksums and are not judged.
+/// Examines an untrusted file. Never throws; the result lists the problems. (If another process truncates the file
+/// while its pages are read, SIGBUS ends this process, as with every mapped file.) With file_check::payload every page
+/// is read; pages of a dirty file have no valid checksums and are not checked.
 inspection inspect(const std::string& path, file_check what = file_check::header) noexcept;
 
 class mapped_storage {
@@ -60,18 +60,18 @@ class mapped_storage {
   /// Called many times a second while another process holds the write lock; throw to give up.
   using on_wait = function_ref<void(const std::string& path)>;
 
-  /// Called with what the header says, before anything is changed or marked; throw to refuse the file.
+  /// Called with the parameters in the header, before anything is changed or marked; throw to refuse the file.
   using on_header = function_ref<void(const params& parameters)>;
 
-  /// Maps an existing filter. Only the header's page is read, unless `what` is file_check::payload. Without that, a
-  /// damaged page that takes a key gets a valid checksum at the end: writers who cannot trust the disk check first.
+  /// Maps an existing filter. Only the header's page is read, unless `what` is file_check::payload. A damaged page that
+  /// was not checked and then takes a key gets a valid checksum on close; check first if the disk is not reliable.
   ///
   /// @param waiting  for read_write: what to do when another writer has the file; if empty, errc::locked is thrown
   /// @throws error  not_found, not_permitted, not_a_filter, wrong_version, damaged, locked, io
   static mapped_storage open(const std::string& path, access mode, file_check what = file_check::header,
                              const on_wait& waiting = {}, const on_header& suits = {});
 
-  /// Makes a new empty filter file and maps it for writing. The name appears only when the file is whole.
+  /// Creates an empty filter file and maps it for writing. The name appears only when the file is complete.
   ///
   /// @throws error  invalid_argument, not_permitted, locked, already_exists, io (disk full)
   static mapped_storage create(const std::string& path, const params& parameters, const create_options& options = {});
@@ -79,10 +79,10 @@ class mapped_storage {
   mapped_storage(mapped_storage&&) noexcept;
   mapped_storage& operator=(mapped_storage&&) noexcept;
 
-  /// Closes; errors are lost here, so call close() where they matter.
+  /// Closes the file and ignores errors; call close() where errors matter.
   ~mapped_storage();
 
-  /// What the header said at opening.
+  /// The contents of the header when the file was opened.
   const file_info& info() const noexcept;
 
   std::uint8_t* data() noexcept { return data_; }
@@ -93,62 +93,60 @@ class mapped_storage {
 
   bool writable() const noexcept { return changed_pages_ != nullptr; }
 
-  /// Remembers that the page of this byte needs a new checksum.
+  /// Marks the page of this byte as changed: it needs a new checksum.
   void changed(std::uint64_t byte) noexcept {
     const std::uint64_t page = byte >> 12;
     changed_pages_[page >> 6] |= std::uint64_t{1} << (page & 63);
   }
 
-  /// The same for all pages.
+  /// Marks all pages as changed.
   void changed_all() noexcept;
 
-  /// Writes the counts and syncs all; the file stays marked dirty. For a file that takes the place of another one only
-  /// after that: else a failure of the machine on the way could leave counts of bytes that are not there.
+  /// Writes the counts and syncs everything; the file stays marked dirty. Call it before a file replaces another one:
+  /// otherwise a power failure could leave counts whose bytes are missing.
   /// Requires writable(). @throws error io
   void checkpoint();
 
-  /// Unmaps and unlocks as a killed process does: nothing is written, and the file stays dirty. For a file that has
-  /// been replaced.
+  /// Unmaps and unlocks without writing anything; the file stays dirty. For a file that has been replaced.
   void abandon() noexcept;
 
-  /// Writes checksums, count and clean mark, syncs, unlocks and unmaps. Nothing for a read-only mapping but the
-  /// unmapping.
+  /// Writes checksums, counts and the clean mark, syncs, unlocks and unmaps. A read-only mapping is only unmapped.
   ///
   /// @throws error io
   void close();
 
  private:
-  struct state;
-  explicit mapped_storage(state* s) noexcept;
+  struct impl;
+  explicit mapped_storage(impl* s) noexcept;
 
-  state* state_ = nullptr;  // owned; not a std::unique_ptr, whose header is twice as long as all of this library's
+  impl* impl_ = nullptr;  // owned; not a std::unique_ptr, whose header is twice as long as all of this library's
   std::uint8_t* data_ = nullptr;
   std::uint64_t size_ = 0;
   key_counts counts_;
   std::uint64_t* changed_pages_ = nullptr;
 };
 
-/// Refuses a filter whose keys are all in a log, for who would write to the filter alone: a hook for
-/// mapped_storage::open. @throws error  incompatible
+/// Refuses a filter that has a key log: a hook for mapped_storage::open, for callers that write to the filter only.
+/// @throws error  incompatible
 ///
 /// Example:
 ///     refuse_log(complete({.capacity = 1000, .target_fpr = 0.01}), "some.bloom");
 void refuse_log(const params& parameters, const std::string& path);
 
-/// Writes a filter's bytes as a file: to a temporary beside it, synced, then renamed, so that `path` is always the old
-/// file or the new one. A file that another process is writing is not replaced.
-/// It is a copy, which has no log: parameters.log_id is not written.
+/// Writes a filter as a file: to a temporary file in the same directory, which is synced and then renamed, so that
+/// `path` is always either the old file or the new one. A file that another process is writing is not replaced.
+/// The file is a copy without a key log: parameters.log_id is not written.
 ///
 /// @throws error  invalid_argument (a name or metadata too long), not_permitted, locked, io
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
                const key_counts& counts, const std::string& metadata = {});
 
-/// A filter file as bytes in memory: what save_file() writes.
+/// The bytes that save_file() writes.
 /// @throws error  invalid_argument: a name or metadata too long, or not bytes_for(parameters.geometry.bits) of payload
 std::vector<std::uint8_t> file_bytes(const params& parameters, std::span<const std::uint8_t> payload,
                                      const key_counts& counts, const std::string& metadata = {});
 
-/// A filter read into the heap, every page checked.
+/// A filter file read into the heap, with every page checked.
 struct loaded_file {
   file_info info;
   heap_storage bytes;
@@ -157,8 +155,8 @@ struct loaded_file {
 /// @throws error  as open(); damaged: a page does not match its checksum; too_large: more than the machine's memory
 loaded_file load_file(const std::string& path);
 
-/// The same of the bytes of a file, which may come from anywhere: they are checked as a file is, and no more memory is
-/// taken than they have bytes. @throws error  not_a_filter, wrong_version, damaged, too_large
+/// Like load_file(), for the bytes of a file from an untrusted source. They are checked like a file, and no more memory
+/// is allocated than their size. @throws error  not_a_filter, wrong_version, damaged, too_large
 loaded_file load_bytes(std::span<const std::uint8_t> file);
 
 }  // namespace bloomery

@@ -1,4 +1,4 @@
-// Where a shared filter is: the address of a server or a cluster of Redis or Valkey, and the filter's name there.
+// redis_address: the address of a shared filter: a server or cluster of Redis or Valkey, and the filter's name there.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -14,12 +14,12 @@ namespace BLOOMERY_EXPORT bloomery {
 ///
 ///     redis://[user:password@]host[:port]/NAME[?db=N]        one server
 ///     rediss://...                                           the same with TLS
-///     unix:///path/to/socket?name=NAME[&db=N]                a socket of this machine
+///     unix:///path/to/socket?name=NAME[&db=N]                a Unix domain socket
 ///     redis+cluster://[user:password@]host:port,host:port/NAME     a cluster, by some of its nodes
 ///     rediss+cluster://...                                   the same with TLS
 ///
-/// User and password may also come from the environment: BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD, where the
-/// address has none. They are in no message: text() is without.
+/// If the address has no user and password, the environment variables BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD
+/// are used. No message contains them: text() omits them.
 struct redis_address {
   struct endpoint {
     std::string host;
@@ -28,17 +28,17 @@ struct redis_address {
     friend bool operator==(const endpoint&, const endpoint&) = default;
   };
 
-  std::vector<endpoint> endpoints = {};  ///< one of a server, at least one of a cluster, none with a socket
-  std::string socket = {};               ///< path; empty unless it is one
+  std::vector<endpoint> endpoints = {};  ///< one for a server, at least one for a cluster, none for a socket
+  std::string socket = {};               ///< path of the socket; otherwise empty
   bool cluster = false;
   bool tls = false;
   std::string user = {};
   std::string password = {};
   std::uint32_t database = 0;
-  std::string name = {};  ///< of the filter, decoded: any bytes but none
+  std::string name = {};  ///< decoded name of the filter: any bytes, not empty
 
-  /// Reads an address; user and password from the environment, if it has none.
-  /// @throws error invalid_argument: it is no address, with what was expected
+  /// Parses an address; takes user and password from the environment if it has none.
+  /// @throws error invalid_argument: not an address; the error says what was expected
   ///
   /// Example:
   ///     const redis_address a = redis_address::parse("redis://cache:7000/seen%20urls?db=2");
@@ -46,10 +46,10 @@ struct redis_address {
   ///     assert(a.name == "seen urls" && a.database == 2 && !a.tls && !a.cluster);
   static redis_address parse(std::string_view text);
 
-  /// Whether a text means to be an address: it starts with one of the five schemes.
+  /// Whether a text starts with one of the five URL schemes.
   static bool is_one(std::string_view text) noexcept;
 
-  /// The address again, without user and password, for messages.
+  /// The address without user and password, for messages.
   std::string text() const;
 
   friend bool operator==(const redis_address&, const redis_address&) = default;

@@ -1,27 +1,29 @@
-// A growing filter on Redis or Valkey with the keys, bits and growth of a known Java one: Jedis, and Guava's hashing.
-// Both can work on the same filter, so a deployment of that one can be read and taken over.
+// Guava chain: a scalable filter on Redis or Valkey that is compatible with a known Java implementation, which uses
+// Jedis and Guava's hashing. Both can use the same filter, so an existing deployment can be read and taken over.
 //
-// n keys and m bits a bitmap, k hashes: Guava's (floor_round_geometry() in sizing.hpp, scheme "guava"). NAME is the
-// address's.
+// Each bitmap has capacity n, m bits and k probes by Guava's rule (floor_round_geometry() in sizing.hpp, scheme
+// "guava"). NAME is the name in the address.
 //
 //     NAME-0, NAME-1, ...   bitmaps of m bits each; position x of Guava is SETBIT's offset x
 //     NAME-cursor           decimal text: number of the newest bitmap, from 0. Missing means 0; INCR moves it
-//     NAME-bloomery         ours alone, a hash: n, p, and for each bitmap that we have inserted into "ones:<i>", a count that
-//                           may be wrong. Such a bitmap has all its m bits: one that is missing or shorter is damaged
+//     NAME-bloomery         used by bloomery only, a hash: n, p, and "ones:<i>" for each bitmap that bloomery has
+//                           inserted into, a count that may be wrong. Such a bitmap has all its m bits: a missing or
+//                           shorter one is damaged
 //
-// As the original has no names but `bloomfilter-<i>` and `cursor`, the name `bloomfilter` has its cursor at `cursor`.
+// The Java implementation always uses the names `bloomfilter-<i>` and `cursor`, so the chain `bloomfilter` has its
+// cursor at `cursor`.
 //
-// A key is present if all its bits are set in one of the bitmaps. One that is present is not inserted again; another
-// sets its bits in the newest bitmap. When, right after that, more than half of the bits of that bitmap are set, the
-// next one is begun. A false positive costs the sum of the bitmaps' rates, so error grows with the chain: for a filter
-// that keeps its rate as it grows, without a past to be compatible with, take redis_filter.
+// A key is present if all its bits are set in one of the bitmaps. A present key is not inserted again; an absent key
+// sets its bits in the newest bitmap. If more than half of the bits of that bitmap are then set, the next bitmap is
+// added. The FPR is about the sum of the bitmaps' rates, so it grows with the chain. If compatibility is not needed,
+// use redis_filter, which keeps its target FPR as it grows.
 //
-// What is better here than in the original: a batch costs two or three round trips, not one for each bit; bits are
-// counted by the server only where half of them may be set; two writers that meet half together grow the chain once;
-// unrelated chains do not share a cursor; a bitmap or a cursor that got lost is an error and not "absent"; in a cluster
-// each bitmap lies where its name says, as no command or script needs two keys. As long as the original writes, too, it
-// does so in its own way: two of them that grow at once may skip a bitmap, and may clear the last bit of one that is
-// already used.
+// Improvements over the Java implementation: a batch takes two or three round trips instead of one per bit; the server
+// counts bits only if half of them may be set; two writers that fill a bitmap at the same time grow the chain once;
+// unrelated chains do not share a cursor; a lost bitmap or cursor is an error instead of "absent"; in a cluster each
+// bitmap is placed by its own name, because no command or script needs two keys. While the Java implementation also
+// writes, its own races remain: two of its writers that grow the chain at the same time may skip a bitmap, and may
+// clear the last bit of a bitmap in use.
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -41,7 +43,7 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// What a chain is made for. The original stores neither.
+/// Capacity and target FPR of a chain. The Java implementation stores neither.
 struct redis_chain_params {
   std::uint64_t capacity = 0;  ///< n, keys of one bitmap
   double target_fpr = 0;       ///< p, of one bitmap with n keys
@@ -49,26 +51,26 @@ struct redis_chain_params {
   friend bool operator==(const redis_chain_params&, const redis_chain_params&) = default;
 };
 
-/// n and p of a chain are neither given nor stored, as of one that the original made. errc::invalid_argument.
+/// errc::invalid_argument: n and p of a chain are neither given nor stored, as in chains of the Java implementation.
 struct redis_chain_params_unknown : error {
   using error::error;
 };
 
-/// A chain, described.
+/// The state of a chain.
 struct redis_chain_info {
   redis_chain_params parameters;
   bloomery::geometry geometry;                  ///< m and k of one bitmap
-  std::uint64_t growths = 0;                    ///< the cursor: bitmaps, less one
-  std::vector<std::uint64_t> ones = {};         ///< bits set, of each bitmap
-  double keys = 0;                              ///< distinct ones, estimated from the bits
-  double rate_now = 0;                          ///< share of absent keys that are reported: 1 - prod (1 - (ones / m)^k)
+  std::uint64_t growths = 0;                    ///< the cursor: number of bitmaps minus one
+  std::vector<std::uint64_t> ones = {};         ///< set bits of each bitmap
+  double keys = 0;                              ///< distinct keys, estimated from the bits
+  double rate_now = 0;                          ///< current FPR: 1 - prod (1 - (ones / m)^k)
   std::optional<std::int64_t> expires_at = {};  ///< milliseconds since 1970
 };
 
-/// A chain of bitmaps on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in
-/// or not, and may be inserted again. Redis 6.2 or later, or Valkey.
+/// A chain of bitmaps on Redis or Valkey. Every call may throw errc::unavailable; its keys may then be inserted or not,
+/// and inserting them again is safe. Requires Redis 6.2 or later, or Valkey.
 ///
-/// Not to be used by two threads at once: each has its own, or they take turns.
+/// Threads: one at a time. Use one object per thread, or a lock.
 ///
 /// Example:
 ///     const auto use = [](const redis_address& address) {
@@ -81,16 +83,16 @@ struct redis_chain_info {
 ///     if (const char* server = std::getenv("BLOOMERY_EXAMPLES_REDIS")) use(redis_address::parse(server));
 class redis_chain {
  public:
-  /// Makes a chain if there is none of this name, else takes the one there is: also one that the original made, if its
-  /// bitmaps have the size that n and p ask for. Afterwards n and p are on the server.
-  /// @throws error  incompatible: there is one with other n and p, or other keys have its names; invalid_argument: n is
-  ///                0, p is outside (0, 1); too_large: more bits than a Redis string can have, 2^32; damaged; unavailable;
-  ///                not_permitted
+  /// Creates a chain, or opens the existing one of this name. A chain of the Java implementation is taken over if its
+  /// bitmaps have the size that n and p require. Afterwards n and p are stored on the server.
+  /// @throws error  incompatible: the chain has other n and p, or other keys use its names; invalid_argument: n is 0,
+  ///                or p is outside (0, 1); too_large: more than 2^32 bits, the limit of a Redis string; damaged;
+  ///                unavailable; not_permitted
   static redis_chain create(const redis_address& address, const redis_chain_params& wanted,
                             redis_connection_options options = {});
 
-  /// Opens a chain and writes nothing. One of the original's needs its n and p to be given.
-  /// @throws error  as create(), and not_found: there is none; redis_chain_params_unknown
+  /// Opens a chain without writing anything. For chains of the Java implementation, n and p must be given.
+  /// @throws error  as create(); not_found: there is no such chain; redis_chain_params_unknown
   static redis_chain open(const redis_address& address, std::optional<redis_chain_params> known = {},
                           redis_connection_options options = {});
 
@@ -98,11 +100,10 @@ class redis_chain {
   redis_chain& operator=(redis_chain&&) noexcept;
   ~redis_chain();
 
-  /// Adds a key. True: it is certainly new. It is in when this returns.
-  /// @throws error  damaged: a bitmap is gone; not_found: the chain has expired or was dropped; too_large: the server
-  ///                has
-  ///                no memory, or there are 10,000 bitmaps; incompatible: a key of its names is something else;
-  ///                unavailable; not_permitted
+  /// Inserts a key. True: it is certainly new. The key is stored when this returns.
+  /// @throws error  damaged: a bitmap is missing; not_found: the chain has expired or was dropped; too_large: the
+  ///                server has no memory, or there are 10,000 bitmaps; incompatible: one of its names has a value of
+  ///                another type; unavailable; not_permitted
   bool insert(std::string_view key);
 
   /// Adds keys as if one by one, with the same bits and the same growth; is_new is empty or takes 1 or 0 for each.
@@ -120,10 +121,10 @@ class redis_chain {
   ///                keys that are not text
   void may_contain(key_span keys, std::span<std::uint64_t> bitmap);
 
-  /// How often it has grown, by the server's cursor: bitmaps, less one. The original's cursor may have skipped some.
+  /// Number of growths by the server's cursor: bitmaps minus one. The Java implementation may have skipped some.
   std::uint64_t growths();
 
-  /// What is in it, counted by the server, which reads all bits for it.
+  /// The state of the chain. The server counts the bits and reads all of them.
   redis_chain_info info();
 
   const redis_chain_params& parameters() const noexcept;
@@ -131,18 +132,18 @@ class redis_chain {
   /// m and k of one bitmap.
   const bloomery::geometry& geometry() const noexcept;
 
-  /// Forgets all keys and all growth; it keeps its name, n, p and its end. What others insert meanwhile may be in or
-  /// not.
+  /// Removes all keys and all bitmaps but the first; name, n, p and expiry stay. Keys that other clients insert
+  /// meanwhile may be kept or lost.
   void reset();
 
-  /// Removes it and all its keys from the server.
+  /// Removes the chain from the server.
   void drop();
 
-  /// All of it goes at one time, so long from now, bitmaps yet to come, too. @throws error invalid_argument: not
-  /// positive, or more than 1000 years
+  /// Lets the whole chain, including future bitmaps, expire after `time`.
+  /// @throws error invalid_argument: not positive, or more than 1000 years
   void expire(std::chrono::milliseconds time);
 
-  /// It stays.
+  /// Removes the expiry.
   void persist();
 
  private:

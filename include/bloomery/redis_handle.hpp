@@ -15,30 +15,29 @@
 namespace BLOOMERY_EXPORT bloomery {
 namespace redis {
 
-/// How open_filter() opens a name that is an address. Of the options of files it takes `secret` and `notes`.
+/// Options of open_filter() for addresses. Of the options for files, it uses `secret` and `notes`.
 struct open_options : bloomery::open_options {
   redis_connection_options connection = {};
   unsigned wait_replicas = 0;  ///< as redis_options::wait_replicas
   bool local_copy = false;     ///< as redis_options::local_copy
 
-  bool guava_chain = false;  ///< look for a Guava chain only
+  bool guava_chain = false;  ///< open a Guava chain only, not a shared filter
 
   /// Capacity and target FPR of one bitmap, for a Guava chain that does not store them.
   std::optional<redis_chain_params> chain = {};
 };
 
-/// Opens what `name` names: a shared filter or a Guava chain for an address, else the filter in a file.
+/// Opens a shared filter or a Guava chain if `name` is an address, otherwise the filter in the file `name`.
 ///
 /// @throws error  as redis_address::parse, redis_filter::open, redis_chain::open and bloomery::open_filter; not_found:
-///                neither
-///                a shared filter nor a chain has this name
+///                neither a shared filter nor a chain has this name
 ///
 /// Example:
 ///     any_filter(complete({.capacity = 1000, .target_fpr = 0.01})).save("cities.bloom");
 ///     assert(!redis::open_filter("cities.bloom")->contains("Madrid"));
 std::unique_ptr<filter_handle> open_filter(const std::string& name, const open_options& options = {});
 
-/// A handle of a shared filter or a Guava chain that is open already.
+/// A handle for an open shared filter or Guava chain.
 std::unique_ptr<filter_handle> make_handle(redis_filter filter);
 std::unique_ptr<filter_handle> make_handle(redis_chain chain);
 

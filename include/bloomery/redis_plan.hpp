@@ -1,7 +1,7 @@
-// How a shared filter lies on its servers: shards, lines, layers and the memory they take. Pure arithmetic: no server
-// is asked.
+// redis_plan: the placement of a shared filter on its servers: shards, lines, layers and memory. Pure arithmetic,
+// without a connection to a server.
 //
-// S shards, L lines of 64 bytes in a shard's layer, k bits a key.
+// S shards, L lines of 64 bytes in each layer of a shard, k probes per key.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -12,51 +12,52 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// A layer of a shard; of a filter that forgets, a generation.
+/// A layer of a shard; in sliding-window filters a generation.
 struct redis_layer {
   std::uint64_t lines = 0;     ///< L
   std::uint32_t probes = 0;    ///< k
-  std::uint64_t capacity = 0;  ///< keys that were certainly new, until the next layer is made; 0: no next one
+  std::uint64_t capacity = 0;  ///< certainly new keys at which the next layer is added; 0: no next layer
 
-  /// Bytes of the string on the server: lines and the stamp.
+  /// Bytes of the string on the server: the lines and the shard version.
   std::uint64_t string_bytes() const noexcept { return 64 * lines + 16; }
 
-  /// As the local filter of all shards' layers like this one, end to end, has it.
+  /// The geometry of a local filter that consists of this layer of all shards.
   bloomery::geometry whole(std::uint64_t shards) const noexcept { return {512 * lines * shards, probes}; }
 
   friend bool operator==(const redis_layer&, const redis_layer&) = default;
 };
 
 struct redis_plan {
-  redis_params parameters;   ///< complete: layout, hash, geometry, shards
-  std::uint64_t shards = 0;  ///< S
-  redis_layer first;         ///< of each shard
-  std::uint64_t layers = 1;  ///< of a shard when it is full: generations, of a filter that forgets; 16 without a limit
-  std::uint64_t server_keys = 0;        ///< keys on all servers when just made: two a shard, and two
-  std::uint64_t memory_bytes = 0;       ///< what they take there when just made, as the servers' allocator rounds
-  std::uint64_t full_memory_bytes = 0;  ///< with all layers for `maximum` keys, or for all generations; without a
+  redis_params parameters;              ///< complete: layout, hash, geometry, shards
+  std::uint64_t shards = 0;             ///< S
+  redis_layer first;                    ///< of each shard
+  std::uint64_t layers = 1;             ///< of a full shard; generations in sliding-window filters; 16 without a limit
+  std::uint64_t server_keys = 0;        ///< keys on all servers after creation: two per shard, plus two
+  std::uint64_t memory_bytes = 0;       ///< memory on all servers after creation, as rounded by their allocator
+  std::uint64_t full_memory_bytes = 0;  ///< with all layers for `maximum` keys, or with all generations; without a
                                         ///< limit the same as memory_bytes
 };
 
-/// Plans a filter. Shards: one up to 64 KiB; from then on at least 16, of 64 KiB to 1 MiB each, as few as need be. A
-/// string is as long as fits into what the allocator gives for it.
+/// Plans a filter. A filter of up to 64 KiB has one shard; a larger one has at least 16 shards of 64 KiB to 1 MiB each,
+/// as few as possible. Strings use the full size that the allocator provides for them.
 ///
-/// @throws error  invalid_argument: a capacity or rate out of range, a layout that cannot be shared, a maximum below
-///                the
-///                capacity; too_large: more than 2^24 shards, or a string of more than 512 MiB
+/// @throws error  invalid_argument: a capacity or rate out of range, a layout that cannot be shared, or a maximum below
+///                the capacity; too_large: more than 2^24 shards, or a string of more than 512 MiB
 ///
 /// Example:
 ///     const redis_plan p = plan_redis({.filter = {.capacity = 1'000'000, .target_fpr = 0.01}});
 ///     assert(p.shards == 16 && p.parameters.filter.layout == "blocked");
-///     assert(8 * p.memory_bytes < 11'500'000);  // at most 11.5 bits a key
+///     assert(8 * p.memory_bytes < 11'500'000);  // at most 11.5 bits per key
 redis_plan plan_redis(const redis_params& wanted);
 
-/// The next layer of a shard of a filter that grows: for as many keys as the layers before it, at least one, have.
-/// @param complete  of plan_redis()
+/// The next layer of a shard of a scalable filter. Its capacity is the sum of the capacities of the layers before it.
+/// @param complete  redis_plan::parameters
+/// @param before    the present layers, at least one
 /// @throws error too_large: there are 16 layers already, or the maximum is reached
 redis_layer next_layer(const redis_params& complete, std::span<const redis_layer> before);
 
-/// Bytes that jemalloc, which Redis and Valkey are built with, gives for so many: four sizes for each doubling.
+/// The size that jemalloc, the allocator of Redis and Valkey, provides for a request of `bytes`: four sizes per
+/// doubling.
 ///
 /// Example:
 ///     assert(allocated_bytes(65'500) == 65'536 && allocated_bytes(65'537) == 81'920);

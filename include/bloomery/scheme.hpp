@@ -1,7 +1,7 @@
-// Schemes: other systems' own ways from a key to bits, so that bloomery's bits equal theirs.
+// Schemes: the filter formats of other systems, reproduced bit for bit.
 //
-// They do not split into a hash and a layout: each is one function from the key's bytes to cells, with its own sizing
-// rule. They are here to be compatible; for a filter of your own choose a layout.
+// A scheme does not separate hash and layout: it is one function from the key's bytes to cells, with its own sizing
+// rule. Schemes exist for compatibility; for new filters choose a layout.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -13,45 +13,44 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// One system's rule. Cells are numbered as everywhere in bloomery (byte x>>3, mask 1<<(x&7)); where the other system
-/// counts bits from the top of a byte or from 1, positions() has converted already, so the bytes in memory equal its
-/// bytes.
+/// The rule of one system. Cells are numbered as everywhere in bloomery (byte x>>3, mask 1<<(x&7)). If the other system
+/// counts bits from the top of a byte or from 1, positions() converts them, so that the bytes in memory are the same.
 struct scheme {
   std::string_view name;
-  std::string_view origin;  ///< whose rule, in words
+  std::string_view origin;  ///< the system that defines the rule, as text
 
-  /// The size that the system itself would choose for n keys at rate p, which may miss p.
-  /// @throws error invalid_argument: n is 0, p is outside (0, 1) or NaN; too_large: beyond what the system can address
+  /// The size that the system itself chooses for n keys at target FPR p; its FPR may exceed p.
+  /// @throws error invalid_argument: n is 0, or p is outside (0, 1) or NaN; too_large: beyond the limit of the system
   geometry (*geometry_for)(std::uint64_t capacity, double target_fpr);
 
-  /// @throws error invalid_argument, too_large: not a size that this system can have
+  /// @throws error invalid_argument, too_large: not a size of this system
   void (*check)(const geometry& g);
 
-  /// Writes g.probes cells of `key` to `out`. `seed` selects another filter's hashes where the system has such a thing
-  /// (perl's salts), and is ignored elsewhere.
+  /// Writes the g.probes cells of `key` to `out`. `seed` selects the hashes if the system supports that (perl's salts);
+  /// other schemes ignore it.
   void (*positions)(std::string_view key, const geometry& g, std::uint64_t seed, std::uint64_t* out);
 
-  /// The probability that an absent key is reported, at n keys; how true depends on the system's hashing:
-  ///   python, perl  exact for independent probes, and counts the bits that 32-bit hashes modulo m favour
-  ///   guava         with what its double hashing adds, some 6 n / m^2: true to 20 % from 1000 bits on, to half at 128
-  ///   pharo         from the distribution of its 16-bit halves: true to 5 % from 500 bits on, to 10 % at 50; some 10 ms
+  /// Expected FPR at n keys. The accuracy depends on the system's hashing:
+  ///   python, perl  exact for independent probes, including the bias of 32-bit hashes modulo m
+  ///   guava         includes the effect of double hashing, about 6 n / m^2: within 20% from 1000 bits, 50% at 128 bits
+  ///   pharo         from the distribution of its 16-bit hashes: within 5% from 500 bits, 10% at 50 bits; takes 10 ms
   double (*expected_fpr)(const geometry& g, std::uint64_t keys);
 
-  /// The same for these bytes, which are bytes_for(g.bits):
-  ///   python, perl  exact for independent probes: (share of hashes that lead to a set bit)^k
-  ///   guava         the same, and what double hashing adds at as many keys as the bits suggest
-  ///   pharo         exact for a uniform 32-bit hash: all of its 2^32 values are tried, some 0.1 s for each probe;
-  ///                 from 16 probes on, an even sample of them
+  /// Current FPR of these bytes, bytes_for(g.bits) of them:
+  ///   python, perl  exact for independent probes: (fraction of hashes that select a set bit)^k
+  ///   guava         the same, plus the effect of double hashing at the number of keys that the bits suggest
+  ///   pharo         exact for a uniform 32-bit hash: tries all 2^32 values, about 0.1 s per probe;
+  ///                 from 16 probes on, an evenly spaced sample of them
   double (*current_fpr)(const geometry& g, std::span<const std::uint8_t> bytes);
 
-  /// Whether the system counts the bits of a byte from its top: its bit x is then our cell x ^ 7.
+  /// Whether the system counts the bits of a byte from the top: its bit x is cell x ^ 7.
   bool from_top = false;
 };
 
 /// All schemes: guava, pharo, python, perl.
 std::span<const scheme> schemes() noexcept;
 
-/// The scheme of this name, or null.
+/// The scheme with this name, or null.
 ///
 /// Example:
 ///     const scheme& pharo = *find_scheme("pharo");

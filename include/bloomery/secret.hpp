@@ -1,5 +1,5 @@
-// The secret of a keyed filter: a 128-bit key without which nobody knows which bits a key of the filter sets. What it
-// promises, and what not, is in docs/security.md; the hash that takes it is siphash (hash.hpp).
+// secret_key: the 128-bit secret of a keyed filter. Without it, the bits of a key cannot be predicted.
+// docs/security.md describes what this protects against; siphash (hash.hpp) is the hash that uses it.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -9,8 +9,7 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// A key of SipHash. As 16 bytes: k0, then k1, each little-endian. All of its 128 bits are to be random:
-/// random_secret().
+/// A key of SipHash. As 16 bytes: k0, then k1, each little-endian. All 128 bits should be random: use random_secret().
 struct secret_key {
   std::uint64_t k0 = 0;
   std::uint64_t k1 = 0;
@@ -19,36 +18,36 @@ struct secret_key {
 };
 
 /// A new key from the system's source of randomness, getrandom(2).
-/// @throws error io: the system has none to give
+/// @throws error io: no randomness is available
 ///
 /// Example:
 ///     assert(random_secret() != random_secret());
 secret_key random_secret();
 
-/// What a file says of its key, so that a wrong one is noticed: the first eight bytes of SipHash-2-4-128 of the 18
-/// bytes "bloomery key check", little-endian, and 1 instead of 0. The filter's own hash has other rounds, so that this
-/// value is none of its results. Who reads it can test guesses of the key, of which there are 2^128.
+/// The check value of a secret, stored in files to detect a wrong secret: the first eight bytes of SipHash-2-4-128 of
+/// the 18 bytes "bloomery key check", little-endian, with 1 instead of 0. The filter's hash uses other round counts, so
+/// this value is not one of its results. A reader of the file could only use it to test guesses among 2^128 keys.
 ///
 /// Example:
 ///     const secret_key key = random_secret();
 ///     assert(key_check(key) != 0 && key_check(key) == key_check(key));
 std::uint64_t key_check(const secret_key& key) noexcept;
 
-/// A check value as it is shown: 16 hexadecimal digits; "none" for 0.
+/// A check value as text: 16 hexadecimal digits; "none" for 0.
 ///
 /// Example:
 ///     assert(key_check_text(0x1A2B) == "0000000000001A2B");
 std::string key_check_text(std::uint64_t check);
 
-/// Reads a key file: 32 hexadecimal digits, the key's 16 bytes in order, and the end of the line. A pipe will do.
+/// Reads a key file: 32 hexadecimal digits, which are the 16 bytes of the key in order, and a newline. May be a pipe.
 ///
-/// @param readable_by_others  if not null: set to whether the system lets the file's group or everyone read it
+/// @param readable_by_others  if not null: set to whether the file's group or everyone may read it
 /// @throws error  not_found, not_permitted, io; invalid_argument: anything but 32 hexadecimal digits
 secret_key read_secret(const std::string& path, bool* readable_by_others = nullptr);
 
 /// Writes a new key file that only its owner may read (mode 0600), and syncs it.
-/// @throws error  already_exists: a key file is never replaced, since with it all its filters would be lost;
-///                not_found (no such folder), not_permitted, io
+/// @throws error  already_exists: a key file is never replaced, because that would make all its filters unusable;
+///                not_found (no such directory), not_permitted, io
 ///
 /// Example:
 ///     try {

@@ -1,7 +1,7 @@
-// How large must a filter be? The rules that textbooks and other systems use, each under its own name.
+// Sizing rules of textbooks and other systems.
 //
-// n keys, p the false-positive rate, m bits, k probes. A layout's own geometry_for() is exact and is what bloomery
-// uses; these are here to reproduce what others do.
+// n keys, p the target FPR, m bits, k probes. bloomery's own filters use the exact geometry_for() of their layout; the
+// rules here reproduce the sizes of other systems.
 #pragma once
 
 #include <bloomery/detail/function_ref.hpp>
@@ -12,74 +12,77 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// Bits of a classic filter by the textbook rule, which supposes a real-valued number of hashes.
+/// Bits of a classic filter by the textbook rule, which assumes a real-valued number of probes.
 ///
 ///   m = ceil(-n * ln(p) / ln(2)^2)     [Broder & Mitzenmacher 2004, "Network Applications"]
 ///
-/// With a whole number of hashes the rate is a little above p (0.01004 for 0.01). classic::bits_for() keeps p exactly.
+/// With a whole number of probes the FPR is slightly above p (0.01004 for 0.01). classic::bits_for() keeps p exactly.
 ///
-/// @param capacity             n, keys; 0 is allowed and needs 0 bits
+/// @param capacity    n, keys; 0 is allowed and needs 0 bits
 /// @param target_fpr  p, a probability in (0, 1), not a percentage
-/// @return                     m, bits (not bytes)
+/// @return            m, bits (not bytes)
 /// @throws error  invalid_argument: p is outside (0, 1) or NaN; too_large: m does not fit in 64 bits
 ///
 /// Example:
 ///     assert(textbook_bits(1'000'000, 0.01) == 9'585'059);  // 9.59 bits per key
 std::uint64_t textbook_bits(std::uint64_t capacity, double target_fpr);
 
-/// The three rules below throw errors as textbook_bits(), and also
-///   invalid_argument: n is 0;  too_large: more than 255 probes, that is, a rate below 2^-255
+/// The rule of PharoPDS, both rounded up:  m0 = -n ln(p) / ln(2)^2,  m = ceil(m0),  k = ceil(m0 / n * ln 2).
 ///
-/// Both rounded up:  m0 = -n ln(p) / ln(2)^2,  m = ceil(m0),  k = ceil(m0 / n * ln 2). PharoPDS sizes its filters so.
+/// This and the two rules below throw errors as textbook_bits(), and also
+///   invalid_argument: n is 0;  too_large: more than 255 probes, that is, an FPR below 2^-255
 ///
 /// Example:
 ///     assert((ceil_ceil_geometry(10, 0.1) == geometry{48, 4}));
 ///     assert((ceil_ceil_geometry(1'000'000'000, 0.02) == geometry{8'142'363'337, 6}));
 geometry ceil_ceil_geometry(std::uint64_t capacity, double target_fpr);
 
-/// Rounded down, then up to whole 64-bit words, at least one:  b = floor(m0),  m = 64 ceil(b / 64),
-/// k = max(1, round(b / n * ln 2)).
-/// Guava 31.1 sizes its filters so; newer ones take k = round(-ln p / ln 2), which differs for tiny n only.
+/// The rule of Guava 31.1, rounded down, then up to at least one whole 64-bit word:  b = floor(m0),
+/// m = 64 ceil(b / 64),  k = max(1, round(b / n * ln 2)).
+/// Newer versions use k = round(-ln p / ln 2), which differs for tiny n only.
 ///
 /// Example:
 ///     assert((floor_round_geometry(10'000, 0.0005) == geometry{158'208, 11}));
 geometry floor_round_geometry(std::uint64_t capacity, double target_fpr);
 
-/// The shortest over k = 1 .. 100:  m(k) = -k n / ln(1 - p^(1/k)),  m = int(m(k)) + 1. Perl's Bloom::Filter sizes so.
+/// The rule of Perl's Bloom::Filter, the smallest size over k = 1 .. 100:  m(k) = -k n / ln(1 - p^(1/k)),
+/// m = int(m(k)) + 1.
 ///
 /// Example:
 ///     assert((searched_geometry(1000, 0.01) == geometry{9593, 7}));
 geometry searched_geometry(std::uint64_t capacity, double target_fpr);
 
-/// Keys wrongly taken for present while `keys` distinct ones go in one after another: the rate integrated over the
-/// fill, sum of rate(i) for i = 0 .. keys - 1. This is what deduplication loses, far below keys * rate(keys).
+/// Expected number of false positives while `keys` distinct keys are inserted one by one: sum of rate(i) for
+/// i = 0 .. keys - 1. Deduplication loses these keys; they are far fewer than keys * rate(keys).
 ///
-/// @param rate  the layout's exact rate at a number of keys, non-decreasing
+/// @param rate  the layout's expected FPR at a number of keys, non-decreasing
 ///
 /// Example:
 ///     const geometry g = layouts::classic::geometry_for(100'000'000, 1e-4);
-///     const double lost = expected_losses(100'000'000, [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); });
+///     const auto rate = [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); };
+///     const double lost = expected_losses(100'000'000, rate);
 ///     assert(lost > 960 && lost < 968);
 double expected_losses(std::uint64_t keys, function_ref<double(std::uint64_t)> rate);
 
-/// Distinct keys that leave `counted` certainly new ones behind: a key that comes when n are in is new with probability
-/// 1 - rate(n), so this is the n at which the sum of 1 - rate reaches the count. Far beyond capacity hardly any key is
-/// new, and the result is a rough one.
+/// Estimated distinct keys, given that `counted` of them were certainly new when inserted. A key inserted after n
+/// others is new with probability 1 - rate(n), so the estimate is the n at which the sum of 1 - rate reaches the count.
+/// Far beyond capacity hardly any key is new, and the estimate is rough.
 ///
-/// @param counted  keys that insert() called new
-/// @param rate     as for expected_losses; asked 64 times, some hundred times for a filter far beyond its capacity
+/// @param counted  keys for which insert() returned true
+/// @param rate     as for expected_losses; called 64 times, several hundred times far beyond capacity
 ///
 /// Example:
 ///     const geometry g = layouts::classic::geometry_for(1'000'000, 0.01);
-///     const std::uint64_t keys = estimate_distinct(998'000, [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); });
+///     const auto rate = [&](std::uint64_t n) { return layouts::classic::expected_fpr(g, n); };
+///     const std::uint64_t keys = estimate_distinct(998'000, rate);
 ///     assert(keys > 999'000 && keys < 1'001'000);
 std::uint64_t estimate_distinct(std::uint64_t counted, function_ref<double(std::uint64_t)> rate);
 
-/// Keys that were certainly new when `distinct` ones went in one after another: distinct - expected_losses(distinct).
-/// It is what estimate_distinct() starts from, so a count that is estimated from the bits is to be stored as this, not
-/// as it is.
+/// Expected number of certainly new keys among `distinct` distinct keys inserted one by one: distinct -
+/// expected_losses(distinct). This is the inverse of estimate_distinct(): a number of distinct keys estimated from the
+/// bits must be converted by it before it is stored as a count.
 ///
-/// @param distinct  distinct keys, not negative; beyond 2^62, infinity too, it is taken for 2^62
+/// @param distinct  distinct keys, not negative; values above 2^62, including infinity, count as 2^62
 /// @param rate      as for expected_losses
 ///
 /// Example:

@@ -1,7 +1,7 @@
-// sliding_window_filter<>: "seen in the last 24 hours", "seen among the last million keys": a filter that forgets what
-// is long ago, with no false negative inside its window and no pause.
+// sliding_window_filter<>: a filter for "seen in the last 24 hours" or "seen among the last million keys". Old keys
+// expire without a pause, and there are no false negatives within the window.
 //
-// Read generations.hpp for how a window is cut, then layouts/sliding.hpp for the cells.
+// Read generations.hpp for the slices of a window, then layouts/sliding.hpp for the cells.
 #pragma once
 
 #include <bloomery/detail/checks.hpp>
@@ -27,17 +27,17 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// A set of the keys of a window: may_contain() never says no to a key of the last W, and says yes to others with a
-/// probability that expected_fpr() knows; a key that was last seen more than 8 ceil(W / 7) ago, about a seventh more
-/// than W, is forgotten.
+/// A filter of the keys of the last W. may_contain() returns true for every key inserted within W, and for other keys
+/// with the probability expected_fpr(). A key inserted more than 8 ceil(W / 7) ago, about a seventh more than W, has
+/// expired.
 ///
 /// @tparam Key      std::string_view (any bytes) or std::uint64_t
-/// @tparam Layout   sliding (least memory) or sliding64 (one cache line a key)
+/// @tparam Layout   sliding (least memory) or sliding64 (one cache line per key)
 /// @tparam Hash     xxh3, mix, murmur3, siphash, or your own: hash_of<Hash, Key>
 /// @tparam Storage  heap_storage or mapped_storage
 ///
-/// The promised rate holds at the worst moment, with 8 generations of ceil(capacity / 7) distinct keys: by time, keys
-/// that come all at once overfill a generation, which facts() tells.
+/// The target FPR holds in the worst case of 8 generations with ceil(capacity / 7) distinct keys each. In windows of
+/// time, a burst of keys can overfill a generation; facts() reports it.
 ///
 /// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
 ///
@@ -46,7 +46,7 @@ namespace BLOOMERY_EXPORT bloomery {
 ///     sliding_window_filter<> seen(window_of_time(std::chrono::hours(24)), 1'000'000, 0.01, {}, [&] { return now; });
 ///     assert(seen.insert("alice"));       // certainly not seen in the last 24 hours
 ///     now += 23 * 3'600'000;
-///     assert(!seen.insert("alice"));      // seen, and seen again: it counts from now on
+///     assert(!seen.insert("alice"));      // seen; the window of this key starts again
 ///     now += 24 * 3'600'000;
 ///     assert(seen.may_contain("alice"));
 ///     now += 24 * 3'600'000;
@@ -58,12 +58,13 @@ class sliding_window_filter {
  public:
   using key_type = Key;
 
-  /// An empty filter that remembers `length` and keeps `target_fpr` while a window has up to `capacity` keys.
+  /// An empty filter with a window of `length` that keeps `target_fpr` while a window has up to `capacity` keys.
   ///
   /// @param length    window_of_time(time) or window_of_keys(insertions)
-  /// @param capacity  n, distinct keys of a window; by keys, their number if it is 0
-  /// @param clock     tells the time, milliseconds since 1970; the system's if empty. Not called by keys.
-  /// @throws error  invalid_argument: a window without length, capacity is 0 by time, a rate outside (0, 1); too_large
+  /// @param capacity  n, distinct keys per window; 0 for a window of keys means its length
+  /// @param clock     returns milliseconds since 1970; empty: the system's clock. Unused for windows of keys.
+  /// @throws error  invalid_argument: a window without length, capacity 0 for a window of time, or a rate outside
+  ///                (0, 1); too_large
   ///
   /// Example:
   ///     sliding_window_filter<std::uint64_t, layouts::sliding64> recent(window_of_keys(700), 0, 0.01);
@@ -75,7 +76,7 @@ class sliding_window_filter {
       : sliding_window_filter(promised(length, capacity, target_fpr, hash), hash, std::move(clock)) {}
 
   /// Opens a filter file in place; to insert, open it with access::read_write. @throws error as mapped_storage::open;
-  /// incompatible: the file has another layout, hash, kind of keys or seed; damaged: its state contradicts itself
+  /// incompatible: the file has another layout, hash, kind of keys or seed; damaged: its state is inconsistent
   static sliding_window_filter open(const std::string& path, access mode = access::read_only,
                                     file_check what = file_check::header, Hash hash = {},
                                     window_clock clock = {}) requires std::same_as<Storage, mapped_storage> {
@@ -96,7 +97,7 @@ class sliding_window_filter {
     return sliding_window_filter(p, mapped_storage::create(path, p, options), hash, std::move(clock));
   }
 
-  /// Reads a filter file into the heap, every page checked. @throws error as load_file; as open()
+  /// Reads a filter file into the heap and checks every page. @throws error as load_file and open()
   static sliding_window_filter load(const std::string& path, Hash hash = {},
                                     window_clock clock = {}) requires std::same_as<Storage, heap_storage> {
     loaded_file file = load_file(path);
@@ -107,12 +108,12 @@ class sliding_window_filter {
     return result;
   }
 
-  /// Writes the filter as a file, whole or not at all. @throws error as save_file
+  /// Writes the filter to a file atomically. @throws error as save_file
   void save(const std::string& path, const std::string& metadata = {}) const {
     save_file(path, params_, bytes(), storage_.counts(), metadata);
   }
 
-  /// Adds a key, which is then remembered from now on. True: it was certainly not seen in the window.
+  /// Inserts a key; its window starts now. True: it was certainly not seen in the window.
   /// @throws error not_permitted: mapped storage that was opened for reading only
   bool insert(const Key& key) {
     want_writable();
@@ -128,9 +129,9 @@ class sliding_window_filter {
     return unseen != 0;
   }
 
-  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key. By time all of 256 keys are added at
-  /// one moment.
-  /// @throws error  invalid_argument: another size of `is_new`; not_permitted, as above. Then nothing is inserted.
+  /// Inserts keys in order; `is_new` is empty or receives 1 or 0 per key. In windows of time, up to 256 keys share one
+  /// reading of the clock.
+  /// @throws error  invalid_argument: `is_new` has another size; not_permitted, as above; nothing is inserted
   void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) {
     detail::check_answers("sliding_window_filter::insert", keys.size(), is_new.size());
     want_writable();
@@ -140,15 +141,15 @@ class sliding_window_filter {
     });
   }
 
-  /// False: the key was certainly not seen in the window. True: it probably was, or not long before.
+  /// False: the key was certainly not seen in the window. True: it probably was seen in the window or shortly before.
   bool may_contain(const Key& key) const {
     const std::uint64_t hash64 = hash_(key).hash64;
     const std::uint8_t* const block = storage_.data() + Layout::block_at(params_.geometry, hash64);
     return Layout::generations_with(block, hash64, params_.geometry.probes, epoch32()) != 0;
   }
 
-  /// Looks keys up, at one moment: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
-  /// `bitmap` has at least ceil(keys.size() / 64) words; further words are left as they are.
+  /// Looks up keys, all at the same time: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
+  /// `bitmap` has at least ceil(keys.size() / 64) words; further words are unchanged.
   /// @throws error invalid_argument: the bitmap is shorter
   void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
     detail::check_bitmap("sliding_window_filter::may_contain", keys.size(), bitmap.size());
@@ -158,9 +159,10 @@ class sliding_window_filter {
     });
   }
 
-  /// Makes this filter that of the keys of both, each in its own generation; by time only: two streams of insertions
-  /// have no order in common. @throws error  incompatible: by keys; or names the field that differs and both values;
-  /// too_large: more than 2^62 insertions in both; not_permitted: this filter was opened for reading only
+  /// Merges the keys of another filter into this one, each into its own generation. Only for windows of time: two
+  /// streams of insertions have no common order.
+  /// @throws error  incompatible: a window of keys, or a field differs (named with both values); too_large: more than
+  ///                2^62 insertions together; not_permitted: this filter was opened for reading only
   template <class OtherStorage>
   void merge(const sliding_window_filter<Key, Layout, Hash, OtherStorage>& other) {
     const std::string reason = difference(params_, other.parameters());
@@ -172,7 +174,7 @@ class sliding_window_filter {
     changed_everywhere();
   }
 
-  /// Removes all keys, and forgets the time. @throws error not_permitted: mapped storage opened for reading only
+  /// Removes all keys and resets the epoch. @throws error not_permitted: mapped storage opened for reading only
   void clear() noexcept(!storage_with_access<Storage>) {
     want_writable();
     std::fill_n(storage_.data(), storage_.size(), std::uint8_t{0});
@@ -186,32 +188,32 @@ class sliding_window_filter {
   const params& parameters() const noexcept { return params_; }
   std::span<const std::uint8_t> bytes() const noexcept { return {storage_.data(), storage_.size()}; }
 
-  std::uint64_t capacity() const noexcept { return params_.capacity; }       ///< keys of a window it was made for
+  std::uint64_t capacity() const noexcept { return params_.capacity; }       ///< keys per window
   std::uint64_t bit_size() const noexcept { return params_.geometry.bits; }  ///< bits
   std::uint64_t byte_size() const noexcept { return storage_.size(); }       ///< bytes
 
   /// Keys that were certainly not seen in the window when they came, ever.
   std::uint64_t insert_count() const noexcept { return storage_.counts().inserted; }
 
-  /// The generations as they are now.
+  /// The generations at the present time.
   window_facts facts() const { return facts_of_window(params_, bytes(), generations_.epoch(storage_.data())); }
 
-  /// The exact rate now, from the keys of each generation, as if all were different. At most target_fpr() while no
-  /// generation has more keys than it may.
+  /// Expected FPR now, from the key counts of the generations, assuming that all keys are distinct. At most the target
+  /// FPR unless a generation is overfull.
   double expected_fpr() const { return facts().rate; }
 
-  /// Exact rate at the worst moment of a window of so many distinct keys.
+  /// Expected FPR in the worst case with `keys` distinct keys per window.
   double expected_fpr(std::uint64_t keys) const { return Layout::expected_fpr(params_.geometry, keys); }
 
-  /// The rate of these very cells, at the epoch of the newest generation. Reads all bytes.
-  double current_fpr() const { return look_at_window(params_, bytes()).current_fpr; }
+  /// Exact FPR of the present cells, at the epoch of the newest generation. Reads all bytes.
+  double current_fpr() const { return measure_window_fill(params_, bytes()).current_fpr; }
 
-  /// For mapped storage: writes checksums, counts and clean mark, and unmaps; the filter is then as moved from.
+  /// For mapped storage: writes checksums, counts and the clean mark, and unmaps; the filter is then moved-from.
   /// @throws error io
   void close() requires std::same_as<Storage, mapped_storage> { storage_.close(); }
 
  private:
-  using kind = filter_kind<Key, layouts::split_block512, Hash>;  // whatever the layout: how keys are hashed
+  using kind = filter_kind<Key, layouts::split_block512, Hash>;  // for hashing only; any layout would do
 
   static params describe(const geometry& g, std::uint64_t capacity, double rate, const Hash& hash) {
     params p = kind::describe(g, capacity, rate, hash);
@@ -224,7 +226,7 @@ class sliding_window_filter {
     params p = describe(Layout::geometry_for(capacity, rate), capacity, rate, hash);
     p.window_keys = length.keys;
     p.window_milliseconds = length.milliseconds;
-    static_cast<void>(generations(p));  // refuses the length before there is a file
+    static_cast<void>(generations(p));  // refuses a wrong length before a file is created
     return p;
   }
 
@@ -259,7 +261,7 @@ class sliding_window_filter {
         });
   }
 
-  // Writing to a read-only mapping would end the process.
+  // Writing to a read-only mapping would cause SIGSEGV.
   void want_writable() const noexcept(!storage_with_access<Storage>) {
     if constexpr (storage_with_access<Storage>) {
       if (!storage_.writable()) [[unlikely]]
@@ -267,7 +269,7 @@ class sliding_window_filter {
     }
   }
 
-  // A key changes its block and the state.
+  // An insert changes the key's block and the state before the blocks.
   void changed(std::uint64_t block_at) noexcept {
     if constexpr (Storage::tracks_changes) {
       storage_.changed(block_at);

@@ -1,8 +1,8 @@
-// static_filter<>: a set that never changes, in 9.02 bits a key at an error of 0.39 %, where a filter that takes keys
-// needs 11.5 and more. It is built of all its keys at once.
+// static_filter<>: an immutable filter, built once from all its keys. It needs 9.02 bits per key at an FPR of 0.39%,
+// where a filter with inserts needs at least 11.5.
 //
-// fuse.hpp has the bytes and how they are made. Where key, width and hash are known at run time only, any_filter opens
-// the same files.
+// detail/fuse.hpp has the binary format and the construction. any_filter opens the same files if key type, width and
+// hash are known at run time only.
 #pragma once
 
 #include <bloomery/detail/bulk_insert.hpp>
@@ -29,8 +29,7 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// The parameters of a sealed filter whose keys were hashed as those of a filter of `hashing`: its hash, kind of keys,
-/// seed, secret and check value; nothing else of it.
+/// The parameters of a static filter. Of `hashing` it takes the hash, kind of keys, seed, secret and check value only.
 ///
 /// Example:
 ///     std::vector<std::uint64_t> hash64s{mix{}(7).hash64};
@@ -39,18 +38,18 @@ namespace BLOOMERY_EXPORT bloomery {
 ///     assert(p.layout == "fuse16" && p.capacity == 1 && p.geometry.bits == 8 * sealed.payload.size());
 params fuse_params(const params& hashing, unsigned width, const fuse_bytes& sealed);
 
-/// A set of keys that takes no more: may_contain() never wrongly says no, and wrongly says yes with probability 2^-w, w
-/// the bits of a fingerprint, whatever the number of keys.
+/// An immutable set of keys without false negatives. The FPR is 2^-w for fingerprints of w bits, whatever the number of
+/// keys.
 ///
-///   w     error        bits a key (of ten million; 9.04, 18.1, 36.2 of one; 9.5, 19, 38 of 100,000; more of fewer)
-///   8     0.39 %       9.02
-///   16    0.0015 %     18.04
-///   32    2.3e-8 %     36.1
+///   w     FPR         bits per key (10 million keys)    1 million    100,000 keys; more with fewer keys
+///   8     0.39%        9.02                              9.04         9.5
+///   16    0.0015%     18.04                             18.1         19
+///   32    2.3e-8%     36.1                              36.2         38
 ///
 /// @tparam Key          std::string_view (any bytes) or std::uint64_t
 /// @tparam Fingerprint  std::uint8_t, std::uint16_t or std::uint32_t
-/// @tparam Hash         xxh3, mix, murmur3, siphash (for keys that others may choose), or your own: hash_of<Hash, Key>;
-///                      of what it makes, hash64 alone counts: two keys with the same hash64 are one
+/// @tparam Hash         xxh3, mix, murmur3, siphash (for keys from untrusted sources), or your own: hash_of<Hash, Key>.
+///                      Only hash64 is used: two keys with the same hash64 are the same key
 /// @tparam Storage      heap_storage or mapped_storage
 ///
 /// Threads: any number may look up. A moved-from filter may only be assigned to or destroyed.
@@ -70,31 +69,31 @@ class static_filter {
   using key_type = Key;
   static constexpr unsigned width = 8 * sizeof(Fingerprint);  ///< w, bits of a fingerprint
 
-  /// A filter of these keys, each of which is looked up before it is returned. Keys may come more than once; none at
-  /// all give a filter that says no to everything. The bytes depend on the set alone, not on the order or the threads.
+  /// Builds a filter of these keys and verifies each key with a lookup. Keys may be repeated. Without keys, the filter
+  /// reports every key as absent. The bytes depend on the set of keys only, not on order or threads.
   ///
-  /// Takes 8 bytes a key, the filter itself, and some 40 MiB a thread meanwhile.
+  /// Building takes 8 bytes per key, the memory of the filter, and about 40 MiB per thread.
   ///
-  /// @param threads  0: one a processor
-  /// @throws error   too_large: more than this machine's memory; invalid_argument: the hash knows no such seed
+  /// @param threads  0: one per processor
+  /// @throws error   too_large: more than this machine's memory; invalid_argument: the hash does not support the seed
   static static_filter build(std::span<const Key> keys, unsigned threads = 0,
                              Hash hash = {}) requires std::same_as<Storage, heap_storage> {
     heap_storage memory(std::max<std::size_t>(keys.size(), 1) * sizeof(std::uint64_t));
     const std::span<std::uint64_t> hash64s(reinterpret_cast<std::uint64_t*>(memory.data()), keys.size());
     hash_all(keys, hash64s, threads, hash);
-    return of_halves(hash64s, threads, hash);
+    return of_hash64s(hash64s, threads, hash);
   }
 
-  /// The same of hash64 of each key's hash, for who has hashed already; they are moved about. @throws error as build()
-  static static_filter of_halves(std::span<std::uint64_t> hash64s, unsigned threads = 0,
-                                 Hash hash = {}) requires std::same_as<Storage, heap_storage> {
+  /// Like build(), for callers that already have the hash64 of each key. Reorders `hash64s`. @throws error as build()
+  static static_filter of_hash64s(std::span<std::uint64_t> hash64s, unsigned threads = 0,
+                                  Hash hash = {}) requires std::same_as<Storage, heap_storage> {
     fuse_bytes made = fuse_build(hash64s, width, threads);
     params p = fuse_params(described(hash), width, made);
     return static_filter(std::move(p), std::move(made.payload), hash);
   }
 
   /// Opens a file in place. @throws error as mapped_storage::open; incompatible: the file has another width, hash, kind
-  /// of keys or seed than this type, or is not sealed; damaged: its parts contradict each other
+  /// of keys or seed than this type, or is not a static filter; damaged: its parts contradict each other
   static static_filter open(const std::string& path, file_check what = file_check::header,
                             Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
     mapped_storage bytes =
@@ -103,14 +102,14 @@ class static_filter {
     return static_filter(std::move(p), std::move(bytes), hash, path);
   }
 
-  /// Reads a file into the heap, every page checked. @throws error as load_file and open()
+  /// Reads a file into the heap and checks every page. @throws error as load_file and open()
   static static_filter load(const std::string& path, Hash hash = {}) requires std::same_as<Storage, heap_storage> {
     loaded_file file = load_file(path);
     params p = matched(file.info.parameters, hash, path);
     return static_filter(std::move(p), std::move(file.bytes), hash, path);
   }
 
-  /// Writes the filter as a file, whole or not at all. @throws error as save_file
+  /// Writes the filter to a file atomically. @throws error as save_file
   void save(const std::string& path, const std::string& metadata = {}) const {
     save_file(path, params_, bytes(), {.inserted = insert_count()}, metadata);
   }
@@ -118,8 +117,8 @@ class static_filter {
   /// False: the key is certainly not in the set. True: it probably is.
   bool may_contain(const Key& key) const noexcept { return fuse::has<Fingerprint>(storage_.data(), hash_(key).hash64); }
 
-  /// Looks keys up: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
-  /// `bitmap` has at least ceil(keys.size() / 64) words; further words are left as they are.
+  /// Looks up keys: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
+  /// `bitmap` has at least ceil(keys.size() / 64) words; further words are unchanged.
   /// @throws error invalid_argument: the bitmap is shorter
   void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
     detail::check_bitmap("static_filter::may_contain", keys.size(), bitmap.size());
@@ -147,7 +146,7 @@ class static_filter {
     return p;
   }
 
-  // Each thread a part of the keys.
+  // Each thread hashes a contiguous range of keys.
   static void hash_all(std::span<const Key> keys, std::span<std::uint64_t> hash64s, unsigned threads,
                        const Hash& hash) {
     constexpr std::size_t worth_a_thread = 100'000;
@@ -173,7 +172,7 @@ class static_filter {
     std::string reason;
     if (file.layout != own.layout) {
       reason = "layout: " + (file.layout.empty() ? file.scheme : file.layout) + " and " + own.layout;
-    } else {  // sealed filters are never compatible, so the rest is compared as if they were not
+    } else {  // static filters are never compatible, so compare the rest as if they were plain filters
       params a = file, b = own;
       a.layout = b.layout = layouts::split_block512::name;
       reason = difference(a, b);
@@ -187,7 +186,7 @@ class static_filter {
       : static_filter(std::move(p), std::move(bytes), hash) {
     check_fuse(width, this->bytes(), path);
     if (fuse_keys(this->bytes()) != params_.capacity) {
-      throw error(errc::damaged, {"the sealed filter contradicts itself: keys", path, std::to_string(params_.capacity),
+      throw error(errc::damaged, {"the static filter contradicts itself: keys", path, std::to_string(params_.capacity),
                                   std::to_string(fuse_keys(this->bytes())), hint::seal_again});
     }
   }

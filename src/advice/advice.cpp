@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint32_t cache_line_bits = 512;
 
-// Cache lines that a lookup may touch. A block is aligned to its size. Of a window's block that of the stamp, too.
+// Cache lines that a lookup may touch. A block is aligned to its size. For sliding, includes the line of the stamp.
 std::uint32_t lines_of(const params& p) {
   const std::uint32_t most = p.geometry.probes + (family_of(p) == family::windowed ? 1 : 0);
   const std::uint64_t block = block_bits_of(p);
@@ -39,7 +39,7 @@ params params_of(const demand& d, std::string_view layout, std::uint64_t keys) {
   return p;
 }
 
-// A filter of one piece, for the most keys.
+// A filter of fixed size, for the maximum number of keys.
 option of_params(const demand& d, structure take, params p) {
   option o;
   o.take = take;
@@ -53,8 +53,8 @@ option of_params(const demand& d, structure take, params p) {
   return o;
 }
 
-// A layout of several, the quickest first, by the rule of choice.hpp; with a limit on memory, the quickest that fits if
-// the one by the rule does not.
+// Chooses among layouts, the fastest first, by the rule of choice.hpp. With a memory limit, takes the fastest that fits
+// if the layout of the rule does not.
 option best_of(const demand& d, structure take, const std::vector<params>& all) {
   std::vector<candidate> candidates;
   for (const params& p : all) {
@@ -124,14 +124,14 @@ option sealed_option(const demand& d) {
     if (fuse_rate(width, d.most) > d.w.rate) continue;
     params p = params_of(d, std::string(fuse_layout_name(width)), d.most);
     p.geometry = fuse_geometry(width, d.most);
-    p.target_fpr = 0;  // it follows from the width
+    p.target_fpr = 0;  // follows from the width
     return of_params(d, structure::sealed, complete(std::move(p)));
   }
   throw error(errc::too_large,
               {"no fingerprint is long enough for this rate", "rate", "", rate_text(d.w.rate), hint::use_higher_rate});
 }
 
-// The layers of a growing filter, as many as are asked about.
+// The layers of a scalable filter, computed on demand.
 class layers {
  public:
   explicit layers(double rate) : rate_(rate) {}
@@ -150,14 +150,14 @@ class layers {
     return sum(count, [](const scalable_layer& l) { return l.geometry.bits; });
   }
 
-  /// How many layers so many keys fill.
+  /// Number of layers for this number of keys.
   std::size_t count_for(std::uint64_t keys_in) {
     std::size_t count = 1;
     while (keys(count) < keys_in) ++count;
     return count;
   }
 
-  /// Of all moments with `fewest` to `most` keys in, just after it grew or with the fewest.
+  /// Maximum over all numbers of keys from `fewest` to `most`; it occurs just after a growth or at `fewest`.
   double worst_bits_per_key(std::uint64_t fewest, std::uint64_t most) {
     double worst = 0;
     for (std::size_t count = count_for(fewest); count <= count_for(most); ++count) {
@@ -167,7 +167,7 @@ class layers {
     return worst;
   }
 
-  /// Keys of as many layers as fit.
+  /// Capacity of the layers that fit into this number of bytes.
   std::uint64_t keys_within(std::uint64_t bytes) {
     std::size_t count = 0;
     try {
@@ -199,10 +199,10 @@ option growing_option(const demand& d) {
     o.for_keys = std::clamp<std::uint64_t>(all.keys_within(d.w.memory_bytes), 1, d.most);
   }
   const std::size_t count = all.count_for(o.for_keys);
-  // From the first layer's keys on, if nobody knows a number: with one key in, any filter is absurd.
+  // If no number is known, start from a full first layer: for a single key, bits per key would be meaningless.
   const std::uint64_t fewest = d.fewest != 0 ? d.fewest : std::min(o.for_keys, all.keys(1));
   o.bits_per_key = static_cast<double>(all.bits(count)) / static_cast<double>(all.keys(count));
-  // Who goes on growing meets the next worst moment soon enough.
+  // A filter that grows without limit will reach the next worst case.
   const bool limited = d.w.keys == 0 && d.w.memory_bytes != 0;
   const std::uint64_t most = d.unbounded && !limited ? std::max(assumed_keys, o.for_keys) : o.for_keys;
   o.worst_bits_per_key = all.worst_bits_per_key(fewest, std::max(fewest, most));
@@ -216,7 +216,7 @@ option growing_option(const demand& d) {
   return o;
 }
 
-// At its worst, while it is made anew, the old filter and the new one are both there.
+// The worst case is a rebuild, when the old and the new filter exist at the same time.
 option logged_option(const demand& d) {
   const auto made_for = [&](std::uint64_t keys) { return rebuilding_filter::completed(params_of(d, "", keys)); };
   const auto at = [&](std::uint64_t keys) {
@@ -253,12 +253,12 @@ struct maker {
   option (*make)(const demand& d);
 };
 
-// The simplest first: of two that take the same memory, the first is taken.
+// The simplest first: if two take the same memory, the first is taken.
 constexpr maker makers[] = {{structure::plain, plain_option},       {structure::sealed, sealed_option},
                             {structure::logged, logged_option},     {structure::growing, growing_option},
                             {structure::windowed, windowed_option}, {structure::counting, counting_option}};
 
-// Why the structure cannot do what is required; nothing if it can.
+// Why the structure cannot meet the requirements; empty if it can.
 std::optional<ground> inability(structure take, const demand& d) {
   if (take == structure::windowed && !d.windowed()) return ground::forgets_keys;
   if (take != structure::windowed && d.windowed()) return ground::keeps_all_keys;
@@ -294,7 +294,7 @@ bool fits(const option& o, const demand& d) {
   return o.possible() && (d.w.memory_bytes == 0 || o.bytes <= d.w.memory_bytes);
 }
 
-// The one that takes the fewest bits a key at its worst, or null.
+// The option with the fewest bits per key in its worst case, or null.
 option* least_of(std::vector<option>& options, const demand& d) {
   option* least = nullptr;
   for (option& o : options) {
@@ -341,12 +341,12 @@ std::string kind_text(const option& o) {
   return name_of(o.take) + (layout == name_of(o.take) ? "" : " " + layout);
 }
 
-// ---- what would change it
+// ---- changes of the requirements
 
 struct question {
   what_if what;
   requirements asked;
-  bool for_fewer_bits = false;  // dropped if it does not bring them
+  bool for_fewer_bits = false;  // dropped unless it takes fewer bits per key
 };
 
 std::vector<question> questions(const demand& d, const option& taken) {
@@ -467,11 +467,11 @@ double rounded_up(double rate) {
   }
   for (const question& q : questions(d, *least)) {
     if (q.asked.rate != d.w.rate || q.asked.memory_bytes == 0) continue;
-    // Nobody asked for a number: whichever it is that fits, "the number is known" does not name it.
+    // The requirements have no number of keys, so the change "the number is known" could not name one.
     if (d.unbounded && d.w.keys == 0 && q.asked.keys != 0) continue;
     if (choice_for(q.asked)) offer(phrase_of(q.what));
   }
-  throw error(errc::too_large, {"nothing that does this fits the memory",
+  throw error(errc::too_large, {"no such filter fits the memory limit",
                                 "",
                                 "at least " + bytes_text(least->bytes) + " (" + kind_text(*least) + ")",
                                 bytes_text(d.w.memory_bytes),

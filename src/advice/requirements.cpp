@@ -27,15 +27,16 @@ std::string text(const char* pattern, Values... values) {
 void check_sealed(const requirements& w, const demand& d) {
   if (w.deletes) {
     contradiction("sealed", "deletes",
-                  "a sealed filter never changes: ask for deletes alone, or seal the keys that are left anew");
+                  "a static filter never changes: require deletes only, or seal the remaining keys again");
   }
   if (d.windowed()) {
-    contradiction("sealed", "a window", "a sealed filter never forgets: leave out one of the two, or seal each period");
+    contradiction("sealed", "a window",
+                  "keys of a static filter never expire: leave out one of the two, or seal one filter per period");
   }
   if (d.unbounded || d.range()) {
     contradiction("sealed", "an unknown number of keys",
-                  "a sealed filter is made of all its keys at once: count them, or let it grow with a log and seal it "
-                  "when no more come");
+                  "a static filter is built once from all keys: count them, or use a rebuilding filter and seal it "
+                  "when all keys are inserted");
   }
 }
 
@@ -45,25 +46,26 @@ void check_window(const requirements& w) {
   }
   if (w.deletes) {
     contradiction("deletes", "a window",
-                  "keys go by their age or by name, not both: ask for deletes alone, or let the window forget them");
+                  "keys either expire or are removed, not both: require deletes only, or a window only");
   }
   if (w.window_keys != 0 && (w.keys != 0 || w.most_keys != 0)) {
-    contradiction("a window of keys", "a number of keys", "the window says how many it holds: leave out the number");
+    contradiction("a window of keys", "a number of keys", "the window already gives the number of keys: leave it out");
   }
   if (w.grows) {
     contradiction("a window", "growth",
-                  "a window has room for so many keys: say the most that come in it; more only raise the error");
+                  "a window has a fixed capacity: give the maximum number of keys per window; more keys only raise the "
+                  "false-positive rate");
   }
   if (w.window_milliseconds != 0 && w.keys == 0 && w.most_keys == 0) {
     contradiction("a window of time", "an unknown number of keys",
-                  "say how many keys come in that time at most, or take a window of so many keys");
+                  "give the maximum number of keys in that time, or use a window of keys");
   }
 }
 
 }  // namespace
 
 demand demand_of(const requirements& w) {
-  rates::check_promise(1, w.rate);
+  rates::check_target_fpr(1, w.rate);
   if (w.most_keys != 0 && w.most_keys < w.keys) {
     throw error(errc::invalid_argument, {"the most keys are fewer than the fewest", "keys", "",
                                          keys_text(w.keys) + " and at most " + keys_text(w.most_keys), ""});
@@ -79,7 +81,7 @@ demand demand_of(const requirements& w) {
   if (w.sealed) check_sealed(w, d);
   if (w.deletes && d.unbounded) {
     contradiction("deletes", "an unknown number of keys",
-                  "counters cannot grow: say the most keys that are in at once");
+                  "a counting filter cannot grow: give the maximum number of keys present at a time");
   }
   if (d.most == 0) d.most = assumed_keys;
   return d;

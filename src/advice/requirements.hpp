@@ -1,4 +1,4 @@
-// Requirements of a filter, checked: what advise() starts from. Contradictions are refused here.
+// Validation of the requirements for advise().
 #pragma once
 
 #include <bloomery/advice.hpp>
@@ -8,22 +8,22 @@
 
 namespace bloomery {
 
-/// Requirements with what follows from them.
+/// Requirements with derived values.
 struct demand {
   requirements w;
   bool unbounded;        ///< the number of keys is unknown
-  std::uint64_t fewest;  ///< distinct keys, of a window those in it; 0 if unbounded and not known
-  std::uint64_t most;    ///< the keys that figures are for
+  std::uint64_t fewest;  ///< minimum number of distinct keys, per window if there is one; 0 if unbounded and unknown
+  std::uint64_t most;    ///< the number of keys that the figures assume
 
   bool windowed() const { return w.window_keys != 0 || w.window_milliseconds != 0; }
   bool range() const { return !unbounded && fewest != most; }
 };
 
-/// @throws error  invalid_argument: a rate outside (0, 1), most_keys below keys, requirements that contradict each
-///        other
+/// @throws error  invalid_argument: a rate outside (0, 1), most_keys below keys, or requirements that contradict each
+///                other
 demand demand_of(const requirements& w);
 
-// Numbers in the sentences of errors.
+// An FPR as text, for errors.
 std::string rate_text(double rate);
 std::string bytes_text(std::uint64_t bytes);
 std::string keys_text(std::uint64_t keys);

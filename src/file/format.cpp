@@ -14,7 +14,7 @@
 namespace bloomery::format {
 namespace {
 
-// The first byte is no text, then a name, then line ends that a transfer in text mode would change.
+// A non-text byte, then a name, then line ends that a transfer in text mode would change.
 constexpr std::array<std::uint8_t, 8> magic = {0x89, 'B', 'L', 'M', 'R', '\r', '\n', 0x1A};
 
 // Offsets of the immutable fields.
@@ -71,16 +71,16 @@ void put_name(std::span<std::uint8_t> bytes, std::size_t at, const std::string& 
   std::copy(name.begin(), name.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-// A windowed filter remembers so many keys or so many milliseconds, at most 2^62; no other does.
+// A sliding-window filter has a window of keys or of milliseconds, at most 2^62; other filters have none.
 bool window_fits(const params& p) {
   const int lengths = (p.window_keys != 0 ? 1 : 0) + (p.window_milliseconds != 0 ? 1 : 0);
   if (std::max(p.window_keys, p.window_milliseconds) > std::uint64_t{1} << 62) return false;
   return lengths == (family_of(p) == family::windowed ? 1 : 0);
 }
 
-constexpr const char* window_expected = "keys or milliseconds, at most 2^62, of a windowed filter alone";
+constexpr const char* window_expected = "keys or milliseconds, at most 2^62, for sliding-window filters only";
 
-// What decode() would refuse must not be written.
+// Refuses params that decode() would refuse.
 void check_writable(const params& p) {
   const auto refuse = [](const char* what, const char* expected) {
     throw error(errc::invalid_argument, {what, "header", expected, "", ""});
@@ -117,7 +117,7 @@ bool decode_slot(std::span<const std::uint8_t> bytes, slot& s) {
   if (state != state_clean && state != state_dirty) return false;
   const auto count = get<std::uint32_t>(bytes, 20);
   if (count != keys_counted && count != keys_estimated) return false;
-  if (get<std::uint64_t>(bytes, 0) >= std::uint64_t{1} << 63) return false;  // the next ones must stay larger
+  if (get<std::uint64_t>(bytes, 0) >= std::uint64_t{1} << 63) return false;  // leave room for later sequence numbers
   s = {get<std::uint64_t>(bytes, 0),
        state == state_clean,
        {get<std::uint64_t>(bytes, 8), count == keys_estimated, get<std::uint64_t>(bytes, 24),
@@ -274,7 +274,7 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   if (!valid[0] && !valid[1]) damaged(path, "both state slots are unreadable", "", "");
   d.current_slot = !valid[0] || (valid[1] && slots[1].sequence > slots[0].sequence) ? 1 : 0;
   d.current = slots[d.current_slot];
-  // With one slot gone, the newest state may be gone: nothing is known to be clean.
+  // If one slot is unreadable, it may have been the newest one, so the file cannot count as clean.
   d.info.slot_damaged = !valid[0] || !valid[1];
   d.info.clean = d.current.clean && !d.info.slot_damaged;
   d.info.counts = d.current.counts;

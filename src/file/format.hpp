@@ -1,4 +1,4 @@
-// The bytes of a filter file's first page: params and file_info to bytes and back. docs/format.md draws them.
+// Encoding and decoding of a filter file's header page. docs/format.md has the format.
 #pragma once
 
 #include <bloomery/mapped_storage.hpp>
@@ -19,20 +19,20 @@ inline constexpr std::uint64_t most_metadata = std::uint64_t{1} << 20;
 
 using page = std::array<std::uint8_t, page_bytes>;
 
-/// Where the parts of the file lie; all in bytes from its start.
+/// Sizes and offsets of the parts of a file, in bytes.
 struct extents {
   std::uint64_t payload_bytes = 0;  ///< bytes of the filter
   std::uint64_t pages = 0;          ///< pages of the payload, the last one padded with zeros
-  std::uint64_t checksums_at = 0;   ///< one 8-byte XXH3-64 a page
+  std::uint64_t checksums_at = 0;   ///< one 8-byte XXH3-64 per page
   std::uint64_t metadata_at = 0;
   std::uint64_t metadata_bytes = 0;
   std::uint64_t file_bytes = 0;
 };
 
-/// A file of 2^64 - 1 bits has less than 2^62 bytes: nothing overflows.
+/// Cannot overflow: a file of 2^64 - 1 bits has less than 2^62 bytes.
 extents extents_for(std::uint64_t bits, std::uint64_t metadata_bytes);
 
-/// The part that changes in place, in two alternating slots.
+/// The mutable part of the header, stored in two alternating slots.
 struct slot {
   std::uint64_t sequence = 0;
   bool clean = true;
@@ -44,27 +44,27 @@ inline constexpr std::size_t slot_bytes = 64;
 
 std::array<std::uint8_t, slot_bytes> encode(const slot& s);
 
-/// A whole header page with the slot in both places.
+/// A header page with the slot in both places.
 /// @throws error invalid_argument: a name or the metadata is too long
 page encode(const params& parameters, const slot& s, const std::string& metadata);
 
 struct decoded {
-  file_info info;  ///< metadata is still to be read
+  file_info info;  ///< without the metadata
   extents parts;
   slot current;
   std::size_t current_slot = 0;
   std::uint64_t metadata_checksum = 0;
 };
 
-/// Checks every field against the others and the file's length; reads nothing else.
+/// Checks all fields for consistency with each other and with the file's length.
 /// @throws error  not_a_filter, wrong_version, damaged
 decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, const std::string& path);
 
-/// XXH3-64 of some bytes: the checksum of header, slots and metadata.
+/// XXH3-64: the checksum of header, slots and metadata.
 std::uint64_t checksum(std::span<const std::uint8_t> bytes) noexcept;
 
-/// Checksum of a page of the payload: its XXH3-64, xor that of a page of zeros. The table of an empty filter is then
-/// all zeros too, and both are holes in a sparse file.
+/// Checksum of a page of the payload: its XXH3-64, xor that of a page of zeros. So the table of an empty filter is all
+/// zeros, too, and both payload and table are holes in a sparse file.
 std::uint64_t page_checksum(std::span<const std::uint8_t, page_bytes> bytes) noexcept;
 
 }  // namespace bloomery::format

@@ -117,7 +117,7 @@ params decode(std::span<const std::uint8_t> bytes, std::uint64_t& generation, co
   if (get<std::uint64_t>(bytes, at_checksum) != XXH3_64bits(bytes.data(), at_checksum)) {
     damaged(path, "it does not match its checksum");
   }
-  if (get<std::uint32_t>(bytes, at_header_bytes) != key_log::header_bytes) damaged(path, "its length is another");
+  if (get<std::uint32_t>(bytes, at_header_bytes) != key_log::header_bytes) damaged(path, "it has another length");
   params p;
   p.log_id = get<std::uint64_t>(bytes, at_id);
   generation = get<std::uint64_t>(bytes, at_generation);
@@ -130,7 +130,7 @@ params decode(std::span<const std::uint8_t> bytes, std::uint64_t& generation, co
   if (p.log_id == 0 || generation == 0) damaged(path, "number or generation is 0");
   if (kind > 1) damaged(path, "there are no such keys");
   p.keys = static_cast<key_kind>(kind);
-  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) damaged(path, "the rate is no probability");
+  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) damaged(path, "the rate is not a probability");
   if ((p.hash == siphash::name) != (p.key_check != 0)) damaged(path, "hash and secret contradict each other");
   const auto reserved = bytes.subspan(at_reserved, at_checksum - at_reserved);
   if (!std::all_of(reserved.begin(), reserved.end(), [](std::uint8_t byte) { return byte == 0; })) {
@@ -139,8 +139,8 @@ params decode(std::span<const std::uint8_t> bytes, std::uint64_t& generation, co
   return p;
 }
 
-// A record in memory: marker and count, keys before, checksum, keys. The checksum is that of all words, with the log's
-// number in its own place.
+// The checksum of a record in memory: marker and count, keys before, checksum, keys. It covers all words, with the
+// log's number in the place of the checksum.
 std::uint64_t checksum_of(std::uint64_t* record, std::uint64_t count, std::uint64_t id) {
   const std::uint64_t stored = std::exchange(record[2], id);
   const std::uint64_t sum = XXH3_64bits(record, (record_words + count) * word);
@@ -150,18 +150,18 @@ std::uint64_t checksum_of(std::uint64_t* record, std::uint64_t count, std::uint6
 
 std::uint64_t record_bytes(std::uint64_t count) { return key_log::record_header_bytes + count * word; }
 
-// Goes from record to record.
+// Iterator over the records.
 class scanner {
  public:
   scanner(int fd, std::uint64_t from, std::uint64_t to, std::uint64_t id, const std::string& path)
       : fd_(fd), at_(from), to_(to), id_(id), path_(path) {
     const std::uint64_t room = std::min<std::uint64_t>(2 * most_record_bytes, to - std::min(from, to));
     words_.resize(static_cast<std::size_t>(room / word + 1));
-    // A stranger's file could have a record begin at every word. An honest one is searched through in far less.
+    // A malicious file could seem to have a record at every word. Limit the work; real files need far less.
     most_hashed_ = 64 * (to - std::min(from, to)) + (std::uint64_t{64} << 20);
   }
 
-  /// The keys of the record at `at`, if there is a whole one.
+  /// The keys of the record at `at`, if it is complete and valid.
   std::optional<std::span<const std::uint64_t>> record() {
     if (to_ - at_ <= key_log::record_header_bytes || hashed_ > most_hashed_) return std::nullopt;
     std::uint64_t* here = words_at(at_, key_log::record_header_bytes);
@@ -178,7 +178,7 @@ class scanner {
     return std::span<const std::uint64_t>(here + record_words, static_cast<std::size_t>(count));
   }
 
-  std::uint64_t before() const { return before_; }  // of the last record
+  std::uint64_t before() const { return before_; }  // keys before the last record
   std::uint64_t at() const { return at_; }
   bool at_end() const { return at_ >= to_; }
   void skip(std::uint64_t bytes) { at_ += std::min(bytes, to_ - at_); }
@@ -200,8 +200,8 @@ class scanner {
   std::uint64_t id_;
   const std::string& path_;
   std::vector<std::uint64_t> words_;
-  std::uint64_t start_ = 0;   // byte of the file that words_ starts with
-  std::uint64_t filled_ = 0;  // bytes of it
+  std::uint64_t start_ = 0;   // file offset of words_
+  std::uint64_t filled_ = 0;  // bytes in words_
   std::uint64_t before_ = 0;
   std::uint64_t hashed_ = 0;
   std::uint64_t most_hashed_ = 0;
@@ -215,7 +215,7 @@ std::uint64_t new_id() {
   }
 }
 
-// Distinct hashes, all of them while they are few, then those below a bound that is halved when there is no more room.
+// A sample of distinct hashes: all hashes while they fit, then those below a bound, which is halved when it is full.
 class distinct_sample {
  public:
   explicit distinct_sample(std::uint64_t most_keys)
@@ -240,7 +240,7 @@ class distinct_sample {
   std::uint64_t estimate() const { return (size_ + (has_zero_ ? 1 : 0)) << halvings_; }
 
  private:
-  // False: it is there. By the lower bits: the upper ones are all alike below the bound.
+  // False: already present. Indexed by the lower bits, because the upper bits are equal below the bound.
   bool put(std::uint64_t hash) {
     const std::size_t last = slots_.size() - 1;
     std::size_t at = static_cast<std::size_t>(hash) & last;
@@ -264,7 +264,7 @@ std::string log_reading::damage_in_words() const {
          std::to_string(first_damage);
 }
 
-struct key_log::state {
+struct key_log::impl {
   std::string path;
   params parameters;
   std::uint64_t generation = 1;
@@ -272,11 +272,11 @@ struct key_log::state {
   std::uint64_t keys = 0;
   std::uint64_t bytes = header_bytes;
   std::uint64_t torn = 0;
-  std::vector<std::uint64_t> records;  // being written
+  std::vector<std::uint64_t> records;  // buffer for writing
 
   scanner scan(std::uint64_t from, std::uint64_t to) const { return {file.get(), from, to, parameters.log_id, path}; }
 
-  // Finds the last whole record: it, or the one before it, begins in the last two largest records.
+  // Finds the last whole record. It or its predecessor begins within the last two maximum record sizes.
   void find_end(std::uint64_t file_bytes) {
     const std::uint64_t near = file_bytes > header_bytes + 2 * most_record_bytes
                                    ? (file_bytes - 2 * most_record_bytes) / word * word
@@ -299,13 +299,13 @@ struct key_log::state {
   }
 };
 
-key_log::key_log(std::unique_ptr<state> s) noexcept : state_(std::move(s)) {}
+key_log::key_log(std::unique_ptr<impl> i) noexcept : impl_(std::move(i)) {}
 key_log::key_log(key_log&&) noexcept = default;
 key_log& key_log::operator=(key_log&&) noexcept = default;
 key_log::~key_log() = default;
 
 key_log key_log::create(const std::string& path, const params& p, std::uint64_t generation, bool replace) {
-  auto s = std::make_unique<state>();
+  auto s = std::make_unique<impl>();
   s->path = path;
   s->parameters = {.layout = p.layout,
                    .hash = p.hash,
@@ -327,7 +327,7 @@ key_log key_log::open(const std::string& path, access mode, const mapped_storage
       mode == access::read_write ? posix::open_locked(path, waiting) : posix::open_regular(path, false);
   header_image header{};
   const std::size_t got = posix::read_at(opened.file.get(), header, 0, path);
-  auto s = std::make_unique<state>();
+  auto s = std::make_unique<impl>();
   s->path = path;
   s->parameters = decode(std::span(header).first(got), s->generation, path);
   s->file = std::move(opened.file);
@@ -338,7 +338,7 @@ key_log key_log::open(const std::string& path, access mode, const mapped_storage
 void key_log::append(std::span<const std::uint64_t> hash64s) {
   constexpr std::size_t written_together = 8;  // records
   cut_torn();
-  state& s = *state_;
+  impl& s = *impl_;
   while (!hash64s.empty()) {
     s.records.clear();
     std::uint64_t keys = s.keys;
@@ -354,7 +354,7 @@ void key_log::append(std::span<const std::uint64_t> hash64s) {
       hash64s = hash64s.subspan(count);
     }
     const std::span bytes(reinterpret_cast<const std::uint8_t*>(s.records.data()), s.records.size() * word);
-    s.torn = bytes.size();  // until it is written
+    s.torn = bytes.size();  // until the write is complete
     posix::write_at(s.file.get(), bytes, s.bytes, s.path);
     s.torn = 0;
     s.bytes += bytes.size();
@@ -362,23 +362,23 @@ void key_log::append(std::span<const std::uint64_t> hash64s) {
   }
 }
 
-void key_log::sync() { posix::sync(state_->file.get(), state_->path); }
+void key_log::sync() { posix::sync(impl_->file.get(), impl_->path); }
 
 void key_log::cut_torn() {
-  if (state_->torn == 0) return;
-  if (::ftruncate(state_->file.get(), static_cast<off_t>(state_->bytes)) != 0) posix::fail("cut", state_->path);
-  state_->torn = 0;
+  if (impl_->torn == 0) return;
+  if (::ftruncate(impl_->file.get(), static_cast<off_t>(impl_->bytes)) != 0) posix::fail("cut", impl_->path);
+  impl_->torn = 0;
 }
 
 log_reading key_log::read(std::uint64_t from, const visitor& visit, std::uint64_t to) const {
   const std::uint64_t start = std::max(from, header_bytes);
-  // Up to the last whole record. What is behind it was found when the log was opened.
+  // Up to the last whole record. Bytes after it were found when the log was opened.
   const std::uint64_t end = to == all ? bytes() : to;
   log_reading result;
   result.end = start;
   result.torn_bytes = to == all ? torn_bytes() : 0;
   if (end < start) return result;
-  ::posix_fadvise(state_->file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  ::posix_fadvise(impl_->file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   std::optional<std::uint64_t> expected;  // keys before the next record
   if (start == header_bytes) expected = 0;
   bool in_damage = false;
@@ -386,7 +386,7 @@ log_reading key_log::read(std::uint64_t from, const visitor& visit, std::uint64_
     if (!in_damage && result.damaged_places++ == 0) result.first_damage = byte;
     in_damage = true;
   };
-  for (scanner records = state_->scan(start, end); !records.at_end();) {
+  for (scanner records = impl_->scan(start, end); !records.at_end();) {
     const auto hash64s = records.record();
     if (!hash64s) {
       damage_at(records.at());
@@ -395,7 +395,7 @@ log_reading key_log::read(std::uint64_t from, const visitor& visit, std::uint64_
     }
     if (expected && records.before() != *expected) {
       damage_at(records.at());
-      // Fewer than there were is no honest log. Its keys are given all the same: none may be hidden.
+      // A smaller number than expected means a manipulated log. Visit its keys nevertheless, so that none is hidden.
       if (records.before() > *expected) result.lost_keys += records.before() - *expected;
     }
     in_damage = false;
@@ -411,7 +411,7 @@ log_reading key_log::read(std::uint64_t from, const visitor& visit, std::uint64_
 log_reading key_log::write_distinct(key_log& into, std::uint64_t to, const std::function<void()>& watch) const {
   constexpr std::uint64_t least_memory = std::uint64_t{16} << 20;
   const std::uint64_t end = to == all ? bytes() : to;
-  const std::uint64_t most_keys = end / word;  // whatever a record says
+  const std::uint64_t most_keys = end / word;  // an upper bound that does not depend on the records
   const std::uint64_t together = std::max(most_keys, least_memory) / word;
   const std::uint64_t parts = most_keys / together + 1;
   std::vector<std::uint64_t> some;
@@ -423,7 +423,7 @@ log_reading key_log::write_distinct(key_log& into, std::uint64_t to, const std::
   log_reading result;
   for (std::uint64_t part = 0; part < parts; ++part) {
     some.clear();
-    std::uint64_t limit = 2 * together;  // beyond that there are repetitions: one key may be the whole log
+    std::uint64_t limit = 2 * together;  // beyond that, remove repetitions: a log may consist of a single key
     result = read(
         0,
         [&](std::span<const std::uint64_t> hash64s) {
@@ -448,7 +448,7 @@ std::uint64_t key_log::estimate_distinct(std::uint64_t to) const {
   read(
       0,
       [&](std::span<const std::uint64_t> hash64s) {
-        // Not hash64 itself: its upper bits choose the block, and a log may be sorted by them.
+        // Not hash64 itself: its upper bits select the block, and a log may be sorted by them.
         for (const std::uint64_t hash64 : hash64s) sample.add(mix64(hash64));
       },
       end);
@@ -456,20 +456,20 @@ std::uint64_t key_log::estimate_distinct(std::uint64_t to) const {
 }
 
 void key_log::remove_duplicates() {
-  key_log fresh = create(state_->path + ".rebuild", state_->parameters, state_->generation + 1);
+  key_log fresh = create(impl_->path + ".rebuild", impl_->parameters, impl_->generation + 1);
   const log_reading seen = write_distinct(fresh);
   if (!seen.whole()) {
-    ::unlink(fresh.state_->path.c_str());
-    throw error(errc::damaged, {"the log is damaged", state_->path, "", seen.damage_in_words(), hint::salvage_log});
+    ::unlink(fresh.impl_->path.c_str());
+    throw error(errc::damaged, {"the log is damaged", impl_->path, "", seen.damage_in_words(), hint::salvage_log});
   }
   fresh.sync();
-  fresh.rename(state_->path);
+  fresh.rename(impl_->path);
   *this = std::move(fresh);
 }
 
 void key_log::rename(const std::string& path, bool synced) {
-  posix::rename_over(state_->path, path, false);
-  state_->path = path;
+  posix::rename_over(impl_->path, path, false);
+  impl_->path = path;
   if (synced) posix::sync_folder_of(path);
 }
 
@@ -487,10 +487,10 @@ void key_log::check_replaceable(const std::string& path) {
                                    "no file, or an old log", "other bytes", hint::move_file_away});
 }
 
-std::uint64_t key_log::keys() const noexcept { return state_->keys; }
-std::uint64_t key_log::bytes() const noexcept { return state_->bytes; }
-std::uint64_t key_log::torn_bytes() const noexcept { return state_->torn; }
-std::uint64_t key_log::generation() const noexcept { return state_->generation; }
-const params& key_log::parameters() const noexcept { return state_->parameters; }
+std::uint64_t key_log::keys() const noexcept { return impl_->keys; }
+std::uint64_t key_log::bytes() const noexcept { return impl_->bytes; }
+std::uint64_t key_log::torn_bytes() const noexcept { return impl_->torn; }
+std::uint64_t key_log::generation() const noexcept { return impl_->generation; }
+const params& key_log::parameters() const noexcept { return impl_->parameters; }
 
 }  // namespace bloomery

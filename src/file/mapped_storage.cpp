@@ -26,13 +26,13 @@ std::span<const std::uint8_t, page_bytes> page_of(const std::uint8_t* payload, s
   return std::span<const std::uint8_t, page_bytes>(payload + number * page_bytes, page_bytes);
 }
 
-// A filter file's header, read and checked.
+// A checked header of a filter file.
 struct header {
   format::decoded fields;
   posix::descriptor file;
 };
 
-// The bytes of a filter file, on a disk or in memory. read_at() returns how many there were.
+// The bytes of a filter file, on disk or in memory. read_at() returns the number of bytes read.
 struct bytes_on_disk {
   int file;
   const std::string& path;
@@ -68,13 +68,13 @@ format::decoded read_fields(const Bytes& from, std::uint64_t file_bytes, const s
 }
 
 header read_header(const std::string& path, posix::opened opened) {
-  // Without this the kernel would read the pages behind the header, too.
+  // Keeps the kernel from reading the pages after the header.
   ::posix_fadvise(opened.file.get(), 0, 0, POSIX_FADV_RANDOM);
   format::decoded fields = read_fields(bytes_on_disk{opened.file.get(), path}, opened.bytes, path);
   return {std::move(fields), std::move(opened.file)};
 }
 
-// Reads the table of checksums in pieces and calls visit(page number, its checksum).
+// Reads the checksum table in pieces and calls visit(page number, checksum).
 template <class Bytes, class Visit>
 void each_checksum(const Bytes& from, const format::extents& parts, const std::string& path, Visit visit) {
   std::array<std::uint64_t, 4096> piece;
@@ -105,7 +105,7 @@ struct damage {
   }
 };
 
-// Unmaps what it holds.
+// An owned memory mapping.
 struct mapping {
   std::uint8_t* at = nullptr;
   std::uint64_t bytes = 0;
@@ -115,7 +115,7 @@ struct mapping {
     void* mapped = ::mmap(nullptr, length, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
     if (mapped == MAP_FAILED) posix::fail("map", path);
     at = static_cast<std::uint8_t*>(mapped);
-    ::madvise(at, bytes, MADV_RANDOM);  // keys land anywhere: reading ahead would fetch pages nobody asked for
+    ::madvise(at, bytes, MADV_RANDOM);  // keys are at random positions, so readahead is useless
   }
   mapping(mapping&& other) noexcept : at(std::exchange(other.at, nullptr)), bytes(other.bytes) {}
   mapping& operator=(mapping&&) = delete;
@@ -124,7 +124,7 @@ struct mapping {
   }
 };
 
-// While it lives, the system reads ahead in the bytes: for a pass through all of them.
+// Enables readahead during its lifetime, for a sequential pass over the bytes.
 class reading_through {
  public:
   reading_through(int file, const std::uint8_t* payload, std::uint64_t bytes)
@@ -141,7 +141,7 @@ class reading_through {
 
  private:
   int file_;
-  std::uint8_t* at_;  // where a mapping starts: the system advises by its own pages, which may be larger than a file's
+  std::uint8_t* at_;  // aligned to system pages, which may be larger than the file's pages
   std::uint64_t bytes_;
 };
 
@@ -156,7 +156,7 @@ damage damaged_pages(const header& h, const std::uint8_t* payload, const std::st
   return found;
 }
 
-// Reads the filter of a file whose header is read, and finds its damaged pages.
+// Reads the payload of a file with a checked header, and finds damaged pages.
 template <class Bytes>
 loaded_file load_payload(const Bytes& from, const format::decoded& fields, const std::string& path, damage& found) {
   const format::extents& parts = fields.parts;
@@ -166,7 +166,7 @@ loaded_file load_payload(const Bytes& from, const format::decoded& fields, const
   if (from.read_at(payload, format::header_bytes) != payload.size()) {
     throw error(errc::damaged, {"file was cut short while it was read", path, "", "", ""});
   }
-  if (!fields.info.clean) return loaded;  // its checksums are out of date
+  if (!fields.info.clean) return loaded;  // the checksums are outdated
   each_checksum(from, parts, path, [&](std::uint64_t page, std::uint64_t stored) {
     const std::uint64_t begin = page * page_bytes;
     if (begin + page_bytes <= payload.size()) {
@@ -180,8 +180,8 @@ loaded_file load_payload(const Bytes& from, const format::decoded& fields, const
   return loaded;
 }
 
-// Whether a writer has been at the file since its header was read: then pages and checksums are from different moments,
-// and say nothing about damage.
+// Whether a writer has changed the file since its header was read: then pages and checksums are from different times
+// and do not prove damage.
 bool changed_since(const header& h, const std::string& path) {
   format::page bytes{};
   const std::size_t got = posix::read_at(h.file.get(), bytes, 0, path);
@@ -191,11 +191,11 @@ bool changed_since(const header& h, const std::string& path) {
 
 }  // namespace
 
-struct mapped_storage::state {
+struct mapped_storage::impl {
   std::string path;
   header head;
   mapping map;
-  std::vector<std::uint64_t> changed_pages;  // a bit a page; empty for a read-only mapping
+  std::vector<std::uint64_t> changed_pages;  // one bit per page; empty for a read-only mapping
 
   std::uint8_t* payload() const { return map.at + format::header_bytes; }
   bool writable() const { return !changed_pages.empty(); }
@@ -239,10 +239,10 @@ mapped_storage mapped_storage::open(const std::string& path, access mode, file_c
     const damage found = damaged_pages(head, map.at + format::header_bytes, path);
     if (found.pages > 0 && !changed_since(head, path)) found.throw_if_any(path);
   }
-  auto s = std::make_unique<state>(state{path, std::move(head), std::move(map), {}});
+  auto s = std::make_unique<impl>(impl{path, std::move(head), std::move(map), {}});
   if (writable) {
     s->changed_pages.assign(s->head.fields.parts.pages / 64 + 1, 0);
-    // Nobody knows which pages a writer that was killed had changed.
+    // The pages changed by a killed writer are unknown.
     if (!s->head.fields.info.clean) std::fill(s->changed_pages.begin(), s->changed_pages.end(), ~std::uint64_t{0});
     s->mark(false, s->head.fields.current.counts);
   }
@@ -270,28 +270,28 @@ mapped_storage mapped_storage::create(const std::string& path, const params& par
   posix::opened opened{file.publish(options.sync), parts.file_bytes};
   header head = read_header(path, std::move(opened));
   mapping map(head.file.get(), format::header_bytes + parts.pages * page_bytes, true, path);
-  auto s = std::make_unique<state>(state{path, std::move(head), std::move(map), {}});
+  auto s = std::make_unique<impl>(impl{path, std::move(head), std::move(map), {}});
   s->changed_pages.assign(parts.pages / 64 + 1, 0);
   s->head.fields.info.clean = true;
   return mapped_storage(s.release());
 }
 
-mapped_storage::mapped_storage(state* s) noexcept
-    : state_(s),
-      data_(state_->payload()),
-      size_(state_->head.fields.parts.payload_bytes),
-      counts_(state_->head.fields.info.counts),
-      changed_pages_(state_->writable() ? state_->changed_pages.data() : nullptr) {}
+mapped_storage::mapped_storage(impl* s) noexcept
+    : impl_(s),
+      data_(impl_->payload()),
+      size_(impl_->head.fields.parts.payload_bytes),
+      counts_(impl_->head.fields.info.counts),
+      changed_pages_(impl_->writable() ? impl_->changed_pages.data() : nullptr) {}
 
 mapped_storage::mapped_storage(mapped_storage&& other) noexcept
-    : state_(std::exchange(other.state_, nullptr)),
+    : impl_(std::exchange(other.impl_, nullptr)),
       data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
       counts_(other.counts_),
       changed_pages_(std::exchange(other.changed_pages_, nullptr)) {}
 
 mapped_storage& mapped_storage::operator=(mapped_storage&& other) noexcept {
-  std::swap(state_, other.state_);
+  std::swap(impl_, other.impl_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   std::swap(counts_, other.counts_);
@@ -303,30 +303,30 @@ mapped_storage::~mapped_storage() {
   try {
     close();
   } catch (...) {
-    // The file stays marked dirty: the next one to open it will know.
+    // The file stays marked dirty, so the next process to open it detects this.
   }
 }
 
-const file_info& mapped_storage::info() const noexcept { return state_->head.fields.info; }
+const file_info& mapped_storage::info() const noexcept { return impl_->head.fields.info; }
 
 void mapped_storage::changed_all() noexcept {
-  std::fill(state_->changed_pages.begin(), state_->changed_pages.end(), ~std::uint64_t{0});
+  std::fill(impl_->changed_pages.begin(), impl_->changed_pages.end(), ~std::uint64_t{0});
 }
 
 void mapped_storage::checkpoint() {
-  state_->write_mark(false, counts_);
-  if (::msync(state_->map.at, state_->map.bytes, MS_SYNC) != 0) posix::fail("sync", state_->path);
+  impl_->write_mark(false, counts_);
+  if (::msync(impl_->map.at, impl_->map.bytes, MS_SYNC) != 0) posix::fail("sync", impl_->path);
 }
 
 void mapped_storage::abandon() noexcept {
-  delete std::exchange(state_, nullptr);
+  delete std::exchange(impl_, nullptr);
   data_ = nullptr;
   changed_pages_ = nullptr;
 }
 
 void mapped_storage::close() {
-  if (state_ == nullptr) return;
-  const std::unique_ptr<state> s(std::exchange(state_, nullptr));
+  if (impl_ == nullptr) return;
+  const std::unique_ptr<impl> s(std::exchange(impl_, nullptr));
   data_ = nullptr;
   changed_pages_ = nullptr;
   if (!s->writable()) return;
@@ -356,7 +356,7 @@ inspection inspect(const std::string& path, file_check what) noexcept {
     try {
       result.problems.emplace_back(e.what());
     } catch (...) {
-      // No memory left even for the words.
+      // Not enough memory even for the message.
     }
   }
   return result;
@@ -364,7 +364,7 @@ inspection inspect(const std::string& path, file_check what) noexcept {
 
 namespace {
 
-// Calls write(bytes) for the parts of a filter file, from its first byte to its last.
+// Calls write(bytes) for the parts of a filter file, in order.
 template <class Write>
 void write_file(const params& parameters, std::span<const std::uint8_t> payload, const key_counts& counts,
                 const std::string& metadata, Write write) {
@@ -415,7 +415,7 @@ posix::descriptor publish(posix::replacement& file, const std::string& path, con
 
 namespace {
 
-// A copy has no log.
+// A copy has no key log.
 params without_log(params p) {
   p.log_id = 0;
   return p;
@@ -462,7 +462,7 @@ loaded_file load_file(const std::string& path) {
 }
 
 loaded_file load_bytes(std::span<const std::uint8_t> file) {
-  const std::string path = "the bytes";  // where errors say they are
+  const std::string path = "the bytes";  // the location in errors
   const bytes_in_memory from{file};
   damage found;
   loaded_file loaded = load_payload(from, read_fields(from, file.size(), path), path, found);

@@ -1,4 +1,4 @@
-// A filter's bytes written as a file that appears when it is whole.
+// Atomic writing of a filter file.
 #pragma once
 
 #include <bloomery/detail/storage.hpp>
@@ -12,7 +12,7 @@
 
 namespace bloomery::format {
 
-/// Writes header, payload, checksums and metadata and gives the file its name. Returns it, locked.
+/// Writes header, payload, checksums and metadata, and gives the file its name. Returns the locked descriptor.
 /// @throws error  invalid_argument (a name or metadata too long, another number of bytes); as
 ///        posix::replacement::publish
 posix::descriptor publish(posix::replacement& file, const std::string& path, const params& parameters,

@@ -70,7 +70,7 @@ any_filter::~any_filter() = default;
 
 any_filter::any_filter(params p) {
   p = complete(std::move(p));
-  refuse_empty_if_sealed(p);
+  refuse_empty_if_static(p);
   heap_storage bytes(bytes_for(p.geometry.bits));
   impl_ = std::make_unique<impl>(std::move(p), std::move(bytes));
 }
@@ -101,7 +101,7 @@ any_filter any_filter::open_any(const std::string& path, const open_options& opt
         p = unlocked(found, options.secret, path, options.facts_only && !writes);
         if (options.to_remove && family_of(found) != family::counting) refuse_removal(found, path);
         if (suits) suits(found);
-        if (writes) refuse_keys_if_sealed(p, path);
+        if (writes) refuse_keys_if_static(p, path);
       });
   const file_info info = bytes.info();
   auto b = std::make_unique<impl>(std::move(p), std::move(bytes));
@@ -116,7 +116,7 @@ any_filter any_filter::open_any(const std::string& path, const open_options& opt
 
 any_filter any_filter::create(const std::string& path, params p, const create_options& options) {
   p = complete(std::move(p));
-  refuse_empty_if_sealed(p);
+  refuse_empty_if_static(p);
   mapped_storage bytes = mapped_storage::create(path, p, options);
   return any_filter(std::make_unique<impl>(std::move(p), std::move(bytes)));
 }

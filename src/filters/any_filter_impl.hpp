@@ -125,7 +125,7 @@ struct any_filter::impl {
   }
 
   void want_writable() const {
-    refuse_keys_if_sealed(parameters, "");
+    refuse_keys_if_static(parameters, "");
     if (mapped != nullptr && !mapped->writable()) detail::refuse_writing();
   }
 

@@ -28,7 +28,7 @@ void explain_fingerprint(const any_filter& filter, std::uint64_t hash64, key_exp
   result.fingerprint = shown;
 }
 
-// A cell is a byte with a bit for each generation; the block begins with the epoch in which it was last written.
+// A cell is a byte with one bit per generation; the block begins with the epoch in which it was last written.
 void explain_generations(const any_filter& filter, const std::vector<std::uint64_t>& cells, key_explanation& result) {
   const params& p = filter.parameters();
   const std::span<const std::uint8_t> bytes = filter.bytes();
@@ -45,7 +45,7 @@ void explain_generations(const any_filter& filter, const std::vector<std::uint64
     const std::uint64_t byte = cell / window_generations;
     layer.cells.push_back({byte, std::uint32_t{bytes[byte]} & live});
   }
-  const std::uint64_t oldest = epoch - std::min<std::uint64_t>(epoch, window_parts);
+  const std::uint64_t oldest = epoch - std::min<std::uint64_t>(epoch, window_slices);
   for (std::uint64_t e = epoch + 1; e-- > oldest;) {
     const std::uint32_t lane = 1u << e % window_generations;
     const auto set = std::count_if(layer.cells.begin(), layer.cells.end(),

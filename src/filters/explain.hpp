@@ -1,4 +1,4 @@
-// Looks a key up in a filter of bits, counters, generations or fingerprints, and tells what its cells hold.
+// explain_key: a lookup that also returns the cells of the key, for all kinds of filters.
 #pragma once
 
 #include <bloomery/any_filter.hpp>

@@ -21,7 +21,7 @@ std::uint64_t whole(double keys) {
   return static_cast<std::uint64_t>(std::llround(std::min(keys, static_cast<double>(beyond_counting))));
 }
 
-// Cells of all generations.
+// Number of cells, counted once per generation.
 std::uint64_t cells_of_window(const params& p) {
   const occupancy lane = find_layout(p.layout)->window->lane(p.geometry);
   return lane.blocks * lane.block_bits * window_generations;
@@ -63,7 +63,7 @@ void add_bits(filter_facts& facts, const any_filter& filter) {
                           .current_fpr = bits.current_fpr,
                           .estimated_keys = keys};
   if (copies) facts.counting->full = layouts::counting::cells_full(filter.bytes());
-  // Full counters outlast their keys.
+  // Saturated counters remain after their keys are removed.
   const std::uint64_t ones_of_keys = bits.ones - facts.counting.value_or(counting_facts{}).full.value_or(0);
   consistency_facts fits{check_fill(p, *facts.insert_count, ones_of_keys), facts.distinct_keys, false};
   fits.alarm = fits.count.is_inconsistent() && !facts.count_is_estimate;
@@ -79,7 +79,7 @@ void add_bits(filter_facts& facts, const any_filter& filter) {
   else if (nearly_full)
     facts.distinct_keys = std::max(fits.keys, by_bits);
 
-  // A target of 100% cannot be exceeded and says nothing.
+  // A target FPR of 100% cannot be exceeded.
   const bool has_target = p.target_fpr > 0 && p.target_fpr < 1;
   const std::uint64_t limit = has_target && !facts.exceeds_target_fpr() ? keys_within(p, p.target_fpr) : 0;
   facts.keys_left = limit - std::min(limit, facts.distinct_keys);
@@ -113,7 +113,7 @@ log_facts empty_log_facts(const std::string& path, const params& filter, std::ui
 
 filter_facts facts_of(const any_filter& filter, info_depth depth) {
   const file_info* const file = filter.opened_from();
-  const bool was_cut_off = file != nullptr && !file->clean;  // and not repaired, if it is open for reading
+  const bool was_cut_off = file != nullptr && !file->clean;  // still so if it is open for reading
   filter_facts facts;
   facts.parameters = filter.parameters();
   facts.parameters.secret.reset();
@@ -137,8 +137,7 @@ filter_facts facts_of(const any_filter& filter, info_depth depth) {
   if (depth != info_depth::counts) add_bits(facts, filter);
   facts.expected_fpr = expected_fpr(p, facts.distinct_keys);
   if (facts.counting) {
-    // The FPR at the time of those removals is not known: the target FPR stands for it, or the present one if it is
-    // higher.
+    // The FPR at the time of those removals is unknown: assume the target FPR, or the current FPR if it is higher.
     const double now = facts.fill ? facts.fill->current_fpr : *facts.expected_fpr;
     facts.counting->unnoticed_removals =
         unnoticed_removals(facts.counting->refused_removals, std::max(now, p.target_fpr));
@@ -212,7 +211,7 @@ std::uint64_t estimate_distinct(const params& p, std::uint64_t counted) {
 std::uint64_t keys_within(const params& p, double rate) {
   if (p.geometry.probes > layouts::classic::most_chosen_probes) return p.capacity;
   std::uint64_t within = 0;
-  std::uint64_t beyond = std::max<std::uint64_t>(p.capacity, 1);  // a good guess
+  std::uint64_t beyond = std::max<std::uint64_t>(p.capacity, 1);  // initial guess
   while (beyond < beyond_counting && expected_fpr(p, beyond) <= rate) {
     within = beyond;
     beyond *= 2;

@@ -1,4 +1,4 @@
-// The facts of filters in memory and in files, for the adapters of filter_handle.
+// filter_facts of filters in memory and in files, for the adapters of filter_handle.
 #pragma once
 
 #include <bloomery/any_filter.hpp>
@@ -10,15 +10,15 @@
 
 namespace bloomery {
 
-/// @throws error  damaged: the bytes of a static filter contradict each other
+/// @throws error  damaged: the bytes of a static filter are inconsistent
 filter_facts facts_of(const any_filter& filter, info_depth depth);
 
-/// @param p  of all layers; its capacity and geometry are ignored
+/// @param p  common to all layers; its capacity and geometry are ignored
 filter_facts facts_of(const scalable_layers& layers, const params& p, info_depth depth);
 
 /// The key log of a filter that was opened for reading.
 /// @param path    of the filter
-/// @param filter  what its header says
+/// @param filter  the contents of its header
 log_facts facts_of_log(const std::string& path, const file_info& filter, info_depth depth);
 
 /// The key log of a filter that is open for writing. @param path  of the filter

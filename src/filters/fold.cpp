@@ -15,7 +15,7 @@
 namespace bloomery {
 namespace {
 
-// What a fold joins: blocks of a layout, or for classic, which has none, bits.
+// The units that a fold combines: blocks, or, for classic, bits.
 struct units {
   std::uint64_t count = 0;
   std::uint64_t bits = 1;
@@ -28,7 +28,7 @@ units units_of(const params& p) {
   return {p.geometry.bits / bits, bits};
 }
 
-// The even bits of a word, or of each pair the one that either has, moved together into its lower half.
+// Combines each pair of adjacent bits of a word by or; the results are in the lower half.
 std::uint64_t pairs_joined(std::uint64_t word) {
   word = (word | word >> 1) & 0x5555555555555555;
   word = (word | word >> 1) & 0x3333333333333333;
@@ -38,7 +38,7 @@ std::uint64_t pairs_joined(std::uint64_t word) {
   return (word | word >> 16) & 0x00000000FFFFFFFF;
 }
 
-// Halves `count` bits (an even number): bit i becomes bit 2i or bit 2i+1. `to` may be `from`.
+// Halves `count` bits (an even number): the new bit i is (bit 2i) | (bit 2i + 1). `to` may be `from`.
 void join_bits(const std::uint8_t* from, std::uint8_t* to, std::uint64_t count) {
   const std::uint64_t size = bytes_for(count);
   const std::uint64_t half = bytes_for(count / 2);
@@ -94,7 +94,7 @@ geometry foldable_geometry(const params& p, std::uint64_t multiple) {
 
 params folded(const params& p, unsigned times) {
   if (times > times_foldable(p)) {
-    throw error(errc::invalid_argument, {"a filter of this size cannot be halved so often", "fold",
+    throw error(errc::invalid_argument, {"a filter of this size cannot be halved this many times", "fold",
                                          "at most " + std::to_string(times_foldable(p)) + " times",
                                          std::to_string(times), hint::make_foldable_filter});
   }

@@ -1,15 +1,16 @@
-// How a fuse filter is built, partition by partition:
+// Construction of fuse filters, partition by partition:
 //
-//   deal    the hashes are moved into the order of their partitions, in place, each thread within its own part
-//   sort    a partition's hashes are mixed with its seed and laid out by their first cell, so that what follows goes
-//           through memory once, from left to right
-//   count   each cell learns how many keys it has, and the exclusive or of their numbers
-//   peel    a cell with one key gives it up, which may leave other cells with one key; if some keys remain, another seed
-//   assign  in the reverse order, each key's cell becomes what its fingerprint wants
-//   look up every key, in the finished bytes
+//   partition  the hashes are sorted by partition, in place, each thread within its own range
+//   sort       a partition's hashes are mixed with its seed and sorted by their first cell, so that the next steps
+//              access memory sequentially
+//   count      for each cell, count its keys and compute the exclusive or of their indices
+//   peel       remove a key that is alone in a cell, which may leave other cells with one key; if keys remain, repeat
+//              with another seed
+//   assign     in reverse order, set the cell of each key so that its three cells yield its fingerprint
+//   verify     look up every key in the finished bytes
 //
-// A hash that comes twice is never peeled: a partition that fails is sorted, and what was there twice goes; then all
-// begins anew with as many partitions as the distinct keys want. So the bytes depend on the set alone.
+// A repeated hash can never be peeled. If a partition fails, it is sorted and duplicates are removed; then construction
+// starts again with the number of partitions for the distinct keys. So the bytes depend on the set of keys only.
 #include <bloomery/detail/fuse.hpp>
 
 #include <bloomery/error.hpp>
@@ -30,8 +31,8 @@
 namespace bloomery {
 namespace {
 
-constexpr std::uint64_t keys_of_partition = 1'300'000;  // of which all work is done within the caches
-constexpr std::uint32_t tries_of_size = 24;             // seeds, before a partition gets more cells
+constexpr std::uint64_t keys_of_partition = 1'300'000;  // small enough to be processed within the caches
+constexpr std::uint32_t tries_of_size = 24;             // seeds tried before a partition gets more cells
 constexpr std::uint32_t most_growth = 64;
 
 // ---- sizes ----------------------------------------------------------------------------------------------------------
@@ -40,8 +41,8 @@ std::uint64_t partitions_for(std::uint64_t keys) {
   return keys / keys_of_partition + (keys % keys_of_partition != 0 || keys == 0 ? 1 : 0);
 }
 
-// 2^floor(log(n) / log(3.33) + 2.25) cells, and 0.875 + 0.25 max(1, ln 10^6 / ln n) of them for each key [Graf & Lemire
-// 2022, section 4]; `growth` adds a thirtieth each.
+// Segments of 2^floor(log(n) / log(3.33) + 2.25) cells, and 0.875 + 0.25 max(1, ln 10^6 / ln n) cells per key [Graf &
+// Lemire 2022, section 4]; each step of `growth` adds a thirtieth.
 fuse_partition sized(std::uint64_t keys, std::uint32_t growth) {
   fuse_partition p;
   p.keys = keys;
@@ -55,7 +56,7 @@ fuse_partition sized(std::uint64_t keys, std::uint32_t growth) {
   segments += growth * (1 + segments / 30);
   const std::uint64_t starts = (segments - 2) * p.segment;
   if (starts > 0xF0000000) {
-    throw error(errc::too_large, {"keys of a sealed filter whose hashes are much alike", "hash", "",
+    throw error(errc::too_large, {"the hashes of a static filter's keys are too similar", "hash", "",
                                   std::to_string(keys) + " keys in one partition", hint::use_another_hash});
   }
   p.starts = static_cast<std::uint32_t>(starts);
@@ -68,7 +69,7 @@ std::uint64_t seed_of(std::uint64_t partition, std::uint32_t growth, std::uint32
 
 // ---- threads --------------------------------------------------------------------------------------------------------
 
-// Calls work(0) .. work(threads - 1), in threads of their own; the first exception is thrown here when all have ended.
+// Calls work(0) .. work(threads - 1) in separate threads; rethrows the first exception after all have ended.
 template <class Work>
 void in_threads(unsigned threads, Work work) {
   std::mutex mutex;
@@ -87,7 +88,7 @@ void in_threads(unsigned threads, Work work) {
     try {
       for (; started < threads; ++started) others.emplace_back(guarded, started);
     } catch (const std::exception&) {
-      // No more threads to be had: their work is done here.
+      // No more threads available: this thread does their work.
     }
     guarded(0);
     for (unsigned late = started; late < threads; ++late) guarded(late);
@@ -95,12 +96,12 @@ void in_threads(unsigned threads, Work work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-// ---- order ----------------------------------------------------------------------------------------------------------
+// ---- sorting --------------------------------------------------------------------------------------------------------
 
-// Moves `words` into the order of their buckets, in place; bucket b is ends[b - 1] to ends[b] afterwards. [McIlroy,
-// Bostic & McIlroy 1993, "Engineering Radix Sort": the American flag]
+// Sorts `words` by bucket, in place; afterwards bucket b is ends[b - 1] to ends[b]. [McIlroy, Bostic & McIlroy 1993,
+// "Engineering Radix Sort": American flag sort]
 template <class BucketOf>
-void deal(std::span<std::uint64_t> words, std::span<std::uint64_t> ends, BucketOf bucket_of) {
+void sort_by_bucket(std::span<std::uint64_t> words, std::span<std::uint64_t> ends, BucketOf bucket_of) {
   std::fill(ends.begin(), ends.end(), 0);
   for (const std::uint64_t word : words) ++ends[bucket_of(word)];
   std::vector<std::uint64_t> next(ends.size());
@@ -116,7 +117,7 @@ void deal(std::span<std::uint64_t> words, std::span<std::uint64_t> ends, BucketO
       for (std::size_t to; (to = bucket_of(word)) != b;) {
         const std::uint64_t at = next[to]++;
         std::swap(word, words[at]);
-        if (at % 8 == 0) __builtin_prefetch(&words[at] + 16, 1);  // (beyond the end it does nothing)
+        if (at % 8 == 0) __builtin_prefetch(&words[at] + 16, 1);  // harmless beyond the end
       }
       words[next[b]++] = word;
     }
@@ -127,7 +128,7 @@ void sort(std::span<std::uint64_t> words, unsigned shift = 56) {
   constexpr std::size_t few = 256;
   if (words.size() <= few) return std::sort(words.begin(), words.end());
   std::array<std::uint64_t, 256> ends;
-  deal(words, ends, [shift](std::uint64_t word) { return static_cast<std::size_t>(word >> shift & 255); });
+  sort_by_bucket(words, ends, [shift](std::uint64_t word) { return static_cast<std::size_t>(word >> shift & 255); });
   if (shift == 0) return;
   std::uint64_t begin = 0;
   for (const std::uint64_t end : ends) {
@@ -136,7 +137,7 @@ void sort(std::span<std::uint64_t> words, unsigned shift = 56) {
   }
 }
 
-// Those of `words` that are different, in front; their number.
+// Moves the distinct words to the front; returns their number.
 std::size_t sort_distinct(std::span<std::uint64_t> words) {
   sort(words);
   return static_cast<std::size_t>(std::unique(words.begin(), words.end()) - words.begin());
@@ -144,7 +145,7 @@ std::size_t sort_distinct(std::span<std::uint64_t> words) {
 
 // ---- one partition --------------------------------------------------------------------------------------------------
 
-// The pieces of the array in which a partition's hashes are: one of each thread that dealt.
+// The hashes of a partition: one piece per thread that partitioned hashes.
 using pieces = std::vector<std::span<std::uint64_t>>;
 
 std::uint64_t size_of(const pieces& some) {
@@ -153,8 +154,8 @@ std::uint64_t size_of(const pieces& some) {
   return size;
 }
 
-// Memory that grows and is used again.
-class room {
+// A reusable buffer that grows on demand.
+class scratch_buffer {
  public:
   template <class T>
   std::span<T> of(std::uint64_t count) {
@@ -170,10 +171,10 @@ class room {
   std::optional<heap_storage> storage_;
 };
 
-// What a thread works with.
-class workshop {
+// Builds partitions with the scratch buffers of one thread.
+class partition_builder {
  public:
-  // Distinct hashes, as many as are left in front of the pieces, which are made shorter. True: some went.
+  // Removes duplicate hashes and shortens the pieces. True: there were duplicates.
   bool make_distinct(pieces& some) {
     const std::uint64_t before = size_of(some);
     for (auto& piece : some) piece = piece.first(sort_distinct(piece));
@@ -191,18 +192,18 @@ class workshop {
     return size_of(some) < before;
   }
 
-  // Writes the cells of distinct hashes, which are zeros before. False: this seed cannot be.
+  // Writes the cells of distinct hashes, which must be zeros before. False: this seed is not usable.
   template <fuse_fingerprint F>
   bool build(const fuse_partition& p, const pieces& some, F* cells) {
-    // Numbers of keys have 24 bits, and 8 more count them; only copies and hashes that are much alike come to more.
+    // 24 bits for an index and 8 bits for a count; only partitions with many copies or skewed hashes need more.
     return p.keys <= (std::uint64_t{1} << 24) ? build_by<std::uint32_t>(p, some, cells)
                                               : build_by<std::uint64_t>(p, some, cells);
   }
 
  private:
-  // A word of a cell: the exclusive or of its keys' numbers, and above that how many they are.
-  static constexpr std::size_t ahead = 64;  // cells of the queue: what a step needs is asked for in three steps before
+  static constexpr std::size_t ahead = 64;  // prefetch distance in cells of the queue, in three steps
 
+  // A word per cell: the exclusive or of the indices of its keys, and their number in the upper 8 bits.
   template <class Word>
   static constexpr unsigned number_bits = 8 * sizeof(Word) - 8;
 
@@ -221,8 +222,8 @@ class workshop {
       }
     }
 
-    // Each key, and which of its cells gave it up, in that order. A cell comes to one key but once. What is met next is
-    // on its way meanwhile.
+    // The keys in the order of peeling, and the cell from which each was peeled. A cell has exactly one key at most
+    // once. The data of later cells is prefetched.
     const std::span<std::uint64_t> peeled = peeled_.of<std::uint64_t>(p.keys);
     const std::span<std::uint8_t> peeled_by = peeled_by_.of<std::uint8_t>(p.keys);
     const std::span<std::uint32_t> single = single_.of<std::uint32_t>(p.cells() + 3);
@@ -235,20 +236,19 @@ class workshop {
       single[waiting] = cell;
       waiting += count == 1 ? 1 : 0;
     }
-    if (counted != 3 * hashes.size()) return false;  // a count ran over: 256 copies of a key or more, say
+    if (counted != 3 * hashes.size()) return false;  // a count overflowed, for example by 256 copies of a key
     for (std::size_t next = 0; next < waiting; ++next) {
       if (next + ahead < waiting) __builtin_prefetch(&counts[single[next + ahead]], 1);
       if (next + ahead / 2 < waiting) __builtin_prefetch(&hashes[counts[single[next + ahead / 2]] & (one - 1)]);
       if (const std::size_t soon = next + ahead / 4; soon < waiting) {
-        const fuse::offsets at =
-            offsets_of(hashes[counts[single[soon]] & (one - 1)]);  // (of key 0, if it is empty now)
+        const fuse::offsets at = offsets_of(hashes[counts[single[soon]] & (one - 1)]);  // of key 0 if it is empty now
         __builtin_prefetch(&counts[at.first], 1);
         __builtin_prefetch(&counts[at.second], 1);
         __builtin_prefetch(&counts[at.third], 1);
       }
       const std::uint32_t from = single[next];
       const Word word = counts[from];
-      if (word >> number_bits<Word> != 1) continue;  // its key has left it by another cell
+      if (word >> number_bits<Word> != 1) continue;  // its key was peeled from another cell
       const Word number = word & (one - 1);
       const std::uint64_t hash = hashes[number];
       const fuse::offsets at = offsets_of(hash);
@@ -272,7 +272,7 @@ class workshop {
     return true;
   }
 
-  // The hashes of a partition by their upper bits, and so nearly by their first cells.
+  // The hashes of a partition sorted by their upper bits, and thus approximately by their first cells.
   std::span<std::uint64_t> sorted(const fuse_partition& p, const pieces& some) {
     const std::span<std::uint64_t> result = hashes_.of<std::uint64_t>(p.keys);
     const unsigned bits = std::min<unsigned>(static_cast<unsigned>(std::bit_width(p.keys >> 12)), 11);
@@ -298,14 +298,14 @@ class workshop {
     return result;
   }
 
-  room hashes_, counts_, peeled_, peeled_by_, single_;
+  scratch_buffer hashes_, counts_, peeled_, peeled_by_, single_;
   std::vector<std::uint64_t> next_;
 };
 
-// ---- all of them ----------------------------------------------------------------------------------------------------
+// ---- all partitions -------------------------------------------------------------------------------------------------
 
-// A part of the array that one thread deals, and the ends of its partitions.
-struct share {
+// A range of the hashes that one thread partitions, and the ends of the partitions in it.
+struct hash_range {
   std::span<std::uint64_t> hash64s;
   std::vector<std::uint64_t> ends;
 };
@@ -325,46 +325,47 @@ class builder {
   builder(std::span<std::uint64_t> hash64s, unsigned threads, const fuse_watch& watch) : watch_(&watch) {
     const std::size_t size = hash64s.size() / threads;
     for (unsigned t = 0; t < threads; ++t) {
-      shares_.push_back({t + 1 == threads ? hash64s.subspan(t * size) : hash64s.subspan(t * size, size), {}});
+      ranges_.push_back({t + 1 == threads ? hash64s.subspan(t * size) : hash64s.subspan(t * size, size), {}});
     }
-    workshops_.resize(threads);
+    builders_.resize(threads);
   }
 
   fuse_bytes build() {
     for (;;) {
-      deal_out();
+      partition_hashes();
       for (;;) {
         fuse_bytes result = attempt();
         const auto count = [&](outcome o) { return std::count(plan_.outcomes.begin(), plan_.outcomes.end(), o); };
         if (static_cast<std::size_t>(count(outcome::built)) == plan_.outcomes.size()) return result;
         if (count(outcome::fewer_keys) > 0) break;
       }
-      close_ranks();
+      compact_ranges();
     }
   }
 
  private:
-  void deal_out() {
+  void partition_hashes() {
     std::uint64_t keys = 0;
-    for (const share& s : shares_) keys += s.hash64s.size();
+    for (const hash_range& r : ranges_) keys += r.hash64s.size();
     const std::uint64_t count = partitions_for(keys);
-    in_threads(static_cast<unsigned>(shares_.size()), [&](unsigned t) {
-      share& s = shares_[t];
-      s.ends.assign(count, s.hash64s.size());
-      if (count > 1) deal(s.hash64s, s.ends, [count](std::uint64_t hash64) { return multiply_high(hash64, count); });
+    in_threads(static_cast<unsigned>(ranges_.size()), [&](unsigned t) {
+      hash_range& r = ranges_[t];
+      r.ends.assign(count, r.hash64s.size());
+      if (count == 1) return;
+      sort_by_bucket(r.hash64s, r.ends, [count](std::uint64_t hash64) { return multiply_high(hash64, count); });
     });
     plan_ = {};
     plan_.hash64s.resize(count);
     plan_.growth.resize(count);
     for (std::uint64_t p = 0; p < count; ++p) {
-      for (const share& s : shares_) {
-        const std::uint64_t begin = p == 0 ? 0 : s.ends[p - 1];
-        plan_.hash64s[p].push_back(s.hash64s.subspan(begin, s.ends[p] - begin));
+      for (const hash_range& r : ranges_) {
+        const std::uint64_t begin = p == 0 ? 0 : r.ends[p - 1];
+        plan_.hash64s[p].push_back(r.hash64s.subspan(begin, r.ends[p] - begin));
       }
     }
   }
 
-  // Builds as many partitions as can be built in bytes of these sizes.
+  // Tries to build all partitions with the present sizes.
   fuse_bytes attempt() {
     const std::uint64_t count = plan_.hash64s.size();
     plan_.partitions.clear();
@@ -385,10 +386,10 @@ class builder {
     std::atomic<bool> stop{false};
     std::uint64_t done = 0;
     std::mutex mutex;
-    in_threads(static_cast<unsigned>(std::min<std::uint64_t>(workshops_.size(), count)), [&](unsigned t) {
+    in_threads(static_cast<unsigned>(std::min<std::uint64_t>(builders_.size(), count)), [&](unsigned t) {
       try {
         for (std::uint64_t p; !stop && (p = next_partition++) < count;) {
-          plan_.outcomes[p] = build_one(p, workshops_[t], result.payload.data(), has_copies);
+          plan_.outcomes[p] = build_one(p, builders_[t], result.payload.data(), has_copies);
           if (plan_.outcomes[p] == outcome::fewer_keys) has_copies = true;
           const std::lock_guard lock(mutex);
           if (stop) return;
@@ -396,7 +397,7 @@ class builder {
           try {
             if (*watch_) (*watch_)(done);
           } catch (...) {
-            stop = true;  // under the lock: nobody asks the watch again
+            stop = true;  // set under the lock, so that no thread calls the watch again
             throw;
           }
         }
@@ -409,26 +410,27 @@ class builder {
     return result;
   }
 
-  outcome build_one(std::uint64_t number, workshop& tools, std::uint8_t* payload, const std::atomic<bool>& has_copies) {
+  outcome build_one(std::uint64_t number, partition_builder& one, std::uint8_t* payload,
+                    const std::atomic<bool>& has_copies) {
     fuse_partition& p = plan_.partitions[number];
     pieces& hash64s = plan_.hash64s[number];
     if (p.keys == 0) return outcome::built;
-    // Where there are copies, a try would be in vain; and so many keys are hardly all different.
+    // With copies an attempt would fail, and in an oversized partition there probably are copies.
     if (has_copies || p.keys > 4 * keys_of_partition) {
-      if (tools.make_distinct(hash64s)) return outcome::fewer_keys;
-      if (has_copies) return outcome::built;  // of bytes that will be made anew
+      if (one.make_distinct(hash64s)) return outcome::fewer_keys;
+      if (has_copies) return outcome::built;  // the bytes will be rebuilt
     }
     F* const cells = reinterpret_cast<F*>(payload) + p.first;
     for (std::uint32_t attempt = 0; attempt < tries_of_size; ++attempt) {
       p.seed = seed_of(number, plan_.growth[number], attempt);
-      if (tools.build(p, hash64s, cells)) {
+      if (one.build(p, hash64s, cells)) {
         if (all_there(p, hash64s, cells)) return outcome::built;
         std::fill_n(cells, p.cells(), F{0});
       }
-      if (attempt == 0 && tools.make_distinct(hash64s)) return outcome::fewer_keys;
+      if (attempt == 0 && one.make_distinct(hash64s)) return outcome::fewer_keys;
     }
     if (++plan_.growth[number] > most_growth) {
-      throw error(errc::invalid_argument, {"a sealed filter cannot be built of these hashes", "hash", "",
+      throw error(errc::invalid_argument, {"a static filter cannot be built from these hashes", "hash", "",
                                            std::to_string(p.keys) + " keys", hint::use_another_hash});
     }
     return outcome::too_small;
@@ -446,15 +448,15 @@ class builder {
     return true;
   }
 
-  // After copies went: what is left of each share moves together.
-  void close_ranks() {
-    for (std::size_t t = 0; t < shares_.size(); ++t) {
-      std::uint64_t* to = shares_[t].hash64s.data();
+  // Closes the gaps left by removed copies in each range.
+  void compact_ranges() {
+    for (std::size_t t = 0; t < ranges_.size(); ++t) {
+      std::uint64_t* to = ranges_[t].hash64s.data();
       for (const pieces& some : plan_.hash64s) {
-        // (std::copy: to the left, also onto itself.)
+        // std::copy allows overlap when it copies to the left.
         to = std::copy(some[t].begin(), some[t].end(), to);
       }
-      shares_[t].hash64s = shares_[t].hash64s.first(static_cast<std::size_t>(to - shares_[t].hash64s.data()));
+      ranges_[t].hash64s = ranges_[t].hash64s.first(static_cast<std::size_t>(to - ranges_[t].hash64s.data()));
     }
   }
 
@@ -469,15 +471,15 @@ class builder {
     result.payload.counts().inserted = result.keys;
   }
 
-  std::vector<share> shares_;
-  std::vector<workshop> workshops_;
+  std::vector<hash_range> ranges_;
+  std::vector<partition_builder> builders_;
   plan plan_;
   const fuse_watch* watch_;
 };
 
 constexpr unsigned most_threads = 256;
 
-// Threads that each have a partition to build.
+// At most one thread per partition.
 unsigned threads_for(unsigned wanted, std::uint64_t keys) {
   const unsigned threads = wanted == 0 ? std::max(1u, std::thread::hardware_concurrency()) : wanted;
   return static_cast<unsigned>(std::min<std::uint64_t>({threads, most_threads, partitions_for(keys)}));

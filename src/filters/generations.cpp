@@ -39,14 +39,14 @@ window_length checked_length(const params& p) {
 
 std::uint64_t part_of(const window_length& length) {
   const std::uint64_t whole = length.keys + length.milliseconds;
-  return whole / window_parts + (whole % window_parts != 0 ? 1 : 0);
+  return whole / window_slices + (whole % window_slices != 0 ? 1 : 0);
 }
 
-// Rates of very many probes take long.
+// With more probes, computing rates takes long.
 constexpr std::uint32_t most_probes_quickly = 64;
 
-// Distinct keys of generations that counted so many: those which they took for their own by mistake are not among them.
-// While a generation's own rate is below `from_rate`, its count is taken as it is.
+// Estimated distinct keys of the generations with these counts, which do not include keys that were false positives in
+// their generation. While the FPR of a generation is below `from_rate`, its count is used unchanged.
 keys_by_generation distinct_in_lanes(const window_calls& calls, const geometry& g, const keys_by_generation& counted,
                                      double from_rate) {
   if (g.probes > most_probes_quickly) return counted;
@@ -89,7 +89,7 @@ void generations::refuse_insertions() {
 
 void generations::begin_generation(std::uint8_t* bytes, const window_state& s, std::uint64_t epoch) noexcept {
   put(bytes, s.at(epoch));
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // known before the first cell of the new generation is set
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // stored before the first cell of the new generation is set
 }
 
 void generations::check(std::span<const std::uint8_t> bytes, bool settled, const std::string& path) const {
@@ -110,7 +110,7 @@ void generations::check(std::span<const std::uint8_t> bytes, bool settled, const
     if (keys > left) damaged("keys of the window's generations", "no more than were inserted", keys);
     left -= keys;
   }
-  // A writer that was killed may have begun the next generation and inserted nothing.
+  // A killed writer may have begun the next generation without inserting a key.
   if (!by_keys_ || s.newest == s.insertions / part_) return;
   if (s.insertions > 0 && s.newest == (s.insertions - 1) / part_) return;
   damaged("newest generation of the window", std::to_string(s.insertions / part_) + ", for its insertions", s.newest);
@@ -154,26 +154,26 @@ window_facts facts_of_window(const params& p, std::span<const std::uint8_t> byte
   window_facts f;
   f.length = checked_length(p);
   f.part = part_of(f.length);
-  f.keys_per_slice = p.capacity / window_parts + (p.capacity % window_parts != 0 ? 1 : 0);
+  f.keys_per_slice = p.capacity / window_slices + (p.capacity % window_slices != 0 ? 1 : 0);
   f.epoch = s.newest;
   f.insertions = s.insertions;
   f.keys = s.keys;
-  // At a rate of 1 % one key in some thousand is not counted, and that is far less than a generation's share of the
-  // rate.
+  // At an FPR of 1% about one key in a thousand is not counted, which is negligible compared to the FPR of a
+  // generation.
   f.rate = row.window->rate_of(p.geometry, distinct_in_lanes(*row.window, p.geometry, s.keys, 0.01));
   return f;
 }
 
-window_cells look_at_window(const params& p, std::span<const std::uint8_t> bytes) {
+window_cells measure_window_fill(const params& p, std::span<const std::uint8_t> bytes) {
   const layout_row& row = row_of(p);
   check_size(p, bytes);
   const auto newest = static_cast<std::uint32_t>(window_state::of(bytes.data()).newest);
-  return row.window->look_at_cells(bytes.data(), p.geometry, newest);
+  return row.window->scan_cells(bytes.data(), p.geometry, newest);
 }
 
 fill_check check_window_fill(const params& p, std::span<const std::uint8_t> bytes) {
   const layout_row& row = row_of(p);
-  const window_cells cells = look_at_window(p, bytes);
+  const window_cells cells = measure_window_fill(p, bytes);
   const keys_by_generation counted = window_state::of(bytes.data()).keys;
   const keys_by_generation distinct = distinct_in_lanes(*row.window, p.geometry, counted, 0);
   const occupancy lane = row.window->lane(p.geometry);
@@ -182,7 +182,7 @@ fill_check check_window_fill(const params& p, std::span<const std::uint8_t> byte
   for (std::uint32_t i = 0; i < window_generations; ++i) {
     const auto keys = static_cast<double>(distinct[i]);
     const estimate expected = ones_of_keys(lane, keys);
-    // Keys that the generation took for its own have not been counted; their number has its own chance.
+    // Keys that were false positives in the generation are not counted; their number is random.
     const double lost = static_cast<double>(distinct[i] - std::min(distinct[i], counted[i]));
     const double of_a_key = ones_of_keys(lane, keys + 1).value - expected.value;
     result.ones += cells.ones[i];

@@ -86,7 +86,7 @@ class handle_of_bits : public filter_handle {
     if (!capabilities().has_window) return filter.insert_count() > filter.capacity();
     // The counts of the generations as they are: window() would work out the FPR, too.
     const keys_by_generation& keys = window_state::of(filter.bytes().data()).keys;
-    const std::uint64_t allowed = (filter.capacity() - 1) / window_parts + 1;
+    const std::uint64_t allowed = (filter.capacity() - 1) / window_slices + 1;
     return *std::max_element(keys.begin(), keys.end()) > allowed && filter.window()->has_overfull_generation();
   }
 

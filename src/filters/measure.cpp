@@ -17,9 +17,9 @@
 namespace bloomery {
 namespace {
 
-constexpr std::size_t batch = 4096;  // a multiple of 64: whole words of answers
+constexpr std::size_t batch = 4096;  // a multiple of 64: whole words of a bitmap
 
-// The keys of one seed: a counter, scrambled by bijections, so that none comes twice.
+// The keys of a seed: a counter, mixed by bijections, so that keys are distinct.
 struct random_keys {
   std::uint64_t seed;
   std::uint64_t word(std::uint64_t i) const { return mix64(mix64(i + mix64(seed)) ^ 0x9E3779B97F4A7C15u); }
@@ -31,10 +31,10 @@ std::uint64_t ones_of(std::span<const std::uint64_t> bitmap) {
   return ones;
 }
 
-// Random absent keys, looked up a batch at a time.
-class questioner {
+// Looks up random absent keys in batches.
+class absent_lookups {
  public:
-  questioner(key_kind kind, std::uint64_t seed) : kind_(kind), keys_{seed} {
+  absent_lookups(key_kind kind, std::uint64_t seed) : kind_(kind), keys_{seed} {
     answers_.resize(batch / 64);
     if (kind == key_kind::u64le) {
       integers_.resize(batch);
@@ -77,19 +77,19 @@ measured_rate measure(key_kind kind, std::uint64_t queries, std::uint64_t seed, 
                       const std::function<bool()>& go_on, LookUp look_up) {
   if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
   const std::uint64_t workers = std::min<std::uint64_t>(threads, queries / batch + 1);
-  // Made here, so that no memory is missing in a thread, where nobody would catch that.
-  std::vector<questioner> questioners(static_cast<std::size_t>(workers), questioner(kind, seed));
+  // Allocated here, because std::bad_alloc in a thread could not be caught.
+  std::vector<absent_lookups> lookups(static_cast<std::size_t>(workers), absent_lookups(kind, seed));
   std::atomic<std::uint64_t> next{0};
   std::atomic<std::uint64_t> asked{0};
   std::atomic<std::uint64_t> hits{0};
   std::atomic<bool> has_failed{false};
   std::exception_ptr failure;
-  const auto work = [&](questioner& asks) {
+  const auto work = [&](absent_lookups& some) {
     try {
       for (std::uint64_t first; !has_failed && (first = next.fetch_add(batch)) < queries;) {
         if (go_on && !go_on()) return;
         const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(batch, queries - first));
-        hits += asks.hits(first, count, look_up);
+        hits += some.hits(first, count, look_up);
         asked += count;
       }
     } catch (...) {
@@ -97,8 +97,8 @@ measured_rate measure(key_kind kind, std::uint64_t queries, std::uint64_t seed, 
     }
   };
   std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < questioners.size(); ++i) others.emplace_back([&, i] { work(questioners[i]); });
-  work(questioners.front());
+  for (std::size_t i = 1; i < lookups.size(); ++i) others.emplace_back([&, i] { work(lookups[i]); });
+  work(lookups.front());
   others.clear();
   if (failure) std::rethrow_exception(failure);
   return {asked, hits};
@@ -129,7 +129,7 @@ double chance_of(std::uint64_t hits, std::uint64_t trials, double rate) {
   const auto first = static_cast<double>(hits);
   const bool upwards = first >= n * rate;
   if (rate <= 0 || rate >= 1) return (rate <= 0 ? hits == 0 : hits == trials) ? 1 : 0;
-  // From the given number of hits on, each term from its neighbour; they only fall.
+  // Sums from the given number of hits outwards, each term from its neighbour; the terms decrease.
   const double odds = rate / (1 - rate);
   double term = std::exp(std::lgamma(n + 1) - std::lgamma(first + 1) - std::lgamma(n - first + 1) +
                          first * std::log(rate) + (n - first) * std::log1p(-rate));

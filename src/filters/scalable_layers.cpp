@@ -1,9 +1,8 @@
-// The layers of a growing filter.
+// The layers of a scalable filter.
 //
-// One key is looked up in all layers at once (kernels::kernel_set::layers_have). A batch goes through layer by layer,
-// the newest first, by the kernels of `split_block512`, which have 128 lines of a layer on their way at any time; keys
-// that were found leave. So a present key costs two layers on average, and an absent one a line of each, in the order
-// that memory likes.
+// A single key is looked up in all layers at once (kernels::kernel_set::layers_have). A batch is processed layer by
+// layer, the newest first, by the kernels of `split_block512`, which keep 128 prefetches outstanding; found keys are
+// removed from the batch. So a present key reads two layers on average, and an absent key one cache line per layer.
 #include <bloomery/detail/scalable_layers.hpp>
 
 #include <bloomery/detail/storage.hpp>
@@ -33,11 +32,11 @@ namespace bloomery {
 namespace {
 
 constexpr std::size_t equal_layers = 12;
-constexpr double parts = 13 * (1 + 0x1p-40);  // so that no rounding makes the sum of all shares more than p
+constexpr double parts = 13 * (1 + 0x1p-40);  // so that rounding cannot make the sum of all shares exceed p
 constexpr std::uint64_t most_first_keys = std::uint64_t{1} << 40;
 constexpr std::size_t most_layers = 64;
 
-// Layer i takes first, first, 2 first, 4 first, ... keys. Sizes that overflow are far beyond any memory.
+// Capacities of the layers: first, first, 2 first, 4 first, ... Capacities that overflow are far beyond any memory.
 std::uint64_t capacity_of(std::uint64_t first, std::size_t layer) {
   constexpr std::uint64_t beyond_any = std::uint64_t{1} << 60;
   const std::size_t doublings = layer == 0 ? 0 : layer - 1;
@@ -48,21 +47,21 @@ std::uint64_t physical_memory() {
   return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// An insert into a fresh huge page waits until the system has found and zeroed 2 MiB: 0.2 ms, and 5 ms in a virtual
-// machine whose host has to find them, too. So a new layer starts with small pages, 10 us each at worst. Once it is
-// full, the system may make huge ones of them in its own time. Advice: it does not matter if it is not taken.
+// The first insert into a huge page waits until the system has allocated and zeroed 2 MiB: 0.2 ms, or 5 ms in a virtual
+// machine whose host must allocate them, too. So a new layer uses small pages, with at most 10 us each. When it is
+// full, the system may convert them to huge pages in the background. This is only advice, so failures are ignored.
 void use_huge_pages([[maybe_unused]] heap_storage& storage, [[maybe_unused]] bool wanted) {
 #if defined(MADV_HUGEPAGE)
-  constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;  // such a storage starts at a multiple of it
+  constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;  // large storages are aligned to it
   if (storage.size() >= huge_page) madvise(storage.data(), storage.size(), wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 #endif
 }
 
-// What a layer will be, before it takes memory.
+// A planned layer, before its memory is allocated.
 struct plan {
   scalable_layer facts;
-  std::uint64_t most_new = 0;  // certainly new keys that its capacity of distinct ones leaves: then it is full
-  double rate = 0;             // at capacity, exactly
+  std::uint64_t most_new = 0;  // number of certainly new keys at which it is full: expected for capacity distinct keys
+  double rate = 0;             // exact FPR at capacity
 };
 
 plan plan_of(double p, std::uint64_t first, std::size_t layer) {
@@ -88,7 +87,7 @@ struct layer {
     return layouts::split_block512::expected_fpr(planned.facts.geometry, keys);
   }
 
-  // Distinct keys that came to it: those it has, and those it took for its own.
+  // Estimated distinct keys of this layer, including its own false positives.
   std::uint64_t distinct() const {
     if (full()) return planned.facts.capacity;
     return estimate_distinct(size, [this](std::uint64_t keys) { return rate_at(keys); });
@@ -96,13 +95,13 @@ struct layer {
   double rate() const { return full() ? planned.rate : rate_at(distinct()); }
 };
 
-// Keys that go through the layers together: many against the 128 on their way, few against the caches.
+// Keys processed together: many compared to 128 outstanding prefetches, few compared to the caches.
 constexpr std::size_t batch = 2048;
 
-// The keys of a batch that were found in no layer so far.
+// A batch lookup: the keys that have not been found in any layer so far.
 class search {
  public:
-  // Takes the first halves of up to `batch` keys.
+  // Takes the hash64 of up to `batch` keys.
   explicit search(const hash_span& keys) : count_(keys.size()), all_(keys.size()) {
     chosen_kernels().hash64s(kernel_keys(keys), los_);
     std::fill_n(maybe_, words(all_), std::uint64_t{0});
@@ -118,10 +117,10 @@ class search {
       found_[word] |= answers_[word];
       all_found += static_cast<std::size_t>(std::popcount(found_[word]));
     }
-    if (8 * all_found > count_) settle();  // else it is cheaper to ask on for them, too
+    if (8 * all_found > count_) settle();  // otherwise it is cheaper to look them up again
   }
 
-  // Takes found keys out.
+  // Removes found keys from the batch.
   void settle() {
     std::size_t left = 0;
     for (std::size_t word = 0; word < words(count_); ++word) {
@@ -141,12 +140,12 @@ class search {
     moved_ = true;
   }
 
-  // After settle(): the keys that are left, and where they stood.
+  // After settle(): the remaining keys and their original positions.
   std::size_t left() const { return count_; }
   const std::uint64_t* hash64s() const { return los_; }
   std::size_t place(std::size_t i) const { return places_[i]; }
 
-  // The answers in the order of the keys, whether settled or not.
+  // Writes the answers in the original order of the keys; may be called before or after settle().
   void copy_to(std::uint64_t* bitmap) {
     if (moved_) settle();
     std::copy_n(moved_ ? maybe_ : found_, words(all_), bitmap);
@@ -157,10 +156,10 @@ class search {
 
   std::size_t count_;
   std::size_t all_;
-  bool moved_ = false;  // places_ says where keys stood; else where they are
+  bool moved_ = false;  // whether places_ has the original positions; false: keys are at them
   alignas(64) std::uint64_t los_[batch];
   std::uint64_t answers_[batch / 64];
-  std::uint64_t found_[batch / 64];  // of the keys that are still asked for
+  std::uint64_t found_[batch / 64];  // of the remaining keys
   std::uint64_t maybe_[batch / 64];  // of all keys
   std::uint16_t places_[batch];
 };
@@ -197,7 +196,7 @@ struct scalable_layers::impl {
   std::uint64_t first;
   std::vector<layer> layers = {};  // the oldest first
   std::uint64_t older_size = 0;    // keys in all layers but the newest
-  std::optional<plan> next = {};   // worked out when the newest is half full, not in the moment of growing
+  std::optional<plan> next = {};   // computed when the newest layer is half full, not during a growth
   bool looked_ahead = false;
   bool (*have)(const kernels::line_layers&, std::uint64_t) noexcept = chosen_kernels().layers_have;
   std::vector<kernels::line_layer> places = {};  // the newest first
@@ -214,13 +213,13 @@ struct scalable_layers::impl {
   layer& newest() { return layers.back(); }
   const layer& newest() const { return layers.back(); }
 
-  // What the kernels want to know of the layers.
+  // Updates the description of the layers for the kernels.
   void arrange() {
     places.clear();
     for (auto it = layers.rbegin(); it != layers.rend(); ++it) {
       places.push_back({it->storage.data(), it->planned.facts.geometry.bits / layouts::split_block512::block_bits});
     }
-    // The oldest, together as large as a core's own cache, are there when they are asked.
+    // The oldest layers that together fit into a core's private cache need no prefetching.
     std::size_t far = layers.size();
     for (std::uint64_t near = 0; const layer& l : layers) {
       near += l.storage.size();
@@ -235,13 +234,13 @@ struct scalable_layers::impl {
     return place < all.far_count ? fetch_for(~std::uint64_t{0}) : kernels::fetch::none;
   }
 
-  // Sizing the next layer takes a tenth of a millisecond or so, and so does taking its memory: not in the same insert.
+  // Sizing the next layer takes about a tenth of a millisecond, and allocating it, too: do this in different inserts.
   void look_ahead() {
     looked_ahead = true;
     try {
       next = plan_of(rate, first, layers.size());
     } catch (const error&) {
-      next.reset();  // said when it is needed
+      next.reset();  // the error is reported when the layer is needed
     }
   }
 
@@ -251,10 +250,10 @@ struct scalable_layers::impl {
     if (!next) next = plan_of(rate, first, layers.size());
     const std::uint64_t bytes = next->facts.geometry.bits / 8;
     if (layers.size() == most_layers || bytes > physical_memory() || taken() + bytes > physical_memory()) {
-      throw error(
-          errc::too_large,
-          {"a growing filter outgrows this machine's memory", "memory", std::to_string(physical_memory()) + " bytes",
-           std::to_string(taken()) + " bytes and " + std::to_string(bytes) + " more", hint::use_higher_rate});
+      throw error(errc::too_large,
+                  {"a scalable filter needs more than this machine's memory", "memory",
+                   std::to_string(physical_memory()) + " bytes",
+                   std::to_string(taken()) + " bytes and " + std::to_string(bytes) + " more", hint::use_higher_rate});
     }
     layers.emplace_back(*next);
     use_huge_pages(layers[layers.size() - 2].storage, true);
@@ -302,7 +301,7 @@ struct scalable_layers::impl {
     }
   }
 
-  // Only a key that no layer has makes it grow: passes over the others from i on, up to the first such.
+  // Only a new key makes the filter grow: skips present keys from i on, up to the first new one.
   bool any_new(const hash_span& keys, std::size_t& i, std::uint8_t* is_new) const {
     std::uint64_t maybe[batch / 64];
     while (i < keys.size()) {
@@ -316,7 +315,7 @@ struct scalable_layers::impl {
     return false;
   }
 
-  // Up to `batch` keys; ends where the newest layer is full. Returns how many keys are done, at least one.
+  // Inserts up to `batch` keys, until the newest layer is full. Returns the number of processed keys, at least one.
   std::size_t insert_some(const hash_span& keys, std::uint8_t* is_new) {
     search unknown(keys);
     for (std::size_t place = 1; place < places.size(); ++place) unknown.ask(places[place], fetch_of(place));
@@ -326,7 +325,7 @@ struct scalable_layers::impl {
     std::uint8_t fresh[batch];
     for (std::size_t i = 0; i < unknown.left();) {
       if (newest().full()) return unknown.place(i);
-      // No more keys at a time than it has room for, as if all were new.
+      // At most as many keys as fit if all are new.
       const std::uint64_t room = newest().planned.most_new - newest().size;
       const std::size_t some = std::min<std::uint64_t>(unknown.left() - i, room);
       newest().size += chosen_kernels().split_block512.insert(
@@ -348,20 +347,20 @@ struct scalable_layers::impl {
     }
   }
 
-  // Rate of the layers before `end`, the oldest of which is 0: a key's places in layers of different size are
-  // independent of each other, as the keys are that lie there.
+  // FPR of the layers before `end`, where 0 is the oldest: the blocks of a key in layers of different size are
+  // independent, and so are their keys.
   double rate_of_first(std::size_t end) const {
-    double none = 0;  // logarithm of the probability that none errs
+    double none = 0;  // ln of the probability that no layer reports the key
     for (std::size_t i = 0; i < end; ++i) none += std::log1p(-layers[i].rate());
-    return 0 - std::expm1(none);  // of an empty one 0, not -0
+    return 0 - std::expm1(none);  // 0, not -0, for an empty filter
   }
 };
 
 scalable_layers::scalable_layers(double target_fpr, std::uint64_t first_layer_keys) {
-  rates::check_promise(1, target_fpr);
+  rates::check_target_fpr(1, target_fpr);
   if (first_layer_keys == 0 || first_layer_keys > most_first_keys) {
-    throw error(errc::invalid_argument, {"keys of the first layer of a growing filter", "first_layer_keys", "1 to 2^40",
-                                         std::to_string(first_layer_keys), ""});
+    throw error(errc::invalid_argument, {"keys of the first layer of a scalable filter", "first_layer_keys",
+                                         "1 to 2^40", std::to_string(first_layer_keys), ""});
   }
   impl_ = std::make_unique<impl>(target_fpr, first_layer_keys);
 }
@@ -416,11 +415,11 @@ double scalable_layers::current_fpr() const {
                      {l.storage.data(), l.storage.size()});
     none += std::log1p(-seen.current_fpr);
   }
-  return 0 - std::expm1(none);  // of an empty one 0, not -0
+  return 0 - std::expm1(none);  // 0, not -0, for an empty filter
 }
 
-// Of D distinct keys that came while a layer was the newest the older ones, of rate R, took R D for seen. The n = (1 -
-// R) D others came to the layer, which took some for its own while it filled.
+// Of D distinct keys inserted while a layer was the newest, R D were false positives in the older layers, whose FPR is
+// R. The other n = (1 - R) D keys reached the layer, and some were false positives there while it filled.
 double scalable_layers::expected_losses() const {
   double lost = 0;
   for (std::size_t i = 0; i < impl_->layers.size(); ++i) {

@@ -1,7 +1,7 @@
-// MurmurHash3, written after the published algorithm.
+// MurmurHash3, implemented from the published algorithm.
 //
-// The original treats the last, incomplete block byte by byte. Here it is filled up with zeros: a zero word mixes to
-// zero and leaves the state as it is, so the result is the same.
+// The original processes the last, incomplete block byte by byte. Here it is padded with zeros: a zero word mixes to
+// zero and leaves the state unchanged, so the result is the same.
 #include "hash/murmur3.hpp"
 
 #include <bloomery/hash.hpp>

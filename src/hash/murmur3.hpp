@@ -1,4 +1,4 @@
-// MurmurHash3 by Austin Appleby (public domain), both forms that other systems' filters use, over any bytes.
+// MurmurHash3 by Austin Appleby (public domain), in the two variants used by filters of other systems.
 #pragma once
 
 #include <bloomery/key_hash.hpp>
@@ -8,7 +8,7 @@
 
 namespace bloomery::hashes {
 
-/// MurmurHash3_x64_128: lo and hi are the first and the second eight bytes of its output, little-endian.
+/// MurmurHash3_x64_128: hash64 and high64 are the first and second eight bytes of the output, little-endian.
 key_hash murmur3_x64_128(std::string_view bytes, std::uint32_t seed) noexcept;
 
 /// MurmurHash3_x86_32.

@@ -1,4 +1,4 @@
-// Keys: made of the system's randomness, checked by a hash of a label, kept in files of hexadecimal text.
+// Secrets: generation, check value, and key files of hexadecimal text.
 #include <bloomery/secret.hpp>
 
 #include <bloomery/error.hpp>
@@ -37,20 +37,20 @@ secret_key key_of(const key_bytes& bytes) {
   return key;
 }
 
-// 0 to 15, or 16 for what is no digit.
+// Value of a hexadecimal digit, or 16 for other characters.
 std::size_t value_of(char c) {
   const char upper = c >= 'a' && c <= 'f' ? static_cast<char>(c - 'a' + 'A') : c;
   const std::size_t value = digits.find(upper);
   return value == std::string_view::npos ? 16 : value;
 }
 
-// What is found is told by its length and place: the text may be a key, but for a slip.
+// Report only length and position: the text may be a mistyped key.
 [[noreturn]] void refuse_text(const std::string& path, const std::string& found) {
   throw error(errc::invalid_argument,
               {"not a key file", path, "32 hexadecimal digits and the end of the line", found, hint::give_a_key_file});
 }
 
-// Up to so many bytes of a file or a pipe.
+// Reads up to `most` bytes of a file or pipe.
 std::string text_of(int fd, const std::string& path, std::size_t most) {
   std::string text(most, '\0');
   std::size_t filled = 0;
@@ -123,15 +123,15 @@ void write_secret(const std::string& path, const secret_key& key) {
   text += '\n';
   const posix::descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file && errno == EEXIST) {
-    throw error(errc::already_exists, {"a file of this name is there already, and a key is never replaced", path, "",
-                                       "", hint::choose_another_name});
+    throw error(errc::already_exists,
+                {"the file exists, and key files are never replaced", path, "", "", hint::choose_another_name});
   }
   if (!file) posix::fail("make", path);
   try {
     posix::write_all(file.get(), {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, path);
     posix::sync(file.get(), path);
   } catch (...) {
-    ::unlink(path.c_str());  // half a key is none
+    ::unlink(path.c_str());  // do not leave a partial key file
     throw;
   }
 }

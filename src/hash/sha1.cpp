@@ -1,4 +1,4 @@
-// SHA-1, line by line after FIPS 180-4.
+// SHA-1, implemented from FIPS 180-4.
 #include "hash/sha1.hpp"
 
 #include <bit>
@@ -14,7 +14,7 @@ std::uint32_t big_endian(const char* bytes) {
   return word;
 }
 
-// Section 5.1.1: a 1 bit, zeros, and the length in bits as 64 bits, to whole blocks of 64 bytes.
+// Section 5.1.1: a 1 bit, zeros, and the length in bits as 64 bits, padded to a multiple of 64 bytes.
 std::string padded(std::string_view message) {
   std::string text(message);
   text += '\x80';

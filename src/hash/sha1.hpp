@@ -1,5 +1,5 @@
-// SHA-1, for the scheme `perl` alone, which must do as Perl's Bloom::Filter does. It is of no use for security:
-// collisions have been made since 2017.
+// SHA-1, for the scheme `perl` only, which must match Perl's Bloom::Filter. Not for security: collisions are known
+// since 2017.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace bloomery::hashes {
 
-/// The digest's five words, as they stand in it (each big-endian). Copies the message: meant for short ones.
+/// The five words of the digest, which is big-endian. Copies the message, so it is meant for short messages.
 /// [FIPS 180-4, section 6.1]
 std::array<std::uint32_t, 5> sha1(std::string_view message);
 

@@ -1,4 +1,4 @@
-// SipHash, written after its paper: four words of state, an add-rotate-xor round, the length in the last word.
+// SipHash, implemented from the paper: four words of state, an add-rotate-xor round, the length in the last word.
 #include "hash/siphash.hpp"
 
 #include <bloomery/hash.hpp>
@@ -39,7 +39,7 @@ struct state {
   std::uint64_t folded() const noexcept { return v0 ^ v1 ^ v2 ^ v3; }
 };
 
-// The constants spell "somepseudorandomlygeneratedbytes". The longer output starts from, and ends with, other bits.
+// The constants spell "somepseudorandomlygeneratedbytes". The longer output uses other bits at the start and end.
 template <std::size_t output_bytes>
 state keyed(const secret_key& key) noexcept {
   state s{key.k0 ^ 0x736F6D6570736575u, key.k1 ^ 0x646F72616E646F6Du, key.k0 ^ 0x6C7967656E657261u,
@@ -62,7 +62,7 @@ siphash_result<output_bytes> finished(state s) noexcept {
   }
 }
 
-// Up to seven bytes, little-endian, the rest zeros.
+// Up to seven bytes as a little-endian word, padded with zeros.
 std::uint64_t short_word(const char* bytes, std::size_t count) noexcept {
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < count; ++i) word |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
@@ -83,7 +83,7 @@ template <int c, int d, std::size_t output_bytes>
   return finished<d, output_bytes>(s);
 }
 
-// The same of a number's eight bytes: the filters' rounds alone.
+// The hash of a number's eight bytes, with the filters' round counts.
 [[gnu::always_inline]] inline key_hash hash_of(std::uint64_t number, const secret_key& key) noexcept {
   state s = keyed<16>(key);
   s.take<1>(number);

@@ -1,5 +1,5 @@
-// SipHash-c-d with 8 or 16 bytes of output, over any bytes: a pseudorandom function of a 128-bit key.
-// [Aumasson & Bernstein 2012, "SipHash: a fast short-input PRF"; the longer output is the authors' later addition]
+// SipHash-c-d with 8 or 16 bytes of output: a pseudorandom function with a 128-bit key.
+// [Aumasson & Bernstein 2012, "SipHash: a fast short-input PRF"; the authors added the longer output later]
 #pragma once
 
 #include <bloomery/key_hash.hpp>
@@ -12,12 +12,12 @@
 
 namespace bloomery::hashes {
 
-/// The result as little-endian numbers: one of 64 bits, or lo and hi.
+/// The result as little-endian numbers: one of 64 bits, or hash64 and high64.
 template <std::size_t output_bytes>
 using siphash_result = std::conditional_t<output_bytes == 16, key_hash, std::uint64_t>;
 
-/// c rounds for each eight bytes of input, d rounds before each eight bytes of output. Made for <1, 3, 16>, the
-/// filters' own, for <2, 4, 16>, the check value's, and for <2, 4, 8>, the original.
+/// c rounds for each eight bytes of input, d rounds before each eight bytes of output. Instantiated for <1, 3, 16>
+/// (filters), <2, 4, 16> (check value) and <2, 4, 8> (the original).
 template <int c, int d, std::size_t output_bytes>
 siphash_result<output_bytes> siphash(std::string_view bytes, const secret_key& key) noexcept;
 

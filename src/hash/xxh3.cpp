@@ -1,4 +1,4 @@
-// XXH3 itself comes from libxxhash's header, inlined here so that short keys pay no second call and users link nothing.
+// XXH3 from libxxhash's header, inlined, so that short keys need no second call and users need not link libxxhash.
 #include <bloomery/hash.hpp>
 
 #define XXH_INLINE_ALL

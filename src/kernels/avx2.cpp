@@ -1,16 +1,16 @@
-// Kernels for AVX2: one 256-bit register is a block of split_block, two are a line.
+// Kernels for AVX2: one 256-bit register is a block of split_block, two are a block of split_block512.
 //
-//   split_block   choice --copy x8--> * salt --> >> 27 --> 1 << --> mask: one bit in each 32-bit word
-//   line          choice --copy x8--> >> 16 + 6 j --> & 63 --> 1 << --> mask: one bit in each 64-bit word
+//   split_block      choice --copy x8--> * salt --> >> 27 --> 1 << --> mask: one bit in each 32-bit word
+//   split_block512   choice --copy x8--> >> 16 + 6 j --> & 63 --> 1 << --> mask: one bit in each 64-bit word
 //
-// Hashes and block numbers stay scalar, as there is no 64-bit product of vectors; so does blocked.
+// Hashes, block numbers and blocked are scalar, because AVX2 has no 64-bit vector multiplication.
 #include "kernels/kernels.hpp"
 
 #if defined(__x86_64__)
 
 #include <immintrin.h>
 
-// The target stands on each function: nothing that others could link to is compiled for AVX2.
+// The target is an attribute of each function, so no function that other files may link to is compiled for AVX2.
 #define BLOOMERY_TARGET [[gnu::target("avx2,bmi,bmi2,popcnt")]]
 
 namespace bloomery::kernels {
@@ -96,8 +96,8 @@ struct ops : plain_ops {
 
 #include "kernels/batch.inc.hpp"
 
-// Bits are counted by looking up both halves of every byte in a table of 16.
-struct census_ops : plain_census {
+// Counts bits by looking up both nibbles of every byte in a table of 16.
+struct fill_ops : plain_fill {
   BLOOMERY_TARGET static __m256i ones_of_bytes(__m256i bytes) {
     const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,  //
                                            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
@@ -116,7 +116,7 @@ struct census_ops : plain_census {
     return static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_add_epi64(two, _mm_unpackhi_epi64(two, two))));
   }
 
-  // Of four words below 2^16, so that two of them fit 32 bits.
+  // The product of four words below 2^16; the product of two of them fits into 32 bits.
   BLOOMERY_TARGET static std::uint64_t product_of(__m256i words) {
     const __m128i two = _mm_mul_epu32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
     return static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_mul_epu32(two, _mm_unpackhi_epi64(two, two))));
@@ -126,7 +126,7 @@ struct census_ops : plain_census {
     __m256i sum = _mm256_setzero_si256();
     std::size_t i = 0;
     for (; i + 32 <= count; i += 32) sum = _mm256_add_epi64(sum, ones_of_words(load256(bytes + i)));
-    return sum_of(sum) + plain_census::ones(bytes + i, count - i);
+    return sum_of(sum) + plain_fill::ones(bytes + i, count - i);
   }
 
   BLOOMERY_TARGET static std::uint64_t common_ones(const std::uint8_t* a, const std::uint8_t* b, std::size_t count) {
@@ -135,7 +135,7 @@ struct census_ops : plain_census {
     for (; i + 32 <= count; i += 32) {
       sum = _mm256_add_epi64(sum, ones_of_words(_mm256_and_si256(load256(a + i), load256(b + i))));
     }
-    return sum_of(sum) + plain_census::common_ones(a + i, b + i, count - i);
+    return sum_of(sum) + plain_fill::common_ones(a + i, b + i, count - i);
   }
 
   BLOOMERY_TARGET static std::uint64_t split_block(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {

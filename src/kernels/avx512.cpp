@@ -1,23 +1,23 @@
-// Kernels for AVX-512 (F, DQ, BW, VL): one 512-bit register is a line, or two blocks of split_block.
+// Kernels for AVX-512 (F, DQ, BW, VL): one 512-bit register is a block of split_block512 or two blocks of split_block.
 //
-//   stage         eight keys at a time: hash, choice and block number in vectors
-//   line          choice --copy x8--> >> 16 + 6 j --> 1 rotated by that (modulo 64) --> mask; one test against the line
-//   split_block   two keys at a time
-//   blocked     eight probes at a time: choice * powers of step, words picked from the line by permutation
+//   stage            eight keys at a time: hash, choice and block number in vectors
+//   split_block512   choice --copy x8--> >> 16 + 6 j --> 1 rotated by that (modulo 64) --> mask; one test
+//   split_block      two keys at a time
+//   blocked          eight probes at a time: choice * powers of step, words selected from the block by permutation
 //
-// A test leaves a byte that is 0 iff the key is there; 64 such bytes become a word of answers in one comparison.
+// A test produces a byte that is 0 iff the key is present; one comparison converts 64 such bytes into a bitmap word.
 #include "kernels/kernels.hpp"
 
 #if defined(__x86_64__)
 
 #if !defined(__clang__)
-// GCC 12 takes the undefined registers of its own intrinsics for a mistake of ours (GCC bug 105593).
+// GCC 12 warns about the undefined registers of its own intrinsics (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 #include <immintrin.h>
 
-// The target stands on each function: nothing that others could link to is compiled for AVX-512.
+// The target is an attribute of each function, so no function that other files may link to is compiled for AVX-512.
 #define BLOOMERY_TARGET [[gnu::target("avx512f,avx512dq,avx512bw,avx512vl,avx2,bmi,bmi2,popcnt")]]
 
 namespace bloomery::kernels {
@@ -65,7 +65,7 @@ struct split_block_ops : plain_split_block {
     return _mm256_testn_epi32_mask(mask, words);
   }
 
-  // The same for two keys, whose choices stand side by side: bits 0 .. 7 and 8 .. 15.
+  // The same for two keys with adjacent choices: bits 0 .. 7 and 8 .. 15.
   BLOOMERY_TARGET static __mmask16 missing2(const std::uint8_t* first, const std::uint8_t* second,
                                             const std::uint64_t* choices) {
     const __m512i pick = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
@@ -87,7 +87,7 @@ struct split_block_ops : plain_split_block {
   }
 };
 
-// What split_block512 and blocked share.
+// Common to split_block512 and blocked.
 struct split_block512_numbers {
   // hi64(hash64 * blocks) * 64 by two products of 32 bits, for fewer than 2^32 lines.
   BLOOMERY_TARGET static __m512i offsets8(__m512i hash64s, std::uint64_t blocks) {
@@ -140,7 +140,7 @@ struct blocked_ops : plain_blocked, split_block512_numbers {
                             copies(split_block512_multiplier));
   }
 
-  // x of the first eight probes; those of the next eight follow by next_eight().
+  // x of the first eight probes; next_eight() computes the next eight.
   BLOOMERY_TARGET static __m512i first_eight(std::uint64_t choice) {
     alignas(64) static constexpr std::uint64_t powers[8] = {power_of_step(0), power_of_step(1), power_of_step(2),
                                                             power_of_step(3), power_of_step(4), power_of_step(5),
@@ -166,7 +166,7 @@ struct blocked_ops : plain_blocked, split_block512_numbers {
     }
   }
 
-  // Adds to each lane of the mask the bit of probe lane + Turn (modulo 8), if that probe's word is this lane's.
+  // Adds the bit of probe lane + Turn (modulo 8) to each lane of the mask, if that probe selects the word of the lane.
   template <int Turn>
   BLOOMERY_TARGET static __m512i gathered(__m512i mask, __m512i words, __m512i bits) {
     const __m512i lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
@@ -174,7 +174,7 @@ struct blocked_ops : plain_blocked, split_block512_numbers {
     return _mm512_mask_or_epi64(mask, mine, mask, _mm512_alignr_epi64(bits, bits, Turn));
   }
 
-  // Several probes may meet in a word: each lane asks each of eight probes in turn.
+  // Several probes may select the same word, so each lane is combined with all eight probes in turn.
   BLOOMERY_TARGET static __m512i mask_of(std::uint64_t choice, std::uint32_t probes) {
     __m512i odd = _mm512_setzero_si512();
     __m512i even = _mm512_setzero_si512();
@@ -212,7 +212,7 @@ struct blocked_ops : plain_blocked, split_block512_numbers {
   }
 };
 
-// A layout of which only addresses are asked.
+// For uses that need only the addresses of a layout.
 template <class Layout>
 struct addresses_ops : addresses<Layout> {
   BLOOMERY_TARGET static __m512i choices8(__m512i hash64s) { return hash64s; }
@@ -223,7 +223,7 @@ struct ops {
   using split_block512 = split_block512_ops;
   using blocked = blocked_ops;
 
-  // Up to eight keys, those of `mask`.
+  // Stages up to eight keys, selected by `mask`.
   template <class Layout, form Form>
   BLOOMERY_TARGET static void stage8(const std::uint64_t* words, __mmask8 mask, std::uint64_t whitening,
                                      std::uint64_t blocks, std::uint64_t* choices, std::uint64_t* offsets) {
@@ -302,8 +302,8 @@ struct ops {
 
 #include "kernels/batch.inc.hpp"
 
-// Bits are counted as in avx2.cpp, a line at a time. (VPOPCNTDQ would do it in one step; memory is the limit anyway.)
-struct census_ops : plain_census {
+// Counts bits as in avx2.cpp, 64 bytes at a time. (VPOPCNTDQ would do it in one step, but memory is the bottleneck.)
+struct fill_ops : plain_fill {
   BLOOMERY_TARGET static __m512i ones_of_bytes(__m512i bytes) {
     const __m512i table = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
     const __m512i half = _mm512_set1_epi8(15);
@@ -320,7 +320,8 @@ struct census_ops : plain_census {
     return static_cast<std::uint64_t>(_mm512_reduce_add_epi64(words));
   }
 
-  // Of each half's four words, below 2^16 so that two of them fit 32 bits: in words 0 and 4.
+  // The product of the four words of each half, in words 0 and 4. Words are below 2^16, so the product of two fits into
+  // 32 bits.
   BLOOMERY_TARGET static __m512i products_of_halves(__m512i words) {
     const __m512i two = _mm512_mul_epu32(words, _mm512_permutex_epi64(words, 0b01'00'11'10));
     return _mm512_mul_epu32(two, _mm512_permutex_epi64(two, 0b10'11'00'01));
@@ -330,7 +331,7 @@ struct census_ops : plain_census {
     __m512i sum = _mm512_setzero_si512();
     std::size_t i = 0;
     for (; i + 64 <= count; i += 64) sum = _mm512_add_epi64(sum, ones_of_words(load512(bytes + i)));
-    return sum_of(sum) + plain_census::ones(bytes + i, count - i);
+    return sum_of(sum) + plain_fill::ones(bytes + i, count - i);
   }
 
   BLOOMERY_TARGET static std::uint64_t common_ones(const std::uint8_t* a, const std::uint8_t* b, std::size_t count) {
@@ -339,10 +340,10 @@ struct census_ops : plain_census {
     for (; i + 64 <= count; i += 64) {
       sum = _mm512_add_epi64(sum, ones_of_words(_mm512_and_si512(load512(a + i), load512(b + i))));
     }
-    return sum_of(sum) + plain_census::common_ones(a + i, b + i, count - i);
+    return sum_of(sum) + plain_fill::common_ones(a + i, b + i, count - i);
   }
 
-  // Of two blocks: the products of neighbouring words' ones, and to `sum` all ones.
+  // For two blocks: returns the products of the ones of adjacent words, and adds all ones to `sum`.
   BLOOMERY_TARGET static __m512i products_of_pairs(const std::uint8_t* two_blocks, __m512i& sum) {
     const __m512i of_bytes = ones_of_bytes(load512(two_blocks));
     sum = _mm512_add_epi64(sum, _mm512_sad_epu8(of_bytes, _mm512_setzero_si512()));
@@ -351,7 +352,7 @@ struct census_ops : plain_census {
     return _mm512_mul_epu32(of_words, _mm512_srli_epi64(of_words, 32));
   }
 
-  // Four blocks at once: a has the pairs of blocks 0 and 1, b those of 2 and 3.
+  // Four blocks at a time: a has the pairs of blocks 0 and 1, b those of 2 and 3.
   BLOOMERY_TARGET static std::uint64_t split_block(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
     const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 0, 0, 0, 0);
     __m512i sum = _mm512_setzero_si512();
@@ -365,7 +366,7 @@ struct census_ops : plain_census {
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + block),
                           _mm512_castsi512_si256(_mm512_permutexvar_epi64(order, eights)));
     }
-    return sum_of(sum) + plain_census::split_block(bytes + 32 * block, count - block, out + block);
+    return sum_of(sum) + plain_fill::split_block(bytes + 32 * block, count - block, out + block);
   }
 
   BLOOMERY_TARGET static std::uint64_t split_block512(const std::uint8_t* bytes, std::size_t count,
@@ -381,12 +382,12 @@ struct census_ops : plain_census {
     return sum_of(sum);
   }
 
-  // Words i of the result: the sums of pairs of neighbouring words of a, and of b.
+  // The sums of pairs of adjacent words of a and of b.
   BLOOMERY_TARGET static __m512i sums_of_pairs(__m512i a, __m512i b) {
     return _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
   }
 
-  // Eight lines at once: three rounds in which each pair of vectors becomes one.
+  // Eight blocks at a time: three rounds, each of which combines pairs of vectors into one.
   BLOOMERY_TARGET static std::uint64_t blocked(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
     __m512i sum = _mm512_setzero_si512();
     std::size_t block = 0;
@@ -394,7 +395,7 @@ struct census_ops : plain_census {
       __m512i v[8];
       for (std::size_t i = 0; i < 8; ++i) v[i] = ones_of_words(load512(bytes + 64 * (block + i)));
       for (std::size_t i = 0; i < 4; ++i) v[i] = sums_of_pairs(v[2 * i], v[2 * i + 1]);
-      // Each quarter of v[i] now has a part of lines 2i and 2i + 1.
+      // Each quarter of v[i] now has a partial sum of blocks 2i and 2i + 1.
       for (std::size_t i = 0; i < 2; ++i) {
         v[i] = _mm512_add_epi64(_mm512_shuffle_i64x2(v[2 * i], v[2 * i + 1], 0b10'00'10'00),
                                 _mm512_shuffle_i64x2(v[2 * i], v[2 * i + 1], 0b11'01'11'01));
@@ -404,7 +405,7 @@ struct census_ops : plain_census {
       _mm512_storeu_si512(out + block, all);
       sum = _mm512_add_epi64(sum, all);
     }
-    return sum_of(sum) + plain_census::blocked(bytes + 64 * block, count - block, out + block);
+    return sum_of(sum) + plain_fill::blocked(bytes + 64 * block, count - block, out + block);
   }
 };
 

@@ -1,26 +1,27 @@
-// The batch loops, once for all instruction sets. The file of a set defines BLOOMERY_TARGET and its own struct `ops`,
-// includes this within its unnamed namespace, and so gets loops compiled for its processor.
+// The batch loops of all kernel sets. The file of a set defines BLOOMERY_TARGET and its own struct `ops` and includes
+// this file within its unnamed namespace, so that the loops are compiled for its instruction set.
 //
-// Keys go through in groups of 64, one word of answers each:
+// Keys are processed in groups of 64, which is one bitmap word:
 //
-//   stage    choice (plain.inc.hpp) and byte offset of the block of each key, into two arrays
-//   test     each key against its block; and if the filter is far from the processor, ask in the same breath for a
-//            block of the group after the next, so that 128 blocks are on their way at any time
+//   stage    compute choice (plain.inc.hpp) and byte offset of the block of each key, into two arrays
+//   test     test each key against its block; if the filter does not fit into the cache, also prefetch a block of the
+//            group after the next, so that 128 prefetches are outstanding at any time
 //
 // No group contains a branch on a key. ops has
 //
-//   split_block, split_block512, blocked              types with choice(hash64), offset(hash64, blocks), one_has(block, choice, probes)
+//   split_block, split_block512, blocked              types with choice(hash64), offset(hash64, blocks), one_has(block,
+//   choice, probes)
 //                                             and one_insert(...)
 //   stage<Layout, Form>(words, count, whitening, blocks, choices, offsets)
-//   group_has<Layout, Fetch>(bytes, g, ahead, count, probes)       bit i: key i is there
+//   group_has<Layout, Fetch>(bytes, g, ahead, count, probes)       bit i: key i is present
 //   group_insert<Layout, Fetch>(...)                               bit i: key i is new
-//   stream(to, buffer), fence()               scatter_buffer words past the caches, and their end
+//   stream(to, buffer), fence()               non-temporal store of scatter_buffer words, and the fence after the last
 
 template <class Layout>
 using stage_function = void (*)(const std::uint64_t* words, std::size_t count, std::uint64_t whitening,
                                 std::uint64_t blocks, std::uint64_t* choices, std::uint64_t* offsets);
 
-// One call a group costs less than all loops once more for each form.
+// A call per group costs less than instantiating all loops for each form.
 template <class Layout>
 inline stage_function<Layout> stage_for(form f) {
   switch (f) {
@@ -46,7 +47,7 @@ class groups {
   BLOOMERY_TARGET void stage(std::size_t number, staged& out) const {
     const std::size_t count = size(number);
     stage_(what_.words + words_a_key_ * number * group, count, what_.whitening, at_.count, out.choices, out.offsets);
-    // The last group may be asked for as a whole.
+    // The whole last group may be prefetched.
     for (std::size_t i = count; i < group; ++i) out.offsets[i] = 0;
   }
 
@@ -57,8 +58,8 @@ class groups {
   std::size_t words_a_key_;
 };
 
-// Calls work(number, group, group after the next) for each group, in order. Work is a function object with `run`, as a
-// lambda could not carry the target.
+// Calls work(number, group, group after the next) for each group, in order. Work is a function object with `run`,
+// because a lambda cannot have the target attribute.
 template <class Layout, fetch Fetch, class Work>
 BLOOMERY_TARGET inline void each_group(const blocks& at, const keys& what, Work& work) {
   if (what.count == 0) return;
@@ -87,7 +88,7 @@ BLOOMERY_TARGET inline void each_group(const blocks& at, const keys& what, Work&
   }
 }
 
-// Spreads the bits of a word to bytes of 0 or 1.
+// Expands the bits of a word into bytes of 0 or 1.
 BLOOMERY_TARGET inline void spread(std::uint64_t bits, std::size_t count, std::uint8_t* out) {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(bits >> i & 1);
 }

@@ -20,7 +20,7 @@
 namespace bloomery {
 namespace {
 
-// The kernels include nothing of ours, so they have these constants once more.
+// The kernels include no headers of bloomery, so they have copies of these constants.
 static_assert(std::equal(std::begin(layouts::split_block::salt), std::end(layouts::split_block::salt),
                          std::begin(kernels::split_block_salt)));
 static_assert(layouts::split_block512::multiplier == kernels::split_block512_multiplier &&
@@ -34,10 +34,10 @@ static_assert(mix64(1) == [] {
 }());
 static_assert(std::endian::native == std::endian::little, "the kernels load little-endian words as they are");
 
-// The choice and its reason. Calls on keys make it and may not throw, so nothing here takes memory.
+// The choice and its reason. Inserts and lookups trigger it and must not throw, so nothing here allocates memory.
 struct choice_of_kernels {
   const kernels::kernel_set* set;
-  std::array<char, 64> requested;  // ends with a zero
+  std::array<char, 64> requested;  // zero-terminated
   bool refused;
 };
 
@@ -49,7 +49,7 @@ choice_of_kernels choose() noexcept {
   const kernels::kernel_set* named = nullptr;
   for (const kernels::kernel_set* set : kernels::kernel_sets) {
     if (!set->supported()) continue;
-    choice.set = set;  // the last one is the best
+    choice.set = set;  // the last one is the fastest
     if (wanted == set->name) named = set;
   }
   choice.refused = !wanted.empty() && named == nullptr;
@@ -62,8 +62,8 @@ const choice_of_kernels& the_choice() noexcept {
   return choice;
 }
 
-// The chosen set as a number, so that calls on single keys can be direct ones: 0 until first asked, then its place in
-// kernel_sets and 1.
+// The chosen set as a number, for direct calls on single keys: 0 before the first use, then its index in kernel_sets
+// plus 1.
 std::atomic<int> chosen_number{0};
 
 int number_of(const kernels::kernel_set* set) {
@@ -88,7 +88,7 @@ kernels::form form_of(hash_span::kind kind) noexcept {
   return kernels::form::mixed;
 }
 
-// Kernels take the bytes of a lookup as they take those of an insert; they do not write them then.
+// Kernels take a non-const pointer for lookups, too, but do not write.
 template <class L>
 kernels::blocks blocks_of(const std::uint8_t* bytes, const geometry& g) noexcept {
   return {const_cast<std::uint8_t*>(bytes), g.bits / L::block_bits, g.probes, fetch_for(g.bits / 8)};
@@ -109,7 +109,7 @@ kernels::keys kernel_keys(const hash_span& keys) noexcept {
 
 const kernels::kernel_set& chosen_kernels() noexcept {
   const kernels::kernel_set& chosen = *the_choice().set;
-  // Once: a store at every call would have threads fight for the line.
+  // Stored once: a store at every call would cause contention for the cache line.
   if (chosen_number.load(std::memory_order_relaxed) == 0) [[unlikely]]
     chosen_number.store(number_of(&chosen), std::memory_order_relaxed);
   return chosen;
@@ -156,9 +156,9 @@ void kernel_calls<L>::has_batch(const std::uint8_t* bytes, const geometry& g, co
   kernel_of<L>(chosen_kernels()).has(blocks_of<L>(bytes, g), kernel_keys(keys), bitmap);
 }
 
-// A comparison that always goes the same way and a direct call cost less than a call through a pointer.
+// A predictable comparison and a direct call cost less than a call through a pointer.
 #if defined(__x86_64__)
-// As number_of() has them; builds with UBSan do not take a comparison of addresses for a constant.
+// The values of number_of(); with UBSan a comparison of addresses is not a constant expression.
 constexpr int number_of_avx2 = 2;
 constexpr int number_of_avx512 = 3;
 #define BLOOMERY_DIRECT(call)                                  \
@@ -170,7 +170,7 @@ constexpr int number_of_avx512 = 3;
   if (number == number_of_avx2) return kernels::on_avx2::call; \
   return kernels::on_scalar::call
 #elif defined(__aarch64__)
-constexpr int number_of_neon = 2;  // as number_of() has it; see above
+constexpr int number_of_neon = 2;  // the value of number_of(); see above
 #define BLOOMERY_DIRECT(call)                                 \
   int number = chosen_number.load(std::memory_order_relaxed); \
   if (number == 0) [[unlikely]]                               \

@@ -1,4 +1,4 @@
-// The choice among the kernel sets, made once.
+// The choice of the kernel set, made once per process.
 #pragma once
 
 #include "kernels/kernels.hpp"
@@ -9,14 +9,14 @@
 
 namespace bloomery {
 
-/// The set that BLOOMERY_KERNEL names, if this build has it and this processor supports it, else the best one
-/// supported.
+/// The set named by BLOOMERY_KERNEL, if this build has it and this processor supports it; otherwise the fastest
+/// supported set.
 const kernels::kernel_set& chosen_kernels() noexcept;
 
 /// A kernel's view of keys.
 kernels::keys kernel_keys(const hash_span& keys) noexcept;
 
-/// Where blocks of a filter of so many bytes are fetched to, ahead of their use.
+/// The prefetching for a filter of this size in bytes.
 kernels::fetch fetch_for(std::uint64_t bytes);
 
 }  // namespace bloomery

@@ -1,6 +1,7 @@
-// Kernels for NEON, which every AArch64 processor has: a block of split_block is two registers, a line is four.
+// Kernels for NEON, which every AArch64 processor has: a block of split_block is two registers, a block of
+// split_block512 is four.
 //
-// The masks are made as in avx2.cpp. Hashes, block numbers and blocked are plain C++.
+// Masks are computed as in avx2.cpp. Hashes, block numbers and blocked are plain C++.
 #include "kernels/kernels.hpp"
 
 #if defined(__aarch64__)
@@ -85,14 +86,14 @@ struct ops : plain_ops {
 
 #include "kernels/batch.inc.hpp"
 
-struct census_ops : plain_census {
+struct fill_ops : plain_fill {
   static uint64x2_t ones_of_words(uint8x16_t bytes) { return vpaddlq_u32(vpaddlq_u16(vpaddlq_u8(vcntq_u8(bytes)))); }
 
   static std::uint64_t ones(const std::uint8_t* bytes, std::size_t count) {
     uint64x2_t sum = vdupq_n_u64(0);
     std::size_t i = 0;
     for (; i + 16 <= count; i += 16) sum = vaddq_u64(sum, ones_of_words(vld1q_u8(bytes + i)));
-    return vaddvq_u64(sum) + plain_census::ones(bytes + i, count - i);
+    return vaddvq_u64(sum) + plain_fill::ones(bytes + i, count - i);
   }
 
   static std::uint64_t common_ones(const std::uint8_t* a, const std::uint8_t* b, std::size_t count) {
@@ -101,7 +102,7 @@ struct census_ops : plain_census {
     for (; i + 16 <= count; i += 16) {
       sum = vaddq_u64(sum, ones_of_words(vandq_u8(vld1q_u8(a + i), vld1q_u8(b + i))));
     }
-    return vaddvq_u64(sum) + plain_census::common_ones(a + i, b + i, count - i);
+    return vaddvq_u64(sum) + plain_fill::common_ones(a + i, b + i, count - i);
   }
 };
 

@@ -1,8 +1,8 @@
-// The plain C++ spelling of every operation. kernels/scalar.cpp is made of it, and the other sets take from it what
-// they do not spell in vectors. Included, like batch.inc.hpp, within a set's own unnamed namespace.
+// Every operation in plain C++. kernels/scalar.cpp uses all of it, and the other sets use it for operations without a
+// vector implementation. Included, like batch.inc.hpp, within the unnamed namespace of a set.
 
-constexpr std::size_t group = 64;     // keys worked on together
-constexpr std::size_t in_flight = 2;  // groups whose blocks are on their way
+constexpr std::size_t group = 64;     // keys processed together
+constexpr std::size_t in_flight = 2;  // groups whose blocks are being prefetched
 
 struct staged {
   alignas(64) std::uint64_t choices[group];
@@ -128,7 +128,7 @@ struct plain_blocked {
   }
 };
 
-// No layout's bits are asked of it: its choice is hash64, for those who want addresses alone.
+// For uses that need only block addresses: its choice is hash64, and it has no bits.
 template <class Layout>
 struct addresses : Layout {
   BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t hash64) { return hash64; }
@@ -145,7 +145,7 @@ BLOOMERY_TARGET inline void plain_stage(const std::uint64_t* words, std::size_t 
   }
 }
 
-// Inlined by all means: GCC takes a function that only fetches for one without effect, and drops calls to it.
+// Always inline: GCC considers a function that only prefetches to have no effect, and drops calls to it.
 template <fetch Fetch>
 BLOOMERY_TARGET [[gnu::always_inline]] inline void ask_for(const std::uint8_t* block) {
   if constexpr (Fetch == fetch::first_level) __builtin_prefetch(block, 0, 3);
@@ -174,7 +174,7 @@ BLOOMERY_TARGET inline std::uint64_t plain_group_insert(std::uint8_t* bytes, con
   return fresh;
 }
 
-// The operations of a set that has no better ones; its `ops` derives from this and names its layouts.
+// Default operations; the `ops` of a set derives from this and names its layouts.
 struct plain_ops {
   template <class Layout, form Form>
   BLOOMERY_TARGET static void stage(const std::uint64_t* words, std::size_t count, std::uint64_t whitening,
@@ -200,8 +200,8 @@ struct plain_ops {
   static void fence() {}
 };
 
-// Counting bits, in plain C++: what the `census_ops` of the sets replace.
-struct plain_census {
+// Bit counting in plain C++; the `fill_ops` of the sets replace parts of it.
+struct plain_fill {
   BLOOMERY_TARGET static std::uint64_t ones_of(std::uint64_t word) {
     return static_cast<std::uint64_t>(__builtin_popcountll(word));
   }
@@ -222,7 +222,7 @@ struct plain_census {
     return sum;
   }
 
-  // The eight words of a block, each of which has a bit of every key.
+  // For layouts with one bit of each key in each of eight words.
   template <class Word>
   BLOOMERY_TARGET static std::uint64_t products(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
     std::uint64_t sum = 0;
@@ -250,7 +250,7 @@ struct plain_census {
   BLOOMERY_TARGET static std::uint64_t blocked(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out) {
     std::uint64_t sum = 0;
     for (std::size_t block = 0; block < count; ++block) {
-      out[block] = plain_census::ones(bytes + 64 * block, 64);
+      out[block] = plain_fill::ones(bytes + 64 * block, 64);
       sum += out[block];
     }
     return sum;

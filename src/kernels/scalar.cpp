@@ -1,4 +1,4 @@
-// Kernels in plain C++: the definition that the others are tested against, and what runs where they do not.
+// Kernels in plain C++: the reference for the tests of the other sets, and the fallback for all processors.
 #include "kernels/kernels.hpp"
 
 #define BLOOMERY_TARGET
@@ -19,7 +19,7 @@ struct ops : plain_ops {
 
 #include "kernels/batch.inc.hpp"
 
-using census_ops = plain_census;
+using fill_ops = plain_fill;
 
 constexpr const char* name_of_set = "scalar";
 constexpr const char* needs_of_set = "nothing";

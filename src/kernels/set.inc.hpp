@@ -1,6 +1,6 @@
-// The end of a set's file: its single-key calls under their names, and its row. The file defines BLOOMERY_SET, the name
-// of the set, and BLOOMERY_NAMESPACE, on_ and that name; it includes this in bloomery::kernels, after batch.inc.hpp and
-// with a census_ops.
+// The end of the file of a kernel set: its named single-key functions and its kernel_set. The file defines
+// BLOOMERY_SET, the name of the set, and BLOOMERY_NAMESPACE, on_ plus the name. It includes this in bloomery::kernels,
+// after batch.inc.hpp and the definition of fill_ops.
 
 namespace BLOOMERY_NAMESPACE {
 BLOOMERY_TARGET bool split_block_insert(std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept {
@@ -48,7 +48,6 @@ const kernel_set BLOOMERY_SET = {
     {insert<ops::blocked>, has<ops::blocked>, BLOOMERY_NAMESPACE::blocked_insert, BLOOMERY_NAMESPACE::blocked_has},
     hash64s,
     scatter,
-    {census_ops::ones, census_ops::common_ones, census_ops::split_block, census_ops::split_block512,
-     census_ops::blocked},
+    {fill_ops::ones, fill_ops::common_ones, fill_ops::split_block, fill_ops::split_block512, fill_ops::blocked},
     layers_have,
 };

@@ -1,4 +1,4 @@
-// Positions of a key's cells in AVX-512: eight 64-bit products at a time.
+// Cell positions of sliding and sliding64 for AVX-512: eight 64-bit products at a time.
 #include "layouts/sliding_positions.hpp"
 
 #if defined(__x86_64__)

@@ -26,9 +26,9 @@ double layouts::blocked::keys_from_zeros(const geometry& g, std::uint64_t zeros)
 }
 
 template <>
-struct certificate<layouts::blocked> {
-  static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
-    using namespace certificates;
+struct cell_scan<layouts::blocked> {
+  static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
+    using namespace cell_scans;
     std::array<double, layouts::blocked::block_bits + 1> hit;
     for (std::uint32_t x = 0; x < hit.size(); ++x) {
       hit[x] = static_cast<double>(power(static_cast<long double>(x) / layouts::blocked::block_bits, g.probes));
@@ -36,7 +36,7 @@ struct certificate<layouts::blocked> {
     long double sum = 0;
     const std::uint64_t ones = each_block(counters.blocks, layouts::blocked::block_bits / 8, bytes,
                                           [&](const std::uint64_t* ones_of_line, std::size_t count) {
-                                            // Four sums, which need not wait for each other.
+                                            // Four independent sums, for instruction-level parallelism.
                                             double a = 0, b = 0, c = 0, d = 0;
                                             std::size_t i = 0;
                                             for (; i + 4 <= count; i += 4) {

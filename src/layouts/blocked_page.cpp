@@ -26,10 +26,10 @@ double layouts::blocked_page::keys_from_zeros(const geometry& g, std::uint64_t z
 }
 
 template <>
-struct certificate<layouts::blocked_page> {
-  static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
-    cells_seen seen{0, 0, 0x1p64L};
-    seen.hit = certificates::mean_of_powers<layouts::blocked_page>(g, bytes, counters.ones, seen.used);
+struct cell_scan<layouts::blocked_page> {
+  static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
+    cell_scan_result seen{0, 0, 0x1p64L};
+    seen.hit = cell_scans::mean_of_powers<layouts::blocked_page>(g, bytes, counters.ones, seen.used);
     return seen;
   }
 };

@@ -43,12 +43,12 @@ std::uint32_t layouts::classic::best_probes(std::uint64_t bits, std::uint64_t ca
 }
 
 geometry layouts::classic::geometry_for(std::uint64_t capacity, double target_fpr) {
-  rates::check_promise(capacity, target_fpr);
+  rates::check_target_fpr(capacity, target_fpr);
   const long double n = static_cast<long double>(capacity);
   const long double p = target_fpr;
   const std::uint32_t ideal = clamp_probes(static_cast<double>(std::round(-std::log2(p))), most_chosen_probes);
   geometry best{most_bits + 1, 0};
-  // In tiny filters the exact optimum lies below the textbook's -log2(p), elsewhere beside it.
+  // In tiny filters the exact optimum lies below the textbook's -log2(p), in others next to it.
   for (std::uint32_t k = std::min(ideal + 1, most_chosen_probes); k >= 1; --k) {
     // Textbook: p = (1 - e^(-kn/m))^k, solved for m.
     const long double guess = -static_cast<long double>(k) * n / std::log1p(-std::pow(p, 1.0L / k));
@@ -62,7 +62,7 @@ geometry layouts::classic::geometry_for(std::uint64_t capacity, double target_fp
       break;
   }
   if (best.probes == 0) {
-    throw error(errc::too_large, {"no classic filter keeps this promise", "rate",
+    throw error(errc::too_large, {"no classic filter keeps the target FPR", "rate",
                                   "at most 2^62 bits, and a rate above the hash's own n / 2^128",
                                   std::to_string(capacity) + " keys", hint::use_fewer_keys});
   }
@@ -89,11 +89,11 @@ double layouts::classic::keys_from_zeros(const geometry& g, std::uint64_t zeros)
 }
 
 template <>
-struct certificate<layouts::classic> {
-  static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
+struct cell_scan<layouts::classic> {
+  static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
     const std::uint64_t ones = used_ones(g.bits, bytes, false);
     const long double fill = static_cast<long double>(ones) / static_cast<long double>(g.bits);
-    return {ones, certificates::power(fill, g.probes), 0x1p128L};
+    return {ones, cell_scans::power(fill, g.probes), 0x1p128L};
   }
 };
 

@@ -18,7 +18,7 @@
 namespace bloomery {
 namespace {
 
-// In cells: to the mathematics a counter is what a bit is elsewhere.
+// Sizes in cells: the formulas treat a counter like a bit of other layouts.
 constexpr free_probes::family family_in_cells = {"counting", layouts::counting::cells_of_line,
                                                  layouts::counting::max_blocks, layouts::counting::most_chosen_probes};
 
@@ -30,10 +30,10 @@ constexpr std::uint64_t ones = 0x1111111111111111;  // one in each counter of a 
 
 using line_of_words = std::array<std::uint64_t, line_words>;
 
-// 1 in each counter that is not 0.
+// 1 in each non-zero counter.
 std::uint64_t marks_of_used(std::uint64_t word) { return (word | word >> 1 | word >> 2 | word >> 3) & ones; }
 
-// 1 in each counter that is 15.
+// 1 in each saturated counter.
 std::uint64_t marks_of_full(std::uint64_t word) {
   const std::uint64_t pairs = word & word >> 1;
   return pairs & pairs >> 2 & ones;
@@ -50,7 +50,7 @@ line_of_words loaded(const std::uint8_t* at) {
   return words;
 }
 
-// 1 in each cell of the key, once however many probes meet there.
+// 1 in each cell of the key, even if several probes select it.
 line_of_words cells_in_line(const geometry& g, key_hash hash) {
   line_of_words words{};
   std::uint64_t x = probe_sequence::first(hash.hash64);
@@ -62,16 +62,16 @@ line_of_words cells_in_line(const geometry& g, key_hash hash) {
   return words;
 }
 
-// 1 in each of these cells whose counter is 0; in one word, for it only matters whether there is any.
+// Non-zero if the counter of any of these cells is 0.
 std::uint64_t missing(const line_of_words& counters, const line_of_words& cells) {
   std::uint64_t any = 0;
   for (std::size_t i = 0; i < line_words; ++i) any |= cells[i] & ~marks_of_used(counters[i]);
   return any;
 }
 
-// The number of ones among the lowest bits of a line's counters, at most one each.
+// The number of counters of a line whose lowest bit is 1.
 std::uint64_t count_of(const line_of_words& marks) {
-  std::uint64_t sums = 0;  // of eight words: at most 8 in each counter's place
+  std::uint64_t sums = 0;  // of eight words: at most 8 in each counter
   for (const std::uint64_t word : marks) sums += word;
   constexpr std::uint64_t lower = 0x0F0F0F0F0F0F0F0F;
   return ((sums & lower) + (sums >> 4 & lower)) * 0x0101010101010101 >> 56;
@@ -196,14 +196,14 @@ double unnoticed_removals(std::uint64_t refused, double rate) noexcept {
 }
 
 template <>
-struct certificate<layouts::counting> {
-  static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
+struct cell_scan<layouts::counting> {
+  static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
     constexpr std::uint64_t line_bytes = layouts::counting::block_bits / 8;
     const std::uint64_t lines = g.bits / layouts::counting::block_bits;
     std::array<double, layouts::counting::cells_of_line + 1> hit;
     for (std::uint32_t x = 0; x < hit.size(); ++x) {
       hit[x] = static_cast<double>(
-          certificates::power(static_cast<long double>(x) / layouts::counting::cells_of_line, g.probes));
+          cell_scans::power(static_cast<long double>(x) / layouts::counting::cells_of_line, g.probes));
     }
     std::uint64_t used = 0;
     long double sum = 0;

@@ -1,4 +1,4 @@
-// The facts of a layout, from the constants of its type.
+// layout_facts of a layout, from the constants of its type.
 #pragma once
 
 #include <bloomery/layout.hpp>
@@ -19,8 +19,8 @@ constexpr family family_in() noexcept {
     return family::plain;
 }
 
-/// A layout without blocks reads both words of a hash. Redis filters share layouts whose blocks are 64 bytes of cells:
-/// a shard is a string of such blocks.
+/// A layout without blocks reads both words of a hash. Redis filters support layouts with blocks of 64 bytes: a shard
+/// is a string of such blocks.
 template <class L>
 constexpr layout_facts facts_of() noexcept {
   layout_facts facts{.name = L::name, .family = family_in<L>()};

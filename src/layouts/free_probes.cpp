@@ -22,16 +22,16 @@ double rate(rates::block_rates& in_block, std::uint64_t blocks, std::uint64_t ke
 }  // namespace
 
 geometry geometry_for(const family& f, std::uint64_t capacity, double target_fpr) {
-  rates::check_promise(capacity, target_fpr);
+  rates::check_target_fpr(capacity, target_fpr);
   const double p = target_fpr;
   const auto ideal = static_cast<std::uint32_t>(std::clamp(std::round(-std::log2(p)), 1.0, double{max_probes}));
   std::uint64_t fewest = f.max_blocks + 1;
   std::uint32_t best = 0;
-  // The uneven filling of blocks makes more probes pay less, so the best k is at most classic's -log2(p), and the size
-  // falls to it and rises beyond.
+  // Uneven block loads make additional probes less useful, so the best k is at most classic's -log2(p). The size
+  // decreases up to the best k and increases after it.
   for (std::uint32_t k = std::min(ideal + 1, f.most_chosen_probes); k >= 1; --k) {
     rates::block_rates in_block(f.block_bits, k);
-    // As if all blocks filled alike: p = (1 - e^(-kn/m))^k, solved for m.
+    // Assuming equal block loads: p = (1 - e^(-kn/m))^k, solved for m.
     const double even_bits =
         -static_cast<double>(k) * static_cast<double>(capacity) / std::log1p(-std::pow(p, 1.0 / k));
     const double guess = std::fmin(even_bits / f.block_bits + 1, static_cast<double>(f.max_blocks));
@@ -45,7 +45,7 @@ geometry geometry_for(const family& f, std::uint64_t capacity, double target_fpr
     }
   }
   if (best == 0) {
-    rates::refuse_promise(f.name, capacity, p);
+    rates::refuse_target_fpr(f.name, capacity, p);
   }
   return {fewest * f.block_bits, best};
 }
@@ -59,8 +59,8 @@ void check(const family& f, const geometry& g) {
 }
 
 double expected_fpr(const family& f, const geometry& g, std::uint64_t keys) {
-  // Whoever asks for the rate while a filter fills (distinct_keys, expected_losses) asks a hundred times for one family
-  // and k, and a page's rates take a tenth of a millisecond.
+  // Integrating the rate over the keys (estimate_distinct, expected_losses) calls this a hundred times with one family
+  // and k, and rates of a page take a tenth of a millisecond.
   struct known {
     std::uint32_t block_bits, probes;
     rates::block_rates in_block;

@@ -1,4 +1,4 @@
-// What blocked and blocked_page share: blocks of b bits in which a key has k independent bits. Only b differs.
+// Blocked layouts with k independent probes in blocks of b bits: the common code of blocked, blocked_page and counting.
 #pragma once
 
 #include <bloomery/geometry.hpp>
@@ -7,7 +7,7 @@
 
 namespace bloomery::free_probes {
 
-/// What a layout of this family is.
+/// The constants of such a layout.
 struct family {
   const char* name;
   std::uint32_t block_bits;

@@ -1,5 +1,4 @@
-// Fuse filters as they are read: lookups by the batch, the check of hostile bytes, the exact rate. fuse_build.cpp makes
-// them.
+// Reading fuse filters: batch lookups, the check of untrusted bytes, and the exact FPR. fuse_build.cpp builds them.
 #include <bloomery/detail/fuse.hpp>
 
 #include <bloomery/error.hpp>
@@ -18,14 +17,14 @@ namespace bloomery {
 namespace fuse {
 namespace {
 
-constexpr std::size_t batch = 256;  // hashes taken from the keys at once
-constexpr std::size_t group = 32;   // keys whose cells are on their way while as many others are tested
+constexpr std::size_t batch = 256;  // keys hashed together
+constexpr std::size_t group = 32;   // keys whose cells are prefetched while the previous group is tested
 
-// Keys of a group with their cells asked for.
+// A group of keys with prefetched cells.
 template <fuse_fingerprint F>
 struct asked {
-  std::array<std::uint64_t, group> first, second, third;  // bytes of the payload
-  std::array<std::uint64_t, group> wanted;                // beyond all fingerprints where there are no keys
+  std::array<std::uint64_t, group> first, second, third;  // byte offsets in the payload
+  std::array<std::uint64_t, group> wanted;                // fingerprints; an impossible value in an empty partition
 
   void ask(const std::uint8_t* payload, std::uint64_t partitions, const std::uint64_t* hash64s, std::size_t count,
            bool fetch) noexcept {
@@ -62,7 +61,7 @@ struct asked {
 
 [[noreturn]] void damaged(const std::string& where, const char* what, const std::string& expected,
                           std::uint64_t found) {
-  throw error(errc::damaged, {std::string("the sealed filter contradicts itself: ") + what, where, expected,
+  throw error(errc::damaged, {std::string("the static filter contradicts itself: ") + what, where, expected,
                               std::to_string(found), hint::seal_again});
 }
 
@@ -110,7 +109,7 @@ double fuse_rate(unsigned width, std::uint64_t keys) {
 
 void check_fuse(unsigned width, std::span<const std::uint8_t> payload, const std::string& where) {
   using fuse::damaged;
-  constexpr std::uint32_t most_segment = std::uint32_t{1} << 18;  // what 18 bits of a hash can choose from
+  constexpr std::uint32_t most_segment = std::uint32_t{1} << 18;  // cells that 18 bits of a hash can select
   if (payload.size() < fuse::header_bytes + fuse::partition_bytes || payload.size() % 64 != 0) {
     damaged(where, "its size", "a multiple of 64 bytes, 128 or more", payload.size());
   }

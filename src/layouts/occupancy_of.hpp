@@ -1,4 +1,4 @@
-// How the keys of a layout fall on its bits, from the constants that its type has.
+// The occupancy of a layout, from the constants of its type.
 #pragma once
 
 #include <bloomery/geometry.hpp>
@@ -10,8 +10,8 @@
 
 namespace bloomery {
 
-/// The occupancy of a layout L, which says block_bits if it has blocks, and lane_bits if each word of a block has one
-/// bit of a key.
+/// The occupancy of a layout L, which defines block_bits if it has blocks, and lane_bits if each word of a block has
+/// one bit of a key.
 template <class L>
 constexpr occupancy occupancy_of(const geometry& g) {
   if constexpr (requires { L::lane_bits; }) {

@@ -1,10 +1,10 @@
-// Makes the row of a layout from its type. A layout's .cpp file specializes certificate<L> and then instantiates
-// row_of<L>().
+// Creation of a layout_row from the layout's type. The .cpp file of a layout specializes cell_scan<L> and then
+// instantiates row_of<L>().
 #pragma once
 
 #include <bloomery/error.hpp>
 
-#include "layouts/certificate.hpp"
+#include "layouts/cell_scan.hpp"
 #include "layouts/facts_of.hpp"
 #include "layouts/occupancy_of.hpp"
 #include "layouts/row.hpp"
@@ -25,16 +25,16 @@ occupancy lane_of(const geometry& g) {
 }
 
 template <sliding_window_layout L>
-inline constexpr window_calls window_calls_of = {L::insert_keys, L::look_up_keys, L::unite,  L::look_at_cells,
+inline constexpr window_calls window_calls_of = {L::insert_keys, L::look_up_keys, L::unite,  L::scan_cells,
                                                  L::rate_of,     L::block_at,     lane_of<L>};
 
 template <layout_with_removal L>
 inline constexpr removal_calls removal_calls_of = {L::remove_batch, L::cells_used, L::copies_in, L::merge_bytes};
 
-/// Keys of one generation by its bits would be something; of eight, of which each key may be in several, it is not.
+/// Sliding-window filters have no occupancy: a key may be in several of the eight generations.
 inline occupancy no_occupancy(const geometry&) {
-  throw error(errc::incompatible,
-              {"bits of eight generations tell no number of keys", "", "", "a filter with a window", ""});
+  throw error(errc::incompatible, {"the bits of eight generations do not determine the number of keys", "", "",
+                                   "a filter with a window", ""});
 }
 
 inline double no_keys_from_zeros(const geometry& g, std::uint64_t) {
@@ -50,9 +50,9 @@ constexpr layout_row made() noexcept {
   row.check = L::check;
   row.expected_fpr = L::expected_fpr;
   row.cells = cells_of<L>;
-  row.look_at_cells = certificate<L>::look_at;
+  row.scan_cells = cell_scan<L>::scan;
   if constexpr (sliding_window_layout<L>) {
-    // Keys go in and are looked up as of an epoch: there is no call without one.
+    // Inserts and lookups need an epoch, so the functions without an epoch are absent.
     row.keys_from_zeros = no_keys_from_zeros;
     row.occupancy = no_occupancy;
     row.window = &window_calls_of<L>;
@@ -62,7 +62,7 @@ constexpr layout_row made() noexcept {
     row.may_contain = has_batch<L>;
     row.occupancy = occupancy_of<L>;
   }
-  if constexpr (layout_by_halves<L>) row.bulk = bulk_target_of<L>;
+  if constexpr (layout_by_hash64<L>) row.bulk = bulk_target_of<L>;
   if constexpr (layout_with_removal<L>) row.removals = &removal_calls_of<L>;
   return row;
 }

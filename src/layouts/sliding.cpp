@@ -1,4 +1,4 @@
-// The loops over many keys of sliding and sliding64, their sizes and rates.
+// sliding and sliding64: batch inserts and lookups, sizes and rates.
 #include <bloomery/layouts/sliding.hpp>
 
 #include <bloomery/error.hpp>
@@ -41,20 +41,20 @@ struct key_group {
       hash64s[i] = keys.hash(first + i).hash64;
       at[i] = blocks::block_at(g, hash64s[i]);
       if (!far) continue;
-      // Most lines of a block have some of a key's cells; to find out which takes longer than to ask for all.
+      // Most cache lines of a block have a cell of the key, and finding out which costs more than prefetching all.
       for (std::uint64_t line = 0; line < Bytes; line += line_bytes) __builtin_prefetch(bytes + at[i] + line, 0, 2);
     }
   }
 };
 
-// The positions of many keys at once, where the chosen kernels can and keys have no more of them; else null.
+// The function that computes the positions of many keys, if the chosen kernels have one and k is not too large; else
+// null.
 kernels::sliding_positions positions_for(const geometry& g) noexcept {
   static const kernels::sliding_positions chosen = kernels::chosen_sliding_positions();
   return g.probes <= kernels::window_probes ? chosen : nullptr;
 }
 
-// Calls work(first, group, whether its positions are known) for each group of keys, of which the blocks are on their
-// way.
+// Calls work(first, group, whether its positions are known) for each group of keys, after prefetching their blocks.
 template <std::uint32_t Bytes, class Work>
 void each_group(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, Work work) noexcept {
   const kernels::sliding_positions positions = positions_for(g);
@@ -73,7 +73,7 @@ void each_group(const std::uint8_t* bytes, const geometry& g, const hash_span& k
   }
 }
 
-// sum over d of D(d) * (1 - product of (1 - a_j(d))) where a_j(d) is the mean of A(d, i) in lane j.
+// sum over d of D(d) * (1 - product of (1 - a_j(d))) where a_j(d) is the mean of A(d, i) in generation j.
 long double rate_of_lanes(rates::block_rates& in_block, std::uint64_t blocks, std::span<const std::uint64_t> keys) {
   const std::uint32_t k = in_block.probes();
   std::vector<double> log_of_none(k + 1, 0);
@@ -91,7 +91,7 @@ long double rate_of_lanes(rates::block_rates& in_block, std::uint64_t blocks, st
   return rates::either(std::min(rate, 1.0L), rates::collision(0x1p64L, all));
 }
 
-std::uint64_t keys_per_slice(std::uint64_t keys) { return keys / window_parts + (keys % window_parts != 0); }
+std::uint64_t keys_per_slice(std::uint64_t keys) { return keys / window_slices + (keys % window_slices != 0); }
 
 keys_by_generation evenly(std::uint64_t keys) {
   keys_by_generation lanes;
@@ -110,8 +110,8 @@ window_state window_state::at(std::uint64_t epoch) const noexcept {
   return later;
 }
 
-// insert_into() and generations_with() of no cells bring a block to the epoch, and tell its lanes; the cells are gone
-// through here if their positions are known.
+// If the positions are known, insert_into() and generations_with() are called with 0 probes: they only update the block
+// to the epoch and return its live generations. The cells are processed here.
 template <std::uint32_t Bytes>
 window_insertions layouts::sliding_blocks<Bytes>::insert_keys(std::uint8_t* bytes, const geometry& g,
                                                               const hash_span& keys, std::uint32_t epoch,
@@ -148,7 +148,7 @@ void layouts::sliding_blocks<Bytes>::look_up_keys(const std::uint8_t* bytes, con
       const std::uint8_t* const block = bytes + group.at[i];
       std::uint8_t have = generations_with(block, group.hash64s[i], positions_known ? 0 : g.probes, epoch);
       if (positions_known) {
-        // All of them: a jump for the absent keys would be mistaken too often.
+        // All positions: an early exit for absent keys would be mispredicted too often.
         const std::uint16_t* const positions = &group.positions[i * kernels::window_probes];
         for (std::uint32_t c = 0; c < g.probes; ++c) have &= block[stamp_bytes + positions[c]];
       }
@@ -175,8 +175,8 @@ void layouts::sliding_blocks<Bytes>::unite(std::uint8_t* bytes, const std::uint8
 }
 
 template <std::uint32_t Bytes>
-window_cells layouts::sliding_blocks<Bytes>::look_at_cells(const std::uint8_t* bytes, const geometry& g,
-                                                           std::uint32_t epoch) {
+window_cells layouts::sliding_blocks<Bytes>::scan_cells(const std::uint8_t* bytes, const geometry& g,
+                                                        std::uint32_t epoch) {
   std::array<double, cells_of_block + 1> hit;
   for (std::uint32_t c = 0; c < hit.size(); ++c) hit[c] = std::pow(static_cast<double>(c) / cells_of_block, g.probes);
   constexpr std::uint32_t sets = 1u << window_generations;
@@ -186,7 +186,8 @@ window_cells layouts::sliding_blocks<Bytes>::look_at_cells(const std::uint8_t* b
     const std::uint8_t* const block = bytes + window_state_bytes + b * Bytes;
     const std::uint8_t live = live_generations(stamp_of(block), epoch);
     if (live == 0) continue;
-    // having[S]: first the cells of which S are the lanes, then those that have all lanes of S.
+    // having[S]: first the number of cells whose set bits are exactly S, then of those that have at least the bits of
+    // S.
     std::array<std::uint32_t, sets> having{};
     for (std::uint32_t at = stamp_bytes; at < Bytes; ++at) ++having[block[at] & live];
     for (std::uint32_t bit = 1; bit < sets; bit *= 2) {
@@ -207,14 +208,15 @@ window_cells layouts::sliding_blocks<Bytes>::look_at_cells(const std::uint8_t* b
 
 template <std::uint32_t Bytes>
 geometry layouts::sliding_blocks<Bytes>::geometry_for(std::uint64_t capacity, double target_fpr) {
-  rates::check_promise(capacity, target_fpr);
+  rates::check_target_fpr(capacity, target_fpr);
   const double p = target_fpr;
   const double of_lane = p / window_generations;
   const keys_by_generation keys = evenly(capacity);
   const auto ideal = static_cast<std::uint32_t>(std::clamp(std::round(-std::log2(of_lane)), 1.0, double{max_probes}));
   std::uint64_t fewest = max_blocks + 1;
   std::uint32_t best = 0;
-  // As in free_probes: uneven blocks make more probes pay less, so the best k is at most that of even ones.
+  // As in free_probes: uneven block loads make additional probes less useful, so the best k is at most that for even
+  // loads.
   for (std::uint32_t k = std::min(ideal + 1, most_chosen_probes); k >= 1; --k) {
     rates::block_rates in_block(cells_of_block, k);
     const double even_cells =
@@ -230,7 +232,7 @@ geometry layouts::sliding_blocks<Bytes>::geometry_for(std::uint64_t capacity, do
       break;
     }
   }
-  if (best == 0) rates::refuse_promise(name_of_blocks<Bytes>, capacity, p);
+  if (best == 0) rates::refuse_target_fpr(name_of_blocks<Bytes>, capacity, p);
   return of_blocks(fewest, best);
 }
 
@@ -251,7 +253,7 @@ void layouts::sliding_blocks<Bytes>::check(const geometry& g) {
 
 template <std::uint32_t Bytes>
 double layouts::sliding_blocks<Bytes>::rate_of(const geometry& g, std::span<const std::uint64_t> keys) {
-  // Asked again and again for one k while a filter fills.
+  // Cached, since it is often called many times with one k.
   thread_local std::optional<rates::block_rates> last;
   if (!last || last->probes() != g.probes) last.emplace(cells_of_block, g.probes);
   return static_cast<double>(rate_of_lanes(*last, blocks_of(g), keys));
@@ -266,10 +268,10 @@ template class layouts::sliding_blocks<512>;
 template class layouts::sliding_blocks<64>;
 
 template <sliding_window_layout L>
-struct certificate<L> {
-  static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
+struct cell_scan<L> {
+  static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
     const window_state s = window_state::of(bytes.data());
-    const window_cells cells = L::look_at_cells(bytes.data(), g, static_cast<std::uint32_t>(s.newest));
+    const window_cells cells = L::scan_cells(bytes.data(), g, static_cast<std::uint32_t>(s.newest));
     return {std::accumulate(cells.ones.begin(), cells.ones.end(), std::uint64_t{0}), cells.current_fpr, 0};
   }
 };

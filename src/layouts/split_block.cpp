@@ -13,20 +13,20 @@
 namespace bloomery {
 namespace {
 
-// (1 - (31/32)^i)^8: all eight words of a block that took i keys have the asked bit.
+// (1 - (31/32)^i)^8: the probability that an absent key's bits are all set in a block with i keys.
 long double block_hit(long double i) {
   const long double lane_hit = -std::expm1(i * std::log1p(-1.0L / layouts::split_block::lane_bits));
   return std::pow(lane_hit, static_cast<long double>(layouts::split_block::lanes));
 }
 
-// The rate among the keys of one block that `uppers` of the 2^32 values of hash64's upper half lead to.
+// The FPR for keys of a block that is selected by `uppers` of the 2^32 values of the upper 32 bits of hash64.
 long double rate_of_block(std::uint64_t uppers, std::uint64_t keys) {
   return rates::either(rates::blocked(keys, 0x1p32L / static_cast<long double>(uppers), block_hit),
                        rates::collision(0x1p64L / static_cast<long double>(uppers), keys));
 }
 
-// 2^32 values do not divide evenly among B blocks: 2^32 mod B blocks get one more than the others, and so more keys to
-// hold and more to answer for. It matters from some 2^28 blocks on.
+// 2^32 is not a multiple of B: 2^32 mod B blocks are selected by one value more than the others, so they have more keys
+// and get more lookups. This matters from about 2^28 blocks on.
 double rate(std::uint64_t blocks, std::uint64_t keys) {
   const std::uint64_t fewer = layouts::split_block::max_blocks / blocks;
   const std::uint64_t larger_blocks = layouts::split_block::max_blocks % blocks;
@@ -39,14 +39,14 @@ double rate(std::uint64_t blocks, std::uint64_t keys) {
 }  // namespace
 
 geometry layouts::split_block::geometry_for(std::uint64_t capacity, double target_fpr) {
-  rates::check_promise(capacity, target_fpr);
+  rates::check_target_fpr(capacity, target_fpr);
   const double p = target_fpr;
   const double parquet_bits = -8 * static_cast<double>(capacity) / std::log1p(-std::pow(p, 1.0 / 8));
   const double guess = std::fmin(parquet_bits / block_bits + 1, static_cast<double>(max_blocks));
   const std::uint64_t blocks = rates::smallest(static_cast<std::uint64_t>(guess), max_blocks,
                                                [&](std::uint64_t b) { return rate(b, capacity) <= p; });
   if (blocks > max_blocks) {
-    rates::refuse_promise("split_block", capacity, p);
+    rates::refuse_target_fpr("split_block", capacity, p);
   }
   return {blocks * block_bits, lanes};
 }
@@ -69,7 +69,7 @@ double layouts::split_block::keys_from_zeros(const geometry& g, std::uint64_t ze
 
 namespace {
 
-// Mean of the products, each weighted by the values u with (u * B) >> 32 == its block.
+// Mean of the products, each weighted by the number of values u with (u * B) >> 32 == its block.
 struct weighted_sum {
   std::uint64_t blocks;
   std::uint64_t fewer = layouts::split_block::max_blocks / blocks;
@@ -93,23 +93,23 @@ struct weighted_sum {
 
 }  // namespace
 
-cells_seen cells_of_split_block(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters,
-                                std::uint64_t even_blocks) {
-  using namespace certificates;
+cell_scan_result cells_of_split_block(const geometry& g, std::span<const std::uint8_t> bytes,
+                                      const block_counters& counters, std::uint64_t even_blocks) {
+  using namespace cell_scans;
   const std::uint64_t blocks = g.bits / layouts::split_block::block_bits;
   const auto hash_values = static_cast<long double>(blocks) * 0x1p32L;
   const auto seen = [&](auto sum, std::uint64_t weight) {
     const std::uint64_t ones =
         each_block(counters.blocks, layouts::split_block::block_bits / 8, bytes, [&](auto... some) { sum(some...); });
-    return cells_seen{ones, per_block<layouts::split_block>(sum.total, weight), hash_values};
+    return cell_scan_result{ones, per_block<layouts::split_block>(sum.total, weight), hash_values};
   };
   return blocks <= even_blocks ? seen(exact_sum{}, blocks)
                                : seen(weighted_sum{blocks}, layouts::split_block::max_blocks);
 }
 
 template <>
-struct certificate<layouts::split_block> {
-  static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
+struct cell_scan<layouts::split_block> {
+  static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
     return cells_of_split_block(g, bytes, counters, std::uint64_t{1} << 25);
   }
 };

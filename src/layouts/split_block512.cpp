@@ -16,14 +16,13 @@
 namespace bloomery {
 namespace {
 
-// (1 - (63/64)^i)^8: all eight words of a line that took i keys have the asked bit.
+// (1 - (63/64)^i)^8: the probability that an absent key's bits are all set in a cache line with i keys.
 long double computed_hit(long double i) {
   const long double lane_hit = -std::expm1(i * std::log1p(-1.0L / layouts::split_block512::lane_bits));
   return std::pow(lane_hit, static_cast<long double>(layouts::split_block512::lanes));
 }
 
-// The same. A rate asks for some hundred of them, which are always the same: computed once, a rate is twenty times as
-// quick.
+// The same from a table. Every rate needs the same few hundred values; caching them makes a rate twenty times as fast.
 long double line_hit(long double i) {
   static const std::array<long double, 512> known = [] {
     std::array<long double, 512> hits;
@@ -41,15 +40,15 @@ double rate(std::uint64_t lines, std::uint64_t keys) {
 }  // namespace
 
 geometry layouts::split_block512::geometry_for(std::uint64_t capacity, double target_fpr) {
-  rates::check_promise(capacity, target_fpr);
+  rates::check_target_fpr(capacity, target_fpr);
   const double p = target_fpr;
-  // As if all lines filled alike: each lane is hit with probability p^(1/8).
+  // Assuming equal loads of all cache lines: each lane is hit with probability p^(1/8).
   const double even_bits = -8 * static_cast<double>(capacity) / std::log1p(-std::pow(p, 1.0 / 8));
   const double guess = std::fmin(even_bits / block_bits + 1, static_cast<double>(max_blocks));
   const std::uint64_t lines = rates::smallest(static_cast<std::uint64_t>(guess), max_blocks,
                                               [&](std::uint64_t b) { return rate(b, capacity) <= p; });
   if (lines > max_blocks) {
-    rates::refuse_promise("split_block512", capacity, p);
+    rates::refuse_target_fpr("split_block512", capacity, p);
   }
   return {lines * block_bits, lanes};
 }
@@ -71,9 +70,9 @@ double layouts::split_block512::keys_from_zeros(const geometry& g, std::uint64_t
 }
 
 template <>
-struct certificate<layouts::split_block512> {
-  static cells_seen look_at(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
-    using namespace certificates;
+struct cell_scan<layouts::split_block512> {
+  static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
+    using namespace cell_scans;
     exact_sum sum;
     const std::uint64_t ones = each_block(counters.blocks, layouts::split_block512::block_bits / 8, bytes,
                                           [&](auto... some) { sum(some...); });

@@ -11,7 +11,7 @@ long double bits_of(const occupancy& o) {
   return static_cast<long double>(o.blocks) * static_cast<long double>(o.block_bits);
 }
 
-// ln of the probability that a key of the block leaves a given bit of it clear, ln(1 - q).
+// ln(1 - q), where 1 - q is the probability that a key of the block leaves a given bit of it clear.
 long double log_clear_in_block(const occupancy& o) {
   if (o.word_bits != 0) return std::log1p(-1 / static_cast<long double>(o.word_bits));
   return o.probes * std::log1p(-1 / static_cast<long double>(o.block_bits));
@@ -24,14 +24,14 @@ long double log_of_staying_clear(const occupancy& o) {
   return std::log1p(-q / static_cast<long double>(o.blocks));
 }
 
-// For two bits let s be P(a key leaves both clear) / P(it leaves one clear)^2 - 1, so that n keys leave both clear
-// (1 + s)^n times as often as if the bits had nothing to do with each other. With q2 for the probability that a key of
-// the block sets one of the two, s = (2q - q2 - q^2/B) / B / (1 - q/B)^2, where 2q - q2 is
+// For two bits let s be P(a key leaves both clear) / P(it leaves one clear)^2 - 1, so that the probability that n keys
+// leave both clear is (1 + s)^n times that of independent bits. With q2, the probability that a key of the block sets
+// at least one of the two, s = (2q - q2 - q^2/B) / B / (1 - q/B)^2, where 2q - q2 is
 //
 //   0                          in one word, where a key sets a single bit
 //   q^2                        in two words, whose bits are independent
 //   q^2 + (1-2/b)^k - (1-1/b)^2k  for k independent bits
-//   0 (and no block in common)  in two blocks
+//   0 (and no common block)     in two blocks
 long double relative_variance_of_zeros(const occupancy& o, long double n) {
   if (n <= 0) return 0;
   const auto B = static_cast<long double>(o.blocks);
@@ -43,7 +43,7 @@ long double relative_variance_of_zeros(const occupancy& o, long double n) {
   const auto excess = [&](long double both_less) {
     return std::expm1(n * std::log1p((both_less - q * q / B) / (B * stays * stays)));
   };
-  long double sum = std::expm1(-n * std::log1p(-q / B));  // a bit and itself
+  long double sum = std::expm1(-n * std::log1p(-q / B));  // the pairs of a bit with itself
   if (o.word_bits != 0) {
     const auto w = static_cast<long double>(o.word_bits);
     sum += (w - 1) * excess(0) + (b - w) * excess(q * q);
@@ -60,11 +60,11 @@ long double relative_variance_of_zeros(const occupancy& o, long double n) {
 
 namespace {
 
-// Below this share no bit is clear in any filter, and what is worked out from it would overflow.
+// Below this value no filter has a clear bit, and results computed from it would overflow.
 constexpr long double log_of_none = -1000;
 
-// ln of the share of bits that n keys leave clear: the mean over both kinds of blocks, if some are met by one value
-// more. It matters from some 2^26 blocks of 2^32 values on, where the difference exceeds the spread.
+// ln of the fraction of bits that n keys leave clear: the mean over both kinds of blocks, if some blocks have one value
+// more. This matters from about 2^26 blocks for 2^32 values, where the difference exceeds the standard deviation.
 long double log_of_clear_share(const occupancy& o, long double n) {
   const long double even = n * log_of_staying_clear(o);
   if (o.values % o.blocks == 0 || even < log_of_none) return even;

@@ -12,13 +12,13 @@
 
 namespace bloomery::rates {
 
-// Let a(d, t) be the probability that d given bits are all set after t uniform probes. The next probe hits one of the d
-// with probability d/m:
+// A triangular matrix M for the probabilities a(d, t) that d given bits are all set after t uniform probes. The next
+// probe hits one of the d bits with probability d/m:
 //
 //   a(d, t+1) = (1 - d/m) a(d, t) + d/m a(d-1, t),    a(0, t) = 1,  a(d, 0) = 0 for d > 0
 //
 // so a(., t) = M^t a(., 0) with a lower triangular M of non-negative entries. Powers of M by repeated squaring add and
-// multiply positive numbers only; the textbook's alternating sum loses all digits where the rate is small.
+// multiply positive numbers only; the textbook's alternating sum loses all digits if the result is small.
 class triangle {
  public:
   explicit triangle(std::uint32_t size) : size_(size), rows_(std::size_t{size} * (size + 1) / 2) {}
@@ -55,7 +55,7 @@ class triangle {
 
 namespace {
 
-// distinct[d]: probability that k probes into m bits fall on d different ones.
+// distinct[d]: probability that k probes into m bits select d different bits.
 std::vector<long double> distinct_bits(std::uint64_t m, std::uint32_t k) {
   const long double bits = static_cast<long double>(m);
   std::vector<long double> distinct(k + 1, 0);
@@ -71,8 +71,8 @@ std::vector<long double> distinct_bits(std::uint64_t m, std::uint32_t k) {
   return distinct;
 }
 
-// One of k asked bits is clear after i keys with probability k (1 - 1/m)^(ki) at most: below the last bit of long
-// double once there were this many probes for each bit.
+// The probability that one of k given bits is clear after i keys is at most k (1 - 1/m)^(ki). With this many probes per
+// bit it is below the precision of long double.
 constexpr long double probes_that_fill_a_bit = 48;
 
 }  // namespace
@@ -101,9 +101,8 @@ long double classic(std::uint64_t m, std::uint32_t k, std::uint64_t n) {
   return rate < 1 ? rate : 1;
 }
 
-// A key is k probes: all_set_ goes from one number of keys to the next by P = M^k, of whose entries none needs more
-// digits than double has, since no more than a few thousand of them are multiplied. Where many keys lie between what is
-// known and what is asked, it goes there by powers of P, squared in long double.
+// A key is k probes, so multiplying by P = M^k advances all_set_ by one key. Double precision suffices for P, since at
+// most a few thousand factors are multiplied. Larger distances are covered by powers of P, squared in long double.
 block_rates::block_rates(std::uint64_t m, std::uint32_t k)
     : m_(m), k_(k), distinct_(k + 1), key_(std::size_t{k + 1} * (k + 1)), all_set_(k + 1), next_(k + 1) {
   const std::vector<long double> distinct = distinct_bits(m, k);
@@ -172,7 +171,7 @@ long double block_rates::operator()(long double i) {
 
   constexpr std::size_t chunk = 64;
   const std::size_t begin = wanted / chunk * chunk;
-  const std::size_t worth_a_jump = chunk + 16 * std::size_t{k_};  // steps that cost as much
+  const std::size_t worth_a_jump = chunk + 16 * std::size_t{k_};  // the number of steps with the same cost
   if (keys_ > begin) restart();
   if (begin - keys_ > worth_a_jump) jump(begin);
   if (rates_.size() < begin + chunk) rates_.resize(begin + chunk, unknown);
@@ -205,7 +204,7 @@ std::vector<double> blocked_covered(block_rates& in_block, std::uint64_t n, long
   const auto of = [&](long double i) {
     const double* const first = in_block.covered(i < 1e6L ? static_cast<std::size_t>(i) : std::size_t{1'000'000});
     std::vector<double> result(first, first + k + 1);
-    for (double& value : result) value = std::min(value, 1.0);  // what rounding leaves above a probability
+    for (double& value : result) value = std::min(value, 1.0);  // rounding may exceed 1
     return result;
   };
   const long double keys = static_cast<long double>(n);
@@ -213,8 +212,8 @@ std::vector<double> blocked_covered(block_rates& in_block, std::uint64_t n, long
   if (n == 0) return of(0);
   if (B == 1 || mode > 1e6L) return of(B == 1 ? keys : mode);
 
-  // As in blocked(), whose sums these are: weights relative to the mode's, walked outwards. A walk has gone far enough
-  // when the rarest of all, k bits, is negligible.
+  // As in blocked(): weights relative to the mode's, summed outwards from the mode until the smallest term, that of k
+  // bits, is negligible.
   constexpr long double negligible = 1e-21L;
   const long double odds = 1 / (B - 1);
   std::vector<double> sum = of(mode);
@@ -257,15 +256,15 @@ void check_blocks(const char* name, std::uint64_t bits, std::uint32_t block_bits
   }
 }
 
-void refuse_promise(const char* name, std::uint64_t n, double p) {
+void refuse_target_fpr(const char* name, std::uint64_t n, double p) {
   char rate[32];
   std::snprintf(rate, sizeof rate, "%.3g", p);
-  throw error(errc::too_large, {std::string("no ") + name + " filter keeps this promise", "rate",
+  throw error(errc::too_large, {std::string("no ") + name + " filter keeps the target FPR", "rate",
                                 "fewer blocks than the layout can number, and a rate above its hash's own collisions",
                                 std::to_string(n) + " keys at " + rate, hint::use_fewer_keys_or_classic});
 }
 
-void check_promise(std::uint64_t n, double p) {
+void check_target_fpr(std::uint64_t n, double p) {
   if (n == 0) {
     throw error(errc::invalid_argument, {"a filter is made for at least one key", "capacity", "1 or more", "0", ""});
   }

@@ -1,4 +1,4 @@
-// Other systems' sizing rules, in double and in their order of operations, so that their sizes come out to the bit.
+// Sizing rules of other systems, in double and with their order of operations, to get exactly their sizes.
 #include <bloomery/sizing.hpp>
 
 #include <bloomery/error.hpp>
@@ -18,7 +18,7 @@ double real_bits(std::uint64_t capacity, double target_fpr) {
   return -static_cast<double>(capacity) * std::log(target_fpr) / (std::log(2.0) * std::log(2.0));
 }
 
-// `bits`, a whole number, if 64 bits hold it and its multiple of 64.
+// `bits`, a whole number, if it and its rounding up to a multiple of 64 fit into 64 bits.
 std::uint64_t checked_bits(double bits) {
   if (bits < 0x1p64 - 0x1p12) return static_cast<std::uint64_t>(bits);
   throw error(errc::too_large, {"too many bits", "capacity", "a filter of less than 2^64 bits", std::to_string(bits),
@@ -42,8 +42,8 @@ double parabola_sum(double a, double at_a, double middle, double at_middle, doub
   return at_a * count + slope * sum_of_offsets + curve * (sum_of_squares - (middle - a) * sum_of_offsets);
 }
 
-// A function's values at a, halfway and at b, and the sum over a .. b - 1 that they suggest.
-struct stretch {
+// An interval: values of a function at a, in the middle and at b, and the estimated sum over a .. b - 1.
+struct interval {
   std::uint64_t a, middle, b;
   double at_a, at_middle, at_b;
 
@@ -53,30 +53,30 @@ struct stretch {
   }
 };
 
-stretch stretch_of(std::uint64_t a, double at_a, std::uint64_t b, double at_b,
-                   function_ref<double(std::uint64_t)> rate) {
+interval stretch_of(std::uint64_t a, double at_a, std::uint64_t b, double at_b,
+                    function_ref<double(std::uint64_t)> rate) {
   const std::uint64_t middle = a + (b - a) / 2;
   return {a, middle, b, at_a, middle == a ? at_a : rate(middle), at_b};
 }
 
-// Halves a stretch until its halves agree with the whole; up to two keys are summed exactly.
-double refined_sum(const stretch& s, double tolerance, function_ref<double(std::uint64_t)> rate) {
+// Bisects an interval until its halves agree with the whole; intervals of up to two keys are summed exactly.
+double refined_sum(const interval& s, double tolerance, function_ref<double(std::uint64_t)> rate) {
   if (s.b - s.a <= 2) return s.sum();
-  const stretch left = stretch_of(s.a, s.at_a, s.middle, s.at_middle, rate);
-  const stretch right = stretch_of(s.middle, s.at_middle, s.b, s.at_b, rate);
+  const interval left = stretch_of(s.a, s.at_a, s.middle, s.at_middle, rate);
+  const interval right = stretch_of(s.middle, s.at_middle, s.b, s.at_b, rate);
   const double hash64s = left.sum() + right.sum();
   if (std::abs(hash64s - s.sum()) <= tolerance) return hash64s;
   return refined_sum(left, tolerance / 2, rate) + refined_sum(right, tolerance / 2, rate);
 }
 
-// Rates summed over 0 .. keys - 1, good to 1e-5 of the sum or to `enough` keys.
+// Sum of the rates for 0 .. keys - 1, with an error of at most 1e-5 of the sum or `enough` keys.
 double losses(std::uint64_t keys, double enough, function_ref<double(std::uint64_t)> rate) {
   if (keys == 0) return 0;
-  const stretch all = stretch_of(0, rate(0), keys, rate(keys), rate);
+  const interval all = stretch_of(0, rate(0), keys, rate(keys), rate);
   return refined_sum(all, std::max(1e-5 * all.sum(), enough), rate);
 }
 
-// One step of Newton's for n - expected_losses(n) = wanted, from an n nearby.
+// One step of Newton's method for n - expected_losses(n) = wanted, from a nearby n.
 double refined(double n, double wanted, function_ref<double(std::uint64_t)> rate) {
   const auto keys = static_cast<std::uint64_t>(n);
   const double new_keys = static_cast<double>(keys) - expected_losses(keys, rate);
@@ -86,18 +86,18 @@ double refined(double n, double wanted, function_ref<double(std::uint64_t)> rate
 }  // namespace
 
 std::uint64_t textbook_bits(std::uint64_t capacity, double target_fpr) {
-  rates::check_promise(std::max<std::uint64_t>(capacity, 1), target_fpr);
+  rates::check_target_fpr(std::max<std::uint64_t>(capacity, 1), target_fpr);
   return checked_bits(std::ceil(real_bits(capacity, target_fpr)));
 }
 
 geometry ceil_ceil_geometry(std::uint64_t capacity, double target_fpr) {
-  rates::check_promise(capacity, target_fpr);
-  // m0 / n * ln 2 is -log2(p): without the detour no rounding turns the 1 of p = 1/2 into 2.
+  rates::check_target_fpr(capacity, target_fpr);
+  // m0 / n * ln 2 is -log2(p). Computed directly, rounding cannot turn the 1 of p = 1/2 into 2.
   return {textbook_bits(capacity, target_fpr), checked_probes(std::ceil(-std::log2(target_fpr)))};
 }
 
 geometry floor_round_geometry(std::uint64_t capacity, double target_fpr) {
-  rates::check_promise(capacity, target_fpr);
+  rates::check_target_fpr(capacity, target_fpr);
   const std::uint64_t bits = checked_bits(std::floor(real_bits(capacity, target_fpr)));
   const std::uint64_t words = std::max<std::uint64_t>(1, bits / 64 + (bits % 64 != 0));
   const double probes = std::round(static_cast<double>(bits) / static_cast<double>(capacity) * std::log(2.0));
@@ -105,12 +105,12 @@ geometry floor_round_geometry(std::uint64_t capacity, double target_fpr) {
 }
 
 geometry searched_geometry(std::uint64_t capacity, double target_fpr) {
-  rates::check_promise(capacity, target_fpr);
+  rates::check_target_fpr(capacity, target_fpr);
   double fewest = INFINITY;
   std::uint32_t best = 1;
   for (std::uint32_t k = 1; k <= 100; ++k) {
     const double clear = 1 - std::pow(target_fpr, 1.0 / k);
-    if (clear == 0 || clear == 1) continue;  // lost to rounding; Perl divides by zero here
+    if (clear == 0 || clear == 1) continue;  // rounding error; Perl divides by zero here
     const double bits = -static_cast<double>(k) * static_cast<double>(capacity) / std::log(clear);
     if (bits < fewest) {
       fewest = bits;
@@ -129,14 +129,14 @@ std::uint64_t estimate_distinct(std::uint64_t counted, function_ref<double(std::
   double keys = 0;
   double reached = 0;
   double rate_here = 0;
-  // Steps grow where few keys are new, so that a filter which is nearly full is done in some hundred.
+  // Steps grow where few keys are new, so that a nearly full filter takes a few hundred steps.
   double step = std::max(wanted / steps, 1.0);
   for (int i = 0; i < most_steps && rate_here < 1; ++i) {
     const double rate_there = rate(static_cast<std::uint64_t>(keys + step));
     const double new_share = 1 - (rate_here + rate_there) / 2;
     if (reached + step * new_share >= wanted) {
       const double found = keys + (wanted - reached) / new_share;
-      // The steps are good to 1e-4 of the keys. That is nothing beside chance but for very many of them.
+      // The steps have an error of 1e-4 of the keys. Only for very many keys is this larger than the random error.
       return static_cast<std::uint64_t>(std::llround(wanted < 1e7 ? found : refined(found, wanted, rate)));
     }
     reached += step * new_share;
@@ -149,7 +149,7 @@ std::uint64_t estimate_distinct(std::uint64_t counted, function_ref<double(std::
 
 std::uint64_t expected_insertions(double distinct, function_ref<double(std::uint64_t)> rate) {
   const auto keys = static_cast<std::uint64_t>(std::llround(std::min(distinct, 0x1p62)));
-  const double lost = losses(keys, 1e-3, rate);  // rounded to whole keys: more would only cost time
+  const double lost = losses(keys, 1e-3, rate);  // rounded to whole keys, so more precision is not needed
   return keys - std::min(keys, static_cast<std::uint64_t>(std::llround(lost)));
 }
 

@@ -27,8 +27,8 @@ std::uint64_t physical_memory() {
                std::to_string(bytes) + " bytes", hint::use_fewer_keys});
 }
 
-// Small ones are from the C++ heap, where sanitizers watch over them. Others are anonymous pages, which come zeroed and
-// cost nothing until touched: writing zeros to a megabyte takes about as many milliseconds.
+// Small allocations come from the C++ heap, where sanitizers check them. Larger ones are anonymous pages, which are
+// zeroed on first access; zeroing takes about a millisecond per MiB.
 std::uint8_t* take(std::uint64_t bytes) {
   if (bytes > physical_memory()) refuse(bytes);
   if (bytes < mapped_from) {
@@ -37,7 +37,7 @@ std::uint8_t* take(std::uint64_t bytes) {
     std::memset(at, 0, bytes);
     return static_cast<std::uint8_t*>(at);
   }
-  // Huge pages start at multiples of 2 MiB: take one more and give back the ends.
+  // Huge pages start at multiples of 2 MiB: map one more and unmap the ends.
   void* taken = mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (taken == MAP_FAILED) refuse(bytes);
   auto* begin = static_cast<std::uint8_t*>(taken);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t usual_size = std::uint64_t{1} << 20;
 
-// "1024K" as Linux writes it; 0 for anything else.
+// Parses a size such as "1024K", as Linux writes it; 0 for other texts.
 std::uint64_t size_of(const std::string& text) {
   std::uint64_t number = 0;
   std::size_t digits = 0;
@@ -32,7 +32,7 @@ std::string first_word(const std::string& path) {
   return word;
 }
 
-// How many processors share a cache: "0-3,8" is five.
+// Number of processors in a list: "0-3,8" has five.
 std::uint64_t count_of(const std::string& list) {
   std::uint64_t count = 0;
   std::istringstream ranges(list);
@@ -82,7 +82,7 @@ std::uint64_t available_memory() {
     std::uint64_t kibibytes = 0;
     if (name == "MemAvailable:" && facts >> kibibytes) available = kibibytes << 10;
   }
-  // Inside a container its own group is the root of what is to be seen; elsewhere these files are not there.
+  // In a container its own control group is the visible root; elsewhere these files do not exist.
   const std::string group = "/sys/fs/cgroup/memory.";
   const std::uint64_t most = number_in(group + "max", unlimited);
   const std::uint64_t used = number_in(group + "current", 0);

@@ -1,18 +1,17 @@
-// What the code wants to know of the machine it runs on, read once.
+// Properties of the machine: cache size, memory and processor vendor.
 #pragma once
 
 #include <cstdint>
 
 namespace bloomery {
 
-/// Bytes of a core's share of the second level of cache. 1 MiB where the system does not tell.
+/// Bytes of a core's share of the second-level cache; 1 MiB if unknown.
 std::uint64_t own_cache_size();
 
-/// Bytes of memory that a process can take now without taking them from others: what the system calls available, or
-/// what is left to its control group, if that is less.
+/// Available memory in bytes, as reported by the system, limited by what remains in the control group.
 std::uint64_t available_memory();
 
-/// Whether the processor is one of AMD's.
+/// Whether the processor is from AMD.
 bool is_amd() noexcept;
 
 }  // namespace bloomery

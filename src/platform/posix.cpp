@@ -39,7 +39,7 @@ void fail(const std::string& verb, const std::string& path) {
 }
 
 opened open_regular(const std::string& path, bool writable) {
-  // O_NONBLOCK: a pipe without a writer must not hang us; it means nothing to a regular file.
+  // O_NONBLOCK: opening a pipe without a writer must not block. It has no effect on regular files.
   descriptor file(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK));
   if (!file && errno != EISDIR) fail("open", path);
   struct stat status {};
@@ -61,7 +61,7 @@ opened open_locked(const std::string& path, function_ref<void(const std::string&
         throw error(errc::locked, {"another process is writing this filter", path, "", "", hint::wait_for_writer});
       }
       waiting(path);
-      // Not a flock that blocks: a signal just before it would be slept over.
+      // Not a blocking flock, which would miss a signal that arrives just before the call.
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     if (!same_file(result.file.get(), path)) continue;
@@ -104,7 +104,7 @@ std::size_t read_at(int fd, std::span<std::uint8_t> bytes, std::uint64_t offset,
 }
 
 void sync(int fd, const std::string& path) {
-  // Pipes and devices have nothing to sync and say EINVAL.
+  // Pipes and devices cannot be synced and return EINVAL.
   if (::fdatasync(fd) != 0 && errno != EINVAL && errno != EROFS) fail("sync", path);
 }
 
@@ -122,13 +122,13 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// The owner only as far as we may: root can, others need not.
+// Sets the owner if permitted; root can, other users need not.
 void keep_owner_and_mode(int fd, const struct stat& old, const std::string& path) {
   [[maybe_unused]] const int ignored = ::fchown(fd, old.st_uid, old.st_gid);
   if (::fchmod(fd, old.st_mode & 0777) != 0) fail("set the mode of", path);
 }
 
-// A name beside `path` that nobody else chooses, in this process or another.
+// A name in the directory of `path` that is unique among threads and processes.
 std::string unused_name(const std::string& path) {
   std::random_device random;
   return path + "." + std::to_string(random()) + ".new";
@@ -153,7 +153,7 @@ void take_mode_of(const std::string& from, const std::string& to) {
   keep_owner_and_mode(file.get(), old, to);
 }
 
-// The file that a link points to is replaced, not the link.
+// Replace the file that a symbolic link points to, not the link.
 std::string behind_links(const std::string& path) {
   std::error_code missing;
   const auto real = std::filesystem::canonical(path, missing);
@@ -195,7 +195,7 @@ replacement::replacement(const std::string& path, descriptor locked)
   make_beside();
 }
 
-// A file without a name vanishes by itself if we are killed; not every file system has them.
+// An unnamed file disappears if the process is killed, but not every file system supports it.
 void replacement::make_beside() {
   const auto keep_what_was = [this] {
     struct stat status {};
@@ -230,14 +230,14 @@ descriptor replacement::publish(bool synced) {
     return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
   };
   if (!old_) {
-    // Nothing to replace: whoever made a file of this name since must not lose it.
+    // There was no file to replace: do not overwrite a file that another process has created since.
     if (!name_it(path_)) {
       if (errno == EEXIST) throw exists(path_);
       fail("name", path_);
     }
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
   } else {
-    // linkat cannot replace: a name of its own first, then the rename.
+    // linkat cannot replace a file: link a temporary name first, then rename it.
     if (temporary_.empty()) {
       std::string name = unused_name(path_);
       while (!name_it(name)) {

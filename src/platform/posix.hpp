@@ -1,4 +1,4 @@
-// The system calls of files, with their errors turned into bloomery::error and their short counts into loops.
+// POSIX file operations that throw bloomery::error and repeat partial reads and writes.
 #pragma once
 
 #include <bloomery/detail/function_ref.hpp>
@@ -12,7 +12,7 @@
 namespace BLOOMERY_EXPORT bloomery {
 namespace posix {
 
-/// An open file; -1 is none.
+/// An owned file descriptor; -1 if none.
 class descriptor {
  public:
   descriptor() = default;
@@ -29,19 +29,19 @@ class descriptor {
   int fd_ = -1;
 };
 
-/// Throws the error that errno stands for: "path: cannot <verb>: No space left on device".
+/// Throws the error for errno: "path: cannot <verb>: No space left on device".
 [[noreturn]] void fail(const std::string& verb, const std::string& path);
 
 struct opened {
   descriptor file;
-  std::uint64_t bytes = 0;  ///< its length
+  std::uint64_t bytes = 0;  ///< length of the file
 };
 
 /// Opens a regular file. @throws error not_found, not_permitted, not_a_filter (a directory, a device), io
 opened open_regular(const std::string& path, bool writable);
 
-/// Opens a regular file for writing with its lock held: the file that `path` names then, for it may have moved on to a
-/// new one while we waited.
+/// Opens a regular file for writing and locks it. If `path` is replaced while waiting for the lock, the new file is
+/// opened.
 ///
 /// @param waiting  called many times a second while another process has the lock; if empty, errc::locked is thrown
 /// @throws error   as open_regular(); locked
@@ -50,37 +50,37 @@ opened open_locked(const std::string& path, function_ref<void(const std::string&
 void write_all(int fd, std::span<const std::uint8_t> bytes, const std::string& path);
 void write_at(int fd, std::span<const std::uint8_t> bytes, std::uint64_t offset, const std::string& path);
 
-/// Reads until the buffer is full or the file ends; the count read.
+/// Reads until the buffer is full or the file ends; returns the number of bytes read.
 std::size_t read_at(int fd, std::span<std::uint8_t> bytes, std::uint64_t offset, const std::string& path);
 
 void sync(int fd, const std::string& path);
 
-/// Whether `path` still names the open file.
+/// Whether `path` still refers to the open file.
 bool same_file(int fd, const std::string& path);
 
-/// The file that a path means: where a link points to, or the path itself.
+/// The target of a symbolic link, or the path itself.
 std::string behind_links(const std::string& path);
 
-/// Waits until the disk has the names of the folder that `path` is in. @throws error io
+/// Syncs the directory that contains `path`. @throws error io
 void sync_folder_of(const std::string& path);
 
-/// Gives the file `to` the mode and owner of `from`, if there is such a file. @throws error not_permitted, io
+/// Sets mode and owner of the file `to` to those of `from`, if `from` exists. @throws error not_permitted, io
 void take_mode_of(const std::string& from, const std::string& to);
 
-/// Gives the file `from` the name `to` in place of an old one, whose mode and owner it takes over.
-/// @param synced  sync the folder, so that a failure of the machine does not take it back
+/// Renames `from` to `to`. If `to` exists, it is replaced, and its mode and owner are kept.
+/// @param synced  sync the directory, so that the new name survives a power failure
 /// @throws error not_permitted, io
 void rename_over(const std::string& from, const std::string& to, bool synced = true);
 
-/// A file being made that takes its name only when it is whole. Without publish() nothing of it stays.
+/// A new file that appears under its name only in publish(). Without publish() it is discarded.
 class replacement {
  public:
-  /// @param replace  false: there must be no old file
-  /// @throws error  not_permitted, not_found (no such folder), locked (another process is writing the old file),
+  /// @param replace  false: no file may exist at `path`
+  /// @throws error  not_permitted, not_found (no such directory), locked (another process is writing the old file),
   ///                already_exists
   replacement(const std::string& path, bool replace);
 
-  /// To take the place of a file whose lock is held, as by open_locked(); it is kept until the end.
+  /// Replaces a file that is already locked by open_locked(); the lock is held until the end.
   /// @throws error  not_permitted
   replacement(const std::string& path, descriptor locked);
   replacement(replacement&&) = delete;
@@ -88,20 +88,20 @@ class replacement {
 
   int fd() const noexcept { return file_.get(); }
 
-  /// Syncs the file, gives it its name in place of the old one's, syncs the folder. The descriptor stays open and is
-  /// given to the caller.
-  /// @param synced  false: without the syncing
-  /// @throws error  io; already_exists: another process made a file of this name meanwhile
+  /// Syncs the file, gives it its final name, replacing an old file, and syncs the directory. Returns the descriptor,
+  /// which stays open.
+  /// @param synced  false: do not sync
+  /// @throws error  io; already_exists: another process has created a file of this name meanwhile
   descriptor publish(bool synced = true);
 
  private:
   void make_beside();
 
   std::string path_;
-  std::string temporary_;  ///< its name until published; empty while it has none
+  std::string temporary_;  ///< name until published; empty while the file is unnamed
   descriptor file_;
   descriptor old_;         ///< the file to be replaced, locked
-  bool in_place_ = false;  ///< a device or pipe: written directly
+  bool in_place_ = false;  ///< the target is a device or pipe, which is written directly
 };
 
 }  // namespace posix

@@ -17,13 +17,14 @@
 namespace bloomery {
 namespace {
 
-// The textbook's m = -n ln(p) / ln(2)^2 supposes that all bits are as likely set, and the best, fractional k. Uneven
-// blocks and whole numbers of probes only add to it, but for rounding; the tests compare it with every layout.
+// A lower bound for the size of any layout: the textbook's m = -n ln(p) / ln(2)^2, which assumes equally loaded bits
+// and the best, fractional k. Uneven blocks and whole numbers of probes only add to it, except for rounding; the tests
+// compare it with every layout.
 double least_thinkable(std::uint64_t capacity, double rate) {
   return 0.999 * -static_cast<double>(capacity) * std::log(rate) / (std::log(2.0) * std::log(2.0));
 }
 
-// Nothing, and the problem, if the layout cannot keep the promise.
+// Empty, with `problem` set, if the layout cannot keep the target FPR.
 std::optional<geometry> size_of(const layout_row& row, std::uint64_t capacity, double rate,
                                 std::optional<error>& problem) {
   try {
@@ -84,7 +85,7 @@ void judge(std::vector<candidate>& candidates, preference prefer) {
 }
 
 std::vector<candidate> layout_candidates(std::uint64_t capacity, double target_fpr, preference prefer) {
-  rates::check_promise(capacity, target_fpr);
+  rates::check_target_fpr(capacity, target_fpr);
   std::vector<candidate> candidates;
   for (const layout_row& row : layout_rows()) {
     candidate c{std::string(row.name)};
@@ -99,11 +100,11 @@ std::vector<candidate> layout_candidates(std::uint64_t capacity, double target_f
   return candidates;
 }
 
-// layout_rows() has the quickest first. The sizes of blocked_page and classic take tens of milliseconds where the rate
-// is low, those of the others few. So from the quickest on, one layout after the other, until what the rest may need
-// cannot change the choice.
+// layout_rows() has the fastest layout first. Computing the size of blocked_page and classic takes tens of milliseconds
+// for a low FPR, that of the others a few. So layouts are sized in this order until the remaining ones cannot change
+// the choice.
 choice choose_layout(std::uint64_t capacity, double target_fpr, preference prefer) {
-  rates::check_promise(capacity, target_fpr);
+  rates::check_target_fpr(capacity, target_fpr);
   const double thinkable = least_thinkable(capacity, target_fpr);
   std::vector<choice> known;
   std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();

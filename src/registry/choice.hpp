@@ -1,4 +1,4 @@
-// The choice of a layout as complete() makes it: without what cannot change it.
+// The layout choice of complete(), which skips layouts that cannot change the result.
 #pragma once
 
 #include <bloomery/geometry.hpp>
@@ -14,8 +14,8 @@ struct choice {
   bloomery::geometry geometry;
 };
 
-/// The layout that layout_candidates() would call chosen, and its size.
-/// @throws error  invalid_argument: n is 0, p is outside (0, 1) or NaN; too_large: no layout keeps the promise
+/// The layout that layout_candidates() marks as chosen, and its size.
+/// @throws error  invalid_argument: n is 0, p is outside (0, 1) or NaN; too_large: no layout keeps the target FPR
 choice choose_layout(std::uint64_t capacity, double target_fpr, preference prefer);
 
 }  // namespace bloomery

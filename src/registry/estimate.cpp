@@ -16,7 +16,7 @@
 namespace bloomery {
 namespace {
 
-// A scheme's keys fall as classic's.
+// Schemes have the occupancy of classic.
 occupancy occupancy_for(const params& p) {
   if (!p.scheme.empty() && find_scheme(p.scheme) != nullptr) return {1, p.geometry.bits, 0, p.geometry.probes};
   const layout_row* layout = find_layout(p.layout);
@@ -31,7 +31,7 @@ std::uint64_t zeros_beside(const params& p, std::uint64_t ones) {
   return cells - std::min(ones, cells);
 }
 
-// G(n), for a number of keys that may be infinite.
+// G(n); n may be infinite.
 double spread(const occupancy& o, double keys) {
   return static_cast<double>(relative_variance_of_zeros(o, std::min(static_cast<long double>(keys), 0x1p63L)));
 }
@@ -41,7 +41,7 @@ double root(double variance) { return std::sqrt(std::max(variance, 0.0)); }
 }  // namespace
 
 estimate estimated_keys(const params& p, std::uint64_t ones) {
-  if (family_of(p) == family::sealed) return {static_cast<double>(p.capacity), 0};  // the cells tell nothing
+  if (family_of(p) == family::sealed) return {static_cast<double>(p.capacity), 0};  // cells do not depend on it
   return keys_from_zeros(occupancy_for(p), zeros_beside(p, ones));
 }
 
@@ -52,8 +52,8 @@ shared_ones count_shared(std::span<const std::uint8_t> a, std::span<const std::u
     throw error(errc::invalid_argument,
                 {"filters of different sizes", "", std::to_string(a.size()) + " bytes", std::to_string(b.size()), ""});
   }
-  constexpr std::size_t part = std::size_t{4} << 10;  // read once, counted three times
-  const kernels::census_kernel& count = chosen_kernels().fill_statistics;
+  constexpr std::size_t part = std::size_t{4} << 10;  // counted three times while in the cache
+  const kernels::fill_kernel& count = chosen_kernels().fill_statistics;
   shared_ones ones;
   for (std::size_t first = 0; first < a.size(); first += part) {
     const std::size_t size = std::min(part, a.size() - first);
@@ -64,11 +64,11 @@ shared_ones count_shared(std::span<const std::uint8_t> a, std::span<const std::u
   return ones;
 }
 
-// With l = ln Z of a, b and their union u: n = -l B/q, and the covariances of the l are G(n_a) for a and u, G(n_b) for
-// b and u, and G(n_both) for a and b, because only the keys they share tie two filters together.
+// With l = ln Z of a, b and their union u: n = -l B/q. The covariances of the l are G(n_a) for a and u, G(n_b) for b
+// and u, and G(n_both) for a and b, because two filters are correlated through their common keys only.
 overlap estimate_overlap(const params& p, const shared_ones& ones) {
   if (cell_bits_of(p) != 1) {
-    throw error(errc::incompatible, {"what two filters share is told by their bits alone", "", "a layout of bits",
+    throw error(errc::incompatible, {"the overlap of two filters requires cells of one bit", "", "a layout of bits",
                                      p.layout + ", whose cells have " + std::to_string(cell_bits_of(p)) + " bits",
                                      hint::intersect_plain_filters});
   }

@@ -16,7 +16,7 @@
 
 namespace bloomery {
 
-fill_statistics certify(const layout_row& row, const geometry& g, const cells_seen& seen) {
+fill_statistics fill_statistics_of(const layout_row& row, const geometry& g, const cell_scan_result& seen) {
   if (seen.hash_values == 0) return {seen.used, static_cast<double>(seen.hit)};
   if (seen.used == 0) return {};
   const occupancy o = row.occupancy(g);
@@ -27,7 +27,7 @@ fill_statistics certify(const layout_row& row, const geometry& g, const cells_se
 }
 
 block_counters counters_for(const layout_row& row) noexcept {
-  const kernels::census_kernel& kernel = chosen_kernels().fill_statistics;
+  const kernels::fill_kernel& kernel = chosen_kernels().fill_statistics;
   return {kernel.ones, row.block_kernel != nullptr ? kernel.*row.block_kernel : nullptr};
 }
 
@@ -54,7 +54,7 @@ fill_statistics measure_fill(const params& p, std::span<const std::uint8_t> byte
   }
   if (layout != nullptr) {
     layout->check(p.geometry);
-    return certify(*layout, p.geometry, layout->look_at_cells(p.geometry, bytes, counters_for(*layout)));
+    return fill_statistics_of(*layout, p.geometry, layout->scan_cells(p.geometry, bytes, counters_for(*layout)));
   }
   by_scheme->check(p.geometry);
   return {used_ones(p.geometry.bits, bytes, by_scheme->from_top), by_scheme->current_fpr(p.geometry, bytes)};

@@ -1,17 +1,18 @@
-// Kernels for the certificates of the layouts; include/bloomery/census.hpp says what a certificate is.
+// Fill statistics from a cell scan: the kernels for the scan, and the current FPR from its result.
 #pragma once
 
 #include <bloomery/fill_statistics.hpp>
 
-#include "layouts/certificate.hpp"
+#include "layouts/cell_scan.hpp"
 #include "layouts/row.hpp"
 
 namespace bloomery {
 
-/// The chosen kernels, as the certificate of this layout wants them.
+/// The chosen kernels for the cell scan of this layout.
 block_counters counters_for(const layout_row& row) noexcept;
 
-/// The certificate of these cells: their own rate, and the collisions of as many keys as the cells suggest.
-fill_statistics certify(const layout_row& row, const geometry& g, const cells_seen& seen);
+/// Fill statistics from a cell scan. The current FPR includes the hash collisions of the number of keys that the cells
+/// suggest.
+fill_statistics fill_statistics_of(const layout_row& row, const geometry& g, const cell_scan_result& seen);
 
 }  // namespace bloomery

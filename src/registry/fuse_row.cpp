@@ -12,7 +12,7 @@ namespace {
 
 [[noreturn]] void refuse_making() {
   throw error(errc::invalid_argument,
-              {"a sealed filter is made of all its keys at once", "layout", "", "", hint::seal_all_keys});
+              {"a static filter is built once from all its keys", "layout", "", "", hint::seal_all_keys});
 }
 
 }  // namespace
@@ -23,10 +23,10 @@ void check_fuse_geometry(const geometry& g) {
   constexpr std::uint64_t unit = 512;
   if (g.bits < 2 * unit || g.bits % unit != 0) {
     throw error(errc::invalid_argument,
-                {"bits of a sealed filter", "geometry", "a multiple of 512, 1024 or more", std::to_string(g.bits), ""});
+                {"bits of a static filter", "geometry", "a multiple of 512, 1024 or more", std::to_string(g.bits), ""});
   }
   if (g.probes != fuse::probes) {
-    throw error(errc::invalid_argument, {"probes of a sealed filter", "geometry", "3", std::to_string(g.probes), ""});
+    throw error(errc::invalid_argument, {"probes of a static filter", "geometry", "3", std::to_string(g.probes), ""});
   }
 }
 
@@ -34,10 +34,10 @@ double fuse_keys_from_zeros(const geometry&, std::uint64_t) { return 0; }
 
 occupancy fuse_occupancy(const geometry& g) { return {1, g.bits, 0, g.probes}; }
 
-// Whatever three cells hold, a random key's fingerprint is their exclusive or with probability 2^-w: what there is to
-// certify is which partitions have cells at all.
+// For any cell values, the fingerprint of a random key matches with probability 2^-w. So the current FPR depends only
+// on which partitions have cells.
 template <fuse_fingerprint F>
-cells_seen look_at_fuse(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
+cell_scan_result look_at_fuse(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
   check_fuse_geometry(g);
   check_fuse(8 * sizeof(F), bytes, "census");
   const std::uint64_t partitions = fuse::partitions_in(bytes.data());
@@ -53,30 +53,33 @@ template <fuse_fingerprint F>
 void check_fuse_bytes(const params& p, std::span<const std::uint8_t> bytes, const std::string& where) {
   check_fuse(8 * sizeof(F), bytes, where);
   if (fuse_keys(bytes) == p.capacity) return;
-  throw error(errc::damaged, {"the sealed filter contradicts itself: keys", where, std::to_string(p.capacity),
+  throw error(errc::damaged, {"the static filter contradicts itself: keys", where, std::to_string(p.capacity),
                               std::to_string(fuse_keys(bytes)), hint::seal_again});
 }
 
-template cells_seen look_at_fuse<std::uint8_t>(const geometry&, std::span<const std::uint8_t>, const block_counters&);
-template cells_seen look_at_fuse<std::uint16_t>(const geometry&, std::span<const std::uint8_t>, const block_counters&);
-template cells_seen look_at_fuse<std::uint32_t>(const geometry&, std::span<const std::uint8_t>, const block_counters&);
+template cell_scan_result look_at_fuse<std::uint8_t>(const geometry&, std::span<const std::uint8_t>,
+                                                     const block_counters&);
+template cell_scan_result look_at_fuse<std::uint16_t>(const geometry&, std::span<const std::uint8_t>,
+                                                      const block_counters&);
+template cell_scan_result look_at_fuse<std::uint32_t>(const geometry&, std::span<const std::uint8_t>,
+                                                      const block_counters&);
 template void check_fuse_bytes<std::uint8_t>(const params&, std::span<const std::uint8_t>, const std::string&);
 template void check_fuse_bytes<std::uint16_t>(const params&, std::span<const std::uint8_t>, const std::string&);
 template void check_fuse_bytes<std::uint32_t>(const params&, std::span<const std::uint8_t>, const std::string&);
 
-std::vector<std::uint64_t> sealed_cells(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t hash64) {
+std::vector<std::uint64_t> static_cells(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t hash64) {
   const fuse_place place = fuse_place_of(cell_bits_of(p), bytes, hash64);
   if (!place.somewhere) return {};
   return {place.cells.begin(), place.cells.end()};
 }
 
-void refuse_keys_if_sealed(const params& p, const std::string& where) {
+void refuse_keys_if_static(const params& p, const std::string& where) {
   if (family_of(p) != family::sealed) return;
-  throw error(errc::not_permitted,
-              {"a sealed filter takes no more keys, and loses none", where, "", "", hint::seal_old_and_new_keys});
+  throw error(errc::not_permitted, {"a static filter takes no more keys, and keys cannot be removed", where, "", "",
+                                    hint::seal_old_and_new_keys});
 }
 
-void refuse_empty_if_sealed(const params& p) {
+void refuse_empty_if_static(const params& p) {
   if (family_of(p) == family::sealed) refuse_making();
 }
 

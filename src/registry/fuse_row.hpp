@@ -1,4 +1,4 @@
-// Sealed filters among the layouts of tables.cpp, and what any_filter says of them alone.
+// Rows of static filters for tables.cpp, and functions of any_filter for static filters only.
 #pragma once
 
 #include <bloomery/detail/fuse.hpp>
@@ -11,17 +11,17 @@
 
 namespace bloomery {
 
-/// @throws error invalid_argument: always. The size follows from the keys.
+/// @throws error invalid_argument, always: the size of a static filter follows from its keys
 geometry fuse_geometry_for(std::uint64_t capacity, double rate);
 void check_fuse_geometry(const geometry& g);
 double fuse_keys_from_zeros(const geometry& g, std::uint64_t zeros);
 occupancy fuse_occupancy(const geometry& g);
 
-/// The exact rate of these partitions: 2^-w in each that has keys.
+/// The exact FPR of these partitions: 2^-w in each partition with keys.
 template <fuse_fingerprint F>
-cells_seen look_at_fuse(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&);
+cell_scan_result look_at_fuse(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&);
 
-/// check_fuse(), and whether the header knows as many keys.
+/// Like check_fuse(); also compares the number of keys with the header.
 template <fuse_fingerprint F>
 void check_fuse_bytes(const params& p, std::span<const std::uint8_t> bytes, const std::string& where);
 
@@ -35,7 +35,7 @@ void fuse_may_contain(const std::uint8_t* bytes, const geometry& g, const hash_s
   fuse::has_batch<F>(bytes, g.bits, keys, bitmap);
 }
 
-/// @param single  calls for each hash, in the order of hash_rows()
+/// @param single  functions for each hash, in the order of hash_rows()
 template <fuse_fingerprint F>
 constexpr layout_row row_of_fuse(const single_key_calls* single) {
   layout_row row{};
@@ -47,7 +47,7 @@ constexpr layout_row row_of_fuse(const single_key_calls* single) {
   row.may_contain = fuse_may_contain<F>;
   row.single = single;
   row.occupancy = fuse_occupancy;
-  row.look_at_cells = look_at_fuse<F>;
+  row.scan_cells = look_at_fuse<F>;
   row.family = family::sealed;
   row.cell_bits = 8 * sizeof(F);
   row.fixed_probes = fuse::probes;
@@ -56,13 +56,13 @@ constexpr layout_row row_of_fuse(const single_key_calls* single) {
   return row;
 }
 
-/// The numbers of a key's three cells; none in a partition without keys.
-std::vector<std::uint64_t> sealed_cells(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t hash64);
+/// The indices of a key's three cells; none in a partition without keys.
+std::vector<std::uint64_t> static_cells(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t hash64);
 
-/// @throws error not_permitted: the filter is sealed
-void refuse_keys_if_sealed(const params& p, const std::string& where);
+/// @throws error not_permitted: p is of a static filter
+void refuse_keys_if_static(const params& p, const std::string& where);
 
-/// @throws error invalid_argument: a sealed filter is never empty at first
-void refuse_empty_if_sealed(const params& p);
+/// @throws error invalid_argument: p is of a static filter, which cannot be created empty
+void refuse_empty_if_static(const params& p);
 
 }  // namespace bloomery

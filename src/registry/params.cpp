@@ -68,7 +68,7 @@ void complete_hash(params& p) {
   p.key_check = check;
 }
 
-// The part that layouts and schemes share: both are a row with a size, a check and a rate.
+// Common to layouts and schemes: both are a row with a size, a check and a rate.
 template <class Row>
 void complete_size(params& p, const Row& row) {
   if (p.geometry == geometry{}) p.geometry = row.geometry_for(p.capacity, p.target_fpr);
@@ -80,7 +80,7 @@ void complete_size(params& p, const Row& row) {
   if (p.target_fpr == 0 && p.capacity > 0) p.target_fpr = row.expected_fpr(p.geometry, p.capacity);
 }
 
-// A size to the bit is what classic alone takes.
+// Only classic accepts any number of bits.
 void choose(params& p, preference prefer) {
   if (p.geometry != geometry{}) {
     p.layout = layouts::classic::name;
@@ -141,7 +141,7 @@ std::string difference(const params& a, const params& b) {
   };
   if (a.scheme != b.scheme) return differ("scheme", a.scheme, b.scheme);
   if (a.layout != b.layout) return differ("layout", a.layout, b.layout);
-  if (family_of(a) == family::sealed) return "layout: " + a.layout + ", and the cells of sealed filters do not add up";
+  if (family_of(a) == family::sealed) return "layout: " + a.layout + ", and the cells of static filters do not add up";
   if (a.hash != b.hash) return differ("hash", a.hash, b.hash);
   if (a.keys != b.keys) return differ("keys", name_of(a.keys), name_of(b.keys));
   if (a.seed != b.seed) return differ("seed", std::to_string(a.seed), std::to_string(b.seed));

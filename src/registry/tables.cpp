@@ -96,11 +96,10 @@ struct hash_list {
   static constexpr single_key_calls sealed[] = {sealed_calls<F, Hashes>()...};
 };
 
-// The table of hashes.
+// All hashes.
 using hashes = hash_list<xxh3, mix, murmur3, siphash>;
 
-// The row of a layout, with what depends on the table of hashes, and with the kernel that counts its blocks, if it has
-// one.
+// The row of a layout, completed with the functions for each hash and the kernel that counts its blocks, if any.
 template <class L>
 layout_row complete_row(decltype(layout_row::block_kernel) block_kernel = nullptr) {
   layout_row row = row_of<L>();
@@ -109,14 +108,14 @@ layout_row complete_row(decltype(layout_row::block_kernel) block_kernel = nullpt
   return row;
 }
 
-// The table of layouts: those of plain filters, the fastest first; then those of other families, which no choice among
-// plain layouts takes.
+// All layouts: first those of plain filters, the fastest first; then those of other families, which are never chosen
+// automatically.
 std::span<const layout_row> all_layouts() noexcept {
-  using kernels::census_kernel;
+  using kernels::fill_kernel;
   static const std::array rows = {
-      complete_row<layouts::split_block>(&census_kernel::split_block),
-      complete_row<layouts::split_block512>(&census_kernel::split_block512),
-      complete_row<layouts::blocked>(&census_kernel::blocked),
+      complete_row<layouts::split_block>(&fill_kernel::split_block),
+      complete_row<layouts::split_block512>(&fill_kernel::split_block512),
+      complete_row<layouts::blocked>(&fill_kernel::blocked),
       complete_row<layouts::blocked_page>(),
       complete_row<layouts::classic>(),
       complete_row<layouts::counting>(),

@@ -1,5 +1,4 @@
-// The tables from which any_filter chooses at run time: a row a layout, a row a hash. Schemes have theirs in
-// scheme.hpp.
+// Tables of layouts and hashes, for selection at run time by any_filter. scheme.hpp has the table of schemes.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -18,14 +17,14 @@
 
 namespace BLOOMERY_EXPORT bloomery {  // bloomery::redis is a library of its own
 
-/// What makes a hash of a table one function of many. Each takes of it what it knows; the seed comes as a `mix`, which
-/// has prepared what that hash wants of it.
+/// The parameters of a hash: secret and seed. Each hash uses the parts that it supports. The seed is stored as a `mix`,
+/// which precomputes what that hash needs.
 struct hash_seed {
   mix seed;
   secret_key secret;
 };
 
-/// The calls for one key, a layout and a hash in one, so that a key costs a single indirect call.
+/// Functions for single keys with a given layout and hash, so that a key costs a single indirect call.
 struct single_key_calls {
   bool (*insert_bytes)(std::uint8_t* bytes, const geometry& g, const hash_seed& seed, std::string_view key);
   bool (*has_bytes)(const std::uint8_t* bytes, const geometry& g, const hash_seed& seed, std::string_view key);
@@ -35,22 +34,22 @@ struct single_key_calls {
 
 struct hash_row {
   std::string_view name;
-  std::uint64_t most_seed;  ///< the largest seed this hash takes
+  std::uint64_t most_seed;  ///< maximum seed
   bool takes_bytes;         ///< false: integer keys only
   void (*of_bytes)(const hash_seed& seed, std::span<const std::string_view> keys, key_hash* out);
   void (*of_integers)(const hash_seed& seed, std::span<const std::uint64_t> keys, key_hash* out);
-  bool keyed;       ///< it takes the secret, and cannot do without
-  bool in_kernels;  ///< layouts take integers as they are: hash_span::mixed
+  bool keyed;       ///< it requires a secret
+  bool in_kernels;  ///< the kernels hash integers: hash_span::mixed
 };
 
-/// The layouts of plain filters, the quickest first.
+/// The layouts of plain filters, the fastest first.
 std::span<const layout_row> layout_rows() noexcept;
 std::span<const hash_row> hash_rows() noexcept;
 
-/// The single-key calls of a layout and a hash of these tables.
+/// The functions for single keys of a layout and a hash.
 const single_key_calls& single_key_calls_of(const layout_row& layout, const hash_row& hash) noexcept;
 
-/// The row of this name, of whatever family, or null.
+/// The row with this name, of any family, or null.
 const layout_row* find_layout(std::string_view name) noexcept;
 const hash_row* find_hash(std::string_view name) noexcept;
 

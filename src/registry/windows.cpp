@@ -12,14 +12,14 @@ void check_window_length(const params& p) {
   };
   if (!windowed) {
     if (p.window_keys == 0 && p.window_milliseconds == 0) return;
-    refuse("only filters that forget have a window", "layout sliding or sliding64", "'" + p.layout + p.scheme + "'");
+    refuse("only sliding-window filters have a window", "layout sliding or sliding64", "'" + p.layout + p.scheme + "'");
   }
   if (p.window_keys == 0 && p.window_milliseconds == 0) {
-    refuse("a window has a length", "so many keys, or so long a time", "none");
+    refuse("the window has no length", "a number of keys or a time", "none");
   }
-  if (p.window_keys != 0 && p.window_milliseconds != 0) refuse("a window has one length", "keys or a time", "both");
+  if (p.window_keys != 0 && p.window_milliseconds != 0) refuse("the window has two lengths", "keys or a time", "both");
   if (std::max(p.window_keys, p.window_milliseconds) > most_moments) {
-    refuse("a window is not so long", "at most 2^62", std::to_string(std::max(p.window_keys, p.window_milliseconds)));
+    refuse("the window is too long", "at most 2^62", std::to_string(std::max(p.window_keys, p.window_milliseconds)));
   }
 }
 

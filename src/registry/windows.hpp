@@ -1,4 +1,4 @@
-// What params of filters that forget must have.
+// Validation of the window in params of sliding-window filters.
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -12,10 +12,11 @@
 
 namespace BLOOMERY_EXPORT bloomery {  // bloomery::redis is a library of its own
 
-/// Moments and insertions stay below this: what epochs are multiplied with does not overflow.
+/// Limit for times and insertion counts, so that products with epochs do not overflow.
 inline constexpr std::uint64_t most_moments = std::uint64_t{1} << 62;
 
-/// @throws error invalid_argument: a window without length, or with two, or of a filter that has none
+/// @throws error invalid_argument: a window without length, or with two lengths, or a window in params of another
+///               filter
 void check_window_length(const params& p);
 
 }  // namespace bloomery

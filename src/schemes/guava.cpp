@@ -1,10 +1,10 @@
 // guava: BloomFilter of Google's Java library, strategy MURMUR128_MITZ_64, funnel of raw bytes or UTF-8 strings.
 //
-//   h1, h2 = the halves of murmur3_x64_128(key, seed 0)
+//   h1, h2 = the two words of murmur3_x64_128(key, seed 0)
 //   k times:  bit = (h1 & 0x7FFF...F) % m;  h1 += h2  (mod 2^64)
 //
-// Bit i is bit i % 64 of word i / 64. With little-endian words that is our own order; Guava's writeTo stores them
-// big-endian.
+// Bit i is bit i % 64 of word i / 64. With little-endian words this is bloomery's order; Guava's writeTo stores words
+// as big-endian.
 #include "hash/murmur3.hpp"
 #include "math/rates.hpp"
 #include "registry/fill_statistics.hpp"
@@ -46,11 +46,11 @@ void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, 
   }
 }
 
-// What double hashing adds to the rate of independent probes: about 6 n / m^2 at half fill.
+// The FPR that double hashing adds to that of independent probes: about 6 n / m^2 at a fill ratio of 1/2.
 //
-// A key whose bits are the same progression h1 + i h2 modulo m, moved on or back by s steps or walked in reverse, sets
-// k - s of the k bits at a blow. For each s two of m^2 keys do. What the independent bits have counted of such a key
-// already, as the only one to set a bit or as none, goes off.
+// A key whose bits are the same progression h1 + i h2 modulo m, shifted by s steps in either direction or reversed,
+// sets k - s of the k bits at once. For each s this holds for two of m^2 keys. The part already counted by the formula
+// for independent bits, where such a key sets exactly one bit or none, is subtracted.
 long double double_hashing_excess(const geometry& g, std::uint64_t keys) {
   const auto m = static_cast<long double>(g.bits);
   const auto n = static_cast<long double>(keys);

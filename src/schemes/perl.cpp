@@ -2,9 +2,10 @@
 //
 //   for each of k salts:  d = SHA1(key . salt);  bit = (XOR of d's five big-endian words) % m
 //
-// Perl's vec() numbers bits as we do. Bloom::Filter draws its salts with rand(), so its filters mean nothing outside
-// their process. Ours are fixed: the salt of probe i = 0, 1, ... is the decimal text of i ("0", "1", ...), and with a
-// seed other than 0 "<seed>.<i>" ("42.0", "42.1", ...). A Bloom::Filter given the same salts has the same bits.
+// Perl's vec() numbers bits as bloomery does. Bloom::Filter takes its salts from rand(), so its filters are unusable in
+// other processes. This scheme has fixed salts: the salt of probe i = 0, 1, ... is the decimal text of i ("0", "1",
+// ...), and with a seed other than 0 "<seed>.<i>" ("42.0", "42.1", ...). A Bloom::Filter with these salts has the same
+// bits.
 #include "hash/sha1.hpp"
 #include "schemes/schemes.hpp"
 
@@ -15,7 +16,7 @@
 namespace bloomery {
 namespace {
 
-constexpr std::uint64_t most_bits = std::uint64_t{1} << 32;  // what a 32-bit hash can address
+constexpr std::uint64_t most_bits = std::uint64_t{1} << 32;  // addressable by a 32-bit hash
 
 void check(const geometry& g) { check_scheme_geometry(g, most_bits); }
 
@@ -34,7 +35,7 @@ void positions(std::string_view key, const geometry& g, std::uint64_t seed, std:
 }
 
 double current_fpr(const geometry& g, std::span<const std::uint8_t> bytes) {
-  return remainder_certified_rate(g, bytes, 0, false);
+  return remainder_current_fpr(g, bytes, 0, false);
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 //   h = murmur3_x86_32(key, seed 0);  h1 = h & 0xFFFF;  h2 = h >> 16
 //   bit i = ((h1 + i * h2) mod m) + 1      i = 1 .. k; bits count from 1, and in a byte from the top
 //
-// Halves of 16 bits reach the first 65535 (k + 1) bits and no others: a filter of a million keys fills these up and
-// reports nearly every absent key (97 % where 1 % was asked for). It is right for some thousand keys.
+// Hashes of 16 bits reach only the first 65535 (k + 1) bits. A filter of a million keys fills these and reports nearly
+// every absent key (97% for a target FPR of 1%). The scheme is usable for a few thousand keys.
 #include "hash/murmur3.hpp"
 #include "schemes/schemes.hpp"
 
@@ -42,22 +42,22 @@ void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, 
   for (std::uint32_t i = 1; i <= g.probes; ++i) out[i - 1] = bit_of(h & 0xFFFF, h >> 16, i, g.bits) ^ 7;
 }
 
-// The number of different bits of a key: its steps may come round to where they began.
+// The number of different bits of a key: its progression may return to its first bit.
 std::uint32_t distinct_bits(const geometry& g, std::uint64_t h2) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(g.probes, g.bits / std::gcd(h2, g.bits)));
 }
 
-// Calls work(h2, count) with values of h2 that stand for `count` of them each: modulo m they are the same.
+// Calls work(h2, count) for distinct values of h2 modulo m; `count` values of h2 are equal modulo m.
 template <class Work>
 void each_step(const geometry& g, Work work) {
   const std::uint64_t classes = std::min(g.bits, hash64s);
   for (std::uint64_t h2 = 0; h2 < classes; ++h2) work(h2, hash64s / classes + (h2 < hash64s % classes ? 1 : 0));
 }
 
-// For each bit that keys can set at all, the chance that a key does.
+// The probability that a key sets a bit, for each reachable bit.
 //
-// With h2 and i given, h1 = 0 .. 65535 hits a run of 65536 bits, around the end as often as need be. So a run is noted
-// where it begins (+1) and where it ends (-1), and the running sum of the notes counts the keys of every bit.
+// For given h2 and i, h1 = 0 .. 65535 selects a run of 65536 bits, wrapping around the end. So +1 is added where a run
+// begins and -1 where it ends, and the prefix sum counts the keys of every bit.
 std::vector<double> chances_of_bits(const geometry& g) {
   const std::uint64_t reach = std::min(g.bits, (hash64s - 1) * (g.probes + 1) + 1);
   const std::uint64_t rounds = hash64s / reach;
@@ -85,19 +85,19 @@ std::vector<double> chances_of_bits(const geometry& g) {
   return chances;
 }
 
-// Whether a value of h1 or h2 leads to bit x, which may lie below 0: then it counts from the end.
+// Whether some value of h1 or h2 selects bit x; a negative x counts from the end.
 bool is_half(std::int64_t x, std::uint64_t bits) {
   const std::uint64_t bit =
       x >= 0 ? static_cast<std::uint64_t>(x) % bits : bits - 1 - static_cast<std::uint64_t>(-(x + 1)) % bits;
   return bit < hash64s;
 }
 
-// The rate at n keys, as the mean over absent keys.
+// The expected FPR at n keys, as the mean over absent keys.
 //
-// Bits are taken to be set independently of each other, each with its own probability. What that leaves out are the
-// keys whose bits are the same progression h1 + i h2, moved on or back by s steps and perhaps walked in reverse: one
-// such key sets k - s of the k bits at a blow. They are few, but at low rates many false positives are theirs. Most
-// others are then of keys whose steps come round at once (Roma), which have only a bit or two.
+// Bits are assumed to be set independently, each with its own probability. A correction accounts for keys whose bits
+// are the same progression h1 + i h2, shifted by s steps in either direction, possibly reversed: one such key sets k -
+// s of the k bits at once. They are few, but at low rates they cause many of the false positives. Most other false
+// positives then are keys with short cycles (such as "Roma"), which have only one or two bits.
 class model {
  public:
   model(const geometry& g, std::uint64_t keys)
@@ -107,7 +107,7 @@ class model {
 
  private:
   static constexpr double unknown = -1;
-  static constexpr std::uint64_t most_tried = 256;  // so few bits that all pairs of h1 and h2 modulo m are soon tried
+  static constexpr std::uint64_t most_tried = 256;  // up to this many bits, all pairs of h1 and h2 modulo m are tried
 
   double rate_by_all() {
     double sum = 0;
@@ -119,7 +119,7 @@ class model {
     return sum / (static_cast<double>(hash64s) * hash64s);
   }
 
-  // All h2 that come round, with four h1 each; of the others every fourth, with one.
+  // All h2 with short cycles, with four values of h1 each; every fourth other h2, with one.
   double rate_by_samples() {
     constexpr std::uint64_t every = 4;
     double come_round = 0;
@@ -137,7 +137,7 @@ class model {
     return (come_round + others) / hash64s;
   }
 
-  // Multiples of the golden ratio spread evenly, however many of them.
+  // Multiples of the golden ratio are evenly distributed for any number of samples.
   static std::uint64_t even_half(std::uint64_t i) { return (2 * i + 1) * 0x4F1BBCDCBFA53E0Bu >> 48; }
 
   // The probability that bit i of such a key is set.
@@ -158,8 +158,8 @@ class model {
     }
     if (k < g_.probes) return all;
 
-    // With a blow to all but the first (last) s bits, these remain to be set by others; what the independent bits have
-    // counted of the blow already, as the only one to set a bit or as none, goes off.
+    // If one key sets all but the first (last) s bits, other keys must set these s bits. The part already counted by
+    // the formula for independent bits is subtracted.
     double blows = 0;
     double first = 1, last = 1;
     double odds_first = odds, odds_last = odds;
@@ -177,7 +177,7 @@ class model {
     return std::clamp(all + keys_ / (different * different) * blows, all, 1.0);
   }
 
-  // The number of (h1, h2) modulo m with the same progression, s steps on: itself, and itself in reverse.
+  // The number of pairs (h1, h2) modulo m with the same progression, shifted by s steps: forward and reversed.
   int ways(std::uint64_t h1, std::uint64_t h2, std::int64_t s) const {
     const auto start = static_cast<std::int64_t>(h1);
     const auto step = static_cast<std::int64_t>(h2);
@@ -193,11 +193,11 @@ class model {
 
 double expected_fpr(const geometry& g, std::uint64_t keys) { return keys == 0 ? 0 : model(g, keys).rate(); }
 
-// All values of h1 at once, for one h2 after the other: bit (h1 + i h2) mod m of 65536 keys is a run of bits, and the
-// keys that find all their bits set are what the k runs have in common.
+// Tests all values of h1 at once for each h2: the bits (h1 + i h2) mod m of 65536 keys are a run of bits, and the
+// bitwise and of the k runs shows the keys whose bits are all set.
 double current_fpr(const geometry& g, std::span<const std::uint8_t> bytes) {
   constexpr std::size_t run_words = hash64s / 64;
-  // The filter's bits over and over, as far as keys reach, and one word more for the shift below.
+  // The filter's bits, repeated as far as keys reach, and one more word for the shift below.
   std::vector<std::uint64_t> unrolled(run_words * (g.probes + 1) + 1);
   std::uint64_t bit = 0;
   for (std::uint64_t& word : unrolled) {
@@ -213,7 +213,7 @@ double current_fpr(const geometry& g, std::span<const std::uint8_t> bytes) {
       const std::uint64_t* const run = unrolled.data() + i * h2 / 64;
       const std::uint64_t shift = i * h2 % 64;
       for (std::size_t w = 0; w < run_words; ++w) found[w] &= run[w] >> shift | run[w + 1] << 1 << (63 - shift);
-      // Where some keys are left that is soon seen.
+      // If some keys remain, this loop ends early.
       if (std::all_of(found.begin(), found.end(), [](std::uint64_t word) { return word == 0; }))
         return std::uint64_t{0};
     }
@@ -221,7 +221,7 @@ double current_fpr(const geometry& g, std::span<const std::uint8_t> bytes) {
     for (const std::uint64_t word : found) reported += static_cast<std::uint64_t>(std::popcount(word));
     return reported;
   };
-  // Of many probes an even sample of h2 has to do; it takes a second.
+  // For many probes, an evenly spaced sample of h2 limits the time to a second.
   const std::uint64_t tried = hash64s / std::bit_ceil(g.probes / 16 + 1u);
   std::uint64_t reported = 0;
   if (tried == hash64s || g.bits <= tried) {

@@ -1,9 +1,9 @@
-// python: the class with which Python tutorials teach Bloom filters, on the packages bitarray and mmh3.
+// python: the Bloom filter class of Python tutorials, based on the packages bitarray and mmh3.
 //
 //   k times, i = 0, 1, ...:  bit = mmh3.hash(key, i) % m        (murmur3_x86_32 with seed i, signed; % never negative)
 //
-// A bitarray counts the bits of a byte from its top, as is its default. The class is made from (m, k); it has no rule
-// for (n, p), so here it gets the smallest size whose exact rate is p.
+// By default a bitarray counts the bits of a byte from the top. The class is constructed from (m, k) and has no rule
+// for (n, p), so here it gets the smallest size whose exact FPR is at most p.
 #include "hash/murmur3.hpp"
 #include "schemes/schemes.hpp"
 
@@ -12,7 +12,7 @@
 namespace bloomery {
 namespace {
 
-// Above this many bits the 2^32 hashes no longer meet each of them equally often, beyond 2^32 not at all.
+// Above this size the bias of 2^32 hashes modulo m is large; bits beyond 2^32 are never set.
 constexpr std::uint64_t most_bits = std::uint64_t{1} << 31;
 
 void check(const geometry& g) { check_scheme_geometry(g, most_bits); }
@@ -33,9 +33,9 @@ void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, 
   }
 }
 
-// Hashes are signed: the least is -2^31.
+// Hashes are signed; the smallest is -2^31.
 double current_fpr(const geometry& g, std::span<const std::uint8_t> bytes) {
-  return remainder_certified_rate(g, bytes, -(std::int64_t{1} << 31), true);
+  return remainder_current_fpr(g, bytes, -(std::int64_t{1} << 31), true);
 }
 
 }  // namespace

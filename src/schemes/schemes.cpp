@@ -1,4 +1,4 @@
-// The table of schemes, and what its rows share.
+// The table of schemes, and common functions.
 #include "schemes/schemes.hpp"
 
 #include <bloomery/detail/bits.hpp>
@@ -42,7 +42,7 @@ double remainder_rate(const geometry& g, std::uint64_t keys) {
   const long double hashes = 0x1p32L;
   const auto bits = static_cast<long double>(g.bits);
   const long double probes = static_cast<long double>(keys) * g.probes;
-  // A bit that h of the 2^32 hashes lead to is set with probability fill(h).
+  // A bit that h of the 2^32 hashes select is set with probability fill(h).
   const auto fill = [&](long double h) { return -std::expm1(probes * std::log1p(-std::min(h / hashes, 1.0L))); };
   const long double fewer = std::floor(hashes / bits);
   const long double favoured = hashes - fewer * bits;  // bits with one hash more
@@ -52,8 +52,8 @@ double remainder_rate(const geometry& g, std::uint64_t keys) {
   return static_cast<double>(std::min(1.0L, rates::classic(g.bits, g.probes, keys) * skew));
 }
 
-double remainder_certified_rate(const geometry& g, std::span<const std::uint8_t> bytes, std::int64_t first,
-                                bool from_top, std::uint64_t hashes) {
+double remainder_current_fpr(const geometry& g, std::span<const std::uint8_t> bytes, std::int64_t first, bool from_top,
+                             std::uint64_t hashes) {
   const std::uint64_t flip = from_top ? 7 : 0;
   const auto bits = static_cast<std::int64_t>(g.bits);
   const std::uint64_t fewer = hashes / g.bits;

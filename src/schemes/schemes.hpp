@@ -1,4 +1,4 @@
-// The rows of the table of schemes, one file each, and what they share. Read guava.cpp first: it is the plainest.
+// The rows of the table of schemes, one file each, and common functions. Read guava.cpp first: it is the simplest.
 #pragma once
 
 #include <bloomery/geometry.hpp>
@@ -17,13 +17,12 @@ extern const scheme perl_scheme;
 /// @throws error  invalid_argument: no bits, or probes outside 1 .. 255; too_large: more than `most_bits`
 void check_scheme_geometry(const geometry& g, std::uint64_t most_bits);
 
-/// Rate at n keys of k independent probes `hash % m`, each hash of 32 bits. Where m is no small part of 2^32 the lower
-/// 2^32 mod m bits are hit visibly more often than the rest, which costs up to half as much again of the rate.
+/// Expected FPR at n keys for k independent probes `hash % m` with 32-bit hashes. If m is not small compared to 2^32,
+/// the lower 2^32 mod m bits are selected noticeably more often, which increases the FPR by up to half.
 double remainder_rate(const geometry& g, std::uint64_t keys);
 
-/// Its certified twin: of a filter with these bytes, for a scheme whose hashes are `first` and the integers that follow
-/// it, `hashes` in all.
-double remainder_certified_rate(const geometry& g, std::span<const std::uint8_t> bytes, std::int64_t first,
-                                bool from_top, std::uint64_t hashes = std::uint64_t{1} << 32);
+/// Current FPR of these bytes, for a scheme whose hashes are `hashes` consecutive integers from `first` on.
+double remainder_current_fpr(const geometry& g, std::span<const std::uint8_t> bytes, std::int64_t first, bool from_top,
+                             std::uint64_t hashes = std::uint64_t{1} << 32);
 
 }  // namespace bloomery

@@ -301,7 +301,7 @@ def certified_rate(layout: str, bits: int, probes: int, payload: bytes, n: int) 
     return 1 - (1 - hit) * math.exp(-n / hashes)
 
 
-def remainder_certified_rate(bits: int, probes: int, payload: bytes, first: int, flip: int) -> float:
+def remainder_current_fpr(bits: int, probes: int, payload: bytes, first: int, flip: int) -> float:
     """Of the 2^32 hashes from `first` on, the share whose remainder is a set bit; k of them independently."""
     each, favoured = divmod(2**32, bits)
     led_to = 0

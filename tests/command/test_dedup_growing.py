@@ -108,7 +108,7 @@ class DedupGrowing(CommandTest):
             (["--grow", "--layout", "blocked_page", "lines"], "layers of layout split_block512"),
             (["--grow", "--prefer", "memory", "lines"], "layers of layout split_block512"),
             (["--grow", "--exact", "lines"], "leave out --grow or --exact"),
-            (["--grow", "-p", "1e-30", "lines"], "keeps this promise"),
+            (["--grow", "-p", "1e-30", "lines"], "keeps the target FPR"),
         ]:
             with self.subTest(options=options):
                 self.refused("dedup", *options, says=says)

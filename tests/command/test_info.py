@@ -14,7 +14,7 @@ from support import (
     keys,
     ones_of,
     rate_of,
-    remainder_certified_rate,
+    remainder_current_fpr,
     split_block_rate,
     text,
     xxh3,
@@ -222,7 +222,7 @@ class Rates(CommandTest):
 
             facts = self.facts("f", "--queries", 0)
 
-            exact = remainder_certified_rate(facts["bits"], facts["probes"], self.bits_of("f"), first, flip)
+            exact = remainder_current_fpr(facts["bits"], facts["probes"], self.bits_of("f"), first, flip)
             self.assert_close(facts["rate_now"], exact, 1e-6)
             self.assertEqual((facts["alarm"], facts["bits_deviation"], facts["times_foldable"]), (False, None, 0))
 

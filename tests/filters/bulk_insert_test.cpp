@@ -275,9 +275,9 @@ struct layout_names {
 using layouts_by_halves =
     testing::Types<layouts::split_block, layouts::split_block512, layouts::blocked, layouts::blocked_page>;
 TYPED_TEST_SUITE(BulkInsert, layouts_by_halves, layout_names);
-static_assert(layout_by_halves<layouts::split_block> && layout_by_halves<layouts::split_block512> &&
-              layout_by_halves<layouts::blocked> && layout_by_halves<layouts::blocked_page> &&
-              !layout_by_halves<layouts::classic>);
+static_assert(layout_by_hash64<layouts::split_block> && layout_by_hash64<layouts::split_block512> &&
+              layout_by_hash64<layouts::blocked> && layout_by_hash64<layouts::blocked_page> &&
+              !layout_by_hash64<layouts::classic>);
 
 TYPED_TEST(BulkInsert, BringsKeysTogetherThatFitACoresOwnCacheWithAnyThreads) {
   const geometry g = geometry_of<TypeParam>(large());

@@ -141,9 +141,9 @@ TYPED_TEST(SlidingWindowFile, OfALengthThatItCannotHaveLeavesTheOldFile) {
   const std::uint64_t too_long = (std::uint64_t{1} << 62) + 1;
   using mapped = sliding_window_filter<std::uint64_t, TypeParam, mix, mapped_storage>;
 
-  EXPECT_ERROR(mapped::create(path, {0, too_long}, 100, 0.01), errc::invalid_argument, "a window is not so long");
-  EXPECT_ERROR(mapped::create(path, {too_long, 0}, 100, 0.01), errc::invalid_argument, "a window is not so long");
-  EXPECT_ERROR(mapped::create(path, {5, 5}, 100, 0.01), errc::invalid_argument, "a window has one length");
+  EXPECT_ERROR(mapped::create(path, {0, too_long}, 100, 0.01), errc::invalid_argument, "the window is too long");
+  EXPECT_ERROR(mapped::create(path, {too_long, 0}, 100, 0.01), errc::invalid_argument, "the window is too long");
+  EXPECT_ERROR(mapped::create(path, {5, 5}, 100, 0.01), errc::invalid_argument, "the window has two lengths");
   EXPECT_EQ(read_file(path), before);
 
   filter_of_integers<TypeParam> filter(window_of_keys(700), 0, 0.01);

@@ -392,13 +392,13 @@ TEST(SlidingWindowInsertions, OfHash64sAreRefused) {
 
 TEST(SlidingWindowParameters, ThatContradictThemselvesAreRefused) {
   params p{.layout = "sliding", .capacity = 100, .target_fpr = 0.01};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "a window has a length");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "the window has no length");
   p.window_keys = p.window_milliseconds = 5;
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "a window has one length");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "the window has two lengths");
   p = {.layout = "split_block512", .capacity = 100, .target_fpr = 0.01, .window_keys = 5};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "only filters that forget have a window");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "only sliding-window filters have a window");
   p = {.scheme = "guava", .capacity = 100, .target_fpr = 0.01, .window_keys = 5};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "only filters that forget have a window");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "only sliding-window filters have a window");
   p = {.layout = "sliding", .geometry = {4096 + 4096 + 8, 3}, .window_keys = 5};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "bits of a sliding filter");
   p = {.layout = "sliding64", .geometry = {4096, 3}, .window_keys = 5};
@@ -406,9 +406,9 @@ TEST(SlidingWindowParameters, ThatContradictThemselvesAreRefused) {
   p = {.layout = "sliding", .geometry = {8192, 256}, .window_keys = 5};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "probes of a sliding filter");
   p = {.layout = "sliding", .capacity = 5, .target_fpr = 0.1, .window_keys = std::uint64_t{1} << 63};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "a window is not so long");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "the window is too long");
   EXPECT_ERROR(filter_of_integers<layouts::sliding>(window_length{}, 5, 0.1), errc::invalid_argument,
-               "a window has a length");
+               "the window has no length");
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ TYPED_TEST(SlidingWindowRate, HasTheCurrentRateThatEveryPossibleKeyWouldMeet) {
     }
   }
 
-  const window_cells found = TypeParam::look_at_cells(all.data(), g, epoch);
+  const window_cells found = TypeParam::scan_cells(all.data(), g, epoch);
 
   const double pairs = static_cast<double>(blocks) * TypeParam::cells_of_block * TypeParam::cells_of_block;
   EXPECT_NEAR(found.current_fpr, hits / pairs, 1e-12);

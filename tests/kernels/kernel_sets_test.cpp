@@ -248,13 +248,13 @@ TEST_P(KernelSet, CountsTheOnesThatTwoHaveInCommon) {
 
 struct block_census {
   const char* name;
-  std::uint64_t (*kernels::census_kernel::*count)(const std::uint8_t*, std::size_t, std::uint64_t*);
+  std::uint64_t (*kernels::fill_kernel::*count)(const std::uint8_t*, std::size_t, std::uint64_t*);
   std::size_t block_bytes;
   std::size_t word_bytes;  // 0: the result is the number of ones of the block, otherwise the product over its words
 };
-constexpr block_census block_censuses[] = {{"split_block", &kernels::census_kernel::split_block, 32, 4},
-                                           {"split_block512", &kernels::census_kernel::split_block512, 64, 8},
-                                           {"blocked", &kernels::census_kernel::blocked, 64, 0}};
+constexpr block_census block_censuses[] = {{"split_block", &kernels::fill_kernel::split_block, 32, 4},
+                                           {"split_block512", &kernels::fill_kernel::split_block512, 64, 8},
+                                           {"blocked", &kernels::fill_kernel::blocked, 64, 0}};
 
 std::uint64_t result_one_by_one(const block_census& c, std::span<const std::uint8_t> block) {
   if (c.word_bytes == 0) return ones_one_by_one(block);

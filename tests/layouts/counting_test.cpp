@@ -236,7 +236,7 @@ TEST(Counting, KeepsThemInAFileWhosePagesMatchTheirChecksums) {
 
 static_assert(layout<layouts::counting> && layout_with_kernels<layouts::counting> &&
               layout_with_removal<layouts::counting>);
-static_assert(!layout_by_halves<layouts::counting>);
+static_assert(!layout_by_hash64<layouts::counting>);
 template <class L>
 concept can_remove = requires(filter<std::uint64_t, L> f, std::uint64_t key) {
   f.remove(key);

@@ -44,10 +44,10 @@ class page_by_hi {
   }
 };
 
-static_assert(layout<page_by_hi> && !layout_by_halves<page_by_hi> && !layout_with_kernels<page_by_hi>);
-static_assert(layout_by_halves<layouts::blocked_page> && layout_by_halves<layouts::split_block512> &&
-              layout_by_halves<layouts::blocked>);
-static_assert(layout_by_halves<layouts::split_block> && !layout_by_halves<layouts::classic>);
+static_assert(layout<page_by_hi> && !layout_by_hash64<page_by_hi> && !layout_with_kernels<page_by_hi>);
+static_assert(layout_by_hash64<layouts::blocked_page> && layout_by_hash64<layouts::split_block512> &&
+              layout_by_hash64<layouts::blocked>);
+static_assert(layout_by_hash64<layouts::split_block> && !layout_by_hash64<layouts::classic>);
 
 TEST(OwnLayout, LosesNothingWhereKeysAreInsertedAllAtOnce) {
   std::vector<std::uint64_t> keys;

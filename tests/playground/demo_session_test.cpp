@@ -231,7 +231,7 @@ TEST(Exhibit, AWindowForgetsWhatALongerListOfGenerationsSays) {
       std::uint64_t in = 0;
       std::uint64_t wrong = 0;
       for (const auto& [name, generation] : came) {
-        const bool remembered = generation + bloomery::window_parts >= now / 1000;
+        const bool remembered = generation + bloomery::window_slices >= now / 1000;
         in += remembered ? 1 : 0;
         const key_view view = e.ask(texts{name}).keys.front();
         EXPECT_EQ(view.fact, remembered ? truth::added : truth::forgotten) << name;

@@ -303,7 +303,7 @@ double share_of_hashes(std::uint64_t block, std::uint64_t blocks) {
 // The exact FPR of split_block with a weight per block, which measure_fill() computes for large filters only.
 fill_statistics census_with_weights(const geometry& g, std::span<const std::uint8_t> bytes) {
   const layout_row& row = *find_layout("split_block");
-  return certify(row, g, cells_of_split_block(g, bytes, counters_for(row), /*even_blocks=*/0));
+  return fill_statistics_of(row, g, cells_of_split_block(g, bytes, counters_for(row), /*even_blocks=*/0));
 }
 
 TEST(FillStatisticsOfSplitBlock, WeighsEachBlockByTheHashesThatLeadToIt) {
@@ -457,7 +457,7 @@ TEST(FillStatisticsOfRemainders, IsTheShareOfAllHashesThatLeadToASetBit) {
           met += test_bit(bytes.data(), from_top ? bit ^ 7 : bit) ? 1 : 0;
         }
 
-        const double rate = remainder_certified_rate({m, 3}, bytes, first, from_top, 1000);
+        const double rate = remainder_current_fpr({m, 3}, bytes, first, from_top, 1000);
 
         EXPECT_NEAR(rate, std::pow(static_cast<double>(met) / 1000, 3), 1e-15);
       }

@@ -1,4 +1,4 @@
-// Bits in bytes: cell x is byte x>>3, mask 1<<(x&7), in memory, in files and, byte for byte, on Redis.
+// Bit arrays: cell x is byte x>>3, mask 1<<(x&7), with the same bytes in memory, in files and on Redis.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -29,8 +29,8 @@ inline bool set_bit(std::uint8_t* bytes, std::uint64_t x) noexcept {
 ///     assert(count_ones(bytes) == 3);
 std::uint64_t count_ones(std::span<const std::uint8_t> bytes) noexcept;
 
-/// The set bits of each 64 bytes, one after another: of blocks as long as a line of the cache.
-/// @param bytes  64 for each of `ones`
+/// Writes the number of set bits of each cache line to `ones`.
+/// @param bytes  64 for each element of `ones`
 /// @throws error invalid_argument: another number of bytes
 ///
 /// Example:
@@ -40,7 +40,7 @@ std::uint64_t count_ones(std::span<const std::uint8_t> bytes) noexcept;
 ///     assert(ones[0] == 3 && ones[1] == 0);
 void count_ones_of_lines(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> ones);
 
-/// Sets in `into` what is set in `from`: of two compatible filters' bytes, the union.
+/// Sets in `into` the bits that are set in `from`: the union of two compatible filters.
 /// @throws error invalid_argument: the two differ in size
 ///
 /// Example:
@@ -50,7 +50,8 @@ void count_ones_of_lines(std::span<const std::uint8_t> bytes, std::span<std::uin
 ///     assert(bytes[0] == 0x3F);
 void unite_bits(std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
 
-/// Clears in `into` what is clear in `from`: a filter that has all keys which both had, and some that neither had.
+/// Clears in `into` the bits that are clear in `from`: a filter that contains all common keys of two compatible
+/// filters, and possibly more.
 /// @throws error invalid_argument: the two differ in size
 ///
 /// Example:

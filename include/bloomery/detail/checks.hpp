@@ -1,7 +1,7 @@
 // Checks of a caller's arguments that run in every build: the sizes of output spans, and writing to a read-only filter.
 //
-// A batch is checked once, before its first key changes anything. What throws is out of line, so that the fast paths
-// need not spill registers for it.
+// A batch is checked once, before its first key is processed. The functions that throw are out of line, so that the
+// fast paths need not spill registers.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -16,9 +16,10 @@ namespace detail {
 constexpr std::size_t bitmap_words(std::size_t keys) noexcept { return keys / 64 + (keys % 64 != 0 ? 1 : 0); }
 
 /// Refuses an output span.
-/// @param call      the function, as "filter::insert"
-/// @param output    the parameter and what is wrong with it, as "bitmap is too short"
-/// @param expected  elements; with `at_least` that many or more
+/// @param call      the function, such as "filter::insert"
+/// @param output    the problem, such as "the bitmap is too short"
+/// @param at_least  whether more than `expected` elements are allowed, too
+/// @param expected  number of elements
 /// @throws error    invalid_argument, always
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_output_size(const char* call, const char* output, bool at_least,
                                                                std::size_t expected, std::size_t found);
@@ -27,29 +28,29 @@ constexpr std::size_t bitmap_words(std::size_t keys) noexcept { return keys / 64
 /// @throws error  not_permitted, always
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_writing(const std::string& path = {});
 
-/// An output of one element per key, or an empty one, for callers that want no answers. A larger span is a mistake,
-/// too: it would keep old answers behind the new ones.
+/// Checks an output of one element per key, or an empty output for callers that need no results. A larger span is an
+/// error, because it would keep old results after the new ones.
 /// @throws error invalid_argument
 inline void check_answers(const char* call, std::size_t keys, std::size_t found) {
   if (found != 0 && found != keys) [[unlikely]]
     refuse_output_size(call, "the output has the wrong size", false, keys, found);
 }
 
-/// An output of one element per key that every caller wants.
+/// Checks a mandatory output of one element per key.
 /// @throws error invalid_argument
 inline void check_all_answers(const char* call, std::size_t keys, std::size_t found) {
   if (found != keys) [[unlikely]]
     refuse_output_size(call, "the output has the wrong size", false, keys, found);
 }
 
-/// A bitmap of at least one bit per key; words behind them are allowed, and left as they are.
+/// Checks a bitmap of at least one bit per key. Further words are allowed and unchanged.
 /// @throws error invalid_argument
 inline void check_bitmap(const char* call, std::size_t keys, std::size_t words) {
   if (words < bitmap_words(keys)) [[unlikely]]
     refuse_output_size(call, "the bitmap is too short", true, bitmap_words(keys), words);
 }
 
-/// A buffer of at least one element per key; elements behind them are allowed, and left as they are.
+/// Checks a buffer of at least one element per key. Further elements are allowed and unchanged.
 /// @throws error invalid_argument
 inline void check_buffer(const char* call, std::size_t keys, std::size_t found) {
   if (found < keys) [[unlikely]]

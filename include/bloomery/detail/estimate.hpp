@@ -1,4 +1,4 @@
-// A number with its error bar; estimate.hpp makes such numbers of a filter's bits.
+// estimate: a value with its standard deviation. estimate.hpp computes estimates from a filter's bits.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -10,10 +10,10 @@ struct estimate {
   double value = 0;
   double sigma = 0;
 
-  /// Whether it is lost in chance: less than three standard deviations. What is noise should not be reported.
+  /// Whether the value is not significant: less than three standard deviations. Such values should not be reported.
   bool is_noise() const noexcept { return !(value >= 3 * sigma); }
 
-  /// Two standard deviations, which 95 % of all estimates keep to.
+  /// Two standard deviations: the error bound for 95% of all estimates.
   double margin() const noexcept { return 2 * sigma; }
 };
 

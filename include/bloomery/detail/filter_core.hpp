@@ -1,5 +1,5 @@
-// filter_core: what filter<> is made of and users do not call: its parts, and how batches, counts and changed pages go
-// together. Read filter.hpp first.
+// filter_core: the implementation base of filter<>: its members, and the handling of batches, counts and changed pages.
+// Read filter.hpp first.
 #pragma once
 
 #include <bloomery/detail/checks.hpp>
@@ -54,7 +54,7 @@ class filter_core {
     return all_new;
   }
 
-  // Returns how many were certainly new.
+  // Returns the number of certainly new keys.
   std::uint64_t insert_source(const hash_span& keys, std::uint8_t* is_new) noexcept {
     std::uint64_t all_new = 0;
     if constexpr (!Storage::tracks_changes) {
@@ -87,7 +87,7 @@ class filter_core {
 
   std::uint64_t cells() const noexcept { return params_.geometry.bits / cell_bits_in<Layout>(); }
 
-  // Cells that are not 0. In a stranger's file the last byte's unused bits may be set: never more than all.
+  // Non-zero cells. In an untrusted file unused bits of the last byte may be set, so the count is limited to all bits.
   std::uint64_t ones() const noexcept {
     if constexpr (layout_with_removal<Layout>)
       return Layout::cells_used(all_bytes());
@@ -112,7 +112,7 @@ class filter_core {
     }
   }
 
-  // Writing to a read-only mapping would end the process. Storages without writable() can always be written.
+  // Writing to a read-only mapping would cause SIGSEGV. Storages without writable() are always writable.
   void want_writable() const noexcept(!may_be_read_only) {
     if constexpr (may_be_read_only) {
       if (!storage_.writable()) [[unlikely]]
@@ -124,7 +124,7 @@ class filter_core {
     if constexpr (Storage::tracks_changes) storage_.changed_all();
   }
 
-  // Rates of very many probes take a second each: what needs many of them does without.
+  // With many probes, computing a rate takes a second, so functions that need many rates skip them.
   bool has_slow_rates() const noexcept { return params_.geometry.probes > layouts::classic::most_chosen_probes; }
 
   void estimate_count() {
@@ -133,13 +133,13 @@ class filter_core {
       storage_.counts().is_estimate = true;
       return;
     }
-    // With all bits set there are at least as many keys as leave one clear, and one.
+    // If all bits are set, use the number of keys that leaves one bit clear, at least 1.
     const std::uint64_t zeros = params_.geometry.bits - ones();
     const double keys = Layout::keys_from_zeros(params_.geometry, zeros == 0 ? 1 : zeros);
     set_estimated_count(zeros == 0 && keys < 1 ? 1.0 : keys);
   }
 
-  // At least as many as were counted.
+  // Never below the present count.
   void set_estimated_count(double keys) {
     const auto rate = [this](std::uint64_t n) {
       return has_slow_rates() ? 0 : Layout::expected_fpr(params_.geometry, n);

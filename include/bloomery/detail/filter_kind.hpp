@@ -1,4 +1,4 @@
-// What all filters of one type share, wherever their bytes live: their parameters, and how keys come to a batch.
+// filter_kind: the parts of a filter type that do not depend on storage: parameters, and hashing keys in batches.
 #pragma once
 
 #include <bloomery/detail/hash_span.hpp>
@@ -19,17 +19,17 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// The type of key, layout and hash that filter<> and concurrent_filter<> are made for.
+/// The combination of key type, layout and hash of filter<> and concurrent_filter<>.
 template <class Key, layout Layout, class Hash>
   requires hash_of<Hash, Key>
 struct filter_kind {
-  /// Keys that are hashed together: a multiple of 64, so that they fill whole words of an answer.
+  /// Number of keys hashed together: a multiple of 64, so that they fill whole words of a bitmap.
   static constexpr std::size_t batch = 256;
 
-  /// What keys are hashed as: std::string_view, std::uint64_t or, with a hash of their own, Key.
+  /// The type as which keys are hashed: std::string_view, std::uint64_t or, with a user-defined hash, Key.
   using plain = detail::plain_key<Key>;
 
-  /// The parameters of such a filter. @throws error invalid_argument: the hash knows no such seed
+  /// The parameters of such a filter. @throws error invalid_argument: the hash does not support the seed
   static params describe(const geometry& g, std::uint64_t capacity, double rate, const Hash& hash) {
     params p;
     p.layout = Layout::name;
@@ -56,7 +56,7 @@ struct filter_kind {
     return p;
   }
 
-  /// The same once the layout accepts their geometry; a rate that was not given is the exact one at capacity.
+  /// Checks the geometry; sets a missing target FPR to the exact FPR at capacity.
   /// @throws error invalid_argument or too_large: not a geometry of this layout
   static params checked(params p) {
     Layout::check(p.geometry);
@@ -66,13 +66,13 @@ struct filter_kind {
     return p;
   }
 
-  /// The parameters of a filter made for n keys at rate p. @throws error as Layout::geometry_for
+  /// The parameters of a filter for n keys with target FPR p. @throws error as Layout::geometry_for
   static params promised(std::uint64_t capacity, double rate, const Hash& hash) {
     return describe(Layout::geometry_for(capacity, rate), capacity, rate, hash);
   }
 
-  /// Calls work(source, first) for keys from `first` on, a multiple of `batch`: integers as they are if the kernels
-  /// hash them, others hashed batch by batch.
+  /// Calls work(span, first) for the keys from `first` on, where `first` is a multiple of `batch`. Integers that the
+  /// kernels hash are passed unhashed in one span; other keys are hashed batch by batch.
   template <class Work>
   static void each_source(const Hash& hash, std::span<const Key> keys, Work work) {
     if constexpr (!std::same_as<Key, plain>) {
@@ -89,7 +89,7 @@ struct filter_kind {
     }
   }
 
-  /// The same for `total` keys from an iterator on, each converted to Key as a call on a single key does.
+  /// The same for `total` keys from an iterator on, each converted to Key as by the functions for single keys.
   template <class Iterator, class Work>
   static void each_source_of(const Hash& hash, Iterator next, std::size_t total, Work work) {
     using element = decltype(*next);
@@ -111,7 +111,7 @@ struct filter_kind {
         std::array<plain, batch> some;
         for (std::size_t i = 0; i < count; ++i, ++next) some[i] = *next;
         bloomery::hash_each(hash, std::span<const plain>(some.data(), count), hashes.data());
-      } else {  // elements that end with the expression: each is hashed before the next one is looked at
+      } else {  // elements may be temporaries: each is hashed before the next one is read
         for (std::size_t i = 0; i < count; ++i, ++next) {
           hashes[i] = hash(detail::key_view<Key>(*next));
         }

@@ -1,5 +1,5 @@
-// function_ref: a callback that is used during a call and not kept. It needs no <functional>, whose 20,000 lines every
-// user of filter.hpp would compile.
+// function_ref: a non-owning reference to a callable, for callback parameters. It avoids <functional>, whose 20,000
+// lines every user of filter.hpp would compile.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -11,8 +11,8 @@ namespace BLOOMERY_EXPORT bloomery {
 template <class Signature>
 class function_ref;
 
-/// A view of something that can be called; empty by default. It owns nothing: what it was made of has to outlive it, so
-/// it is a type for parameters. A lambda that is written as an argument lives until the call returns.
+/// A view of a callable; empty by default. The callable must outlive it, so use it for parameters only. A lambda passed
+/// as an argument lives until the call returns.
 ///
 /// Example:
 ///     const auto twice = [](double x) { return 2 * x; };
@@ -36,7 +36,7 @@ class function_ref<Result(Arguments...)> {
   explicit operator bool() const noexcept { return call_ != nullptr; }
 
  private:
-  // Functions have addresses of their own kind.
+  // Function pointers do not convert to void*.
   union address {
     const void* object;
     void (*function)();
@@ -52,7 +52,7 @@ class function_ref<Result(Arguments...)> {
     return result;
   }
 
-  // An empty std::function, and a null pointer to a function, give an empty view.
+  // An empty std::function or a null function pointer gives an empty view.
   template <class Callable>
   static bool is_empty(const Callable& callable) noexcept {
     if constexpr (!std::is_function_v<Callable> && requires { callable == nullptr; })

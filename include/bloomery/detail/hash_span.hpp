@@ -1,4 +1,4 @@
-// Keys on their way to a layout's batch calls: hashes that are ready, or integers that the kernels hash themselves.
+// hash_span: the keys of a batch as layouts take them: computed hashes, or integers that the kernels hash themselves.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -20,12 +20,12 @@ namespace BLOOMERY_EXPORT bloomery {
 ///     assert(source.hash(1) == mix{}(8));
 class hash_span {
  public:
-  /// Ready hashes.
+  /// Computed hashes.
   static hash_span hashes(std::span<const key_hash> hashes) noexcept {
     return {kind::hashes, reinterpret_cast<const std::uint64_t*>(hashes.data()), hashes.size(), 0};
   }
 
-  /// Only the first half of ready hashes. For layouts that read hash64 alone: hash().high64 is 0.
+  /// The hash64 of computed hashes, for layouts that read hash64 only: hash().high64 is 0.
   static hash_span hash64s(std::span<const std::uint64_t> hash64s) noexcept {
     return {kind::hash64s, hash64s.data(), hash64s.size(), 0};
   }
@@ -40,10 +40,10 @@ class hash_span {
   kind form() const noexcept { return form_; }
   std::size_t size() const noexcept { return size_; }
 
-  /// Pairs hash64, high64 for hashes, else one word a key. They need not be aligned to more than 8 bytes.
+  /// For `hashes` pairs of hash64 and high64, otherwise one word per key; aligned to 8 bytes.
   const std::uint64_t* words() const noexcept { return words_; }
 
-  /// What the integers of `mixed` are xored with before mix64.
+  /// The value that is xored with the integers of `mixed` before mix64.
   std::uint64_t whitening() const noexcept { return whitening_; }
 
   key_hash hash(std::size_t i) const noexcept {
@@ -52,7 +52,7 @@ class hash_span {
       case kind::hash64s: return {words_[i], 0};
       case kind::mixed: break;
     }
-    return mix::of_lo(mix64(words_[i] ^ whitening_));
+    return mix::of_hash64(mix64(words_[i] ^ whitening_));
   }
 
   /// `count` keys from `first` on.
@@ -72,7 +72,7 @@ class hash_span {
   static_assert(sizeof(key_hash) == 16);  // a hash is a pair of words
 };
 
-/// Writes hash64 of each key. The kernels hash integers eight at a time.
+/// Writes the hash64 of each key. The kernels hash eight integers at a time.
 void hash64s_of(const hash_span& keys, std::uint64_t* hash64s) noexcept;
 
 }  // namespace bloomery

@@ -1,8 +1,8 @@
-// A hash log: a file to which the hash of every key is appended, 8 bytes a key. docs/format.md draws it.
+// key_log: an append-only file with the hash of every inserted key, 8 bytes per key. docs/format.md has the format.
 //
-// A filter that has one can be made again at any size, rate and layout: rebuilding_filter.hpp does that. Each record
-// has a checksum and says how many keys come before it. So what a kill tore is known, and what a disk spoiled is
-// counted.
+// A filter with a key log can be rebuilt with another size, FPR and layout: see rebuilding_filter.hpp. Each record has
+// a checksum and the number of keys before it. So an incomplete record of a killed writer is detected, and keys lost to
+// disk errors are counted.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -18,25 +18,25 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// What read() saw of a log.
+/// The result of reading a log.
 struct log_reading {
-  std::uint64_t keys = 0;            ///< that were read
-  std::uint64_t lost_keys = 0;       ///< that are missing before the last whole record
-  std::uint64_t damaged_places = 0;  ///< stretches of bytes between whole records that are none
-  std::uint64_t first_damage = 0;    ///< byte at which the first of them starts; meaningful if there is one
-  std::uint64_t end = 0;             ///< byte behind the last whole record
-  std::uint64_t torn_bytes = 0;      ///< behind that: a record that was not written to its end
+  std::uint64_t keys = 0;            ///< keys read
+  std::uint64_t lost_keys = 0;       ///< keys missing before the last whole record
+  std::uint64_t damaged_places = 0;  ///< number of damaged regions between whole records
+  std::uint64_t first_damage = 0;    ///< byte offset of the first damaged region, if any
+  std::uint64_t end = 0;             ///< byte offset of the end of the last whole record
+  std::uint64_t torn_bytes = 0;      ///< bytes after `end`: an incomplete record
 
-  /// Nothing is missing that was ever whole.
+  /// Whether no key before the last whole record is missing.
   bool whole() const noexcept { return damaged_places == 0 && lost_keys == 0; }
 
   /// "12,000 keys are lost in 1 place, the first at byte 4096", without the separators.
   std::string damage_in_words() const;
 };
 
-/// Keys' hashes in a file: of each the half `hash64` (key_hash.hpp), in the order of insertion, with every repetition.
+/// A file with the hash64 of each key (key_hash.hpp), in the order of insertion, with all repetitions.
 ///
-/// Threads: one may append while others read up to a byte that they name.
+/// Threads: one may append while others read up to a given byte.
 ///
 /// Example:
 ///     key_log log = key_log::create("some.log", complete({.capacity = 1000, .target_fpr = 0.01}));
@@ -47,29 +47,29 @@ struct log_reading {
 ///     assert(sum == 38 && log.keys() == 3);
 class key_log {
  public:
-  /// Keys of a record, at most.
+  /// Maximum number of keys per record.
   static constexpr std::uint64_t most_keys_of_record = 65'536;
 
-  /// To the end, for read().
+  /// For read(): up to the end.
   static constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
 
-  /// So many distinct keys estimate_distinct() counts exactly.
+  /// estimate_distinct() counts up to this number of distinct keys exactly.
   static constexpr std::uint64_t exactly_estimated = std::uint64_t{1} << 20;
 
   using visitor = std::function<void(std::span<const std::uint64_t> hash64s)>;
 
-  /// A new log without keys, locked. Of `p` the hash, the kind of keys, the seed and the check value of the secret are
-  /// kept, and for who has nothing but the log, layout and rate.
+  /// Creates an empty log and locks it. It stores the hash, kind of keys, seed and secret check value of `p`. It also
+  /// stores layout and target FPR, so that a filter can be rebuilt from the log alone.
   ///
-  /// @param p           its log_id becomes the log's number; a new one is drawn if it is 0
-  /// @param generation  how often the log was written anew, from 1
-  /// @param replace     put it in place of an old file; else throw already_exists if there is one
+  /// @param p           its log_id becomes the log's number; 0: a new random number
+  /// @param generation  number of times the log was rewritten, from 1
+  /// @param replace     replace an existing file; false: throw already_exists if there is one
   /// @throws error  invalid_argument, not_permitted, locked, already_exists, io
   static key_log create(const std::string& path, const params& p, std::uint64_t generation = 1, bool replace = true);
 
-  /// Opens a log. For read_write it is locked first; what is behind the last whole record stays until cut_torn() or
-  /// append(). Only the header and the end are read, and more only if there is no whole record near the end: damage
-  /// before that is found by read().
+  /// Opens a log; for read_write it is locked first. Bytes after the last whole record stay until cut_torn() or
+  /// append(). Only the header and the end are read, unless there is no whole record near the end; read() finds damage
+  /// before that.
   ///
   /// @param waiting  for read_write: what to do when another writer has it; if empty, errc::locked is thrown
   /// @throws error  not_found, not_permitted, not_a_filter, wrong_version, damaged (the header), locked, io
@@ -80,67 +80,66 @@ class key_log {
   key_log& operator=(key_log&&) noexcept;
   ~key_log();
 
-  /// Adds keys behind the others. When it returns the system has them, and a killed process loses none; a failure of
-  /// the machine may, until sync(). Each call writes a record or several: 24 bytes more for every 65,536 keys.
-  /// Requires read_write. @throws error io (disk full): none of these keys need be there
+  /// Appends keys. When it returns, the operating system has the data, so a killed process loses no key; a power
+  /// failure may lose keys until sync(). Each call writes one or more records: 24 extra bytes per 65,536 keys.
+  /// Requires read_write. @throws error io (disk full): the keys may be stored in part or not at all
   void append(std::span<const std::uint64_t> hash64s);
 
-  /// Waits until the disk has it all. @throws error io
+  /// Waits until all data is on disk. @throws error io
   void sync();
 
-  /// Cuts off what is behind the last whole record. Requires read_write. @throws error io
+  /// Truncates the file after the last whole record. Requires read_write. @throws error io
   void cut_torn();
 
-  /// Calls visit(some hashes) for all keys, record by record. Bytes that are no record are skipped, up to the next that
-  /// is one; the number of keys that are lost is known, since each record says how many are before it.
+  /// Calls visit(hash64s) for all keys, record by record. Damaged bytes are skipped up to the next valid record. The
+  /// number of lost keys is known, because each record has the number of keys before it.
   ///
-  /// @param from  byte at which a record starts, or 0 for the first one: bytes() of an earlier time
-  /// @param to    bytes() at some time, to read no further
+  /// @param from  byte offset of a record: an earlier value of bytes(), or 0 for the first record
+  /// @param to    byte offset at which reading stops: an earlier value of bytes()
   /// @throws error io; whatever visit throws
   log_reading read(std::uint64_t from, const visitor& visit, std::uint64_t to = all) const;
 
-  /// Appends the distinct keys of the first `to` bytes to another log, in the order of their hashes. Takes memory for a
-  /// part of them at a time, two bytes a key but at least 32 MiB, and reads the log once for each part.
-  /// @param watch  called for every record; may throw to end it
+  /// Appends the distinct keys of the first `to` bytes to another log, ordered by hash. Works on one range of hashes at
+  /// a time, with two bytes of memory per key but at least 32 MiB, and reads the log once per range.
+  /// @param watch  called for every record; may throw to stop
   /// @throws error io; whatever watch throws
   log_reading write_distinct(key_log& into, std::uint64_t to = all, const std::function<void()>& watch = {}) const;
 
   /// The distinct keys of the first `to` bytes, estimated from the hashes below a bound: exact up to a million, then
-  /// within 0.15 % (a standard deviation), however often they are repeated. @throws error io
+  /// with a standard deviation of 0.15%. Repetitions do not matter. @throws error io
   std::uint64_t estimate_distinct(std::uint64_t to = all) const;
 
-  /// Writes it anew without repetitions, under the same name and the next generation: what counted its bytes counts
-  /// them no more. Refuses a log that is damaged. Requires read_write. @throws error damaged, io
+  /// Rewrites the log without repetitions, under the same name and with the next generation, which invalidates stored
+  /// byte offsets. Refuses a damaged log. Requires read_write. @throws error damaged, io
   void remove_duplicates();
 
-  /// Gives the file another name, in place of what has it.
-  /// @param synced  sync the folder, so that a failure of the machine does not take it back. If that fails, the file
-  ///                has
-  ///                the new name all the same
+  /// Renames the file and replaces an existing file of that name.
+  /// @param synced  sync the directory, so that the new name survives a power failure. If the sync fails, the file has
+  ///                the new name nevertheless
   /// @throws error io
   void rename(const std::string& path, bool synced = true);
 
-  /// Refuses a file that may not be replaced by a log, since it is none. A damaged log is one; no file is fine, too.
+  /// Refuses a file that a log may not replace, because it is not a log. A damaged log or a missing file is accepted.
   /// @throws error not_a_filter, not_permitted, io
   static void check_replaceable(const std::string& path);
 
-  std::uint64_t keys() const noexcept;        ///< keys, with repetitions, as the last whole record says
+  std::uint64_t keys() const noexcept;        ///< keys including repetitions, according to the last whole record
   std::uint64_t bytes() const noexcept;       ///< length of the file up to the end of the last whole record
-  std::uint64_t torn_bytes() const noexcept;  ///< behind that
+  std::uint64_t torn_bytes() const noexcept;  ///< bytes after the last whole record
   std::uint64_t generation() const noexcept;
 
-  /// hash, keys, seed, key_check, log_id; layout and target_fpr as they were at the start of this generation. The
-  /// others are empty.
+  /// hash, keys, seed, key_check and log_id; layout and target_fpr as at the start of this generation. Other fields are
+  /// empty.
   const params& parameters() const noexcept;
 
-  /// Bytes of a header, and of a record without its keys.
+  /// Size of the header, and of a record without its keys.
   static constexpr std::uint64_t header_bytes = 256;
   static constexpr std::uint64_t record_header_bytes = 24;
 
  private:
-  struct state;
-  explicit key_log(std::unique_ptr<state> s) noexcept;
-  std::unique_ptr<state> state_;
+  struct impl;
+  explicit key_log(std::unique_ptr<impl> i) noexcept;
+  std::unique_ptr<impl> impl_;
 };
 
 }  // namespace bloomery

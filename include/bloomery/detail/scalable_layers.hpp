@@ -1,7 +1,6 @@
-// Layers of filters that grow with their keys, for keys that come as hashes: what scalable_filter<> and the command are
-// made of.
+// scalable_layers: the layers of a scalable filter, for keys given as hashes. scalable_filter<> and the command use it.
 //
-// Read scalable_filter.hpp first; it says what the promise is.
+// Read scalable_filter.hpp first.
 #pragma once
 
 #include <bloomery/detail/hash_span.hpp>
@@ -18,28 +17,28 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// A layer of a growing filter: a filter of layout `split_block512`.
+/// A layer of a scalable filter: a filter of layout `split_block512`.
 struct scalable_layer {
   bloomery::geometry geometry;
-  std::uint64_t capacity = 0;  ///< distinct keys, of those that came to this layer, at which the next one is made
-  double share = 0;            ///< error rate that it keeps at its capacity
-  std::uint64_t size = 0;      ///< keys that were certainly new when it took them
+  std::uint64_t capacity = 0;  ///< distinct keys in this layer at which the next layer is added
+  double share = 0;            ///< target FPR of the layer at its capacity
+  std::uint64_t size = 0;      ///< keys that were certainly new when inserted into this layer
 };
 
-/// How a growing filter of rate p spends it: layer i may err with share_of_layer(p, i). The sum over all i is p.
+/// The target FPR of layer i of a scalable filter with target FPR p. The sum over all i is p.
 ///
 ///   p / 13            layers 0 .. 11, up to 2048 times the first layer's keys
 ///   p / 13 / 2^(i-11) from 12 on
 ///
-/// With `first` keys in the first layer the next takes as many and each further one twice its predecessor's: the whole
-/// doubles whenever it grows. Just grown it then has b bits a key for the keys there are and b for as many to come:
-/// with equal shares never more than 2b, and b when it is full, at every step alike. Any other shares of 12 layers
-/// have a step that is worse. The more layers share alike the larger is b (16.49 bits at p = 1 % for 13 parts of which
-/// 12 are spent so); the fewer, the sooner it rises, by 1.8 bits a layer. Twelve layers of at least 65,536 keys are
-/// 134 million.
+/// The second layer has the capacity of the first, and each further layer twice its predecessor's, so the total
+/// capacity doubles with each growth. Just after a growth the filter takes b bits per key for the present keys and b
+/// for the same number of future keys. With equal shares this is at most 2b bits per present key, and b when full,
+/// after every growth; any other shares of 12 layers are worse at some growth. More layers with equal shares make b
+/// larger (16.49 bits at p = 1% for 13 shares of which 12 are equal). With fewer, b starts to rise earlier, by 1.8 bits
+/// per layer. Twelve layers from 65,536 keys have a capacity of 134 million.
 ///
 /// @param rate   p, a probability in (0, 1)
-/// @param layer  0 is the first; its share is below 1e-300 from about 1000 on
+/// @param layer  0 is the first; shares are below 1e-300 from about layer 1000 on
 ///
 /// Example:
 ///     double sum = 0;
@@ -47,28 +46,28 @@ struct scalable_layer {
 ///     assert(sum <= 0.01 && sum > 0.00999999);
 double share_of_layer(double rate, std::size_t layer) noexcept;
 
-/// Layer i of a growing filter of rate p, still empty: what it will be, and when, is known beforehand.
+/// Layer i of a scalable filter with target FPR p, still empty. Layers do not depend on the keys.
 ///
 /// @param rate   p, a probability in (0, 1)
 /// @param layer  0 is the first
-/// @param first  keys of the first layer, 1 to 2^40
-/// @throws error too_large: no filter keeps its share, or is so large
+/// @param first  capacity of the first layer, 1 to 2^40
+/// @throws error too_large: no filter keeps the layer's share, or has its capacity
 ///
 /// Example:
 ///     assert(scalable_layer_at(0.01, 0, 65'536).capacity == 65'536);
 ///     assert(scalable_layer_at(0.01, 3, 65'536).capacity == 4 * 65'536);
 scalable_layer scalable_layer_at(double rate, std::size_t layer, std::uint64_t first);
 
-/// Error rate of a growing filter of rate p once so many distinct keys are in, known beforehand as its layers are.
+/// Expected FPR of a scalable filter with target FPR p and `keys` distinct keys:
 ///
-///   1 - product of (1 - rate of a layer), over layers that fill one after another, each exact at its number of keys
+///   1 - product of (1 - FPR of a layer), over layers that fill one after another, each exact at its number of keys
 ///
-/// One that is filled is as if it had a few keys more or fewer: those that older layers take for seen reach no newer
-/// one, and a layer ends the earlier by those that it took for its own.
+/// A real filter behaves as if it had a few keys more or fewer: keys that are false positives in older layers do not
+/// reach the newest layer, and a layer counts only the keys that were new to it.
 ///
 /// @param rate   p, a probability in (0, 1)
-/// @param keys   distinct ones that are in
-/// @param first  keys of the first layer, 1 to 2^40
+/// @param keys   distinct keys
+/// @param first  capacity of the first layer, 1 to 2^40
 /// @throws error too_large, as scalable_layer_at
 ///
 /// Example:
@@ -77,10 +76,9 @@ scalable_layer scalable_layer_at(double rate, std::size_t layer, std::uint64_t f
 ///     assert(scalable_fpr(0.01, 1'000'000'000, 65'536) < 0.01);
 double scalable_fpr(double rate, std::uint64_t keys, std::uint64_t first);
 
-/// A set of hashes of unknown number. See scalable_filter for what it promises; this has the same calls, for who hashes
-/// elsewhere. Only the first half of a hash is read.
+/// A scalable filter for callers that already have hashes; same interface as scalable_filter. Only hash64 is read.
 ///
-/// Threads: any number may look up while none inserts. A moved-from one may only be assigned to or destroyed.
+/// Threads: any number may look up while none inserts. A moved-from object may only be assigned to or destroyed.
 ///
 /// Example:
 ///     scalable_layers seen(0.01);
@@ -89,32 +87,33 @@ double scalable_fpr(double rate, std::uint64_t keys, std::uint64_t first);
 ///     assert(seen.may_contain(xxh3{}("Madrid")) && !seen.may_contain(xxh3{}("Berlin")));
 class scalable_layers {
  public:
-  /// Keys of the first layer unless it is said otherwise: 132 KiB at 1 %.
+  /// Default capacity of the first layer: 132 KiB at 1%.
   static constexpr std::uint64_t usual_first_layer = 65'536;
 
-  /// @param target_fpr  p, a probability in (0, 1), of the whole, however large it grows
-  /// @param first_layer_keys     1 to 2^40
-  /// @throws error  invalid_argument: out of range; too_large: no filter has so low a rate
+  /// @param target_fpr        p, a probability in (0, 1), for the whole filter at any size
+  /// @param first_layer_keys  capacity of the first layer, 1 to 2^40
+  /// @throws error  invalid_argument: out of range; too_large: no filter reaches this FPR
   explicit scalable_layers(double target_fpr, std::uint64_t first_layer_keys = usual_first_layer);
   scalable_layers(scalable_layers&&) noexcept;
   scalable_layers& operator=(scalable_layers&&) noexcept;
   ~scalable_layers();
 
-  /// Adds a key. True: it is certainly new. False: it, or keys that share its cells, came before; then nothing changes.
-  /// @throws error too_large: it had to grow, and there is no memory for that; it stays as it was
+  /// Inserts a key. True: it is certainly new. False: the key, or keys that share its cells, were inserted before;
+  /// nothing changes.
+  /// @throws error too_large: not enough memory to grow; the filter is unchanged
   bool insert(key_hash hash);
 
-  /// Adds keys one after another; is_new is null or takes 1 or 0 for each.
-  /// @throws error too_large, as above: the keys before the one that made it grow are in, and their answers given
+  /// Inserts keys in order; is_new is null or receives 1 or 0 per key.
+  /// @throws error too_large: not enough memory to grow; the keys before that are inserted, with their results
   void insert(const hash_span& keys, std::uint8_t* is_new = nullptr);
 
   /// False: the key was certainly never inserted.
   bool may_contain(key_hash hash) const noexcept;
 
-  /// Looks keys up: bit i%64 of bitmap[i/64] is the answer for key i, unused bits of the last word are 0.
+  /// Looks up keys: bit i%64 of bitmap[i/64] is the answer for key i; unused bits of the last word are 0.
   void may_contain(const hash_span& keys, std::uint64_t* bitmap) const noexcept;
 
-  /// Forgets all keys, and gives back the memory of all layers but the first.
+  /// Removes all keys and frees the memory of all layers but the first.
   void clear() noexcept;
 
   double target_fpr() const noexcept;           ///< p
@@ -129,7 +128,7 @@ class scalable_layers {
   /// The layout of all layers.
   static std::string_view layout_name() noexcept;
 
-  /// The cells of a key in a layer of layers(), in the order of its probes.
+  /// The cells of a key in a layer of layers(), in probe order.
   std::vector<std::uint64_t> cells(std::size_t layer, key_hash hash) const;
 
  private:

@@ -1,6 +1,6 @@
-// Where a filter's bytes live: on the heap, in memory of the caller's, or in a mapped file (mapped_storage.hpp).
+// Storages of a filter's bytes: on the heap, in the caller's memory, or in a mapped file (mapped_storage.hpp).
 //
-// A storage has bytes and counts of keys, and wants to hear which byte a new key changed.
+// A storage owns or refers to bytes and key counts, and may track which bytes changed.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -12,18 +12,18 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// What a filter's storage counts.
+/// The counts of a filter.
 struct key_counts {
-  std::uint64_t inserted = 0;          ///< keys that were certainly new when they came; each copy in a counting filter
-  bool is_estimate = false;            ///< `inserted` came from the bits: after a merge, or a writer that was killed
-  std::uint64_t refused_removals = 0;  ///< counting: keys to be removed that were not there, which proves misuse
-  std::uint64_t logged = 0;            ///< with a log: bytes of it whose keys are all in the bits
-  std::uint64_t log_generation = 0;    ///< with a log: the generation of it that `logged` counts bytes of
+  std::uint64_t inserted = 0;          ///< keys that were certainly new when inserted; in counting filters all copies
+  bool is_estimate = false;            ///< `inserted` was estimated from the bits: after a merge, or a killed writer
+  std::uint64_t refused_removals = 0;  ///< counting: removals of absent keys, which prove misuse
+  std::uint64_t logged = 0;            ///< with a key log: bytes of the log whose keys are all in the bits
+  std::uint64_t log_generation = 0;    ///< with a key log: the generation of the log that `logged` refers to
 
   friend bool operator==(const key_counts&, const key_counts&) = default;
 };
 
-/// The counts of two filters of copies in one.
+/// The counts of a merge of two counting filters.
 inline key_counts sum_of_counts(const key_counts& a, const key_counts& b) noexcept {
   return {a.inserted + b.inserted, a.is_estimate || b.is_estimate, a.refused_removals + b.refused_removals, 0};
 }
@@ -39,20 +39,20 @@ concept storage = std::movable<S> && requires(S s, const S c, std::uint64_t byte
   s.changed(byte);
 };
 
-/// A storage that may be one for reading only. Filters ask before they write; the others are never asked.
+/// A storage that may be read-only. Filters call writable() before they write.
 template <class S>
 concept storage_with_access = storage<S> && requires(const S s) {
   { s.writable() } -> std::convertible_to<bool>;
 };
 
-/// Zeroed bytes on the heap, aligned to 64. From 2 MiB up they are whole huge pages where the system has them, which
+/// Zeroed bytes on the heap, aligned to 64. From 2 MiB on they are in huge pages if the system supports them, which
 /// makes random access about 1.5 times as fast.
 class heap_storage {
  public:
   static constexpr bool tracks_changes = false;
 
   /// @param bytes  at least 1
-  /// @throws error too_large: more than this machine's physical memory, or the system refuses
+  /// @throws error too_large: more than this machine's physical memory, or the allocation fails
   explicit heap_storage(std::uint64_t bytes);
   heap_storage(const heap_storage& other);
   heap_storage(heap_storage&& other) noexcept;
@@ -72,7 +72,7 @@ class heap_storage {
   key_counts counts_;
 };
 
-/// Bytes that the caller owns and keeps alive: shared memory, an arena, a page of another system's file.
+/// Bytes owned by the caller, which must outlive the filter: shared memory, an arena, a page of another system's file.
 ///
 /// Example:
 ///     std::vector<std::uint8_t> arena(64);

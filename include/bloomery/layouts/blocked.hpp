@@ -1,12 +1,12 @@
-// blocked: all bits of a key in one cache line of 512 bits, k of them, anywhere in the line.
+// blocked: a blocked Bloom filter with k bits per key, anywhere in one cache line of 512 bits.
 //
 //   line = hi64(hash64 * lines)
 //   x = (2 * hash64 + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
 //   k times:  bit = x >> 55;  x = x * step  (mod 2^64)
 //
-// With its own k for every rate it needs less memory than split_block512 where eight bits are too many (2 % less at 1
-// %, 10 % at 5 %) or too few (1 % less at 0.1 %, 7 % at 0.01 %, 25 % at 1e-6), and about the same between; a lookup
-// takes half as long again.
+// k is chosen for the target FPR, so it needs less memory than split_block512 where eight bits per key are too many (2%
+// less at 1%, 10% at 5%) or too few (1% less at 0.1%, 7% at 0.01%, 25% at 1e-6), and about the same in between. A
+// lookup takes 1.5 times as long.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -40,15 +40,15 @@ class blocked : public kernel_calls<blocked> {
   static constexpr std::uint64_t multiplier = probe_sequence::multiplier;
   static constexpr std::uint64_t step = probe_sequence::step;
 
-  /// The most probes that geometry_for() chooses: more never pay in 512 bits.
+  /// Maximum number of probes that geometry_for() chooses: more are never useful in 512 bits.
   static constexpr std::uint32_t most_chosen_probes = 32;
 
-  /// The line of a key: hi64(hash64 * lines), below `lines`.
+  /// The block of a key, one cache line: hi64(hash64 * lines), below `lines`.
   static constexpr std::uint64_t block_of(std::uint64_t hash64, std::uint64_t blocks) noexcept {
     return multiply_high(hash64, blocks);
   }
 
-  /// The k cells of a key; two of them may be equal.
+  /// The k cells of a key.
   class cells {
    public:
     constexpr cells(const geometry& g, key_hash hash) noexcept
@@ -68,35 +68,17 @@ class blocked : public kernel_calls<blocked> {
     std::uint32_t count_;
   };
 
-  /// The fewest lines, with the number of probes that allows them, whose exact rate at n keys is at most p.
-  ///
-  /// @param capacity             n, keys, at least 1
-  /// @param target_fpr  p, a probability in (0, 1)
-  /// @throws error  invalid_argument: n is 0, p is outside (0, 1) or NaN;
-  ///                too_large: more than 2^40 lines (64 TiB) are needed
-  ///
   /// Example:
   ///     const geometry g = layouts::blocked::geometry_for(1'000'000, 0.01);
   ///     assert(g.probes == 6);
-  ///     assert(g.bits < 9'940'000);  // 9.92 bits a key
+  ///     assert(g.bits < 9'940'000);  // 9.92 bits per key
   static geometry geometry_for(std::uint64_t capacity, double target_fpr);
-
-  /// geometry_for(n, p).bits
-  static std::uint64_t bits_for(std::uint64_t capacity, double target_fpr) {
-    return geometry_for(capacity, target_fpr).bits;
-  }
-
-  /// @throws error invalid_argument: bits is 0 or no multiple of 512, probes is outside 1 .. 255; too_large
   static void check(const geometry& g);
 
-  /// Exact rate at n distinct keys in B lines, all terms positive:
-  ///
-  ///   f = sum over i of Binomial(i; n, 1/B) * classic(512, k, i),    result 1 - (1 - f) * (1 - 2^-64)^n
-  ///
-  /// where classic(b, k, i) is the exact rate of i keys of k independent probes in b bits.
+  /// r(i) = classic(512, k, i), the exact FPR of i keys with k independent probes each in 512 bits.
   static double expected_fpr(const geometry& g, std::uint64_t keys);
 
-  /// n = ln(z / m) / ln(1 - q / B), q = 1 - (1 - 1/512)^k, for z zeros of m bits in B lines; infinity for z = 0.
+  /// q = 1 - (1 - 1/512)^k
   static double keys_from_zeros(const geometry& g, std::uint64_t zeros);
 };
 

@@ -1,11 +1,11 @@
-// blocked_page: all bits of a key in one page of 4096 bytes, k of them, anywhere in the page.
+// blocked_page: a blocked Bloom filter with k bits per key, anywhere in one page of 4096 bytes.
 //
 //   page = hi64(hash64 * pages)
 //   x = (2 * hash64 + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
 //   k times:  bit = x >> 49;  x = x * step  (mod 2^64)
 //
-// Nearly the memory of classic (0.1 % more at 1 %, 0.6 % at 1e-6), but a key touches one page: one fault in a mapped
-// file, one read from cold storage, one entry of the translation cache.
+// It takes little more memory than classic (0.1% more at 1%, 0.6% at 1e-6), but a key touches a single page: one page
+// fault in a mapped file, one read from cold storage, one TLB entry.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -19,7 +19,7 @@ namespace BLOOMERY_EXPORT bloomery {
 
 namespace layouts {
 
-class blocked_page {
+class blocked_page : public layout_base<blocked_page> {
  public:
   static constexpr std::string_view name = "blocked_page";
   static constexpr std::uint32_t block_bits = 8 * 4096;
@@ -28,7 +28,7 @@ class blocked_page {
   static constexpr std::uint64_t multiplier = probe_sequence::multiplier;
   static constexpr std::uint64_t step = probe_sequence::step;
 
-  /// The most probes that geometry_for() chooses.
+  /// Maximum number of probes that geometry_for() chooses.
   static constexpr std::uint32_t most_chosen_probes = 64;
 
   /// The page of a key: hi64(hash64 * pages), below `pages`.
@@ -36,7 +36,7 @@ class blocked_page {
     return multiply_high(hash64, blocks);
   }
 
-  /// The k cells of a key; two of them may be equal.
+  /// The k cells of a key.
   class cells {
    public:
     constexpr cells(const geometry& g, key_hash hash) noexcept
@@ -56,32 +56,16 @@ class blocked_page {
     std::uint32_t count_;
   };
 
-  /// The fewest pages, with the number of probes that allows them, whose exact rate at n keys is at most p.
-  ///
-  /// @param capacity             n, keys, at least 1
-  /// @param target_fpr  p, a probability in (0, 1)
-  /// @throws error  invalid_argument: n is 0, p is outside (0, 1) or NaN;
-  ///                too_large: more than 2^40 pages are needed
-  ///
   /// Example:
   ///     const geometry g = layouts::blocked_page::geometry_for(1'000'000, 0.0001);
-  ///     assert(g.bits < 19'300'000);  // 19.23 bits a key, and classic's 19.17
+  ///     assert(g.bits < 19'300'000);  // 19.23 bits per key; classic needs 19.17
   static geometry geometry_for(std::uint64_t capacity, double target_fpr);
-
-  /// geometry_for(n, p).bits
-  static std::uint64_t bits_for(std::uint64_t capacity, double target_fpr) {
-    return geometry_for(capacity, target_fpr).bits;
-  }
-
-  /// @throws error invalid_argument: bits is 0 or no multiple of 32,768, probes is outside 1 .. 255; too_large
   static void check(const geometry& g);
 
-  /// Exact rate at n distinct keys in B pages, all terms positive:
-  ///
-  ///   f = sum over i of Binomial(i; n, 1/B) * classic(32768, k, i),    result 1 - (1 - f) * (1 - 2^-64)^n
+  /// r(i) = classic(32768, k, i), as in blocked.
   static double expected_fpr(const geometry& g, std::uint64_t keys);
 
-  /// n = ln(z / m) / ln(1 - q / B), q = 1 - (1 - 1/32768)^k, for z zeros of m bits in B pages; infinity for z = 0.
+  /// q = 1 - (1 - 1/32768)^k
   static double keys_from_zeros(const geometry& g, std::uint64_t zeros);
 };
 

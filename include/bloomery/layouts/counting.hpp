@@ -1,19 +1,20 @@
-// counting: counters of 4 bits instead of bits, so that keys can be removed. All counters of a key are in one cache
-// line, which has 128 of them.
+// counting: a blocked counting Bloom filter with 4-bit counters, so that keys can be removed. All counters of a key are
+// in one cache line of 128 counters.
 //
 //   line = hi64(hash64 * lines)
 //   x = (2 * hash64 + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
 //   k times:  cell = 128 * line + (x >> 57);  x = x * step  (mod 2^64)
 //
-//   cell c is half of byte c >> 1, the lower half first:
+//   cell c is a nibble of byte c >> 1, the lower nibble first:
 //
-//     byte   |      0      |      1      |  ...  |      63       |  one line
+//     byte   |      0      |      1      |  ...  |      63       |  one cache line
 //     bits   | 7654   3210 | 7654   3210 |       | 7654     3210 |
 //     cell   |    1      0 |    3      2 |       |  127      126 |
 //
-// A key's cells are a set: where two of its probes meet, the counter goes up by one. So a counter is the number of
-// copies of keys that have this cell. One that reaches 15 is full and stays so for good: nobody knows how many copies
-// it stands for, and lowering it could make others vanish. What remains of full counters is false positives.
+// The cells of a key are a set: if two of its probes select the same counter, it is incremented once. So a counter is
+// the number of copies of keys with this cell. A counter that reaches 15 is saturated and never changes again: the
+// true number of copies is unknown, and decrementing it could cause false negatives. Saturated counters only cause
+// false positives.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -28,12 +29,11 @@ namespace BLOOMERY_EXPORT bloomery {
 
 namespace layouts {
 
-/// A layout from which keys can be removed, for 4.1 times the memory of blocked at 5 %, 4.4 times at 1 %, 5.6 times at
-/// 0.01 %: lines have fewer cells, and so fill less evenly. Its geometry's bits are those of the memory, four for each
-/// counter.
+/// A layout that supports removal. It takes 4.1 times the memory of blocked at 5%, 4.4 times at 1% and 5.6 times at
+/// 0.01%: cache lines have fewer cells, so they fill less evenly. geometry::bits are memory bits, four per counter.
 ///
-/// Only what was inserted may be removed: see filter::remove().
-class counting {
+/// Only inserted keys may be removed: see filter::remove().
+class counting : public layout_base<counting> {
  public:
   static constexpr std::string_view name = "counting";
   static constexpr std::uint32_t cell_bits = 4;
@@ -43,18 +43,18 @@ class counting {
   static constexpr std::uint64_t multiplier = probe_sequence::multiplier;
   static constexpr std::uint64_t step = probe_sequence::step;
 
-  /// A counter that has reached this stays there.
+  /// The value of a saturated counter.
   static constexpr std::uint32_t full = 15;
 
-  /// The most probes that geometry_for() chooses.
+  /// Maximum number of probes that geometry_for() chooses.
   static constexpr std::uint32_t most_chosen_probes = 32;
 
-  /// The line of a key: hi64(hash64 * lines), below `lines`.
+  /// The block of a key, one cache line: hi64(hash64 * lines), below `lines`.
   static constexpr std::uint64_t block_of(std::uint64_t hash64, std::uint64_t blocks) noexcept {
     return multiply_high(hash64, blocks);
   }
 
-  /// The k cells of a key, numbers of counters; two of them may be equal.
+  /// The k cells of a key, as indices of counters.
   class cells {
    public:
     constexpr cells(const geometry& g, key_hash hash) noexcept
@@ -74,45 +74,28 @@ class counting {
     std::uint32_t count_;
   };
 
-  /// The fewest lines, with the number of probes that allows them, whose exact rate at n distinct keys is at most p.
-  ///
-  /// @param capacity             n, keys, at least 1
-  /// @param target_fpr  p, a probability in (0, 1)
-  /// @throws error  invalid_argument: n is 0, p is outside (0, 1) or NaN;
-  ///                too_large: more than 2^40 lines (64 TiB) are needed
-  ///
   /// Example:
   ///     const geometry g = layouts::counting::geometry_for(1'000'000, 0.01);
   ///     assert(g.probes == 6);
-  ///     assert(g.bits < 43'400'000);  // 43.39 bits a key, which are 10.85 counters
+  ///     assert(g.bits < 43'400'000);  // 43.39 bits per key, which are 10.85 counters
   static geometry geometry_for(std::uint64_t capacity, double target_fpr);
-
-  /// geometry_for(n, p).bits
-  static std::uint64_t bits_for(std::uint64_t capacity, double target_fpr) {
-    return geometry_for(capacity, target_fpr).bits;
-  }
-
-  /// @throws error invalid_argument: bits is 0 or no multiple of 512, probes is outside 1 .. 255; too_large
   static void check(const geometry& g);
 
-  /// Exact rate at n distinct keys in B lines: blocked's, with 128 cells a line.
-  ///
-  ///   f = sum over i of Binomial(i; n, 1/B) * classic(128, k, i),    result 1 - (1 - f) * (1 - 2^-64)^n
-  ///
-  /// Copies of a key count once. Counters that are full raise it as if their keys were still there.
+  /// r(i) = classic(128, k, i), as in blocked. Copies of a key count once. Saturated counters count as if their keys
+  /// were still present.
   static double expected_fpr(const geometry& g, std::uint64_t keys);
 
-  /// n = ln(z / c) / ln(1 - q / B), q = 1 - (1 - 1/128)^k, for z counters at 0 of all c in B lines; infinity for z = 0.
+  /// q = 1 - (1 - 1/128)^k
   static double keys_from_zeros(const geometry& g, std::uint64_t zeros);
 
-  /// One copy more; true: the key is certainly new.
+  /// Inserts one copy. True: the key is certainly new.
   static bool insert_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept;
   static bool has_one(const std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept;
 
-  /// One copy less, unless one of the counters is 0: then nothing is changed.
+  /// Removes one copy. Changes nothing if one of the counters is 0.
   static removal remove_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept;
 
-  /// The same for keys one after another; is_new and results may be null. Returns how many were new, or removed.
+  /// The same for keys in order; is_new and results may be null. Returns the number of new or removed keys.
   static std::uint64_t insert_batch(std::uint8_t* bytes, const geometry& g, const hash_span& keys,
                                     std::uint8_t* is_new) noexcept;
   static void has_batch(const std::uint8_t* bytes, const geometry& g, const hash_span& keys,
@@ -125,17 +108,18 @@ class counting {
     return bytes[cell >> 1] >> 4 * (cell & 1) & 15u;
   }
 
-  /// Counters that are not 0.
+  /// Number of non-zero counters.
   static std::uint64_t cells_used(std::span<const std::uint8_t> bytes) noexcept;
 
-  /// Counters that are full.
+  /// Number of saturated counters.
   static std::uint64_t cells_full(std::span<const std::uint8_t> bytes) noexcept;
 
-  /// Copies of keys that most likely made these counters: their sum, divided by the mean number of distinct cells of a
-  /// key, c (1 - (1 - 1/c)^k) for c = 128. Copies beyond what full counters tell are not among them.
+  /// Estimated copies of keys: the sum of the counters divided by the mean number of distinct cells of a key,
+  /// c (1 - (1 - 1/c)^k) for c = 128. Copies that saturated counters did not count are missing.
   static double copies_in(const geometry& g, std::span<const std::uint8_t> bytes) noexcept;
 
-  /// Adds counters to others, up to 15: a filter that has the copies of both. Equally many bytes.
+  /// Adds the counters of `from` to `into`, saturating at 15: the result has the copies of both. Both have the same
+  /// size.
   ///
   /// Example:
   ///     std::uint8_t bytes[] = {0x91};  // 1 and 9
@@ -147,15 +131,15 @@ class counting {
 
 }  // namespace layouts
 
-/// Removals of keys that never were in, and that nobody noticed: a stranger is refused with probability 1 - p and
-/// otherwise taken for a key that is there, so beside `refused` of them there were
+/// Expected number of undetected removals of absent keys. The removal of an absent key is refused with probability
+/// 1 - p and otherwise decrements counters of other keys, so for `refused` refused ones there were about
 ///
 ///   refused * p / (1 - p)
 ///
-/// give or take its square root. Each may have made others vanish.
+/// undetected ones, with a standard deviation of its square root. Each may have caused false negatives.
 ///
 /// @param refused  key_counts::refused_removals
-/// @param rate     p, the filter's false-positive rate when they came, 0 to 1: it falls as keys are removed
+/// @param rate     p, the FPR at the time of the removals, 0 to 1; it falls as keys are removed
 /// @return         a number of removals; infinity at a rate of 1
 ///
 /// Example:

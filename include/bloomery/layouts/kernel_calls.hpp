@@ -1,6 +1,7 @@
-// The calls that the one-line layouts make to their kernels: code for each instruction set, chosen once (kernel.hpp).
+// kernel_calls: the connection of cache-line layouts to their kernels, which are selected once per process
+// (kernel.hpp).
 //
-// All kernels write the bits that the layout's `cells` define; they only differ in speed.
+// All kernels write the bits that the layout's `cells` define; only their speed differs.
 #pragma once
 
 #include <bloomery/detail/hash_span.hpp>
@@ -11,17 +12,17 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// Base of a layout L whose blocks have kernels: split_block, layouts::split_block512, blocked.
+/// Base of a layout L with kernels: split_block, split_block512, blocked.
 template <class L>
-class kernel_calls {
+class kernel_calls : public layout_base<L> {
  public:
-  /// Inserts keys one after another, as layout_with_kernels wants it.
+  /// The functions that layout_with_kernels requires.
   static std::uint64_t insert_batch(std::uint8_t* bytes, const geometry& g, const hash_span& keys,
                                     std::uint8_t* is_new) noexcept;
   static void has_batch(const std::uint8_t* bytes, const geometry& g, const hash_span& keys,
                         std::uint64_t* bitmap) noexcept;
 
-  /// One key: the block's address is computed in place, the rest is one direct call.
+  /// For one key: the block's address is computed inline, the rest is one direct call.
   static bool insert_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
     return insert_into(bytes + offset(g, hash), hash.hash64, g.probes);
   }
@@ -34,7 +35,7 @@ class kernel_calls {
     return L::block_of(hash.hash64, g.bits / L::block_bits) * (L::block_bits / 8);
   }
   static bool insert_into(std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept;
-  // Pure: the compiler may keep a filter's size and address in registers from one lookup to the next.
+  // Pure: the compiler may keep the filter's size and address in registers between lookups.
   [[gnu::pure]] static bool has_in(const std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept;
 };
 

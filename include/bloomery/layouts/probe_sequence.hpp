@@ -1,16 +1,15 @@
-// The probe sequence of a key within its block, shared by blocked, layouts::blocked_page, layouts::counting, sliding
-// and sliding64.
+// The probe sequence of a key within its block, used by blocked, blocked_page, counting, sliding and sliding64.
 //
 //   x = (2 * hash64 + 1) * multiplier  (mod 2^64)
 //   per probe:  the upper bits of x choose the cell;  x = x * step  (mod 2^64)
 //
-// This is a multiplicative congruential generator modulo 2^64. A factor 2^t of its state never goes away and leaves
-// only 64 - t bits that vary: from state 0 all probes are cell 0, from odd * 2^60 there are at most 4 cells. The first
-// state here is odd and odd factors keep it odd, so every hash, including 0, starts a sequence of the full period 2^62.
+// This is a multiplicative congruential generator modulo 2^64. A factor 2^t of its state persists and leaves only
+// 64 - t varying bits: from state 0 all probes select cell 0, from odd * 2^60 there are at most 4 cells. Here the first
+// state is odd and odd factors keep it odd, so every hash, including 0, starts a sequence of the full period 2^62.
 //
-// The state is a bijection of the lower 63 bits of hash64 and ignores the top bit. Two hashes that differ in that bit
-// alone lie B / 2 blocks apart, B being the number of blocks: in different ones for B >= 2. So random hashes share
-// block and state with the probability that they are equal, 2^-64, as the exact rates have it. For B = 1 it is 2^-63.
+// The state is a bijection of the lower 63 bits of hash64 and ignores the top bit. Two hashes that differ only in the
+// top bit select blocks that are B / 2 apart, where B is the number of blocks: different blocks for B >= 2. So two
+// random hashes share block and state with probability 2^-64, as assumed by expected_fpr(). For B = 1 it is 2^-63.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -20,10 +19,10 @@
 namespace BLOOMERY_EXPORT bloomery {
 namespace probe_sequence {
 
-/// 2^64 / golden ratio, odd. As in split_block512: frees x from the bits of hash64 that chose the block.
+/// 2^64 / golden ratio, odd. As in split_block512: makes x independent of the bits of hash64 that select the block.
 inline constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15;
 
-/// [Steele & Vigna 2021], as in classic. It is 5 modulo 8, so that odd states have the period 2^62.
+/// [Steele & Vigna 2021], as in classic. It is 5 modulo 8, so odd states have the period 2^62.
 inline constexpr std::uint64_t step = 0xD1342543DE82EF95;
 
 /// The odd factor of the first state; the state of probe i is odd_of(hash64) * multiplier * step^i.

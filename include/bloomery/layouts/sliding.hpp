@@ -1,18 +1,18 @@
-// sliding and sliding64: the cells of filters that forget, sliding_window_filter.hpp. Cells are bytes, a bit for each
-// of 8 generations of keys, so that one pass over a key's cells asks all generations at once.
+// sliding and sliding64: the layouts of sliding-window filters (sliding_window_filter.hpp). A cell is a byte with one
+// bit for each of 8 generations of keys, so one pass over a key's cells looks up all generations.
 //
 //   bytes:   512 of state | block 0 | block 1 | ...
 //   block:   stamp, 4 bytes | cells, a byte each                 sliding: 512 bytes, 508 cells; sliding64: 64 and 60
-//   cell:    bit j: a key of the generation in lane j, that of the epochs e with e mod 8 = j, has this cell
+//   cell:    bit j: a key of the generation with epoch mod 8 = j has this cell
 //
 //   block = hi64(hash64 * blocks)
 //   x = (2 * hash64 + 1) * multiplier  (mod 2^64), which is odd: see probe_sequence.hpp
 //   k times:  cell = ((x >> 32) * cells) >> 32;  x = x * step  (mod 2^64)
 //
-// The stamp is the epoch, mod 2^32, at which the block was last written. Whoever comes later knows by it which lanes
-// have run out since: a reader leaves them out, a writer clears them. So a new generation begins with nothing but its
-// number. A block that is ahead (a copy made beside a writer, a power failure) keeps its stamp and all lanes until its
-// epoch comes.
+// The stamp is the epoch, mod 2^32, at which the block was last written. It shows which generations have expired since:
+// readers ignore their bits, writers clear them. So starting a new generation only changes the epoch number. A block
+// may be ahead of the state, after a copy made while a writer was active or a power failure. It keeps its stamp and all
+// bits until its epoch is reached.
 #pragma once
 
 #include <bloomery/detail/bits.hpp>
@@ -36,21 +36,21 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// Generations of keys that are held: the newest, which still takes keys, and 7 full ones, which together are a window.
+/// Number of generations: the newest, which takes new keys, and 7 full ones, which together cover a window.
 inline constexpr std::uint32_t window_generations = 8;
-inline constexpr std::uint32_t window_parts = 7;
+inline constexpr std::uint32_t window_slices = 7;
 
-/// Bytes before the first block: what a windowed filter knows of its generations (generations.hpp).
+/// Bytes before the first block: the state of the generations (generations.hpp).
 inline constexpr std::uint64_t window_state_bytes = 512;
 
-/// Keys of each generation, by lane.
+/// A number for each generation; the index is epoch mod 8.
 using keys_by_generation = std::array<std::uint64_t, window_generations>;
 
-/// What stands before the blocks of a windowed filter, in memory and in files.
+/// The state before the blocks of a sliding-window filter, in memory and in files.
 struct window_state {
   std::uint64_t newest = 0;      ///< epoch of the newest generation
   std::uint64_t insertions = 0;  ///< keys inserted so far, each copy
-  keys_by_generation keys{};     ///< keys that were new to their generation when they came, by lane
+  keys_by_generation keys{};     ///< keys that were new to their generation when inserted
 
   static window_state of(const std::uint8_t* bytes) noexcept {
     window_state s;
@@ -58,19 +58,19 @@ struct window_state {
     return s;
   }
 
-  /// The same at a later epoch: generations that have run out by then have no keys.
+  /// The state at a later epoch: generations that have expired by then have no keys.
   window_state at(std::uint64_t epoch) const noexcept;
 
   friend bool operator==(const window_state&, const window_state&) = default;
 };
 static_assert(sizeof(window_state) == 80);
 
-/// Epochs by which a block may be ahead of who looks at it: a writer of the same file went on meanwhile, or the state
-/// is older than the block, because both were copied beside a writer or the power failed.
+/// Maximum number of epochs by which a block may be ahead of a reader: because a writer of the same file has continued,
+/// or the state is older than the block, after a copy made while a writer was active or a power failure.
 inline constexpr std::uint32_t epochs_ahead = 1u << 16;
 
-/// The lanes of a block that tell something: all but those of the epochs after `stamp` up to `epoch`. Both are mod
-/// 2^32. All of a block that is ahead: what it has forgotten has run out for everybody.
+/// Bit mask of the generations in a block that have not expired: all but those of the epochs after `stamp` up to
+/// `epoch`, both mod 2^32. All generations if the block is ahead: what its writer cleared has expired for all readers.
 constexpr std::uint8_t live_generations(std::uint32_t stamp, std::uint32_t epoch) noexcept {
   if (stamp - epoch < epochs_ahead) return 0xFF;
   const std::uint32_t passed = epoch - stamp;
@@ -79,23 +79,23 @@ constexpr std::uint8_t live_generations(std::uint32_t stamp, std::uint32_t epoch
   return static_cast<std::uint8_t>(~std::rotl(run_out, static_cast<int>((stamp + 1) % window_generations)));
 }
 
-/// What came of inserting keys.
+/// The result of inserting keys.
 struct window_insertions {
-  std::uint64_t unseen = 0;             ///< in no generation before: certainly new in the window
-  std::uint64_t new_to_generation = 0;  ///< not in the newest generation before
+  std::uint64_t unseen = 0;             ///< keys that were in no generation: certainly new in the window
+  std::uint64_t new_to_generation = 0;  ///< keys that were not in the newest generation
 
   friend bool operator==(const window_insertions&, const window_insertions&) = default;
 };
 
-/// What a pass over the cells of a windowed filter tells, as of an epoch.
+/// Statistics of the cells of a sliding-window filter at an epoch.
 struct window_cells {
-  keys_by_generation ones{};  ///< cells set, by lane; 0 in lanes that have run out
-  double current_fpr = 0;     ///< that a random absent key finds all its cells in one of the generations
+  keys_by_generation ones{};  ///< set cells of each generation; 0 if it has expired
+  double current_fpr = 0;     ///< probability that all cells of a random absent key are set in one generation
 };
 
 namespace layouts {
 
-/// Blocks of `Bytes` bytes. An epoch is that of the newest generation, mod 2^32; it never falls.
+/// A layout with blocks of `Bytes` bytes. `epoch` is the epoch of the newest generation, mod 2^32; it never decreases.
 template <std::uint32_t Bytes>
 class sliding_blocks {
  public:
@@ -107,7 +107,7 @@ class sliding_blocks {
   static constexpr std::uint64_t multiplier = probe_sequence::multiplier;
   static constexpr std::uint64_t step = probe_sequence::step;
 
-  /// The most probes that geometry_for() chooses.
+  /// Maximum number of probes that geometry_for() chooses.
   static constexpr std::uint32_t most_chosen_probes = 32;
 
   static constexpr std::uint64_t blocks_of(const geometry& g) noexcept {
@@ -118,12 +118,12 @@ class sliding_blocks {
     return {8 * (window_state_bytes + blocks * Bytes), probes};
   }
 
-  /// Where the block of a key begins, in bytes.
+  /// Byte offset of the block of a key.
   static constexpr std::uint64_t block_at(const geometry& g, std::uint64_t hash64) noexcept {
     return window_state_bytes + multiply_high(hash64, blocks_of(g)) * Bytes;
   }
 
-  /// The k cells of a key, each as the number of its first bit; two of them may be equal.
+  /// The k cells of a key, each as the index of its first bit.
   class cells {
    public:
     constexpr cells(const geometry& g, key_hash hash) noexcept
@@ -141,74 +141,72 @@ class sliding_blocks {
     std::uint32_t count_;
   };
 
-  /// Writes a key to the newest generation, whatever others say of it. Returns the lanes that had it before.
+  /// Inserts a key into the newest generation. Returns the bit mask of the generations that had it before.
   static std::uint8_t insert_into(std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes,
                                   std::uint32_t epoch) noexcept {
     bring_to(block, epoch);
-    const auto lane = static_cast<std::uint8_t>(1u << epoch % window_generations);
+    const auto newest = static_cast<std::uint8_t>(1u << epoch % window_generations);
     std::uint8_t* const first = block + stamp_bytes;
     std::uint8_t had = 0xFF;
     each_position(hash64, 0, probes, [&](std::uint32_t at) {
       had &= first[at];
-      first[at] |= lane;
+      first[at] |= newest;
     });
     return had;
   }
 
-  /// The lanes that have a key; 0: it is in no generation.
+  /// The bit mask of the generations that have a key; 0: the key is in no generation.
   static std::uint8_t generations_with(const std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes,
                                        std::uint32_t epoch) noexcept {
     const std::uint8_t* const first = block + stamp_bytes;
     std::uint8_t have = live_generations(stamp_of(block), epoch);
-    const auto ask = [&](std::uint32_t at) { have &= first[at]; };
-    // At half fill five cells refuse four of five absent keys: one jump that is seldom taken, and not nine.
+    const auto look_up = [&](std::uint32_t at) { have &= first[at]; };
+    // At a fill ratio of 1/2, five cells reject four of five absent keys: one predictable branch instead of nine.
     const std::uint32_t some = probes < 5 ? probes : 5;
-    each_position(hash64, 0, some, ask);
+    each_position(hash64, 0, some, look_up);
     if (have == 0) return 0;
-    each_position(hash64, some, probes, ask);
+    each_position(hash64, some, probes, look_up);
     return have;
   }
 
-  /// Inserts keys one after another into the generation of `epoch`. is_new is null or takes a 1 (certainly not in the
-  /// window) or 0 for each.
+  /// Inserts keys in order into the generation of `epoch`. is_new is null or receives 1 (certainly not in the window)
+  /// or 0 per key.
   static window_insertions insert_keys(std::uint8_t* bytes, const geometry& g, const hash_span& keys,
                                        std::uint32_t epoch, std::uint8_t* is_new) noexcept;
 
-  /// Looks keys up; bit i%64 of bitmap[i/64] is the answer for key i, unused bits of the last word are 0.
+  /// Looks up keys: bit i%64 of bitmap[i/64] is the answer for key i; unused bits of the last word are 0.
   static void look_up_keys(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint32_t epoch,
                            std::uint64_t* bitmap) noexcept;
 
-  /// Adds the cells of other bytes, of the same geometry, generation by generation: as of `epoch`, not before the
-  /// newest of either. Of two blocks that are ahead the stamp that is more so stays.
+  /// Merges the cells of other bytes of the same geometry, generation by generation, at `epoch`, which is not before
+  /// the newest epoch of either. If both versions of a block are ahead, the later stamp stays.
   static void unite(std::uint8_t* bytes, const std::uint8_t* other, const geometry& g, std::uint32_t epoch) noexcept;
 
-  /// Counts the cells of each generation that lives at `epoch`, and certifies the rate: per block
+  /// Counts the set cells of each generation that has not expired at `epoch`, and computes the current FPR: the mean
+  /// over blocks of
   ///
-  ///   sum over sets S of lanes, not empty, of (-1)^(|S|+1) (c_S / cells)^k,   c_S cells have all lanes of S
+  ///   sum over non-empty sets S of generations of (-1)^(|S|+1) (c_S / cells)^k,   c_S cells have all bits of S
   ///
-  /// which by inclusion and exclusion is the probability that k random cells of the block are all set in one lane.
-  static window_cells look_at_cells(const std::uint8_t* bytes, const geometry& g, std::uint32_t epoch);
+  /// By inclusion and exclusion this is the probability that k random cells of the block are all set in one generation.
+  static window_cells scan_cells(const std::uint8_t* bytes, const geometry& g, std::uint32_t epoch);
 
-  /// The fewest blocks, with the number of probes that allows them, whose exact rate is at most p at the worst moment:
-  /// when 8 generations hold ceil(n / 7) distinct keys each.
-  ///
-  /// @param capacity             n, keys of a window, at least 1
-  /// @param target_fpr  p, a probability in (0, 1)
-  /// @throws error  invalid_argument: n is 0, p is outside (0, 1) or NaN; too_large: more than 2^40 blocks are needed
+  /// As in the concept `layout`, with n keys per window, in the worst case of expected_fpr().
   static geometry geometry_for(std::uint64_t capacity, double target_fpr);
 
-  /// @throws error invalid_argument: bits are not those of some blocks, probes is outside 1 .. 255; too_large
+  /// @throws error invalid_argument: bits is not 8 * (512 + blocks * Bytes) with at least one block, or probes is
+  ///               outside 1 .. 255; too_large: more than 2^40 blocks
   static void check(const geometry& g);
 
-  /// Exact rate while 8 generations hold ceil(keys / 7) distinct keys each.
+  /// The exact FPR in the worst case: 8 generations with ceil(keys / 7) distinct keys each.
   static double expected_fpr(const geometry& g, std::uint64_t keys);
 
-  /// Exact rate of generations of so many distinct keys, n_j in lane j:
+  /// The exact FPR if generation j has n_j distinct keys:
   ///
   ///   f = sum over d of D(d) * (1 - product over j of (1 - sum over i of Binomial(i; n_j, 1/B) * A(d, i)))
   ///
-  /// D(d): the k probes of a key fall on d different cells; A(d, i): d given cells of a block are all set by i keys.
-  /// All terms are positive. Result 1 - (1 - f) * (1 - 2^-64)^n. Keys that are in several generations make it smaller.
+  /// D(d): probability that the k probes of a key select d different cells; A(d, i): probability that i keys set d
+  /// given cells of a block. All terms are positive. Result 1 - (1 - f) * (1 - 2^-64)^n. Keys in several generations
+  /// make the FPR lower.
   static double rate_of(const geometry& g, std::span<const std::uint64_t> keys);
 
  private:
@@ -216,7 +214,7 @@ class sliding_blocks {
     return static_cast<std::uint32_t>((x >> 32) * cells_of_block >> 32);
   }
 
-  // multiplier * step^i mod 2^64: times 2 hash64 + 1, x of the i-th cell without the i - 1 before it.
+  // multiplier * step^i mod 2^64: multiplied by 2 hash64 + 1 this is x of the i-th cell, without computing the others.
   static constexpr auto powers = [] {
     std::array<std::uint64_t, 16> result{multiplier};
     for (std::size_t i = 1; i < result.size(); ++i) result[i] = result[i - 1] * step;
@@ -241,8 +239,8 @@ class sliding_blocks {
     return stamp;
   }
 
-  // Clears the lanes that have run out, then says so: who is killed in between has cleared them for nothing. A block
-  // that is ahead stays as it is: its keys are not lost, and what is written now goes when its lane runs out after the
+  // Clears the expired generations, then updates the stamp; a process killed in between leaves a valid block. A block
+  // that is ahead is left unchanged: its keys are kept, and keys inserted now expire with their generation after the
   // stamp.
   static void bring_to(std::uint8_t* block, std::uint32_t epoch) noexcept {
     const std::uint32_t stamp = stamp_of(block);
@@ -253,16 +251,16 @@ class sliding_blocks {
     std::memcpy(block, &epoch, sizeof epoch);
   }
 
-  // Without cells there is nothing to keep: just before an epoch of 2^32 a new block only seems to be ahead.
+  // A block without set cells is never ahead: shortly before epoch 2^32 a new block would only seem to be.
   static bool is_ahead(const std::uint8_t* block, std::uint32_t epoch) noexcept {
     const std::uint32_t ahead = stamp_of(block) - epoch;
     return ahead != 0 && ahead < epochs_ahead &&
            std::any_of(block + stamp_bytes, block + Bytes, [](std::uint8_t cell) { return cell != 0; });
   }
 
-  static void keep_generations(std::uint8_t* block, std::uint8_t lanes) noexcept {
-    const std::uint64_t kept = std::uint64_t{0x0101010101010101} * lanes;
-    std::uint64_t mask = kept | 0xFFFFFFFF;  // the first word has the stamp in it
+  static void keep_generations(std::uint8_t* block, std::uint8_t generations) noexcept {
+    const std::uint64_t kept = std::uint64_t{0x0101010101010101} * generations;
+    std::uint64_t mask = kept | 0xFFFFFFFF;  // the first word contains the stamp
     for (std::uint32_t at = 0; at < Bytes; at += 8, mask = kept) {
       std::uint64_t word;
       std::memcpy(&word, block + at, sizeof word);
@@ -275,7 +273,7 @@ class sliding_blocks {
 extern template class sliding_blocks<512>;
 extern template class sliding_blocks<64>;
 
-/// Blocks of 512 bytes, that is 8 lines of one page: the least memory, 17.5 bits for each key of a window at 1 %.
+/// Blocks of 512 bytes, that is 8 cache lines of one page: least memory, 17.5 bits per key of a window at 1%.
 ///
 /// Example:
 ///     const geometry g = layouts::sliding::geometry_for(1'000'000, 0.01);
@@ -286,7 +284,7 @@ class sliding : public sliding_blocks<512> {
   static constexpr std::string_view name = "sliding";
 };
 
-/// Blocks of one cache line: a lookup reads that line and nothing else, at the price of half as much memory again.
+/// Blocks of one cache line: a lookup reads a single cache line, with 1.5 times the memory of sliding.
 ///
 /// Example:
 ///     const geometry g = layouts::sliding64::geometry_for(1'000'000, 0.01);
@@ -298,7 +296,7 @@ class sliding64 : public sliding_blocks<64> {
 
 }  // namespace layouts
 
-/// A layout whose cells have a bit for each generation: sliding or sliding64.
+/// A layout whose cells have one bit per generation: sliding or sliding64.
 template <class L>
 concept sliding_window_layout = std::derived_from<L, layouts::sliding_blocks<L::block_bytes>>;
 

@@ -1,11 +1,11 @@
-// split_block: all bits of a key in one block of 256 bits, one bit in each of its eight 32-bit words.
+// split_block: a split block Bloom filter with blocks of 256 bits. A key sets one bit in each of eight 32-bit words.
 //
 //   hash64:  | high 32 bits: which block      | low 32 bits x: which bit of each word |
 //
 //   block = ((hash64 >> 32) * blocks) >> 32
 //   word j of the block gets bit  (x * salt[j] mod 2^32) >> 27          j = 0 .. 7
 //
-// Salts and block rule are Apache Parquet's. One key touches one cache line; it costs 10.5 bits a key at 1 %.
+// Salts and block rule are those of Apache Parquet. A key touches one cache line. It takes 10.5 bits per key at 1%.
 #pragma once
 
 #include <bloomery/export.hpp>
@@ -62,39 +62,21 @@ class split_block : public kernel_calls<split_block> {
     std::uint32_t lane_ = 0;
   };
 
-  /// The fewest blocks whose exact rate at n keys is at most p.
-  ///
-  /// Parquet's rule -8n / ln(1 - p^(1/8)) supposes that all blocks fill alike and misses p = 1 % by half (1.46 %).
-  ///
-  /// @param capacity             n, keys, at least 1
-  /// @param target_fpr  p, a probability in (0, 1)
-  /// @throws error  invalid_argument: n is 0, p is outside (0, 1) or NaN;
-  ///                too_large: more than 2^32 blocks (128 GiB) are needed
+  /// Parquet's rule -8n / ln(1 - p^(1/8)) assumes that all blocks fill alike; its FPR is 1.46% for p = 1%.
   ///
   /// Example:
   ///     const geometry g = layouts::split_block::geometry_for(1'000'000, 0.01);
   ///     assert(layouts::split_block::expected_fpr(g, 1'000'000) <= 0.01);
-  ///     assert(g.bits < 10'540'000);  // 10.53 bits a key
+  ///     assert(g.bits < 10'540'000);  // 10.53 bits per key
   static geometry geometry_for(std::uint64_t capacity, double target_fpr);
-
-  /// geometry_for(n, p).bits
-  static std::uint64_t bits_for(std::uint64_t capacity, double target_fpr) {
-    return geometry_for(capacity, target_fpr).bits;
-  }
-
-  /// @throws error invalid_argument: bits is 0 or no multiple of 256, probes is not 8; too_large: over 2^32 blocks
   static void check(const geometry& g);
 
-  /// Exact rate at n distinct keys in B blocks, all terms positive:
-  ///
-  ///   f = sum over i of Binomial(i; n, 1/B) * (1 - (31/32)^i)^8,    result 1 - (1 - f) * (1 - c)^n
-  ///
-  /// where c = 1 / (B * 2^32) is the chance that another key has the same block and the same x. Since 2^32 upper halves
-  /// do not divide evenly among B blocks, 1/B is really q/2^32 or (q+1)/2^32 with q = floor(2^32 / B): the result is
-  /// the mean over both kinds of block, weighted by how many keys ask them.
+  /// r(i) = (1 - (31/32)^i)^8, and c = 1 / (B * 2^32), the probability that another key has the same block and the same
+  /// x. Since B need not divide 2^32, the probability of a block is not 1/B but q/2^32 or (q+1)/2^32 with
+  /// q = floor(2^32 / B): the result is the mean over both kinds of blocks, weighted by their probability.
   static double expected_fpr(const geometry& g, std::uint64_t keys);
 
-  /// n = ln(z / m) / ln(1 - 8 / m) for z zeros of m bits; infinity for z = 0.
+  /// q / B = 8 / m
   static double keys_from_zeros(const geometry& g, std::uint64_t zeros);
 };
 

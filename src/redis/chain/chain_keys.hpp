@@ -1,4 +1,4 @@
-// Names of the keys of a chain of bitmaps. The original has chosen the first two.
+// Key names of a Guava chain. The first two are those of the Java implementation.
 #pragma once
 
 #include <cstdint>

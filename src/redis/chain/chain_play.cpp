@@ -3,15 +3,15 @@
 namespace bloomery::redis {
 namespace {
 
-constexpr std::uint64_t probes_of_a_command = 2048;  // a quarter of a millisecond of the server's time
-constexpr std::size_t bits_of_a_script = 1024;       // Lua's stack ends at 8000, and each bit takes four words of it
-// Of many keys three probes are read at first, and the others where these are set: in a bitmap that is half full, by
-// one absent key of eight. It costs a round trip more, and saves up to two thirds of the bits.
+constexpr std::uint64_t probes_of_a_command = 2048;  // a quarter of a millisecond of server time
+constexpr std::size_t bits_of_a_script = 1024;       // Lua's stack is limited to 8000 words, and each bit takes four
+// For this many keys or more, three probes are read first, and the others only for keys whose first probes are all set:
+// in a half-full bitmap one absent key of eight. This costs one more round trip and saves up to two thirds of the bits.
 constexpr std::size_t many_keys = 64;
 constexpr std::size_t first_probes = 3;
 constexpr int most_tries = 6;
 
-// Sets bits, unless the bitmap is not there in the length of ARGV[1] bits. What they were; or 0.
+// Sets bits if the bitmap exists with a length of ARGV[1] bits. Returns the old bits, or 0 if it does not.
 constexpr script set_bits{R"(
 if redis.call('STRLEN', KEYS[1]) * 8 < tonumber(ARGV[1]) then return 0 end
 local command = {'BITFIELD', KEYS[1]}
@@ -22,9 +22,9 @@ for i = 2, #ARGV do
 end
 return redis.call(unpack(command)))"};
 
-// Mends the shared count by what the server has counted (ARGV[2]) while the field was ARGV[3], and adds ARGV[4].
-// Another client may do the same at once: mended twice is mended once.
-constexpr script mend_count{R"(
+// Corrects the shared count by the server's BITCOUNT (ARGV[2]) from when the field was ARGV[3], and adds ARGV[4].
+// Idempotent if another client makes the same correction at the same time.
+constexpr script fix_count{R"(
 local field = redis.call('HGET', KEYS[1], ARGV[1]) or '0'
 if field == ARGV[3] or (tonumber(field) or -1) < tonumber(ARGV[2]) then
   redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
@@ -46,7 +46,7 @@ void chain_play::begin_at(std::uint64_t cursor) {
   newest_ = {};
 }
 
-// What is known of the newest bitmap is forgotten if it is another one now.
+// Sets the cursor; discards the cached state if the newest bitmap has changed.
 void chain_play::move_to(std::uint64_t now) {
   if (now != cursor_) begin_at(now);
 }
@@ -57,7 +57,7 @@ void chain_play::look_up(bool to_insert) {
   store_.until_whole([&] { return try_to_look_up(to_insert); });
 }
 
-// What is gone.
+// Returns an error if a part of the chain is missing.
 std::optional<error> chain_play::try_to_look_up(bool to_insert) {
   present_.assign(keys_, 0);
   lengths_.assign(cursor_ + 1, 0);
@@ -65,7 +65,7 @@ std::optional<error> chain_play::try_to_look_up(bool to_insert) {
   const std::uint64_t before = cursor_;
   has_cursor_ = at_server.has_value();
   move_to(at_server.value_or(0));
-  if (cursor_ < before) return store_.gone(store_.bitmap_key(before));  // it was emptied meanwhile
+  if (cursor_ < before) return store_.gone(store_.bitmap_key(before));  // the chain was reset meanwhile
   if (cursor_ > before) {
     lengths_.resize(cursor_ + 1, 0);
     read_bitmaps(before + 1, to_insert);
@@ -76,7 +76,7 @@ std::optional<error> chain_play::try_to_look_up(bool to_insert) {
   return std::nullopt;
 }
 
-// The bitmaps from `from` up to the cursor, some megabytes of requests at a time. Where the server has the cursor.
+// Reads the bitmaps from `from` up to the cursor, in requests of a few megabytes. Returns the server's cursor.
 std::optional<std::uint64_t> chain_play::read_bitmaps(std::uint64_t from, bool to_insert) {
   if (to_insert) set_.assign(keys_ * store_.geometry.probes, 0);
   const std::uint64_t at_once = std::max<std::uint64_t>(1, 65'536 / (keys_ * store_.geometry.probes + 1));
@@ -135,7 +135,7 @@ std::optional<std::uint64_t> chain_play::read_bitmaps(std::uint64_t from, std::u
   return now;
 }
 
-// One command for n keys, key_at(0) and so on: their probes from `first` up to `last`.
+// Adds one command that reads the probes from `first` up to `last` of n keys, key_at(0) to key_at(n - 1).
 template <class KeyAt>
 void chain_play::ask_for_bits(const std::string& bitmap, std::size_t n, KeyAt key_at, std::size_t first,
                               std::size_t last) {
@@ -156,7 +156,7 @@ void chain_play::check_bits(const reply& r, std::size_t count) const {
   throw store_.error_of(errc::io, "the server sent another number of bits than was asked for", "", "", "");
 }
 
-// The reply for the first `probes` probes of n keys from the key `at` on, in bitmap i.
+// Handles the reply for the first `probes` probes of n keys from key `at` on, in bitmap i.
 void chain_play::take_bits(const reply& r, std::uint64_t i, std::size_t at, std::size_t n, std::size_t probes,
                            bool keep) {
   check_bits(r, n * probes);
@@ -172,7 +172,7 @@ void chain_play::take_bits(const reply& r, std::uint64_t i, std::size_t at, std:
   }
 }
 
-// The other probes of keys whose first ones are set.
+// Reads the other probes of keys whose first probes are all set.
 void chain_play::read_rest(std::size_t first, redis::mode mode) {
   const std::size_t rest = store_.geometry.probes - first;
   const std::size_t step = std::max<std::size_t>(1, probes_of_a_command / rest);
@@ -186,7 +186,7 @@ void chain_play::read_rest(std::size_t first, redis::mode mode) {
     store_.begin(store_.bitmap_key(i), mode);
     ask_for_bits(
         store_.bitmap_key(i), n, [&](std::size_t j) { return undecided_[at + j].key; }, first, store_.geometry.probes);
-    store_.commands.command({"STRLEN", store_.bitmap_key(i)});  // again: it may be gone since
+    store_.commands.command({"STRLEN", store_.bitmap_key(i)});  // again, since it may have been removed
   }
   store_.run("read a chain", [&](std::size_t group, const reply& r) {
     const auto& part = parts[group];
@@ -208,14 +208,14 @@ std::size_t chain_play::insert_some(std::uint8_t* is_new) {
     look_up(true);
     if (is_new) std::fill_n(is_new, keys_, std::uint8_t{0});
     const plan p = play_through();
-    if (!to_set_.empty() && !send(is_new)) continue;  // it was emptied in between, or has lost the bitmap
+    if (!to_set_.empty() && !send(is_new)) continue;  // the chain was reset meanwhile, or the bitmap was lost
     if (!to_set_.empty() || p.grows) settle(p.grows);
     return p.keys;
   }
   throw store_.gone(store_.bitmap_key(cursor_));
 }
 
-// What would come if they were inserted one by one.
+// Simulates the insertion of the keys one by one.
 chain_play::plan chain_play::play_through() {
   const std::size_t probes = store_.geometry.probes;
   plan p;
@@ -230,8 +230,8 @@ chain_play::plan chain_play::play_through() {
   return p;
 }
 
-// Sets the bits of the plan; those that are set need not be sent, they stay set. False: the bitmap has gone since its
-// bits were read.
+// Sets the bits of the plan that are still clear; set bits stay set. False: the bitmap was removed since its bits were
+// read.
 bool chain_play::send(std::uint8_t* is_new) {
   const std::string key = store_.bitmap_key(cursor_);
   const bool is_whole = lengths_[cursor_] == store_.geometry.bits / 8;
@@ -264,28 +264,28 @@ bool chain_play::send(std::uint8_t* is_new) {
       if (r[i].integer() == 0) is_new[part[i].key] = 1;
     }
   });
-  newest_.mend = false;
+  newest_.fix = false;
   newest_.ones = shared;
   if (!there) newest_ = {.seen = true};
   return there;
 }
 
 void chain_play::settle(bool count_is_due) {
-  if (count_is_due || over_half(newest_.ones)) count();  // others have inserted, too
+  if (count_is_due || over_half(newest_.ones)) count();  // other clients insert, too
   if (over_half(newest_.ones)) move_to(store_.grow(cursor_, has_cursor_));
 }
 
-// The shared count of the newest_ bitmap's ones goes up; the reply is what it is then.
+// Adds to the shared count of ones of the newest bitmap; the reply is the new count.
 void chain_play::add_to_count(std::uint64_t ones) {
-  if (newest_.mend) {
-    store_.one_script(mend_count, store_.our_key(),
+  if (newest_.fix) {
+    store_.one_script(fix_count, store_.our_key(),
                       {store_.ones_field(cursor_), std::to_string(newest_.ones), newest_.field, std::to_string(ones)});
   } else {
     store_.one(redis::mode::write, {"HINCRBY", store_.our_key(), store_.ones_field(cursor_), std::to_string(ones)});
   }
 }
 
-// Has the server count the newest_ bitmap.
+// Lets the server count the ones of the newest bitmap.
 void chain_play::count() {
   std::uint64_t ones = 0;
   std::string field = "0";

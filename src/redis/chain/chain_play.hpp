@@ -1,14 +1,13 @@
-// How a chain of bitmaps is asked and filled (bloomery/redis_chain.hpp). What lies on the server is chain_store's.
+// Lookup and insert in a Guava chain (bloomery/redis_chain.hpp). chain_store has the data on the server.
 //
-// Two round trips a batch, three of many keys: bits of all its keys are read from all bitmaps, then what the newest one
-// lacks is set. Between them the insertion is played through here, key by key, so that growth comes right after the
-// very key that reaches half, as with the original.
+// A batch takes two round trips, or three if it has many keys: the bits of all its keys are read from all bitmaps, then
+// the missing bits are set in the newest one. In between, the insertion is simulated on the client, key by key, so that
+// the chain grows right after the key that fills the bitmap to half, as in the Java implementation.
 //
-// For that the ones of the newest bitmap must be known before. The server counts them once for each bitmap and client.
-// From then on they are added up from the bits that were still clear, in a field of NAME-bloomery that all clients of
-// this kind share. The original does not know it, so it may be too low, and two writers that set the same bit count it
-// twice, so it may be too high. It decides nothing but when to count again: the server's BITCOUNT alone makes a chain
-// grow.
+// This requires the number of ones of the newest bitmap. The server counts them once per bitmap and client. Afterwards
+// newly set bits are added to a count in a field of NAME-bloomery that all bloomery clients share. The count may be too
+// low, because the Java implementation does not update it, and too high, because two writers that set the same bit both
+// count it. So it only decides when to count again: a chain grows only by the server's BITCOUNT.
 #pragma once
 
 #include "redis/chain/chain_store.hpp"
@@ -34,17 +33,17 @@ class chain_play {
   /// The keys of the calls below: text, at most most_keys_at_once.
   void take(key_span keys);
 
-  /// Reads their bits from all bitmaps: who is present(). For an insertion it asks the masters, and learns which bits
-  /// are set in the newest bitmap and, where that is due, its ones.
+  /// Reads the bits of the keys from all bitmaps, for present(). For an insertion it reads from masters, including the
+  /// bits in the newest bitmap and, if due, its number of ones.
   /// @throws error damaged, not_found
   void look_up(bool to_insert);
   bool present(std::size_t i) const noexcept { return present_[i] != 0; }
 
-  /// Inserts them up to and with the one after which the chain grows. How many that are.
-  /// @param is_new  takes 1 or 0 for each, or is null
+  /// Inserts keys up to and including the one after which the chain grows. Returns the number of inserted keys.
+  /// @param is_new  receives 1 or 0 per key, or is null
   std::size_t insert_some(std::uint8_t* is_new);
 
-  /// The number of the newest bitmap, as far as it is known here.
+  /// The last known number of the newest bitmap.
   std::uint64_t cursor() const noexcept { return cursor_; }
   void begin_at(std::uint64_t cursor);
 
@@ -59,29 +58,29 @@ class chain_play {
     std::uint64_t position;
   };
 
-  // Of an insertion.
+  // The simulated insertion.
   struct plan {
-    std::size_t keys = 0;  // up to and with the one after which the chain grows
-    bool grows = false;    // if the ones are as many as is thought
+    std::size_t keys = 0;  // keys up to and including the one after which the chain grows
+    bool grows = false;    // provided that the number of ones is correct
   };
 
-  // The newest bitmap, as far as it is known here.
+  // The last known state of the newest bitmap.
   struct state_of_newest {
-    bool seen = false;             // it was there
-    bool counted = false;          // by the server, while this was open
-    bool mend = false;             // the shared count was `field` then, and that is wrong
-    std::uint64_t ones = 0;        // by the shared count
-    std::uint64_t counted_at = 0;  // ones, when the server counted
+    bool seen = false;             // it existed
+    bool counted = false;          // counted by the server for this client
+    bool fix = false;              // the shared count was `field` then, which is wrong
+    std::uint64_t ones = 0;        // according to the shared count
+    std::uint64_t counted_at = 0;  // number of ones when the server counted
     std::string field = {};
 
     void is_counted(std::uint64_t n, std::string shared) {
       counted = true;
       ones = counted_at = n;
-      mend = shared != std::to_string(n);
+      fix = shared != std::to_string(n);
       field = std::move(shared);
     }
 
-    // At first, and each time an eighth of the way to half is done: the original may be writing, too.
+    // Initially, and after each eighth of the way to half, because the Java implementation may also be writing.
     bool count_is_due(const bloomery::geometry& g) const {
       const std::uint64_t half = g.bits / 2;
       const std::uint64_t to_half = half > counted_at ? half - counted_at : 0;
@@ -108,16 +107,16 @@ class chain_play {
 
   chain_store& store_;
   std::uint64_t cursor_ = 0;
-  bool has_cursor_ = false;  // on the server; the original's chain has none before it grows
+  bool has_cursor_ = false;  // on the server; chains of the Java implementation have none before they grow
   state_of_newest newest_;
 
-  // Of the batch at work.
+  // The present batch.
   std::size_t keys_ = 0;
-  std::vector<std::uint64_t> positions_;     // k of each key
+  std::vector<std::uint64_t> positions_;     // k per key
   std::vector<std::uint8_t> present_;        // 1: in one of the bitmaps
   std::vector<std::uint8_t> set_;            // the bits at positions_ in the newest one
-  std::vector<std::uint64_t> lengths_;       // of the bitmaps, bytes
-  std::vector<key_in_bitmap> undecided_;     // their first bits are set
+  std::vector<std::uint64_t> lengths_;       // lengths of the bitmaps in bytes
+  std::vector<key_in_bitmap> undecided_;     // keys whose first bits are set
   std::vector<bit_to_set> to_set_;           // in the order of keys
   std::unordered_set<std::uint64_t> fresh_;  // the positions in to_set_
 };

@@ -1,4 +1,4 @@
-// No command and no script needs two keys, so that in a cluster each bitmap may lie where its name says.
+// No command or script uses two keys, so in a cluster each bitmap can be on the node of its own slot.
 #include "redis/chain/chain_store.hpp"
 
 #include "redis/chain/chain_keys.hpp"
@@ -13,15 +13,15 @@
 namespace bloomery::redis {
 namespace {
 
-constexpr std::uint64_t most_bits = std::uint64_t{1} << 32;  // of a Redis string: 512 MiB
+constexpr std::uint64_t most_bits = std::uint64_t{1} << 32;  // the limit of a Redis string: 512 MiB
 constexpr std::uint64_t most_bitmaps = 10'000;
-// When a chain is opened. All but the first tell of a cursor that is lost; and in a cluster that is addressed as one
-// server some of so many lie elsewhere, which is noticed now and not at growth.
+// Number of bitmaps that opening a chain looks for. Later bitmaps without a cursor reveal a lost cursor. In a cluster
+// that is addressed as one server, some of them are on other nodes, which is detected now instead of at growth.
 constexpr std::uint64_t bitmaps_looked_for = 16;
 constexpr std::chrono::milliseconds most_time = std::chrono::hours(24 * 365 * 1000);
 
-// Makes a bitmap of full length, and leaves the bits of one alone: its last one may be set by now. ARGV[2] is its end
-// in milliseconds since 1970, or 0.
+// Creates or extends a bitmap to full length and keeps its bits: the last bit may have been set by now. ARGV[2] is its
+// expiry in milliseconds since 1970, or 0.
 constexpr script make_whole{R"(
 if redis.call('STRLEN', KEYS[1]) * 8 < tonumber(ARGV[1]) then
   redis.call('SETBIT', KEYS[1], ARGV[1] - 1, 0)
@@ -29,20 +29,20 @@ end
 if ARGV[2] ~= '0' then redis.call('PEXPIREAT', KEYS[1], ARGV[2]) end
 return 1)"};
 
-// Removes what has the length of a bitmap, as other things may have such names, too; and, if ARGV[2] is given, only
-// with so many ones.
+// Removes a key only if it has the length of a bitmap, because unrelated keys may have such names, and, if ARGV[2] is
+// given, only if it has that number of ones.
 constexpr script remove_what_is_left{R"(
 if redis.pcall('STRLEN', KEYS[1]) ~= ARGV[1] / 8 then return 0 end
 if ARGV[2] and redis.call('BITCOUNT', KEYS[1]) ~= tonumber(ARGV[2]) then return 0 end
 return redis.call('UNLINK', KEYS[1]))"};
 
-// Moves the cursor on, if it still is where the caller thinks ('' for nowhere). Where it is now.
+// Advances the cursor if it has the value that the caller expects ('' for missing). Returns its present value.
 constexpr script move_cursor{R"(
 local now = redis.call('GET', KEYS[1])
 if (now or '') == ARGV[1] then now = tostring(redis.call('INCR', KEYS[1])) end
 return now)"};
 
-// Empties the first bitmap, whose end stays.
+// Clears the first bitmap and keeps its expiry.
 constexpr script empty_bitmap{R"(
 local time = redis.call('PTTL', KEYS[1])
 redis.call('DEL', KEYS[1])
@@ -50,20 +50,20 @@ redis.call('SETBIT', KEYS[1], ARGV[1] - 1, 0)
 if time > 0 then redis.call('PEXPIRE', KEYS[1], time) end
 return 1)"};
 
-// Back to the first bitmap.
+// Sets the cursor to the first bitmap.
 constexpr script reset_cursor{R"(
 local time = redis.call('PTTL', KEYS[1])
 redis.call('SET', KEYS[1], '0')
 if time > 0 then redis.call('PEXPIRE', KEYS[1], time) end
 return 1)"};
 
-// Takes n and p if there are none. Which there are then.
+// Stores n and p unless they exist. Returns the stored values.
 constexpr script take_params{R"(
 redis.call('HSETNX', KEYS[1], 'n', ARGV[1])
 redis.call('HSETNX', KEYS[1], 'p', ARGV[2])
 return redis.call('HMGET', KEYS[1], 'n', 'p'))"};
 
-// The shortest digits that are read back as the same number.
+// The shortest decimal text that parses to the same number.
 template <class Number>
 std::string text_of(Number number) {
   std::array<char, 64> digits;
@@ -71,7 +71,7 @@ std::string text_of(Number number) {
   return {digits.data(), end};
 }
 
-// All of a text, or nothing.
+// Parses a whole text; empty if that fails.
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
   Number number{};
@@ -117,10 +117,10 @@ void chain_store::one_script(const script& s, const std::string& key, std::initi
 
 // ---- what may be wrong ----------------------------------------------------------------------------------------------
 
-struct chain_store::what_is_there {
+struct chain_store::server_state {
   std::optional<std::uint64_t> cursor = {};
   std::array<std::uint64_t, bitmaps_looked_for> bytes = {};  // of the first bitmaps
-  std::array<bool, bitmaps_looked_for> counted = {};         // there is "ones:<i>"
+  std::array<bool, bitmaps_looked_for> counted = {};         // "ones:<i>" exists
   std::optional<redis_chain_params> params = {};
 };
 
@@ -139,7 +139,7 @@ error chain_store::gone(const std::string& key) const {
 
 std::optional<error> chain_store::lost_of(const std::vector<std::uint64_t>& lengths, bool has_cursor) {
   if (lengths[0] == 0) return lengths.size() == 1 ? not_found() : gone(bitmap_key(0));
-  std::vector<std::uint64_t> early;  // those that the original may have left so
+  std::vector<std::uint64_t> early;  // short bitmaps that the Java implementation may have left
   for (std::uint64_t i = 1; i < lengths.size(); ++i) {
     if (lengths[i] == 0 && i + 1 < lengths.size()) return gone(bitmap_key(i));
     if (lengths[i] < geometry.bits / 8) early.push_back(i);
@@ -148,7 +148,7 @@ std::optional<error> chain_store::lost_of(const std::vector<std::uint64_t>& leng
   if (early.empty()) return std::nullopt;
 
   commands.clear();
-  begin(our_key(), mode::write);  // all of it from masters, and the lengths again: a replica may be behind
+  begin(our_key(), mode::write);  // read everything from masters, including the lengths: replicas may lag
   commands.start(2 + early.size());
   commands.word("HMGET");
   commands.word(our_key());
@@ -196,7 +196,7 @@ std::uint64_t chain_store::count_in(const reply& r) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(r.integer(), 0));
 }
 
-// ---- making and opening ---------------------------------------------------------------------------------------------
+// ---- creating and opening -------------------------------------------------------------------------------------------
 
 void chain_store::take(const redis_chain_params& p) {
   params = p;
@@ -218,10 +218,10 @@ std::optional<redis_chain_params> chain_store::params_in(const reply& n_text, co
   return redis_chain_params{*n, *p};
 }
 
-chain_store::what_is_there chain_store::look() {
-  what_is_there f;
+chain_store::server_state chain_store::look() {
+  server_state f;
   commands.clear();
-  one(mode::write, {"GET", cursor_key()});  // all of them from masters
+  one(mode::write, {"GET", cursor_key()});  // read everything from masters
   begin(our_key(), mode::write);
   commands.start(4 + f.counted.size());
   commands.word("HMGET");
@@ -231,7 +231,7 @@ chain_store::what_is_there chain_store::look() {
   for (std::uint64_t i = 0; i < f.counted.size(); ++i) commands.word(ones_field(i));
   for (std::uint64_t i = 0; i < f.bytes.size(); ++i) one(mode::write, {"STRLEN", bitmap_key(i)});
   way.run(commands, [&](std::size_t group, const reply& r) {
-    // What is somebody else's is in the way of growth alone.
+    // Unrelated keys with names of later bitmaps only matter when the chain grows.
     if (group > 2 && r.is_error() && r.text().starts_with("WRONGTYPE")) return;
     throw_if_error(r, way.address(), "look for a chain");
     if (group == 0) f.cursor = cursor_in(r);
@@ -244,9 +244,9 @@ chain_store::what_is_there chain_store::look() {
   return f;
 }
 
-// Without the cursor a chain that has grown looks like one that has not. Counts alone say little: the original leaves
-// them where they are when it empties a chain.
-std::optional<error> chain_store::lost_of(const what_is_there& f) const {
+// Without its cursor, a chain that has grown looks like one that has not. Counts alone prove little, because the Java
+// implementation leaves them when it resets a chain.
+std::optional<error> chain_store::lost_of(const server_state& f) const {
   if (f.bytes[0] == 0 && f.cursor.value_or(0) > 0) return gone(bitmap_key(0));
   for (std::size_t i = 1; i < f.bytes.size() && f.bytes[0] > 0 && !f.cursor; ++i) {
     if (f.bytes[i] > 0 && f.counted[i]) return gone(cursor_key());
@@ -254,8 +254,8 @@ std::optional<error> chain_store::lost_of(const what_is_there& f) const {
   return std::nullopt;
 }
 
-chain_store::what_is_there chain_store::look_until_whole() {
-  what_is_there f;
+chain_store::server_state chain_store::look_until_whole() {
+  server_state f;
   until_whole([&] {
     f = look();
     return lost_of(f);
@@ -273,7 +273,7 @@ void chain_store::check_same(const redis_chain_params& there) const {
 
 std::uint64_t chain_store::create(const redis_chain_params& wanted) {
   take(wanted);
-  const what_is_there f = look_until_whole();
+  const server_state f = look_until_whole();
   if (f.bytes[0] > 0) check_length(0, f.bytes[0]);
   if (f.params) check_same(*f.params);
   const bool some_left = std::any_of(f.bytes.begin() + 1, f.bytes.end(), [](std::uint64_t bytes) { return bytes > 0; });
@@ -286,8 +286,8 @@ std::uint64_t chain_store::create(const redis_chain_params& wanted) {
   return f.cursor.value_or(0);
 }
 
-// Of a chain that ended, or was dropped by half. Another client may make a new one meanwhile and fill it: what goes has
-// the ones that it had when there was no first bitmap yet.
+// Removes the rest of a chain that expired or was dropped incompletely. Another client may create and fill a new chain
+// meanwhile, so a bitmap is removed only if its number of ones has not changed since the first bitmap was missing.
 void chain_store::remove_what_others_left() {
   bool more = true;
   for (std::uint64_t from = 1; more && from < most_bitmaps; from += bitmaps_looked_for) {
@@ -314,7 +314,7 @@ void chain_store::remove_what_others_left() {
   }
 }
 
-// Whoever is first has n and p there; others find out whether they want the same.
+// The first client stores n and p; others compare them with their own.
 void chain_store::store_params() {
   std::optional<redis_chain_params> there;
   commands.clear();
@@ -326,7 +326,7 @@ void chain_store::store_params() {
 }
 
 std::uint64_t chain_store::open(const std::optional<redis_chain_params>& known) {
-  const what_is_there f = look_until_whole();
+  const server_state f = look_until_whole();
   if (f.bytes[0] == 0) throw not_found();
   if (!known && !f.params) {
     throw redis_chain_params_unknown(errc::invalid_argument,
@@ -354,7 +354,7 @@ std::optional<std::int64_t> chain_store::end_of_chain() {
   commands.clear();
   begin(cursor_key(), mode::write);
   commands.command({"PTTL", cursor_key()});
-  commands.command({"TIME"});  // of the same server
+  commands.command({"TIME"});  // on the same server
   run("read the end of a chain", [&](std::size_t, const reply& r) {
     left = r.integer();
     now = time_in(r.next());
@@ -388,7 +388,7 @@ std::uint64_t chain_store::grow(std::uint64_t cursor, bool has_cursor) {
   commands.clear();
   one_script(move_cursor, cursor_key(), {has_cursor ? std::to_string(cursor) : ""});
   run("grow a chain", [&](std::size_t, const reply& r) { now = cursor_in(r).value_or(cursor); });
-  // expire() and persist() that came between have reached the bitmaps up to where the cursor was.
+  // A concurrent expire() or persist() has changed only the bitmaps up to the old cursor.
   const std::int64_t end_now = end_of_chain().value_or(0);
   commands.clear();
   const std::string next = bitmap_key(cursor + 1);
@@ -398,9 +398,9 @@ std::uint64_t chain_store::grow(std::uint64_t cursor, bool has_cursor) {
   return now;
 }
 
-// ---- all of it ------------------------------------------------------------------------------------------------------
+// ---- the whole chain ------------------------------------------------------------------------------------------------
 
-// For each bitmap of the chain one command: WORD key [argument]. Also for those that the chain gets meanwhile.
+// Runs the command WORD key [argument] for each bitmap, including those that are added meanwhile.
 void chain_store::for_all_bitmaps(std::string_view to_do, std::string_view word, const std::string& argument) {
   for (std::uint64_t from = 0, to = read_cursor(mode::write); from <= to;) {
     commands.clear();
@@ -416,8 +416,8 @@ void chain_store::for_all_bitmaps(std::string_view to_do, std::string_view word,
   }
 }
 
-// Those up to `last`, and behind it what an interrupted reset(), or who lost the cursor, has left; with the counts of
-// their ones.
+// Removes the bitmaps after the first one up to `last`, later ones left by an interrupted reset() or a lost cursor, and
+// the counts of their ones.
 void chain_store::remove_bitmaps_behind_first(std::uint64_t last) {
   std::uint64_t end = 1;
   for (bool more = true; more && end < most_bitmaps;) {
@@ -441,7 +441,7 @@ void chain_store::remove_bitmaps_behind_first(std::uint64_t last) {
   run("remove bitmaps");
 }
 
-// Also where it points to nothing: for what is to go anyway.
+// The cursor without checks, for chains that will be removed.
 std::uint64_t chain_store::cursor_or_none() {
   std::uint64_t now = 0;
   commands.clear();
@@ -452,7 +452,7 @@ std::uint64_t chain_store::cursor_or_none() {
 
 void chain_store::reset() {
   const std::uint64_t last = cursor_or_none();
-  // In this order no reader misses a bitmap, and a writer who comes between writes to one that is then removed.
+  // In this order no reader misses a bitmap, and a concurrent writer writes to a bitmap that is then removed.
   commands.clear();
   one_script(empty_bitmap, bitmap_key(0), {std::to_string(geometry.bits)});
   run("empty a chain");
@@ -463,7 +463,7 @@ void chain_store::reset() {
 }
 
 void chain_store::drop() {
-  remove_bitmaps_behind_first(cursor_or_none());  // what is interrupted here can be opened, and dropped again
+  remove_bitmaps_behind_first(cursor_or_none());  // if interrupted here, the chain can be opened and dropped again
   commands.clear();
   one(mode::write, {"UNLINK", bitmap_key(0)});
   one(mode::write, {"UNLINK", cursor_key()});
@@ -476,14 +476,14 @@ void chain_store::expire(std::chrono::milliseconds time) {
     throw error_of(errc::invalid_argument, "time to live of a chain", "more than 0 ms, at most 1000 years",
                    std::to_string(time.count()), "");
   }
-  std::int64_t at = 0;  // by the server's clock; the latest of several
+  std::int64_t at = 0;  // by the server's clock; the latest of several servers
   for (const auto& node : way.run_on_nodes({"TIME"})) {
     throw_if_error(node.reply(), way.address(), "ask for the time");
     at = std::max(at, time_in(node.reply()));
   }
   const std::string when = std::to_string(at + time.count());
-  // The cursor first: who grows the chain from now on takes its end for the new bitmap.
-  read_cursor(mode::write);  // if it is lost, the chain is no more whole, and that shall be noticed later, too
+  // The cursor first: a client that grows the chain from now on uses its expiry for the new bitmap.
+  read_cursor(mode::write);  // throws if it is lost, before anything changes that would hide this
   store_params();
   commands.clear();
   begin(cursor_key(), mode::write);

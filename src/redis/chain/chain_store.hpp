@@ -1,10 +1,10 @@
-// What lies on the server of a chain (bloomery/redis_chain.hpp): its names, the commands for them, and whether what is
-// there is all of it. What the bits mean is known in chain_play.hpp.
+// The server data of a Guava chain (bloomery/redis_chain.hpp): key names, commands, and checks for completeness.
+// chain_play.hpp interprets the bits.
 //
-// The original makes a bitmap after the cursor shows it, and one that is written to before is as long as its last bit
-// wants. Who works here makes it in its full length before that, and before its ones are counted in "ones:<i>" of
-// NAME-bloomery. So where that field is, all of the bitmap must be; where it is not, the newest bitmap may be missing,
-// and all but the first may end early.
+// The Java implementation advances the cursor before it creates the bitmap, and a bitmap written before it is created
+// is only as long as its last set bit requires. bloomery creates a bitmap in full length before it advances the cursor
+// and before it counts ones in "ones:<i>" of NAME-bloomery. So if that field exists, the bitmap must be complete.
+// Otherwise the newest bitmap may be missing, and all but the first may be shorter.
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -42,12 +42,12 @@ struct chain_store {
 
   void begin(const std::string& key, redis::mode mode) { commands.begin(slot_of(key), mode); }
 
-  /// A group of one command, whose second word is the key.
+  /// Adds a group of one command, whose second word is the key.
   void one(redis::mode mode, std::initializer_list<std::string_view> words);
   void one_script(const script& s, const std::string& key, std::initializer_list<std::string_view> args);
 
-  /// Runs `commands`; replies that are errors are thrown, which ends the call.
-  /// @param to_do  as in "cannot read a chain"
+  /// Runs `commands`; throws if a reply is an error.
+  /// @param to_do  the operation, as after "cannot": "read a chain"
   template <class Take>
   void run(std::string_view to_do, Take take) {
     way.run(commands, [&](std::size_t group, reply first) {
@@ -62,14 +62,14 @@ struct chain_store {
     run(to_do, [](std::size_t, const reply&) {});
   }
 
-  // ---- what may be wrong
+  // ---- checks
 
   error error_of(errc code, std::string what, std::string expected, std::string found, error_hint to_do) const;
   error not_found() const;
   error gone(const std::string& key) const;
 
-  /// Runs `look`, which returns an error if a part of the chain is gone, until it finds all: a reset() of the original
-  /// may be at work. What is gone for long is thrown.
+  /// Runs `look`, which returns an error if a part of the chain is missing, until the chain is complete: the Java
+  /// implementation may be resetting it. Throws the error if it persists.
   template <class Look>
   void until_whole(Look look) {
     constexpr int most_attempts = 6;  // 5 + 10 + 20 + 40 + 80 ms
@@ -81,20 +81,20 @@ struct chain_store {
     }
   }
 
-  /// What is gone of a chain whose bitmaps, up to the cursor, have these lengths in bytes.
+  /// An error if a part of the chain is missing; `lengths` are those of the bitmaps up to the cursor, in bytes.
   std::optional<error> lost_of(const std::vector<std::uint64_t>& lengths, bool has_cursor);
 
-  /// @throws error  incompatible: it is too long for a bitmap of these n and p, or as the first one too short
+  /// @throws error  incompatible: too long for a bitmap of these n and p, or, for the first one, too short
   void check_length(std::uint64_t i, std::uint64_t bytes) const;
 
-  /// Nothing: the key is not there, which means 0 in a chain that the original has never grown.
+  /// Empty: the key is missing, which means 0 in a chain of the Java implementation that has never grown.
   std::optional<std::uint64_t> cursor_in(const reply& r) const;
   static std::uint64_t count_in(const reply& r);
 
   /// Milliseconds since 1970 in the reply to TIME.
   std::int64_t time_in(const reply& r) const;
 
-  // ---- the life of a chain; what is public is told in bloomery/redis_chain.hpp
+  // ---- lifecycle; bloomery/redis_chain.hpp documents the public functions
 
   /// Both return the cursor.
   std::uint64_t create(const redis_chain_params& wanted);
@@ -102,12 +102,13 @@ struct chain_store {
 
   std::uint64_t read_cursor(redis::mode mode);
 
-  /// Makes a bitmap that the cursor shows already, or mends one that ends early. It expires when the cursor does.
-  /// @param has_cursor  there was a cursor. If there is none now, the chain has expired: false, and nothing is made
+  /// Creates a missing bitmap that the cursor already includes, or extends a short one. It gets the cursor's expiry.
+  /// @param has_cursor  whether the cursor existed. If it is missing now, the chain has expired: returns false and
+  ///                    creates nothing
   bool complete_bitmap(std::uint64_t i, bool has_cursor);
 
-  /// The next bitmap is there before the cursor shows it. The cursor moves for one of those who find the newest half
-  /// full; the others follow. Where it is then.
+  /// Creates the next bitmap and then advances the cursor. If several clients find the newest bitmap half full, only
+  /// one of them advances the cursor. Returns the new cursor.
   std::uint64_t grow(std::uint64_t cursor, bool has_cursor);
 
   void reset();
@@ -117,20 +118,20 @@ struct chain_store {
 
   const scheme& rule = *find_scheme("guava");
   router way;
-  batch commands;     // of the call at work
+  batch commands;     // of the present call
   std::string name;   // of the chain
   std::string where;  // for messages
   redis_chain_params params = {};
   bloomery::geometry geometry = {};
 
  private:
-  struct what_is_there;
+  struct server_state;
 
   void take(const redis_chain_params& p);
   std::optional<redis_chain_params> params_in(const reply& n, const reply& p) const;
-  what_is_there look();
-  std::optional<error> lost_of(const what_is_there& f) const;
-  what_is_there look_until_whole();
+  server_state look();
+  std::optional<error> lost_of(const server_state& f) const;
+  server_state look_until_whole();
   void check_same(const redis_chain_params& there) const;
   void store_params();
   void remove_what_others_left();

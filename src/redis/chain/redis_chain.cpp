@@ -1,4 +1,4 @@
-// The chain as its users see it. What lies on the server is chain_store's, how it is asked and filled is chain_play's.
+// Public API of redis_chain: delegates server data to chain_store, and lookups and inserts to chain_play.
 #include "redis/chain/chain_play.hpp"
 #include "redis/chain/chain_store.hpp"
 
@@ -96,7 +96,7 @@ redis_chain_info redis_chain::info() {
   redis::chain_store& store = impl_->store;
   redis_chain_info found{.parameters = store.params, .geometry = store.geometry};
   impl_->play.take({});
-  impl_->play.look_up(false);  // all bitmaps are there
+  impl_->play.look_up(false);  // throws if a bitmap is missing
   found.growths = impl_->play.cursor();
   found.ones.resize(static_cast<std::size_t>(found.growths) + 1);
   std::int64_t time = -1;

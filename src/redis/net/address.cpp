@@ -1,4 +1,5 @@
-// Addresses: read strictly, so that a slip is told and not guessed at; written without user and password.
+// Parsing and formatting of addresses. Parsing is strict, so typing errors are reported; formatting omits user and
+// password.
 #include <bloomery/redis_address.hpp>
 
 #include <bloomery/error.hpp>
@@ -41,7 +42,7 @@ constexpr std::size_t longest_socket_path = 107;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// 0 to 15, or 16 for what is no digit.
+// Value of a hexadecimal digit, or 16 for other characters.
 unsigned hex_value(char c) {
   if (is_digit(c)) return static_cast<unsigned>(c - '0');
   if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);
@@ -49,7 +50,7 @@ unsigned hex_value(char c) {
   return 16;
 }
 
-// Fit for a terminal: no control characters, not endless.
+// Makes a text safe for terminals: without control characters, and of limited length.
 std::string shown(std::string_view text) {
   std::string s(text.substr(0, 300));
   std::replace_if(
@@ -57,8 +58,8 @@ std::string shown(std::string_view text) {
   return s.size() < text.size() ? s + "..." : s;
 }
 
-// Stretches of an address that may be a password, wherever a slip has put it: all before the last '@'; behind a host
-// what is no port, or all of it if there is no host; values of words that no address has.
+// The parts of an address that may be a password, even a misplaced one: everything before the last '@'; after a host,
+// everything that is not a port, or the whole part if there is no host; values of unknown parameters.
 class secrets {
  public:
   explicit secrets(std::string_view text) : text_(text) {
@@ -125,10 +126,10 @@ class secrets {
   }
 
   std::string_view text_;
-  std::vector<std::string_view> hidden_;  // parts of it, in order
+  std::vector<std::string_view> hidden_;  // parts of the address, in order
 };
 
-// One address being read.
+// The parser of one address.
 class parser {
  public:
   explicit parser(std::string_view text) : text_(text), secrets_(text) {}
@@ -143,7 +144,7 @@ class parser {
     a.cluster = s->cluster;
     a.tls = s->tls;
     std::string_view rest = text_.substr(s->text.size());
-    if (rest.find('#') != std::string_view::npos) refuse("an address has no part behind '#'", "'#' written as %23", {});
+    if (rest.find('#') != std::string_view::npos) refuse("an address has no part after '#'", "'#' written as %23", {});
     const std::size_t question = rest.find('?');
     std::optional<std::string_view> query;
     if (question != std::string_view::npos) {
@@ -161,13 +162,13 @@ class parser {
       }
     } else {
       const std::size_t slash = rest.find('/');
-      if (slash == std::string_view::npos) refuse("the filter's name is missing", "/NAME behind the server", {});
+      if (slash == std::string_view::npos) refuse("the filter's name is missing", "/NAME after the server", {});
       read_servers(a, rest.substr(0, slash));
       a.name = decoded(rest.substr(slash + 1), "", "the filter's name");
-      if (a.name.empty()) refuse("the filter's name is empty", "/NAME behind the server", {});
+      if (a.name.empty()) refuse("the filter's name is empty", "/NAME after the server", {});
     }
     if (query) read_query(a, *query, *s);
-    if (a.name.empty()) refuse("the filter's name is missing", "?name=NAME behind the socket", {});
+    if (a.name.empty()) refuse("the filter's name is missing", "?name=NAME after the socket", {});
     if (a.user.empty() && a.password.empty()) take_environment(a);
     return a;
   }
@@ -180,7 +181,7 @@ class parser {
                 {std::move(what), secrets_.shown_without(), std::move(expected), std::move(found), ""});
   }
 
-  // Bytes that stand for themselves, and %XX. Those that part an address are refused unless they are in `also`.
+  // Decodes literal bytes and %XX. Delimiters of an address are refused unless they are in `also`.
   std::string decoded(std::string_view part, std::string_view also, const std::string& what) const {
     std::string bytes;
     for (std::size_t i = 0; i < part.size(); ++i) {
@@ -254,7 +255,7 @@ class parser {
       if (!good) refuse("not a host's name", "letters, digits, '-', '.' and '_', or IPv6 in brackets", part);
     }
     if (rest.empty()) return e;
-    if (!rest.starts_with(':')) refuse("something behind the host", ":port or nothing", part);
+    if (!rest.starts_with(':')) refuse("unexpected text after the host", ":port or nothing", part);
     e.port = static_cast<std::uint16_t>(number(rest.substr(1), 65535, 1, "a port"));
     return e;
   }
@@ -276,7 +277,7 @@ class parser {
       } else if (word == "db" && s.cluster) {
         refuse("a cluster has one database", "no db=", {});
       } else {
-        refuse("a word behind '?' that says nothing here",
+        refuse("an unknown parameter after '?'",
                s.socket    ? "name=NAME and db=N, each once"
                : s.cluster ? "none"
                            : "db=N, once",

@@ -96,7 +96,7 @@ void batch::start_script(const script& s, std::size_t keys, std::size_t args) {
 }
 
 std::string_view digest_of(const script& s) {
-  // A few scripts, known for as long as the program runs.
+  // A few scripts, cached for the life of the process.
   static std::mutex guard;
   static std::map<std::string, std::array<char, 40>, std::less<>> known;
   const std::lock_guard<std::mutex> lock(guard);

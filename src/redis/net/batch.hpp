@@ -1,8 +1,8 @@
-// Commands on their way to servers, in the protocol's own bytes, and what comes back.
+// Batches of commands in the wire protocol, and their replies.
 //
-// Commands are sent in groups. All commands of a group concern keys of one slot; they run on one node, in order. If one
-// of them is sent elsewhere (a cluster that moves slots), or the connection fails, the whole group runs again. So who
-// reads a mark behind some bits may rely on the order, whatever happened between.
+// Commands are sent in groups. All commands of a group use keys of one slot; they run on one node, in order. If one of
+// them is redirected (a cluster moves slots), or the connection fails, the whole group runs again. So a caller that
+// reads some bits and then the shard version can always rely on the order.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 
 namespace bloomery::redis {
 
-/// Of a cluster.
+/// Number of hash slots of a cluster.
 inline constexpr std::size_t num_slots = 16384;
 
-/// The cluster's slot of a key: CRC-16/XMODEM of the part in the first {...} that is not empty, else of all, modulo
-/// num_slots.
+/// The hash slot of a key: CRC-16/XMODEM modulo num_slots, of the hash tag, which is the text in the first {...} unless
+/// empty, otherwise of the whole key.
 std::uint16_t slot_of(std::string_view key) noexcept;
 
 /// A script for EVALSHA.
@@ -28,38 +28,38 @@ struct script {
 };
 
 enum class mode : std::uint8_t {
-  read,   ///< changes nothing: may run again, and on a replica if that is wanted
-  write,  ///< may run again: the second time changes nothing that matters
-  once,   ///< must not run twice: if the connection fails after it was sent, the caller hears errc::unavailable
+  read,   ///< changes nothing: may run again, and on a replica if enabled
+  write,  ///< idempotent: may run again
+  once,   ///< must not run twice: if the connection fails after sending, the call fails with errc::unavailable
 };
 
-/// Groups of commands. Reused from call to call it allocates nothing.
+/// Groups of commands. Reusing an object for several calls avoids allocations.
 class batch {
  public:
   struct group {
-    std::size_t begin;  // of its bytes
+    std::size_t begin;  // offset of its first byte
     std::size_t end;
     std::uint32_t commands;
-    std::uint32_t script_command;  // which of them is the EVALSHA, from 0
+    std::uint32_t script_command;  // index of the EVALSHA
     std::uint16_t slot;
     redis::mode mode;
-    const redis::script* script;  // of its EVALSHA, to be loaded where it is missing; or null
+    const redis::script* script;  // of its EVALSHA, loaded if missing; or null
   };
 
   void clear() noexcept;
 
-  /// The next commands are a new group. @returns its number, from 0
+  /// Begins a new group. @returns its number, from 0
   std::size_t begin(std::uint16_t slot, mode m);
 
-  /// The next command has so many words, which follow by word().
+  /// Begins a command of `words` words, which are added by word().
   void start(std::size_t words);
   void word(std::string_view text);
   void word(std::uint64_t number);
 
-  /// A whole command.
+  /// Adds a whole command.
   void command(std::initializer_list<std::string_view> words);
 
-  /// EVALSHA: start_script(script, keys, args), then that many words: keys first. One script a group.
+  /// Begins an EVALSHA, followed by keys + args words, keys first. At most one script per group.
   void start_script(const script& s, std::size_t keys, std::size_t args);
 
   std::span<const group> groups() const noexcept { return groups_; }
@@ -71,19 +71,19 @@ class batch {
   std::vector<group> groups_;
 };
 
-/// SHA-1 in lower-case hexadecimal digits, as EVALSHA wants it.
+/// SHA-1 in lower-case hexadecimal digits, for EVALSHA.
 std::string_view digest_of(const script& s);
 
 enum class reply_type : std::uint8_t { text, status, error, integer, nil, array };
 
-/// Replies as they came, flat: an array is followed by its elements.
+/// A flat list of replies: an array is followed by its elements.
 class reply_list {
  public:
   struct node {
-    std::int64_t integer;  // of an integer; elements of an array
+    std::int64_t integer;  // the value of an integer, or the number of elements of an array
     std::size_t offset;    // of a text in the characters
     std::uint32_t length;
-    std::uint32_t nodes;  // this one and all below
+    std::uint32_t nodes;  // this node and all nodes below it
     reply_type type;
   };
 
@@ -97,7 +97,7 @@ class reply_list {
   std::string characters_;
 };
 
-/// One reply of a list. Valid as long as the list is.
+/// One reply of a list. Valid while the list exists.
 class reply {
  public:
   reply(const reply_list& list, std::size_t at) noexcept : list_(&list), at_(at) {}
@@ -107,22 +107,22 @@ class reply {
   bool is_nil() const noexcept { return is(reply_type::nil); }
   bool is_error() const noexcept { return is(reply_type::error); }
 
-  /// Of a text, a status or an error; else empty.
+  /// The text of a string, status or error; otherwise empty.
   std::string_view text() const noexcept { return {list_->characters_.data() + node().offset, node().length}; }
 
-  /// Of an integer; else 0.
+  /// The value of an integer; otherwise 0.
   std::int64_t integer() const noexcept { return is(reply_type::integer) ? node().integer : 0; }
 
-  /// Elements of an array; else 0.
+  /// Number of elements of an array; otherwise 0.
   std::size_t size() const noexcept { return is(reply_type::array) ? static_cast<std::size_t>(node().integer) : 0; }
 
-  /// Element i < size(). In one step if no element is an array itself.
+  /// Element i < size(). Takes constant time if no element is an array.
   reply operator[](std::size_t i) const noexcept;
 
-  /// The reply behind this one.
+  /// The reply after this one.
   reply next() const noexcept { return {*list_, at_ + node().nodes}; }
 
-  /// Copies this reply with all below it to the end of another list.
+  /// Appends a copy of this reply, with all its elements, to another list.
   void append_to(reply_list& other) const;
 
  private:

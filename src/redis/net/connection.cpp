@@ -26,7 +26,7 @@ namespace {
 
 std::string system_text(int number) { return std::generic_category().message(number); }
 
-// The oldest of OpenSSL's errors, which is the cause of the others; all are forgotten.
+// The oldest error in OpenSSL's queue, which caused the later ones. Clears the queue.
 std::string tls_text() {
   const unsigned long code = ::ERR_get_error();
   ::ERR_clear_error();
@@ -35,9 +35,9 @@ std::string tls_text() {
   return reason != nullptr ? reason : "TLS failed";
 }
 
-constexpr std::size_t tls_chunk = 16 << 10;  // bytes of a record of TLS
+constexpr std::size_t tls_chunk = 16 << 10;  // size of a TLS record in bytes
 
-// Whoever runs the program at a terminal would be asked by OpenSSL, and everybody else would wait.
+// Without this callback OpenSSL would prompt for a passphrase at the terminal and block.
 int give_no_passphrase(char*, int, int, void* was_asked) {
   if (was_asked != nullptr) *static_cast<bool*>(was_asked) = true;
   return -1;
@@ -67,7 +67,7 @@ tls_settings::tls_settings(const redis_connection_options& options) : context_(s
   SSL_CTX* const tls = context_->tls = ::SSL_CTX_new(::TLS_client_method());
   if (tls == nullptr) throw error(errc::unavailable, {"OpenSSL gives no TLS here", "", "", tls_text(), ""});
   ::SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
-  ::SSL_CTX_set_options(tls, SSL_OP_NO_RENEGOTIATION);  // reading and writing are never held up by the other
+  ::SSL_CTX_set_options(tls, SSL_OP_NO_RENEGOTIATION);  // so reading never waits for writing, or vice versa
   ::SSL_CTX_set_verify(tls, SSL_VERIFY_PEER, nullptr);
   ::SSL_CTX_set_mode(tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   if (options.certificate_authorities.empty()) {
@@ -98,8 +98,8 @@ tls_settings::tls_settings(const redis_connection_options& options) : context_(s
   }
 }
 
-// TLS reads from and writes to memory; the socket is ours. So no write of OpenSSL's meets a closed socket, which would
-// send a signal to the program.
+// OpenSSL reads from and writes to memory buffers, and this class uses the socket. So OpenSSL never writes to a closed
+// socket, which would raise SIGPIPE.
 struct connection::secured {
   SSL* tls = nullptr;
   BIO* in = nullptr;
@@ -123,14 +123,14 @@ void connection::close() noexcept {
   wire_.clear();
   waiting_at_ = wire_at_ = 0;
   queued_ = maybe_sent_ = 0;
-  connecting_ = through_ = has_more_ = false;
+  connecting_ = ready_ = has_more_ = false;
 }
 
 void connection::fail(std::string why) {
   const std::uint64_t queued = queued_;
   const std::uint64_t sent = maybe_sent_;
   close();
-  queued_ = queued;  // who must know what may have been sent asks afterwards
+  queued_ = queued;  // callers read it afterwards to find out what may have been sent
   maybe_sent_ = sent;
   failure_ = std::move(why);
 }
@@ -139,7 +139,7 @@ void connection::open(const place& where, const tls_settings* tls, std::chrono::
   close();
   failure_.clear();
   last_refusal_.clear();
-  failed_for_good_ = false;
+  failed_permanently_ = false;
   where_ = where;
   tls_ = tls;
   const auto add = [&](const sockaddr* address, std::size_t length, int family) {
@@ -161,7 +161,7 @@ void connection::open(const place& where, const tls_settings* tls, std::chrono::
     const std::string port = std::to_string(where.port);
     int problem = ::getaddrinfo(where.host.c_str(), port.c_str(), &hints, &found);
     if (problem == EAI_NONAME || problem == EAI_NODATA) {
-      hints.ai_flags = AI_NUMERICSERV;  // without a network but loopback AI_ADDRCONFIG finds nothing
+      hints.ai_flags = AI_NUMERICSERV;  // not AI_ADDRCONFIG, which finds nothing if loopback is the only network
       problem = ::getaddrinfo(where.host.c_str(), port.c_str(), &hints, &found);
     }
     if (problem != 0) {
@@ -175,8 +175,8 @@ void connection::open(const place& where, const tls_settings* tls, std::chrono::
   connect_next();
 }
 
-void connection::hurry(moment now) {
-  if (now < patient_until()) return;
+void connection::try_next_address(moment now) {
+  if (now < address_deadline()) return;
   last_refusal_ = "no answer";
   connect_next();
 }
@@ -203,7 +203,7 @@ void connection::connect_next() {
       return connected();
     }
     if (errno == EINPROGRESS) return;
-    last_refusal_ = system_text(errno);  // EAGAIN of a Unix socket: its queue is full
+    last_refusal_ = system_text(errno);  // EAGAIN for a Unix socket: its queue is full
   }
   fail(last_refusal_);
 }
@@ -212,7 +212,7 @@ void connection::connected() {
   connecting_ = false;
   candidates_.clear();
   if (tls_ == nullptr) {
-    through_ = true;
+    ready_ = true;
     return;
   }
   secured_ = std::make_unique<secured>();
@@ -223,7 +223,7 @@ void connection::connected() {
   if (s.tls == nullptr || s.in == nullptr || s.out == nullptr) return fail("no memory for TLS");
   ::SSL_set_bio(s.tls, s.in, s.out);
   ::SSL_set_connect_state(s.tls);
-  // Whom we talk to must be whom we asked for: an address in numbers, or a name.
+  // The certificate must match the requested host, which is a numeric address or a name.
   std::array<unsigned char, sizeof(in6_addr)> numbers;
   const bool numeric = ::inet_pton(AF_INET, where_.host.c_str(), numbers.data()) == 1 ||
                        ::inet_pton(AF_INET6, where_.host.c_str(), numbers.data()) == 1;
@@ -247,7 +247,7 @@ void connection::fail_by_tls() {
                 : "TLS: " + tls_text();
   ::ERR_clear_error();
   fail(why);
-  failed_for_good_ = untrusted;
+  failed_permanently_ = untrusted;
 }
 
 void connection::shake_hands() {
@@ -258,20 +258,20 @@ void connection::shake_hands() {
     if (problem != SSL_ERROR_WANT_READ && problem != SSL_ERROR_WANT_WRITE) return fail_by_tls();
   } else {
     secured_->agreed = true;
-    through_ = true;
+    ready_ = true;
   }
   flush();
 }
 
 short connection::wanted_events() const noexcept {
   if (connecting_) return POLLOUT;
-  // What came to be written while something was read is still to be encrypted, which flush() does.
+  // Bytes queued while reading are encrypted by flush().
   const bool may_write = secured_ == nullptr || secured_->agreed;
   const bool some = wire_.size() > wire_at_ || (may_write && waiting_.size() > waiting_at_);
   return static_cast<short>(some ? POLLIN | POLLOUT : POLLIN);
 }
 
-void connection::go_on(short events) {
+void connection::on_events(short events) {
   if (!socket_) return;
   if (connecting_) {
     if ((events & (POLLOUT | POLLERR | POLLHUP)) == 0) return;
@@ -290,7 +290,7 @@ void connection::go_on(short events) {
 
 // ---- bytes ----------------------------------------------------------------------------------------------------------
 
-// False: the socket takes no more now, or it failed.
+// False: the socket accepts no more data now, or it failed.
 bool connection::send_from(std::string& bytes, std::size_t& at) {
   while (at < bytes.size()) {
     const ssize_t sent = ::send(socket_.get(), bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
@@ -307,10 +307,10 @@ bool connection::send_from(std::string& bytes, std::size_t& at) {
   return true;
 }
 
-// From waiting_ to wire_, a record at a time. False: it failed.
+// Encrypts waiting_ into wire_, record by record. False: it failed.
 bool connection::encrypt() {
   ::ERR_clear_error();
-  if (through_ && waiting_at_ < waiting_.size()) {
+  if (ready_ && waiting_at_ < waiting_.size()) {
     const std::size_t chunk = std::min(waiting_.size() - waiting_at_, tls_chunk);
     maybe_sent_ += chunk;
     std::size_t taken = 0;
@@ -388,7 +388,7 @@ std::size_t connection::read(std::span<char> into) {
       shake_hands();
       if (!socket_) return 0;
     }
-    flush();  // what TLS itself answers
+    flush();  // replies of the TLS protocol itself
     if (!socket_) return 0;
   }
 }

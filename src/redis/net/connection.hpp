@@ -1,4 +1,4 @@
-// A way to one server: TCP, TLS or a Unix socket, never blocking. It carries bytes and knows nothing of commands.
+// A non-blocking connection to one server, by TCP, TLS or a Unix socket. It transports bytes, independent of commands.
 #pragma once
 
 #include <bloomery/redis.hpp>
@@ -18,20 +18,20 @@ namespace bloomery::redis {
 
 using moment = std::chrono::steady_clock::time_point;
 
-/// Where a server is.
+/// The location of a server.
 struct place {
   std::string host = {};
   std::uint16_t port = 0;
-  std::string socket = {};  ///< path; empty unless it is one
+  std::string socket = {};  ///< path of a Unix socket; otherwise empty
 
   std::string text() const;
   friend bool operator==(const place&, const place&) = default;
 };
 
-/// What TLS needs to know, for all connections of a router; made at the first.
+/// The TLS context of a router's connections, created for the first one.
 class tls_settings {
  public:
-  /// @throws error  not_found, invalid_argument: a certificate's file is not there or is none
+  /// @throws error  not_found, invalid_argument: a certificate file is missing or is not a certificate
   explicit tls_settings(const redis_connection_options& options);
   ~tls_settings();
   tls_settings(tls_settings&&) = delete;
@@ -49,50 +49,50 @@ class connection {
   ~connection();
   connection(connection&&) = delete;
 
-  /// Begins to connect; what fails is told by failure(). A host's name is looked up at once, which may take its time;
-  /// of its addresses each gets an equal part of `time` to answer, and the last one whatever is left.
+  /// Starts connecting; failure() reports errors. A host name is resolved synchronously, which may block. Each of its
+  /// addresses gets an equal share of `time` to answer, and the last one the remaining time.
   void open(const place& where, const tls_settings* tls, std::chrono::milliseconds time);
   void close() noexcept;
 
   bool is_open() const noexcept { return static_cast<bool>(socket_); }
 
-  /// Whether bytes can go through: connected, and TLS agreed upon.
-  bool is_through() const noexcept { return through_; }
+  /// Whether data can be transferred: connected, and the TLS handshake complete.
+  bool is_ready() const noexcept { return ready_; }
 
-  /// Why it closed by itself; empty while it did not.
+  /// Why the connection failed; empty if it did not.
   const std::string& failure() const noexcept { return failure_; }
-  /// Whether it failed so that trying again is of no use (a certificate that is not trusted).
-  bool failed_for_good() const noexcept { return failed_for_good_; }
+  /// Whether the failure is permanent, so that a retry is useless (an untrusted certificate).
+  bool failed_permanently() const noexcept { return failed_permanently_; }
 
   int descriptor() const noexcept { return socket_.get(); }
 
-  /// For poll().
+  /// The events for poll().
   short wanted_events() const noexcept;
 
-  /// After poll(), with what it found: connects, and writes what is to be written.
-  void go_on(short events);
+  /// Continues connecting and writing, with the events returned by poll().
+  void on_events(short events);
 
-  /// When hurry() is to be called at the latest, if nothing happens before.
-  moment patient_until() const noexcept { return connecting_ && !candidates_.empty() ? next_at_ : moment::max(); }
+  /// The time at which try_next_address() should be called if there is no event before.
+  moment address_deadline() const noexcept { return connecting_ && !candidates_.empty() ? next_at_ : moment::max(); }
 
-  /// Leaves an address that is silent for the next one, if its time is over.
-  void hurry(moment now);
+  /// Tries the next address if the time of an unresponsive one is over.
+  void try_next_address(moment now);
 
-  /// Bytes to be written. Written at once as far as the system takes them by flush(), the rest by go_on().
+  /// Queues bytes. flush() writes them as far as the system accepts them, and on_events() the rest.
   void write(std::string_view bytes) {
     waiting_.append(bytes);
     queued_ += bytes.size();
   }
   void flush();
 
-  /// Bytes that write() was given, and those of them that may have left this program, since open().
+  /// Number of bytes given to write() since open(), and of those that may have left this process.
   std::uint64_t queued() const noexcept { return queued_; }
   std::uint64_t maybe_sent() const noexcept { return maybe_sent_; }
 
-  /// Bytes from the server, as far as there are some; 0: none now, or closed.
+  /// Reads available bytes from the server; 0: none now, or closed.
   std::size_t read(std::span<char> into);
 
-  /// Whether read() may have more at once, of which poll() knows nothing: TLS has it already.
+  /// Whether read() may return more immediately, from TLS buffers that poll() does not see.
   bool has_more() const noexcept { return has_more_; }
 
  private:
@@ -113,18 +113,18 @@ class connection {
 
   posix::descriptor socket_;
   place where_;
-  std::vector<candidate> candidates_;  // addresses yet to be tried
+  std::vector<candidate> candidates_;  // untried addresses
   std::chrono::milliseconds time_of_each_{};
-  moment next_at_{};  // the address that is tried now has had its time
+  moment next_at_{};  // end of the time for the present address
   std::string last_refusal_;
   bool connecting_ = false;
-  bool through_ = false;
+  bool ready_ = false;
   bool has_more_ = false;
-  bool failed_for_good_ = false;
+  bool failed_permanently_ = false;
   std::string failure_;
   const tls_settings* tls_ = nullptr;
   std::unique_ptr<secured> secured_;
-  std::string waiting_;  // in the clear
+  std::string waiting_;  // unencrypted
   std::size_t waiting_at_ = 0;
   std::string wire_;  // encrypted
   std::size_t wire_at_ = 0;

@@ -1,4 +1,4 @@
-// hiredis finds where replies begin and end; instead of its objects it makes our nodes.
+// Parser of replies, based on hiredis, with callbacks that create nodes of reply_list instead of hiredis objects.
 #include "redis/net/reader.hpp"
 
 #include <hiredis/hiredis.h>
@@ -11,14 +11,14 @@
 namespace bloomery::redis {
 namespace {
 
-// hiredis moves what is left in its buffer after each KiB that it consumed: little at once keeps that cheap.
+// After each consumed KiB, hiredis moves the rest of its buffer: small pieces keep that cheap.
 constexpr std::size_t feed_bytes = 8 << 10;
 
-// What hiredis knows of a reply: the place of its node in the list, plus 1.
+// The object of a reply for hiredis: the index of its node in the list, plus 1.
 void* object_at(std::size_t place) { return reinterpret_cast<void*>(place + 1); }
 std::size_t place_of(const void* object) { return reinterpret_cast<std::size_t>(object) - 1; }
 
-// Null ends the reading. No exception may pass through hiredis.
+// Returning null stops parsing. No exception may propagate through hiredis.
 void* append(const redisReadTask* task, reply_type type, std::int64_t integer, const char* text, std::size_t length) {
   auto& list = *static_cast<reply_list*>(task->privdata);
   if (list.nodes_.size() >= reader::most_nodes || list.characters_.size() + length > reader::most_characters)
@@ -40,7 +40,7 @@ void* make_text(const redisReadTask* task, char* text, std::size_t length) {
   return append(task, type, 0, text, length);
 }
 
-// int or size_t, as hiredis has grown.
+// int or size_t, depending on the version of hiredis.
 template <class Count>
 void* make_array(const redisReadTask* task, Count elements) {
   return append(task, reply_type::array, static_cast<std::int64_t>(elements), "", 0);
@@ -60,7 +60,7 @@ redisReplyObjectFunctions* functions() {
     f.createInteger = make_integer;
     f.createNil = make_nil;
 #if HIREDIS_MAJOR >= 1
-    // Only servers that were asked for RESP3 send these.
+    // Servers send these only after a request for RESP3.
     f.createDouble = [](const redisReadTask*, double, char*, std::size_t) -> void* { return nullptr; };
     f.createBool = [](const redisReadTask*, int) -> void* { return nullptr; };
 #endif
@@ -70,7 +70,7 @@ redisReplyObjectFunctions* functions() {
   return &made;
 }
 
-// The type of the reply, or part of one, that hiredis has begun with; 0: of none.
+// The type of the reply or element that hiredis is parsing; 0 if none.
 int type_begun(const redisReader& r) {
   if (r.ridx < 0) return 0;
 #if HIREDIS_MAJOR >= 1
@@ -88,8 +88,8 @@ reader::reader() : reader_(redisReaderCreateWithFunctions(functions())) {
   if (reader_ == nullptr) throw std::bad_alloc();
 }
 
-// Whether what hiredis keeps for want of an end is a line of the usual length, or a text that may be. The byte that
-// tells the type is behind its cursor.
+// Whether the incomplete data that hiredis keeps is a line of normal length or an allowed text. The type byte is after
+// its cursor.
 bool reader::is_bounded() {
   const std::size_t kept = reader_->len - reader_->pos;
   if (kept == 0 || type_begun(*reader_) != REDIS_REPLY_STRING) return kept <= longest_line;
@@ -111,13 +111,13 @@ reader::found reader::next(std::string_view& bytes, reply_list& list) {
   while (true) {
     void* object = nullptr;
     if (redisReaderGetReply(reader_.get(), &object) != REDIS_OK) {
-      problem_ = reader_->err == REDIS_ERR_OOM ? "a reply beyond all bounds" : reader_->errstr;
+      problem_ = reader_->err == REDIS_ERR_OOM ? "a reply that exceeds the limits" : reader_->errstr;
       if (problem_.empty()) problem_ = "no reply";
       return found::wrong;
     }
     if (object != nullptr) return found::one;
     if (!is_bounded()) {
-      problem_ = "a reply beyond all bounds";
+      problem_ = "a reply that exceeds the limits";
       return found::wrong;
     }
     if (bytes.empty()) return found::none;

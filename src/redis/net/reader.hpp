@@ -1,5 +1,4 @@
-// Bytes from a server become replies. The bytes may be anything: what is no reply, or too much of one, is an error, and
-// memory stays bounded.
+// Parser of replies from untrusted bytes. Invalid or oversized replies are errors, and memory is bounded.
 #pragma once
 
 #include "redis/net/batch.hpp"
@@ -21,17 +20,17 @@ class reader {
   ~reader() = default;
 
   enum class found : std::uint8_t {
-    none,   ///< all bytes are taken, and more are needed
-    one,    ///< a whole reply was appended to the list
-    wrong,  ///< this is no answer of a server, see problem(); nothing can be read any more
+    none,   ///< all bytes are consumed, and more are needed
+    one,    ///< a complete reply was appended to the list
+    wrong,  ///< invalid data, see problem(); the reader is unusable afterwards
   };
 
-  /// Takes bytes from the front until there is one reply more in the list. A reply that began ends in the same list.
+  /// Consumes bytes from the front until one more reply is in the list. Pass the same list until a reply is complete.
   found next(std::string_view& bytes, reply_list& list);
 
   const std::string& problem() const noexcept { return problem_; }
 
-  /// The most that replies of a group may take.
+  /// Limits for the replies of a group.
   static constexpr std::size_t most_nodes = std::size_t{1} << 22;
   static constexpr std::size_t most_characters = std::size_t{640} << 20;  // a text has at most 512 MiB
   static constexpr std::size_t longest_line = std::size_t{64} << 10;

@@ -1,6 +1,6 @@
 #include "redis/net/router.hpp"
 
-#include "redis/net/router_state.hpp"
+#include "redis/net/router_impl.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -9,26 +9,26 @@
 namespace bloomery::redis {
 
 router::router(redis_address address, redis_connection_options options)
-    : state_(std::make_unique<state>(std::move(address), std::move(options))) {}
+    : impl_(std::make_unique<impl>(std::move(address), std::move(options))) {}
 router::router(router&&) noexcept = default;
 router& router::operator=(router&&) noexcept = default;
 router::~router() = default;
 
-const redis_address& router::address() const noexcept { return state_->address; }
-const redis_connection_options& router::options() const noexcept { return state_->options; }
+const redis_address& router::address() const noexcept { return impl_->address; }
+const redis_connection_options& router::options() const noexcept { return impl_->options; }
 
-void router::run(const batch& commands, const on_replies& take) { run(commands, take, state_->options.time); }
+void router::run(const batch& commands, const on_replies& take) { run(commands, take, impl_->options.time); }
 
 void router::run(const batch& commands, const on_replies& take, milliseconds time) {
-  state_->forget_nodes();
-  state_->run(commands, take, time);
+  impl_->forget_nodes();
+  impl_->run(commands, take, time);
 }
 
-bool router::may_have_run_twice(std::size_t group) const noexcept { return state_->repeats[group]; }
+bool router::may_have_run_twice(std::size_t group) const noexcept { return impl_->repeats[group]; }
 
 namespace {
 
-// A reply and all below it, as a list of its own.
+// A copy of a reply with all its elements, as a new list.
 reply_list copy_of(const reply& first) {
   reply_list copy;
   first.append_to(copy);
@@ -38,7 +38,7 @@ reply_list copy_of(const reply& first) {
 }  // namespace
 
 std::vector<router::node_reply> router::run_on_nodes(const std::vector<std::string_view>& words, bool replicas_too) {
-  const std::vector<node*> nodes = state_->all_nodes(replicas_too);
+  const std::vector<node*> nodes = impl_->all_nodes(replicas_too);
   batch command;
   std::vector<node_reply> replies;
   for (const node* n : nodes) {
@@ -47,19 +47,19 @@ std::vector<router::node_reply> router::run_on_nodes(const std::vector<std::stri
     for (const std::string_view word : words) command.word(word);
     replies.push_back({n->where.text(), n->is_replica, {}});
   }
-  state_->run(
-      command, [&](std::size_t group, reply r) { replies[group].replies = copy_of(r); }, state_->options.time, nodes);
+  impl_->run(
+      command, [&](std::size_t group, reply r) { replies[group].replies = copy_of(r); }, impl_->options.time, nodes);
   return replies;
 }
 
 std::string router::node_of(std::size_t slot) const {
-  if (!state_->address.cluster) return state_->nodes.front()->where.text();
-  const std::uint16_t number = state_->slots.empty() ? no_node : state_->slots[slot % num_slots];
-  return number == no_node ? "" : state_->nodes[number]->where.text();
+  if (!impl_->address.cluster) return impl_->nodes.front()->where.text();
+  const std::uint16_t number = impl_->slots.empty() ? no_node : impl_->slots[slot % num_slots];
+  return number == no_node ? "" : impl_->nodes[number]->where.text();
 }
 
 void router::forget_writes() noexcept {
-  for (const std::unique_ptr<node>& n : state_->nodes) n->written_on = 0;
+  for (const std::unique_ptr<node>& n : impl_->nodes) n->written_on = 0;
 }
 
 unsigned router::wait_for_replicas(unsigned replicas, std::chrono::milliseconds time) {
@@ -68,26 +68,26 @@ unsigned router::wait_for_replicas(unsigned replicas, std::chrono::milliseconds 
   std::vector<node*> written;
   node* lost = nullptr;
   batch command;
-  for (const std::unique_ptr<node>& n : state_->nodes) {
+  for (const std::unique_ptr<node>& n : impl_->nodes) {
     if (n->written_on == 0) continue;
     written.push_back(n.get());
-    // Another connection may be one to another server, or to one that has forgotten what it had not saved: its replicas
-    // prove nothing about what was written on this one.
+    // A new connection may lead to another server, or to one that was restarted and lost unsaved data: WAIT there
+    // proves nothing about the writes on this connection.
     if (n->written_on != n->opened) lost = n.get();
     command.begin(0, mode::read);
     command.command({"WAIT", std::to_string(replicas), std::to_string(time.count())});
   }
   forget_writes();
-  if (lost != nullptr) state_->lose_writes(*lost);
-  state_->run(
+  if (lost != nullptr) impl_->lose_writes(*lost);
+  impl_->run(
       command,
       [&](std::size_t, reply r) {
-        // A master that has become a replica meanwhile: nobody knows who has what was written to it.
+        // The master has become a replica meanwhile: it is unknown which nodes have the data written to it.
         const bool demoted = r.is_error() && r.text().find("replica") != std::string_view::npos;
-        if (!demoted) throw_if_error(r, state_->address, "wait for replicas");
+        if (!demoted) throw_if_error(r, impl_->address, "wait for replicas");
         fewest = static_cast<unsigned>(std::min<std::int64_t>(fewest, std::max<std::int64_t>(r.integer(), 0)));
       },
-      state_->options.time + time, written, state::connections::kept);
+      impl_->options.time + time, written, impl::connections::kept);
   return fewest;
 }
 

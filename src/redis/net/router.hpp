@@ -1,17 +1,16 @@
-// The way to the servers: one, or all nodes of a cluster. Groups of commands go out to the nodes that have their slots,
-// many at once, and each group's replies come back when all of them are good.
+// router: the client for one server or all nodes of a cluster. It sends groups of commands to the nodes that have their
+// slots, with pipelining, and returns the replies of each group when all of them are final.
 //
-// What it deals with by itself: connecting (TCP, TLS, a Unix socket), AUTH and SELECT, time-outs, MOVED, ASK, TRYAGAIN,
-// CLUSTERDOWN, LOADING, MASTERDOWN, READONLY of a demoted master, NOSCRIPT, lost connections: the group runs again
-// after a growing pause until the deadline of the call has passed. Every other error of the server is a reply as
-// others are.
+// It handles connecting (TCP, TLS, a Unix socket), AUTH and SELECT, time-outs, MOVED, ASK, TRYAGAIN, CLUSTERDOWN,
+// LOADING, MASTERDOWN, READONLY of a demoted master, NOSCRIPT and lost connections: the group runs again after a
+// growing backoff until the deadline of the call. Other errors of the server are returned as replies.
 #pragma once
 
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_address.hpp>
 
 #include "redis/net/batch.hpp"
-#include "redis/net/verdict.hpp"
+#include "redis/net/error_class.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -26,36 +25,35 @@ namespace bloomery::redis {
 
 class router {
  public:
-  /// Connects to nothing yet.
+  /// Does not connect yet.
   router(redis_address address, redis_connection_options options);
   router(router&&) noexcept;
   router& operator=(router&&) noexcept;
   ~router();
 
-  /// Hears of a group that is done: its number in the batch, and the first of its replies; the others are next().
+  /// Called when a group is complete, with its number in the batch and its first reply; next() returns the others.
   using on_replies = std::function<void(std::size_t group, reply first)>;
 
-  /// Runs all groups and tells of each once, in any order. What on_replies throws ends the call (connections that still
-  /// have replies to come are closed). It must not call the router.
+  /// Runs all groups and calls `take` once for each, in any order. An exception of `take` ends the call and closes
+  /// connections with outstanding replies. `take` must not call the router.
   ///
-  /// A group of mode::once with a script: the script is what must not run twice. One without: none of its commands.
+  /// In a group of mode::once, the script must not run twice, or, without a script, none of its commands.
   ///
-  /// The time is that of the options, and a millisecond more for each KiB that is sent or received, but at most ten
-  /// times as long.
-  /// @throws error  unavailable: a node could not be reached, or not within the time; or what is mode::once may be done
-  ///                or not; not_permitted: wrong password, a certificate that is not trusted; damaged: the server
-  ///                speaks another protocol; invalid_argument: a cluster is addressed as one server or the other way
-  ///                round, there is no such database, or a certificate's file cannot be read
+  /// The time limit is that of the options plus a millisecond per KiB sent or received, but at most ten times as long.
+  /// @throws error  unavailable: a node could not be reached in time, or it is unknown whether a group of mode::once
+  ///                was executed; not_permitted: a wrong password, or an untrusted certificate; damaged: the server
+  ///                uses another protocol; invalid_argument: a cluster is addressed as one server or vice versa, there
+  ///                is no such database, or a certificate file cannot be read
   void run(const batch& commands, const on_replies& take);
 
-  /// As above, within another time than that of the options.
+  /// As above, with another time limit.
   void run(const batch& commands, const on_replies& take, std::chrono::milliseconds time);
 
-  /// In on_replies: the connection failed with the group under way, or it was sent elsewhere. What its replies say was
-  /// there before may be its own work.
+  /// In on_replies: whether the group may have run more than once, after a failed connection or a redirection. Then its
+  /// replies may show the effects of its own earlier execution.
   bool may_have_run_twice(std::size_t group) const noexcept;
 
-  /// Runs one command that concerns no key on every master (and replica), as the cluster has them now.
+  /// Runs a command without keys on every present master (and replica).
   struct node_reply {
     std::string node;  ///< "host:port", or the socket's path
     bool is_replica = false;
@@ -64,23 +62,23 @@ class router {
   };
   std::vector<node_reply> run_on_nodes(const std::vector<std::string_view>& words, bool replicas_too = false);
 
-  /// The master that has a slot, as the cluster was seen last; "": nobody knows yet.
+  /// The master of a slot according to the last slot map; "": unknown.
   std::string node_of(std::size_t slot) const;
 
-  /// wait_for_replicas() is about what is written from here on.
+  /// Restricts wait_for_replicas() to later writes.
   void forget_writes() noexcept;
 
-  /// WAIT on every connection that wrote since the last call. @returns the fewest replicas that have it all, of any
-  /// node; `replicas` if none was written to
-  /// @throws error  unavailable: a connection that wrote is no more, so nobody knows
+  /// Runs WAIT on every connection that wrote since the last call. @returns the minimum over the nodes of the number of
+  /// replicas that have all writes; `replicas` without writes
+  /// @throws error  unavailable: a connection with writes was lost, so the result is unknown
   unsigned wait_for_replicas(unsigned replicas, std::chrono::milliseconds time);
 
   const redis_address& address() const noexcept;
   const redis_connection_options& options() const noexcept;
 
  private:
-  struct state;
-  std::unique_ptr<state> state_;
+  struct impl;
+  std::unique_ptr<impl> impl_;
 };
 
 }  // namespace bloomery::redis

@@ -1,5 +1,5 @@
-// What is sent once more: after errors that are not final, after moves of slots, and after lost connections.
-#include "redis/net/router_state.hpp"
+// Retries: after transient errors, redirections, and lost connections.
+#include "redis/net/router_impl.hpp"
 #include "redis/net/slots.hpp"
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 
 namespace bloomery::redis {
 
-milliseconds router::state::pause_after(unsigned failures) {
+milliseconds router::impl::pause_after(unsigned failures) {
   const milliseconds most = std::min(longest_pause, shortest_pause * (1 << std::min(failures, 6U)));
   return milliseconds(std::uniform_int_distribution<milliseconds::rep>(most.count() / 2, most.count())(random));
 }
 
-// What an error of a server asks for.
-void router::state::again(node& n, pending_request e, error_class v, std::string_view text, std::uint64_t sent_at) {
+// Handles an error by its class.
+void router::impl::again(node& n, pending_request e, error_class v, std::string_view text, std::uint64_t sent_at) {
   repeats[e.group] = true;
   last_problem = text;
   last_place = n.where.text();
@@ -29,7 +29,7 @@ void router::state::again(node& n, pending_request e, error_class v, std::string
     case error_class::other_node: return follow_moved(n, e, text);
     case error_class::ask: return follow_ask(n, e, text);
     case error_class::reconnect:
-      // What else is under way will be answered the same, or not be needed any more.
+      // Other pending groups will get the same answer or will not be needed.
       if (n.leaving.empty()) n.leaving = text;
       return put_off(e);
     default:
@@ -38,15 +38,15 @@ void router::state::again(node& n, pending_request e, error_class v, std::string
   }
 }
 
-// For the first few times without a pause.
-bool router::state::may_go_at_once(pending_request e) {
+// The first few retries need no backoff.
+bool router::impl::may_retry_at_once(pending_request e) {
   if (attempts[e.group] >= most_at_once) return false;
   ++attempts[e.group];
   return true;
 }
 
-// Of many groups with one script that were sent at once, the first lets it be loaded for all.
-void router::state::load_script(node& n, pending_request e, std::uint64_t sent_at) {
+// If many groups with one script were sent together, the first one to fail loads the script for all.
+void router::impl::load_script(node& n, pending_request e, std::uint64_t sent_at) {
   const script* const wanted = commands->groups()[e.group].script;
   const auto it = std::find_if(n.loaded.begin(), n.loaded.end(), [&](const auto& l) { return l.what == wanted; });
   if (it == n.loaded.end() || it->at_byte <= sent_at) {
@@ -59,11 +59,11 @@ void router::state::load_script(node& n, pending_request e, std::uint64_t sent_a
     n.under_way.push({sent::kind::script, send_mode::whole, false, 1, 0, n.link.queued(), 0});
     n.link.write(load.bytes());
   }
-  if (!may_go_at_once(e)) return put_off(e);
+  if (!may_retry_at_once(e)) return put_off(e);
   send(n, e);
 }
 
-void router::state::follow_moved(const node& n, pending_request e, std::string_view text) {
+void router::impl::follow_moved(const node& n, pending_request e, std::string_view text) {
   const std::optional<place> target = target_of(text, n.where);
   need_map();
   if (!target) return put_off(e);
@@ -71,11 +71,11 @@ void router::state::follow_moved(const node& n, pending_request e, std::string_v
   other.in_map = true;
   set_role(other, false);
   if (!slots.empty()) slots[commands->groups()[e.group].slot % num_slots] = other.number;
-  if (!may_go_at_once(e)) return put_off(e);
+  if (!may_retry_at_once(e)) return put_off(e);
   dispatch({e.group, e.how == send_mode::whole ? send_mode::whole : send_mode::step});
 }
 
-void router::state::follow_ask(const node& n, pending_request e, std::string_view text) {
+void router::impl::follow_ask(const node& n, pending_request e, std::string_view text) {
   const std::optional<place> target = target_of(text, n.where);
   if (!target || e.how == send_mode::asking_step) return put_off(e);
   if (e.how == send_mode::whole && commands->groups()[e.group].commands > 1)
@@ -85,26 +85,26 @@ void router::state::follow_ask(const node& n, pending_request e, std::string_vie
   other.to_send.push({e.group, send_mode::asking_step});
 }
 
-void router::state::dispatch(pending_request e) {
+void router::impl::dispatch(pending_request e) {
   node* const n = node_for(e.group);
   if (n != nullptr) return n->to_send.push(e);
   need_map();
   put_off(e);
 }
 
-void router::state::put_off(pending_request e) {
+void router::impl::put_off(pending_request e) {
   std::uint8_t& before = attempts[e.group];
   if (e.how == send_mode::asking_step) e.how = send_mode::step;
   later.push_back({now + pause_after(before), e});
   if (before < 255) ++before;
 }
 
-// What was under way is to be sent again, if it may.
-void router::state::lost(node& n, const std::string& why) {
-  const std::string problem = why;  // it may be one of the replies
+// Sends pending groups again, if allowed.
+void router::impl::lost(node& n, const std::string& why) {
+  const std::string problem = why;  // a copy, since `why` may refer to a reply
   last_problem = problem;
   last_place = n.where.text();
-  const bool for_good = n.link.failed_for_good();
+  const bool for_good = n.link.failed_permanently();
   const std::uint64_t maybe_sent = n.link.maybe_sent();
   if (n.now != node::phase::ready || !n.under_way.empty()) {
     n.absent_until = now + shortest_absence * (1 << std::min(n.absences, 5U));
@@ -130,7 +130,7 @@ void router::state::lost(node& n, const std::string& why) {
       put_off({s.group, send_mode::whole});
     }
   }
-  // In a cluster another node may have them soon.
+  // In a cluster another node may take over the slots.
   while (address.cluster && pinned.empty() && !n.to_send.empty()) {
     put_off(n.to_send.front());
     n.to_send.pop();
@@ -139,20 +139,20 @@ void router::state::lost(node& n, const std::string& why) {
   n.replies.clear();
   n.reply_begin = 0;
   if (broken) {
-    refuse(errc::unavailable, "the connection was lost with something under way that must not be asked twice", n.where,
+    refuse(errc::unavailable, "the connection was lost with a pending command that must not run twice", n.where,
            problem, hint::check_if_done);
   }
 }
 
-// A node of a cluster that says nothing is left when the others have given its slots away. A replica is left at once.
-void router::state::look_at_quiet_nodes() {
+// Gives up an unresponsive cluster node when the other nodes have reassigned its slots. A replica is given up at once.
+void router::impl::check_unresponsive_nodes() {
   if (!address.cluster || !pinned.empty()) return;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     node& n = *nodes[i];
     if (n.now == node::phase::closed || n.under_way.empty() || now - n.last_heard < quiet_time) continue;
     const bool has_slots = std::find(slots.begin(), slots.end(), static_cast<std::uint16_t>(i)) != slots.end();
-    // To leave is to lose what must not be asked twice: a node that holds its clients back while its replica takes over
-    // answers in the end.
+    // Closing the connection would lose groups of mode::once. A node that pauses its clients during a failover will
+    // answer eventually.
     bool waited_for = false;
     for (std::size_t j = 0; j < n.under_way.size(); ++j) {
       const sent& u = n.under_way[j];

@@ -1,5 +1,5 @@
-// A call: its groups go out, events are waited for until all are answered, or the time is over.
-#include "redis/net/router_state.hpp"
+// The event loop of a call: sends its groups and waits until all are answered or the time is over.
+#include "redis/net/router_impl.hpp"
 
 #include <poll.h>
 
@@ -10,15 +10,15 @@
 
 namespace bloomery::redis {
 
-void router::state::close(node& n) noexcept {
+void router::impl::close(node& n) noexcept {
   n.under_way.clear();
   n.bytes_under_way = 0;
   n.link.close();
   n.now = node::phase::closed;
 }
 
-// Whatever happened: no connection has replies to come that nobody waits for.
-void router::state::leave() noexcept {
+// Closes all connections with outstanding replies.
+void router::impl::leave() noexcept {
   for (const std::unique_ptr<node>& n : nodes) {
     n->to_send.clear();
     n->replies.clear();
@@ -34,7 +34,7 @@ void router::state::leave() noexcept {
   allowed = connections::as_needed;
 }
 
-void router::state::begin(milliseconds within) {
+void router::impl::begin(milliseconds within) {
   began = now = clock::now();
   until = now + within;
   latest = now + most_extension * within;
@@ -45,7 +45,7 @@ void router::state::begin(milliseconds within) {
   map_failures = 0;
 }
 
-void router::state::out_of_time() {
+void router::impl::out_of_time() {
   const auto spent = std::chrono::duration_cast<milliseconds>(now - began);
   throw error(
       errc::unavailable,
@@ -53,8 +53,8 @@ void router::state::out_of_time() {
        last_place.empty() ? address.text() : last_place, "", last_problem, hint::check_server});
 }
 
-// Until one of these has something, or the time comes. What is to stop has a moment more for what is under way.
-bool router::state::wait_for(std::vector<pollfd>& these, moment wake) {
+// Waits for an event or until `wake`. After a stop request, pending groups get a little more time.
+bool router::impl::wait_for(std::vector<pollfd>& these, moment wake) {
   const std::size_t count = these.size();
   if (options.stop_descriptor >= 0 && !stopping) these.push_back({options.stop_descriptor, POLLIN, 0});
   const auto wait = std::chrono::ceil<milliseconds>(std::max(wake - clock::now(), clock::duration::zero()));
@@ -73,7 +73,7 @@ bool router::state::wait_for(std::vector<pollfd>& these, moment wake) {
   return std::any_of(these.begin(), these.end(), [](const pollfd& one) { return one.revents != 0; });
 }
 
-void router::state::wait_for_events() {
+void router::impl::wait_for_events() {
   polled.clear();
   polled_nodes.clear();
   moment wake = until;
@@ -81,8 +81,8 @@ void router::state::wait_for_events() {
   if (map_wanted) wake = std::min(wake, map_backoff_until);
   for (const std::unique_ptr<node>& n : nodes) {
     if (n->now == node::phase::closed && !n->to_send.empty()) wake = std::min(wake, n->backoff_until);
-    if (n->now == node::phase::opening || n->now == node::phase::greeting) {
-      wake = std::min({wake, n->open_until, n->link.patient_until()});
+    if (n->now == node::phase::opening || n->now == node::phase::handshake) {
+      wake = std::min({wake, n->open_until, n->link.address_deadline()});
     }
     if (address.cluster && !n->under_way.empty()) {
       const moment quiet = n->last_heard + quiet_time;
@@ -97,17 +97,17 @@ void router::state::wait_for_events() {
   for (std::size_t i = 0; i < polled.size(); ++i) {
     node& n = *polled_nodes[i];
     if (polled[i].revents == 0 && !n.link.has_more()) continue;
-    n.link.go_on(polled[i].revents);
+    n.link.on_events(polled[i].revents);
     if (n.now != node::phase::closed) receive(n);
   }
 }
 
-void router::state::run(const batch& all, const on_replies& to, milliseconds within, std::span<node* const> on,
-                        connections which) {
+void router::impl::run(const batch& all, const on_replies& to, milliseconds within, std::span<node* const> on,
+                       connections which) {
   if (all.empty()) return;
   assert(commands == nullptr && "a callback must not call the router");
   struct at_the_end {
-    state& s;
+    impl& s;
     ~at_the_end() { s.leave(); }
   } const guard{*this};
   commands = &all;
@@ -118,7 +118,7 @@ void router::state::run(const batch& all, const on_replies& to, milliseconds wit
   open_groups = all.groups().size();
   attempts.assign(open_groups, 0);
   repeats.assign(open_groups, false);
-  // A server may have hung up since the last call: then nothing of this one is lost by it.
+  // Detect connections that the server has closed since the last call, before anything is sent on them.
   for (const std::unique_ptr<node>& n : nodes) {
     if (n->now != node::phase::closed) receive(*n);
     n->failures = 0;
@@ -134,16 +134,16 @@ void router::state::run(const batch& all, const on_replies& to, milliseconds wit
       --open_groups;
       continue;
     }
-    // One after the other, so that none runs before another that was sent elsewhere.
+    // One command at a time, so that none runs before an earlier one that is redirected.
     const bool careful = address.cluster && group.mode == mode::once && group.commands > 1;
     dispatch({g, careful ? send_mode::step : send_mode::whole});
   }
   while (open_groups > 0) {
     if (now >= until) out_of_time();
-    look_at_quiet_nodes();
+    check_unresponsive_nodes();
     if (map_wanted && map_backoff_until <= now) {
       refresh_map();
-      look_at_quiet_nodes();
+      check_unresponsive_nodes();
     }
     for (std::size_t i = 0; i < later.size();) {
       if (later[i].when > now) {
@@ -160,8 +160,8 @@ void router::state::run(const batch& all, const on_replies& to, milliseconds wit
   }
 }
 
-// Those of a cluster, as its map has them now.
-std::vector<node*> router::state::all_nodes(bool replicas_too) {
+// The nodes of the present slot map.
+std::vector<node*> router::impl::all_nodes(bool replicas_too) {
   if (address.cluster) {
     forget_nodes();
     begin(options.time);

@@ -1,5 +1,5 @@
-// One connection: opened, greeted, written and read, and what its replies settle.
-#include "redis/net/router_state.hpp"
+// The handling of one connection: opening, handshake, writing, reading, and matching replies to groups.
+#include "redis/net/router_impl.hpp"
 
 #include <poll.h>
 
@@ -11,7 +11,7 @@
 namespace bloomery::redis {
 namespace {
 
-// Where a command that begins at `at` ends.
+// The end of the command that begins at `at`.
 std::size_t end_of_command(std::string_view bytes, std::size_t at) {
   const auto number = [&] {
     std::size_t value = 0;
@@ -28,7 +28,7 @@ std::size_t end_of_command(std::string_view bytes, std::size_t at) {
 
 }  // namespace
 
-void router::state::open(node& n) {
+void router::impl::open(node& n) {
   if (allowed == connections::kept) lose_writes(n);
   if (address.tls && tls == nullptr) tls = std::make_unique<tls_settings>(options);
   n.in.emplace();
@@ -44,23 +44,24 @@ void router::state::open(node& n) {
   n.link.open(n.where, address.tls ? tls.get() : nullptr, options.connect_time);
 }
 
-// What a new connection begins with; the number of its commands.
-std::uint32_t router::state::greeting_for(const node& n, batch& greeting) const {
-  greeting.begin(0, mode::read);
+// Writes the handshake of a new connection; returns the number of its commands.
+std::uint32_t router::impl::handshake_for(const node& n, batch& handshake) const {
+  handshake.begin(0, mode::read);
   if (!address.password.empty()) {
     if (address.user.empty()) {
-      greeting.command({"AUTH", address.password});
+      handshake.command({"AUTH", address.password});
     } else {
-      greeting.command({"AUTH", address.user, address.password});
+      handshake.command({"AUTH", address.user, address.password});
     }
   }
-  if (address.database != 0) greeting.command({"SELECT", std::to_string(address.database)});
-  if (address.cluster && n.is_replica) greeting.command({"READONLY"});
-  return greeting.groups().front().commands;
+  if (address.database != 0) handshake.command({"SELECT", std::to_string(address.database)});
+  if (address.cluster && n.is_replica) handshake.command({"READONLY"});
+  return handshake.groups().front().commands;
 }
 
-// The text of an error that may pass; empty if all is well. The replies are those from number `first` on.
-std::string router::state::check_greeting(const reply_list& replies, const place& where, std::uint32_t first) {
+// Checks the replies to the handshake, from number `first` on. Returns the text of a transient error; empty if there is
+// none.
+std::string router::impl::check_handshake(const reply_list& replies, const place& where, std::uint32_t first) {
   for (std::size_t at = 0; at < replies.nodes_.size(); ++at) {
     const reply each(replies, at);
     if (!each.is_error()) continue;
@@ -75,21 +76,21 @@ std::string router::state::check_greeting(const reply_list& replies, const place
   return {};
 }
 
-void router::state::shake_hands(node& n) {
-  batch greeting;
-  const std::uint32_t count = greeting_for(n, greeting);
+void router::impl::shake_hands(node& n) {
+  batch handshake;
+  const std::uint32_t count = handshake_for(n, handshake);
   if (count == 0) {
     n.now = node::phase::ready;
     return;
   }
-  n.now = node::phase::greeting;
-  n.under_way.push({sent::kind::greeting, send_mode::whole, false, count, 0, n.link.queued(), 0});
+  n.now = node::phase::handshake;
+  n.under_way.push({sent::kind::handshake, send_mode::whole, false, count, 0, n.link.queued(), 0});
   n.last_heard = now;
-  n.link.write(greeting.bytes());
+  n.link.write(handshake.bytes());
   n.link.flush();
 }
 
-void router::state::send(node& n, pending_request e) {
+void router::impl::send(node& n, pending_request e) {
   const batch::group& g = commands->groups()[e.group];
   std::size_t begin = g.begin;
   std::size_t end = g.end;
@@ -110,7 +111,7 @@ void router::state::send(node& n, pending_request e) {
   if (g.mode != mode::read && n.written_on == 0) n.written_on = n.opened;
 }
 
-void router::state::fill(node& n) {
+void router::impl::fill(node& n) {
   if (n.to_send.empty() || !n.leaving.empty()) return;
   while (!n.to_send.empty() && n.bytes_under_way < most_under_way) {
     const pending_request e = n.to_send.front();
@@ -120,19 +121,19 @@ void router::state::fill(node& n) {
   n.link.flush();
 }
 
-void router::state::serve(node& n) {
+void router::impl::serve(node& n) {
   if (n.now == node::phase::closed && !n.to_send.empty() && n.backoff_until <= now) open(n);
-  if (n.now == node::phase::opening) n.link.hurry(now);
-  if (n.now == node::phase::opening && n.link.is_through()) shake_hands(n);
-  if ((n.now == node::phase::opening || n.now == node::phase::greeting) && n.link.is_open() && n.open_until <= now) {
+  if (n.now == node::phase::opening) n.link.try_next_address(now);
+  if (n.now == node::phase::opening && n.link.is_ready()) shake_hands(n);
+  if ((n.now == node::phase::opening || n.now == node::phase::handshake) && n.link.is_open() && n.open_until <= now) {
     return lost(n, "no connection within " + std::to_string(options.connect_time.count()) + " ms");
   }
   if (n.now == node::phase::ready) fill(n);
   if (n.now != node::phase::closed && !n.link.is_open()) lost(n, n.link.failure());
 }
 
-void router::state::receive(node& n) {
-  // Not without end: the others have their turn, too.
+void router::impl::receive(node& n) {
+  // Limited, so that other connections get their turn.
   for (int turn = 0; turn < 8 && n.link.is_open(); ++turn) {
     const std::size_t got = n.link.read(buffer);
     if (got == 0) break;
@@ -145,24 +146,24 @@ void router::state::receive(node& n) {
       if (found == reader::found::wrong) {
         const std::string problem = n.in->problem();
         n.link.close();
-        refuse(errc::damaged, "what answers is no server of Redis", n.where, problem, hint::check_host_and_port);
+        refuse(errc::damaged, "the reply is not from a Redis server", n.where, problem, hint::check_host_and_port);
       }
       if (n.under_way.empty()) {
         const reply r(n.replies, 0);
-        if (r.is_error()) return lost(n, std::string(r.text()));  // its farewell
+        if (r.is_error()) return lost(n, std::string(r.text()));  // the reason for closing
         n.link.close();
         n.now = node::phase::closed;
-        refuse(errc::damaged, "the server speaks without being asked", n.where, "", hint::check_host_and_port);
+        refuse(errc::damaged, "the server sent an unrequested reply", n.where, "", hint::check_host_and_port);
       }
       replied(n, {n.replies, std::exchange(n.reply_begin, n.replies.nodes_.size())});
       if (n.now == node::phase::closed) return;
     }
-    if (got < buffer.size() && !n.link.has_more()) break;  // poll() will tell of more
+    if (got < buffer.size() && !n.link.has_more()) break;  // poll() reports more
   }
   if (n.now != node::phase::closed && !n.link.is_open()) lost(n, n.link.failure());
 }
 
-void router::state::replied(node& n, reply last) {
+void router::impl::replied(node& n, reply last) {
   n.failures = n.absences = 0;
   n.absent_until = {};
   sent& first = n.under_way.front();
@@ -177,10 +178,10 @@ void router::state::replied(node& n, reply last) {
   if (!n.leaving.empty() && n.under_way.empty() && n.now != node::phase::closed) lost(n, n.leaving);
 }
 
-void router::state::finish(node& n, const sent& done) {
+void router::impl::finish(node& n, const sent& done) {
   const reply first(n.replies, 0);
-  if (done.what == sent::kind::greeting) {
-    const std::string problem = check_greeting(n.replies, n.where);
+  if (done.what == sent::kind::handshake) {
+    const std::string problem = check_handshake(n.replies, n.where);
     if (!problem.empty()) return lost(n, problem);
     n.now = node::phase::ready;
     return;
@@ -207,13 +208,13 @@ void router::state::finish(node& n, const sent& done) {
     return tell(done.group, {all, 0});
   }
   if (!done.trouble) {
-    if (!last_problem.empty() && last_place == n.where.text()) last_problem.clear();  // it is well again
+    if (!last_problem.empty() && last_place == n.where.text()) last_problem.clear();  // the node answers again
     return tell(done.group, first);
   }
-  // Something in the group is to be done again, and with it all of the group.
+  // If any command of the group must run again, the whole group does.
   error_class worst = error_class::final;
   std::string_view text;
-  bool ran = false;  // what must not run twice
+  bool ran = false;  // whether the part that must not run twice was executed
   reply r = first;
   for (std::uint32_t i = 0; i < g.commands; ++i, r = r.next()) {
     const error_class v = r.is_error() ? error_class_of(r.text()) : error_class::final;
@@ -228,7 +229,7 @@ void router::state::finish(node& n, const sent& done) {
   again(n, {done.group, send_mode::whole}, worst, text, done.first_byte);
 }
 
-void router::state::tell(std::uint32_t group, reply first) {
+void router::impl::tell(std::uint32_t group, reply first) {
   --open_groups;
   (*take)(group, first);
 }

@@ -1,5 +1,5 @@
-// The nodes of a cluster, and which of them has which slots.
-#include "redis/net/router_state.hpp"
+// The slot map: the nodes of a cluster and their slots.
+#include "redis/net/router_impl.hpp"
 #include "redis/net/slots.hpp"
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 
 namespace bloomery::redis {
 
-node& router::state::node_at(place where) {
+node& router::impl::node_at(place where) {
   for (const std::unique_ptr<node>& n : nodes) {
     if (n->where == where) return *n;
   }
   return add_node(std::move(where));
 }
 
-node& router::state::add_node(place where) {
+node& router::impl::add_node(place where) {
   if (nodes.size() >= no_node) refuse(errc::damaged, "a cluster of too many nodes", where, "", {});
   nodes.push_back(std::make_unique<node>());
   nodes.back()->where = std::move(where);
@@ -24,17 +24,17 @@ node& router::state::add_node(place where) {
   return *nodes.back();
 }
 
-// Whether a connection reads from a replica is said when it begins: one to a server that was a master is of no use.
-void router::state::set_role(node& n, bool is_replica) {
+// READONLY is part of the handshake, so a connection to a server that was a master cannot be used for a replica.
+void router::impl::set_role(node& n, bool is_replica) {
   const bool demoted = is_replica && !n.is_replica;
   n.is_replica = is_replica;
-  if (!demoted || (n.now != node::phase::greeting && n.now != node::phase::ready)) return;
+  if (!demoted || (n.now != node::phase::handshake && n.now != node::phase::ready)) return;
   if (n.under_way.empty()) return close(n);
   if (n.leaving.empty()) n.leaving = "the server has become a replica";
 }
 
-// Null: nobody has the slot, as far as is known.
-node* router::state::node_for(std::uint32_t group) {
+// Null: no known node has the slot.
+node* router::impl::node_for(std::uint32_t group) {
   if (!pinned.empty()) return pinned[group];
   if (!address.cluster) return nodes.front().get();
   const batch::group& g = commands->groups()[group];
@@ -48,10 +48,10 @@ node* router::state::node_for(std::uint32_t group) {
   return &master;
 }
 
-void router::state::need_map() { map_wanted = address.cluster; }
+void router::impl::need_map() { map_wanted = address.cluster; }
 
-// Asks one node after the other, first those that are known to answer.
-void router::state::refresh_map() {
+// Requests the slot map from one node after the other, starting with those known to be reachable.
+void router::impl::refresh_map() {
   std::vector<place> places;
   const auto add = [&](const place& p) {
     if (std::find(places.begin(), places.end(), p) == places.end()) places.push_back(p);
@@ -88,13 +88,13 @@ void router::state::refresh_map() {
                error_hint(hint::give_server_address, "give the address of one server: redis://" + p.text() + "/NAME"));
       }
       if (error_class_of(last_problem) == error_class::final)
-        throw_if_error(r, address, "ask a node for the cluster's slots");
+        throw_if_error(r, address, "read the slot map of the cluster");
       continue;
     }
     if (!take_map(r, p)) continue;
     map_wanted = false;
     map_failures = 0;
-    last_problem = problem_before;  // what others failed to tell is of no interest now
+    last_problem = problem_before;  // errors of other nodes do not matter now
     last_place = place_before;
     now = clock::now();
     map_backoff_until = now + pause_after(3);
@@ -105,8 +105,8 @@ void router::state::refresh_map() {
   if (map_failures < 255) ++map_failures;
 }
 
-// False: it says nothing that can be used.
-bool router::state::take_map(const reply& ranges, const place& asked) {
+// False: the reply is unusable.
+bool router::impl::take_map(const reply& ranges, const place& asked) {
   const char* why = nullptr;
   const std::vector<slot_range> read = slot_ranges_in(ranges, asked, why);
   if (read.empty()) {
@@ -147,15 +147,15 @@ bool router::state::take_map(const reply& ranges, const place& asked) {
   return true;
 }
 
-// One question on a connection of its own. False: no answer; last_problem says why.
-bool router::state::exchange(const place& with, const batch& question, reply_list& answers, milliseconds within) {
+// One request on a separate connection. False: no answer; last_problem has the reason.
+bool router::impl::exchange(const place& with, const batch& question, reply_list& answers, milliseconds within) {
   if (address.tls && tls == nullptr) tls = std::make_unique<tls_settings>(options);
-  node other;  // never among the nodes
+  node other;  // not in `nodes`
   other.where = with;
   last_place = with.text();
   batch all;
-  const std::uint32_t greetings = greeting_for(other, all);
-  std::uint32_t greeted = 0;
+  const std::uint32_t handshake_commands = handshake_for(other, all);
+  std::uint32_t checked = 0;
   connection link;
   reader in;
   link.open(with, address.tls ? tls.get() : nullptr, within);
@@ -172,24 +172,24 @@ bool router::state::exchange(const place& with, const batch& question, reply_lis
       return false;
     }
     polled.assign(1, {link.descriptor(), link.wanted_events(), 0});
-    const bool some = wait_for(polled, std::min({until, end, link.patient_until()}));
+    const bool some = wait_for(polled, std::min({until, end, link.address_deadline()}));
     if (!some) {
-      link.hurry(now);
+      link.try_next_address(now);
       continue;
     }
-    link.go_on(polled.front().revents);
+    link.on_events(polled.front().revents);
     while (const std::size_t got = link.read(buffer)) {
       std::string_view bytes(buffer.data(), got);
       while (true) {
         const reader::found found = in.next(bytes, answers);
         if (found == reader::found::wrong) {
-          refuse(errc::damaged, "what answers is no server of Redis", with, in.problem(), hint::check_host_and_port);
+          refuse(errc::damaged, "the reply is not from a Redis server", with, in.problem(), hint::check_host_and_port);
         }
         if (found == reader::found::none) break;
-        if (greeted < greetings) {
-          last_problem = check_greeting(answers, with, greeted);
+        if (checked < handshake_commands) {
+          last_problem = check_handshake(answers, with, checked);
           if (!last_problem.empty()) return false;
-          ++greeted;
+          ++checked;
           answers.clear();
         } else if (--expected == 0) {
           return true;
@@ -199,12 +199,12 @@ bool router::state::exchange(const place& with, const batch& question, reply_lis
     }
   }
   last_problem = link.failure();
-  if (link.failed_for_good()) distrust(with, last_problem);
+  if (link.failed_permanently()) distrust(with, last_problem);
   return false;
 }
 
-// Nodes that no map has any more, and nobody needs.
-void router::state::forget_nodes() {
+// Removes unused nodes that are no longer in the slot map.
+void router::impl::forget_nodes() {
   if (!address.cluster || slots.empty()) return;
   const bool all_in =
       std::all_of(nodes.begin(), nodes.end(), [](const auto& n) { return n->in_map || n->written_on != 0; });
@@ -214,7 +214,7 @@ void router::state::forget_nodes() {
     if (slots[s] != no_node) of_slot[s] = nodes[slots[s]].get();
   }
   for (node* n : of_slot) {
-    if (n != nullptr) n->in_map = true;  // by MOVED
+    if (n != nullptr) n->in_map = true;  // known from MOVED
   }
   std::erase_if(nodes, [](const auto& n) { return !n->in_map && n->written_on == 0; });
   for (const std::unique_ptr<node>& n : nodes) {

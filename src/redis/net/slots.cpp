@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t most_nodes_of_a_range = 1'000;
 
-// Reads one of CLUSTER SLOTS; nothing, and why, if it is of no use.
+// Parses one entry of CLUSTER SLOTS; empty, with the reason in `why`, if it is unusable.
 std::optional<slot_range> range_in(const reply& range, const place& asked, const char*& why) {
   const auto useless = [&](const char* text) {
     why = text;
@@ -24,7 +24,7 @@ std::optional<slot_range> range_in(const reply& range, const place& asked, const
   const std::int64_t last = end.integer();
   if (!at.is(reply_type::integer) || !end.is(reply_type::integer) || first < 0 || last < first ||
       last >= static_cast<std::int64_t>(num_slots)) {
-    return useless("slots that there are not");
+    return useless("slots that do not exist");
   }
   slot_range found{static_cast<std::size_t>(first), static_cast<std::size_t>(last), {}};
   at = end;

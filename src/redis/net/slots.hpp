@@ -1,4 +1,4 @@
-// What nodes of a cluster say of who has which slots. All of it may be lies: numbers and sizes are checked here.
+// Parsing of slot ranges and redirections from cluster nodes, which are untrusted: numbers and sizes are checked.
 #pragma once
 
 #include "redis/net/batch.hpp"
@@ -11,18 +11,18 @@
 
 namespace bloomery::redis {
 
-/// Some slots and who has them: the master first.
+/// A range of slots with its nodes, the master first.
 struct slot_range {
   std::size_t first;
   std::size_t last;
   std::vector<place> nodes;
 };
 
-/// Reads the answer to CLUSTER SLOTS. @param asked  the node that gave it: it may mean itself
-/// @returns none, and why, if it is of no use
+/// Parses the reply to CLUSTER SLOTS. @param asked  the node that sent it, for entries without a host
+/// @returns empty, with the reason in `why`, if the reply is unusable
 std::vector<slot_range> slot_ranges_in(const reply& ranges, const place& asked, const char*& why);
 
-/// "MOVED 3999 127.0.0.1:6381": the place, of `asked` if the host is empty. Nothing if the text is another.
+/// The place in "MOVED 3999 127.0.0.1:6381", with the host of `asked` if it is empty. Empty for other texts.
 std::optional<place> target_of(std::string_view text, const place& asked);
 
 }  // namespace bloomery::redis

@@ -1,4 +1,4 @@
-#include "redis/net/verdict.hpp"
+#include "redis/net/error_class.hpp"
 
 #include <bloomery/error.hpp>
 
@@ -20,7 +20,7 @@ struct known_error {
   error_class means;
 };
 
-// Null: no error of those that ask for something.
+// Null for errors without a special meaning.
 const known_error* known_error_of(std::string_view text) {
   static constexpr std::array<known_error, 11> rows = {{
       {"NOSCRIPT ", error_class::load_script},

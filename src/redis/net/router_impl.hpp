@@ -1,6 +1,6 @@
-// What a router is inside: nodes, their connections, and the groups of commands of the call that runs. Its functions
-// are in router_map.cpp (which node has which slot), router_link.cpp (one connection), router_again.cpp (what is sent
-// once more) and router_call.cpp (a call from its first command to its last reply).
+// The implementation of router: nodes, their connections, and the groups of the present call. Its functions are in
+// router_map.cpp (slot map), router_link.cpp (one connection), router_again.cpp (retries) and router_call.cpp (event
+// loop).
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -31,35 +31,35 @@ namespace routing {
 using std::chrono::milliseconds;
 using clock = std::chrono::steady_clock;
 
-// Bytes of commands under way on a connection: enough to keep a server busy, few enough to send again.
+// Maximum bytes of pending commands per connection: enough to keep a server busy, few enough to send again.
 inline constexpr std::size_t most_under_way = 128 << 10;
 
-// A node of a cluster that has not answered for so long may be dead: others are asked.
+// A cluster node that has not answered for this time may be down: other nodes are asked for the slot map.
 inline constexpr milliseconds quiet_time{1'000};
-// For one node to tell where all slots are, at first: the network may be slow, and so may TLS. Twice as much after each
-// round of all nodes in vain.
+// Initial time limit for a request of the slot map, including a slow network and TLS. Doubled after each round in which
+// no node answers.
 inline constexpr milliseconds map_time{500};
-// A replica that could not be reached is left alone for some of these: one at first, twice as many each time.
+// Backoff for an unreachable replica, doubled each time.
 inline constexpr milliseconds shortest_absence{1'000};
-// Ten years are as good as for ever, and there are clocks that can count them.
+// Ten years: practically no limit, and still representable by the clock.
 inline constexpr milliseconds longest_time = std::chrono::hours(24 * 365 * 10);
-// What an answer's size adds to a call's time ends when that is so many times as long: else a server could feed a call
-// for hours.
+// Limits the extension of a call's time by the size of its replies to this factor; otherwise a server could prolong a
+// call for hours.
 inline constexpr int most_extension = 10;
-// After a stop: for what is under way.
+// Time for pending groups after a stop request.
 inline constexpr milliseconds time_to_stop{1'000};
-// Calls take longer by this for what they carry, so that a large one is no failure: a server gives 1 MiB/s at least.
+// The extension of a call's time for its data, so that large calls do not time out: assumes at least 1 MiB/s.
 inline constexpr milliseconds time_for(std::size_t bytes) { return milliseconds(bytes >> 10); }
 
 inline constexpr std::uint16_t no_node = 0xFFFF;
 
-// Pauses before something is tried again.
+// Backoff before a retry.
 inline constexpr milliseconds shortest_pause{10};
 inline constexpr milliseconds longest_pause{500};
-// So often something is tried again without one, when a server has said how.
+// Maximum number of retries without backoff, after a redirection or a missing script.
 inline constexpr std::uint8_t most_at_once = 4;
 
-// First in, first out; the memory stays.
+// A FIFO queue that keeps its memory.
 template <class T>
 class line_of {
  public:
@@ -87,11 +87,12 @@ class line_of {
   std::size_t begin_ = 0;
 };
 
-// How a group's commands go out: all of them in one go, or the next one alone, there with ASKING before it.
+// How a group is sent: all commands together, or the next one only, possibly after ASKING.
 //
-// While a slot moves, each of its keys is with the old node or with the new one. The old one knows: it answers or says
-// ASK. The new one, when it is ASKING, takes every key for its own, so it must be asked only for what the old one has
-// sent us there for. So a group of such a slot goes a command at a time, each first to the old node.
+// While a slot is migrated, each of its keys is on the old node or on the new one. The old node answers for its keys
+// and replies ASK for others. After ASKING, the new node treats every key of the slot as its own, so it must only get
+// commands that the old node has redirected. So a group of such a slot is sent command by command, each first to the
+// old node.
 enum class send_mode : std::uint8_t { whole, step, asking_step };
 
 struct pending_request {
@@ -99,61 +100,61 @@ struct pending_request {
   send_mode how;
 };
 
-// A group on its way, a command at a time.
+// The progress of a group that is sent command by command.
 struct steps {
-  std::uint32_t command = 0;  // that is next
+  std::uint32_t command = 0;  // the next command
   std::size_t at = 0;         // its first byte
   reply_list replies;
 };
 
-// Something sent whose replies are to come.
+// A sent group with outstanding replies.
 struct sent {
-  enum class kind : std::uint8_t { greeting, script, group };
+  enum class kind : std::uint8_t { handshake, script, group };
   kind what;
   send_mode how;
   bool trouble;            // a reply was an error that is not final
-  std::uint32_t commands;  // replies yet to come
+  std::uint32_t commands;  // number of outstanding replies
   std::uint32_t group;
-  std::uint64_t first_byte;  // of the connection's bytes
+  std::uint64_t first_byte;  // position in the bytes of the connection
   std::size_t bytes;
 };
 
 struct node {
   place where;
-  std::uint16_t number = 0;  // among all
+  std::uint16_t number = 0;  // index in `nodes`
   bool is_replica = false;
   bool in_map = true;
   std::vector<node*> replicas;  // of a master
-  enum class phase : std::uint8_t { closed, opening, greeting, ready } now = phase::closed;
+  enum class phase : std::uint8_t { closed, opening, handshake, ready } now = phase::closed;
   connection link;
   std::optional<reader> in;
   line_of<sent> under_way;
   std::size_t bytes_under_way = 0;
-  reply_list replies;           // of the first one under way
-  std::size_t reply_begin = 0;  // of the reply that is being read
+  reply_list replies;           // of the first pending group
+  std::size_t reply_begin = 0;  // of the reply that is being parsed
   struct loaded_script {
     const script* what;
-    std::uint64_t at_byte;  // of the connection's bytes
+    std::uint64_t at_byte;  // position in the bytes of the connection
   };
   std::vector<loaded_script> loaded;
-  std::string leaving;  // why the connection is to be closed as soon as all is answered; empty: it is not
+  std::string leaving;  // why the connection is closed after all replies; empty: it stays open
   line_of<pending_request> to_send;
-  moment open_until{};           // while opening and greeting
-  moment backoff_until{};        // to be opened again
-  moment last_heard{};           // or when it was first asked something
-  unsigned failures = 0;         // of this call, since the last answer
-  unsigned absences = 0;         // of all calls, since the last answer
-  moment absent_until{};         // a replica: nobody asks it before
-  std::uint64_t opened = 0;      // connections so far, so the number of the present one
-  std::uint64_t written_on = 0;  // the first connection that wrote since the last WAIT; 0: none did
+  moment open_until{};           // time limit for opening and handshake
+  moment backoff_until{};        // not opened again before
+  moment last_heard{};           // time of the last answer, or of the first request
+  unsigned failures = 0;         // in this call, since the last answer
+  unsigned absences = 0;         // in all calls, since the last answer
+  moment absent_until{};         // a replica: not used before
+  std::uint64_t opened = 0;      // number of connections so far: the number of the present one
+  std::uint64_t written_on = 0;  // the first connection that wrote since the last WAIT; 0: none
 };
 
 }  // namespace routing
 
 using namespace routing;
 
-struct router::state {
-  state(redis_address a, redis_connection_options o) : address(std::move(a)), options(std::move(o)) {
+struct router::impl {
+  impl(redis_address a, redis_connection_options o) : address(std::move(a)), options(std::move(o)) {
     for (milliseconds* const time : {&options.time, &options.connect_time}) {
       if (*time <= milliseconds::zero()) {
         throw error(errc::invalid_argument, {"no time to reach a server", address.text(), "more than 0 milliseconds",
@@ -171,7 +172,7 @@ struct router::state {
     }
   }
 
-  // With groups that are pinned to nodes: one for each, else by their slots. To be kept: no new connections are made.
+  // Groups are sent to the nodes that they are pinned to, if any, otherwise by slot. `kept`: no new connections.
   enum class connections : std::uint8_t { as_needed, kept };
   void run(const batch& commands, const on_replies& take, milliseconds time, std::span<node* const> pinned = {},
            connections which = connections::as_needed);
@@ -190,8 +191,8 @@ struct router::state {
 
   void serve(node& n);
   void open(node& n);
-  std::uint32_t greeting_for(const node& n, batch& greeting) const;
-  std::string check_greeting(const reply_list& replies, const place& where, std::uint32_t first = 0);
+  std::uint32_t handshake_for(const node& n, batch& handshake) const;
+  std::string check_handshake(const reply_list& replies, const place& where, std::uint32_t first = 0);
   void shake_hands(node& n);
   void fill(node& n);
   void send(node& n, pending_request e);
@@ -200,14 +201,14 @@ struct router::state {
   void finish(node& n, const sent& done);
   void tell(std::uint32_t group, reply first);
   void again(node& n, pending_request e, error_class v, std::string_view text, std::uint64_t sent_at);
-  bool may_go_at_once(pending_request e);
+  bool may_retry_at_once(pending_request e);
   void load_script(node& n, pending_request e, std::uint64_t sent_at);
   void follow_moved(const node& n, pending_request e, std::string_view text);
   void follow_ask(const node& n, pending_request e, std::string_view text);
   void dispatch(pending_request e);
   void put_off(pending_request e);
   void lost(node& n, const std::string& why);
-  void look_at_quiet_nodes();
+  void check_unresponsive_nodes();
   void close(node& n) noexcept;
   void leave() noexcept;
   milliseconds pause_after(unsigned failures);
@@ -231,7 +232,7 @@ struct router::state {
   redis_address address;
   redis_connection_options options;
   std::vector<std::unique_ptr<node>> nodes;
-  std::vector<std::uint16_t> slots;  // of a cluster: for each the number of its master; empty: not known yet
+  std::vector<std::uint16_t> slots;  // of a cluster: the number of the master of each slot; empty: unknown
   std::unique_ptr<tls_settings> tls;
   std::minstd_rand random;
   std::vector<char> buffer = std::vector<char>(std::size_t{64} << 10);
@@ -242,14 +243,14 @@ struct router::state {
   moment map_backoff_until{};
   unsigned map_failures = 0;
 
-  // Of the call.
+  // The present call.
   const batch* commands = nullptr;
   const on_replies* take = nullptr;
   std::span<node* const> pinned;
   connections allowed = connections::as_needed;
   moment now{};
   moment until{};
-  moment latest{};  // for until
+  moment latest{};  // upper limit of `until`
   moment began{};
   bool stopping = false;
   std::size_t open_groups = 0;

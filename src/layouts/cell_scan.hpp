@@ -1,4 +1,4 @@
-// The exact FPR of the bits that a filter has: what the certificates of the layouts share.
+// Cell scans: one pass over the bytes of a filter that counts the used cells and computes the exact current FPR.
 #pragma once
 
 #include <bloomery/geometry.hpp>
@@ -13,23 +13,24 @@
 
 namespace bloomery {
 
-/// Specialized by each layout: static cells_seen look_at(geometry, bytes, counters).
+/// Specialized by each layout: static cell_scan_result scan(geometry, bytes, counters).
 template <class L>
-struct certificate;
+struct cell_scan;
 
-/// Set bits among the `bits` that a filter uses of its bytes, without a stranger's in the last of them.
-/// @param from_top  bits of a byte are used from its top downwards
+/// Number of set bits among the first `bits` bits; ignores unused bits of the last byte, which may be set in an
+/// untrusted file.
+/// @param from_top  the bits of a byte are counted from the top
 std::uint64_t used_ones(std::uint64_t bits, std::span<const std::uint8_t> bytes, bool from_top);
 
-/// That of split_block. 2^32 values of the upper half do not divide evenly among B blocks: 2^32 mod B of them are asked
-/// for by one value more than the others. Beyond `even_blocks` each block has its own weight. (Without, at 2^25 blocks,
-/// 3e-4 of the rate is missing at most.)
-cells_seen cells_of_split_block(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters,
-                                std::uint64_t even_blocks);
+/// The scan for split_block. The 2^32 values of the upper 32 bits are not a multiple of B blocks: 2^32 mod B blocks are
+/// selected by one value more than the others. Above `even_blocks` blocks each block has its own weight. (Without
+/// weights, the relative error at 2^25 blocks is at most 3e-4.)
+cell_scan_result cells_of_split_block(const geometry& g, std::span<const std::uint8_t> bytes,
+                                      const block_counters& counters, std::uint64_t even_blocks);
 
-namespace certificates {
+namespace cell_scans {
 
-inline constexpr std::size_t batch = 512;  // blocks counted together: their results stay in the first-level cache
+inline constexpr std::size_t batch = 512;  // blocks counted together: their results fit into the first-level cache
 
 inline long double power(long double x, std::uint32_t k) {
   long double result = 1;
@@ -39,7 +40,7 @@ inline long double power(long double x, std::uint32_t k) {
   return result;
 }
 
-// Calls sum(results, count) for the results of `kernel` on all blocks, batch by batch; returns the ones.
+// Calls sum(results, count) for the results of `kernel` on all blocks, batch by batch; returns the number of ones.
 template <class Sum>
 std::uint64_t each_block(std::uint64_t (*kernel)(const std::uint8_t*, std::size_t, std::uint64_t*),
                          std::uint64_t block_bytes, std::span<const std::uint8_t> bytes, Sum sum) {
@@ -54,7 +55,7 @@ std::uint64_t each_block(std::uint64_t (*kernel)(const std::uint8_t*, std::size_
   return ones;
 }
 
-// Adds products below 2^49, 512 of them at a time, without loss.
+// An exact sum of products below 2^49, added in batches of 512.
 struct exact_sum {
   long double total = 0;
   void operator()(const std::uint64_t* products, std::size_t count) {
@@ -69,7 +70,7 @@ long double per_block(long double sum, std::uint64_t blocks) {
   return sum / static_cast<long double>(blocks) / power(L::lane_bits, L::lanes);
 }
 
-/// Mean over blocks of `block_bits` of the probability (x/b)^k that follows from the x ones of each.
+/// Mean over blocks of the probability (x/b)^k, where x of the b bits of a block are set.
 template <class L>
 long double mean_of_powers(const geometry& g, std::span<const std::uint8_t> bytes,
                            std::uint64_t (*ones)(const std::uint8_t*, std::size_t), std::uint64_t& used) {
@@ -84,5 +85,5 @@ long double mean_of_powers(const geometry& g, std::span<const std::uint8_t> byte
   return sum / static_cast<long double>(blocks);
 }
 
-}  // namespace certificates
+}  // namespace cell_scans
 }  // namespace bloomery
