@@ -80,7 +80,8 @@ class any_filter {
   /// The bytes of the file that save() writes. @throws error  invalid_argument: the metadata is too long; too_large
   std::vector<std::uint8_t> to_bytes(const std::string& metadata = {}) const;
 
-  /// A copy on the heap, wherever the bits are: same bits, same counts, same clock.
+  /// A copy on the heap, wherever the bits are: same bits, same counts, same clock. For a file that was opened for
+  /// reading after an unclean end, the copy's count is estimated from the bits as by load().
   /// @throws error too_large: there is no memory for it
   ///
   /// Example:
