@@ -160,7 +160,7 @@ void report(const redis_address& address, redis_chain& chain, keys_done done, co
                    {"growths", now.growths ? nlohmann::ordered_json(*now.growths) : nlohmann::ordered_json(nullptr)},
                    {"rate", now.rate ? number_or_null(*now.rate) : nlohmann::ordered_json(nullptr)}});
     add_end(result, done);
-    print_result(result);
+    print_result(done, result);
   } else if (!common.quiet && !done.failure) {
     const std::string start = address.text() + ": " + (done.finished ? "" : "interrupted: ");
     const std::string size = (now.growths ? "; " + bitmaps_text(chain, *now.growths) : "") +
