@@ -7,6 +7,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/fill_check.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
@@ -388,6 +389,9 @@ nlohmann::ordered_json number_or_null(double value);
 
 /// "30,035 +- 114 keys", at two standard deviations.
 std::string keys_text(const estimate& keys, const std::string& noun);
+
+/// How far the bits are from those that the count leads to: "by 7.2 standard deviations".
+std::string distance_text(const fill_check& count);
 
 /// "1 % (0.9 % to 1.1 %): 99 of 10,000 absent keys", the interval at 95 %; and the same as JSON.
 std::string rate_with_interval(const measured_rate& m);

@@ -292,6 +292,11 @@ std::string keys_text(const estimate& keys, const std::string& noun) {
                      whole(keys.value) == 1 && margin == 0 ? "" : "s");
 }
 
+std::string distance_text(const fill_check& count) {
+  const double deviations = std::abs(count.deviation());
+  return std::isfinite(deviations) ? fmt::format("by {:.3g} standard deviations", deviations) : "beyond all chance";
+}
+
 std::string rate_with_interval(const measured_rate& m) {
   const interval i = m.within();
   // All three in one unit, that of the largest.
