@@ -108,11 +108,11 @@ combined combine(const combine_options& options, const operation& how) {
     const any_filter* bits = next->local();
     if (bits == nullptr || !bits->opened_from()->clean) bits = &copy.emplace(next->copy());
     check_compatible(first_name, p, shown_name(options.filters[i]), bits->parameters());
-    if (how.intersects) refuse_unless_plain(p, first_name, how.name, "intersect plain filters made of their keys");
     if (!how.intersects) {
       all.filter.merge(*bits);
       continue;
     }
+    refuse_unless_plain(p, first_name, how.name, "intersect plain filters made of their keys");
     const estimate both = estimate_overlap(p, count_shared(first->local()->bytes(), bits->bytes())).keys_both;
     // Overlaps with full filters are unknown: then the keys of the first filter are the bound.
     if (std::isfinite(both.sigma) && both.value < all.common_keys.value) all.common_keys = both;
@@ -173,16 +173,18 @@ exit_status write_to_servers(const combine_options& options, const combined& all
   const filter_facts now = there->info(info_depth::bits);
   warn_if_overfull(address.text(), *there, there->summary());
   if (options.json) {
-    print_result({{"filter", address.text()},
-                  {"made", copy.made},
-                  {"of", options.filters.size()},
-                  {"keys", *now.insert_count},
-                  {"rate", now.fill->current_fpr},
-                  {"capacity", now.parameters.capacity},
-                  {"target_rate", now.parameters.target_fpr}});
+    print_result(
+        {{"filter", address.text()},
+         {"made", copy.made},
+         {"of", options.filters.size()},
+         {"keys", now.insert_count ? nlohmann::ordered_json(*now.insert_count) : nlohmann::ordered_json(nullptr)},
+         {"rate", now.fill->current_fpr},
+         {"capacity", now.parameters.capacity},
+         {"target_rate", now.parameters.target_fpr}});
   } else if (!options.quiet) {
-    say(fmt::format("{}: the union of {} filters{}: about {}; error {}", address.text(), options.filters.size(),
-                    copy.made ? "" : ", and of what was there", counted(*now.insert_count, "key"),
+    say(fmt::format("{}: the union of {} filters{}: {}; error {}", address.text(), options.filters.size(),
+                    copy.made ? "" : ", and of what was there",
+                    now.insert_count ? "about " + counted(*now.insert_count, "key") : "all bits are set",
                     rate_text(now.fill->current_fpr)));
   }
   return exit_status::found;
