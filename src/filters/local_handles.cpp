@@ -200,7 +200,8 @@ class handle_of_any_filter : public handle_of_bits {
     const estimate keys = filter().estimated_keys();
     const auto capacity = static_cast<double>(filter().capacity());
     const double fpr = std::max(filter().expected_fpr(), filter().current_fpr());
-    const bool holds_more = capacity > 0 && keys.value - 3 * keys.sigma > capacity;
+    const bool is_full = !std::isfinite(keys.value);
+    const bool holds_more = capacity > 0 && (is_full || keys.value - 3 * keys.sigma > capacity);
     settled_ = {fpr, holds_more && fpr > filter().parameters().target_fpr};
   }
 

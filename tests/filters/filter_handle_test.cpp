@@ -121,6 +121,19 @@ TEST(Overfull, MeansThatTheExpectedFprExceedsTheTarget) {
   EXPECT_TRUE(filter->is_overfull() && filter->summary().is_overfull);
 }
 
+TEST(Overfull, IsACountingFilterWithoutAFreeCounter) {
+  const auto filter = make_handle(any_filter(complete({.layout = "counting", .capacity = 20, .target_fpr = 0.01})));
+
+  filter->insert(keys(0, 15));
+  filter->settle();
+  EXPECT_FALSE(filter->summary().is_overfull);
+
+  filter->insert(keys(0, 20'000));
+  filter->settle();
+  ASSERT_EQ(filter->info(info_depth::bits).fill->fill_ratio(), 1);
+  EXPECT_TRUE(filter->summary().is_overfull);
+}
+
 TEST(Overfull, CountsTheKeysOfOneGenerationAgainstTheFprOfAll) {
   const auto filter = make_handle(
       any_filter(complete({.layout = "sliding", .capacity = 7000, .target_fpr = 0.01, .window_milliseconds = 7000})));
