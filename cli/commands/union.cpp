@@ -62,6 +62,12 @@ std::unique_ptr<filter_handle> open_one(const combine_options& options, std::siz
                       .check_pages = true});
 }
 
+any_filter copy_of(filter_handle& filter, const std::string& name) {
+  if (filter.capabilities().has_cells) return filter.copy();
+  throw error(errc::incompatible, {"the bits of this filter cannot be combined", name, "a filter of one bitmap",
+                                   "a Guava chain", "build a filter of its keys"});
+}
+
 void check_options(const combine_options& options, const operation& how) {
   std::vector<std::string> names = options.filters;
   names.push_back(options.output);
@@ -91,7 +97,7 @@ combined combine(const combine_options& options, const operation& how) {
   const std::string first_name = shown_name(options.filters.front());
   const std::unique_ptr<filter_handle> first = open_one(options, 0);
   const bool on_servers = first->capabilities().is_remote;
-  combined all{first->copy()};
+  combined all{copy_of(*first, first_name)};
   const params& p = all.filter.parameters();
   all.filter.set_clock([] { return std::uint64_t{0}; });  // a window by time: as of its newest generation
   if (redis_address::is_one(options.output)) {
@@ -106,8 +112,9 @@ combined combine(const combine_options& options, const operation& how) {
     const std::unique_ptr<filter_handle> next = open_one(options, i);
     std::optional<any_filter> copy;  // on servers, and where the count has to be estimated
     const any_filter* bits = next->local();
-    if (bits == nullptr || !bits->opened_from()->clean) bits = &copy.emplace(next->copy());
-    check_compatible(first_name, p, shown_name(options.filters[i]), bits->parameters());
+    const std::string name = shown_name(options.filters[i]);
+    if (bits == nullptr || !bits->opened_from()->clean) bits = &copy.emplace(copy_of(*next, name));
+    check_compatible(first_name, p, name, bits->parameters());
     if (!how.intersects) {
       all.filter.merge(*bits);
       continue;
