@@ -27,7 +27,8 @@ exit_status add(const add_options& options) {
   keys_done done = change_keys(
       *filter, options.inputs, options.common, "add", [&](key_batch& batch) { return filter->insert(batch.prepared); },
       [&] {
-        if (warned || !filter->is_overfull()) return;
+        // Quiet, there is no report at the end: the one warning has to have the numbers of then.
+        if (warned || options.common.quiet || !filter->is_overfull()) return;
         warned = true;
         warn_if_overfull(name, *filter, filter->summary());
       });
@@ -38,7 +39,7 @@ exit_status add(const add_options& options) {
   if (!warned) warn_if_overfull(name, *filter, now);
   filter->commit();  // throws if the disk will not have it: nothing is reported that is not there
   if (options.common.json) {
-    print_result(result);
+    print_result(done, result);
   } else if (!options.common.quiet && !done.failure) {
     say(fmt::format("{}: {}{} read, {} new{}", name, done.finished ? "" : "interrupted: ", counted(done.keys, "key"),
                     count_text(done.changed), state));

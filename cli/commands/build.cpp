@@ -1,23 +1,25 @@
-// bloomery build -o FILTER: a new filter out of keys.
+// bloomery build -o FILTER: a new filter of keys.
 //
 //   $ bloomery build -o users.bloom -p 0.1% users.txt
 //   bloomery: users.bloom: 1,000,000 keys at 0.1 %: 2.01 MiB (split_block, 16.89 bits a key)
 //
-// The filter is made in memory and appears as a file when it is whole. Without -n files are counted first; standard
-// input, which can be read only once, is kept as hashes in a temporary file until its distinct keys are counted.
+// A file appears when it is whole. Without -n, input files are counted first; standard input, which can be read only
+// once, is kept as hashes in a temporary file until its distinct keys are counted. With --grow the hashes go to the key
+// log, and the filter is made of the log. Filters on servers are in redis_add.cpp.
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/commands/key_changes.hpp"
 #include "cli/commands/logged.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/hash_spool.hpp"
 #include "cli/io/key_batch.hpp"
-#include "cli/io/output.hpp"
 #include "cli/io/temporary_file.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/fold.hpp>
+#include <bloomery/rebuilding_filter.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -25,7 +27,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <span>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace bloomery::cli {
@@ -33,139 +38,237 @@ namespace {
 
 constexpr double default_rate = 0.01;
 
-any_filter make(const build_options& options, std::uint64_t capacity) {
-  params p = params_for(options.wanted, std::max<std::uint64_t>(capacity, 1), default_rate);
-  if (options.foldable) p.geometry = foldable_geometry(p, 64);
-  check_room(options.filter, bytes_for(p.geometry.bits));
-  any_filter filter(p);
-  set_now(filter, options.wanted.window.now);
-  return filter;
-}
+// What was built, and what is reported of it.
+struct built {
+  params parameters = {};
+  filter_summary now = {};
+  std::uint64_t keys = 0;                       // lines read
+  std::uint64_t new_keys = 0;                   // of them; a counting filter's size has all copies
+  std::optional<std::uint64_t> log_bytes = {};  // of a filter that keeps a key log
+};
 
 pass_options pass(const build_options& options, const char* verb) {
   return {options.common.threads, options.common.progress && !options.common.quiet, verb};
 }
 
-struct built {
-  any_filter filter;
-  std::uint64_t keys = 0;      // lines read
-  std::uint64_t new_keys = 0;  // of them; a counting filter's size has all copies
-
-  void count_new(std::span<const std::uint8_t> is_new) {
-    new_keys += static_cast<std::uint64_t>(std::count(is_new.begin(), is_new.end(), std::uint8_t{1}));
-  }
-};
-
-built build_directly(const build_options& options, std::uint64_t capacity) {
-  built b{make(options, capacity)};
-  const bool whole = for_each_batch(
-      b.filter, options.inputs, pass(options, "build"), [](key_batch&) {},
-      [&](key_batch& batch) {
-        insert(b.filter, batch);
-        b.keys += batch.keys.size();
-        b.count_new(batch.is_new);
-        return true;
-      });
-  if (!whole) throw interrupted();
-  return b;
-}
-
-built build_by_way_of_hashes(const build_options& options) {
-  // Hashes do not depend on the size: the smallest filter computes them as well.
-  making_options small = options.wanted;
+// The smallest filter of this kind, to hash with: hashes do not depend on the size.
+any_filter hasher_for(const making_options& wanted) {
+  making_options small = wanted;
   small.bits.reset();
   small.probes.reset();
-  const any_filter hasher(params_for(small, 1, default_rate));
-  hash_spool spool;
+  return any_filter(params_for(small, 1, default_rate));
+}
+
+// Calls take(hashes) for all keys of the input. Returns their number. @throws interrupted
+template <class Take>
+std::uint64_t each_hash(const any_filter& hasher, const build_options& options, const char* verb, Take take) {
   std::uint64_t keys = 0;
   const bool whole = for_each_batch(
-      hasher, options.inputs, pass(options, "read"), [](key_batch&) {},
+      hasher, options.inputs, pass(options, verb), [](key_batch&) {},
       [&](key_batch& batch) {
-        spool.append(batch.hashes);
+        take(batch.hashes);
         keys += batch.keys.size();
         return true;
       });
   if (!whole) throw interrupted();
-  built b{make(options, spool.count_distinct()), keys};
-  std::vector<std::uint8_t> is_new;
-  spool.each([&](std::span<const key_hash> hashes) {
-    is_new.resize(hashes.size());
-    b.filter.insert(hashes, is_new);
-    b.count_new(is_new);
-  });
-  return b;
+  return keys;
+}
+
+// ---- in memory, and then saved --------------------------------------------------------------------------------------
+
+std::unique_ptr<filter_handle> make(const build_options& options, std::uint64_t capacity) {
+  params p = params_for(options.wanted, std::max<std::uint64_t>(capacity, 1), default_rate);
+  if (options.foldable) p.geometry = foldable_geometry(p, 64);
+  check_room(options.filter, bytes_for(p.geometry.bits));
+  any_filter filter(p);
+  set_now(filter, options.wanted.window.now);
+  return make_handle(std::move(filter));
+}
+
+std::unique_ptr<filter_handle> build_directly(const build_options& options, std::uint64_t capacity, built& b) {
+  std::unique_ptr<filter_handle> filter = make(options, capacity);
+  const bool whole = for_each_batch(
+      *filter, options.inputs, pass(options, "build"), [](key_batch&) {},
+      [&](key_batch& batch) {
+        const change_result done = filter->insert(batch.prepared);
+        b.keys += done.keys;
+        b.new_keys += done.changed;
+        return true;
+      });
+  if (!whole) throw interrupted();
+  return filter;
+}
+
+std::unique_ptr<filter_handle> build_by_way_of_hashes(const build_options& options, built& b) {
+  hash_spool spool;
+  b.keys = each_hash(hasher_for(options.wanted), options, "read",
+                     [&](std::span<const key_hash> hashes) { spool.append(hashes); });
+  std::unique_ptr<filter_handle> filter = make(options, spool.count_distinct());
+  spool.each([&](std::span<const key_hash> hashes) { b.new_keys += filter->insert(hashes).changed; });
+  return filter;
 }
 
 // Schemes read the keys themselves, so the text is kept.
-built build_by_way_of_text(build_options options) {
+std::unique_ptr<filter_handle> build_by_way_of_text(build_options options, built& b) {
   const temporary_file text = spool_text(options.inputs);
   options.inputs.files = {text.path()};
-  return build_directly(options, count_lines(options.inputs));
+  return build_directly(options, count_lines(options.inputs), b);
 }
 
-built build_from(const build_options& options) {
-  if (wants_window(options.wanted)) return build_directly(options, window_capacity_said(options.wanted));
-  if (options.wanted.capacity) return build_directly(options, *options.wanted.capacity);
-  if (can_reread(options.inputs)) return build_directly(options, count_lines(options.inputs));
-  if (options.wanted.scheme.empty()) return build_by_way_of_hashes(options);
-  return build_by_way_of_text(options);
+std::unique_ptr<filter_handle> build_from(const build_options& options, built& b) {
+  if (wants_window(options.wanted)) return build_directly(options, window_capacity_said(options.wanted), b);
+  if (options.wanted.capacity) return build_directly(options, *options.wanted.capacity, b);
+  if (can_reread(options.inputs)) return build_directly(options, count_lines(options.inputs), b);
+  if (options.wanted.scheme.empty()) return build_by_way_of_hashes(options, b);
+  return build_by_way_of_text(options, b);
+}
+
+// The number of the log that the filter at `path` keeps.
+std::optional<std::uint64_t> log_id_of(const std::string& path) {
+  const inspection found = inspect(path);
+  if (!found.usable || found.info.parameters.log_id == 0) return std::nullopt;
+  return found.info.parameters.log_id;
+}
+
+// Removes the log of the filter that was replaced, and no other log. A kill just before leaves an unused log behind.
+void remove_log(const std::string& path, std::uint64_t id) {
+  if (log_id_of(path)) return;
+  const std::string log = rebuilding_filter::log_path(path);
+  try {
+    if (key_log::open(log).parameters().log_id != id) return;
+  } catch (const error&) {
+    return;
+  }
+  std::error_code none;
+  std::filesystem::remove(log, none);
+}
+
+built build_in_memory(const build_options& options) {
+  const std::optional<std::uint64_t> old_log = log_id_of(options.filter);
+  built b;
+  const std::unique_ptr<filter_handle> filter = build_from(options, b);
+  filter->settle();
+  b.parameters = filter->parameters();
+  b.now = filter->summary();
+  point_of_no_return();
+  filter->local()->save(options.filter, options.note);
+  if (old_log) remove_log(options.filter, *old_log);
+  warn_if_overfull(options.filter, *filter, b.now);
+  return b;
+}
+
+// ---- with a key log -------------------------------------------------------------------------------------------------
+
+void check_two_files(const build_options& options) {
+  std::error_code none;
+  if (std::filesystem::exists(options.filter, none) && !std::filesystem::is_regular_file(options.filter, none)) {
+    throw error(errc::not_permitted, {"a filter that grows is two files beside each other", options.filter,
+                                      "a file's name", "a device, pipe or folder", "choose another name"});
+  }
+  key_log::check_replaceable(rebuilding_filter::log_path(options.filter));
+}
+
+built build_with_log(const build_options& options) {
+  check_growing(options.wanted);
+  check_two_files(options);
+  // Under another name until it is whole; a kill leaves that.
+  const std::string name = fmt::format("{}.{}.new", options.filter, ::getpid());
+  const std::vector<std::string> files = {name, rebuilding_filter::log_path(name)};
+  std::error_code none;
+  const params p = growing_params(options.wanted, default_rate);
+  making_options hashing = options.wanted;
+  hashing.growing = false;
+  hashing.layout = p.layout;
+  hashing.hash = p.hash;
+  hashing.prefer.reset();
+  built b;
+  std::optional<rebuilding_filter> made;
+  try {
+    rebuilding_filter& filter =
+        made.emplace(rebuilding_filter::create(name, p, {.metadata = options.note, .replace = false}));
+    if (const auto old = std::filesystem::status(options.filter, none); std::filesystem::exists(old)) {
+      // Before there are keys in them: the new files may not be readable for more users than the old ones.
+      for (const std::string& file : files) std::filesystem::permissions(file, old.permissions(), none);
+    }
+    b.keys = each_hash(hasher_for(hashing), options, "build",
+                       [&](std::span<const key_hash> hashes) { filter.record(hashes); });
+    rebuild_plan plan;
+    if (options.wanted.capacity && filter.log().estimate_distinct() <= *options.wanted.capacity) {
+      plan.capacity = options.wanted.capacity;
+    }
+    filter.rebuild(plan);
+    b.parameters = filter.parameters();
+    b.new_keys = filter.insert_count();
+    b.now.fpr = filter.expected_fpr();
+    b.log_bytes = filter.log().bytes();
+    filter.close();
+    rebuilding_filter::move(name, options.filter);
+  } catch (...) {
+    if (made) made->abandon();  // closing it would make a filter of all that was read
+    for (const std::string& file : files) std::filesystem::remove(file, none);
+    throw;
+  }
+  return b;
+}
+
+// ---- options and report ---------------------------------------------------------------------------------------------
+
+void check_file_options(const build_options& options) {
+  const auto refuse = [](const char* what, const std::string& found, const char* hint) {
+    throw error(errc::invalid_argument, {what, "--foldable", "", found, hint});
+  };
+  if (options.wanted.scheme == chain_scheme) {
+    throw error(errc::invalid_argument,
+                {"a chain of bitmaps is on Redis, and this is a file", "-o", "redis://HOST/NAME",
+                 "'" + options.filter + "'", "say --scheme guava, or give an address"});
+  }
+  if (options.foldable) {
+    constexpr const char* leave_out = "leave out one of the two";
+    if (options.wanted.bits) {
+      refuse("a size that is given is not rounded up", "-m too",
+             "give -m a multiple of 64 blocks, or leave out one of the two");
+    }
+    if (options.wanted.counting) refuse("counters are not folded", "--counting too", leave_out);
+    if (options.wanted.growing)
+      refuse("a filter that grows is not halved: rebuild makes it any size", "--grow too", leave_out);
+    refuse_with_window(options.wanted, "--foldable");
+  }
+  check_target_fpr(options.wanted);
+  check_not_an_input(options.filter, "-o", options.inputs);
+  check_not_the_key(options.filter, "-o", options.wanted.secret);
+}
+
+void report(const build_options& options, const built& b) {
+  const params& p = b.parameters;
+  if (options.common.json) {
+    nlohmann::ordered_json result = {{"filter", options.filter},
+                                     {"keys", b.keys},
+                                     {"new", b.new_keys},
+                                     {"capacity", p.capacity},
+                                     {"bytes", bytes_for(p.geometry.bits)},
+                                     {"target_rate", p.target_fpr},
+                                     {"rate", *b.now.fpr},
+                                     {"layout", p.layout},
+                                     {"scheme", p.scheme},
+                                     {"bits", p.geometry.bits},
+                                     {"probes", p.geometry.probes}};
+    if (b.log_bytes) result["log_bytes"] = *b.log_bytes;
+    if (b.now.window) result["window"] = window_json(*b.now.window);
+    print_result(result);
+  } else if (!options.common.quiet) {
+    const std::string room =
+        b.log_bytes ? fmt::format("has room for {}, and grows by its log, {}", size_text(p), bytes_text(*b.log_bytes))
+                    : "made for " + size_text(p);
+    say(fmt::format("{}: {}, {}; {}", options.filter, counted(b.keys, "line"), counted(b.new_keys, "key"), room));
+  }
 }
 
 }  // namespace
 
 exit_status build(const build_options& options) {
   if (is_shared(options.filter, options.server, options.sharing)) return build_shared(options);
-  if (options.wanted.scheme == chain_scheme) {
-    throw error(errc::invalid_argument,
-                {"a chain of bitmaps is on Redis, and this is a file", "-o", "redis://HOST/NAME",
-                 "'" + options.filter + "'", "say --scheme guava, or give an address"});
-  }
-  if (options.foldable && options.wanted.bits) {
-    throw error(errc::invalid_argument, {"a size that is given is not rounded up", "--foldable", "", "-m too",
-                                         "give -m a multiple of 64 blocks, or leave out one of the two"});
-  }
-  if (options.foldable && options.wanted.counting) {
-    throw error(errc::invalid_argument,
-                {"counters are not folded", "--foldable", "", "--counting too", "leave out one of the two"});
-  }
-  if (options.foldable) refuse_with_window(options.wanted, "--foldable");
-  check_target_fpr(options.wanted);
-  check_not_an_input(options.filter, "-o", options.inputs);
-  check_not_the_key(options.filter, "-o", options.wanted.secret);
-  if (options.wanted.growing) return build_growing(options);
-  const std::optional<std::uint64_t> old_log = old_log_of(options.filter);
-  built b = build_from(options);
-  point_of_no_return();
-  b.filter.save(options.filter, options.note);
-  remove_old_log(options.filter, old_log);
-  const params& p = b.filter.parameters();
-  const double rate = b.filter.expected_fpr();
-  if (b.filter.window()) {
-    warn_of_generations(options.filter, b.filter);
-  } else if (b.new_keys > p.capacity) {
-    say(fmt::format("{}: warning: more keys than the {} it was made for; error now {} instead of {}; give a larger -n",
-                    options.filter, count_text(p.capacity), rate_text(rate), rate_text(p.target_fpr)));
-  }
-  if (options.common.json) {
-    nlohmann::ordered_json result = {{"filter", options.filter},
-                                     {"keys", b.keys},
-                                     {"new", b.new_keys},
-                                     {"capacity", p.capacity},
-                                     {"bytes", b.filter.byte_size()},
-                                     {"target_rate", p.target_fpr},
-                                     {"rate", rate},
-                                     {"layout", p.layout},
-                                     {"scheme", p.scheme},
-                                     {"bits", p.geometry.bits},
-                                     {"probes", p.geometry.probes}};
-    add_window(result, b.filter);
-    output out(STDOUT_FILENO, "standard output");
-    out.write(json_line(result));
-    out.flush();
-  } else if (!options.common.quiet) {
-    say(fmt::format("{}: {}, {}; made for {}", options.filter, counted(b.keys, "line"), counted(b.new_keys, "key"),
-                    size_text(p)));
-  }
+  check_file_options(options);
+  report(options, options.wanted.growing ? build_with_log(options) : build_in_memory(options));
   return exit_status::found;
 }
 

@@ -7,6 +7,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/fill_check.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
@@ -372,15 +373,13 @@ void check_not_the_key(const std::string& path, const std::string& option, const
 /// @throws error already_exists
 void check_replaceable(const std::string& path, const std::string& option);
 
-/// Refuses a sealed filter: "a sealed filter cannot be halved". @throws error incompatible
-void refuse_sealed(const params& p, const std::string& path, const std::string& what);
+/// Refuses counting, sliding-window and static filters: "counting filters have no overlap". @throws error incompatible
+/// @param what  "overlap"
+void refuse_unless_plain(const params& p, const std::string& path, const std::string& what, const char* hint);
 
 /// Refuses standard output that is an input or the filter's own file: it would be read back, or destroyed.
 /// @throws error invalid_argument
 void check_output(const input_options& inputs, const std::string& filter);
-
-/// Maps a filter's file to look at its bits, which takes no secret. @throws error as any_filter::open
-mapped_storage open_bits(const std::string& path, file_check what = file_check::header);
 
 /// Refuses two filters that cannot be compared bit for bit: names the field and both values. @throws error incompatible
 void check_compatible(const std::string& path_a, const params& a, const std::string& path_b, const params& b);
@@ -390,6 +389,9 @@ nlohmann::ordered_json number_or_null(double value);
 
 /// "30,035 +- 114 keys", at two standard deviations.
 std::string keys_text(const estimate& keys, const std::string& noun);
+
+/// How far the bits are from those that the count leads to: "by 7.2 standard deviations".
+std::string distance_text(const fill_check& count);
 
 /// "1 % (0.9 % to 1.1 %): 99 of 10,000 absent keys", the interval at 95 %; and the same as JSON.
 std::string rate_with_interval(const measured_rate& m);

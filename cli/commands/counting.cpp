@@ -1,30 +1,21 @@
 #include "cli/commands/counting.hpp"
 
-#include "app/signals.hpp"
-#include "cli/io/key_batch.hpp"
-#include "cli/io/output.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/file_edit.hpp>
+#include <bloomery/filter_handle.hpp>
 #include <bloomery/layouts/counting.hpp>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 
 namespace bloomery::cli {
 
-bool is_counting(const std::string& path) {
-  const inspection seen = inspect(path);
-  return seen.usable && family_of(seen.info.parameters) == family::counting;
-}
-
 void check_counting(const making_options& wanted) {
-  const bool named = family_of({.layout = wanted.layout}) == family::counting;
+  const bool named = capabilities_of({.layout = wanted.layout}).can_remove;
   if (!wanted.counting && named) {
     throw error(errc::invalid_argument,
                 {"this layout is for keys that are to be removed", "--layout", "one of " + layout_names(),
@@ -46,22 +37,10 @@ void check_counting(const making_options& wanted) {
   }
 }
 
-void refuse_counting(const std::string& path, const params& p, const char* what, const char* hint) {
-  if (family_of(p) != family::counting) return;
-  throw error(errc::incompatible, {what, path, "a filter of bits", "a counting filter", hint});
-}
-
-std::string those_not_there(std::uint64_t keys, std::uint64_t not_found) {
-  if (keys == 1) return "the key was";
-  return fmt::format("{} of {} {}", count_text(not_found), counted(keys, "key"), not_found == 1 ? "was" : "were");
-}
-
 std::uint32_t value_of_cell(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t cell) {
-  if (family_of(p) == family::counting) return layouts::counting::counter(bytes.data(), cell);
+  if (cell_bits_of(p) != 1) return layouts::counting::counter(bytes.data(), cell);
   return test_bit(bytes.data(), cell) ? 1 : 0;
 }
-
-const char* name_of_cell(const params& p) { return family_of(p) == family::counting ? "counter" : "bit"; }
 
 double unnoticed_by_now(const params& p, std::uint64_t refused, double fpr) {
   return unnoticed_removals(refused, std::max(fpr, p.target_fpr));

@@ -13,25 +13,11 @@
 
 namespace bloomery::cli {
 
-/// Whether this is the file of a counting filter; false for what is no filter at all.
-bool is_counting(const std::string& path);
-
 /// Refuses what cannot go together with --counting. @throws error invalid_argument
 void check_counting(const making_options& wanted);
 
-/// Refuses a counting filter where another is wanted. @throws error incompatible
-/// @param what     "counting filters have no intersection"
-/// @param hint  what to do instead
-void refuse_counting(const std::string& path, const params& p, const char* what, const char* hint);
-
-/// "the key was", "2 of 10 keys were", of keys that were to be removed.
-std::string those_not_there(std::uint64_t keys, std::uint64_t not_found);
-
 /// A bit, or the value of a counter.
 std::uint32_t value_of_cell(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t cell);
-
-/// "bit" or "counter".
-const char* name_of_cell(const params& p);
 
 /// What removals of absent keys mean for the filter's other keys; empty if none was refused.
 /// @param unnoticed  expected number of those that were not refused

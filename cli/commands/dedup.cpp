@@ -12,6 +12,7 @@
 
 #include "app/signals.hpp"
 #include "cli/commands/counting.hpp"
+#include "cli/commands/logged.hpp"
 #include "cli/commands/logged_state.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
@@ -20,6 +21,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
+#include <bloomery/filter_handle.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -37,6 +39,27 @@
 
 namespace bloomery::cli {
 namespace {
+
+bool is_counting(const std::string& path) {
+  const inspection seen = inspect(path);
+  return seen.usable && capabilities_of(seen.info.parameters).counts_copies;
+}
+
+bool keeps_log(const std::string& path) {
+  const inspection seen = inspect(path);
+  return seen.usable && seen.info.parameters.log_id != 0;
+}
+
+// Warnings of the library are printed even with --quiet.
+rebuilding_filter open_logged(const std::string& path, const std::string& keyfile, bool quiet) {
+  return rebuilding_filter::open(path, {.mode = access::read_write,
+                                        .check = file_check::payload,
+                                        .waiting = wait_for_writer,
+                                        .secret = secret_of(keyfile),
+                                        .notes = [quiet](const std::string& text) {
+                                          if (!quiet || text.find(": warning: ") != std::string::npos) say(text);
+                                        }});
+}
 
 constexpr double default_rate = 1e-4;
 

@@ -311,9 +311,8 @@ exit_status explain(const explain_options& options) {
     const key_explanation& any = explained.front().found;
     if (!cells_have_owners(any) && !any.fingerprint) {
       throw error(errc::invalid_argument,
-                  {"the keys that set a cell are known for plain, counting and static filters in "
-                   "files only",
-                   "--keys", "", shown_name(options.filter), "leave out --keys"});
+                  {"the keys that set a cell are known for plain, counting and static filters in files only",
+                   shown_name(options.filter), "", "", "leave out --keys"});
     }
     find_owners(*filter, options.owners, explained, found);
   }

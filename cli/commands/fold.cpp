@@ -6,10 +6,8 @@
 // may go is decided by the certified rate of the halved bits themselves.
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/commands/counting.hpp"
+#include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
-#include "cli/commands/window.hpp"
-#include "cli/io/output.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
@@ -20,18 +18,18 @@
 #include <bloomery/mapped_storage.hpp>
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 
 namespace bloomery::cli {
 namespace {
 
 constexpr const char* scheme_sizes = "a scheme's sizes are its system's own and are not halved";
-
-std::span<const std::uint8_t> bytes_of(const heap_storage& bytes) { return {bytes.data(), bytes.size()}; }
 
 }  // namespace
 
@@ -42,14 +40,16 @@ exit_status fold_filter(const fold_options& options) {
     throw error(errc::invalid_argument, {"how often to halve is said twice", "--times", "", "-p too", "leave out one"});
   }
   check_replaceable(options.output, "-o");
-  loaded_file file = load_file(options.filter);
-  say_if_dirty(options.filter, file.info);
-  params p = file.info.parameters;
-  check_known(p, options.filter);
-  refuse_counting(options.filter, p, "counters are not folded", "build it anew of its size");
-  refuse_window(p, options.filter, "fold");
-  refuse_sealed(p, options.filter, "halved");
-  const std::uint64_t bytes_before = file.bytes.size();
+  const std::unique_ptr<filter_handle> file =
+      open_handle({.name = options.filter, .facts_only = true, .check_pages = true});
+  const file_info& info = *file->local()->opened_from();
+  params p = info.parameters;
+  refuse_unless_plain(p, options.filter, "fold", "build it again of another size");
+  std::optional<heap_storage> halved;
+  const auto bytes = [&] {
+    return halved ? std::span<const std::uint8_t>(halved->data(), halved->size()) : file->local()->bytes();
+  };
+  const std::uint64_t bytes_before = bytes().size();
   const double rate = options.rate.value_or(p.target_fpr);
   if (!options.times && rate == 0) {
     throw error(errc::invalid_argument, {"no rate to keep: the filter promises none", options.filter, "-p or --times",
@@ -62,20 +62,20 @@ exit_status fold_filter(const fold_options& options) {
                  p.scheme.empty() ? "'bloomery build --foldable' makes filters that can" : scheme_sizes});
   }
 
-  fill_statistics now = measure_fill(p, bytes_of(file.bytes));
+  fill_statistics now = measure_fill(p, bytes());
   unsigned times = 0;
   const char* why = now.current_fpr > rate ? "it is above that already" : "its size cannot be halved further";
-  while (times < times_foldable(file.info.parameters)) {
+  while (times < times_foldable(info.parameters)) {
     if (options.times && times == *options.times) break;
     if (stop_signal() != 0) throw interrupted();
-    heap_storage half = fold(p, bytes_of(file.bytes), 1);
+    heap_storage half = fold(p, bytes(), 1);
     const params half_params = folded(p, 1);
-    const fill_statistics then = measure_fill(half_params, bytes_of(half));
+    const fill_statistics then = measure_fill(half_params, {half.data(), half.size()});
     if (!options.times && then.current_fpr > rate) {
       if (now.current_fpr <= rate) why = "once more would pass the rate";
       break;
     }
-    file.bytes = std::move(half);
+    halved = std::move(half);
     p = half_params;
     now = then;
     ++times;
@@ -85,35 +85,29 @@ exit_status fold_filter(const fold_options& options) {
     if (options.rate) p.target_fpr = rate;
     if (p.target_fpr > 0) p.capacity = std::max<std::uint64_t>(keys_within(p, p.target_fpr), 1);
   }
-  // Of as many keys fewer would have been new in a smaller filter.
-  // The count of a file that was not closed is out of date.
-  const double keys = file.info.clean
-                          ? static_cast<double>(estimate_distinct(file.info.parameters, file.info.counts.inserted))
-                          : estimated_keys(p, now.ones).value;
-  const std::uint64_t inserted =
-      times == 0 && file.info.clean ? file.info.counts.inserted : counted_of_estimate(p, keys);
+  // In a smaller filter fewer of these keys would have been new. After an unclean end the stored count is out of date.
+  const double keys = info.clean ? static_cast<double>(estimate_distinct(info.parameters, info.counts.inserted))
+                                 : estimated_keys(p, now.ones).value;
+  const std::uint64_t inserted = times == 0 && info.clean ? info.counts.inserted : counted_of_estimate(p, keys);
   if (stop_signal() != 0) throw interrupted();
   point_of_no_return();
-  save_file(options.output, p, bytes_of(file.bytes),
-            {.inserted = inserted, .is_estimate = file.info.counts.is_estimate || !file.info.clean},
-            file.info.metadata);
+  save_file(options.output, p, bytes(), {.inserted = inserted, .is_estimate = info.counts.is_estimate || !info.clean},
+            info.metadata);
 
   if (options.json) {
-    output out(STDOUT_FILENO, "standard output");
-    out.write(json_line({{"filter", options.output},
-                         {"times", times},
-                         {"bytes_before", bytes_before},
-                         {"bytes", file.bytes.size()},
-                         {"bits", p.geometry.bits},
-                         {"rate", now.current_fpr},
-                         {"capacity", p.capacity},
-                         {"target_rate", p.target_fpr},
-                         {"times_foldable", times_foldable(p)}}));
-    out.flush();
+    print_result({{"filter", options.output},
+                  {"times", times},
+                  {"bytes_before", bytes_before},
+                  {"bytes", bytes().size()},
+                  {"bits", p.geometry.bits},
+                  {"rate", now.current_fpr},
+                  {"capacity", p.capacity},
+                  {"target_rate", p.target_fpr},
+                  {"times_foldable", times_foldable(p)}});
   }
   if (!options.quiet) {
     const std::string result = times == 0 ? "not halved" : "halved " + times_text(times);
-    say(fmt::format("{}: {}: {}, was {}; error {}{}", options.output, result, bytes_text(file.bytes.size()),
+    say(fmt::format("{}: {}: {}, was {}; error {}{}", options.output, result, bytes_text(bytes().size()),
                     bytes_text(bytes_before), rate_text(now.current_fpr),
                     options.times ? "" : fmt::format(" (at most {}: {})", rate_text(rate), why)));
     if (times == 0 && times_foldable(p) == 0) {

@@ -2,29 +2,49 @@
 // filter in a file needs no secret. bloomery info --build is in info_build.cpp.
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/commands/info_text.hpp"
+#include "cli/commands/counting.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
+#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/filter_facts.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
 
+#include <fmt/format.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <utility>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace bloomery::cli {
 namespace {
 
 using json = nlohmann::ordered_json;
+
+// The FPR with more keys than there are.
+struct forecast_step {
+  std::uint64_t more_percent = 0;
+  double fpr = 0;
+};
+
+struct info_result {
+  std::string name;  // as shown_name()
+  filter_facts facts;
+  std::optional<measured_rate> measured = {};
+  bool needs_secret = false;  // to be measured
+  std::vector<forecast_step> forecast = {};
+  std::optional<std::vector<std::string>> page_problems = {};  // empty: pages were not checked
+};
 
 // ---- finding out ----------------------------------------------------------------------------------------------------
 
@@ -78,6 +98,242 @@ info_result find_out(const info_options& options) {
   result.forecast = forecast_of(result.facts);
   if (options.check_pages) result.page_problems = inspect(options.filter, file_check::payload).problems;
   return result;
+}
+
+// ---- text -----------------------------------------------------------------------------------------------------------
+
+// Lines of a name and a value.
+class page {
+ public:
+  void line(std::string_view name, std::string_view value) { text_ += fmt::format("{:<14}{}\n", name, value); }
+  void indented(std::string_view value) { text_ += fmt::format("  {}\n", value); }
+  const std::string& text() const noexcept { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string kind_line(const filter_facts& f) {
+  const params& p = f.parameters;
+  const std::string first = f.shared || f.chain ? "shared, " : f.static_keys ? "sealed, " : "";
+  if (f.chain) return first + "scheme " + chain_scheme;
+  if (!p.scheme.empty()) return first + "scheme " + p.scheme;
+  return fmt::format("{}{}, hash {}, keys {}", first, p.layout, p.hash, name_of(p.keys));
+}
+
+std::string size_line(const filter_facts& f) {
+  const params& p = f.parameters;
+  const std::string probes = counted(p.geometry.probes, "probe") + " a key";
+  if (f.chain) {
+    return fmt::format("{} of {} ({} each), {}", counted(f.chain->growths + 1, "bitmap"),
+                       bytes_text(p.geometry.bits / 8), counted(p.geometry.bits, "bit"), probes);
+  }
+  if (f.shared) {
+    const bool one = f.shared->layers <= 1;
+    return fmt::format("{} in {} of {} {}{}, {}", bytes_text(f.bytes), counted(f.shared->shards, "shard"),
+                       one ? "1 layer," : fmt::format("up to {} layers,", f.shared->layers),
+                       counted(f.shared->lines_per_shard, "line"), one ? "" : " in the first", probes);
+  }
+  if (f.static_keys) {
+    const std::uint64_t keys = f.static_keys->keys;
+    const double bits_per_key = static_cast<double>(f.bits) / static_cast<double>(std::max<std::uint64_t>(keys, 1));
+    return fmt::format("{}{}, in {}", bytes_text(f.bytes),
+                       keys == 0 ? "" : fmt::format(", {:.4g} bits a key", bits_per_key),
+                       counted(f.static_keys->partitions, "partition"));
+  }
+  return fmt::format("{} ({}, {})", bytes_text(f.bytes), counted(f.bits, "bit"), probes);
+}
+
+std::string capacity_line(const filter_facts& f) {
+  const params& p = f.parameters;
+  if (p.capacity == 0) return "an unknown number of keys";
+  const std::string keys = counted(p.capacity, "key");
+  const std::string of = f.chain ? " a bitmap" : f.window ? " of a window" : f.shared ? window_text(p) : "";
+  return fmt::format("{}{} at {}", keys, of, rate_text(p.target_fpr));
+}
+
+std::string count_line(const filter_facts& f) {
+  const char* const how = f.count_is_estimate ? "estimated" : "as counted";
+  if (f.window) {
+    return fmt::format("{}; {} certainly new in the window, {}", count_text(f.window->insertions),
+                       count_text(*f.insert_count), how);
+  }
+  const std::string keys = counted(*f.insert_count, "key");
+  // Writers reserve room for keys that may not come.
+  return (f.shared && !f.count_is_estimate ? "at most " : "") + keys + ", " + how;
+}
+
+void add_keys(page& out, const filter_facts& f) {
+  if (f.static_keys)
+    return out.line("keys", counted(f.static_keys->keys, "distinct key") + ", exactly; it takes no more");
+  if (f.insert_count) out.line(f.window ? "insertions" : "inserted", count_line(f));
+  if (f.window) {
+    out.line("generations", counted(f.window->keys_held(), "key") + " held, by generation:");
+    for (const std::string& generation : generation_lines(*f.window)) out.line("", generation);
+  }
+  if (!f.fill) return;
+  if (f.fill->estimated_keys) {
+    const estimate& keys = *f.fill->estimated_keys;
+    const std::string text = f.chain ? counted(f.distinct_keys, "distinct key") : keys_text(keys, "distinct key");
+    out.line("estimated",
+             std::isfinite(keys.value) ? text + ", from the bits" : "no longer possible: all bits are set");
+  }
+  if (f.fill->cells != 0) {
+    out.line("fill", fmt::format("{:.1f} % of the {}s", f.fill->fill_ratio() * 100, f.counting ? "counter" : "bit"));
+  }
+}
+
+void add_growth(page& out, const filter_facts& f) {
+  if (f.shared) {
+    out.line("grows", !f.shared->grows    ? "not at all"
+                      : f.shared->maximum ? "up to " + counted(*f.shared->maximum, "key")
+                                          : "without limit");
+  }
+  if (!f.chain) return;
+  out.line("growths", count_text(f.chain->growths));
+  if (f.chain->ones.empty()) return;
+  const std::uint64_t bits = f.parameters.geometry.bits;
+  const std::uint64_t ones = f.chain->ones.back();
+  out.line("newest", fmt::format("{} of {} set, {:.1f} %; above 50 % it grows", count_text(ones), counted(bits, "bit"),
+                                 100 * static_cast<double>(ones) / static_cast<double>(bits)));
+}
+
+void add_counters(page& out, const filter_facts& f) {
+  if (!f.counting) return;
+  const std::uint64_t full = f.counting->full.value_or(0);
+  const std::string taint = taint_text(f.counting->refused_removals, f.counting->unnoticed_removals);
+  out.line("counters",
+           fmt::format("{} of 4 bits; {}", count_text(f.counting->counters),
+                       full == 0 ? "none is full" : count_text(full) + " full: they stay so, whatever is removed"));
+  out.line("removals", taint.empty() ? "none of a key that was not there" : taint);
+}
+
+void add_rates(page& out, const info_result& r) {
+  const filter_facts& f = r.facts;
+  if (f.fill) {
+    out.line("error now", rate_text(f.fill->current_fpr) +
+                              (f.static_keys      ? ", exact, whatever was put in"
+                               : f.fill->is_exact ? ", certified from the bits"
+                                                  : ", from the bits") +
+                              (f.window ? ", at the newest generation" : ""));
+  }
+  if (f.expected_fpr && !f.static_keys) {
+    out.line("predicted", f.distinct_keys < beyond_counting
+                              ? fmt::format("{} for {}", rate_text(*f.expected_fpr), counted(f.distinct_keys, "key"))
+                              : rate_text(*f.expected_fpr) + " for more keys than it can tell");
+  }
+  if (r.measured)
+    out.line("measured", rate_with_interval(*r.measured));
+  else if (r.needs_secret)
+    out.line("measured", "not without its secret: add --secret KEYFILE");
+  if (!f.window || f.parameters.capacity == 0) return;
+  out.line("promise", f.window->has_overfull_generation()
+                          ? "broken: " + overfull_text(*f.window)
+                          : fmt::format("kept: {} over the whole window, up to {} in each generation",
+                                        rate_text(f.parameters.target_fpr), counted(f.window->keys_per_slice, "key")));
+}
+
+std::string keys_left_line(const filter_facts& f) {
+  const double target = f.parameters.target_fpr;
+  if (target == 0) return "unknown";
+  if (f.shared && f.shared->maximum) return count_text(*f.keys_left) + " of the most that were declared";
+  if (*f.keys_left > 0) return fmt::format("{} until the error passes {}", count_text(*f.keys_left), rate_text(target));
+  if (target >= 1) return "none: it is far too small, and says yes to nearly everything";
+  if (f.exceeds_target_fpr()) return fmt::format("none: the promise of {} is broken", rate_text(target));
+  return "none: it is full, and keeps its promise so far";
+}
+
+void add_future(page& out, const info_result& r) {
+  const filter_facts& f = r.facts;
+  if (f.keys_left && !f.static_keys) out.line("keys left", keys_left_line(f));
+  if (!r.forecast.empty() && f.distinct_keys > 0 && f.fill->current_fpr < 1) {
+    std::string text;
+    for (const forecast_step& step : r.forecast) {
+      text += fmt::format("{}{} with {} %{}", text.empty() ? "" : ", ", rate_text(step.fpr), step.more_percent,
+                          text.empty() ? " more keys" : "");
+    }
+    out.line("forecast", text);
+  }
+  const std::uint64_t folds = r.forecast.empty() ? 0 : times_foldable(f.parameters);
+  if (folds > 0) out.line("foldable", fmt::format("can be halved {}", times_text(folds)));
+}
+
+// What is wrong with the key log and what to do; empty without a problem.
+std::string problem_of(const log_facts& log) {
+  switch (log.problem) {
+    case log_problem::none: return "";
+    case log_problem::missing: return "missing: no keys can be added";
+    case log_problem::of_another_filter: return log.problem_text + ": no keys can be added";
+    case log_problem::incomplete: return log.problem_text + "; no keys can be added; see bloomery rebuild --salvage";
+    case log_problem::damaged: return log.problem_text + "; see bloomery rebuild --salvage";
+    case log_problem::unreadable: break;
+  }
+  return log.problem_text;
+}
+
+void add_log(page& out, const filter_facts& f) {
+  if (!f.log) return;
+  const log_facts& log = *f.log;
+  if (log.is_open) {
+    out.line("log", fmt::format("{}, {} with repetitions", bytes_text(log.bytes), counted(log.keys, "key")));
+  }
+  if (log.problem != log_problem::none) out.line("log", printable(problem_of(log)));
+  if (log.has_torn_record) {
+    out.line("", "its last record is not whole: being written, or torn by a kill; no key in it was reported as added");
+  }
+  if (log.was_read && log.problem == log_problem::none) out.line("", "all its records match their checksums");
+  const double bits_per_key = 8.0 * static_cast<double>(f.file ? f.file->bytes : f.bytes) /
+                              static_cast<double>(std::max<std::uint64_t>(f.distinct_keys, 1));
+  out.line("grows", fmt::format("now {} in memory, {:.3g} bits a key; while growing {}",
+                                bytes_text(f.file ? f.file->bytes : f.bytes), bits_per_key,
+                                bytes_text(log.bytes_while_growing)));
+}
+
+void add_state(page& out, const info_result& r) {
+  const filter_facts& f = r.facts;
+  if (f.consistency && f.consistency->alarm) {
+    const fill_check& count = f.consistency->count;
+    out.line("ALARM", fmt::format("{} bits set than its count of keys explains, {}: see bloomery verify",
+                                  count.deviation() > 0 ? "more" : "fewer", distance_text(count)));
+  }
+  if (f.expires_at) out.line("expires", moment_text(static_cast<std::uint64_t>(*f.expires_at) / 1000 * 1000));
+  if (f.file) {
+    out.line("state", f.file->clean
+                          ? "clean"
+                          : "not closed cleanly: a writer is at work, or was killed; the count is out of date");
+    if (!f.file->metadata.empty()) out.line("note", printable(f.file->metadata));
+  }
+  if (!r.page_problems) return;
+  out.line("pages", r.page_problems->empty() ? "all match their checksums" : "");
+  for (const std::string& problem : *r.page_problems) out.indented(problem);
+}
+
+std::string text_of(const info_result& r) {
+  const filter_facts& f = r.facts;
+  const params& p = f.parameters;
+  page out;
+  out.line("filter", r.name);
+  out.line("kind", kind_line(f));
+  if (p.seed != 0) out.line("seed", std::to_string(p.seed));
+  if (p.key_check != 0) out.line("secret", "check value " + key_check_text(p.key_check));
+  if (f.window) {
+    out.line("window",
+             fmt::format("{}, in 7 generations of {} and the newest", length_text(f.window->length),
+                         f.window->length.keys != 0 ? count_text(f.window->part) : duration_text(f.window->part)));
+  }
+  out.line("size", size_line(f));
+  if (f.static_keys)
+    out.line("lookup", fmt::format("3 fingerprints of {} bits", f.static_keys->fingerprint_bits));
+  else
+    out.line("made for", capacity_line(f));
+  add_growth(out, f);
+  add_keys(out, f);
+  add_counters(out, f);
+  add_rates(out, r);
+  add_future(out, r);
+  add_log(out, f);
+  add_state(out, r);
+  return out.text();
 }
 
 // ---- JSON -----------------------------------------------------------------------------------------------------------

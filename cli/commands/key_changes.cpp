@@ -154,6 +154,15 @@ nlohmann::ordered_json json_of(const keys_done& done, const std::string& name, c
   return result;
 }
 
+void print_result(const keys_done& done, const nlohmann::ordered_json& result) {
+  try {
+    print_result(result);
+  } catch (...) {
+    if (!done.failure) throw;
+  }
+  if (done.failure) throw *done.failure;
+}
+
 void warn_if_overfull(const std::string& name, const filter_handle& filter, const filter_summary& now) {
   if (!now.is_overfull) return;
   const params& p = filter.parameters();

@@ -20,12 +20,11 @@ namespace bloomery::cli {
 
 /// What became of the keys that were to be inserted or removed.
 struct keys_done {
-  std::uint64_t keys = 0;       ///< whose call has returned
-  std::uint64_t changed = 0;    ///< of these: they were new, or are removed
-  std::uint64_t undecided = 0;  ///< of the call that failed: done or not, which cannot be known
-  bool finished = true;         ///< all of the input was taken
-  std::optional<error> failure =
-      {};  ///< what ended it. It has the numbers, too; to be thrown when the result is printed
+  std::uint64_t keys = 0;             ///< whose call has returned
+  std::uint64_t changed = 0;          ///< of these: they were new, or are removed
+  std::uint64_t undecided = 0;        ///< of the call that failed: done or not, which cannot be known
+  bool finished = true;               ///< all of the input was taken
+  std::optional<error> failure = {};  ///< what ended it, with the numbers; to be thrown when the result is printed
 };
 
 /// Changes a filter by the keys of all inputs.
@@ -57,6 +56,9 @@ nlohmann::ordered_json json_of(const keys_done& done, const std::string& name, c
 
 /// Adds to a JSON object how the work ended.
 void add_end(nlohmann::ordered_json& result, const keys_done& done);
+
+/// Prints the JSON object and throws what ended the work. A failure of the work is thrown even if printing fails.
+void print_result(const keys_done& done, const nlohmann::ordered_json& result);
 
 /// Says that more keys are in than the target FPR allows.
 void warn_if_overfull(const std::string& name, const filter_handle& filter, const filter_summary& now);

@@ -1,8 +1,7 @@
 // The state of dedup --grow: a filter that keeps a log, in the shape that dedup wants of a filter.
 #pragma once
 
-#include "cli/commands/logged.hpp"
-
+#include <bloomery/any_filter.hpp>
 #include <bloomery/key_hash.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
@@ -11,6 +10,15 @@
 #include <utility>
 
 namespace bloomery::cli {
+
+/// A filter to hash with: hashes do not depend on the size.
+inline any_filter hasher_for(params p) {
+  p.geometry = {};
+  p.capacity = 1;
+  p.target_fpr = 0.5;
+  p.log_id = 0;
+  return any_filter(std::move(p));
+}
 
 class logged_state {
  public:

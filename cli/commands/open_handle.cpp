@@ -43,11 +43,11 @@ std::string shown_name(const std::string& name) {
 
 std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mode, bool to_remove) {
   const bool writes = mode == access::read_write;
-  const bool is_address =
-      is_shared(wanted.name, wanted.server, {}, wanted.chain);  // refuses what is for addresses only
+  const bool is_address = redis_address::is_one(wanted.name);
+  check_server_options(wanted.name, wanted.server, {}, wanted.chain);
   redis::open_options options;
   options.mode = mode;
-  options.check = writes ? file_check::payload : file_check::header;
+  options.check = writes || wanted.check_pages ? file_check::payload : file_check::header;
   options.waiting = wait_for_writer;
   options.secret = secret_of(wanted.secret);
   options.notes = notes_for(wanted, is_address);

@@ -4,20 +4,19 @@
 //   keys in A     30,035 +- 114
 //   ...
 #include "cli/commands/commands.hpp"
-#include "cli/commands/counting.hpp"
+#include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
-#include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/estimate.hpp>
-#include <bloomery/mapped_storage.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <memory>
 
 namespace bloomery::cli {
 namespace {
@@ -31,16 +30,12 @@ nlohmann::ordered_json json_of(const estimate& e) {
 exit_status overlap_of(const overlap_options& options) {
   refuse_shared(options.a, "overlap");
   refuse_shared(options.b, "overlap");
-  const mapped_storage a = open_bits(options.a);
-  const mapped_storage b = open_bits(options.b);
-  say_if_dirty(options.a, a.info());
-  say_if_dirty(options.b, b.info());
-  const params& p = a.info().parameters;
-  refuse_counting(options.a, p, "counting filters have no overlap: counters do not tell whose copies they are",
-                  "compare filters of bits made of their keys");
-  check_compatible(options.a, p, options.b, b.info().parameters);
-  refuse_window(p, options.a, "overlap");
-  const shared_ones ones = count_shared({a.data(), a.size()}, {b.data(), b.size()});
+  const std::unique_ptr<filter_handle> a = open_handle({.name = options.a, .facts_only = true});
+  const std::unique_ptr<filter_handle> b = open_handle({.name = options.b, .facts_only = true});
+  const params& p = a->parameters();
+  check_compatible(options.a, p, options.b, b->parameters());
+  refuse_unless_plain(p, options.a, "overlap", "compare plain filters made of their keys");
+  const shared_ones ones = count_shared(a->local()->bytes(), b->local()->bytes());
   const overlap o = estimate_overlap(p, ones);
   const bool full = !std::isfinite(o.keys_either.value);
   const bool empty = ones.a == 0 || ones.b == 0;

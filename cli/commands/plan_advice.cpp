@@ -16,6 +16,7 @@
 
 #include <bloomery/advice.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/layouts/sliding.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -97,8 +98,7 @@ std::vector<std::string> commands_for(const requirements& r, const advice& a) {
     case structure::windowed:
       commands.push_back(
           "bloomery build" + window_option(o.parameters) + (o.parameters.window_keys == 0 ? keys : "") + rate +
-          (o.parameters.layout == layouts_of(family::windowed).front().name ? "" : " --layout " + o.parameters.layout) +
-          rest);
+          (o.parameters.layout == layouts::sliding::name ? "" : " --layout " + o.parameters.layout) + rest);
       break;
     case structure::sealed:
       commands.push_back(fmt::format("bloomery seal --width {}{}", cell_bits_of(o.parameters), rest));

@@ -90,7 +90,7 @@ exit_status build_shared(const build_options& options) {
                                      {"probes", p.filter.geometry.probes},
                                      {"shards", p.shards}};
     add_end(result, done);
-    print_result(result);
+    print_result(done, result);
   } else if (!quiet && !done.failure) {
     say(fmt::format("{}: {}{}, {} new; {} for {}", address.text(),
                     done.finished ? "" : "interrupted: ", counted(done.keys, "line"), count_text(done.changed),

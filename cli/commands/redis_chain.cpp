@@ -1,37 +1,30 @@
-// bloomery build, add, check and info of a chain of bitmaps (bloomery/redis_chain.hpp), which a Java service may share.
+// bloomery build of a Guava chain (bloomery/redis_chain.hpp), which a Java service may share.
 //
 //   $ bloomery build --scheme guava-chain -n 10k -p 0.05% -o redis://cache/users users.txt
 //   $ bloomery check --scheme guava-chain redis://cache/users requests.txt
 //
 // A chain that the Java one made does not say what it was made for: n and p are given until build has stored them. A
 // chain grows by bitmaps of n keys each, and its error grows with it.
-#include "cli/commands/screen.hpp"
+#include "cli/commands/key_changes.hpp"
 #include "cli/commands/shared_filter.hpp"
-#include "cli/io/output.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/redis_chain.hpp>
+#include <bloomery/redis_handle.hpp>
 
 #include "redis/chain/chain_keys.hpp"
 #include "redis/net/batch.hpp"
 #include "redis/net/router.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <ctime>
-#include <functional>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
+#include <utility>
 
 namespace bloomery::cli {
 namespace {
@@ -103,74 +96,31 @@ void refuse_what_no_chain_has(const build_options& o) {
   refuse_if(o.server.wait_replicas != 0, no_waiting, "--wait-replicas");
 }
 
-// ---- keys -----------------------------------------------------------------------------------------------------------
+// ---- reporting ------------------------------------------------------------------------------------------------------
 
-keys_done add_all(redis_chain& chain, const input_options& inputs, const common_options& common, const char* verb) {
-  return change_keys(key_kind::bytes, inputs, common, verb,
-                     [&](key_batch& batch, std::size_t first, std::size_t count) {
-                       batch.is_new.resize(batch.keys.size());
-                       const std::span<std::uint8_t> is_new = std::span(batch.is_new).subspan(first, count);
-                       chain.insert(batch.keys.subspan(first, count), is_new);
-                       return static_cast<std::uint64_t>(std::count(is_new.begin(), is_new.end(), std::uint8_t{1}));
-                     });
-}
-
-// ---- saying ---------------------------------------------------------------------------------------------------------
-
-std::string bitmaps_text(redis_chain& chain, std::uint64_t growths) {
-  return fmt::format("{} of {}", counted(growths + 1, "bitmap"), bytes_text(chain.geometry().bits / 8));
-}
-
-std::string made_for_text(const redis_chain_params& p) {
-  return fmt::format("{} a bitmap at {}", counted(p.capacity, "key"), rate_text(p.target_fpr));
-}
-
-// How far it has grown, and its error unless the server would be long in counting the bits.
-struct growth_now {
-  std::optional<std::uint64_t> growths = {};
-  std::optional<double> rate = {};
-};
-
-growth_now growth_after(keys_done& done, const redis_address& address, redis_chain& chain) {
-  growth_now now;
-  if (done.failure) return now;
-  try {
-    now.growths = chain.growths();
-    if (*now.growths < most_bits_counted_at_once / chain.geometry().bits) now.rate = chain.info().rate_now;
-  } catch (const error& e) {
-    count_failed(done, address.text(), e);
-  }
-  return now;
-}
-
-// Also throws what ended the work.
-void report(const redis_address& address, redis_chain& chain, keys_done done, const common_options& common,
-            std::optional<bool> made) {
-  const redis_chain_params& p = chain.parameters();
-  const growth_now now = growth_after(done, address, chain);
+// Prints the result and throws what ended the work.
+void report(const std::string& name, const filter_handle& chain, const keys_done& done, const filter_summary& now,
+            const common_options& common, bool made) {
+  const params& p = chain.parameters();
   if (common.json) {
-    nlohmann::ordered_json result = {{"filter", address.text()}, {"scheme", chain_scheme}};
-    if (made) result["made"] = *made;
-    result.update({{"keys", done.keys},
-                   {"new", done.changed},
-                   {"capacity", p.capacity},
-                   {"target_rate", p.target_fpr},
-                   {"bits", chain.geometry().bits},
-                   {"probes", chain.geometry().probes},
-                   {"growths", now.growths ? nlohmann::ordered_json(*now.growths) : nlohmann::ordered_json(nullptr)},
-                   {"rate", now.rate ? number_or_null(*now.rate) : nlohmann::ordered_json(nullptr)}});
+    nlohmann::ordered_json result = {
+        {"filter", name},
+        {"scheme", chain_scheme},
+        {"made", made},
+        {"keys", done.keys},
+        {"new", done.changed},
+        {"capacity", p.capacity},
+        {"target_rate", p.target_fpr},
+        {"bits", p.geometry.bits},
+        {"probes", p.geometry.probes},
+        {"growths", now.growths ? nlohmann::ordered_json(*now.growths) : nlohmann::ordered_json(nullptr)},
+        {"rate", now.fpr ? number_or_null(*now.fpr) : nlohmann::ordered_json(nullptr)}};
     add_end(result, done);
-    print_result(result);
+    print_result(done, result);
   } else if (!common.quiet && !done.failure) {
-    const std::string start = address.text() + ": " + (done.finished ? "" : "interrupted: ");
-    const std::string size = (now.growths ? "; " + bitmaps_text(chain, *now.growths) : "") +
-                             (now.rate ? ", error now " + rate_text(*now.rate) : "");
-    if (made) {
-      say(fmt::format("{}{}, {} new; {} for {}{}", start, counted(done.keys, "line"), count_text(done.changed),
-                      *made ? "made" : "it was there already, made", made_for_text(p), size));
-    } else {
-      say(fmt::format("{}{} read, {} new{}", start, counted(done.keys, "key"), count_text(done.changed), size));
-    }
+    say(fmt::format("{}: {}{}, {} new; {} for {} a bitmap at {}{}", name, done.finished ? "" : "interrupted: ",
+                    counted(done.keys, "line"), count_text(done.changed), made ? "made" : "it was there already, made",
+                    counted(p.capacity, "key"), rate_text(p.target_fpr), state_text(chain, now, "")));
   }
   if (done.failure) throw *done.failure;
 }
@@ -208,11 +158,16 @@ exit_status build_chain(const build_options& options) {
   const redis_connection_options connection = connection_of(options.server);
   const chain_there there = find_chain(address, connection);
   if (there.is_there) refuse_another_life(address, address.name + "-0", options.sharing, options.server);
-  redis_chain chain = redis_chain::create(address, params_to_make(options.wanted, there), connection);
+  redis_chain created = redis_chain::create(address, params_to_make(options.wanted, there), connection);
   if (options.sharing.milliseconds && !there.is_there) {
-    chain.expire(std::chrono::milliseconds(*options.sharing.milliseconds));
+    created.expire(std::chrono::milliseconds(*options.sharing.milliseconds));
   }
-  report(address, chain, add_all(chain, options.inputs, options.common, "build"), options.common, !there.is_there);
+  const std::unique_ptr<filter_handle> chain = redis::make_handle(std::move(created));
+  keys_done done = change_keys(
+      *chain, options.inputs, options.common, "build", [&](key_batch& batch) { return chain->insert(batch.prepared); },
+      [] {});
+  const filter_summary now = summary_after(done, address.text(), *chain);
+  report(address.text(), *chain, done, now, options.common, !there.is_there);
   return exit_status::found;
 }
 

@@ -1,16 +1,14 @@
-// bloomery pull, push and union: filters between files and servers, bit for bit.
+// bloomery pull and push: filters between files and servers, bit for bit.
 //
 //   $ bloomery pull redis://cache/users -o users.bloom
 //   $ bloomery push users.bloom redis://other/users
-//   $ bloomery union -o redis://cache/all redis://cache/users users.bloom
 //
-// A file has the bits of a shared filter's shards, laid end to end. What goes to a server is united with what is there.
+// A file has the bits of a shared filter's shards, laid end to end. A filter that goes to a server is merged into the
+// filter of that name.
 #include "cli/commands/shared_filter.hpp"
 
 #include "app/signals.hpp"
-#include "cli/commands/counting.hpp"
-#include "cli/commands/window.hpp"
-#include "cli/io/output.hpp"
+#include "cli/commands/open_handle.hpp"
 #include "cli/io/whole_file.hpp"
 #include "cli/text/error_text.hpp"
 #include "cli/text/numbers.hpp"
@@ -20,7 +18,6 @@
 #include <bloomery/layout_facts.hpp>
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -34,55 +31,6 @@
 namespace bloomery::cli {
 namespace {
 
-// Counters of two filters would have to be added at one blow, on all servers.
-void refuse_counters(const params& p, const std::string& name) {
-  refuse_counting(name, p, "counting filters are pulled, and not put back", "add their keys");
-}
-
-// The same filter on servers.
-redis_params shared_like(const any_filter& filter, const std::string& file, const sharing_options& sharing) {
-  redis_params p;
-  p.filter = filter.parameters();
-  const params& f = p.filter;
-  refuse_counters(f, file);
-  const layout_facts* facts = find_layout_facts(f.layout);
-  if (facts == nullptr || !facts->may_be_shared) {
-    throw error(errc::incompatible,
-                {"a shared filter has all bits of a key in one cache line", file, "layout split_block512 or blocked",
-                 kind_text(f), "build it anew with --layout split_block512"});
-  }
-  p.filter.log_id = 0;
-  p.shards = sharing.shards.value_or(0);
-  if (sharing.milliseconds) p.expires_in = std::chrono::milliseconds(*sharing.milliseconds);
-  return p;
-}
-
-any_filter load(const std::string& name, const std::string& secret) {
-  const inspection seen = inspect(name);
-  if (seen.usable) say_if_dirty(name, seen.info);
-  return any_filter::load(name, {.secret = secret_of(secret)});
-}
-
-struct fetched_filter {
-  any_filter filter;
-  std::optional<redis_params> shared = {};  // of one that comes from servers
-};
-
-fetched_filter fetched(const std::string& name, const std::string& secret, const server_options& server) {
-  if (!redis_address::is_one(name)) return {load(name, secret)};
-  redis_filter there = open_shared(redis_address::parse(name), server, secret);
-  return {there.pull(), there.parameters()};
-}
-
-std::string shown_name(const std::string& name) {
-  return redis_address::is_one(name) ? redis_address::parse(name).text() : name;
-}
-
-void check_reachable_output(const std::string& path) {
-  check_replaceable(path, "-o");
-  check_can_write(path);
-}
-
 nlohmann::ordered_json size_json(const params& p) {
   return {{"bits", p.geometry.bits},
           {"bytes", bytes_for(p.geometry.bits)},
@@ -91,12 +39,33 @@ nlohmann::ordered_json size_json(const params& p) {
           {"target_rate", p.target_fpr}};
 }
 
-// Puts a filter on servers: into the one that is there, or else into one that is made `like` this. Writes only when all
-// has been read and compared; who fails then says what may be there.
-redis_filter put(const redis_address& address, const any_filter& filter, const redis_params& like,
-                 const sharing_options& sharing, const server_options& server, const std::string& secret, bool& made) {
+}  // namespace
+
+redis_params shared_like(const any_filter& filter, const std::string& name, const sharing_options& sharing) {
+  redis_params p;
+  p.filter = filter.parameters();
+  const params& f = p.filter;
+  if (capabilities_of(f).counts_copies) {
+    throw error(errc::incompatible,
+                {"counting filters are pulled, and not put back: servers cannot add counters in one step", name,
+                 "a filter of bits", f.layout, "add their keys"});
+  }
+  const layout_facts* facts = find_layout_facts(f.layout);
+  if (facts == nullptr || !facts->may_be_shared) {
+    throw error(errc::incompatible,
+                {"a shared filter has all bits of a key in one cache line", name, "layout split_block512 or blocked",
+                 kind_text(f), "build it again with --layout split_block512"});
+  }
+  p.filter.log_id = 0;
+  p.shards = sharing.shards.value_or(0);
+  if (sharing.milliseconds) p.expires_in = std::chrono::milliseconds(*sharing.milliseconds);
+  return p;
+}
+
+shared_copy put_on_servers(const redis_address& address, const any_filter& filter, const redis_params& like,
+                           const sharing_options& sharing, const server_options& server, const std::string& secret) {
   std::optional<redis_filter> to = find_shared(address, server, secret);
-  made = !to;
+  const bool made = !to;
   if (to) refuse_another_sharing(address, to->parameters(), false, sharing, server);
   try {
     if (!to) to = redis_filter::create(address, like, options_for(address, server, secret, false));
@@ -112,83 +81,7 @@ redis_filter put(const redis_address& address, const any_filter& filter, const r
     text.hint = std::move(to_do);
     throw error(e.code(), text);
   }
-  return std::move(*to);
-}
-
-// All the filters as one, here: none is written to before all have been read.
-fetched_filter united(const combine_options& options) {
-  const std::string& first = options.filters.front();
-  fetched_filter all = fetched(first, options.secret, options.server);
-  const params& p = all.filter.parameters();
-  refuse_window(p, shown_name(first), "union");
-  if (redis_address::is_one(options.output)) refuse_counters(p, shown_name(first));
-  for (std::size_t i = 1; i < options.filters.size(); ++i) {
-    if (stop_signal() != 0) throw interrupted();
-    const any_filter other = fetched(options.filters[i], options.secret, options.server).filter;
-    check_compatible(shown_name(first), p, shown_name(options.filters[i]), other.parameters());
-    all.filter.merge(other);
-  }
-  if (stop_signal() != 0) throw interrupted();
-  return all;
-}
-
-exit_status unite_into_file(const combine_options& options) {
-  check_reachable_output(options.output);
-  const any_filter all = united(options).filter;
-  point_of_no_return();
-  all.save(options.output);
-  const params& p = all.parameters();
-  const estimate keys = all.estimated_keys();
-  const double rate = all.current_fpr();
-  if (options.json) {
-    print_result({{"filter", options.output},
-                  {"of", options.filters.size()},
-                  {"keys", number_or_null(keys.value)},
-                  {"keys_sigma", number_or_null(keys.sigma)},
-                  {"rate", rate},
-                  {"capacity", p.capacity},
-                  {"target_rate", p.target_fpr}});
-  } else if (!options.quiet) {
-    say(fmt::format("{}: the union of {} filters: {}; error {}", options.output, options.filters.size(),
-                    keys_text(keys, "key"), rate_text(rate)));
-  }
-  return exit_status::found;
-}
-
-exit_status unite_into_shared(const combine_options& options) {
-  const redis_address address = redis_address::parse(options.output);
-  fetched_filter from = united(options);
-  if (!from.shared) from.shared = shared_like(from.filter, options.filters.front(), {});
-  bool made = false;
-  redis_filter all = put(address, from.filter, *from.shared, {}, options.server, options.secret, made);
-  const redis_info now = all.info();
-  warn_if_overfull(address, now);
-  if (options.json) {
-    print_result({{"filter", address.text()},
-                  {"made", made},
-                  {"of", options.filters.size()},
-                  {"keys", now.inserted},
-                  {"rate", now.rate_now},
-                  {"capacity", now.parameters.filter.capacity},
-                  {"target_rate", now.parameters.filter.target_fpr}});
-  } else if (!options.quiet) {
-    say(fmt::format("{}: the union of {} filters{}: about {}; error {}", address.text(), options.filters.size(),
-                    made ? "" : ", and of what was there", counted(now.inserted, "key"), rate_text(now.rate_now)));
-  }
-  return exit_status::found;
-}
-
-}  // namespace
-
-exit_status unite_shared(const combine_options& options) {
-  if (options.filters.size() < 2) {
-    throw error(errc::invalid_argument,
-                {"nothing to combine with for the union", "FILTER", "two or more filters", "one", ""});
-  }
-  std::vector<std::string> all = options.filters;
-  all.push_back(options.output);
-  refuse_needless(options.server, all);
-  return redis_address::is_one(options.output) ? unite_into_shared(options) : unite_into_file(options);
+  return {std::move(*to), made};
 }
 
 exit_status pull(const pull_options& options) {
@@ -198,7 +91,8 @@ exit_status pull(const pull_options& options) {
     throw error(errc::invalid_argument, {"pull makes a file", "-o", "a file's name", "an address",
                                          "union -o ADDR puts one shared filter into another"});
   }
-  check_reachable_output(options.output);
+  check_replaceable(options.output, "-o");
+  check_can_write(options.output);
   check_not_the_key(options.output, "-o", options.secret);
   redis_filter filter = open_shared(address, options.server, options.secret, options.quiet);
   check_room(options.output, bytes_for(filter.parameters().filter.geometry.bits));
@@ -220,10 +114,11 @@ exit_status push(const push_options& options) {
   refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
   refuse_shared(options.file, "push");
-  const any_filter filter = load(options.file, options.secret);
-  bool made = false;
-  const redis_filter to = put(address, filter, shared_like(filter, options.file, options.sharing), options.sharing,
-                              options.server, options.secret, made);
+  const std::unique_ptr<filter_handle> file =
+      open_handle({.name = options.file, .secret = options.secret, .check_pages = true});
+  const any_filter& filter = *file->local();
+  const auto [to, made] = put_on_servers(address, filter, shared_like(filter, options.file, options.sharing),
+                                         options.sharing, options.server, options.secret);
   const redis_params& p = to.parameters();
   if (options.json) {
     nlohmann::ordered_json result = {{"filter", address.text()}, {"of", options.file}, {"made", made}};

@@ -13,6 +13,7 @@
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/filter_handle.hpp>
 #include <bloomery/redis_plan.hpp>
 
 #include <fmt/format.h>
@@ -76,7 +77,7 @@ std::string command_for(const plan_options& o, const redis_plan& plan) {
   command += fmt::format(" -n {}", p.filter.capacity) + rate_option(p.filter.target_fpr);
   if (p.growth == redis_growth::unlimited) command += " --grow";
   if (p.growth == redis_growth::to_maximum) command += fmt::format(" --max-keys {}", p.maximum);
-  const bool counts = family_of(p.filter) == family::counting;
+  const bool counts = capabilities_of(p.filter).can_remove;
   if (counts) command += " --counting";
   if (!o.wanted.layout.empty() && !counts) command += " --layout " + o.wanted.layout;
   if (p.filter.window_milliseconds != 0) command += window_option(p.filter);
@@ -130,7 +131,7 @@ exit_status plan_shared(const plan_options& options) {
   line("filter", fmt::format("{}{} at {}", counted(p.filter.capacity, "key"), window_text(p.filter),
                              rate_text(p.filter.target_fpr)));
   line("layout", fmt::format("{}: {} {}s a key, within 64 bytes", p.filter.layout, plan.first.probes,
-                             family_of(p.filter) == family::counting ? "counter" : "bit"));
+                             capabilities_of(p.filter).can_remove ? "counter" : "bit"));
   line("shards", fmt::format("{}, each {}: a string of {}; {} on the servers", count_text(plan.shards),
                              counted(plan.first.lines, "line"), bytes_text(plan.first.string_bytes()),
                              counted(plan.server_keys, "key")));

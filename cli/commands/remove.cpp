@@ -19,6 +19,12 @@
 namespace bloomery::cli {
 namespace {
 
+// "the key was", "2 of 10 keys were", of keys that were to be removed.
+std::string those_not_there(std::uint64_t keys, std::uint64_t not_found) {
+  if (keys == 1) return "the key was";
+  return fmt::format("{} of {} {}", count_text(not_found), counted(keys, "key"), not_found == 1 ? "was" : "were");
+}
+
 // What removals of absent keys have done to the filter; where refusals are not counted only the fact is known.
 std::string consequence(const filter_summary& now, double unnoticed) {
   if (!now.refused_removals) return "other such keys may have been removed unnoticed, and others' copies with them";
@@ -56,7 +62,7 @@ exit_status remove_keys(const remove_options& options) {
                     those_not_there(done.keys, not_found), consequence(now, unnoticed)));
   }
   if (options.common.json) {
-    print_result(result);
+    print_result(done, result);
   } else if (!options.common.quiet && !done.failure) {
     say(fmt::format("{}: {}{} removed{}", name, done.finished ? "" : "interrupted: ", counted(done.changed, "key"),
                     state));

@@ -7,9 +7,9 @@
 // looked up in it, and it appears as a file when it is whole.
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/key_batch.hpp"
-#include "cli/io/output.hpp"
 #include "cli/io/progress.hpp"
 #include "cli/text/numbers.hpp"
 
@@ -124,10 +124,11 @@ collected from_filter(const seal_options& options, const std::string& path) {
     throw error(errc::invalid_argument, {"a filter is sealed alone, and here are other inputs too", path, "one INPUT",
                                          std::to_string(options.inputs.files.size()), ""});
   }
-  const file_info info = open_bits(path).info();
-  collected result{info.parameters, {}, 0};
+  const std::unique_ptr<filter_handle> filter =
+      open_handle({.name = path, .secret = options.wanted.secret, .quiet = true, .facts_only = true});
+  collected result{filter->parameters(), {}, 0};
   const params& p = result.hashing;
-  if (family_of(p) == family::sealed) {
+  if (!capabilities_of(p).can_insert) {
     throw error(errc::incompatible, {"it is sealed already", path, "", p.layout, ""});
   }
   if (p.log_id == 0) {
@@ -140,9 +141,7 @@ collected from_filter(const seal_options& options, const std::string& path) {
     throw error(errc::invalid_argument,
                 {"the keys of a log are hashed already", path, "", "--hash, --seed or --u64", "leave them out"});
   }
-  if (!options.wanted.secret.empty()) open_filter(path, options.wanted.secret);  // is it the right key?
-  if (p.key_check != 0) result.hashing.secret = secret_of(options.wanted.secret);
-  read_log(path, info, result.hash64s);
+  read_log(path, *filter->local()->opened_from(), result.hash64s);
   result.keys = result.hash64s.size();
   return result;
 }
@@ -173,11 +172,6 @@ collected collect(const seal_options& options) {
 
 }  // namespace
 
-void refuse_sealed(const params& p, const std::string& path, const std::string& what) {
-  if (family_of(p) != family::sealed) return;
-  throw error(errc::incompatible, {"a sealed filter cannot be " + what, path, "", p.layout, ""});
-}
-
 exit_status seal(const seal_options& options) {
   refuse_shared(options.output, "seal", true);
   for (const std::string& input : options.inputs.files) refuse_shared(input, "seal", true);
@@ -206,8 +200,7 @@ exit_status seal(const seal_options& options) {
   const double bits_per_key =
       sealed.keys == 0 ? 0 : static_cast<double>(p.geometry.bits) / static_cast<double>(sealed.keys);
   if (options.common.json) {
-    output out(STDOUT_FILENO, "standard output");
-    out.write(json_line(
+    print_result(
         {{"filter", options.output},
          {"lines", what.keys},
          {"keys", sealed.keys},
@@ -216,8 +209,7 @@ exit_status seal(const seal_options& options) {
          {"rate", p.target_fpr},
          {"layout", p.layout},
          {"hash", p.hash},
-         {"bits", p.geometry.bits}}));
-    out.flush();
+         {"bits", p.geometry.bits}});
   } else if (!options.common.quiet) {
     say(fmt::format("{}: {}, {}; sealed in {} ({}{}), error {}", options.output, counted(what.keys, "line"),
                     counted(sealed.keys, "key"), bytes_text(sealed.payload.size()), p.layout,

@@ -8,6 +8,7 @@
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/filter_handle.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/counting.hpp>
@@ -218,6 +219,13 @@ void check_replaceable(const std::string& path, const std::string& option) {
                "another file", "choose another name, or remove it"});
 }
 
+void refuse_unless_plain(const params& p, const std::string& path, const std::string& what, const char* hint) {
+  const capabilities can = capabilities_of(p);
+  if (can.can_insert && !can.counts_copies && !can.has_window) return;
+  const std::string kind = can.counts_copies ? "counting" : can.has_window ? "sliding-window" : "static";
+  throw error(errc::incompatible, {kind + " filters have no " + what, path, "a plain filter", p.layout, hint});
+}
+
 void check_room(const std::string& path, std::uint64_t bytes) {
   if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
     return;  // a pipe has no room to run out of
@@ -257,11 +265,6 @@ double losses_between(const params& p, std::uint64_t from, std::uint64_t to) {
   return to > from ? expected_losses(to - from, rate) : 0;
 }
 
-mapped_storage open_bits(const std::string& path, file_check what) {
-  return mapped_storage::open(path, access::read_only, what, {},
-                              [&](const params& found) { check_known(found, path); });
-}
-
 void check_compatible(const std::string& path_a, const params& a, const std::string& path_b, const params& b) {
   const std::string reason = difference(a, b);
   if (reason.empty()) return;
@@ -287,6 +290,11 @@ std::string keys_text(const estimate& keys, const std::string& noun) {
   const std::uint64_t margin = whole(std::ceil(keys.margin()));
   return fmt::format("{} +- {} {}{}", count_text(whole(keys.value)), count_text(margin), noun,
                      whole(keys.value) == 1 && margin == 0 ? "" : "s");
+}
+
+std::string distance_text(const fill_check& count) {
+  const double deviations = std::abs(count.deviation());
+  return std::isfinite(deviations) ? fmt::format("by {:.3g} standard deviations", deviations) : "beyond all chance";
 }
 
 std::string rate_with_interval(const measured_rate& m) {

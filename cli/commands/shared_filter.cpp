@@ -98,17 +98,19 @@ const char* given_of(const server_options& server, const sharing_options& sharin
   return nullptr;
 }
 
-bool is_shared(const std::string& filter, const server_options& server, const sharing_options& sharing,
-               const chain_options& chain) {
-  if (redis_address::is_one(filter)) {
-    refuse_needless(server, {&filter, 1});
-    return true;
-  }
+void check_server_options(const std::string& filter, const server_options& server, const sharing_options& sharing,
+                          const chain_options& chain) {
+  if (redis_address::is_one(filter)) return refuse_needless(server, {&filter, 1});
   if (const char* option = given_of(server, sharing, chain)) {
     refuse("this is about a filter on Redis, and FILTER is a file", option, "'" + filter + "'",
            std::string("leave out ") + option + ", or give an address: redis://HOST/NAME");
   }
-  return false;
+}
+
+bool is_shared(const std::string& filter, const server_options& server, const sharing_options& sharing,
+               const chain_options& chain) {
+  check_server_options(filter, server, sharing, chain);
+  return redis_address::is_one(filter);
 }
 
 void refuse_time(const std::optional<std::uint64_t>& now) {

@@ -25,8 +25,12 @@ namespace bloomery::cli {
 
 // ---- which filters are shared ---------------------------------------------------------------------------------------
 
-/// Whether FILTER is an address. @throws error invalid_argument: it is a file, and options are given that are about
-/// servers, about sharing or about chains
+/// Refuses options about servers, sharing or chains if FILTER is a file, and certificates if it is an address without
+/// TLS. @throws error invalid_argument
+void check_server_options(const std::string& filter, const server_options& server, const sharing_options& sharing = {},
+                          const chain_options& chain = {});
+
+/// Whether FILTER is an address. @throws error, as check_server_options
 bool is_shared(const std::string& filter, const server_options& server, const sharing_options& sharing = {},
                const chain_options& chain = {});
 
@@ -99,6 +103,21 @@ void refuse_another_sharing(const redis_address& address, const redis_params& th
 void refuse_another_life(const redis_address& address, const std::string& key, const sharing_options& asked,
                          const server_options& server);
 
+/// What a shared filter with the bits of this local one is created with.
+/// @param name  of the local filter, for errors
+/// @throws error incompatible: servers do not take its layout
+redis_params shared_like(const any_filter& filter, const std::string& name, const sharing_options& sharing);
+
+struct shared_copy {
+  redis_filter filter;
+  bool made;  ///< false: merged into the filter that was there
+};
+
+/// Merges a local filter into the shared filter of this name, or into a new one created `like` this. Errors after the
+/// first write say which keys may be there.
+shared_copy put_on_servers(const redis_address& address, const any_filter& filter, const redis_params& like,
+                           const sharing_options& sharing, const server_options& server, const std::string& secret);
+
 /// The keys that a filter starts with that is to grow, if nobody says: as many, or those that are there already.
 inline constexpr std::uint64_t growing_from = 100'000;
 
@@ -140,7 +159,6 @@ void warn_if_overfull(const redis_address& address, const redis_info& now);
 
 exit_status plan_shared(const plan_options& options);
 exit_status build_shared(const build_options& options);
-exit_status unite_shared(const combine_options& options);
 
 // Of a chain of bitmaps; the other commands do not know it.
 exit_status build_chain(const build_options& options);

@@ -7,7 +7,6 @@
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/counting.hpp"
-#include "cli/commands/info_text.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"

@@ -4,6 +4,7 @@
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/filter_handle.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/sliding.hpp>
@@ -30,7 +31,7 @@ std::string option_of_window(const window_options& w) { return w.keys ? "--windo
   throw error(errc::invalid_argument, {what, option, "", found, hint});
 }
 
-bool is_window_layout(const std::string& name) { return family_of({.layout = name}) == family::windowed; }
+bool is_window_layout(const std::string& name) { return capabilities_of({.layout = name}).has_window; }
 
 std::uint64_t oldest_epoch(const window_facts& f) { return f.epoch - std::min<std::uint64_t>(f.epoch, window_slices); }
 
@@ -202,74 +203,13 @@ bool warn_of_generations(const std::string& where, const any_filter& filter) {
   const std::uint64_t allowed = filter.capacity() / window_slices + (filter.capacity() % window_slices != 0 ? 1 : 0);
   if (filter.capacity() == 0 || *std::max_element(s.keys.begin(), s.keys.end()) <= allowed) return false;
   const window_facts f = *filter.window();
-  if (!f.has_overfull_generation()) return false;
+  if (!f.has_overfull_generation() || f.rate <= filter.parameters().target_fpr) return false;
   say(fmt::format(
       "{}warning: {}; error now {} instead of {}; give a larger -n, seven times the most keys that may come "
       "in a seventh of the window",
       where.empty() ? "" : where + ": ", overfull_text(f), rate_text(f.rate),
       rate_text(filter.parameters().target_fpr)));
   return true;
-}
-
-void add_window(nlohmann::ordered_json& result, const any_filter& filter) {
-  if (const auto f = filter.window()) result["window"] = window_json(*f);
-}
-
-bool has_window(const std::string& path) {
-  const inspection found = inspect(path);
-  return found.usable && family_of(found.info.parameters) == family::windowed;
-}
-
-void refuse_window(const params& p, const std::string& path, const std::string& deed) {
-  if (family_of(p) != family::windowed) return;
-  throw error(errc::incompatible,
-              {"there is no " + deed + " of filters with a window", path, "a filter that forgets nothing", p.layout,
-               "union is what they have, if they go by time"});
-}
-
-// ---- union ----------------------------------------------------------------------------------------------------------
-
-// Bits are enough: no secret is asked for.
-exit_status unite_windows(const combine_options& options) {
-  loaded_file first = load_file(options.filters.front());
-  const params& p = first.info.parameters;
-  const std::span<std::uint8_t> bytes(first.bytes.data(), first.bytes.size());
-  check_known(p, options.filters.front());
-  check_window_state(p, bytes, first.info.clean, options.filters.front());
-  say_if_dirty(options.filters.front(), first.info);
-  std::uint64_t inserted = first.info.counts.inserted;
-  for (std::size_t i = 1; i < options.filters.size(); ++i) {
-    if (stop_signal() != 0) throw interrupted();
-    const std::string& name = options.filters[i];
-    const mapped_storage other = open_bits(name, file_check::payload);
-    say_if_dirty(name, other.info());
-    check_compatible(options.filters.front(), p, name, other.info().parameters);
-    check_window_state(p, {other.data(), other.size()}, other.info().clean, name);
-    merge_windows(p, bytes, {other.data(), other.size()});
-    inserted += other.info().counts.inserted;
-  }
-  const window_facts f = facts_of_window(p, bytes);
-  const double rate = measure_window_fill(p, bytes).current_fpr;
-  point_of_no_return();
-  save_file(options.output, p, bytes, {.inserted = inserted, .is_estimate = true}, first.info.metadata);
-  if (options.json) {
-    output out(STDOUT_FILENO, "standard output");
-    out.write(json_line({{"filter", options.output},
-                         {"of", options.filters.size()},
-                         {"window", window_json(f)},
-                         {"rate", rate},
-                         {"capacity", p.capacity},
-                         {"target_rate", p.target_fpr}}));
-    out.flush();
-  }
-  if (options.quiet) return exit_status::found;
-  say(fmt::format("{}: the union of {} filters, each key in its own generation: at most {}; error {}", options.output,
-                  options.filters.size(), counted(f.keys_held(), "key"), rate_text(rate)));
-  if (p.target_fpr > 0 && rate > p.target_fpr) {
-    say(fmt::format("{}: warning: that is above the promised {}; filters made for more keys have room for a union",
-                    options.output, rate_text(p.target_fpr)));
-  }
-  return exit_status::found;
 }
 
 // ---- dedup ----------------------------------------------------------------------------------------------------------

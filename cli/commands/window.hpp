@@ -63,7 +63,7 @@ std::string window_text(const params& p);
 /// " --window 24h", " --window-keys 1000", as commands take it.
 std::string window_option(const params& p);
 
-/// Warns if a generation has more keys than the promise allows; whether it did.
+/// Warns if a generation has more keys than it may and the FPR exceeds its target; whether it did.
 bool warn_of_generations(const std::string& where, const any_filter& filter);
 
 /// When, or at which insertions, the keys of a generation came: "from 2023-11-14 22:13:20 UTC", "insertions 1 to
@@ -76,9 +76,6 @@ nlohmann::ordered_json window_json(const window_facts& f);
 /// "2,000 keys in a generation that is for 1,000", of a window that has such a generation.
 std::string overfull_text(const window_facts& f);
 
-/// Adds what is known of a window to a JSON object; nothing for other filters.
-void add_window(nlohmann::ordered_json& result, const any_filter& filter);
-
 /// "the last 1,000", "24 h".
 std::string length_text(const window_length& length);
 
@@ -87,15 +84,6 @@ std::string moment_text(std::uint64_t milliseconds);
 
 /// The generations with their times and keys, the newest first: "2 ago, insertions 1 to 1,000: 998 keys".
 std::vector<std::string> generation_lines(const window_facts& f);
-
-/// Whether this file is a filter with a window; no if it cannot be read.
-bool has_window(const std::string& path);
-
-/// Refuses what cannot be done with filters that have a window. @throws error incompatible
-void refuse_window(const params& p, const std::string& path, const std::string& deed);
-
-/// union of filters with a window.
-exit_status unite_windows(const combine_options& options);
 
 /// dedup within a window: a line goes out if its key is certainly not in the window, and every line, also one that is
 /// dropped, is remembered from then on. With a state file all goes on in memory, and the file gets the same keys in the

@@ -83,7 +83,8 @@ class any_filter {
   /// The bytes of the file that save() writes. @throws error  invalid_argument: the metadata is too long; too_large
   std::vector<std::uint8_t> to_bytes(const std::string& metadata = {}) const;
 
-  /// A copy on the heap, with the same bits, counts and clock. @throws error too_large: not enough memory
+  /// A copy on the heap, with the same bits, counts and clock. If the file was opened for reading after an unclean end,
+  /// the copy's count is estimated from the bits, as by load(). @throws error too_large: not enough memory
   ///
   /// Example:
   ///     any_filter first(complete({.capacity = 1000, .target_fpr = 0.01}));

@@ -52,6 +52,14 @@ struct capabilities {
   bool can_look_up = true;          ///< contains(); false: a keyed filter opened without its secret
 };
 
+/// What a filter with these parameters can do in memory. Opened for reading or on servers a filter can do less:
+/// filter_handle::capabilities().
+///
+/// Example:
+///     assert(capabilities_of({.layout = "counting"}).can_remove && !capabilities_of({.layout = "classic"}).can_remove);
+///     assert(capabilities_of({.layout = "sliding"}).has_window && !capabilities_of({.layout = "fuse8"}).can_insert);
+capabilities capabilities_of(const params& p) noexcept;
+
 /// What a filter tells quickly: from its counters, or in one exchange with its servers. What is unknown is empty.
 struct filter_summary {
   std::optional<std::uint64_t> insert_count;  ///< keys that were certainly new when inserted; counting: copies
@@ -59,8 +67,8 @@ struct filter_summary {
   std::uint64_t capacity = 0;                 ///< keys; 0: unknown, or it grows without a limit
   std::optional<double> fill_ratio;           ///< expected share of bits set, 0 to 1
   std::optional<double> fpr;                  ///< exact FPR, expected for the keys that are in or of the present bits
-  bool is_overfull = false;                   ///< more keys are in than the target FPR allows
-  std::optional<window_facts> window;         ///< generations of a sliding-window filter
+  bool is_overfull = false;  ///< the FPR of the keys that are in exceeds the target: more than `capacity` came
+  std::optional<window_facts> window;             ///< generations of a sliding-window filter
   std::optional<std::uint64_t> refused_removals;  ///< counting in a file: keys to be removed that were not there
   std::optional<std::uint64_t> rebuilds;          ///< times a rebuilding filter grew since it was opened
   std::optional<std::uint64_t> growths;           ///< times a Guava chain grew: its bitmaps, less one
@@ -164,12 +172,23 @@ class filter_handle {
   /// @throws error  remote: unavailable, damaged, not_found
   virtual filter_summary summary() = 0;
 
-  /// Whether more keys are in than the target FPR allows, as far as counters tell: cheap enough to ask often. A
-  /// counting filter and one on servers answer in summary() only.
+  /// Whether the expected FPR of the keys that are in exceeds the target, as far as counters tell: cheap enough to ask
+  /// often. A counting filter and one on servers answer in summary() only.
   virtual bool is_overfull() const;
 
   /// Everything that the filter reports about itself. @throws error  remote: unavailable, damaged, not_found
   virtual filter_facts info(info_depth depth) = 0;
+
+  /// A copy in memory with the same bits and parameters, of a filter in a file also without its secret. After an
+  /// unclean end the count of the copy is estimated from the bits, as any_filter::load() does.
+  /// @throws error  incompatible: a filter of several layers, or a sliding-window filter on servers; too_large; remote:
+  ///                unavailable, damaged, not_found, locked
+  ///
+  /// Example:
+  ///     any_filter(complete({.capacity = 1000, .target_fpr = 0.01})).save("cities.bloom");
+  ///     any_filter copy = open_filter("cities.bloom")->copy();
+  ///     assert(copy.insert("Madrid") && !open_filter("cities.bloom")->contains("Madrid"));
+  virtual any_filter copy();
 
   /// Takes in the keys of another filter of equal parameters. @throws error incompatible, unavailable
   virtual void merge(filter_handle& other);

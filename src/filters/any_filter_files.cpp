@@ -142,6 +142,8 @@ any_filter any_filter::clone() const {
   alone.log_id = 0;
   auto b = std::make_unique<impl>(std::move(alone), std::move(copy));
   b->window = impl_->window;
+  const bool was_cut_off = impl_->opened_from && !impl_->opened_from->clean;
+  if (was_cut_off && !is_writable()) b->estimate_count();  // else it was estimated when it was opened
   return any_filter(std::move(b));
 }
 

@@ -1,5 +1,7 @@
 #include <bloomery/filter_handle.hpp>
 
+#include <bloomery/any_filter.hpp>
+
 #include "filters/removal.hpp"
 
 #include <algorithm>
@@ -14,6 +16,16 @@ namespace {
 }
 
 }  // namespace
+
+capabilities capabilities_of(const params& p) noexcept {
+  const family kind = family_of(p);
+  capabilities result;
+  result.can_insert = result.can_clear = kind != family::sealed;
+  result.can_remove = result.counts_copies = kind == family::counting;
+  result.can_merge = result.can_insert && p.window_keys == 0;
+  result.has_window = kind == family::windowed;
+  return result;
+}
 
 filter_handle::~filter_handle() = default;
 
@@ -100,6 +112,8 @@ key_span filter_handle::prepare(key_span keys, std::vector<key_hash>&) const { r
 std::uint64_t filter_handle::remove_some(key_span, removal*) { refuse_removal(parameters(), ""); }
 
 bool filter_handle::is_overfull() const { return false; }
+
+any_filter filter_handle::copy() { refuse("this kind of filter cannot be copied into memory", parameters()); }
 
 void filter_handle::merge(filter_handle&) { refuse("this kind of filter cannot be merged", parameters()); }
 

@@ -51,14 +51,8 @@ class handle_of_bits : public filter_handle {
 
   bloomery::capabilities capabilities() const override {
     const params& p = bits().parameters();
-    const family kind = family_of(p);
-    bloomery::capabilities result;
-    result.can_insert = writable_ && kind != family::sealed;
-    result.can_remove = writable_ && kind == family::counting;
-    result.can_merge = writable_ && kind != family::sealed && p.window_keys == 0;
-    result.can_clear = result.can_insert;
-    result.counts_copies = kind == family::counting;
-    result.has_window = kind == family::windowed;
+    bloomery::capabilities result = capabilities_of(p);
+    if (!writable_) result.can_insert = result.can_remove = result.can_merge = result.can_clear = false;
     result.can_look_up = p.key_check == 0 || p.secret.has_value();
     return result;
   }
@@ -74,20 +68,22 @@ class handle_of_bits : public filter_handle {
     result.window = filter.window();
     result.is_overfull = is_overfull();
     result.fpr = result.window ? result.window->rate : filter.expected_fpr();
-    if (family_of(filter.parameters()) == family::sealed) return result;
-    result.fill_ratio =
-        expected_fill(filter.parameters(), result.window ? result.window->keys_held() : filter.insert_count());
+    if (!capabilities_of(filter.parameters()).can_insert) return result;  // its cells are values, not bits
+    result.fill_ratio = expected_fill(filter.parameters(), result.window ? result.window->keys_held() : filter.insert_count());
     return result;
   }
 
   bool is_overfull() const override {
     const any_filter& filter = bits();
     if (filter.capacity() == 0 || capabilities().counts_copies) return false;
-    if (!capabilities().has_window) return filter.insert_count() > filter.capacity();
+    const double target = filter.parameters().target_fpr;
+    if (!capabilities().has_window) return filter.insert_count() > filter.capacity() && filter.expected_fpr() > target;
     // The counts of the generations as they are: window() would work out the FPR, too.
     const keys_by_generation& keys = window_state::of(filter.bytes().data()).keys;
     const std::uint64_t allowed = (filter.capacity() - 1) / window_slices + 1;
-    return *std::max_element(keys.begin(), keys.end()) > allowed && filter.window()->has_overfull_generation();
+    if (*std::max_element(keys.begin(), keys.end()) <= allowed) return false;
+    const window_facts now = *filter.window();
+    return now.has_overfull_generation() && now.rate > target;
   }
 
   filter_facts info(info_depth depth) override { return facts_of(bits(), depth); }
@@ -95,6 +91,8 @@ class handle_of_bits : public filter_handle {
   key_span prepare(key_span keys, std::vector<key_hash>& room) const override { return hashed(bits(), keys, room); }
 
   key_explanation explain(key_span one_key) override { return explain_key(bits(), one_key); }
+
+  any_filter copy() override { return bits().clone(); }
 
   const any_filter* local() const noexcept override { return &bits(); }
 
@@ -130,8 +128,10 @@ class handle_of_any_filter : public handle_of_bits {
     if (!capabilities().counts_copies) return;
     const estimate keys = filter().estimated_keys();
     const auto capacity = static_cast<double>(filter().capacity());
-    settled_ = {std::max(filter().expected_fpr(), filter().current_fpr()),
-                capacity > 0 && keys.value - 3 * keys.sigma > capacity};
+    const double fpr = std::max(filter().expected_fpr(), filter().current_fpr());
+    const bool is_full = !std::isfinite(keys.value);
+    const bool holds_more = capacity > 0 && (is_full || keys.value - 3 * keys.sigma > capacity);
+    settled_ = {fpr, holds_more && fpr > filter().parameters().target_fpr};
   }
 
   filter_summary summary() override {
@@ -345,6 +345,8 @@ std::unique_ptr<filter_handle> make_scalable_handle(params p) {
 std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options) {
   const bool writes = options.mode == access::read_write;
   const auto suits = [&](const params& found) {
+    const bool counts = capabilities_of(found).can_remove;
+    if (options.to_remove && !counts) refuse_removal(found, path);
     if (!writes) return;
     if (found.log_id != 0) throw changes_otherwise{true};
     if (family_of(found) == family::counting) throw changes_otherwise{false};

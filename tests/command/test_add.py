@@ -69,6 +69,40 @@ class Add(CommandTest):
         self.assertRegex(above.err, "error now 100 %\n$")
         self.assert_has_all("f", keys(90) + keys(5, "a") + keys(1000, "b"))
 
+    def test_it_warns_only_where_the_error_expected_exceeds_the_target(self) -> None:
+        self.build(keys(20), "-n", 20, "-p", "1%")
+        bits = self.info("f")["bits"]
+        self.assertLess(split_block_rate(bits, 21), 0.01)  # whole blocks have room for more keys than were asked for
+        self.assertGreater(split_block_rate(bits, 200), 0.01)
+        warned = []
+
+        for more in keys(180, "more"):
+            run = self.bloomery("add", "--json", "f", stdin=text([more]))
+            rate = run.json["rate"]
+            self.assertAlmostEqual(rate / split_block_rate(bits, self.info("f")["predicted_for_keys"]), 1, delta=0.05)  # which is for many blocks
+            warned.append((rate > 0.01, "warning" in run.err))
+
+        self.assertEqual({over for over, _ in warned}, {False, True})
+        for i, (over, said) in enumerate(warned):
+            self.assertEqual(over, said, i)
+
+    def test_quiet_it_warns_once_with_the_numbers_at_the_end(self) -> None:
+        self.build(keys(90), "-n", 100)
+
+        above = self.bloomery("add", "-q", "f", stdin=text(keys(1_000_000, "b")))
+
+        self.assertRegex(above.err, r"\A[^\n]*warning: [^\n]*error now 100 % instead of 1 %[^\n]*\n\Z")
+
+    def test_a_result_that_cannot_be_written_hides_no_earlier_failure(self) -> None:
+        self.bloomery("build", "-q", "--u64", "-n", 10, "-o", "f", stdin=b"1\n")
+
+        with open("/dev/full", "wb") as full:
+            failed = self.bloomery("add", "--json", "f", stdin=b"2\nno number\n", stdout=full, status=2).err
+            unwritten = self.bloomery("add", "--json", "f", stdin=b"3\n", stdout=full, status=2).err
+
+        self.assertRegex(failed, r"\Abloomery: [^\n]*integer[^\n]*no number[^\n]*\n\Z")
+        self.assertIn("No space left", unwritten)
+
     def test_it_reports_on_standard_error_unless_quiet(self) -> None:
         self.build([b"alice"], "-n", 10)
 

@@ -240,7 +240,7 @@ class Counting(CountingTest):
         self.refused("remove", "f", "f", says="choose another name")
         self.refused("intersect", "-o", "new", "f", "f", says="no intersection")
         self.refused("overlap", "f", "f", says="no overlap")
-        self.refused("fold", "f", "-o", "new", says="not folded")
+        self.refused("fold", "f", "-o", "new", says="counting filters have no fold")
         self.refused("dedup", "--state", "f", "-n", 10, stdin=b"x\n", says="counting filter")
         self.refused("union", "-o", "new", "f", "bits", says="layout: counting and")
         self.assertFalse(os.path.exists(self.path("new")))

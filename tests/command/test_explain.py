@@ -184,6 +184,10 @@ class Explain(CommandTest):
         self.refused("explain", "f", says="KEY")
         self.refused("explain", "missing", "x", says="missing: cannot open")
         self.refused("explain", "f", "x", "--keys", "missing", says="missing: cannot (read|open)")
+        self.write("lines", [b"a"])
+        self.bloomery("build", "-q", "--window-keys", 100, "-o", "window", stdin=b"a\n")
+        said = self.refused("explain", "window", "a", "--keys", "lines", says="window: .*leave out --keys").err
+        self.assertNotIn("found", said)
 
     def test_keys_may_come_by_standard_input_and_as_fields(self) -> None:
         self.make_filter("f", keys(10), "-n", 1000)

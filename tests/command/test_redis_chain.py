@@ -215,6 +215,7 @@ class Chain(RedisTest):
         for words in (["pull", "-o", "file"], ["dedup", "-n", 100, "--state"], ["build", "-n", 100, "-o"]):
             self.refused(*words, self.f, says="chain of bitmaps of this name.*--scheme guava-chain")
         self.refused("remove", self.f, says="cannot be removed from a Guava chain")
+        self.refused("union", "-o", "file", self.f, self.f, says=r"name=f: the bits of this filter cannot be combined: expected .*found a Guava chain")
         self.assertEqual(self.bloomery("info", "--json", self.f).json, self.chain_info())
         self.assertEqual(self.server.keys(), before)
         self.refused("info", self.server.address("g"), says="no filter of this name")

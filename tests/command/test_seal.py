@@ -166,7 +166,7 @@ class Seal(CommandTest):
         self.refused("union", "-o", "g", "f", "f", says="do not add up")
         self.refused("intersect", "-o", "g", "f", "f", says="do not add up")
         self.refused("overlap", "f", "f", says="do not add up")
-        self.refused("fold", "f", "-o", "g", says="cannot be halved")
+        self.refused("fold", "f", "-o", "g", says="static filters have no fold")
         self.refused("seal", "f", "-o", "g", says="sealed already")
         self.refused("seal", "plain", "-o", "g", says="cannot list its keys.*--grow")
         self.refused("seal", "lines", "plain", "-o", "g", says="alone")

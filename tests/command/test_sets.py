@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from support import LAYOUTS, PAYLOAD_AT, CommandTest, certified_rate, keys, ones_of
+from support import LAYOUTS, PAYLOAD_AT, CommandTest, certified_rate, keys, ones_of, text
 
 
 def joined(payloads: list[bytes], how) -> bytes:
@@ -238,6 +238,26 @@ class Combining(CommandTest):
             for command in "union", "intersect":
                 self.refused(command, "-o", "u", "a", "b", "c", says=f"{name}: .*(checksum|damaged)")
             self.write(name, whole)
+
+    def test_the_count_that_a_killed_writer_left_is_estimated(self) -> None:
+        self.make_filter("a", [], "-n", 10_000)
+        self.make_filter("b", keys(7000)[5000:], "-n", 10_000)
+        writer = self.start("add", "a")
+        writer.stdin.write(text(keys(5000)))
+        writer.stdin.flush()
+        while len(self.bloomery("check", "a", stdin=text(keys(5000)), status=None).lines) < 4500:
+            pass  # the last lines may wait in the pipe for their end
+        writer.kill()
+        writer.wait()
+        self.assertEqual(self.facts("a")["inserted"], 0)
+
+        for command, pair in ("union", "ab"), ("union", "ba"), ("intersect", "aa"):
+            run = self.bloomery(command, "-q", "-o", "u", *pair)
+
+            there = len(self.bloomery("check", "u", stdin=text(keys(7000)), status=None).lines)
+            self.assertRegex(run.err, r"\A(bloomery: a: note: not closed cleanly[^\n]*\n)+\Z")
+            self.assertAlmostEqual(self.facts("u")["inserted"], there, delta=200)
+            self.assertEqual((self.facts("u")["count_is_estimate"], self.facts("u")["clean"]), (True, True))
 
     def test_full_and_empty_filters_are_joined(self) -> None:
         self.make_filter("full", keys(20_000), "-n", 100)

@@ -189,7 +189,7 @@ class trial {
     if (promises_.counts == counting_rule::copies) expect_equal(count, truth_.copies(), "copies in");
     if (promises_.counts == counting_rule::about || judges_estimate_) check_estimate(count);
     judges_estimate_ = false;
-    ever_overfull_ = ever_overfull_ || s.is_overfull;
+    ever_overfull_ = ever_overfull_ || s.is_overfull || (s.window && s.window->has_overfull_generation());
     if (s.fill_ratio) expect(*s.fill_ratio >= 0 && *s.fill_ratio <= 1, "a fill ratio outside 0 to 1");
     if (s.fpr) expect(*s.fpr >= 0 && *s.fpr <= 1, "an FPR outside 0 to 1");
     if (!promises_.is_remote()) expect_equal(s.window.has_value(), promises_.able.has_window, "facts of a window");

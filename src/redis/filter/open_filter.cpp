@@ -1,5 +1,6 @@
 #include <bloomery/redis_handle.hpp>
 
+#include <bloomery/any_filter.hpp>
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 
@@ -27,10 +28,8 @@ class shared_handle final : public filter_handle {
 
   bloomery::capabilities capabilities() const override {
     const redis_params& p = filter_.parameters();
-    bloomery::capabilities result;
-    result.counts_copies = result.can_remove = family_of(p.filter) == family::counting;
-    result.can_clear = true;
-    result.has_window = p.filter.window_milliseconds != 0;
+    bloomery::capabilities result = capabilities_of(p.filter);
+    result.has_window = p.filter.window_milliseconds != 0;  // its generations are layers of a plain layout
     result.grows = p.growth != redis_growth::none;
     result.can_merge = !result.counts_copies && !result.has_window && !result.grows;
     result.is_remote = true;
@@ -57,6 +56,8 @@ class shared_handle final : public filter_handle {
   }
 
   filter_facts info(info_depth depth) override { return facts_of(filter_, depth); }
+
+  any_filter copy() override { return filter_.pull(); }
 
   void merge(filter_handle& other) override {
     if (other.local() != nullptr) return filter_.merge(*other.local());
@@ -165,7 +166,7 @@ std::unique_ptr<filter_handle> open_filter(const std::string& name, const open_o
   if (options.guava_chain) return open_chain();
   try {
     redis_filter filter = redis_filter::open(address, of_shared(options));
-    if (options.to_remove && family_of(filter.parameters().filter) != family::counting)
+    if (options.to_remove && !capabilities_of(filter.parameters().filter).can_remove)
       refuse_removal(filter.parameters().filter, address.text());
     return make_handle(std::move(filter));
   } catch (const error& no_filter) {

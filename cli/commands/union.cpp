@@ -1,0 +1,211 @@
+// bloomery union and intersect: one filter from several, bit by bit, without their keys.
+//
+//   $ bloomery union -o week.bloom mon.bloom tue.bloom wed.bloom
+//   $ bloomery union -o redis://cache/all redis://cache/users users.bloom
+//
+// The union contains every key of each filter. The intersection contains every key that is in all of them, and has more
+// false positives than a filter made of those keys. Filters in files need no secret: their bits are enough.
+#include "app/signals.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/key_changes.hpp"
+#include "cli/commands/open_handle.hpp"
+#include "cli/commands/shared_filter.hpp"
+#include "cli/commands/window.hpp"
+#include "cli/io/whole_file.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/estimate.hpp>
+#include <bloomery/fill_statistics.hpp>
+#include <bloomery/redis_handle.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace bloomery::cli {
+namespace {
+
+struct operation {
+  const char* verb;
+  const char* name;
+  const char* keys;  // what its number of keys is called
+  bool intersects;
+};
+
+constexpr operation uniting = {"union", "union", "key", false};
+constexpr operation intersecting = {"intersect", "intersection", "common key", true};
+
+struct combined {
+  any_filter filter;
+  estimate common_keys = {};              // of an intersection; of three filters and more, at most
+  std::optional<redis_params> like = {};  // of the filter to be created, if the output is on servers
+  std::string note = {};                  // of the first file
+};
+
+// Files take no options of servers, and certificates are for addresses with TLS.
+server_options options_for_one(const std::string& name, server_options all) {
+  if (!redis_address::is_one(name)) return {};
+  if (!redis_address::parse(name).tls) all.authorities = all.certificate = all.certificate_key = "";
+  return all;
+}
+
+std::unique_ptr<filter_handle> open_one(const combine_options& options, std::size_t i) {
+  const std::string& name = options.filters[i];
+  return open_handle({.name = name,
+                      .secret = redis_address::is_one(name) ? options.secret : "",
+                      .server = options_for_one(name, options.server),
+                      .facts_only = true,
+                      .check_pages = true});
+}
+
+any_filter copy_of(filter_handle& filter, const std::string& name) {
+  if (filter.capabilities().has_cells) return filter.copy();
+  throw error(errc::incompatible, {"the bits of this filter cannot be combined", name, "a filter of one bitmap",
+                                   "a Guava chain", "build a filter of its keys"});
+}
+
+void check_options(const combine_options& options, const operation& how) {
+  std::vector<std::string> names = options.filters;
+  names.push_back(options.output);
+  if (how.intersects) {
+    for (const std::string& name : names) refuse_shared(name, how.verb);
+  }
+  if (options.filters.size() < 2) {
+    throw error(errc::invalid_argument, {std::string("nothing to combine with for the ") + how.name, "FILTER",
+                                         "two or more filters", "one", ""});
+  }
+  if (std::any_of(names.begin(), names.end(), redis_address::is_one)) {
+    refuse_needless(options.server, names);
+  } else {
+    check_server_options(options.output, options.server);
+    if (!options.secret.empty()) {
+      throw error(errc::invalid_argument,
+                  {"the bits of files are combined without it", "--secret", "", "", "leave it out"});
+    }
+  }
+  if (redis_address::is_one(options.output)) return;
+  check_replaceable(options.output, "-o");
+  check_can_write(options.output);
+}
+
+// All the filters as one, in memory: nothing is written before all have been read and compared.
+combined combine(const combine_options& options, const operation& how) {
+  const std::string first_name = shown_name(options.filters.front());
+  const std::unique_ptr<filter_handle> first = open_one(options, 0);
+  const bool on_servers = first->capabilities().is_remote;
+  combined all{copy_of(*first, first_name)};
+  const params& p = all.filter.parameters();
+  all.filter.set_clock([] { return std::uint64_t{0}; });  // a window by time: as of its newest generation
+  if (redis_address::is_one(options.output)) {
+    all.like = shared_like(all.filter, first_name, {});
+    if (on_servers) all.like->shards = first->info(info_depth::counts).shared->shards;
+    if (p.key_check != 0) all.like->filter.secret = secret_of(options.secret);
+  }
+  if (!on_servers) all.note = first->local()->opened_from()->metadata;
+  if (how.intersects) all.common_keys = all.filter.estimated_keys();
+  for (std::size_t i = 1; i < options.filters.size(); ++i) {
+    if (stop_signal() != 0) throw interrupted();
+    const std::unique_ptr<filter_handle> next = open_one(options, i);
+    std::optional<any_filter> copy;  // on servers, and where the count has to be estimated
+    const any_filter* bits = next->local();
+    const std::string name = shown_name(options.filters[i]);
+    if (bits == nullptr || !bits->opened_from()->clean) bits = &copy.emplace(copy_of(*next, name));
+    check_compatible(first_name, p, name, bits->parameters());
+    if (!how.intersects) {
+      all.filter.merge(*bits);
+      continue;
+    }
+    refuse_unless_plain(p, first_name, how.name, "intersect plain filters made of their keys");
+    const estimate both = estimate_overlap(p, count_shared(first->local()->bytes(), bits->bytes())).keys_both;
+    // Overlaps with full filters are unknown: then the keys of the first filter are the bound.
+    if (std::isfinite(both.sigma) && both.value < all.common_keys.value) all.common_keys = both;
+    all.filter.intersect(*bits);
+  }
+  if (stop_signal() != 0) throw interrupted();
+  return all;
+}
+
+exit_status write_file(const combine_options& options, const operation& how, const combined& all) {
+  const params& p = all.filter.parameters();
+  const fill_statistics now = measure_fill(p, all.filter.bytes());
+  const std::optional<window_facts> window = all.filter.window();
+  const estimate keys = how.intersects ? all.common_keys : all.filter.estimated_keys();
+  const bool known = std::isfinite(keys.value);
+  const bool at_most = how.intersects && options.filters.size() > 2;
+  const bool noise = how.intersects && known && (keys.is_noise() || now.ones == 0);
+  key_counts counts = all.filter.counts();
+  if (how.intersects) {
+    const double certain = known ? keys.value : std::max(estimated_keys(p, p.geometry.bits - 1).value, 1.0);
+    counts = {.inserted = counted_of_estimate(p, certain), .is_estimate = true};
+  }
+  point_of_no_return();
+  save_file(options.output, p, all.filter.bytes(), counts, all.note);
+
+  if (options.json) {
+    nlohmann::ordered_json result = {{"filter", options.output}, {"of", options.filters.size()}};
+    if (window) {
+      result["window"] = window_json(*window);
+    } else {
+      result.update({{"keys", number_or_null(keys.value)},
+                     {"keys_sigma", number_or_null(keys.sigma)},
+                     {"keys_at_most", at_most},
+                     {"keys_noise", noise},
+                     {"fill", static_cast<double>(now.ones) / static_cast<double>(p.geometry.bits / cell_bits_of(p))}});
+    }
+    result.update({{"rate", now.current_fpr}, {"capacity", p.capacity}, {"target_rate", p.target_fpr}});
+    print_result(result);
+  }
+  if (options.quiet) return exit_status::found;
+  const std::string number = window   ? "each key in its own generation: at most " + counted(window->keys_held(), "key")
+                             : !known ? "all bits are set"
+                             : noise  ? "too few common keys to tell their number"
+                                      : (at_most ? "at most " : "") + keys_text(keys, how.keys);
+  say(fmt::format("{}: the {} of {} filters{} {}; error {}", options.output, how.name, options.filters.size(),
+                  window ? "," : ":", number, rate_text(now.current_fpr)));
+  if (p.target_fpr > 0 && now.current_fpr > p.target_fpr) {
+    say(fmt::format("{}: warning: that is above the promised {}; filters made for more keys have room for {} {}",
+                    options.output, rate_text(p.target_fpr), how.intersects ? "an" : "a", how.name));
+  }
+  return exit_status::found;
+}
+
+exit_status write_to_servers(const combine_options& options, const combined& all) {
+  const redis_address address = redis_address::parse(options.output);
+  shared_copy copy = put_on_servers(address, all.filter, *all.like, {}, options.server, options.secret);
+  const std::unique_ptr<filter_handle> there = redis::make_handle(std::move(copy.filter));
+  const filter_facts now = there->info(info_depth::bits);
+  warn_if_overfull(address.text(), *there, there->summary());
+  if (options.json) {
+    print_result(
+        {{"filter", address.text()},
+         {"made", copy.made},
+         {"of", options.filters.size()},
+         {"keys", now.insert_count ? nlohmann::ordered_json(*now.insert_count) : nlohmann::ordered_json(nullptr)},
+         {"rate", now.fill->current_fpr},
+         {"capacity", now.parameters.capacity},
+         {"target_rate", now.parameters.target_fpr}});
+  } else if (!options.quiet) {
+    say(fmt::format("{}: the union of {} filters{}: {}; error {}", address.text(), options.filters.size(),
+                    copy.made ? "" : ", and of what was there",
+                    now.insert_count ? "about " + counted(*now.insert_count, "key") : "all bits are set",
+                    rate_text(now.fill->current_fpr)));
+  }
+  return exit_status::found;
+}
+
+exit_status run(const combine_options& options, const operation& how) {
+  check_options(options, how);
+  const combined all = combine(options, how);
+  return all.like ? write_to_servers(options, all) : write_file(options, how, all);
+}
+
+}  // namespace
+
+exit_status unite(const combine_options& options) { return run(options, uniting); }
+exit_status intersect(const combine_options& options) { return run(options, intersecting); }
+
+}  // namespace bloomery::cli
