@@ -4,9 +4,7 @@
 #pragma once
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/dedup.hpp"
 #include "cli/commands/key_changes.hpp"
-#include "cli/io/key_batch.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
@@ -25,8 +23,12 @@ namespace bloomery::cli {
 
 // ---- which filters are shared ---------------------------------------------------------------------------------------
 
-/// Whether FILTER is an address. @throws error invalid_argument: it is a file, and options are given that are about
-/// servers, about sharing or about chains
+/// Refuses options about servers, sharing or chains if FILTER is a file, and certificates if it is an address without
+/// TLS. @throws error invalid_argument
+void check_server_options(const std::string& filter, const server_options& server, const sharing_options& sharing = {},
+                          const chain_options& chain = {});
+
+/// Whether FILTER is an address. @throws error, as check_server_options
 bool is_shared(const std::string& filter, const server_options& server, const sharing_options& sharing = {},
                const chain_options& chain = {});
 
@@ -102,14 +104,6 @@ void refuse_another_life(const redis_address& address, const std::string& key, c
 /// The keys that a filter starts with that is to grow, if nobody says: as many, or those that are there already.
 inline constexpr std::uint64_t growing_from = 100'000;
 
-// ---- keys -----------------------------------------------------------------------------------------------------------
-
-/// Adds the batch; is_new has an answer for each key.
-void insert(redis_filter& filter, key_batch& batch);
-
-/// Inserts some keys of the batch, few enough for a call. Returns how many were certainly new.
-std::uint64_t insert_some(redis_filter& filter, key_batch& batch, std::size_t first, std::size_t count);
-
 // ---- saying ---------------------------------------------------------------------------------------------------------
 
 /// Bits that a server counts in some tens of milliseconds.
@@ -117,9 +111,6 @@ inline constexpr std::uint64_t most_bits_counted_at_once = std::uint64_t{64} << 
 
 /// What is known at once: nothing of a filter so large that its server would be long in counting its bits.
 std::optional<redis_info> info_at_once(redis_filter& filter);
-
-/// The same after the work, unless that has failed. If the servers do not tell, that is said and the work is a success.
-std::optional<redis_info> info_after(keys_done& done, const redis_address& address, redis_filter& filter);
 
 /// Writes it to standard output.
 void print_result(const nlohmann::ordered_json& result);
@@ -144,9 +135,5 @@ exit_status unite_shared(const combine_options& options);
 
 // Of a chain of bitmaps; the other commands do not know it.
 exit_status build_chain(const build_options& options);
-
-/// dedup with a state that many machines share: what is new to it goes out. A killed run may have remembered the lines
-/// of its last batch without writing them; an error says which those are.
-dedup_result dedup_in_shared(const dedup_options& options, output& out, output* suspects);
 
 }  // namespace bloomery::cli
