@@ -1,31 +1,50 @@
-// What the two ways of dedup share: dedup.cpp in one pass, dedup_exact.cpp with a second look at every suspect.
+// The parts of dedup: making its filter (dedup_filter.cpp), one pass over the input (dedup.cpp), and the passes that
+// compare suspects with earlier lines (dedup_exact.cpp).
 #pragma once
 
 #include "cli/commands/commands.hpp"
-#include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
 
-#include <bloomery/any_filter.hpp>
+#include <bloomery/filter_handle.hpp>
 
 #include <cstdint>
-#include <optional>
+#include <memory>
+#include <string>
 #include <string_view>
-#include <vector>
 
 namespace bloomery::cli {
 
-/// What was done, for the last word.
+/// What was done, for the last message.
 struct dedup_result {
   std::uint64_t lines_in = 0;
   std::uint64_t lines_out = 0;
   std::uint64_t rescued = 0;        ///< exact only: suspects that turned out to be first occurrences
-  double rate = 0;                  ///< the filter's error rate at the end
-  double expected_losses = 0;       ///< distinct lines dropped wrongly, by the exact formula; 0 if exact
-  bool losses_are_at_most = false;  ///< expected_losses is a bound: a state that others fill, too
+  double rate = 0;                  ///< the filter's FPR at the end
+  double expected_losses = 0;       ///< distinct lines dropped wrongly; 0 if exact
+  bool losses_are_at_most = false;  ///< expected_losses is a bound: other machines insert, too
   bool finished = true;             ///< false: a signal ended it early
-  std::uint64_t bytes = 0;          ///< growing only: memory of the filter
-  std::uint64_t layers = 0;         ///< growing only
+  std::uint64_t bytes = 0;          ///< memory of a filter with layers
+  std::uint64_t layers = 0;         ///< 0: it has none
 };
+
+/// The filter that remembers lines.
+struct dedup_filter {
+  std::unique_ptr<filter_handle> filter;
+  std::string size = {};  ///< for messages: capacity, FPR and memory
+};
+
+/// Refuses options that do not fit together, or that no filter at this place can have, before anything is read.
+/// @throws error invalid_argument
+void check_dedup_filter(const dedup_options& options);
+
+/// Opens the filter of --state, or makes it if there is none, or makes one in memory. Reports a filter that exists with
+/// other parameters than the options ask for.
+/// @throws error  incompatible: the filter that exists cannot remember lines, or not as the options ask; as making and
+///                opening filters
+dedup_filter open_or_make(const dedup_options& options);
+
+/// Messages before the work: size and expected losses. @param before  keys that are in already
+void say_before(const dedup_options& options, const dedup_filter& made, std::uint64_t before);
 
 /// Joins neighbouring lines of a chunk, ends included, so that long runs are written as one piece.
 class line_writer {
@@ -41,7 +60,7 @@ class line_writer {
     }
   }
 
-  /// Writes the run. The byte after the last line of an input may not be there: `text_end` is where the text ends.
+  /// Writes the run. The last line of an input may lack its end: `text_end` is where the text ends.
   void finish(const char* text_end = nullptr) {
     if (run_.empty()) return;
     if (text_end != nullptr && run_.data() + run_.size() > text_end) {
@@ -59,24 +78,8 @@ class line_writer {
   std::string_view run_;
 };
 
-/// Ends the last line of a file that is appended to (>>), after a run that was killed inside it: without an end the
-/// next line would be glued to it. With --state only: else nothing is gone on with.
-void end_torn_line(output& out, char line_end);
-
-/// Whether a filter is asked for that is not the one that is there.
-bool asks_for_another(const dedup_options& options, const params& p);
-
-/// Whether the filter grows: --grow, or a pipe and no -n. With --state it is another matter.
-bool dedup_grows(const dedup_options& options);
-
-/// One pass in memory with a filter that grows. @throws error, interrupted
-dedup_result dedup_growing(const dedup_options& options, output& out, output* suspects);
-
-/// Disk that a candidate takes beside its key's own bytes.
-inline constexpr std::uint64_t exact_bytes_a_line = 16;
-
-/// Loses nothing, keeps the order. @throws error, interrupted
-dedup_result dedup_exactly(const dedup_options& options, const params& p, const input_options& inputs,
-                           std::uint64_t lines, output& out, output* suspects);
+/// dedup --exact: loses no line and keeps the order, in several passes. @param suspects  may be null
+/// @throws error, interrupted
+dedup_result dedup_exactly(const dedup_options& options, output& out, output* suspects);
 
 }  // namespace bloomery::cli

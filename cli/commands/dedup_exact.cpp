@@ -1,11 +1,9 @@
-// dedup --exact: no line is lost, order kept, in little memory, by three passes over the input.
+// dedup --exact: three passes over the input that lose no line and keep the order, in little memory.
 //
-// 1. Every key goes into the filter. A line that is certainly new is a first occurrence. The others are suspects:
-// nearly
-//      all are repetitions, a few are false alarms. A second, small filter remembers the suspects' keys.
-// 2. Candidates, the lines whose key may be a suspect's, go with their number into temporary files, one for each share
-// of
-//      the hash space. A share at a time, an exact set settles which candidates have come before: those are dropped.
+//   1. Every key is inserted into the filter. A line that is certainly new is a first occurrence. The others are
+//      suspects: nearly all are repetitions, a few are false positives. A second, small filter takes the suspects' keys.
+//   2. Candidates, the lines whose key may be a suspect's, go with their number into temporary files, one for each share
+//      of the hash space. A share at a time, an exact set finds the candidates that have come before: those are dropped.
 //   3. The lines that are not dropped go out.
 //
 // All copies of a key are candidates of one share, in order, so the set sees them as the input has them. It holds each
@@ -13,21 +11,25 @@
 #include "cli/commands/dedup.hpp"
 
 #include "app/signals.hpp"
+#include "cli/io/key_batch.hpp"
 #include "cli/io/system_error.hpp"
 #include "cli/io/temporary_file.hpp"
 #include "cli/text/numbers.hpp"
 
+#include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory_resource>
+#include <optional>
 #include <unordered_set>
 
 namespace bloomery::cli {
 namespace {
 
+constexpr std::uint64_t exact_bytes_a_line = 16;                 // disk of a candidate beside its key's own bytes
 constexpr std::uint64_t share_memory = std::uint64_t{64} << 20;  // of the set of a share, if all its keys are distinct
 constexpr std::uint64_t memory_a_key = 72;                       // beside the key's bytes: node, buckets old and new
 constexpr std::uint64_t most_shares = 4000;                      // each is an open file
@@ -62,11 +64,11 @@ std::uint64_t shares_for(std::uint64_t bytes, std::uint64_t lines) {
 
 class exact_dedup {
  public:
-  exact_dedup(const dedup_options& options, const params& p, const input_options& inputs, std::uint64_t lines)
+  exact_dedup(const dedup_options& options, filter_handle& filter, std::uint64_t lines)
       : options_(options),
-        inputs_(inputs),
-        filter_(p),
-        suspected_(suspects_params(p, lines)),
+        inputs_(options.inputs),
+        filter_(filter),
+        suspected_(make_handle(any_filter(suspects_params(filter.parameters(), lines)))),
         dropped_(lines / 64 + 1) {}
 
   dedup_result run(output& out, output* suspects) {
@@ -95,16 +97,17 @@ class exact_dedup {
     const bool whole = for_each_batch(
         filter_, inputs_, pass("dedup, 1 of 3"), [](key_batch&) {},
         [&](key_batch& batch) {
-          insert(filter_, batch);
+          batch.is_new.resize(batch.keys.size());
+          filter_.insert(batch.prepared, batch.is_new);
           suspect_hashes_.clear();
           for (std::size_t i = 0; i < batch.lines.size(); ++i) {
             if (batch.is_new[i] != 0) continue;
-            suspect_hashes_.push_back(batch.hashes[i]);
+            suspect_hashes_.push_back(batch.prepared.hashes()[i]);
             if (suspects == nullptr) continue;
             suspects->write(batch.lines[i]);
             suspects->write({&line_end, 1});
           }
-          suspected_.insert(suspect_hashes_);
+          suspected_->insert(suspect_hashes_);
           suspects_ += suspect_hashes_.size();
           lines_ += batch.lines.size();
           text_bytes_ += batch.text.size;
@@ -119,18 +122,16 @@ class exact_dedup {
     const std::uint64_t shares = shares_for(text_bytes_, lines_);
     for (std::uint64_t i = 0; i < shares; ++i) shares_.emplace_back();
     std::uint64_t line = 0;
-    const bool whole = for_each_batch(
-        suspected_, inputs_, pass("dedup, 2 of 3"), [&](key_batch& batch) { look_up(suspected_, batch); },
-        [&](key_batch& batch) {
-          for (std::size_t i = 0; i < batch.lines.size(); ++i, ++line) {
-            if (!batch.may_contain(i)) continue;
-            const record_head head{line, batch.keys[i].size()};
-            temporary_file& share = shares_[multiply_high(batch.hashes[i].high64, shares)];
-            share.append({reinterpret_cast<const char*>(&head), sizeof head});
-            share.append(batch.keys[i]);
-          }
-          return true;
-        });
+    const bool whole = lookups_in(*suspected_)(inputs_, pass("dedup, 2 of 3"), [&](key_batch& batch) {
+      for (std::size_t i = 0; i < batch.lines.size(); ++i, ++line) {
+        if (!batch.may_contain(i)) continue;
+        const record_head head{line, batch.keys[i].size()};
+        temporary_file& share = shares_[multiply_high(batch.prepared.hashes()[i].high64, shares)];
+        share.append({reinterpret_cast<const char*>(&head), sizeof head});
+        share.append(batch.keys[i]);
+      }
+      return true;
+    });
     if (!whole) throw interrupted();
     if (line != lines_) throw changed_input(line);
   }
@@ -178,15 +179,15 @@ class exact_dedup {
     result.finished = stop_signal() == 0;
     if (result.finished && result.lines_in < lines_) throw changed_input(result.lines_in);
     result.rescued = suspects_ - dropped_lines_;
-    result.rate = filter_.expected_fpr();
+    result.rate = filter_.summary().fpr.value_or(0);
     return result;
   }
 
   const dedup_options& options_;
   const input_options& inputs_;
-  any_filter filter_;
-  any_filter suspected_;
-  std::vector<std::uint64_t> dropped_;  // a bit a line
+  filter_handle& filter_;
+  std::unique_ptr<filter_handle> suspected_;
+  std::vector<std::uint64_t> dropped_;  // one bit per line
   std::vector<key_hash> suspect_hashes_;
   std::vector<temporary_file> shares_;
   std::uint64_t lines_ = 0;
@@ -197,9 +198,26 @@ class exact_dedup {
 
 }  // namespace
 
-dedup_result dedup_exactly(const dedup_options& options, const params& p, const input_options& inputs,
-                           std::uint64_t lines, output& out, output* suspects) {
-  return exact_dedup(options, p, inputs, lines).run(out, suspects);
+dedup_result dedup_exactly(const dedup_options& options, output& out, output* suspects) {
+  dedup_options counted = options;
+  std::optional<temporary_file> text;
+  const std::string room =
+      fmt::format("in {}, where {} are free", temporary_file::folder(), bytes_text(temporary_file::room()));
+  if (!name_standard_input(counted.inputs)) {
+    if (!options.common.quiet) say("--exact reads its input three times: a copy of the pipe is kept " + room);
+    text.emplace(spool_text(counted.inputs));
+    counted.inputs.files = {text->path()};
+  }
+  const text_size size = measure_text(counted.inputs);
+  if (!options.common.quiet) {
+    say(fmt::format("--exact may need {} of disk, if most lines are repeated, {}",
+                    bytes_text(size.bytes + size.lines * exact_bytes_a_line), room));
+  }
+  const std::uint64_t lines = std::max<std::uint64_t>(size.lines, 1);
+  if (!counted.wanted.capacity) counted.wanted.capacity = lines;
+  const dedup_filter made = open_or_make(counted);
+  say_before(options, made, 0);
+  return exact_dedup(counted, *made.filter, lines).run(out, suspects);
 }
 
 }  // namespace bloomery::cli

@@ -2,8 +2,8 @@
 //
 //   $ bloomery build -n 1M -p 1% -o redis://cache/users users.txt
 //
-// build makes the filter if there is none of that name, and else adds to the one there is. What is in is in at once,
-// for everybody: whatever is killed can be run again.
+// build makes the filter if there is none of that name, and otherwise adds to it. Every client finds a key as soon as it
+// is inserted, and a killed run can be run again.
 #include "cli/commands/shared_filter.hpp"
 
 #include "cli/commands/counting.hpp"
@@ -12,6 +12,7 @@
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/redis_handle.hpp>
 
 #include "redis/filter/meta.hpp"
 
@@ -19,23 +20,18 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace bloomery::cli {
 namespace {
 
 constexpr double default_rate = 0.01;
 
-keys_done add_all(redis_filter& filter, const input_options& inputs, const common_options& common, const char* verb) {
-  return change_keys(
-      filter.parameters().filter.keys, inputs, common, verb,
-      [&](key_batch& batch, std::size_t first, std::size_t count) { return insert_some(filter, batch, first, count); });
-}
-
-// Keys to expect, if nobody says. A pipe is kept in `text` meanwhile.
+// Keys to expect, counted unless an option gives them. A pipe is kept in `text` meanwhile.
 std::uint64_t capacity_of(const build_options& options, input_options& inputs, std::optional<temporary_file>& text) {
   if (options.wanted.capacity) return *options.wanted.capacity;
   if (wants_window(options.wanted)) return window_capacity_said(options.wanted);
@@ -57,7 +53,7 @@ exit_status build_shared(const build_options& options) {
   std::optional<temporary_file> text;
   making_options wanted = options.wanted;
   const bool quiet = options.common.quiet;
-  // Asked first: who has to count keys should not learn afterwards that there is no server.
+  // Servers first: a missing server should be reported before keys are counted.
   std::optional<redis_filter> there = find_shared(address, options.server, wanted.secret, quiet);
   const bool made = !there;
   std::uint64_t capacity = 0;
@@ -70,12 +66,15 @@ exit_status build_shared(const build_options& options) {
   } else {
     capacity = capacity_of(options, inputs, text);
   }
-  redis_filter filter = redis_filter::create(address, shared_params(wanted, options.sharing, capacity, default_rate),
-                                             options_for(address, options.server, wanted.secret, quiet));
-  keys_done done = add_all(filter, inputs, options.common, "build");
-  const redis_params& p = filter.parameters();
-  const std::optional<redis_info> now = info_after(done, address, filter);
-  if (now) warn_if_overfull(address, *now);
+  redis_filter created = redis_filter::create(address, shared_params(wanted, options.sharing, capacity, default_rate),
+                                              options_for(address, options.server, wanted.secret, quiet));
+  const redis_params p = created.parameters();
+  const std::unique_ptr<filter_handle> filter = redis::make_handle(std::move(created));
+  keys_done done = change_keys(
+      *filter, inputs, options.common, "build", [&](key_batch& batch) { return filter->insert(batch.prepared); },
+      [] {});
+  const filter_summary now = summary_after(done, address.text(), *filter);
+  warn_if_overfull(address.text(), *filter, now);
   if (options.common.json) {
     nlohmann::ordered_json result = {{"filter", address.text()},
                                      {"made", made},
@@ -84,7 +83,7 @@ exit_status build_shared(const build_options& options) {
                                      {"capacity", p.filter.capacity},
                                      {"bytes", bytes_for(p.filter.geometry.bits)},
                                      {"target_rate", p.filter.target_fpr},
-                                     {"rate", now ? number_or_null(now->rate_now) : nlohmann::ordered_json(nullptr)},
+                                     {"rate", now.fpr ? number_or_null(*now.fpr) : nlohmann::ordered_json(nullptr)},
                                      {"layout", p.filter.layout},
                                      {"bits", p.filter.geometry.bits},
                                      {"probes", p.filter.geometry.probes},

@@ -30,10 +30,6 @@
 namespace bloomery::cli {
 namespace {
 
-// Keys of a call: many enough for every shard to get some, few enough for a slow line to carry them within the time.
-// A multiple of 64, so that answers begin with a word.
-constexpr std::size_t most_keys_of_a_call = std::size_t{32} << 10;
-
 [[noreturn]] void refuse(const char* what, const std::string& option, const std::string& found,
                          const std::string& hint) {
   throw error(errc::invalid_argument, {what, option, "", found, hint});
@@ -63,22 +59,6 @@ void check_scheme(const std::string& scheme) {
   if (scheme.empty()) return;
   refuse("a shared filter has all bits of a key in one cache line, and a scheme has them anywhere", "--scheme", scheme,
          "leave out --scheme, say --scheme guava-chain, or build a file");
-}
-
-template <class Part>
-void in_calls(std::size_t keys, Part part) {
-  for (std::size_t first = 0; first < keys; first += most_keys_of_a_call) {
-    part(first, std::min(most_keys_of_a_call, keys - first));
-  }
-}
-
-// call(keys) with the keys as the filter takes them.
-template <class Call>
-void with_keys(const redis_filter& filter, const key_batch& batch, std::size_t first, std::size_t count, Call call) {
-  if (filter.parameters().filter.keys == key_kind::u64le)
-    call(std::span<const std::uint64_t>(batch.integers).subspan(first, count));
-  else
-    call(batch.keys.subspan(first, count));
 }
 
 // What stands behind "://" in words of the command line that have blanks.
@@ -334,34 +314,11 @@ void refuse_another_life(const redis_address& address, const std::string& key, c
       "--ttl");
 }
 
-// ---- keys -----------------------------------------------------------------------------------------------------------
-
-std::uint64_t insert_some(redis_filter& filter, key_batch& batch, std::size_t first, std::size_t count) {
-  batch.is_new.resize(batch.keys.size());
-  const std::span<std::uint8_t> is_new = std::span(batch.is_new).subspan(first, count);
-  with_keys(filter, batch, first, count, [&](auto keys) { filter.insert(keys, is_new); });
-  return static_cast<std::uint64_t>(std::count(is_new.begin(), is_new.end(), std::uint8_t{1}));
-}
-
-void insert(redis_filter& filter, key_batch& batch) {
-  in_calls(batch.keys.size(), [&](std::size_t first, std::size_t count) { insert_some(filter, batch, first, count); });
-}
-
 // ---- saying ---------------------------------------------------------------------------------------------------------
 
 std::optional<redis_info> info_at_once(redis_filter& filter) {
   if (filter.parameters().filter.geometry.bits > most_bits_counted_at_once) return std::nullopt;
   return filter.info();
-}
-
-std::optional<redis_info> info_after(keys_done& done, const redis_address& address, redis_filter& filter) {
-  if (done.failure) return std::nullopt;
-  try {
-    return info_at_once(filter);
-  } catch (const error& e) {
-    count_failed(done, address.text(), e);
-    return std::nullopt;
-  }
 }
 
 void print_result(const nlohmann::ordered_json& result) {

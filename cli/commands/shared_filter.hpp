@@ -4,9 +4,7 @@
 #pragma once
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/dedup.hpp"
 #include "cli/commands/key_changes.hpp"
-#include "cli/io/key_batch.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
@@ -121,14 +119,6 @@ shared_copy put_on_servers(const redis_address& address, const any_filter& filte
 /// The keys that a filter starts with that is to grow, if nobody says: as many, or those that are there already.
 inline constexpr std::uint64_t growing_from = 100'000;
 
-// ---- keys -----------------------------------------------------------------------------------------------------------
-
-/// Adds the batch; is_new has an answer for each key.
-void insert(redis_filter& filter, key_batch& batch);
-
-/// Inserts some keys of the batch, few enough for a call. Returns how many were certainly new.
-std::uint64_t insert_some(redis_filter& filter, key_batch& batch, std::size_t first, std::size_t count);
-
 // ---- saying ---------------------------------------------------------------------------------------------------------
 
 /// Bits that a server counts in some tens of milliseconds.
@@ -136,9 +126,6 @@ inline constexpr std::uint64_t most_bits_counted_at_once = std::uint64_t{64} << 
 
 /// What is known at once: nothing of a filter so large that its server would be long in counting its bits.
 std::optional<redis_info> info_at_once(redis_filter& filter);
-
-/// The same after the work, unless that has failed. If the servers do not tell, that is said and the work is a success.
-std::optional<redis_info> info_after(keys_done& done, const redis_address& address, redis_filter& filter);
 
 /// Writes it to standard output.
 void print_result(const nlohmann::ordered_json& result);
@@ -162,9 +149,5 @@ exit_status build_shared(const build_options& options);
 
 // Of a chain of bitmaps; the other commands do not know it.
 exit_status build_chain(const build_options& options);
-
-/// dedup with a state that many machines share: what is new to it goes out. A killed run may have remembered the lines
-/// of its last batch without writing them; an error says which those are.
-dedup_result dedup_in_shared(const dedup_options& options, output& out, output* suspects);
 
 }  // namespace bloomery::cli

@@ -1,6 +1,7 @@
 #include "cli/commands/window.hpp"
 
 #include "app/signals.hpp"
+#include "cli/io/output.hpp"
 #include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
@@ -13,16 +14,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cmath>
+#include <algorithm>
 #include <ctime>
-#include <iterator>
+#include <span>
 
 namespace bloomery::cli {
 namespace {
-
-// Lines written but not yet in the state file, as in dedup without a window.
-constexpr std::size_t most_pending = std::size_t{256} << 10;
-constexpr std::uint64_t most_pending_bytes = std::uint64_t{64} << 20;
 
 std::string option_of_window(const window_options& w) { return w.keys ? "--window-keys" : "--window"; }
 
@@ -126,12 +123,14 @@ params window_params(const making_options& wanted, std::uint64_t capacity, doubl
   return complete(p);
 }
 
+void check_now(const std::optional<std::uint64_t>& now, const params& p) {
+  if (now && p.window_milliseconds == 0)
+    refuse("the filter does not go by time", "--now", kind_text(p), "leave out --now");
+}
+
 void set_now(any_filter& filter, const std::optional<std::uint64_t>& now) {
-  if (!now) return;
-  if (filter.parameters().window_milliseconds == 0) {
-    refuse("the filter does not go by time", "--now", kind_text(filter.parameters()), "leave out --now");
-  }
-  filter.set_clock([now] { return *now; });
+  check_now(now, filter.parameters());
+  if (now) filter.set_clock([now] { return *now; });
 }
 
 void refuse_another_window(const making_options& wanted, const params& p, const std::string& state) {
@@ -210,60 +209,6 @@ bool warn_of_generations(const std::string& where, const any_filter& filter) {
       where.empty() ? "" : where + ": ", overfull_text(f), rate_text(f.rate),
       rate_text(filter.parameters().target_fpr)));
   return true;
-}
-
-// ---- dedup ----------------------------------------------------------------------------------------------------------
-
-window_dedup::window_dedup(any_filter filter, std::optional<any_filter> file, output& out, window_clock clock)
-    : filter_(std::move(filter)),
-      file_(std::move(file)),
-      out_(out),
-      clock_(clock ? std::move(clock) : milliseconds_since_1970),
-      part_(filter_.parameters().window_milliseconds != 0 ? filter_.window()->part : 0),
-      moment_(std::make_unique<std::uint64_t>(part_ != 0 ? clock_() : 0)),
-      slice_(std::clamp<std::size_t>(static_cast<std::size_t>(filter_.capacity() / 32), 512, 8192)) {
-  const auto frozen = [moment = moment_.get()] { return *moment; };
-  filter_.set_clock(frozen);
-  if (file_) file_->set_clock(frozen);
-  rate_ = filter_.expected_fpr();
-}
-
-// The file gets what is pending before the time moves to another generation: keys are there in that in which they came.
-void window_dedup::come_to_now() {
-  if (part_ == 0) return;
-  const std::uint64_t now = clock_();
-  if (file_ && !pending_.empty() && now / part_ != *moment_ / part_) write_down(out_);
-  *moment_ = now;
-}
-
-// Of the lines that were not in the window a share is dropped, the rate of that moment: r of k + d, if k were kept.
-void window_dedup::insert(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new) {
-  filter_.insert(hashes, is_new);
-  const auto kept = static_cast<double>(std::count(is_new.begin(), is_new.end(), std::uint8_t{1}));
-  const double after = filter_.expected_fpr();
-  const double rate = std::min((rate_ + after) / 2, 0.999);
-  losses_ += kept * rate / (1 - rate);
-  rate_ = after;
-}
-
-void window_dedup::commit(output& out) {
-  if (pending_.size() >= most_pending || pending_bytes_ >= most_pending_bytes) write_down(out);
-}
-
-void window_dedup::finish(output& out) {
-  out.flush();
-  if (!file_) return;
-  write_down(out);
-  file_->close();
-}
-
-void window_dedup::write_down(output& out) {
-  if (file_) {
-    out.sync();
-    file_->insert(pending_);
-  }
-  pending_.clear();
-  pending_bytes_ = 0;
 }
 
 }  // namespace bloomery::cli

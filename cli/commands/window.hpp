@@ -3,23 +3,15 @@
 #pragma once
 
 #include "cli/commands/commands.hpp"
-#include "cli/io/key_batch.hpp"
-#include "cli/io/output.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/generations.hpp>
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 namespace bloomery::cli {
@@ -43,8 +35,11 @@ std::uint64_t window_capacity_said(const making_options& wanted);
 /// The params asked for, of a filter with a window.
 params window_params(const making_options& wanted, std::uint64_t capacity, double default_rate);
 
+/// Refuses a time for a filter that has no window by time. @throws error invalid_argument
+void check_now(const std::optional<std::uint64_t>& now, const params& p);
+
 /// Tells a filter with a window that it is `now`; nothing said: the system's clock goes on.
-/// @throws error invalid_argument: a time is given, and the filter has no window
+/// @throws error invalid_argument: a time is given, and the filter has no window by time
 void set_now(any_filter& filter, const std::optional<std::uint64_t>& now);
 
 /// Refuses options that ask for a window by keys where the state has one by time, or the other way round.
@@ -84,62 +79,5 @@ std::string moment_text(std::uint64_t milliseconds);
 
 /// The generations with their times and keys, the newest first: "2 ago, insertions 1 to 1,000: 998 keys".
 std::vector<std::string> generation_lines(const window_facts& f);
-
-/// dedup within a window: a line goes out if its key is certainly not in the window, and every line, also one that is
-/// dropped, is remembered from then on. With a state file all goes on in memory, and the file gets the same keys in the
-/// same order once the lines are written: it never runs ahead of the output. By time both take the keys of a batch at
-/// one moment, when it came, however much later its lines are written.
-class window_dedup {
- public:
-  /// @param out    where lines that are kept go; written before the file gets their keys
-  /// @param clock  asked once a batch; the system's if empty
-  window_dedup(any_filter filter, std::optional<any_filter> file, output& out, window_clock clock = {});
-
-  any_filter& filter() { return filter_; }
-  std::uint64_t lines_held() const { return 0; }  // it forgets: how full it is shows in its generations
-  double losses() const { return losses_; }
-  double rate() const { return rate_; }
-
-  template <class Keep, class Drop>
-  void take(key_batch& batch, Keep keep, Drop drop) {
-    come_to_now();
-    batch.is_new.resize(batch.hashes.size());
-    for (std::size_t first = 0; first < batch.hashes.size(); first += slice_) {
-      const std::size_t count = std::min(slice_, batch.hashes.size() - first);
-      insert(std::span<const key_hash>(batch.hashes).subspan(first, count),
-             std::span<std::uint8_t>(batch.is_new).subspan(first, count));
-    }
-    for (std::size_t i = 0; i < batch.lines.size(); ++i) {
-      pending_bytes_ += batch.lines[i].size() + 1;
-      if (batch.is_new[i] != 0)
-        keep(batch.lines[i]);
-      else
-        drop(batch.lines[i]);
-    }
-    if (file_) pending_.insert(pending_.end(), batch.hashes.begin(), batch.hashes.end());
-    if (!warned_) warned_ = warn_of_generations("", filter_);
-  }
-
-  void commit(output& out);
-  void finish(output& out);
-
- private:
-  void come_to_now();
-  void insert(std::span<const key_hash> hashes, std::span<std::uint8_t> is_new);
-  void write_down(output& out);
-
-  any_filter filter_;
-  std::optional<any_filter> file_;
-  output& out_;
-  window_clock clock_;
-  std::uint64_t part_;                     // milliseconds of a generation; 0 by keys
-  std::unique_ptr<std::uint64_t> moment_;  // what the clocks of both filters tell
-  std::vector<key_hash> pending_;
-  std::uint64_t pending_bytes_ = 0;
-  std::size_t slice_;  // lines from one look at the rate to the next
-  double rate_ = 0;
-  double losses_ = 0;
-  bool warned_ = false;
-};
 
 }  // namespace bloomery::cli

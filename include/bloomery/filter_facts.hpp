@@ -154,6 +154,9 @@ struct filter_facts {
   std::optional<static_facts> static_keys = {};
   std::optional<log_facts> log = {};
   std::vector<layer_facts> layers = {};  ///< local scalable filters; the oldest first
+
+  /// Distinct keys that were expected to be found when they were inserted, and so were not. Local scalable filters.
+  std::optional<double> expected_losses = {};
   std::optional<shared_facts> shared = {};
   std::optional<chain_facts> chain = {};
 

@@ -35,6 +35,7 @@
 namespace BLOOMERY_EXPORT bloomery {
 
 class any_filter;
+class rebuilding_filter;
 
 /// What a filter can do. A call whose capability is false throws incompatible; static filters throw not_permitted.
 struct capabilities {
@@ -251,6 +252,9 @@ std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_o
 
 /// A handle of a filter in memory or of a file that is open already; commit() closes it.
 std::unique_ptr<filter_handle> make_handle(any_filter filter);
+
+/// A handle of a rebuilding filter that is open for writing. @param path  of its file
+std::unique_ptr<filter_handle> make_handle(rebuilding_filter filter, std::string path);
 
 /// An empty scalable filter in memory, for an unknown number of keys: scalable layers that keep p.target_fpr, whose
 /// first is for p.capacity keys (0: scalable_layers::usual_first_layer).

@@ -154,6 +154,7 @@ filter_facts facts_of(const scalable_layers& layers, const params& p, info_depth
   facts.bits = 8 * facts.bytes;
   facts.insert_count = facts.distinct_keys = layers.insert_count();
   facts.expected_fpr = layers.expected_fpr();
+  facts.expected_losses = layers.expected_losses();
   fill_facts all;
   const std::vector<scalable_layer> list = layers.layers();
   for (std::size_t i = 0; i < list.size(); ++i) {

@@ -338,6 +338,10 @@ std::unique_ptr<filter_handle> make_handle(any_filter filter) {
   return std::make_unique<in_place_handle>(std::move(filter), writable);
 }
 
+std::unique_ptr<filter_handle> make_handle(rebuilding_filter filter, std::string path) {
+  return std::make_unique<rebuilding_handle>(std::move(filter), std::move(path));
+}
+
 std::unique_ptr<filter_handle> make_scalable_handle(params p) {
   return std::make_unique<scalable_handle>(std::move(p));
 }

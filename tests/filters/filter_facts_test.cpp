@@ -275,6 +275,9 @@ TEST_F(Facts, AScalableFilterTellsOfItsLayers) {
   EXPECT_EQ(facts.fill->cells_set, ones);
   EXPECT_LT(facts.fill->current_fpr, 0.01);
   EXPECT_NEAR(static_cast<double>(*facts.insert_count), 10'000, 100);
+  const double lost = 10'000 - static_cast<double>(*facts.insert_count);
+  EXPECT_NEAR(lost, *facts.expected_losses, 5 * std::sqrt(*facts.expected_losses));
+  EXPECT_GT(lost, 0);
 }
 
 TEST_F(Facts, AHandleIsMeasuredWithTheSameKeys) {

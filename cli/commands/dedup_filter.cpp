@@ -1,0 +1,284 @@
+// The filter that remembers lines for dedup: in memory, in a file or on servers, opened or made.
+#include "cli/commands/dedup.hpp"
+#include "cli/commands/logged.hpp"
+#include "cli/commands/open_handle.hpp"
+#include "cli/commands/shared_filter.hpp"
+#include "cli/commands/window.hpp"
+#include "cli/text/numbers.hpp"
+
+#include <bloomery/any_filter.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/filter_facts.hpp>
+#include <bloomery/rebuilding_filter.hpp>
+#include <bloomery/redis_handle.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace bloomery::cli {
+namespace {
+
+constexpr double default_rate = 1e-4;
+
+[[noreturn]] void refuse(const std::string& why, const std::string& option, const std::string& found,
+                         const std::string& to_do) {
+  throw error(errc::invalid_argument, {why, option, "", found, to_do});
+}
+
+// ---- parameters -----------------------------------------------------------------------------------------------------
+
+// Without --grow too, a pipe of unknown length needs a filter that grows.
+bool grows_in_memory(const dedup_options& options) {
+  if (!options.state.empty() || options.wanted.window.asked()) return false;
+  return options.wanted.growing || (!options.wanted.capacity && !can_reread(options.inputs));
+}
+
+std::uint64_t lines_to_expect(const dedup_options& options) {
+  if (options.wanted.capacity) return *options.wanted.capacity;
+  if (wants_window(options.wanted) && window_capacity(options.wanted) != 0) return window_capacity(options.wanted);
+  if (!can_reread(options.inputs)) {
+    throw error(errc::invalid_argument,
+                {"a pipe cannot be counted beforehand", "-n", "the number of distinct lines to expect", "none",
+                 "say -n 100M, or more to be safe, or name a file, or leave out --state for a filter that grows"});
+  }
+  // By time all lines may come within one generation, which is for a seventh of the window's keys.
+  const std::uint64_t lines = std::max<std::uint64_t>(count_lines(options.inputs), 1);
+  return wants_window(options.wanted) ? lines * window_slices : lines;
+}
+
+std::uint64_t shared_lines_to_expect(const dedup_options& options) {
+  if (options.wanted.capacity) return *options.wanted.capacity;
+  if (wants_window(options.wanted)) return window_capacity_said(options.wanted);
+  if (options.sharing.most_keys) return std::min(growing_from, *options.sharing.most_keys);
+  if (options.wanted.growing) return growing_from;
+  throw error(errc::invalid_argument,
+              {"how many lines all machines will have is unknown", "-n", "the number of distinct lines to expect",
+               "none", "say -n 100M, or more to be safe, or --grow"});
+}
+
+// The FPR at which a filter of `wanted` is expected to lose `share` of n distinct lines, integrated over the fill.
+double rate_for_losses(making_options wanted, std::uint64_t n, double share) {
+  const auto lost = [&](double log_rate) {
+    wanted.rate = std::exp(log_rate);
+    return losses_between(params_for(wanted, n, default_rate), 0, n) / static_cast<double>(n);
+  };
+  // Losses lie below n * rate and above n * rate / (probes + 1), roughly: 2^-10 .. 1 of the rate brackets them.
+  double low = std::log(share);
+  double high = std::min(std::log(share) + 7, std::log(0.5));
+  if (!(low < high)) return share;
+  for (int i = 0; i < 40; ++i) {
+    const double middle = (low + high) / 2;
+    (lost(middle) <= share ? low : high) = middle;
+  }
+  return std::exp(low);
+}
+
+// A filter for n lines, of fixed size.
+params fixed_params(const dedup_options& options, std::uint64_t n) {
+  if (!options.max_loss) return params_for(options.wanted, n, default_rate);
+  making_options wanted = options.wanted;
+  if (wanted.layout.empty()) {
+    // The rate depends on the layout and the layout on the rate. So twice: a layout by a guess at the rate, the rate of
+    // that layout, and the layout for that rate.
+    const auto layout_at = [&](double rate) {
+      making_options guess = options.wanted;
+      guess.rate = rate;
+      return params_for(guess, n, default_rate).layout;
+    };
+    wanted.layout = layout_at(*options.max_loss);
+    wanted.layout = layout_at(rate_for_losses(wanted, n, *options.max_loss));
+  }
+  return params_for(wanted, n, rate_for_losses(wanted, n, *options.max_loss));
+}
+
+// For filters that grow or are shared: an FPR of the share that may be lost never loses more.
+making_options with_loss_as_rate(const dedup_options& options) {
+  making_options wanted = options.wanted;
+  if (options.max_loss) wanted.rate = options.max_loss;
+  return wanted;
+}
+
+// ---- in memory ------------------------------------------------------------------------------------------------------
+
+std::unique_ptr<filter_handle> make_scalable(const dedup_options& options) {
+  const making_options wanted = with_loss_as_rate(options);
+  if (wanted.capacity) {
+    refuse("a filter that grows asks for no number of lines", "-n", count_text(*wanted.capacity),
+           "leave out -n or --grow");
+  }
+  params p;
+  p.hash = wanted.hash;
+  p.keys = wanted.keys;
+  p.seed = wanted.seed;
+  p.secret = secret_of(wanted.secret);
+  p.target_fpr = wanted.rate.value_or(default_rate);
+  std::unique_ptr<filter_handle> filter = make_scalable_handle(std::move(p));
+  const std::string& layout = filter->parameters().layout;
+  const std::string why = "a filter that grows has layers of layout " + layout;
+  if (!wanted.layout.empty() && wanted.layout != layout)
+    refuse(why, "--layout", wanted.layout, "leave out --layout, or say -n and not --grow");
+  if (wanted.prefer) refuse(why, "--prefer", name_of(*wanted.prefer), "leave out --prefer, or say -n and not --grow");
+  return filter;
+}
+
+std::unique_ptr<filter_handle> make_in_memory(const dedup_options& options) {
+  if (grows_in_memory(options)) return make_scalable(options);
+  return make_handle(any_filter(fixed_params(options, lines_to_expect(options))));
+}
+
+// ---- a filter that exists -------------------------------------------------------------------------------------------
+
+bool asks_for_another(const dedup_options& options, const params& p, bool grows_in_file) {
+  const making_options& w = options.wanted;
+  const auto prefers_another = [&] {
+    if (!w.prefer || p.capacity == 0 || !(p.target_fpr > 0 && p.target_fpr < 1)) return false;
+    return complete({.capacity = p.capacity, .target_fpr = p.target_fpr}, *w.prefer).layout != p.layout;
+  };
+  return (w.capacity && *w.capacity != p.capacity && !grows_in_file) || (w.rate && *w.rate != p.target_fpr) ||
+         options.max_loss || (!w.layout.empty() && w.layout != p.layout) || (!w.hash.empty() && w.hash != p.hash) ||
+         (w.seed != 0 && w.seed != p.seed) || prefers_another() || asks_for_another_window(w, p);
+}
+
+// Refuses a filter that cannot remember lines as the options ask, and reports what differs.
+void check_existing(const dedup_options& options, const dedup_filter& there) {
+  const making_options& wanted = options.wanted;
+  const std::string name = shown_name(options.state);
+  const capabilities can = there.filter->capabilities();
+  const params& p = there.filter->parameters();
+  if (can.commits_whole) {
+    throw error(errc::incompatible, {"a counting filter is no state for dedup, which removes nothing", name,
+                                     "a filter of bits", "a counting filter", "choose another name"});
+  }
+  if (can.has_window)
+    refuse_another_window(wanted, p, name);
+  else
+    refuse_state_without_window(wanted, name);
+  check_now(wanted.window.now, p);
+  const bool grows_in_file = can.grows && !can.is_remote;
+  if (asks_for_another(options, p, grows_in_file) && !options.common.quiet) {
+    const std::string made = can.is_remote ? "for " + there.size
+                             : can.grows   ? "with " + rate_text(p.target_fpr) + "; bloomery rebuild makes it another"
+                                           : "for " + there.size + "; remove it to start another";
+    say(fmt::format("{}: note: it stays as it was made, {}", name, made));
+  }
+  if (!p.scheme.empty()) {
+    throw error(errc::incompatible, {"dedup keeps its state in a filter with a layout", name, "a layout", kind_text(p),
+                                     "choose another file, or remove this one"});
+  }
+}
+
+// ---- in a file ------------------------------------------------------------------------------------------------------
+
+std::unique_ptr<filter_handle> make_file(const dedup_options& options) {
+  if (options.wanted.growing) {
+    const params p = growing_params(with_loss_as_rate(options), default_rate);
+    return make_handle(rebuilding_filter::create(options.state, p, {.replace = false}), options.state);
+  }
+  const params p = fixed_params(options, lines_to_expect(options));
+  return make_handle(any_filter::create(options.state, p, {.reserve = true, .replace = false}));
+}
+
+// Null if the file exists: it was there, or another process was quicker.
+std::unique_ptr<filter_handle> make_file_if_missing(const dedup_options& options) {
+  for (std::error_code unknown; !std::filesystem::exists(options.state, unknown) && !unknown;) {
+    try {
+      return make_file(options);
+    } catch (const error& e) {
+      const bool others = e.code() == errc::already_exists || e.code() == errc::locked;
+      if (others && std::filesystem::exists(options.state, unknown)) break;
+      if (e.code() != errc::locked) throw;  // also a link to nowhere, and a log without its filter
+    }
+    wait_for_writer(options.state);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return nullptr;
+}
+
+// Warnings of the library are printed even with --quiet.
+rebuilding_filter open_logged(const std::string& path, const std::string& keyfile, bool quiet) {
+  return rebuilding_filter::open(path, {.mode = access::read_write,
+                                        .check = file_check::payload,
+                                        .waiting = wait_for_writer,
+                                        .secret = secret_of(keyfile),
+                                        .notes = [quiet](const std::string& text) {
+                                          if (!quiet || text.find(": warning: ") != std::string::npos) say(text);
+                                        }});
+}
+
+dedup_filter open_or_make_file(const dedup_options& options) {
+  const making_options& wanted = options.wanted;
+  const bool quiet = options.common.quiet;
+  if (wanted.growing) check_growing(wanted);
+  if (auto made = make_file_if_missing(options)) return {std::move(made)};
+  // With --grow a filter without a log is refused before its file is touched.
+  dedup_filter there{wanted.growing ? make_handle(open_logged(options.state, wanted.secret, quiet), options.state)
+                                    : open_handle({.name = options.state, .secret = wanted.secret, .quiet = quiet},
+                                                  access::read_write)};
+  if (there.filter->capabilities().grows) check_growing(wanted);
+  there.size = size_text(there.filter->parameters());
+  check_existing(options, there);
+  return there;
+}
+
+// ---- on servers -----------------------------------------------------------------------------------------------------
+
+dedup_filter open_or_make_shared(const dedup_options& options) {
+  const redis_address address = redis_address::parse(options.state);
+  const bool quiet = options.common.quiet;
+  const auto as_handle = [](redis_filter filter) {
+    std::string size = shared_size_text(filter.parameters());
+    return dedup_filter{redis::make_handle(std::move(filter)), std::move(size)};
+  };
+  if (auto there = find_shared(address, options.server, options.wanted.secret, quiet)) {
+    refuse_another_sharing(address, there->parameters(), options.wanted.growing, options.sharing, options.server);
+    dedup_filter existing = as_handle(std::move(*there));
+    check_existing(options, existing);
+    return existing;
+  }
+  const redis_params p =
+      shared_params(with_loss_as_rate(options), options.sharing, shared_lines_to_expect(options), default_rate);
+  return as_handle(
+      redis_filter::create(address, p, options_for(address, options.server, options.wanted.secret, quiet)));
+}
+
+}  // namespace
+
+void check_dedup_filter(const dedup_options& options) {
+  if (options.exact) refuse_with_window(options.wanted, "--exact");
+  if (options.max_loss) refuse_with_window(options.wanted, "--max-loss");
+  if (options.exact && !options.state.empty()) {
+    refuse("lines can be compared only with lines, and a filter has none of earlier runs", "--exact", "",
+           "leave out --state or --exact");
+  }
+  if (options.exact && options.wanted.growing)
+    refuse("--exact counts lines first, and its filter does not grow", "--grow", "", "leave out --grow or --exact");
+  if (options.max_loss && options.wanted.rate)
+    refuse("-p and --max-loss are two targets", "--max-loss", "", "give -p or --max-loss");
+  check_server_options(options.state, options.server, options.sharing);
+  making_options wanted = options.wanted;
+  // A filter that exists decides whether it has a window by time.
+  if (std::error_code none; !options.state.empty() && std::filesystem::exists(options.state, none))
+    wanted.window.now.reset();
+  if (redis_address::is_one(options.state))
+    check_shared_promise(wanted, options.sharing);
+  else
+    check_target_fpr(wanted);
+}
+
+dedup_filter open_or_make(const dedup_options& options) {
+  dedup_filter result = options.state.empty()                  ? dedup_filter{make_in_memory(options)}
+                        : redis_address::is_one(options.state) ? open_or_make_shared(options)
+                                                               : open_or_make_file(options);
+  if (result.size.empty()) result.size = size_text(result.filter->parameters());
+  return result;
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,114 @@
+#include "cli/commands/seen_lines.hpp"
+
+#include <bloomery/any_filter.hpp>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace bloomery::cli {
+namespace {
+
+// Lines that wait for the file: limited in number for memory, in bytes so that a killed run repeats little. The exact
+// set has room for the next batch, too: a chunk of input has fewer lines than that.
+constexpr std::size_t most_pending = std::size_t{256} << 10;
+constexpr std::uint64_t most_pending_bytes = std::uint64_t{64} << 20;
+
+}  // namespace
+
+seen_lines::seen_lines(std::unique_ptr<filter_handle> filter, bool in_file, output& out, window_clock clock)
+    : filter_(std::move(filter)), out_(out), clock_(clock ? std::move(clock) : milliseconds_since_1970) {
+  const capabilities can = filter_->capabilities();
+  if (can.has_window && !can.is_remote) {
+    const params& p = filter_->parameters();
+    keys_per_step_ = std::clamp<std::size_t>(static_cast<std::size_t>(p.capacity / 32), 512, 8192);
+    if (p.window_milliseconds != 0) slice_ms_ = filter_->summary().window->part;
+    if (in_file) {
+      file_ = std::move(filter_);
+      filter_ = make_handle(file_->local()->clone());
+    }
+    come_to_now();
+  } else if (in_file) {
+    unwritten_.emplace(2 * most_pending);
+  }
+  if (!can.is_remote) fpr_ = fpr_now();
+}
+
+void seen_lines::take(key_batch& batch) {
+  batch.is_new.resize(batch.keys.size());
+  come_to_now();
+  if (unwritten_) return look_up(batch);
+  insert(batch);
+  if (!file_) return;
+  const std::span<const key_hash> hashes = batch.prepared.hashes();
+  pending_.insert(pending_.end(), hashes.begin(), hashes.end());
+  pending_bytes_ += batch.text.size;
+}
+
+void seen_lines::written() {
+  if (pending_.size() >= most_pending || pending_bytes_ >= most_pending_bytes) write_down();
+}
+
+void seen_lines::finish() {
+  if (waits_for_output())
+    write_down();
+  else
+    out_.flush();
+}
+
+void seen_lines::close() { (file_ ? file_ : filter_)->commit(); }
+
+// The file gets the pending keys before the time moves to another generation: keys belong to the one in which they came.
+void seen_lines::come_to_now() {
+  if (slice_ms_ == 0) return;
+  const std::uint64_t now = clock_();
+  if (!pending_.empty() && now / slice_ms_ != moment_ / slice_ms_) write_down();
+  moment_ = now;
+  filter_->tick(now);
+  if (file_) file_->tick(now);
+}
+
+void seen_lines::insert(key_batch& batch) {
+  const std::span<std::uint8_t> is_new = batch.is_new;
+  for (std::size_t first = 0; first < is_new.size();) {
+    const std::size_t rest = is_new.size() - first;
+    const std::size_t count = keys_per_step_ == 0 ? rest : std::min(keys_per_step_, rest);
+    const change_result done = filter_->insert(batch.prepared.part(first, count), is_new.subspan(first, count));
+    first += count;
+    if (keys_per_step_ == 0) continue;
+    const double before = std::exchange(fpr_, fpr_now());
+    add_losses(done.changed, (before + fpr_) / 2);
+  }
+}
+
+void seen_lines::look_up(key_batch& batch) {
+  batch.maybe.resize((batch.keys.size() + 63) / 64);
+  filter_->contains(batch.prepared, batch.maybe);
+  const std::span<const key_hash> hashes = batch.prepared.hashes();
+  for (std::size_t i = 0; i < hashes.size(); ++i) {
+    batch.is_new[i] = !batch.may_contain(i) && unwritten_->insert(hashes[i]) ? 1 : 0;
+    if (batch.is_new[i] == 0) continue;
+    pending_.push_back(hashes[i]);
+    pending_bytes_ += batch.lines[i].size() + 1;
+  }
+}
+
+void seen_lines::write_down() {
+  out_.sync();
+  (file_ ? file_ : filter_)->insert(std::span<const key_hash>(pending_));
+  if (unwritten_) {
+    add_losses(pending_.size(), fpr_);
+    fpr_ = fpr_now();
+    unwritten_->clear();
+  }
+  pending_.clear();
+  pending_bytes_ = 0;
+}
+
+// Of the distinct lines looked up at an FPR of r, a share of r was dropped: r / (1 - r) for each line that was kept.
+void seen_lines::add_losses(std::uint64_t kept, double fpr) {
+  const double share = std::min(fpr, 0.999);
+  expected_losses_ += static_cast<double>(kept) * share / (1 - share);
+}
+
+}  // namespace bloomery::cli
