@@ -5,6 +5,7 @@
 //
 // The filter is made in memory and appears as a file when it is whole. Without -n files are counted first; standard
 // input, which can be read only once, is kept as hashes in a temporary file until its distinct keys are counted.
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/logged.hpp"
@@ -14,7 +15,6 @@
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
 #include "cli/io/temporary_file.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/fold.hpp>

@@ -4,13 +4,13 @@
 //
 // The union answers yes for every key of any of them. The intersection answers yes for every key that is in all, and
 // more often for others than a filter made of those keys would. No secret is needed: bits are enough.
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/counting.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>

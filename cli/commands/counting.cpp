@@ -1,11 +1,10 @@
 #include "cli/commands/counting.hpp"
 
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/numbers.hpp"
 
-#include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/file_edit.hpp>
 #include <bloomery/layouts/counting.hpp>
@@ -54,11 +53,6 @@ void refuse_counting(const std::string& path, const params& p, const char* what,
 std::string those_not_there(std::uint64_t keys, std::uint64_t not_found) {
   if (keys == 1) return "the key was";
   return fmt::format("{} of {} {}", count_text(not_found), counted(keys, "key"), not_found == 1 ? "was" : "were");
-}
-
-std::uint32_t value_of_cell(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t cell) {
-  if (family_of(p) == family::counting) return layouts::counting::counter(bytes.data(), cell);
-  return test_bit(bytes.data(), cell) ? 1 : 0;
 }
 
 const char* name_of_cell(const params& p) { return family_of(p) == family::counting ? "counter" : "bit"; }

@@ -8,7 +8,6 @@
 #include <bloomery/params.hpp>
 
 #include <cstdint>
-#include <span>
 #include <string>
 
 namespace bloomery::cli {
@@ -26,9 +25,6 @@ void refuse_counting(const std::string& path, const params& p, const char* what,
 
 /// "the key was", "2 of 10 keys were", of keys that were to be removed.
 std::string those_not_there(std::uint64_t keys, std::uint64_t not_found);
-
-/// A bit, or the value of a counter.
-std::uint32_t value_of_cell(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t cell);
 
 /// "bit" or "counter".
 const char* name_of_cell(const params& p);

@@ -10,13 +10,13 @@
 // loses none.
 #include "cli/commands/dedup.hpp"
 
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/counting.hpp"
 #include "cli/commands/logged_state.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/hash_set.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>

@@ -6,7 +6,7 @@
 // 2.29 MiB in 4 layers
 #include "cli/commands/dedup.hpp"
 
-#include "cli/text/numbers.hpp"
+#include "app/numbers.hpp"
 
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>

@@ -1,10 +1,10 @@
 #include "cli/commands/info_text.hpp"
 
+#include "app/numbers.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/counting.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/fold.hpp>
 

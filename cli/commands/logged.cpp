@@ -1,10 +1,10 @@
 #include "cli/commands/logged.hpp"
 
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
 #include "cli/text/error_text.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 

@@ -3,12 +3,12 @@
 //   $ bloomery overlap mon.bloom tue.bloom
 //   keys in A     30,035 +- 114
 //   ...
+#include "app/numbers.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/counting.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/estimate.hpp>
 #include <bloomery/mapped_storage.hpp>

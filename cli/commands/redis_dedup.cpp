@@ -6,9 +6,9 @@
 // the same line one prints it. A file's state is the other way round, for nobody else looks at it.
 #include "cli/commands/shared_filter.hpp"
 
+#include "app/numbers.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/text/error_text.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 

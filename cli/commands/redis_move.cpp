@@ -7,13 +7,13 @@
 // A file has the bits of a shared filter's shards, laid end to end. What goes to a server is united with what is there.
 #include "cli/commands/shared_filter.hpp"
 
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/counting.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
 #include "cli/io/whole_file.hpp"
 #include "cli/text/error_text.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>

@@ -1,7 +1,7 @@
 #include "cli/commands/window.hpp"
 
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/generations.hpp>

@@ -231,6 +231,9 @@ class any_filter {
   ///     assert(seen.capacity() == 7000 && seen.window()->part == 1000);
   std::optional<window_facts> window() const;
 
+  /// window()->epoch, quickly: the newest generation. 0 without a window.
+  std::uint64_t epoch() const;
+
   /// Tells a filter whose window goes by time what time it is, in milliseconds since 1970; empty: the system's clock.
   /// For others nothing.
   void set_clock(window_clock clock);

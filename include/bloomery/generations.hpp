@@ -175,9 +175,10 @@ void merge_windows(const params& p, std::span<std::uint8_t> into, std::span<cons
 window_facts facts_of_window(const params& p, std::span<const std::uint8_t> bytes,
                              std::optional<std::uint64_t> epoch = {});
 
-/// The cells of each generation, and the certified rate, at the epoch of the newest one. Reads all bytes.
-/// @throws error as facts_of_window
-window_cells look_at_window(const params& p, std::span<const std::uint8_t> bytes);
+/// The cells of each generation and the FPR of these bits, at `epoch`, or at that of the newest generation. Reads all
+/// bytes. @throws error as facts_of_window
+window_cells look_at_window(const params& p, std::span<const std::uint8_t> bytes,
+                            std::optional<std::uint64_t> epoch = {});
 
 /// Whether the cells of the generations are as many as their counts of keys let expect: as check_fill() does for
 /// filters that do not forget. @throws error as facts_of_window

@@ -168,6 +168,8 @@ class handle_of_bits : public filter_handle {
     return with_span(one_key.part(0, 1), [&](auto some) { return explain_key(bits(), some[0]); });
   }
 
+  cell_view cells() const override { return {parameters(), bits().bytes(), bits().epoch()}; }
+
   const any_filter* local() const noexcept override { return &bits(); }
 
  protected:
@@ -372,6 +374,15 @@ class scalable_handle final : public filter_handle {
       for (const std::uint64_t cell : layers_.cells(layer, *result.hash))
         shown.cells.push_back({cell, test_bit(layers_.bytes_of(layer).data(), cell) ? 1u : 0u});
     }
+    return result;
+  }
+
+  cell_view cells() const override {
+    const std::vector<scalable_layer> list = layers_.layers();
+    params first = hasher_.parameters();
+    first.geometry = list.front().geometry;
+    cell_view result(first, layers_.bytes_of(0));
+    for (std::size_t i = 1; i < list.size(); ++i) result.add_layer(layers_.bytes_of(i));
     return result;
   }
 

@@ -19,6 +19,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/fill_statistics.hpp>
 #include <bloomery/redis.hpp>
+#include <bloomery/redis_chain.hpp>
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -78,6 +79,12 @@ std::uint64_t sum_of(const json& numbers) {
   std::uint64_t sum = 0;
   for (const json& one : numbers) sum += one.get<std::uint64_t>();
   return sum;
+}
+
+std::unique_ptr<inspection> inspect_on_server(const std::string& address) {
+  bloomery::redis::open_options options;
+  options.connection.time = bloomery::playground::usual_server_time;
+  return inspect_filter(address, options);
 }
 
 params usual(std::uint64_t capacity = 20'000) {
@@ -406,7 +413,7 @@ TEST_F(InspectedFile, CanBeCutShortWhileItIsRead) {
   ASSERT_NE(mapped, MAP_FAILED);
   const std::span<const std::uint8_t> all(static_cast<const std::uint8_t*>(mapped), 20 * page);
   {
-    const bloomery::cli::readable_while_cut readable(all);
+    const bloomery::app::readable_while_cut readable(all);
     EXPECT_FALSE(readable.was_cut());
 
     std::filesystem::resize_file(path, page);
@@ -426,7 +433,7 @@ class InspectedOnRedis : public on_a_server<InspectedOnRedis> {
   static server_options options() { return {.append_only = true}; }
 
  protected:
-  static std::unique_ptr<inspection> inspect(const std::string& name) { return inspect_filter(at(name).text(), {}); }
+  static std::unique_ptr<inspection> inspect(const std::string& name) { return inspect_on_server(at(name).text()); }
 
   static redis_params of(std::uint64_t capacity) {
     return {.filter = {.capacity = capacity, .target_fpr = 0.01}, .shards = 4};
@@ -618,6 +625,16 @@ TEST_F(InspectedOnRedis, OfNumbersTakesNoOtherKeys) {
   }
 }
 
+TEST_F(InspectedOnRedis, ThatIsAGuavaChainIsRefusedWithAHint) {
+  bloomery::redis_chain::create(at("chain"), {1000, 0.01}).insert("Madrid");
+  const auto i = inspect("chain");
+
+  const json seen = failed(*i, "incompatible");
+
+  EXPECT_EQ(seen["error"]["found"], "a Guava chain");
+  EXPECT_EQ(i->ask(std::vector<std::string>{"Madrid"})["keys"][0]["answer"], "maybe");
+}
+
 // Takes connections, and says nothing on them.
 class silent_server {
  public:
@@ -641,7 +658,7 @@ class silent_server {
 
 TEST(InspectedOnSilentServer, IsNotTriedForEveryOneWhoAsks) {
   const silent_server server;
-  const auto i = inspect_filter(server.address(), {});
+  const auto i = inspect_on_server(server.address());
   constexpr std::size_t many = 40;
   std::array<bool, many> unavailable{};
 
@@ -667,7 +684,7 @@ class InspectedInCluster : public on_a_cluster<InspectedInCluster> {
 TEST_F(InspectedInCluster, IsToldByTheNodesThatHaveItsShards) {
   redis_filter filter =
       redis_filter::create(cluster->address("a"), {.filter = {.capacity = 10'000, .target_fpr = 0.01}, .shards = 24});
-  const auto i = inspect_filter(cluster->address("a").text(), {});
+  const auto i = inspect_on_server(cluster->address("a").text());
 
   const json seen = ready(*i);
 
