@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace bloomery::cli {
+namespace bloomery::app {
 
 /// So many addresses in a row, as text that lives as long as this.
 class address_batch {
@@ -69,4 +69,4 @@ class address_batch {
   std::vector<std::string_view> addresses_;
 };
 
-}  // namespace bloomery::cli
+}  // namespace bloomery::app

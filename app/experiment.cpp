@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace bloomery::cli {
+namespace bloomery::app {
 namespace {
 
 constexpr std::size_t batch_size = 4096;
@@ -224,4 +224,4 @@ std::vector<measured_point> carry_out(const experiment& e, const std::function<v
   return points;
 }
 
-}  // namespace bloomery::cli
+}  // namespace bloomery::app

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace bloomery::cli {
+namespace bloomery::app {
 
 struct experiment {
   params filter;  ///< complete
@@ -59,4 +59,4 @@ std::uint64_t work_of(const experiment& e);
 std::vector<measured_point> carry_out(const experiment& e, const std::function<void(std::uint64_t)>& each_batch = {},
                                       const std::function<void(std::span<const measured_point>)>& each_run = {});
 
-}  // namespace bloomery::cli
+}  // namespace bloomery::app

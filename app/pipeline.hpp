@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-namespace bloomery::cli {
+namespace bloomery::app {
 
 /// Runs read(batch) -> bool until it says false; prepare(batch) on each; finish(batch) -> bool on each in the order of
 /// reading, until it says false.
@@ -110,4 +110,4 @@ void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, U
   if (failure) std::rethrow_exception(failure);
 }
 
-}  // namespace bloomery::cli
+}  // namespace bloomery::app

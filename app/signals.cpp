@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-namespace bloomery::cli {
+namespace bloomery::app {
 namespace {
 
 std::atomic<int> received{0};
@@ -131,4 +131,4 @@ readable_while_cut::~readable_while_cut() {
 
 bool readable_while_cut::was_cut() const noexcept { return place_ != none && all_readable[place_].cut; }
 
-}  // namespace bloomery::cli
+}  // namespace bloomery::app

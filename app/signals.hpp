@@ -6,7 +6,7 @@
 #include <exception>
 #include <span>
 
-namespace bloomery::cli {
+namespace bloomery::app {
 
 /// Takes over SIGINT, SIGTERM and SIGHUP; a second one ends the process at once. SIGPIPE and SIGXFSZ are ignored, so
 /// that writing fails with an error instead. A filter file that shrinks under its mapping ends the process with a
@@ -50,4 +50,4 @@ struct interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-}  // namespace bloomery::cli
+}  // namespace bloomery::app

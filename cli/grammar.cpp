@@ -1,7 +1,7 @@
 // The grammar of all commands. Each command is a function of its options; see commands.hpp.
 #include "cli/grammar.hpp"
+#include "app/numbers.hpp"
 #include "cli/shared_options.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/params.hpp>
 

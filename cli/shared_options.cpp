@@ -1,6 +1,6 @@
 #include "cli/shared_options.hpp"
 
-#include "cli/text/numbers.hpp"
+#include "app/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/params.hpp>

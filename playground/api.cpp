@@ -1,7 +1,6 @@
 #include "playground/api.hpp"
 
-#include "cli/commands/layout_choice.hpp"
-#include "cli/text/advice_text.hpp"
+#include "app/advice_text.hpp"
 
 #include <bloomery/choice.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
@@ -76,18 +75,17 @@ std::pair<std::uint64_t, std::uint64_t> stretch(const request& r, std::uint64_t 
 }
 
 json state_of(const std::string& id, const demo_session& e) {
-  const params& p = e.filter().parameters();
   return {{"id", id},
-          {"filter", json_of(p, &e.filter())},
-          {"facts", json_of(e.facts(), p, e.knows_truth() ? std::optional(e.distinct()) : std::nullopt)},
+          {"filter", params_json(e.facts())},
+          {"facts", facts_json(e.facts(), e.knows_keys() ? std::optional(e.distinct()) : std::nullopt)},
           {"steps", e.steps()},
           {"can_undo", e.can_undo()},
-          {"truth", e.knows_truth()}};
+          {"truth", e.knows_keys()}};
 }
 
 json answers_json(const answers& a, const shown_filter& filter) {
   json keys = json::array();
-  for (const key_view& view : a.keys) keys.push_back(json_of(view, filter));
+  for (const key_view& view : a.keys) keys.push_back(json_of(view, filter.block_cells()));
   return {{"keys", keys}, {"count", a.count}};
 }
 
@@ -105,8 +103,8 @@ std::uint64_t points_of(const params& p) {
 // The rate for every number of probes, with the same bits and keys.
 json probes_of(const params& p) {
   const layout_facts* facts = find_layout_facts(p.layout);
-  const bool any_number = facts != nullptr ? facts->user_chooses_probes() && facts->family != family::windowed
-                                           : !p.scheme.empty() && p.scheme != "pharo";
+  const bool any_number =
+      facts != nullptr ? facts->user_chooses_probes() && !p.has_window() : !p.scheme.empty() && p.scheme != "pharo";
   if (!any_number) return nullptr;
   const std::uint32_t most = std::min(2 * p.geometry.probes + 2, 32u);
   json list = json::array();
@@ -122,16 +120,18 @@ json probes_of(const params& p) {
 }
 
 json layouts_of(const wanted_filter& wanted, const params& p) {
-  if (wanted.grows || family_of(p) != family::plain || !p.scheme.empty() || p.target_fpr <= 0 || p.target_fpr >= 1)
-    return nullptr;
+  if (wanted.grows || !p.scheme.empty() || p.target_fpr <= 0 || p.target_fpr >= 1) return nullptr;
+  const std::vector<candidate> candidates = layout_candidates(p.capacity, p.target_fpr);
+  const auto is_taken = [&](const candidate& c) { return c.layout == p.layout; };
+  if (std::none_of(candidates.begin(), candidates.end(), is_taken)) return nullptr;  // counters, or generations
   json list = json::array();
-  for (const candidate& c : layout_candidates(p.capacity, p.target_fpr)) {
+  for (const candidate& c : candidates) {
     list.push_back({{"layout", c.layout},
                     {"possible", c.possible()},
                     {"bits_a_key", c.bits_per_key},
                     {"rate", c.rate},
                     {"chosen", c.chosen},
-                    {"reason", cli::reason_text(c)}});
+                    {"reason", app::reason_text(c)}});
   }
   return list;
 }
@@ -308,7 +308,7 @@ response api::answer_of_filter(const request& r, const std::string& id, const st
         result["state"] = changed();
       } else {
         result["maybe"] = a.yes;
-        result["false_positives"] = e.knows_truth() ? json(a.false_positives) : json(nullptr);
+        result["false_positives"] = e.knows_keys() ? json(a.false_positives) : json(nullptr);
       }
       return json_response(result);
     }
@@ -371,7 +371,7 @@ response api::answer_of_filter(const request& r, const std::string& id, const st
     if (what == "curve") {
       const std::uint64_t most = std::max(e.filter().parameters().capacity / 2 * 3, 2 * e.distinct()) + 1;
       const params p = e.filter().parameters();
-      const bool grows = e.filter().grows();
+      const bool grows = e.filter().has_layers();
       lock.unlock();  // of some schemes it takes long
       return json_response({{"points", curve_of(p, grows, most)}});
     }

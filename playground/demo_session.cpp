@@ -1,7 +1,5 @@
 #include "playground/demo_session.hpp"
 
-#include "playground/passing_file.hpp"
-
 #include "app/addresses.hpp"
 
 #include <bloomery/error.hpp>
@@ -9,6 +7,8 @@
 #include <bloomery/hash.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -33,47 +33,40 @@ void each_key(const key_list& keys, Work work) {
     return;
   }
   const auto& range = std::get<address_range>(keys);
-  cli::address_batch batch;
+  app::address_batch batch;
   for (std::uint64_t done = 0; done < range.count; done += batch_size) {
     batch.make(range.seed, range.first + done, std::min<std::uint64_t>(batch_size, range.count - done));
     for (const std::string_view key : batch.addresses()) work(key);
   }
 }
 
-any_filter load(const std::string& path) {
-  try {
-    return any_filter::load(path);
-  } catch (const error& e) {
-    error_text text = e.text();
-    text.where = "body";
-    if (text.hint.empty()) text.hint = "send a file that 'bloomery build' made";
-    throw error(e.code(), std::move(text));
-  }
-}
-
-any_filter filter_of_file(const std::string& bytes) {
-  // Loading goes by names; the file is gone again before anybody can look at it.
-  const passing_file file;
-  file.write(bytes);
-  any_filter filter = load(file.path());
-  if (filter.bit_size() > demo_session::most_bits) {
-    throw error(
-        errc::too_large,
-        {"too many bits to look at", "body", "at most " + std::to_string(demo_session::most_bits) + " bits",
-         std::to_string(filter.bit_size()), "name the file when you start the playground: it is inspected then"});
-  }
-  return filter;
+any_filter filter_of_file(const std::string& file) {
+  const auto load = [&] {
+    try {
+      return any_filter::from_bytes(std::span(reinterpret_cast<const std::uint8_t*>(file.data()), file.size()));
+    } catch (const error& e) {
+      error_text text = e.text();
+      text.where = "body";
+      if (text.hint.empty()) text.hint = "send a file that 'bloomery build' made";
+      throw error(e.code(), std::move(text));
+    }
+  };
+  any_filter filter = load();
+  if (filter.bit_size() <= demo_session::most_bits) return filter;
+  throw error(errc::too_large,
+              {"too many bits to look at", "body", "at most " + std::to_string(demo_session::most_bits) + " bits",
+               std::to_string(filter.bit_size()), "name the file when you start the playground: it is inspected then"});
 }
 
 }  // namespace
 
-const char* name_of(truth t) noexcept {
-  switch (t) {
-    case truth::unknown: return "unknown";
-    case truth::added: return "added";
-    case truth::never: return "never";
-    case truth::removed: return "removed";
-    case truth::forgotten: return "forgotten";
+const char* name_of(membership m) noexcept {
+  switch (m) {
+    case membership::unknown: return "unknown";
+    case membership::added: return "added";
+    case membership::never: return "never";
+    case membership::removed: return "removed";
+    case membership::expired: return "forgotten";
   }
   return "";
 }
@@ -99,7 +92,7 @@ shown_filter demo_session::as_at_first() const {
   return filter;
 }
 
-// Of a filter of integers 07 is 7. @throws error invalid_argument: it is none
+// The key as the filter takes it: for a filter of integers, 07 is 7. @throws error invalid_argument: not a number
 std::string demo_session::as_taken(std::string key) const {
   return filter_.parameters().keys == key_kind::u64le ? std::to_string(number_of_key(key)) : key;
 }
@@ -113,38 +106,37 @@ key_list demo_session::as_taken(key_list keys) const {
 
 bool demo_session::insert(std::string_view key) {
   const bool is_new = filter_.insert(key);
-  std::optional<std::uint64_t> part = 0;
-  if (filter_.forgets()) part = filter_.epoch();
-  if (filter_.grows()) part = is_new ? std::optional<std::uint64_t>(filter_.newest_layer()) : std::nullopt;
+  std::optional<std::uint64_t> part = filter_.epoch();
+  if (filter_.has_layers()) part = is_new ? std::optional<std::uint64_t>(filter_.view().layers() - 1) : std::nullopt;
   keys_.add(key, part);
   return is_new;
 }
 
 std::uint64_t demo_session::oldest_part() const {
-  if (!filter_.forgets()) return 0;
   const std::uint64_t epoch = filter_.epoch();
   return epoch - std::min<std::uint64_t>(epoch, window_slices);
 }
 
-bool demo_session::is_in(const exact_set::entry& e) const { return e.copies > 0 && e.part >= oldest_part(); }
+bool demo_session::is_in(const reference_set::entry& e) const { return e.copies > 0 && e.part >= oldest_part(); }
 
 std::uint64_t demo_session::distinct() const { return keys_.distinct_since(oldest_part()); }
 
-// Calls work(key, cell) for the cells that keys set, of all that are in; each cell of a key once.
+// Calls work(key, cell) for each cell of each key that is in the filter; each cell of a key once.
 template <class Work>
 void demo_session::each_owner(Work work) const {
   constexpr std::uint64_t usual_probes = 16;
   const std::uint64_t probes = filter_.parameters().geometry.probes;
   if (keys_.ever() * std::max(probes, usual_probes) > most_owned_keys * usual_probes) return;
+  const cell_view cells = filter_.view();
   std::vector<place> met;
   for (std::uint64_t i = 0; i < keys_.ever(); ++i) {
     const std::string& key = keys_.at(i);
-    const exact_set::entry& e = *keys_.find(key);
+    const reference_set::entry& e = *keys_.find(key);
     if (!is_in(e)) continue;
     met.clear();
-    for (const place& at : filter_.places_of(key)) {
-      // In a growing filter one layer took it.
-      if (filter_.grows() && at.layer != e.part) continue;
+    for (const place& at : filter_.places_of(key, cells)) {
+      // One layer of a scalable filter took the key.
+      if (filter_.has_layers() && at.layer != e.part) continue;
       if (std::find(met.begin(), met.end(), at) != met.end()) continue;
       met.push_back(at);
       work(key, at.cell);
@@ -152,29 +144,28 @@ void demo_session::each_owner(Work work) const {
   }
 }
 
-truth demo_session::truth_of(std::string_view key) const {
-  const exact_set::entry* const e = keys_.find(key);
-  if (e != nullptr && is_in(*e)) return truth::added;
-  if (!knows_truth()) return truth::unknown;
-  if (e == nullptr) return truth::never;
-  return e->copies == 0 ? truth::removed : truth::forgotten;
+membership demo_session::membership_of(std::string_view key) const {
+  const reference_set::entry* const e = keys_.find(key);
+  if (e != nullptr && is_in(*e)) return membership::added;
+  if (!knows_keys()) return membership::unknown;
+  if (e == nullptr) return membership::never;
+  return e->copies == 0 ? membership::removed : membership::expired;
 }
 
 key_view demo_session::view_of(const std::string& key) const {
-  key_view view{key, filter_.hash_of(key), filter_.may_contain(key), truth_of(key), {}};
+  key_view view{key, filter_.hash_of(key), filter_.may_contain(key), membership_of(key), {}};
   for (const place& at : filter_.places_of(key)) {
-    const bool again =
-        std::any_of(view.cells.begin(), view.cells.end(), [&](const cell_view& c) { return c.at == at; });
+    const bool again = std::any_of(view.cells.begin(), view.cells.end(), [&](const key_cell& c) { return c.at == at; });
     view.cells.push_back({at, filter_.values(at.cell, 1).front(), again});
   }
   return view;
 }
 
-// Who set the cells of these keys?
+// Adds the owners of the cells of these keys: keys that are in the filter and have the cell, too.
 void demo_session::name_owners(std::vector<key_view>& views) const {
   std::unordered_map<std::uint64_t, owners_of_cell> found;
   for (const key_view& view : views) {
-    for (const cell_view& c : view.cells) found[c.at.cell];
+    for (const key_cell& c : view.cells) found[c.at.cell];
   }
   each_owner([&](const std::string& key, std::uint64_t cell) {
     const auto owners = found.find(cell);
@@ -182,7 +173,7 @@ void demo_session::name_owners(std::vector<key_view>& views) const {
   });
   std::uint64_t bytes = 0;
   for (key_view& view : views) {
-    for (cell_view& c : view.cells) {
+    for (key_cell& c : view.cells) {
       const owners_of_cell& owners = found[c.at.cell];
       c.owner_count = owners.count;
       for (const std::string& name : owners.named) bytes += name.size();
@@ -202,8 +193,8 @@ answers demo_session::ask(key_list keys) const {
       result.false_positives += result.keys.back().false_positive() ? 1 : 0;
     } else if (filter_.may_contain(key)) {
       ++result.yes;
-      const truth fact = truth_of(key);
-      result.false_positives += fact != truth::added && fact != truth::unknown ? 1 : 0;
+      const membership actual = membership_of(key);
+      result.false_positives += actual != membership::added && actual != membership::unknown ? 1 : 0;
     }
   });
   name_owners(result.keys);
@@ -222,14 +213,14 @@ answers demo_session::add(key_list keys) {
   filter_.check_takes_keys();
   keys = as_taken(std::move(keys));
   each_key(keys, [&](std::string_view key) { filter_.check_key(key); });
-  // The first ones are seen as they come, one after another.
+  // The first keys are shown as the filter was just before each of them.
   each_key(keys, [&](std::string_view key) {
     ++result.count;
     const bool shown = result.keys.size() < most_shown_keys;
     if (shown) result.keys.push_back(view_of(std::string(key)));
     result.yes += insert(key) ? 1 : 0;
     if (!shown) return;
-    for (cell_view& c : result.keys.back().cells) {
+    for (key_cell& c : result.keys.back().cells) {
       c.becomes_set = c.value == 0 && !c.again && filter_.values(c.at.cell, 1).front() != 0;
     }
   });
@@ -304,7 +295,7 @@ void demo_session::undo() {
 }
 
 void demo_session::reset() {
-  if (family_of(filter_.parameters()) == family::sealed) {
+  if (!filter_.capabilities().can_clear) {
     throw error(errc::incompatible, {"a sealed filter cannot be emptied: it is made at once of all its keys", "", "",
                                      filter_.parameters().layout, "make another one"});
   }
@@ -313,7 +304,7 @@ void demo_session::reset() {
   } else {
     filter_.clear();
     filter_.stop_clock_at(begun_);
-    emptied_ = true;  // from here on the truth is known: it has nothing
+    emptied_ = true;  // from here on the reference set is complete
   }
   facts_.reset();
   keys_.clear();
@@ -322,7 +313,7 @@ void demo_session::reset() {
 }
 
 owners_of_cell demo_session::owners(std::uint64_t cell, std::uint64_t most) const {
-  owners_of_cell result{filter_.values(cell, 1).front(), filter_.layer_of(cell), {}, 0};
+  owners_of_cell result{filter_.values(cell, 1).front(), filter_.view().layer_of(cell), {}, 0};
   each_owner([&](const std::string& key, std::uint64_t owned) {
     if (owned == cell) result.add(key, most);
   });
@@ -330,7 +321,7 @@ owners_of_cell demo_session::owners(std::uint64_t cell, std::uint64_t most) cons
 }
 
 search_result demo_session::search(std::uint64_t count, std::uint64_t seed) const {
-  // Numbers from far away: whoever added addresses began at small ones.
+  // Numbers far from those of added addresses, which begin at 0.
   constexpr std::uint64_t far_away = std::uint64_t{1} << 50;
   search_result result;
   const auto ask = [&](std::string_view key) {
@@ -349,7 +340,7 @@ search_result demo_session::search(std::uint64_t count, std::uint64_t seed) cons
 }
 
 const filter_facts& demo_session::facts() const {
-  if (!facts_) facts_ = filter_.facts(knows_truth() ? std::optional(distinct()) : std::nullopt);
+  if (!facts_) facts_ = filter_.facts(knows_keys() ? std::optional(distinct()) : std::nullopt);
   return *facts_;
 }
 
@@ -366,7 +357,7 @@ std::uint64_t demo_session::byte_size() const {
 
 std::uint64_t demo_session::byte_size_of(const key_list& keys) {
   constexpr std::uint64_t of_address = 40;
-  std::uint64_t bytes = size_of(keys) * (exact_set::bytes_of_entry + sizeof(std::string));
+  std::uint64_t bytes = size_of(keys) * (reference_set::bytes_of_entry + sizeof(std::string));
   if (const auto* texts = std::get_if<std::vector<std::string>>(&keys)) {
     for (const std::string& key : *texts) bytes += 2 * key.size();  // in the set, and in the step
   } else {

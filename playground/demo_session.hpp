@@ -1,9 +1,9 @@
-// A filter under glass: what it says, the truth beside it, and the steps that led here, which can be taken back.
+// A demo session: a filter, the reference set of its keys, and the steps so far, which can be undone.
 //
-// Everything is done again from the first step when one is taken back: no step needs to know how to undo itself.
+// To undo a step, all steps before it are done again from the start: no step needs an inverse.
 #pragma once
 
-#include "playground/exact_set.hpp"
+#include "playground/reference_set.hpp"
 #include "playground/shown_filter.hpp"
 #include "playground/wanted_filter.hpp"
 
@@ -28,12 +28,20 @@ struct address_range {
 /// Keys as they are, or addresses.
 using key_list = std::variant<std::vector<std::string>, address_range>;
 
-enum class truth : std::uint8_t { unknown, added, never, removed, forgotten };
+/// What the reference set says of a key.
+enum class membership : std::uint8_t {
+  unknown,  ///< the filter has keys of a file, and this may be one of them
+  added,
+  never,
+  removed,
+  expired,  ///< it was added longer ago than the window
+};
 
-/// "unknown", "added", "never", "removed"; "forgotten": it came, longer ago than the window.
-const char* name_of(truth t) noexcept;
+/// "unknown", "added", "never", "removed"; "forgotten" if it has expired.
+const char* name_of(membership m) noexcept;
 
-struct cell_view {
+/// A cell of a key.
+struct key_cell {
   place at;
   std::uint32_t value = 0;
   bool again = false;                    ///< the key had it before, by another probe
@@ -47,11 +55,11 @@ struct key_view {
   std::string key;
   std::optional<key_hash> hash;
   bool maybe = false;
-  truth fact = truth::unknown;
+  membership actual = membership::unknown;
   bool false_positive() const {
-    return maybe && (fact == truth::never || fact == truth::removed || fact == truth::forgotten);
+    return maybe && (actual == membership::never || actual == membership::removed || actual == membership::expired);
   }
-  std::vector<cell_view> cells;
+  std::vector<key_cell> cells;
 };
 
 struct answers {
@@ -90,7 +98,7 @@ class demo_session {
  public:
   static constexpr std::uint64_t most_keys = 1'000'000;  ///< of all steps
   static constexpr std::uint64_t most_owned_keys =
-      200'000;  ///< beyond, or with many probes, nobody looks for who set a cell
+      200'000;  ///< with more, or with many probes, owners of cells are not searched
   static constexpr std::uint64_t most_shown_keys = 100;  ///< of a call
   static constexpr std::uint64_t most_key_bytes = 65'536;
   static constexpr std::uint64_t most_named_owners = 3;
@@ -100,7 +108,7 @@ class demo_session {
   explicit demo_session(wanted_filter wanted);
   static void check_size(const wanted_filter& wanted);  ///< @throws error as above
 
-  /// A filter from the bytes of a file; nobody knows its keys. @throws error as any_filter::load
+  /// A filter from the bytes of a file, whose keys are unknown. @throws error as any_filter::from_bytes
   explicit demo_session(std::string file_bytes);
 
   /// @throws error  too_large: more keys than most_keys; incompatible, invalid_argument: as shown_filter; then none is
@@ -109,27 +117,28 @@ class demo_session {
   answers ask(key_list keys) const;
 
   /// @throws error as shown_filter
-  removal_view remove(std::string key, bool by_force);  ///< by force: what it denies anyway is left alone
+  removal_view remove(std::string key,
+                      bool by_force);  ///< by force: bits are cleared only if the filter contains the key
 
   void tick(std::uint64_t milliseconds);
 
-  /// Takes back the last step. @throws error incompatible: there is none, or too much would have to be done again
+  /// Undoes the last step. @throws error incompatible: there is none, or too many keys would have to be inserted again
   void undo();
   bool can_undo() const;
 
-  /// All that was done, and all keys, are forgotten; of a filter from a file what the file had, too.
-  /// @throws error incompatible: a sealed filter
+  /// Removes all keys and steps, and the keys of the file that the filter came from.
+  /// @throws error incompatible: a static filter
   void reset();
 
   owners_of_cell owners(std::uint64_t cell, std::uint64_t most) const;
 
-  /// Asks for `count` random addresses that never came, or numbers.
+  /// Looks up `count` random addresses, or numbers, that were never added.
   search_result search(std::uint64_t count, std::uint64_t seed) const;
 
   const shown_filter& filter() const noexcept { return filter_; }
-  const exact_set& keys() const noexcept { return keys_; }
-  std::uint64_t distinct() const;  ///< keys that are in, by the exact set
-  bool knows_truth() const noexcept { return wanted_ || emptied_; }
+  const reference_set& keys() const noexcept { return keys_; }
+  std::uint64_t distinct() const;  ///< keys in the filter, by the reference set
+  bool knows_keys() const noexcept { return wanted_ || emptied_; }
   std::uint64_t steps() const noexcept { return steps_.size(); }
   const filter_facts& facts() const;                        ///< until the next step
   std::uint64_t byte_size() const;                          ///< of memory, about
@@ -154,20 +163,20 @@ class demo_session {
   void do_again(const step& s);
   bool insert(std::string_view key);
   bool take_out(const std::string& key, bool by_force);  // false: the filter had not got it
-  truth truth_of(std::string_view key) const;
+  membership membership_of(std::string_view key) const;
   key_view view_of(const std::string& key) const;
   void name_owners(std::vector<key_view>& views) const;
-  bool is_in(const exact_set::entry& e) const;
+  bool is_in(const reference_set::entry& e) const;
   std::uint64_t oldest_part() const;  // that is remembered; 0: all are
   template <class Work>
   void each_owner(Work work) const;
 
   std::optional<wanted_filter> wanted_;
-  std::string file_;      // that it came from
-  bool emptied_ = false;  // what the file had is gone
+  std::string file_;      // the filter came from these bytes
+  bool emptied_ = false;  // the keys of the file were removed
   std::uint64_t begun_;   // when, in milliseconds since 1970: its clock begins there, however often it begins
   shown_filter filter_;
-  exact_set keys_;
+  reference_set keys_;
   std::vector<step> steps_;
   std::uint64_t keys_of_steps_ = 0;
   mutable std::optional<filter_facts> facts_;  // since the last step: of some schemes they take long

@@ -24,10 +24,10 @@ constexpr std::uint64_t most_capacity = 1'000'000;
 
 // ---- the error as filters fill --------------------------------------------------------------------------------------
 
-json known_of(const cli::experiment& e, std::span<const cli::measured_point> points) {
+json known_of(const app::experiment& e, std::span<const app::measured_point> points) {
   json list = json::array();
   json theory = json::array({{{"keys", 0}, {"rate", 0}}});
-  for (const cli::measured_point& p : points) {
+  for (const app::measured_point& p : points) {
     theory.push_back({{"keys", p.keys}, {"rate", p.predicted}});
     if (p.rates.empty()) continue;
     list.push_back({{"keys", p.keys},
@@ -40,20 +40,20 @@ json known_of(const cli::experiment& e, std::span<const cli::measured_point> poi
           {"seed", std::to_string(e.seed)}, {"points", list}, {"theory", theory}};
 }
 
-json analysis(const cli::experiment& e, job_watch& watch) {
-  watch.total(cli::work_of(e));
-  return known_of(e, cli::carry_out(
+json analysis(const app::experiment& e, job_watch& watch) {
+  watch.total(app::work_of(e));
+  return known_of(e, app::carry_out(
                          e, [&](std::uint64_t keys) { watch.done(keys); },
-                         [&](std::span<const cli::measured_point> points) { watch.so_far(known_of(e, points)); }));
+                         [&](std::span<const app::measured_point> points) { watch.so_far(known_of(e, points)); }));
 }
 
 job analysis_of(fields& body) {
-  cli::experiment e;
+  app::experiment e;
   fields filter = body.object("filter");
   const wanted_filter wanted = wanted_from(filter);
   filter.end();
   e.filter = params_of(wanted);
-  if (wanted.grows || family_of(e.filter) != family::plain) {
+  if (wanted.grows || e.filter.has_window() || cell_bits_of(e.filter) != 1) {
     throw error(errc::incompatible, {"the experiment is for plain filters", "filter", "", e.filter.layout,
                                      "leave out what makes it another one"});
   }
@@ -65,8 +65,8 @@ job analysis_of(fields& body) {
   e.runs = body.number_if_any("runs", 1, 100).value_or(10);
   e.seed = body.seed("seed");
   e.threads = std::max(1u, std::thread::hardware_concurrency());
-  const std::uint64_t enough = cli::queries_for(e.filter.target_fpr, 100);
-  e.queries = body.number_if_any("queries", 1, 1'000'000).value_or(std::min(enough, cli::sane_queries(e) / 10 + 1));
+  const std::uint64_t enough = app::queries_for(e.filter.target_fpr, 100);
+  e.queries = body.number_if_any("queries", 1, 1'000'000).value_or(std::min(enough, app::sane_queries(e) / 10 + 1));
   return [e](job_watch& watch) { return analysis(e, watch); };
 }
 
@@ -88,7 +88,7 @@ struct address_book {
     }
   }
 
-  std::vector<cli::address_batch> text;
+  std::vector<app::address_batch> text;
   std::vector<std::string_view> there;
   std::vector<std::string_view> asked;
 };
@@ -129,7 +129,7 @@ json benchmark(const std::vector<std::uint64_t>& sizes, job_watch& watch) {
   for (const std::uint64_t keys : sizes) {
     const address_book book(keys);
     any_filter filter(complete({.capacity = keys, .target_fpr = 0.01}));
-    watch.done(0);  // whoever cancels does not wait for all of this
+    watch.done(0);  // a cancelled job ends here
     filter.insert(book.there);
     std::vector<std::string_view> sorted = book.there;
     watch.done(0);
@@ -196,11 +196,11 @@ json profile(const params& p, job_watch& watch) {
   watch.total(3 * 7);
   constexpr std::uint64_t asked = 1 << 16;
   constexpr std::uint64_t near_bytes = 16 << 10;
-  cli::address_batch text;
+  app::address_batch text;
   text.make(1, 0, asked);
   any_filter filter(p);
   for (std::uint64_t in = 0; in < p.capacity; in += asked) {
-    cli::address_batch keys;
+    app::address_batch keys;
     keys.make(2, in, std::min(asked, p.capacity - in));
     filter.insert(keys.addresses());
     watch.done(0);
@@ -229,7 +229,7 @@ job profile_of(fields& body) {
   const wanted_filter wanted = wanted_from(filter);
   filter.end();
   const params p = params_of(wanted);
-  if (wanted.grows || !p.scheme.empty() || family_of(p) == family::windowed || family_of(p) == family::sealed) {
+  if (wanted.grows || !p.scheme.empty() || p.has_window()) {
     throw error(errc::incompatible, {"profiles are of plain and counting layouts", "filter", "", "",
                                      "leave out scheme, grows and windows"});
   }

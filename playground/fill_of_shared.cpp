@@ -17,7 +17,7 @@ constexpr std::uint64_t line_bytes = 64;
 constexpr std::uint64_t most_whole = std::uint64_t{64} << 20;    // bytes that come over the network
 constexpr std::uint64_t most_sampled = std::uint64_t{16} << 20;  // of a larger one
 
-// Of fewer lines nobody can tell what is chance: so many keys as came fell on them in some way.
+// The spread over fewer lines says nothing: any spread of the keys is likely enough.
 constexpr std::uint64_t least_lines = 16;
 
 // A layer of a shard, or a generation.
@@ -60,7 +60,7 @@ class all_stretches {
   std::uint64_t lines() const noexcept { return lines_; }
   std::vector<pool>& pools() noexcept { return pools_; }
 
-  /// Null: nobody knew of it.
+  /// Null: a stretch that began later.
   const stretch* find(std::uint64_t shard, std::int64_t layer) const {
     const auto at = stretches_.find({layer, static_cast<std::size_t>(shard)});
     return at == stretches_.end() ? nullptr : &at->second;

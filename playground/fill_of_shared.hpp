@@ -12,8 +12,8 @@
 
 namespace bloomery::playground {
 
-/// Reads all bits of a filter of up to 64 MiB, and 16 MiB of a larger one: evenly spread, so that others who ask the
-/// servers hardly notice. What is expected of the blocks is set, too, unless some of them are as good as full.
+/// Reads all bits of a filter of up to 64 MiB, and 16 MiB of a larger one, evenly spread to spare its servers. The
+/// expected blocks are set, too, unless some of the blocks are as good as full.
 /// @param now       and
 /// @param shards    as info() told them just now; what came since then is left out
 /// @param progress  hears the share that is done

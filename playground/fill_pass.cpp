@@ -4,19 +4,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstddef>
 #include <thread>
 #include <utility>
 
 namespace bloomery::playground {
 
-fill_seen fill_of(const shown_filter& filter, const std::function<void(double)>& progress) {
+fill_seen fill_of(const cell_view& view, const std::function<void(double)>& progress) {
   constexpr std::uint64_t most_ranges = 4096;
   constexpr std::uint64_t blocks_at_once = 16'384;
-  const std::uint64_t cells = filter.cells();
+  const std::uint64_t cells = view.size();
   fill_seen seen;
-  seen.by_blocks = histogram_for(filter);
+  seen.by_blocks = histogram_for(view);
   const std::uint64_t block_cells = seen.by_blocks.block_cells;
   // Ranges of whole blocks, so that one walk over the blocks tells both.
   const std::uint64_t blocks = (cells + block_cells - 1) / block_cells;
@@ -32,7 +31,7 @@ fill_seen fill_of(const shown_filter& filter, const std::function<void(double)>&
     for (std::uint64_t piece; (piece = next.fetch_add(1)) < pieces;) {
       const std::uint64_t first = piece * pieces_blocks;
       ones.resize(static_cast<std::size_t>(std::min(pieces_blocks, blocks - first)));
-      filter.count_runs(first * block_cells, block_cells, ones);
+      view.count_set(first * block_cells, block_cells, ones);
       for (std::uint64_t i = 0; i < ones.size(); ++i) {
         const std::uint64_t number = first + i;
         seen.ranges[static_cast<std::size_t>(number / blocks_of_range)] += ones[static_cast<std::size_t>(i)];
@@ -53,10 +52,6 @@ fill_seen fill_of(const shown_filter& filter, const std::function<void(double)>&
     for (std::size_t i = 0; i < h.blocks.size(); ++i) seen.by_blocks.blocks[i] += h.blocks[i];
   }
   return seen;
-}
-
-void expect(fill_seen& fill, const params& p, const estimate& keys) {
-  if (std::isfinite(keys.value)) expect(fill.by_blocks, p, keys.value);
 }
 
 void add_fill(json& seen, const params& p, const fill_seen& fill) {

@@ -1,11 +1,10 @@
-// One pass over all cells: how full ranges of them are, and how full blocks.
+// The fill pass: one pass over all cells that counts those that are set, by range and by block.
 #pragma once
 
 #include "playground/histogram.hpp"
 #include "playground/json.hpp"
-#include "playground/shown_filter.hpp"
 
-#include <bloomery/estimate.hpp>
+#include <bloomery/cell_view.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
@@ -24,11 +23,7 @@ struct fill_seen {
 
 /// Counts every cell once, by several threads, each a piece at a time.
 /// @param progress  hears the share that is done, from one of them
-fill_seen fill_of(const shown_filter& filter, const std::function<void(double)>& progress);
-
-/// Sets what is expected of the blocks.
-/// @param keys  distinct ones, as the bits tell them: whether they are as many as were counted is another question
-void expect(fill_seen& fill, const params& p, const estimate& keys);
+fill_seen fill_of(const cell_view& cells, const std::function<void(double)>& progress);
 
 /// Adds heat and histogram to what is told of a filter; a verdict that was not bad becomes so if its blocks are uneven.
 void add_fill(json& seen, const params& p, const fill_seen& fill);

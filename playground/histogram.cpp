@@ -88,9 +88,8 @@ double tail_of_chi_square(double chi_square, double degrees) {
 
 }  // namespace
 
-std::uint64_t block_of_histogram(const shown_filter& filter) {
-  const std::uint64_t block = filter.block_cells();
-  return block == 0 ? std::min(run_of_cells, filter.cells()) : block;
+std::uint64_t block_of_histogram(const cell_view& cells) {
+  return cells.block_cells() == 0 ? std::min(run_of_cells, cells.size()) : cells.block_cells();
 }
 
 histogram histogram_of(std::uint64_t block_cells) {
@@ -156,7 +155,7 @@ std::optional<double> evenness(const histogram& h) {
 }
 
 std::vector<double> expected_blocks(const params& p, std::uint64_t block_cells, std::uint64_t blocks, double keys) {
-  if (family_of(p) == family::windowed || family_of(p) == family::sealed || blocks == 0) return {};
+  if (blocks == 0 || !std::isfinite(keys)) return {};
   const auto all = static_cast<double>(blocks);
   std::vector<double> expected(block_cells + 1);
   if (block_bits_of(p) == 0) {

@@ -1,8 +1,7 @@
-// How many blocks of a filter have so and so many cells set, and how many should: what somebody chose is uneven.
+// Histograms of the cells set per block, beside the exact expectation: chosen keys fill blocks unevenly.
 #pragma once
 
-#include "playground/shown_filter.hpp"
-
+#include <bloomery/cell_view.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
@@ -16,8 +15,8 @@ struct histogram {
   /// Blocks with i * cells_of_bin to (i + 1) * cells_of_bin - 1 cells set are in bin i.
   std::uint64_t cells_of_bin = 1;
   std::vector<std::uint64_t> blocks = {};
-  std::vector<double> expected = {};  ///< of each bin, with so many distinct keys; empty: nobody knows
-  double unseen = 0;                  ///< chi-square a block that is nobody's fault, though no model knows it
+  std::vector<double> expected = {};  ///< of each bin, with so many distinct keys; empty: unknown
+  double unseen = 0;                  ///< chi-square per block that comes from writers and not from chosen keys
 };
 
 /// What is unseen where others insert while blocks are read, or where older layers seemed to have some of a layer's
@@ -25,13 +24,13 @@ struct histogram {
 inline constexpr double of_live_filters = 0.002;
 
 /// Cells of the blocks that a histogram of such a filter counts.
-std::uint64_t block_of_histogram(const shown_filter& filter);
+std::uint64_t block_of_histogram(const cell_view& cells);
 
 /// An empty one of blocks of so many cells, with bins for all that can be.
 histogram histogram_of(std::uint64_t block_cells);
 
 /// The same for a filter's blocks.
-inline histogram histogram_for(const shown_filter& filter) { return histogram_of(block_of_histogram(filter)); }
+inline histogram histogram_for(const cell_view& cells) { return histogram_of(block_of_histogram(cells)); }
 
 /// Notes a block with so many cells set.
 void add_block(histogram& h, std::uint64_t ones);
@@ -39,14 +38,14 @@ void add_block(histogram& h, std::uint64_t ones);
 /// Sets what is expected of the blocks that were noted. Nothing, where expected_blocks() knows nothing.
 void expect(histogram& h, const params& p, double keys);
 
-/// How likely keys that nobody chose fill blocks so unevenly, or more: Pearson's chi-square over bins that were put
+/// How likely random keys fill blocks so unevenly, or more: Pearson's chi-square over bins that were put
 /// together until each lets expect five blocks, less what is unseen, by the approximation of Wilson and Hilferty; or,
 /// if that is less, that any block is as full as the fullest, or as empty as the emptiest. The least of the three,
 /// three times: one of them is more often small than each.
 /// @return  0 to 1; nothing: nothing is expected, or there are too few blocks to tell
 std::optional<double> evenness(const histogram& h);
 
-/// Below this somebody chose the keys: one of a million honest filters looks like that.
+/// Below this the keys were chosen: one of a million filters of random keys looks like that.
 inline constexpr double least_chance = 1e-6;
 
 /// How many of `blocks` blocks have i cells set, i = 0 .. block_cells, once `keys` distinct keys are in.
@@ -59,8 +58,10 @@ inline constexpr double least_chance = 1e-6;
 /// and where each of l lanes of b / l cells has one ball of a key, from the l-fold sum of that with j balls. Where
 /// there are no blocks, cells are set independently of each other: binomial. Blocks of more than 4096 cells, for which
 /// the sum takes too long, have the normal distribution of the same mean and variance.
-/// @param keys  distinct ones; as bits tell them, any number
-/// @return  nothing for filters that forget or are sealed, and for those that are as good as full
+///
+/// @param p     of a filter whose cells are bits or counters
+/// @param keys  distinct keys, also as estimated from the bits
+/// @return  nothing without blocks, and for filters that are as good as full
 std::vector<double> expected_blocks(const params& p, std::uint64_t block_cells, std::uint64_t blocks, double keys);
 
 /// Whether that is known of blocks with so many keys in the mean: not of those that are as good as full.

@@ -1,11 +1,9 @@
-// A filter's file, which others may be writing, replacing or removing.
+// Inspection of a filter in a file, which other processes may write, replace or remove meanwhile.
 #include "playground/inspected.hpp"
 
 #include "playground/fill_pass.hpp"
-#include "playground/filter_facts.hpp"
 #include "playground/findings.hpp"
 #include "playground/shown_filter.hpp"
-#include "playground/verdict.hpp"
 #include "playground/watched.hpp"
 
 #include "app/signals.hpp"
@@ -38,8 +36,7 @@ namespace {
 
 constexpr std::uint64_t queries_of_file = 100'000;
 
-// The library tells the system that keys land anywhere in a file's bytes. Who reads all of them wants those that
-// follow, too.
+// The library tells the system to expect random access. Reading all bytes is faster with read-ahead.
 void will_read_all(std::span<const std::uint8_t> bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(bytes.data());
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -49,23 +46,22 @@ void will_read_all(std::span<const std::uint8_t> bytes) {
 
 class inspected_file final : public watched {
  public:
-  inspected_file(const std::string& path, const std::string& keyfile)
-      : watched(path, "file"), secret_(cli::secret_of(keyfile)) {
+  inspected_file(const std::string& path, const std::optional<secret_key>& secret)
+      : watched(path, "file"), secret_(secret) {
     start();
   }
   ~inspected_file() override { end(); }
 
   json ask(const key_list& keys) override {
-    const shown_filter filter(open());
-    const cli::readable_while_cut readable(filter.bytes());
-    json answers = answers_of(
-        keys, [&](const std::string& key) { return filter.may_contain(key); }, &filter);
+    const std::unique_ptr<filter_handle> filter = open();
+    const app::readable_while_cut readable(filter->local()->bytes());
+    json answers = answers_of(keys, *filter);
     if (readable.was_cut()) throw_cut();
     return answers;
   }
 
  private:
-  any_filter open() const { return any_filter::open(name(), {.secret = secret_}); }
+  std::unique_ptr<filter_handle> open() const { return open_filter(name(), {.secret = secret_}); }
 
   [[noreturn]] void throw_cut() const {
     throw error(errc::damaged,
@@ -79,50 +75,32 @@ class inspected_file final : public watched {
       throw error(errc::not_found,
                   {"cannot read this file any more", name(), "", std::strerror(errno), looked_for_again});
     }
-    // Opened for its facts alone, it takes no secret; a window as of its newest generation.
-    std::unique_ptr<filter_handle> opened = open_filter(name(), {.clock = [] { return 0; }, .facts_only = true});
-    const file_info file = *opened->local()->opened_from();
-    const params p = file.parameters;
-    const shown_filter shown(std::move(opened));
-    const cli::readable_while_cut readable(shown.bytes());
-    // Of a window by time, generations run out though nobody writes.
-    const std::uint64_t epoch = p.window_milliseconds == 0 ? 0 : moment_of(shown);
-    // A writer that has the file mapped changes its bytes long before its times: while it is at work, all is read
-    // again.
+    const std::unique_ptr<filter_handle> filter = open_filter(name(), {.facts_only = true});
+    const any_filter& bits = *filter->local();
+    const file_info& file = *bits.opened_from();
+    const app::readable_while_cut readable(bits.bytes());
+    // Generations of a window by time expire without a writer.
+    const std::uint64_t epoch = file.parameters.window_milliseconds == 0 ? 0 : moment_of(bits);
+    // A writer that has the file mapped changes its bytes long before its times: until it has closed the file, all is
+    // read again.
     const mark_of_file mark{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec, file.counts.inserted,
                             file.clean, epoch};
     if (mark_ == mark && file.clean) return;
-    const bool asks = p.hash != "siphash" || secret_;
-    const bool sealed = family_of(p) == family::sealed;
-    will_read_all(shown.bytes());
-    // Both go over all the bits, and at the same time, so that they come from the disk once.
-    auto audited = std::async(std::launch::async, [&] { return shown.info(info_depth::bits); });
+    will_read_all(bits.bytes());
+    // Both passes read all bits, and at the same time, so that the bits come from the disk once.
+    auto info = std::async(std::launch::async, [&] { return filter->info(info_depth::bits); });
+    const cell_view cells = filter->cells();
     std::optional<fill_seen> fill;
-    if (!sealed && shown.cells() != 0) fill = fill_of(shown, [&](double done) { progress(done); });
-    const bloomery::filter_facts truth = audited.get();
-    const consistency_facts& consistency = *truth.consistency;
-    json seen = {{"file_bytes", file.file_bytes},
-                 {"clean", file.clean},
-                 {"note", file.metadata},
-                 {"expires_at", nullptr},
-                 {"measured", nullptr},
-                 {"growth", nullptr},
-                 {"shards", nullptr},
-                 {"nodes", nullptr},
-                 {"heat", nullptr},
-                 {"histogram", nullptr}};
-    filter_facts facts = shown.forgets() ? shown.facts(std::nullopt) : facts_of(truth, p, shown.cells());
+    if (cells.shows_fill() && cells.size() != 0) fill = fill_of(cells, [&](double done) { progress(done); });
+    filter_facts facts = info.get();
+    if (facts.window) facts.fill = fill_of_window(*filter);
     if (readable.was_cut()) throw_cut();
-    if (asks) seen["measured"] = json_of(measured());
-    facts.alarm = consistency.alarm ? alarm_of(consistency.count) : "";
-    facts.fuller = consistency.alarm && consistency.count.deviation() > 0;
-    add_facts(seen, shown, facts, shown.forgets() ? facts.window->keys_held() : truth.distinct_keys);
-    if (sealed) seen["verdict"] = verdict("good", "sealed", "it is sealed: its error stays as it is");
+    const bool can_look_up = filter->capabilities().can_look_up || secret_;
+    json seen = finding_of(facts, can_look_up ? std::optional(measured()) : std::nullopt);
     if (fill) {
-      if (!file.clean) fill->by_blocks.unseen = of_live_filters;  // somebody adds to it
-      const double held = static_cast<double>(truth.distinct_keys);
-      expect(*fill, p, truth.fill->estimated_keys.value_or(estimate{held, 0}));
-      add_fill(seen, p, *fill);
+      if (!file.clean) fill->by_blocks.unseen = of_live_filters;  // a writer adds keys meanwhile
+      if (facts.fill->estimated_keys) expect(fill->by_blocks, facts.parameters, facts.fill->estimated_keys->value);
+      add_fill(seen, facts.parameters, *fill);
     }
     // A writer that has the file mapped, and time itself, change it without its time.
     const bool dated = !mark_ || mark_->seconds != mark.seconds || mark_->nanoseconds != mark.nanoseconds;
@@ -130,38 +108,23 @@ class inspected_file final : public watched {
     mark_ = mark;
   }
 
-  // By random keys, each of which looks somewhere else.
   measured_rate measured() {
-    const any_filter filter = open();
-    const cli::readable_while_cut readable(filter.bytes());
-    const std::uint64_t queries = filter.uses_hashes() ? queries_of_file : queries_of_file / 10;
-    const measured_rate m = measure_rate(filter, queries, 0, 0, [&] { return !ending() && !readable.was_cut(); });
+    const std::unique_ptr<filter_handle> filter = open();
+    const app::readable_while_cut readable(filter->local()->bytes());
+    const bool hashes_quickly = filter->parameters().scheme.empty();
+    const std::uint64_t queries = hashes_quickly ? queries_of_file : queries_of_file / 10;
+    const measured_rate m = measure_rate(*filter, queries, 0, 0, [&] { return !ending() && !readable.was_cut(); });
     if (readable.was_cut()) throw_cut();
     return m;
   }
 
-  // The epoch at which lookups see it, until all has run out.
-  static std::uint64_t moment_of(const shown_filter& filter) {
+  // The epoch at which lookups see a window by time; once all keys have expired it stays the same.
+  static std::uint64_t moment_of(const any_filter& filter) {
     return std::min(filter.epoch(), window_state::of(filter.bytes().data()).newest + window_generations);
   }
 
   static std::int64_t milliseconds_of(const timespec& time) {
     return std::int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
-  }
-
-  static filter_facts facts_of(const bloomery::filter_facts& truth, const params& p, std::uint64_t cells) {
-    filter_facts f;
-    f.counted = truth.consistency->keys;
-    f.certified = truth.fill->current_fpr;
-    f.predicted = *truth.expected_fpr;
-    f.cells = cells;
-    f.ones = truth.static_keys ? cells : truth.fill->cells_set;
-    if (truth.static_keys) return f;
-    f.estimated = *truth.fill->estimated_keys;
-    f.keys_left = *truth.keys_left;
-    f.layers.push_back(
-        {.cells = cells, .capacity = p.capacity, .keys = truth.distinct_keys, .ones = f.ones, .share = p.target_fpr});
-    return f;
   }
 
   struct mark_of_file {
@@ -182,8 +145,8 @@ class inspected_file final : public watched {
 
 }  // namespace
 
-std::unique_ptr<inspection> inspect_file(const std::string& path, const std::string& keyfile) {
-  return std::make_unique<inspected_file>(path, keyfile);
+std::unique_ptr<inspection> inspect_file(const std::string& path, const std::optional<secret_key>& secret) {
+  return std::make_unique<inspected_file>(path, secret);
 }
 
 }  // namespace bloomery::playground

@@ -1,15 +1,11 @@
-// A filter on Redis or Valkey, which others may be filling, replacing or removing, and whose servers may be away.
+// Inspection of a filter on Redis or Valkey, which other clients may change meanwhile and whose servers may be down.
 #include "playground/inspected.hpp"
 
 #include "playground/fill_of_shared.hpp"
 #include "playground/fill_pass.hpp"
-#include "playground/filter_facts.hpp"
 #include "playground/findings.hpp"
 #include "playground/shown_filter.hpp"
-#include "playground/verdict.hpp"
 #include "playground/watched.hpp"
-
-#include "cli/commands/shared_filter.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
@@ -17,6 +13,8 @@
 #include <bloomery/measure.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis_address.hpp>
+#include <bloomery/redis_handle.hpp>
+#include <bloomery/secret.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -25,9 +23,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -36,22 +35,19 @@ namespace bloomery::playground {
 namespace {
 
 constexpr std::uint64_t queries_of_server = 10'000;
-constexpr std::size_t most_shards = 4096;  // that are told one by one
+constexpr std::size_t most_shards = 4096;  // reported one by one
 
 class inspected_on_redis final : public watched {
  public:
-  inspected_on_redis(const std::string& name, const cli::playground_options& options)
-      : watched(redis_address::parse(name).text(), "redis"),
-        address_(redis_address::parse(name)),
-        options_(cli::options_for(address_, options.server, options.secret, true)) {
-    // Who looks at the page wants to hear soon that nobody answers; it is tried again anyway.
-    if (!options.server.milliseconds) options_.connection.time = std::chrono::seconds(3);
+  inspected_on_redis(const std::string& name, const redis::open_options& options)
+      : watched(redis_address::parse(name).text(), "redis"), address_(name), options_(options) {
     start();
   }
   ~inspected_on_redis() override { end(); }
 
-  // On a connection of its own: to read all bits may take long. A server that accepts and says nothing may not hold all
-  // who ask: they wait a moment for each other, few at a time, and what went wrong just now is not tried again.
+  // On a connection of its own, because reading all bits may take long. A server that accepts connections but does not
+  // answer must not hold all requests: few of them wait, for a second, and after a failure the server is left alone for
+  // a moment.
   json ask(const key_list& keys) override {
     struct seat {
       seat() : number(++all_asking) {}
@@ -68,9 +64,7 @@ class inspected_on_redis final : public watched {
     if (!turn.owns_lock()) refuse("its server takes long to answer others", "ask again in a moment");
     if (failed_ && std::chrono::steady_clock::now() - failed_at_ < until_tried_again) throw error(*failed_);
     try {
-      redis_filter& filter = opened(asked_);
-      json answers = answers_of(
-          keys, [&](const std::string& key) { return may_contain(filter, key); }, nullptr);
+      json answers = answers_of(keys, opened(asked_));
       failed_.reset();
       return answers;
     } catch (const error& e) {
@@ -93,72 +87,59 @@ class inspected_on_redis final : public watched {
 
   static constexpr std::uint64_t most_pulled = std::uint64_t{512} << 20;  // bits: 64 MiB come over the network
 
-  static bool may_contain(redis_filter& filter, const std::string& key) {
-    if (filter.parameters().filter.keys != key_kind::u64le) return filter.may_contain(std::string_view(key));
-    return filter.may_contain(number_of_key(key));
-  }
-
-  redis_filter& opened(std::optional<redis_filter>& filter) {
-    if (!filter) filter.emplace(redis_filter::open(address_, options_));
+  filter_handle& opened(std::unique_ptr<filter_handle>& filter) {
+    if (!filter) filter = redis::open_filter(address_, options_);
     return *filter;
   }
 
   void read_if_changed() override {
     try {
-      read(opened(filter_));
+      filter_handle& filter = opened(filter_);
+      redis_filter* const shared = redis::shared_filter_of(filter);
+      if (shared == nullptr) {
+        throw error(errc::incompatible, {"the playground does not inspect Guava chains", name(), "a shared filter",
+                                         "a Guava chain", "'bloomery info' shows it"});
+      }
+      read(filter, *shared);
     } catch (const error&) {
       filter_.reset();  // it may be another one when it is there again
       throw;
     }
   }
 
-  void read(redis_filter& filter) {
+  void read(filter_handle& filter, redis_filter& shared) {
     std::vector<redis_shard> shards;
-    const redis_info now = filter.info(&shards);
+    const redis_info now = shared.info(&shards);
     const auto mark = std::tuple(now.epoch, now.ones, now.inserted, now.layers, now.expires_at);
     if (mark_ == mark) return;
-    const measured_rate measured = cli::measure_shared(filter, queries_of_server);
-    const params& p = now.parameters.filter;
-    json seen = {{"file_bytes", nullptr},
-                 {"clean", true},
-                 {"note", ""},
-                 {"expires_at", now.expires_at ? json(*now.expires_at) : json(nullptr)},
-                 {"measured", json_of(measured)},
-                 {"growth", growth_of(now)},
-                 {"heat", nullptr},
-                 {"histogram", nullptr}};
-    add_shards(seen, shards, p);
-    const bool can_be_pulled =
-        now.parameters.growth == redis_growth::none && p.window_milliseconds == 0 && now.bits <= most_pulled;
-    if (can_be_pulled) {
-      const shown_filter shown(filter.pull());
-      filter_facts facts = shown.facts(now.inserted);
-      facts.alarm.clear();  // the count was made from the bits
-      add_facts(seen, shown, facts, now.inserted);
-      fill_seen fill = fill_of(shown, [&](double done) { progress(done); });
-      fill.by_blocks.unseen = of_live_filters;
-      expect(fill, shown.parameters(), facts.estimated);
-      add_fill(seen, shown.parameters(), fill);
+    const auto goes_on = [&] { return !ending(); };
+    const measured_rate measured = measure_rate(filter, queries_of_server, random_secret().k0, 1, goes_on);
+    const auto hear = [&](double done) { progress(done); };
+    filter_facts facts = redis::facts_of(now);
+    const params& p = facts.parameters;
+    std::optional<fill_seen> fill;
+    if (!facts.shared->grows && !p.has_window() && now.bits <= most_pulled) {
+      const shown_filter copy(shared.pull());
+      const filter_facts of_bits = copy.facts(now.inserted);
+      facts.fill = of_bits.fill;
+      facts.expected_fpr = of_bits.expected_fpr;
+      facts.keys_left = of_bits.keys_left;
+      fill = fill_of(copy.view(), hear);
+      fill->by_blocks.unseen = of_live_filters;
+      expect(fill->by_blocks, p, facts.fill->estimated_keys->value);
     } else {
-      const auto fill = fill_of(filter, now, shards, [&](double done) { progress(done); });
-      if (!fill) return;  // the next look sees the new one
-      add_unpulled(seen, now, shards);
-      add_fill(seen, p, *fill);
+      fill = fill_of(shared, now, shards, hear);
+      if (!fill) return;  // the filter was replaced meanwhile: the next look sees the new one
+      facts.layers = layers_of(p, shards);
     }
+    json seen = finding_of(facts, measured);
+    add_shards(seen, shards, p);
+    add_fill(seen, p, *fill);
     publish(std::move(seen));
     mark_ = mark;
   }
 
-  static json growth_of(const redis_info& now) {
-    switch (now.parameters.growth) {
-      case redis_growth::to_maximum: return {{"most_keys", now.parameters.maximum}};
-      case redis_growth::unlimited: return {{"most_keys", nullptr}};
-      case redis_growth::none: break;
-    }
-    return nullptr;
-  }
-
-  // Of very many shards the first; all of them by the nodes that have them.
+  // The first shards one by one, and the sums of all shards by node.
   static void add_shards(json& seen, const std::vector<redis_shard>& shards, const params& p) {
     struct sum {
       std::uint64_t shards = 0;
@@ -193,46 +174,10 @@ class inspected_on_redis final : public watched {
     }
   }
 
-  // What the servers tell of layers, or of more bits than they should send.
-  static void add_unpulled(json& seen, const redis_info& now, const std::vector<redis_shard>& shards) {
-    const params& p = now.parameters.filter;
-    const bool forgets = p.window_milliseconds != 0;
-    filter_facts facts;
-    facts.counted = now.inserted;
-    facts.ones = now.ones;
-    facts.cells = now.bits / cell_bits_of(p);
-    facts.certified = now.rate_now;
-    facts.predicted = now.rate_now;
-    facts.estimated = {static_cast<double>(now.inserted), 0};
-    facts.layers = layers_of(p, shards);
-    // Nobody waits for a filter that grows without limit, or forgets, to be full.
-    const bool may_be_full = now.parameters.growth != redis_growth::unlimited && !forgets;
-    facts.keys_left = !may_be_full ? ~std::uint64_t{0}
-                      : now.parameters.growth == redis_growth::to_maximum
-                          ? now.parameters.maximum - std::min(now.inserted, now.parameters.maximum)
-                          : keys_left(p, now.inserted, now.rate_now);
-    seen["filter"] = json_of(p);
-    seen["filter"]["family"] = forgets ? "windowed" : now.parameters.growth != redis_growth::none ? "growing" : "plain";
-    if (family_of(p) == family::counting) seen["filter"]["family"] = "counting";
-    seen["filter"]["bits"] = now.bits;
-    seen["filter"]["cells"] = facts.cells;
-    seen["filter"]["block_cells"] = block_bits_of(p) / cell_bits_of(p);
-    seen["promised"] = p.target_fpr;
-    seen["certified"] = now.rate_now;
-    seen["predicted"] = now.rate_now;
-    seen["keys"] = now.inserted;
-    seen["verdict"] = verdict_of(facts, p);
-    seen["facts"] = json_of(facts, p, std::nullopt);
-    if (!may_be_full) seen["facts"]["keys_left"] = nullptr;
-    const bool fixed = now.parameters.growth == redis_growth::none && !forgets;
-    seen["forecast"] =
-        fixed ? forecast_of([&](std::uint64_t keys) { return expected_fpr(p, keys); }, now.inserted) : json(nullptr);
-  }
-
   // Layers of one number in all shards together; the oldest first.
   static std::vector<layer_facts> layers_of(const params& p, const std::vector<redis_shard>& shards) {
     struct sum {
-      layer_facts facts;
+      layer_facts facts{.cells_set = 0};
       double keys = 0;
     };
     std::map<std::int64_t, sum> by_number;
@@ -241,30 +186,29 @@ class inspected_on_redis final : public watched {
         sum& to = by_number[layer.number];
         params alone = p;
         alone.geometry = layer.geometry;
-        to.facts.cells += layer.geometry.bits / cell_bits_of(p);
-        to.facts.ones += layer.ones;
+        to.facts.geometry.bits += layer.geometry.bits;
+        *to.facts.cells_set += layer.ones;
         to.facts.capacity += layer.capacity;
         to.keys += std::min(estimated_keys(alone, std::min(layer.ones, layer.geometry.bits)).value,
                             static_cast<double>(beyond_counting));
       }
     }
     std::vector<layer_facts> layers;
-    std::uint64_t first_cell = 0;
     for (auto& [number, of] : by_number) {
-      of.facts.first_cell = std::exchange(first_cell, first_cell + of.facts.cells);
-      of.facts.keys = static_cast<std::uint64_t>(std::llround(std::min(of.keys, static_cast<double>(beyond_counting))));
-      of.facts.share = p.target_fpr;
+      of.facts.insert_count =
+          static_cast<std::uint64_t>(std::llround(std::min(of.keys, static_cast<double>(beyond_counting))));
+      of.facts.target_fpr = p.target_fpr;
       layers.push_back(of.facts);
     }
     return layers;
   }
 
-  redis_address address_;
-  redis_options options_;
-  std::optional<redis_filter> filter_;  // the reader's
+  std::string address_;  // with its password
+  redis::open_options options_;
+  std::unique_ptr<filter_handle> filter_;  // the reader's
   std::timed_mutex asking_;
-  std::optional<redis_filter> asked_;
-  std::optional<error> failed_;  // the last time that somebody asked
+  std::unique_ptr<filter_handle> asked_;
+  std::optional<error> failed_;  // of the last answer
   std::chrono::steady_clock::time_point failed_at_;
   std::optional<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::optional<std::int64_t>>>
       mark_;
@@ -272,7 +216,7 @@ class inspected_on_redis final : public watched {
 
 }  // namespace
 
-std::unique_ptr<inspection> inspect_on_redis(const std::string& address, const cli::playground_options& options) {
+std::unique_ptr<inspection> inspect_on_redis(const std::string& address, const redis::open_options& options) {
   return std::make_unique<inspected_on_redis>(address, options);
 }
 

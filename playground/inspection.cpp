@@ -2,10 +2,9 @@
 
 #include "playground/inspected.hpp"
 
-#include "cli/commands/shared_filter.hpp"
-
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
+#include <bloomery/redis_address.hpp>
 
 #include <unistd.h>
 
@@ -15,8 +14,8 @@
 
 namespace bloomery::playground {
 
-std::unique_ptr<inspection> inspect_filter(const std::string& name, const cli::playground_options& options) {
-  if (cli::is_shared(name, options.server)) return inspect_on_redis(name, options);
+std::unique_ptr<inspection> inspect_filter(const std::string& name, const redis::open_options& options) {
+  if (redis_address::is_one(name)) return inspect_on_redis(name, options);
   // A name that is no filter is said at once, not on the page.
   try {
     open_filter(name, {.facts_only = true});

@@ -1,9 +1,9 @@
-// A filter that was named when the playground was started, looked into while others may be filling it.
+// Inspections: filters named on the command line, read again and again while other processes may change them.
 #pragma once
 
 #include "playground/json.hpp"
 
-#include "cli/commands/commands.hpp"
+#include <bloomery/redis_handle.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -19,18 +19,23 @@ class inspection {
   virtual const std::string& name() const noexcept = 0;  ///< as it was given
   virtual const char* kind() const noexcept = 0;         ///< "file" or "redis"
 
-  /// What is known; waits up to `most` for something newer than version `after`. Version 0 is nothing at all.
+  /// What was read last; waits up to `most` for something newer than version `after`. Version 0 is nothing at all.
   virtual json look(std::uint64_t after, std::chrono::milliseconds most) = 0;
 
   /// The API's answer for keys. @throws error  as the filter; unavailable: its server is away, or too many ask
   virtual json ask(const key_list& keys) = 0;
 
-  /// The program ends: nobody waits any more, and nothing is read anew.
+  /// The program ends: look() returns at once, and the filter is not read again.
   virtual void stop() = 0;
 };
 
-/// Starts to read a filter's file, or a filter on Redis.
-/// @throws error  not_found, not_permitted: it is no file and no address
-std::unique_ptr<inspection> inspect_filter(const std::string& name, const cli::playground_options& options);
+/// Time for an exchange with a server unless the user gives another: a page should show soon that a server does not
+/// answer, and the inspection tries again anyway.
+inline constexpr std::chrono::seconds usual_server_time{3};
+
+/// Starts to read a filter in a file or on Redis.
+/// @param options  how to reach its server; its secret, without which no key is looked up in a keyed filter
+/// @throws error  not_found, not_permitted, not_a_filter: no such file; invalid_argument: a malformed address
+std::unique_ptr<inspection> inspect_filter(const std::string& name, const redis::open_options& options);
 
 }  // namespace bloomery::playground

@@ -1,4 +1,4 @@
-// What takes longer than an answer may: it runs in the background, one job after another, can be watched and cancelled.
+// Jobs: computations that take longer than a request may. One runs at a time; they can be watched and cancelled.
 #pragma once
 
 #include "playground/json.hpp"
@@ -16,13 +16,13 @@
 
 namespace bloomery::playground {
 
-/// What a running job tells, and whether it should go on. Any number of threads may use it.
+/// The progress of a running job, and whether it should continue. Any number of threads may use it.
 class job_watch {
  public:
-  /// Nobody asked for the job within this: nobody waits for it any more.
+  /// A job is cancelled if no client asked for it within this time.
   static constexpr auto most_idle = std::chrono::minutes(5);
 
-  /// @throws cancelled  also if nobody has asked for the job for long
+  /// @throws cancelled  also after most_idle without a request for the job
   void done(std::uint64_t more);
   void total(std::uint64_t all);
   void so_far(json result);

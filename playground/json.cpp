@@ -1,5 +1,6 @@
 #include "playground/json.hpp"
 
+#include <bloomery/cell_view.hpp>
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/scheme.hpp>
 
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -317,35 +319,62 @@ json json_of_keys(const std::vector<std::string>& keys) {
   return list;
 }
 
-json json_of(const params& p, const shown_filter* shown) {
+json json_of(const params& p) {
   return {{"layout", or_null(p.layout)},
           {"scheme", or_null(p.scheme)},
           {"hash", or_null(p.hash)},
-          {"family", shown != nullptr && shown->grows() ? "growing" : name_of(family_of(p))},
+          {"family", name_of(family_of(p))},
           {"keys", name_of(p.keys)},
           {"seed", std::to_string(p.seed)},
-          {"bits", shown != nullptr ? shown->bits() : p.geometry.bits},
+          {"bits", p.geometry.bits},
           {"probes", p.geometry.probes},
           {"capacity", p.capacity},
           {"rate", p.target_fpr},
-          {"block_cells", shown != nullptr ? shown->block_cells() : block_cells_of(p)},
+          {"block_cells", block_cells_of(p)},
           {"cell_bits", cell_bits_of(p)},
-          {"cells", shown != nullptr ? shown->cells() : cells_of(p)},
+          {"cells", cells_of(p)},
           {"first_number", first_number(p)},
           {"window_keys", p.window_keys},
           {"window_milliseconds", p.window_milliseconds}};
 }
 
-json json_of(const filter_facts& f, const params& p, std::optional<std::uint64_t> keys) {
-  json layers = json::array();
-  for (const layer_facts& layer : f.layers) {
-    layers.push_back({{"first_cell", layer.first_cell},
-                      {"cells", layer.cells},
-                      {"capacity", layer.capacity},
-                      {"keys", layer.keys},
-                      {"ones", layer.ones},
-                      {"share", layer.share}});
+json params_json(const filter_facts& f) {
+  const params& p = f.parameters;
+  json result = json_of(p);
+  if (!f.layers.empty() || f.shared) {
+    result["bits"] = f.bits;
+    result["cells"] = f.bits / cell_bits_of(p);
   }
+  if (f.shared ? f.shared->grows : !f.layers.empty()) result["family"] = "growing";
+  if (f.shared && p.window_milliseconds != 0) result["family"] = "windowed";
+  return result;
+}
+
+std::string alarm_of(const filter_facts& f) {
+  if (!f.consistency || !f.consistency->alarm) return "";
+  return fmt::format("{} bits are set than the count of keys explains",
+                     f.consistency->count.deviation() > 0 ? "more" : "fewer");
+}
+
+json facts_json(const filter_facts& f, std::optional<std::uint64_t> keys) {
+  const params& p = f.parameters;
+  // The cells of a static filter say nothing of its keys: all of them count as set.
+  const std::uint64_t cells = f.static_keys ? cells_of(p) : f.fill->cells;
+  const std::uint64_t ones = f.static_keys ? cells : f.fill->cells_set;
+  json layers = json::array();
+  std::uint64_t first_cell = 0;
+  const auto add_layer = [&](std::uint64_t of_layer, const layer_facts& layer) {
+    layers.push_back({{"first_cell", first_cell},
+                      {"cells", of_layer},
+                      {"capacity", layer.capacity},
+                      {"keys", layer.insert_count},
+                      {"ones", *layer.cells_set},
+                      {"share", layer.target_fpr}});
+    first_cell += of_layer;
+  };
+  for (const layer_facts& layer : f.layers) add_layer(layer.geometry.bits / cell_bits_of(p), layer);
+  if (f.layers.empty() && !f.static_keys)
+    add_layer(cells, {p.geometry, p.capacity, f.insert_count.value_or(f.distinct_keys), p.target_fpr, ones});
   json window = nullptr;
   if (f.window) {
     json generations = json::array();
@@ -361,24 +390,28 @@ json json_of(const filter_facts& f, const params& p, std::optional<std::uint64_t
               {"insertions", f.window->insertions},
               {"generations", generations}};
   }
+  const estimate estimated =
+      f.static_keys ? estimate{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()}
+                    : f.fill->estimated_keys.value_or(estimate{static_cast<double>(f.distinct_keys), 0});
+  const bool counted = f.insert_count && !f.count_is_estimate;
   return {{"keys", keys ? json(*keys) : json(nullptr)},
-          {"counted", f.count_is_estimate ? json(nullptr) : json(f.counted)},
-          {"estimated", {{"value", finite_or_null(f.estimated.value)}, {"sigma", finite_or_null(f.estimated.sigma)}}},
-          {"ones", f.ones},
-          {"cells", f.cells},
-          {"fill", f.cells == 0 ? 0 : static_cast<double>(f.ones) / static_cast<double>(f.cells)},
-          {"certified", f.certified},
-          {"predicted", f.predicted},
+          {"counted", counted ? json(*f.insert_count) : json(nullptr)},
+          {"estimated", {{"value", finite_or_null(estimated.value)}, {"sigma", finite_or_null(estimated.sigma)}}},
+          {"ones", ones},
+          {"cells", cells},
+          {"fill", cells == 0 ? 0 : static_cast<double>(ones) / static_cast<double>(cells)},
+          {"certified", f.fill->current_fpr},
+          {"predicted", f.expected_fpr.value_or(f.fill->current_fpr)},
           {"promised", p.target_fpr},
-          {"keys_left", f.keys_left},
-          {"alarm", or_null(f.alarm)},
+          {"keys_left", f.keys_left ? json(*f.keys_left) : json(nullptr)},
+          {"alarm", or_null(alarm_of(f))},
           {"layers", layers},
           {"window", window}};
 }
 
-json json_of(const key_view& view, const shown_filter& filter) {
+json json_of(const key_view& view, std::uint64_t block_cells) {
   json cells = json::array();
-  for (const cell_view& c : view.cells) {
+  for (const key_cell& c : view.cells) {
     cells.push_back({{"cell", c.at.cell},
                      {"layer", c.at.layer},
                      {"value", c.value},
@@ -387,14 +420,13 @@ json json_of(const key_view& view, const shown_filter& filter) {
                      {"owners", json_of_keys(c.owners)},
                      {"owner_count", c.owner_count}});
   }
-  const std::uint64_t block = filter.block_cells();
   return {
       {"key", json_of_key(view.key)},
       {"answer", view.maybe ? "maybe" : "no"},
-      {"truth", view.fact == truth::unknown ? json(nullptr) : json(name_of(view.fact))},
+      {"truth", view.actual == membership::unknown ? json(nullptr) : json(name_of(view.actual))},
       {"false_positive", view.false_positive()},
       {"hash", view.hash ? json(fmt::format("{:016X} {:016X}", view.hash->hash64, view.hash->high64)) : json(nullptr)},
-      {"block", block == 0 || view.cells.empty() ? json(nullptr) : json(view.cells.back().at.cell / block)},
+      {"block", block_cells == 0 || view.cells.empty() ? json(nullptr) : json(view.cells.back().at.cell / block_cells)},
       {"cells", cells}};
 }
 

@@ -4,6 +4,7 @@
 #include "playground/demo_session.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/filter_facts.hpp>
 #include <bloomery/params.hpp>
 
 #include <nlohmann/json.hpp>
@@ -42,7 +43,7 @@ class fields {
   fields object(const std::string& name);
   json take(const std::string& name);  ///< null if it is not there
 
-  /// @throws error invalid_argument: there is a field that nobody asked for
+  /// @throws error invalid_argument: a field that was not taken
   void end() const;
 
  private:
@@ -54,10 +55,14 @@ wanted_filter wanted_from(fields& body);
 
 json json_of_key(std::string_view key);  ///< a string, or {"base64": "..."}
 json json_of_keys(const std::vector<std::string>& keys);
-json json_of(const params& p, const shown_filter* shown = nullptr);
-json json_of(const filter_facts& facts, const params& p, std::optional<std::uint64_t> keys);
-json json_of(const key_view& view, const shown_filter& filter);
+json json_of(const params& p);                                              ///< PARAMS of a filter with one layer
+json params_json(const filter_facts& f);                                    ///< PARAMS of any filter
+json facts_json(const filter_facts& f, std::optional<std::uint64_t> keys);  ///< FACTS; requires f.fill
+json json_of(const key_view& view, std::uint64_t block_cells);
 json json_of(const error& e);
+
+/// What is wrong with the count of keys, in a sentence; empty: nothing.
+std::string alarm_of(const filter_facts& f);
 
 /// As it is sent: one line, in which what is no UTF-8 is replaced.
 std::string text_of(const json& value);

@@ -1,4 +1,4 @@
-// The filters that visitors have made: each is known only by an ID that nobody can guess.
+// The session store: the demo sessions of all visitors, each under an ID that cannot be guessed.
 #pragma once
 
 #include "playground/demo_session.hpp"
@@ -18,7 +18,7 @@ namespace bloomery::playground {
 /// 32 hexadecimal digits of the system's randomness.
 std::string random_id();
 
-/// An demo_session and whose turn it is with it.
+/// A demo session and its lock.
 struct guarded_session {
   explicit guarded_session(demo_session e) : it(std::move(e)) {}
   std::mutex turn;
@@ -36,12 +36,12 @@ class session_store {
 
   explicit session_store(limits most) : most_(most) {}
 
-  /// Puts in the filter that `make` makes, once there is room for its `bytes`; for that, those give way that nobody
-  /// asked for within `idle`, the longest first.
+  /// Adds the session that `make` returns, once there is room for its `bytes`. Sessions that were not used within `idle`
+  /// make room, the longest unused first.
   /// @throws error  unavailable: there is no room; and as `make`
   std::string put(std::uint64_t bytes, const std::function<demo_session()>& make);
 
-  /// Room for so many bytes more, which nobody else gets while this lives.
+  /// Reserves memory until it is destroyed.
   class reservation {
    public:
     reservation(reservation&& other) noexcept : from_(std::exchange(other.from_, nullptr)), bytes_(other.bytes_) {}
@@ -58,7 +58,7 @@ class session_store {
   /// @throws error as put()
   [[nodiscard]] reservation make_room(std::uint64_t bytes);
 
-  /// @throws error not_found: no such filter, or it gave way
+  /// @throws error not_found: no such session, or it made room for another
   std::shared_ptr<guarded_session> get(const std::string& id);
 
   /// Notes how much memory a filter takes now.
@@ -75,7 +75,7 @@ class session_store {
     std::uint64_t bytes = 0;
     clock::time_point asked;
   };
-  using those_gone = std::vector<std::shared_ptr<guarded_session>>;  // their end takes long: nobody is to wait for it
+  using those_gone = std::vector<std::shared_ptr<guarded_session>>;  // destroyed outside the lock, which takes long
   void make_room_locked(std::uint64_t bytes, std::size_t filters, those_gone& gone);
 
   limits most_;

@@ -1,14 +1,12 @@
-// A filter that can be looked into while it is used: whatever its family, it has cells with numbers, and keys have
-// cells. Which number a cell has: cell_reader.hpp.
+// A filter that is shown while it is used: whatever it is made of, it has numbered cells (bloomery/cell_view.hpp), and
+// keys have cells.
 #pragma once
 
-#include "playground/cell_reader.hpp"
-#include "playground/filter_facts.hpp"
 #include "playground/wanted_filter.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/detail/scalable_layers.hpp>
-#include <bloomery/fill_statistics.hpp>
+#include <bloomery/cell_view.hpp>
+#include <bloomery/filter_facts.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/generations.hpp>
 #include <bloomery/params.hpp>
@@ -16,15 +14,21 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace bloomery::playground {
 
-/// A key of a filter of numbers. @throws error invalid_argument: it is none
+/// A key of a filter of integers. @throws error invalid_argument: not a number
 std::uint64_t number_of_key(std::string_view key);
+
+/// Whether the filter may contain a key, which is written as text if its keys are integers, too.
+/// @throws error  invalid_argument: not a number, for a filter of integers; as filter_handle::contains()
+bool contains(filter_handle& filter, std::string_view key);
+
+/// The same for filter_handle::explain().
+key_explanation explain(filter_handle& filter, std::string_view key);
 
 /// A cell of a key.
 struct place {
@@ -34,13 +38,23 @@ struct place {
   friend bool operator==(const place&, const place&) = default;
 };
 
+/// The cells of an explained key in the order of its probes, layer by layer from the oldest on.
+std::vector<place> places_of(const key_explanation& why, const cell_view& cells);
+
+/// The cells that lookups see now, and the FPR of these bits. Requires a sliding-window filter.
+fill_facts fill_of_window(const filter_handle& filter);
+
 /// How full ranges of cells are.
 struct fill_ranges {
   std::uint64_t cells_of_range = 0;
   std::vector<std::uint64_t> ones;
 };
 
-/// A filter in memory, one of all kinds. The clock of a window that goes by time runs, unless it is stopped.
+/// Cells per range such that there are at most `most` ranges: whole blocks, or a part that divides a block.
+/// @param block  cells of a block; 0: there are no blocks
+std::uint64_t range_for(std::uint64_t cells, std::uint64_t most, std::uint64_t block);
+
+/// A filter in memory, of any kind. The clock of a sliding-window filter runs until it is stopped.
 ///
 /// Example:
 ///     shown_filter cities({.scheme = "pharo", .capacity = 10, .rate = 0.1});
@@ -49,112 +63,83 @@ struct fill_ranges {
 class shown_filter {
  public:
   explicit shown_filter(const wanted_filter& wanted);
-
-  /// A filter as it was read from a file.
   explicit shown_filter(any_filter filter);
 
-  /// A filter that was opened for its facts: no key can be inserted or looked up. Requires opened->local().
-  explicit shown_filter(std::unique_ptr<filter_handle> opened);
+  const params& parameters() const noexcept { return params_; }  ///< for scalable filters of the first layer
+  bloomery::capabilities capabilities() const { return filter_->capabilities(); }
+  bool has_layers() const noexcept { return filter_->local() == nullptr; }  ///< a scalable filter
+  bool has_window() const { return capabilities().has_window; }
+  std::uint64_t byte_size() const;
 
-  shown_filter(shown_filter&&) noexcept;
-  shown_filter& operator=(shown_filter&&) noexcept;
-  ~shown_filter();
-
-  const params& parameters() const noexcept;  ///< of a growing filter those of its first layer
-  bool grows() const noexcept;
-  std::uint64_t byte_size() const noexcept;
-
-  /// @throws error invalid_argument: no number, of a filter of numbers
+  /// @throws error invalid_argument: not a number, for a filter of integers
   void check_key(std::string_view key) const;
 
-  /// @throws error incompatible: a sealed filter
+  /// @throws error incompatible: a static filter
   void check_takes_keys() const;
 
-  bool forgets() const noexcept;               ///< it has a window
-  std::optional<window_facts> window() const;  ///< nothing for others
-  std::uint64_t epoch() const;                 ///< the newest generation's; requires forgets()
+  std::uint64_t epoch() const;  ///< of the newest generation; 0 without a window
 
-  /// True: it is certainly new. @throws error  incompatible: a sealed filter; invalid_argument: no number, of a filter
-  /// of
-  ///                                                  numbers; too_large: it had to grow beyond all memory
-  bool insert(std::string_view key);
-  bool may_contain(std::string_view key) const;
+  /// True: certainly new. @throws error  incompatible: a static filter; invalid_argument: as check_key(); too_large: no
+  ///                                     memory for another layer
+  bool insert(std::string_view key) const;
+  bool may_contain(std::string_view key) const { return contains(*filter_, key); }
 
-  /// Takes a copy out of a counting filter. @throws error incompatible: of any other
-  removal remove(std::string_view key);
+  /// Removes one copy. @throws error incompatible: not a counting filter
+  removal remove(std::string_view key) const;
 
-  /// Clears the bits of a key, which no filter can stand: whatever shares them is lost, too.
+  /// Clears the bits of a key, which removes other keys that share them.
   /// @throws error incompatible: cells that are not bits, or layers
-  /// @return  false: it was not there, by the filter, and nothing is cleared
+  /// @return  false: the filter does not contain the key, and nothing is cleared
   bool remove_by_force(std::string_view key);
 
-  void clear();  ///< not of a sealed filter: without its bytes it is none
+  void clear() const { filter_->clear(); }  ///< requires capabilities().can_clear
 
-  /// Stops the clock of a window that goes by time, at the filter's newest generation; where it has none, where the
-  /// part of the window begins in which this moment lies. For others nothing.
-  /// @param milliseconds  since 1970
+  /// Stops the clock of a window by time at the filter's newest generation; without keys, at the beginning of the
+  /// generation of this moment. Other filters ignore it. @param milliseconds  since 1970
   void stop_clock_at(std::uint64_t milliseconds);
 
-  /// Takes over what was dear to find of another of the same parameters.
+  /// Takes over what takes long to compute from a filter of the same parameters.
   void learn_from(const shown_filter& other) { most_ = other.most_; }
 
-  /// Lets time pass for a clock that stands still. @throws error incompatible: there is none
+  /// Advances a stopped clock. @throws error incompatible: there is none
   void tick(std::uint64_t milliseconds);
 
-  /// The cells of a key in the order of its probes; of a growing filter in every layer, the oldest first.
-  std::vector<place> places_of(std::string_view key) const;
-  std::optional<key_hash> hash_of(std::string_view key) const;  ///< none: a scheme reads the key itself
+  std::vector<place> places_of(std::string_view key) const { return places_of(key, view()); }
+  std::vector<place> places_of(std::string_view key, const cell_view& cells) const {  ///< of many keys, with one view()
+    return playground::places_of(explained(key), cells);
+  }
+  std::optional<key_hash> hash_of(std::string_view key) const { return explained(key).hash; }  ///< a scheme has none
 
-  std::uint64_t bits() const;  ///< of a growing filter, of all its layers
-  std::uint64_t cells() const;
-  std::vector<std::uint8_t> values(std::uint64_t from,
-                                   std::uint64_t count) const;  ///< of cells; requires that they exist. Of those wider
-                                                                ///< than a byte whether they are not 0
-  std::uint32_t layer_of(std::uint64_t cell) const;
-  std::uint32_t newest_layer() const;  ///< its number; 0 unless it grows
+  cell_view view() const { return filter_->cells(); }
+  std::uint64_t cells() const { return view().size(); }
+  std::uint64_t block_cells() const { return view().block_cells(); }  ///< 0: there are no blocks
 
-  /// Cells of a block; 0: there are no blocks.
-  std::uint64_t block_cells() const;
+  /// Values of cells that exist. Of cells wider than a byte whether they are not 0.
+  std::vector<std::uint8_t> values(std::uint64_t from, std::uint64_t count) const;
 
-  /// Counts the cells of from .. to - 1 that are not 0, in at most `most` ranges of equally many cells, the last
-  /// perhaps fewer. A range is a whole number of blocks, or a part that divides one. Requires from < to <= cells().
+  /// Counts the cells of from .. to - 1 that are not 0, in at most `most` ranges as range_for() has them; the last may
+  /// be shorter. Requires from < to <= cells().
   fill_ranges fill(std::uint64_t from, std::uint64_t to, std::uint64_t most) const;
 
-  /// How many cells are not 0 of each of the runs of `run` cells that begin at `from`, one after another; the filter's
-  /// last may be shorter. Several threads may count at once.
-  void count_runs(std::uint64_t from, std::uint64_t run, std::span<std::uint64_t> ones) const;
-
-  /// @param keys  distinct keys that are in, if somebody knows
+  /// filter_handle::info() with all bits read; keys_left of a scalable filter until it grows, of a sliding-window filter
+  /// until its window holds as many keys as its capacity.
+  /// @param keys  distinct keys in it, if known exactly: the expected FPR and keys_left are for this number then
   filter_facts facts(std::optional<std::uint64_t> keys) const;
 
-  /// The rate once so many distinct keys are in.
-  double rate_at(std::uint64_t keys) const;
+  /// The filter itself. Requires a filter without layers.
+  const any_filter& filter() const noexcept { return *filter_->local(); }
 
-  /// Everything that a filter which was opened for its facts reports about itself.
-  bloomery::filter_facts info(info_depth depth) const { return opened_->info(depth); }
-
-  /// The filter itself. Not of one that grows, or that was opened for its facts.
-  const any_filter& filter() const noexcept { return *filter_; }
-
-  /// Its bytes. Not of one that grows.
-  std::span<const std::uint8_t> bytes() const noexcept {
-    return opened_ ? opened_->local()->bytes() : filter_->bytes();
-  }
-
-  /// The filter as a file's bytes. @throws error incompatible: a growing one has no file
+  /// The filter as the bytes of a file. @throws error incompatible: a scalable filter
   std::string file() const;
 
  private:
-  struct layers;
-  cell_reader reading() const;
-  filter_facts facts_of_layers(filter_facts f) const;
-  fill_statistics bits_now() const;
-  std::optional<any_filter> filter_;
-  std::unique_ptr<filter_handle> opened_;      // instead of the filter
-  std::unique_ptr<layers> layers_;             // of a growing filter
-  std::unique_ptr<std::uint64_t> now_;         // milliseconds since 1970, of a clock that was stopped
-  std::optional<generations> generations_;     // of a filter that forgets: its epoch, quickly
-  mutable std::optional<std::uint64_t> most_;  // keys within the promise: dear to find
+  key_explanation explained(std::string_view key) const { return explain(*filter_, key); }
+  filter_facts facts_of_bits(std::optional<std::uint64_t> keys) const;
+
+  std::unique_ptr<filter_handle> filter_;
+  params params_;
+  std::optional<std::uint64_t> now_;           // of a stopped clock, milliseconds since 1970
+  mutable std::optional<std::uint64_t> most_;  // keys_within() of the target FPR: takes long for some schemes
 };
 
 }  // namespace bloomery::playground

@@ -1,10 +1,9 @@
-// How a filter fares, in one word for programs and one sentence for people.
+// The verdict on a filter: a code for programs and a sentence for people.
 #pragma once
 
-#include "playground/filter_facts.hpp"
 #include "playground/json.hpp"
 
-#include <bloomery/params.hpp>
+#include <bloomery/filter_facts.hpp>
 
 #include <string>
 
@@ -13,7 +12,7 @@ namespace bloomery::playground {
 /// @param level  "good", "watch" or "bad"
 json verdict(const char* level, const char* code, const std::string& text);
 
-/// What a reader has to know first of all.
-json verdict_of(const filter_facts& f, const params& p);
+/// The most important finding. Requires f.fill.
+json verdict_of(const filter_facts& f);
 
 }  // namespace bloomery::playground

@@ -1,11 +1,10 @@
 #include "playground/wanted_filter.hpp"
 
-#include "cli/commands/commands.hpp"
-#include "cli/commands/layout_choice.hpp"
-#include "cli/commands/window.hpp"
+#include "app/layout_choice.hpp"
 
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/layouts/sliding.hpp>
 #include <bloomery/scheme.hpp>
 
 #include <fmt/format.h>
@@ -42,7 +41,7 @@ void check_names(const wanted_filter& w) {
          "leave scheme out, or take one of these");
 }
 
-// Which fields go together: the first that does not is named.
+// Refuses fields that do not go together, by the name of the first.
 void check_companions(const wanted_filter& w) {
   struct given {
     const char* field;
@@ -68,17 +67,17 @@ void check_companions(const wanted_filter& w) {
   alone(w.grows, "a growing filter's layers follow from its keys and rate", "grows",
         {layout, scheme, bits, probes, window_keys, window_milliseconds});
   alone(window_keys.is, "the window has two lengths", "window_keys", {window_milliseconds});
-  const bool forgets = window_keys.is || window_milliseconds.is;
+  const bool has_window = window_keys.is || window_milliseconds.is;
   const char* const window = window_keys.is ? window_keys.field : window_milliseconds.field;
-  alone(forgets, "a filter that forgets has a size and a layout of its own", window, {scheme, bits, probes});
+  alone(has_window, "a filter with a window has a size and a layout of its own", window, {scheme, bits, probes});
   alone(scheme.is, "a scheme has a layout and hashes of its own", "scheme", {layout, hash, seed});
-  const bool layout_forgets = family_of({.layout = w.layout}) == family::windowed;
-  if (forgets && layout.is && !layout_forgets) {
-    refuse("this layout forgets nothing", "layout", "sliding, sliding64, or none", w.layout,
+  const bool layout_has_window = family_of({.layout = w.layout}) == family::windowed;
+  if (has_window && layout.is && !layout_has_window) {
+    refuse("this layout has no window", "layout", "sliding, sliding64, or none", w.layout,
            fmt::format("leave out layout or {}", window));
   }
-  if (!forgets && layout_forgets) {
-    refuse("this layout is for filters that forget", "layout", "", w.layout,
+  if (!has_window && layout_has_window) {
+    refuse("this layout is for filters with a window", "layout", "", w.layout,
            "give window_keys or window_milliseconds, too, or leave layout out");
   }
   if (capacity.is && rate.is && bits.is) {
@@ -90,7 +89,7 @@ void check_companions(const wanted_filter& w) {
            "give bits instead of rate, or leave probes out");
   }
   if (w.grows || capacity.is || window_keys.is) return;
-  const bool by_capacity = forgets || scheme.is || family_of({.layout = w.layout}) == family::counting;
+  const bool by_capacity = has_window || scheme.is || cell_bits_of({.layout = w.layout}) != 1;
   if (!bits.is || !rate.is || by_capacity) {
     refuse("nobody knows how many keys will come", "capacity", "a number of keys", "none",
            by_capacity ? "give capacity" : "give capacity, or bits and rate");
@@ -108,24 +107,25 @@ params first_of_growing(const wanted_filter& w) {
 }
 
 params sized(const wanted_filter& w) {
-  cli::making_options making;
-  making.capacity = w.capacity;
-  making.rate = w.rate;
-  making.bits = w.bits;
-  making.probes = w.probes;
-  making.layout = w.layout;
-  making.scheme = w.scheme;
-  making.hash = w.hash;
-  making.seed = w.seed;
-  if (w.window_keys != 0) making.window.keys = w.window_keys;
-  if (w.window_milliseconds != 0) making.window.milliseconds = w.window_milliseconds;
-  if (cli::wants_window(making)) return cli::params_for(making, cli::window_capacity_said(making), 0.01);
-  if (w.capacity) return cli::params_for(making, *w.capacity, 0.01);
-  // As many keys as bits hold at this rate.
-  const std::vector<cli::layout_plan> plans = cli::plan_layouts(making);
+  const app::size_request size{w.capacity, w.rate, w.bits, w.probes};
+  const bool has_window = w.window_keys != 0 || w.window_milliseconds != 0;
+  params wanted{.layout = has_window && w.layout.empty() ? std::string(layouts::sliding::name) : w.layout,
+                .scheme = w.scheme,
+                .hash = w.hash,
+                .seed = w.seed,
+                .capacity = w.capacity.value_or(w.window_keys),
+                .window_keys = w.window_keys,
+                .window_milliseconds = w.window_milliseconds};
+  if (wanted.capacity != 0 && w.bits) return app::sized_by_bits(std::move(wanted), size);
+  if (wanted.capacity != 0) {
+    wanted.target_fpr = w.rate.value_or(0.01);
+    return complete(std::move(wanted));
+  }
+  // The capacity follows: as many keys as the bits hold at this rate.
+  const std::vector<app::layout_plan> plans = app::plan_layouts(size);
   const auto named =
       std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return plan.p.layout == w.layout; });
-  const cli::layout_plan& plan = named == plans.end() ? cli::chosen_of(plans) : *named;
+  const app::layout_plan& plan = named == plans.end() ? app::chosen_of(plans) : *named;
   if (!plan.possible()) {
     refuse(fmt::format("no {} filter does this: {}", w.layout, plan.problem), "bits", "", std::to_string(*w.bits),
            "give more bits or a higher rate, or leave layout out");
@@ -136,7 +136,7 @@ params sized(const wanted_filter& w) {
   return complete(std::move(p));
 }
 
-// What the library and the command say of their own arguments, with the names of the fields.
+// The text of an error with the names of fields in place of the options of the command.
 std::string in_names_of_fields(std::string text) {
   static constexpr std::pair<std::string_view, std::string_view> names[] = {
       {"--layout", "layout"}, {"--hash", "hash"}, {"--seed", "seed"}, {"-n", "capacity"},

@@ -1,4 +1,4 @@
-// What somebody asks for, and the parameters of such a filter. What cannot be had is refused by the name of a field.
+// A filter that a request asks for, and its parameters. Errors name the field at fault.
 #pragma once
 
 #include <bloomery/params.hpp>
@@ -10,7 +10,7 @@
 
 namespace bloomery::playground {
 
-/// What somebody asks for: two of keys, rate and bits, and what else is to be so and not otherwise.
+/// The fields of a request: two of capacity, rate and bits, and what else is chosen.
 struct wanted_filter {
   std::string layout = {};
   std::string scheme = {};
@@ -22,17 +22,17 @@ struct wanted_filter {
   std::optional<std::uint64_t> probes = {};
   std::uint64_t window_keys = 0;
   std::uint64_t window_milliseconds = 0;
-  bool grows = false;  ///< layers upon layers; the first has room for `capacity` keys
+  bool grows = false;  ///< a scalable filter, whose first layer is for `capacity` keys
 };
 
-/// The parameters of such a filter; of a growing one those of its first layer.
+/// The parameters of such a filter; of a scalable filter those of its first layer.
 /// @throws error  invalid_argument, too_large; `where` is the field at fault, as the API names it
 params params_of(const wanted_filter& wanted);
 
-/// The layouts that can be asked for.
+/// The layouts that a request can name.
 std::span<const char* const> layouts_to_choose() noexcept;
 
-/// The hashes that can be asked for: a secret is not sent about.
+/// The hashes that a request can name; keyed hashes are not among them, because the API takes no secrets.
 std::span<const char* const> hashes_to_choose() noexcept;
 
 }  // namespace bloomery::playground

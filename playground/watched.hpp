@@ -1,4 +1,4 @@
-// A filter that a thread of its own looks at again and again, and what it has seen last, for whoever asks.
+// The part that all inspections share: a thread that reads the filter again and again, and what it read last.
 #pragma once
 
 #include "playground/inspection.hpp"
@@ -14,11 +14,11 @@
 
 namespace bloomery::playground {
 
-/// The way out of what is wrong with the filter itself.
+/// The hint of errors of the filter itself.
 inline constexpr const char* looked_for_again = "put the filter back: it is looked for again every second";
 
-/// What both kinds have in common. A kind says how it is read. It calls start() once it is made, and end() before
-/// anything of it goes.
+/// A subclass reads its filter in read_if_changed(). It calls start() at the end of its constructor and end() at the
+/// begin of its destructor.
 class watched : public inspection {
  public:
   const std::string& name() const noexcept override { return name_; }
@@ -33,7 +33,7 @@ class watched : public inspection {
   void end();
   bool ending();
 
-  /// Looks once, and publishes what is other than before. What it throws is what is wrong now.
+  /// Reads the filter once, and publishes what has changed. An exception is published as the present problem.
   virtual void read_if_changed() = 0;
 
   /// A writer that is at work makes us read again, also when it waits for keys: that is no news.

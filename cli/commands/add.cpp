@@ -5,11 +5,11 @@
 //
 // A file is locked; a second writer waits. Killed at any moment a filter opens again with every key added before; one
 // that commits as a whole (a counting filter) is then what it was.
+#include "app/numbers.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
-#include "cli/text/numbers.hpp"
 
 #include "app/signals.hpp"
 

@@ -3,13 +3,13 @@
 //   $ bloomery analyze -n 100 -p 3% -o chart.svg
 //
 // The experiment is in experiment.hpp, the charts are in chart.hpp and terminal_chart.hpp; here they are put together.
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/io/output.hpp"
 #include "cli/io/progress.hpp"
 #include "cli/io/whole_file.hpp"
 #include "cli/text/chart.hpp"
-#include "cli/text/numbers.hpp"
 #include "cli/text/terminal_chart.hpp"
 
 #include <bloomery/error.hpp>

@@ -6,6 +6,7 @@
 // A file appears when it is whole. Without -n, input files are counted first; standard input, which can be read only
 // once, is kept as hashes in a temporary file until its distinct keys are counted. With --grow the hashes go to the key
 // log, and the filter is made of the log. Filters on servers are in redis_add.cpp.
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/key_changes.hpp"
@@ -15,7 +16,6 @@
 #include "cli/io/hash_spool.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/temporary_file.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/fold.hpp>

@@ -2,6 +2,7 @@
 // each.
 #pragma once
 
+#include "app/layout_choice.hpp"
 #include "cli/io/input.hpp"
 #include "cli/io/temporary_file.hpp"
 
@@ -21,6 +22,8 @@
 #include <vector>
 
 namespace bloomery::cli {
+
+using namespace app;
 
 /// As grep: 0 something was found, 1 nothing was, 2 an error. Commands that do not search succeed with 0.
 enum class exit_status : int { found = 0, nothing = 1, error = 2 };
@@ -42,22 +45,17 @@ struct window_options {
   std::optional<std::uint64_t> now;           ///< --now, milliseconds since 1970; the system's clock if absent
 };
 
-/// Parameters of a filter to be made; what is absent is derived.
-struct making_options {
-  std::optional<std::uint64_t> capacity;  ///< -n
-  std::optional<double> rate;             ///< -p
-  std::optional<std::uint64_t> bits;      ///< -m
-  std::optional<std::uint64_t> probes;    ///< -k
+/// Parameters of a filter to be made; what is absent is derived. The base has -n, -p, -m, -k and --prefer.
+struct making_options : size_request {
   std::string layout;
   std::string scheme;
   std::string hash;
   key_kind keys = key_kind::bytes;
   std::uint64_t seed = 0;
-  std::optional<preference> prefer;  ///< --prefer; speed if absent
-  std::string secret;                ///< file of the secret key; empty: none
-  bool counting = false;             ///< --counting: keys can be removed
-  bool growing = false;              ///< --grow: with a log, so that it can be made larger
-  window_options window;             ///< --window, --window-keys: forgets what is long ago
+  std::string secret;     ///< file of the secret key; empty: none
+  bool counting = false;  ///< --counting: keys can be removed
+  bool growing = false;   ///< --grow: with a log, so that it can be made larger
+  window_options window;  ///< --window, --window-keys: old keys expire
 };
 
 /// How to reach the servers of a shared filter (redis.hpp), and what is asked of them. None of it goes with a file.

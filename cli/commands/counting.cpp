@@ -1,8 +1,7 @@
 #include "cli/commands/counting.hpp"
 
-#include "cli/text/numbers.hpp"
+#include "app/numbers.hpp"
 
-#include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/layouts/counting.hpp>
@@ -35,11 +34,6 @@ void check_counting(const making_options& wanted) {
   if (wanted.window.milliseconds || wanted.window.keys) {
     refuse("a windowed filter forgets by itself; keys cannot be removed from it", "a window", "--window");
   }
-}
-
-std::uint32_t value_of_cell(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t cell) {
-  if (cell_bits_of(p) != 1) return layouts::counting::counter(bytes.data(), cell);
-  return test_bit(bytes.data(), cell) ? 1 : 0;
 }
 
 double unnoticed_by_now(const params& p, std::uint64_t refused, double fpr) {

@@ -8,16 +8,12 @@
 #include <bloomery/params.hpp>
 
 #include <cstdint>
-#include <span>
 #include <string>
 
 namespace bloomery::cli {
 
 /// Refuses what cannot go together with --counting. @throws error invalid_argument
 void check_counting(const making_options& wanted);
-
-/// A bit, or the value of a counter.
-std::uint32_t value_of_cell(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t cell);
 
 /// What removals of absent keys mean for the filter's other keys; empty if none was refused.
 /// @param unnoticed  expected number of those that were not refused

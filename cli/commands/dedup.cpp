@@ -12,12 +12,12 @@
 // prints it. seen_lines.hpp has the rules.
 #include "cli/commands/dedup.hpp"
 
+#include "app/numbers.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/seen_lines.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/text/error_text.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>

@@ -10,11 +10,11 @@
 // key once: lines that are repeated a million times cost no memory.
 #include "cli/commands/dedup.hpp"
 
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/system_error.hpp"
 #include "cli/io/temporary_file.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>

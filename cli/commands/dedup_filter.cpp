@@ -1,10 +1,10 @@
 // The filter that remembers lines for dedup: in memory, in a file or on servers, opened or made.
+#include "app/numbers.hpp"
 #include "cli/commands/dedup.hpp"
 #include "cli/commands/logged.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>

@@ -4,13 +4,13 @@
 //   $ bloomery explain cities.bloom Berlin --keys cities.txt
 //
 // Exit status: 0 some of the keys may be present, 1 none is, 2 an error.
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>

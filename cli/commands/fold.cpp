@@ -4,11 +4,11 @@
 //
 // Each halving joins neighbouring blocks; the result is bit for bit what building small would have given. How far it
 // may go is decided by the certified rate of the halved bits themselves.
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>

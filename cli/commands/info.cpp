@@ -1,5 +1,6 @@
 // bloomery info FILTER: everything that a filter reports about itself, whatever its kind and wherever it is. A keyed
 // filter in a file needs no secret. bloomery info --build is in info_build.cpp.
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/counting.hpp"
@@ -7,7 +8,6 @@
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>

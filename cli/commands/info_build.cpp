@@ -1,7 +1,7 @@
 // bloomery info --build: what this program is made of, and what of it this processor runs.
+#include "app/numbers.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/kernel.hpp>
 #include <bloomery/params.hpp>

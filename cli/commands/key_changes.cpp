@@ -1,10 +1,10 @@
 #include "cli/commands/key_changes.hpp"
 
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/text/error_text.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <fmt/format.h>
 

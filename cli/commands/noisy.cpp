@@ -6,13 +6,13 @@
 // Each copy is a filter of 1.44 bits a key with its own secret, given to another party. Whoever has i of the copies
 // takes 0.5^i of all absent keys for present; J copies together cost what one filter of rate 0.5^J costs. [M.
 // Ceglowski, "Using Bloom Filters", perl.com 2004]
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/screen.hpp"
 #include "cli/io/hash_spool.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/secret.hpp>

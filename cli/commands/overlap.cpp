@@ -3,11 +3,11 @@
 //   $ bloomery overlap mon.bloom tue.bloom
 //   keys in A     30,035 +- 114
 //   ...
+#include "app/numbers.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/estimate.hpp>
 

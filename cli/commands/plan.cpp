@@ -6,12 +6,12 @@
 //   split_block512       10.10     1.2 MiB       8        1,000,000            1 %  slower than split_block
 //   ...
 //   Take split_block: the quickest of 5 within 25 % of the least memory (classic, 9.59 bits a key).
+#include "app/advice_text.hpp"
+#include "app/layout_choice.hpp"
+#include "app/numbers.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/commands/layout_choice.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/advice_text.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/choice.hpp>
 #include <bloomery/error.hpp>

@@ -8,11 +8,11 @@
 //   make         bloomery build --counting -n 1000000 -p 1% -o FILTER INPUT
 //
 // The choice is the library's, bloomery/advice.hpp; here it is put into words and into a command line.
+#include "app/advice_text.hpp"
+#include "app/numbers.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/advice_text.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/advice.hpp>
 #include <bloomery/error.hpp>

@@ -4,12 +4,12 @@
 //   bloomery: users.bloom: 1,000,000 keys; has room for 1,240,000 keys at 0.1 %: 2.43 MiB (split_block512, 16.4 bits a key)
 //
 // The old filter stays until the new one is whole. The log is enough: FILTER itself may be missing or damaged.
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/logged.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -6,10 +6,10 @@
 // is inserted, and a killed run can be run again.
 #include "cli/commands/shared_filter.hpp"
 
+#include "app/numbers.hpp"
 #include "cli/commands/counting.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/temporary_file.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/redis_handle.hpp>

@@ -5,9 +5,9 @@
 //
 // A chain that the Java one made does not say what it was made for: n and p are given until build has stored them. A
 // chain grows by bitmaps of n keys each, and its error grows with it.
+#include "app/numbers.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/shared_filter.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/redis_chain.hpp>

@@ -10,9 +10,9 @@
 // error.
 #include "cli/commands/shared_filter.hpp"
 
+#include "app/numbers.hpp"
 #include "cli/io/output.hpp"
 #include "cli/text/error_text.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 

@@ -7,11 +7,11 @@
 // filter of that name.
 #include "cli/commands/shared_filter.hpp"
 
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/io/whole_file.hpp"
 #include "cli/text/error_text.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>

@@ -8,9 +8,9 @@
 //   ...
 #include "cli/commands/shared_filter.hpp"
 
+#include "app/numbers.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>

@@ -5,12 +5,12 @@
 //
 // A file changes as a whole, once all keys are read: killed or interrupted before, it is what it was, and the same
 // command can be given again. Exit status: 0 all were removed, 1 some were not there, 2 an error.
+#include "app/numbers.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/counting.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
-#include "cli/text/numbers.hpp"
 
 #include "app/signals.hpp"
 

@@ -5,13 +5,13 @@
 //
 // Half of each key's hash, 8 bytes, is kept in memory until all keys are there; then the filter is built, every key is
 // looked up in it, and it appears as a file when it is whole.
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/progress.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/key_log.hpp>

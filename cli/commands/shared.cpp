@@ -1,11 +1,11 @@
 // What commands say alike; declared in commands.hpp.
+#include "app/layout_choice.hpp"
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/counting.hpp"
-#include "cli/commands/layout_choice.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
@@ -119,18 +119,7 @@ params params_for(const making_options& wanted, std::uint64_t capacity, double d
     throw error(errc::invalid_argument,
                 {"size and error rate cannot both be chosen", "-m", "", "", "give -m or -p; the other follows"});
   }
-  if (!p.scheme.empty()) {
-    p.geometry = {*wanted.bits, wanted.probes ? static_cast<std::uint32_t>(*wanted.probes)
-                                              : layouts::classic::best_probes(*wanted.bits, capacity)};
-    return complete(p);
-  }
-  if (p.layout.empty()) {
-    making_options sized = wanted;
-    sized.capacity = capacity;
-    p.layout = chosen_of(plan_layouts(sized)).p.layout;
-  }
-  p.geometry = geometry_within(p.layout, *wanted.bits, wanted.probes, capacity);
-  return complete(p);
+  return sized_by_bits(std::move(p), wanted);
 }
 
 namespace {

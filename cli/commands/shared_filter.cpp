@@ -1,11 +1,11 @@
 #include "cli/commands/shared_filter.hpp"
 
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/counting.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
 #include "cli/text/error_text.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
@@ -352,34 +352,6 @@ void warn_if_overfull(const redis_address& address, const redis_info& now) {
   }
   say(fmt::format("{}: warning: more keys than the {} it was made for; error now {} instead of {}; make a larger one",
                   address.text(), count_text(p.capacity), rate_text(now.rate_now), rate_text(p.target_fpr)));
-}
-
-measured_rate measure_shared(redis_filter& filter, std::uint64_t queries) {
-  // 16 random bytes, or an integer: no key of anybody's.
-  constexpr std::size_t keys_of_a_call = 8192;
-  const std::uint64_t start = random_secret().k0;
-  std::vector<std::uint64_t> numbers;
-  std::vector<std::string_view> texts;
-  std::vector<std::uint64_t> maybe;
-  measured_rate measured;
-  while (measured.queries < queries && stop_signal() == 0) {
-    const std::size_t count =
-        static_cast<std::size_t>(std::min<std::uint64_t>(keys_of_a_call, queries - measured.queries));
-    numbers.clear();
-    texts.clear();
-    for (std::size_t i = 0; i < 2 * count; ++i) numbers.push_back(mix64(start + 2 * measured.queries + i));
-    maybe.assign((count + 63) / 64, 0);
-    if (filter.parameters().filter.keys == key_kind::u64le) {
-      filter.may_contain(std::span<const std::uint64_t>(numbers).first(count), maybe);
-    } else {
-      for (std::size_t i = 0; i < count; ++i) texts.emplace_back(reinterpret_cast<const char*>(&numbers[2 * i]), 16);
-      filter.may_contain(texts, maybe);
-    }
-    measured.queries += count;
-    for (const std::uint64_t word : maybe) measured.hits += static_cast<std::uint64_t>(std::popcount(word));
-  }
-  if (stop_signal() != 0) throw interrupted();
-  return measured;
 }
 
 }  // namespace bloomery::cli

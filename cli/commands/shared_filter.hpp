@@ -136,9 +136,6 @@ std::string shared_size_text(const redis_params& p);
 /// "no growth", "up to 1,000,000 keys", "without limit".
 std::string growth_text(const redis_params& p);
 
-/// The error rate by experiment, with so many random absent keys. @throws interrupted, error
-measured_rate measure_shared(redis_filter& filter, std::uint64_t queries);
-
 /// Warns of more keys than a filter was made for, unless it grows.
 void warn_if_overfull(const redis_address& address, const redis_info& now);
 

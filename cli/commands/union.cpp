@@ -5,6 +5,7 @@
 //
 // The union contains every key of each filter. The intersection contains every key that is in all of them, and has more
 // false positives than a filter made of those keys. Filters in files need no secret: their bits are enough.
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/key_changes.hpp"
@@ -12,7 +13,6 @@
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/whole_file.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>

@@ -4,13 +4,13 @@
 //
 // predicted: what its count of keys lets expect; certified: what its bits say; measured: absent keys that it reports.
 // Exit status: 0 all is well; 1 a present key is missing, or the filter is not what it says it is; 2 an error.
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/counting.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>

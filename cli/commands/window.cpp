@@ -1,8 +1,8 @@
 #include "cli/commands/window.hpp"
 
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/io/output.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>

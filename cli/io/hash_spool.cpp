@@ -5,6 +5,9 @@
 #include "cli/io/system_error.hpp"
 
 namespace bloomery::cli {
+
+using namespace app;
+
 namespace {
 
 constexpr std::uint64_t share_count = 256;

@@ -19,6 +19,9 @@
 #include <utility>
 
 namespace bloomery::cli {
+
+using namespace app;
+
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{256} << 10;  // with its keys and hashes it stays in the L2 cache

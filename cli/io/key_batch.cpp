@@ -11,6 +11,8 @@
 
 namespace bloomery::cli {
 
+using namespace app;
+
 std::uint64_t parse_integer_key(std::string_view key, const std::string& source) {
   std::uint64_t value = 0;
   const auto [end, problem] = std::from_chars(key.data(), key.data() + key.size(), value);

@@ -1,6 +1,6 @@
 #include "cli/io/progress.hpp"
 
-#include "cli/text/numbers.hpp"
+#include "app/numbers.hpp"
 #include "cli/text/terminal_color.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +10,9 @@
 #include <utility>
 
 namespace bloomery::cli {
+
+using namespace app;
+
 namespace {
 
 using std::chrono::duration;

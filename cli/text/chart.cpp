@@ -11,8 +11,8 @@
 //                 keys inserted
 #include "cli/text/chart.hpp"
 
+#include "app/numbers.hpp"
 #include "cli/text/axis.hpp"
-#include "cli/text/numbers.hpp"
 
 #include <bloomery/error.hpp>
 

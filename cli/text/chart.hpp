@@ -9,6 +9,8 @@
 
 namespace bloomery::cli {
 
+using namespace app;
+
 /// A point of the theory's curve.
 struct theory_point {
   std::uint64_t keys = 0;

@@ -1,8 +1,8 @@
 // Bars are the measured mean, marks the theory: where the experiment agrees, marks stand on the tops of the bars.
 #include "cli/text/terminal_chart.hpp"
 
+#include "app/numbers.hpp"
 #include "cli/text/axis.hpp"
-#include "cli/text/numbers.hpp"
 #include "cli/text/terminal_color.hpp"
 
 #include <fmt/format.h>

@@ -237,6 +237,9 @@ class any_filter {
   ///     assert(seen.capacity() == 7000 && seen.window()->part == 1000);
   std::optional<window_facts> window() const;
 
+  /// window()->epoch, quickly: the newest generation. 0 without a window.
+  std::uint64_t epoch() const;
+
   /// Sets the clock of a window of time, in milliseconds since 1970; empty: the system's clock. Other filters ignore
   /// it.
   void set_clock(window_clock clock);

@@ -8,6 +8,7 @@
 // everything. Where the kind of filter is known at compile time and single keys count, use filter<> instead.
 #pragma once
 
+#include <bloomery/cell_view.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
 #include <bloomery/export.hpp>
@@ -212,6 +213,10 @@ class filter_handle {
   /// Looks one key up and tells what its cells hold. A sliding-window filter answers as of its newest generation.
   /// @throws error  incompatible: keys of the other kind, or no cells (capabilities().has_cells); unavailable, damaged
   virtual key_explanation explain(key_span one_key);
+
+  /// The cells of a filter in memory or in a file; of a sliding-window filter as its clock says. Valid until the filter
+  /// is changed. @throws error incompatible: a filter on servers
+  virtual cell_view cells() const;
 
   /// The filter in memory or in a mapped file behind this handle, for callers that inspect its bits; null on servers
   /// and for filters of several layers.

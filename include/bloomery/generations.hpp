@@ -178,9 +178,10 @@ void merge_windows(const params& p, std::span<std::uint8_t> into, std::span<cons
 window_facts facts_of_window(const params& p, std::span<const std::uint8_t> bytes,
                              std::optional<std::uint64_t> epoch = {});
 
-/// The set cells of each generation and the current FPR, at the epoch of the newest generation. Reads all bytes.
-/// @throws error as facts_of_window
-window_cells measure_window_fill(const params& p, std::span<const std::uint8_t> bytes);
+/// The set cells of each generation and the current FPR at `epoch`, or at the epoch of the newest generation. Reads all
+/// bytes. @throws error as facts_of_window
+window_cells measure_window_fill(const params& p, std::span<const std::uint8_t> bytes,
+                                 std::optional<std::uint64_t> epoch = {});
 
 /// The consistency check of a sliding-window filter: compares the set cells of each generation with its key count, as
 /// check_fill() does for other filters. @throws error as facts_of_window

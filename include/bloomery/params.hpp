@@ -41,6 +41,9 @@ struct params {
   std::optional<secret_key> secret = {};  ///< of hash siphash; never written, so absent in what a file says
   std::uint64_t key_check = 0;            ///< bloomery::key_check of the secret; 0: the filter has none
 
+  /// Whether keys expire.
+  bool has_window() const noexcept { return window_keys != 0 || window_milliseconds != 0; }
+
   friend bool operator==(const params&, const params&) = default;
 };
 

@@ -37,6 +37,12 @@ struct open_options : bloomery::open_options {
 ///     assert(!redis::open_filter("cities.bloom")->contains("Madrid"));
 std::unique_ptr<filter_handle> open_filter(const std::string& name, const open_options& options = {});
 
+/// The shared filter behind a handle, for callers that read its shards; null for all other filters.
+redis_filter* shared_filter_of(filter_handle& filter) noexcept;
+
+/// What a description of a shared filter says, as filter_handle::info() with info_depth::bits has it.
+filter_facts facts_of(const redis_info& now);
+
 /// A handle for an open shared filter or Guava chain.
 std::unique_ptr<filter_handle> make_handle(redis_filter filter);
 std::unique_ptr<filter_handle> make_handle(redis_chain chain);

@@ -103,6 +103,7 @@ std::uint64_t any_filter::insert_count() const noexcept { return impl_->inserted
 std::optional<window_facts> any_filter::window() const {
   return impl_->window ? std::optional(impl_->window_now()) : std::nullopt;
 }
+std::uint64_t any_filter::epoch() const { return impl_->window ? impl_->window->epoch(impl_->data) : 0; }
 void any_filter::set_clock(window_clock clock) {
   if (impl_->window) impl_->window->set_clock(std::move(clock));
 }

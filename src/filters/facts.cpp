@@ -156,6 +156,7 @@ filter_facts facts_of(const scalable_layers& layers, const params& p, info_depth
   facts.expected_fpr = layers.expected_fpr();
   facts.expected_losses = layers.expected_losses();
   fill_facts all;
+  estimate keys;
   const std::vector<scalable_layer> list = layers.layers();
   for (std::size_t i = 0; i < list.size(); ++i) {
     layer_facts layer{list[i].geometry, list[i].capacity, list[i].size, list[i].share};
@@ -165,6 +166,8 @@ filter_facts facts_of(const scalable_layers& layers, const params& p, info_depth
       layer.cells_set = measure_fill(of_layer, layers.bytes_of(i)).ones;
       all.cells += layer.geometry.bits / cell_bits_of(of_layer);
       all.cells_set += *layer.cells_set;
+      const estimate of_cells = estimated_keys(of_layer, *layer.cells_set);
+      keys = {keys.value + of_cells.value, std::hypot(keys.sigma, of_cells.sigma)};
     }
     facts.layers.push_back(layer);
   }
@@ -172,6 +175,7 @@ filter_facts facts_of(const scalable_layers& layers, const params& p, info_depth
   facts.parameters.capacity = list.empty() ? 0 : list.front().capacity;
   if (depth == info_depth::counts) return facts;
   all.current_fpr = layers.current_fpr();
+  all.estimated_keys = keys;
   facts.fill = all;
   return facts;
 }

@@ -125,6 +125,11 @@ void filter_handle::settle() {}
 
 void filter_handle::commit() {}
 
+cell_view filter_handle::cells() const {
+  throw error(errc::incompatible, {"the cells of this filter are on servers", "", "a filter in memory or in a file", "",
+                                   "pull it first, or ask explain() for the cells of a key"});
+}
+
 key_explanation filter_handle::explain(key_span) {
   refuse("this kind of filter does not show the cells of a key", parameters());
 }

@@ -164,11 +164,12 @@ window_facts facts_of_window(const params& p, std::span<const std::uint8_t> byte
   return f;
 }
 
-window_cells measure_window_fill(const params& p, std::span<const std::uint8_t> bytes) {
+window_cells measure_window_fill(const params& p, std::span<const std::uint8_t> bytes,
+                                 std::optional<std::uint64_t> epoch) {
   const layout_row& row = row_of(p);
   check_size(p, bytes);
-  const auto newest = static_cast<std::uint32_t>(window_state::of(bytes.data()).newest);
-  return row.window->scan_cells(bytes.data(), p.geometry, newest);
+  const std::uint64_t at = epoch.value_or(window_state::of(bytes.data()).newest);
+  return row.window->scan_cells(bytes.data(), p.geometry, static_cast<std::uint32_t>(at));
 }
 
 fill_check check_window_fill(const params& p, std::span<const std::uint8_t> bytes) {

@@ -69,7 +69,8 @@ class handle_of_bits : public filter_handle {
     result.is_overfull = is_overfull();
     result.fpr = result.window ? result.window->rate : filter.expected_fpr();
     if (!capabilities_of(filter.parameters()).can_insert) return result;  // its cells are values, not bits
-    result.fill_ratio = expected_fill(filter.parameters(), result.window ? result.window->keys_held() : filter.insert_count());
+    result.fill_ratio =
+        expected_fill(filter.parameters(), result.window ? result.window->keys_held() : filter.insert_count());
     return result;
   }
 
@@ -93,6 +94,8 @@ class handle_of_bits : public filter_handle {
   key_explanation explain(key_span one_key) override { return explain_key(bits(), one_key); }
 
   any_filter copy() override { return bits().clone(); }
+
+  cell_view cells() const override { return {parameters(), bits().bytes(), bits().epoch()}; }
 
   const any_filter* local() const noexcept override { return &bits(); }
 
@@ -298,6 +301,15 @@ class scalable_handle final : public filter_handle {
       for (const std::uint64_t cell : layers_.cells(layer, *result.hash))
         shown.cells.push_back({cell, test_bit(layers_.bytes_of(layer).data(), cell) ? 1u : 0u});
     }
+    return result;
+  }
+
+  cell_view cells() const override {
+    const std::vector<scalable_layer> list = layers_.layers();
+    params first = hasher_.parameters();
+    first.geometry = list.front().geometry;
+    cell_view result(first, layers_.bytes_of(0));
+    for (std::size_t i = 1; i < list.size(); ++i) result.add_layer(layers_.bytes_of(i));
     return result;
   }
 

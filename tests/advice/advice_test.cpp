@@ -10,7 +10,7 @@
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 
-#include "cli/text/advice_text.hpp"
+#include "app/advice_text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -451,20 +451,20 @@ TEST(Advice, KeepsItsRuleWhateverIsAsked) {
       EXPECT_TRUE(t.take != structure::sealed || r.sealed);
       EXPECT_TRUE(t.take != structure::logged || r.log);
       EXPECT_GE(t.why, ground::number_known);
-      EXPECT_THAT(cli::taken_reason(r, a), HasSubstr(". "));
+      EXPECT_THAT(app::taken_reason(r, a), HasSubstr(". "));
       EXPECT_EQ(a.passed_over.size(), 5u);
       for (const option& o : a.passed_over) {
         EXPECT_LE(o.why, ground::less_simple);
         EXPECT_EQ(o.possible(), o.why >= ground::over_memory);
         EXPECT_EQ(o.problem.has_value(), o.why == ground::cannot_keep_rate);
-        EXPECT_FALSE(cli::passed_reason(r, a, o).empty());
+        EXPECT_FALSE(app::passed_reason(r, a, o).empty());
         if (o.possible() && (r.memory_bytes == 0 || o.bytes <= r.memory_bytes)) {
           EXPECT_GE(o.worst_bits_per_key, t.worst_bits_per_key);
         }
       }
       for (const change& c : a.changes) {
-        EXPECT_THAT(cli::change_text(r, a, c),
-                    testing::StartsWith(cli::phrase_of(r, c.what) + ": " + name_of(c.then.take)));
+        EXPECT_THAT(app::change_text(r, a, c),
+                    testing::StartsWith(app::phrase_of(r, c.what) + ": " + name_of(c.then.take)));
         EXPECT_GT(c.then.bits_per_key, 0);
       }
       EXPECT_EQ(r.threat, a.needs_secret);

@@ -20,6 +20,9 @@
 #include <vector>
 
 namespace bloomery::cli {
+
+using namespace app;
+
 namespace {
 
 using testing::Each;

@@ -1,9 +1,9 @@
 // The parts of the command that can be tested by themselves: the pipeline, the exact set, numbers, and the cutting of
 // input.
 #include "app/pipeline.hpp"
+#include "app/numbers.hpp"
 #include "cli/io/hash_set.hpp"
 #include "cli/io/input.hpp"
-#include "cli/text/numbers.hpp"
 
 #include "support/errors.hpp"
 #include "support/files.hpp"
@@ -30,6 +30,9 @@
 #include <vector>
 
 namespace bloomery::cli {
+
+using namespace app;
+
 namespace {
 
 using bloomery_tests::bytes;

@@ -1,6 +1,7 @@
 // How many blocks should have so and so many cells set: held against formulas of its own kind, against balls that are
 // thrown one by one, and against filters full of random keys and of chosen ones.
 #include "playground/histogram.hpp"
+#include "playground/shown_filter.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/estimate.hpp>
@@ -41,9 +42,9 @@ params params_of(const std::string& layout) {
 
 // The whole blocks of a filter, counted.
 histogram counted(const shown_filter& filter) {
-  histogram h = histogram_for(filter);
+  histogram h = histogram_for(filter.view());
   std::vector<std::uint64_t> ones(filter.cells() / h.block_cells);
-  filter.count_runs(0, h.block_cells, ones);
+  filter.view().count_set(0, h.block_cells, ones);
   for (const std::uint64_t some : ones) add_block(h, some);
   return h;
 }
@@ -190,7 +191,7 @@ TEST(Evenness, OfKeysChosenForTheirBlocksIsBeyondChance) {
     }
 
     const shown_filter chosen(std::move(filter));
-    const double estimated = chosen.facts(in).estimated.value;
+    const double estimated = chosen.facts(in).fill->estimated_keys->value;
 
     EXPECT_LT(*evenness(judged(chosen, estimated)), least_chance);
   }
@@ -207,7 +208,7 @@ TEST(Evenness, OfOneFullBlockAmongThousandsIsBeyondChance) {
 
   const shown_filter chosen(std::move(filter));
 
-  EXPECT_LT(*evenness(judged(chosen, chosen.facts(std::nullopt).estimated.value)), least_chance);
+  EXPECT_LT(*evenness(judged(chosen, chosen.facts(std::nullopt).fill->estimated_keys->value)), least_chance);
 }
 
 TEST(Evenness, IsUnknownWithoutBlocksOrExpectation) {
@@ -220,37 +221,6 @@ TEST(Evenness, IsUnknownWithoutBlocksOrExpectation) {
 
 TEST(Evenness, OfAnEmptyFilterIsCertain) {
   EXPECT_EQ(evenness(judged(shown_filter(any_filter(params_of("split_block512"))), 0)), 1);
-}
-
-TEST(CountRuns, AreTheCellsOneByOne) {
-  std::vector<params> all;
-  for (const char* layout : {"classic", "split_block", "split_block512", "blocked", "blocked_page", "counting"}) {
-    all.push_back(bloomery::complete({.layout = layout, .capacity = 3000, .target_fpr = 0.01}));
-  }
-  for (const char* scheme : {"guava", "pharo"}) {
-    all.push_back(bloomery::complete({.scheme = scheme, .capacity = 3000, .target_fpr = 0.01}));
-  }
-  all.push_back(bloomery::complete({.layout = "sliding", .capacity = 3000, .target_fpr = 0.01, .window_keys = 3000}));
-  for (const params& p : all) {
-    const shown_filter filter = filled(p, 2500);
-    const std::uint64_t cells = filter.cells();
-    const std::vector<std::uint8_t> values = filter.values(0, cells);
-    for (const std::uint64_t run :
-         {std::uint64_t{512}, std::max<std::uint64_t>(filter.block_cells(), 1), std::uint64_t{100}}) {
-      SCOPED_TRACE(p.layout + p.scheme + " " + std::to_string(run));
-      for (const std::uint64_t from : {std::uint64_t{0}, run}) {
-        std::vector<std::uint64_t> ones((cells - from + run - 1) / run);
-
-        filter.count_runs(from, run, ones);
-
-        for (std::size_t i = 0; i < ones.size(); ++i) {
-          const auto first = values.begin() + static_cast<std::ptrdiff_t>(from + i * run);
-          const auto last = values.begin() + static_cast<std::ptrdiff_t>(std::min(cells, from + (i + 1) * run));
-          ASSERT_EQ(ones[i], static_cast<std::uint64_t>(last - first - std::count(first, last, 0))) << i;
-        }
-      }
-    }
-  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/fill_statistics.hpp>
 #include <bloomery/redis.hpp>
+#include <bloomery/redis_chain.hpp>
 
 #include "playground/inspected_filters.hpp"
 #include "playground/inspection.hpp"
@@ -37,12 +38,18 @@ using bloomery::playground::inspect_filter;
 using bloomery::playground::inspection;
 using bloomery::playground::json;
 
+std::unique_ptr<inspection> inspect_on_server(const std::string& address) {
+  bloomery::redis::open_options options;
+  options.connection.time = bloomery::playground::usual_server_time;
+  return inspect_filter(address, options);
+}
+
 class InspectedOnRedis : public on_a_server<InspectedOnRedis> {
  public:
   static server_options options() { return {.append_only = true}; }
 
  protected:
-  static std::unique_ptr<inspection> inspect(const std::string& name) { return inspect_filter(at(name).text(), {}); }
+  static std::unique_ptr<inspection> inspect(const std::string& name) { return inspect_on_server(at(name).text()); }
 
   static redis_params of(std::uint64_t capacity) {
     return {.filter = {.capacity = capacity, .target_fpr = 0.01}, .shards = 4};
@@ -234,6 +241,16 @@ TEST_F(InspectedOnRedis, OfNumbersTakesNoOtherKeys) {
   }
 }
 
+TEST_F(InspectedOnRedis, ThatIsAGuavaChainIsRefusedWithAHint) {
+  bloomery::redis_chain::create(at("chain"), {1000, 0.01}).insert("Madrid");
+  const auto i = inspect("chain");
+
+  const json seen = failed(*i, "incompatible");
+
+  EXPECT_EQ(seen["error"]["found"], "a Guava chain");
+  EXPECT_EQ(i->ask(std::vector<std::string>{"Madrid"})["keys"][0]["answer"], "maybe");
+}
+
 // Accepts connections and sends nothing.
 class silent_server {
  public:
@@ -257,7 +274,7 @@ class silent_server {
 
 TEST(InspectedOnSilentServer, IsNotTriedForEveryOneWhoAsks) {
   const silent_server server;
-  const auto i = inspect_filter(server.address(), {});
+  const auto i = inspect_on_server(server.address());
   constexpr std::size_t many = 40;
   std::array<bool, many> unavailable{};
 
@@ -283,7 +300,7 @@ class InspectedInCluster : public on_a_cluster<InspectedInCluster> {
 TEST_F(InspectedInCluster, IsToldByTheNodesThatHaveItsShards) {
   redis_filter filter =
       redis_filter::create(cluster->address("a"), {.filter = {.capacity = 10'000, .target_fpr = 0.01}, .shards = 24});
-  const auto i = inspect_filter(cluster->address("a").text(), {});
+  const auto i = inspect_on_server(cluster->address("a").text());
 
   const json seen = ready(*i);
 

@@ -342,7 +342,7 @@ TEST_F(InspectedFile, CanBeCutShortWhileItIsRead) {
   ASSERT_NE(mapped, MAP_FAILED);
   const std::span<const std::uint8_t> all(static_cast<const std::uint8_t*>(mapped), 20 * page);
   {
-    const bloomery::cli::readable_while_cut readable(all);
+    const bloomery::app::readable_while_cut readable(all);
     EXPECT_FALSE(readable.was_cut());
 
     std::filesystem::resize_file(path, page);

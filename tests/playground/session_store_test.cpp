@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 demo_session small() { return demo_session(wanted_filter{.layout = "classic", .capacity = 10, .bits = 800}); }
 
-TEST(Collection, IdsAreDistinctAndOf128Bits) {
+TEST(SessionStore, IdsAreDistinctAndOf128Bits) {
   std::set<std::string> ids;
   std::uint64_t ever_set[2] = {0, 0}, ever_clear[2] = {0, 0};
   for (int i = 0; i < 2000; ++i) {
@@ -38,7 +38,7 @@ TEST(Collection, IdsAreDistinctAndOf128Bits) {
   }
 }
 
-TEST(Collection, OfFiltersThatNobodyAskedForTheLongestForgottenGivesWay) {
+TEST(SessionStore, OfFiltersThatNobodyAskedForTheLongestForgottenGivesWay) {
   session_store c({.filters = 3, .idle = seconds(-1)});
   const std::string a = c.put(100, small);
   const std::string b = c.put(100, small);
@@ -51,7 +51,7 @@ TEST(Collection, OfFiltersThatNobodyAskedForTheLongestForgottenGivesWay) {
   for (const std::string& id : {a, d, e}) EXPECT_NO_THROW(c.get(id));
 }
 
-TEST(Collection, WithoutRoomNothingIsMade) {
+TEST(SessionStore, WithoutRoomNothingIsMade) {
   session_store c({.filters = 2, .bytes = 1 << 20});
   c.put(100, small);
   bool made = false;
@@ -68,7 +68,7 @@ TEST(Collection, WithoutRoomNothingIsMade) {
   EXPECT_FALSE(made);
 }
 
-TEST(Collection, WhatCouldNotBeMadeTakesNoRoom) {
+TEST(SessionStore, WhatCouldNotBeMadeTakesNoRoom) {
   session_store c({.filters = 1, .bytes = 1 << 20});
   for (int i = 0; i < 5; ++i) {
     EXPECT_THROW(c.put(1 << 19, []() -> demo_session { throw std::runtime_error("no"); }), std::runtime_error);
@@ -77,7 +77,7 @@ TEST(Collection, WhatCouldNotBeMadeTakesNoRoom) {
   EXPECT_NO_THROW(c.put(1 << 19, small));
 }
 
-TEST(Collection, WhatAFilterWeighsAndWhatIsDroppedCounts) {
+TEST(SessionStore, WhatAFilterWeighsAndWhatIsDroppedCounts) {
   session_store c({.filters = 10, .bytes = 1 << 20});
   const std::string a = c.put(100, small);
   c.weigh(a, 1 << 20);
@@ -89,7 +89,7 @@ TEST(Collection, WhatAFilterWeighsAndWhatIsDroppedCounts) {
   EXPECT_EQ(code_of([&] { c.drop(a); }), errc::not_found);
 }
 
-TEST(Collection, RoomThatIsKeptIsNoOthersUntilItIsGivenBack) {
+TEST(SessionStore, RoomThatIsKeptIsNoOthersUntilItIsGivenBack) {
   session_store c({.filters = 10, .bytes = 1 << 20});
   {
     const session_store::reservation mine = c.make_room(700 << 10);
@@ -100,7 +100,7 @@ TEST(Collection, RoomThatIsKeptIsNoOthersUntilItIsGivenBack) {
   EXPECT_NO_THROW(static_cast<void>(c.make_room(1 << 20)));
 }
 
-TEST(Collection, ThreadsMayComeAndGo) {
+TEST(SessionStore, ThreadsMayComeAndGo) {
   session_store c({.filters = 16, .idle = seconds(-1)});
   std::vector<std::thread> visitors;
   for (int i = 0; i < 8; ++i) {

@@ -45,15 +45,18 @@ TEST_P(ShownFilter, CountsWhatItsCellsShowOneByOne) {
                                                     [](std::uint8_t value) { return value != 0; }));
   };
 
-  const filter_facts facts = filter.facts(std::nullopt);
+  const bloomery::filter_facts facts = filter.facts(std::nullopt);
 
-  EXPECT_EQ(facts.cells, cells);
-  EXPECT_EQ(facts.ones, ones(0, cells));
-  ASSERT_GT(facts.ones, 0u);
+  EXPECT_EQ(facts.fill->cells, cells);
+  EXPECT_EQ(facts.fill->cells_set, ones(0, cells));
+  ASSERT_GT(facts.fill->cells_set, 0u);
   std::uint64_t of_layers = 0;
-  for (const layer_facts& layer : facts.layers) {
-    EXPECT_EQ(layer.ones, ones(layer.first_cell, layer.first_cell + layer.cells));
-    of_layers += layer.cells;
+  const json layers = facts_json(facts, std::nullopt)["layers"];
+  for (const json& layer : layers) {
+    EXPECT_EQ(layer["first_cell"], of_layers);
+    const std::uint64_t end = of_layers + layer["cells"].get<std::uint64_t>();
+    EXPECT_EQ(layer["ones"], ones(of_layers, end));
+    of_layers = end;
   }
   EXPECT_EQ(of_layers, cells);
   for (const std::uint64_t most : {1u, 3u, 7u, 64u, 1000u, 16'384u}) {
@@ -75,20 +78,20 @@ TEST_P(ShownFilter, CountsWhatItsCellsShowOneByOne) {
     }
   }
   std::vector<std::uint64_t> of_runs((cells + 99) / 100);
-  filter.count_runs(0, 100, of_runs);
+  filter.view().count_set(0, 100, of_runs);
   for (std::uint64_t i = 0; i < of_runs.size(); ++i) {
     EXPECT_EQ(of_runs[i], ones(100 * i, std::min(cells, 100 * i + 100))) << i;
   }
 }
 
 TEST_P(ShownFilter, SaysMaybeExactlyOfKeysAllOfWhoseCellsInALayerAreSet) {
-  if (filter.forgets()) GTEST_SKIP() << "a generation has to have all of them: the library's tests";
+  if (filter.has_window()) GTEST_SKIP() << "a generation has to have all of them: the library's tests";
   for (int i = 0; i < 3000; ++i) {
     const std::string key = "key " + std::to_string(i);
     std::map<std::uint32_t, bool> all_set;
     for (const place& at : filter.places_of(key)) {
       const bool set = filter.values(at.cell, 1).front() != 0;
-      EXPECT_EQ(filter.layer_of(at.cell), at.layer);
+      EXPECT_EQ(filter.view().layer_of(at.cell), at.layer);
       all_set.try_emplace(at.layer, true).first->second &= set;
     }
     const bool any = std::any_of(all_set.begin(), all_set.end(), [](const auto& layer) { return layer.second; });
@@ -98,7 +101,7 @@ TEST_P(ShownFilter, SaysMaybeExactlyOfKeysAllOfWhoseCellsInALayerAreSet) {
 }
 
 TEST_P(ShownFilter, ItsFileIsTheLibrarysAndAnswersAlike) {
-  if (filter.grows()) GTEST_SKIP() << "a growing filter has no file";
+  if (filter.has_layers()) GTEST_SKIP() << "a growing filter has no file";
   scratch_folder folder;
   const std::string file = filter.file();
   write_file(folder / "a.bloom", file);
@@ -107,9 +110,9 @@ TEST_P(ShownFilter, ItsFileIsTheLibrarysAndAnswersAlike) {
   shown_filter shown(bloomery::any_filter::load(folder / "a.bloom"));
   shown.stop_clock_at(0);
 
-  if (filter.forgets()) {
+  if (filter.has_window()) {
     // Its clock stands where the filter's does.
-    const bloomery::window_facts now = *filter.window();
+    const bloomery::window_facts now = *filter.filter().window();
     if (now.length.milliseconds != 0) loaded.set_clock([now] { return now.epoch * now.part; });
   }
   for (int i = 0; i < 3000; ++i) {
@@ -138,7 +141,7 @@ void expect_fingerprints() {
   const std::vector<std::string_view> in(names.begin(), names.end());
   bloomery::static_filter<std::string_view, Fingerprint>::build(in).save(folder / "a.bloom");
   const shown_filter filter(bloomery::any_filter::load(folder / "a.bloom"));
-  const std::span<const std::uint8_t> payload = filter.bytes();
+  const std::span<const std::uint8_t> payload = filter.filter().bytes();
   ASSERT_EQ(filter.cells(), payload.size() / sizeof(Fingerprint));
 
   const std::vector<std::uint8_t> values = filter.values(0, filter.cells());
@@ -149,15 +152,18 @@ void expect_fingerprints() {
     ASSERT_EQ(values[cell], sizeof held == 1 ? held : held != 0) << cell;
   }
   EXPECT_EQ(filter.places_of("key 3").size(), 3u);
-  const filter_facts facts = filter.facts(std::nullopt);
-  EXPECT_EQ(facts.counted, 300u);
-  EXPECT_EQ(facts.ones, facts.cells);
+  const bloomery::filter_facts facts = filter.facts(std::nullopt);
+  EXPECT_EQ(facts.insert_count, 300u);
   EXPECT_EQ(facts.keys_left, 0u);
-  EXPECT_EQ(facts.alarm, "");
-  EXPECT_FALSE(std::isfinite(facts.estimated.value));
+  const json shown = facts_json(facts, std::nullopt);
+  EXPECT_EQ(shown["cells"], values.size());
+  EXPECT_EQ(shown["ones"], values.size());
+  EXPECT_EQ(shown["alarm"], nullptr);
+  EXPECT_EQ(shown["estimated"]["value"], nullptr);
+  EXPECT_EQ(shown["layers"].size(), 0u);
   const double rate = std::exp2(-8.0 * sizeof(Fingerprint));
-  EXPECT_NEAR(facts.certified, rate, rate / 1000);
-  EXPECT_NEAR(facts.predicted, rate, rate / 1000);
+  EXPECT_NEAR(facts.fill->current_fpr, rate, rate / 1000);
+  EXPECT_NEAR(*facts.expected_fpr, rate, rate / 1000);
 }
 
 TEST(ShownFilterThatIsStatic, ShowsItsFingerprintsAndNoFactsOfBits) {

@@ -10,7 +10,7 @@
 #include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/sizing.hpp>
 
-#include "cli/text/advice_text.hpp"
+#include "app/advice_text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@
 namespace bloomery {
 namespace {
 
-using cli::reason_text;
+using app::reason_text;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 

@@ -2,6 +2,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/fill_statistics.hpp>
+#include <bloomery/redis_handle.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -34,22 +35,20 @@ void add_bits(filter_facts& facts, const any_filter& copy) {
   facts.expected_fpr = expected_fpr(facts.parameters, facts.distinct_keys);
 }
 
-}  // namespace
-
-filter_facts facts_of(redis_filter& filter, info_depth depth) {
-  const redis_params& known = filter.parameters();
+// What the description of the filter alone says.
+filter_facts facts_of(const redis_params& p) {
   filter_facts facts;
-  facts.parameters = known.filter;
+  facts.parameters = p.filter;
   facts.parameters.secret.reset();
-  facts.bits = known.filter.geometry.bits;
+  facts.bits = p.filter.geometry.bits;
   facts.bytes = bytes_for(facts.bits);
-  facts.shared = shared_facts{.shards = known.shards, .grows = known.growth != redis_growth::none};
-  if (known.growth == redis_growth::to_maximum) facts.shared->maximum = known.maximum;
-  if (depth == info_depth::counts && facts.bits > most_bits_counted) return facts;
+  facts.shared = shared_facts{.shards = p.shards, .grows = p.growth != redis_growth::none};
+  if (p.growth == redis_growth::to_maximum) facts.shared->maximum = p.maximum;
+  return facts;
+}
 
-  const redis_info now = filter.info();
-  facts.parameters = now.parameters.filter;
-  facts.parameters.secret.reset();
+filter_facts counts_of(const redis_info& now) {
+  filter_facts facts = facts_of(now.parameters);
   facts.shared->layers = now.layers;
   facts.shared->lines_per_shard = now.lines;
   facts.shared->epoch = now.epoch;
@@ -63,10 +62,25 @@ filter_facts facts_of(redis_filter& filter, info_depth depth) {
                           .cells_set = now.ones,
                           .current_fpr = now.rate_now,
                           .is_exact = false};
-  if (depth == info_depth::counts) return facts;
+  return facts;
+}
+
+}  // namespace
+
+filter_facts facts_of(const redis_info& now) {
+  filter_facts facts = counts_of(now);
   facts.keys_left = keys_left(now);
-  const bool can_be_sent = !facts.shared->grows && facts.parameters.window_milliseconds == 0 &&
-                           facts.parameters.geometry.bits <= most_bits_counted;
+  return facts;
+}
+
+filter_facts facts_of(redis_filter& filter, info_depth depth) {
+  const params& p = filter.parameters().filter;
+  if (depth == info_depth::counts && p.geometry.bits > most_bits_counted) return facts_of(filter.parameters());
+  const redis_info now = filter.info();
+  if (depth == info_depth::counts) return counts_of(now);
+  filter_facts facts = facts_of(now);
+  const bool can_be_sent =
+      !facts.shared->grows && p.window_milliseconds == 0 && facts.parameters.geometry.bits <= most_bits_counted;
   if (depth == info_depth::everything && can_be_sent) add_bits(facts, filter.pull());
   return facts;
 }

@@ -26,6 +26,8 @@ class shared_handle final : public filter_handle {
  public:
   explicit shared_handle(redis_filter filter) : filter_(std::move(filter)) {}
 
+  redis_filter& filter() noexcept { return filter_; }
+
   bloomery::capabilities capabilities() const override {
     const redis_params& p = filter_.parameters();
     bloomery::capabilities result = capabilities_of(p.filter);
@@ -146,6 +148,11 @@ redis_options of_shared(const open_options& options) {
 }
 
 }  // namespace
+
+redis_filter* shared_filter_of(filter_handle& filter) noexcept {
+  auto* const shared = dynamic_cast<shared_handle*>(&filter);
+  return shared == nullptr ? nullptr : &shared->filter();
+}
 
 std::unique_ptr<filter_handle> make_handle(redis_filter filter) {
   return std::make_unique<shared_handle>(std::move(filter));

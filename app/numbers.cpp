@@ -1,4 +1,4 @@
-#include "cli/text/numbers.hpp"
+#include "app/numbers.hpp"
 
 #include <bloomery/error.hpp>
 
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace bloomery::cli {
+namespace bloomery::app {
 namespace {
 
 [[noreturn]] void refuse(const std::string& option, const std::string& expected, const std::string& text) {
@@ -188,4 +188,4 @@ std::string rate_option(double rate) {
 
 std::string share_text(double part, double of) { return of == 0 ? "-" : fmt::format("{:.3g} %", part / of * 100); }
 
-}  // namespace bloomery::cli
+}  // namespace bloomery::app

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace bloomery::cli {
+namespace bloomery::app {
 
 /// A count: "100", "1_000_000", "100M", "2.5k", "1e9". k, M, G, T are powers of 1000.
 /// @throws error invalid_argument: not a whole number from 0 to 2^63; `option` names the culprit
@@ -36,4 +36,4 @@ std::string rate_text(double rate);                                 ///< 1.05 %,
 std::string rate_option(double rate);                               ///< " -p 1%", as commands take it
 std::string share_text(double part, double whole);                  ///< "12.3 %"; "-" when whole is 0
 
-}  // namespace bloomery::cli
+}  // namespace bloomery::app

@@ -1,7 +1,7 @@
-#include "cli/commands/layout_choice.hpp"
+#include "app/layout_choice.hpp"
 
-#include "cli/text/advice_text.hpp"
-#include "cli/text/numbers.hpp"
+#include "app/advice_text.hpp"
+#include "app/numbers.hpp"
 
 #include <bloomery/choice.hpp>
 #include <bloomery/error.hpp>
@@ -14,8 +14,9 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
-namespace bloomery::cli {
+namespace bloomery::app {
 namespace {
 
 const layout_facts& facts_of(const std::string& layout) {
@@ -121,8 +122,18 @@ params roomiest(const layout_facts& s, std::uint64_t bits, double rate, std::opt
   return complete(std::move(best));
 }
 
+// The geometry of this layout that fits into `bits`, with `probes` or else the number with the lowest FPR.
+geometry geometry_within(const std::string& layout, std::uint64_t bits, std::optional<std::uint64_t> probes,
+                         std::uint64_t capacity) {
+  const layout_facts& s = facts_of(layout);
+  check_probes(s, probes);
+  const std::uint64_t whole = whole_blocks(s, bits);
+  if (s.fixed_probes != 0) return {whole, s.fixed_probes};
+  return {whole, probes ? static_cast<std::uint32_t>(*probes) : best_probes(s, whole, capacity)};
+}
+
 // One layout with two of keys, rate and size.
-params solve(const layout_facts& s, const making_options& w) {
+params solve(const layout_facts& s, const size_request& w) {
   check_probes(s, w.probes);
   if (!w.capacity) return roomiest(s, *w.bits, *w.rate, w.probes);
   params p = params_of(s, {}, *w.capacity);
@@ -137,7 +148,7 @@ params solve(const layout_facts& s, const making_options& w) {
   return complete(std::move(p));
 }
 
-std::vector<layout_plan> solve_all(const making_options& w) {
+std::vector<layout_plan> solve_all(const size_request& w) {
   std::vector<layout_plan> plans;
   for (const layout_facts& s : layouts_of(family::plain)) {
     layout_plan plan;
@@ -191,7 +202,7 @@ struct merit {
 };
 
 // The size is given: as good as the best would be in a size that the allowance makes this one of.
-void judge_merits(std::vector<layout_plan>& plans, const making_options& w, preference prefer) {
+void judge_merits(std::vector<layout_plan>& plans, const size_request& w, preference prefer) {
   const merit m{!w.capacity};
   const auto less = [&](const layout_plan& a, const layout_plan& b) { return m.less(a, b); };
   const layout_plan best = *std::max_element(plans.begin(), plans.end(), less);
@@ -201,7 +212,7 @@ void judge_merits(std::vector<layout_plan>& plans, const making_options& w, pref
   if (*w.bits > slack) {
     const std::uint64_t percent = 100 + allowed_percent(prefer);
     const std::uint64_t share = *w.bits / percent * 100 + *w.bits % percent * 100 / percent;
-    making_options smaller = w;
+    size_request smaller = w;
     smaller.bits = std::min(share, *w.bits - slack);
     in_less = solve_all(smaller);
     less_text = *smaller.bits == share
@@ -235,16 +246,7 @@ void judge_merits(std::vector<layout_plan>& plans, const making_options& w, pref
 
 }  // namespace
 
-geometry geometry_within(const std::string& layout, std::uint64_t bits, std::optional<std::uint64_t> probes,
-                         std::uint64_t capacity) {
-  const layout_facts& s = facts_of(layout);
-  check_probes(s, probes);
-  const std::uint64_t whole = whole_blocks(s, bits);
-  if (s.fixed_probes != 0) return {whole, s.fixed_probes};
-  return {whole, probes ? static_cast<std::uint32_t>(*probes) : best_probes(s, whole, capacity)};
-}
-
-std::vector<layout_plan> plan_layouts(const making_options& wanted) {
+std::vector<layout_plan> plan_layouts(const size_request& wanted) {
   std::vector<layout_plan> plans = solve_all(wanted);
   if (std::none_of(plans.begin(), plans.end(), [](const layout_plan& plan) { return plan.possible(); })) {
     throw error(errc::invalid_argument, {"no layout does this: " + plans.back().problem, "", "", "", ""});
@@ -257,8 +259,20 @@ std::vector<layout_plan> plan_layouts(const making_options& wanted) {
   return plans;
 }
 
+params sized_by_bits(params p, size_request wanted) {
+  if (!p.scheme.empty()) {
+    p.geometry = {*wanted.bits, wanted.probes ? static_cast<std::uint32_t>(*wanted.probes)
+                                              : layouts::classic::best_probes(*wanted.bits, p.capacity)};
+    return complete(std::move(p));
+  }
+  wanted.capacity = p.capacity;
+  if (p.layout.empty()) p.layout = chosen_of(plan_layouts(wanted)).p.layout;
+  p.geometry = geometry_within(p.layout, *wanted.bits, wanted.probes, p.capacity);
+  return complete(std::move(p));
+}
+
 const layout_plan& chosen_of(const std::vector<layout_plan>& plans) {
   return *std::find_if(plans.begin(), plans.end(), [](const layout_plan& plan) { return plan.chosen; });
 }
 
-}  // namespace bloomery::cli
+}  // namespace bloomery::app

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace bloomery::cli {
+namespace bloomery::app {
 
 /// Why a layout is taken or not: "slower than split_block". For a layout that cannot keep the rate, the library's
 /// sentence.
@@ -27,4 +27,4 @@ std::string change_text(const requirements& wanted, const advice& a, const chang
 /// What the user should know of the choice, in whole sentences.
 std::string caution_text(const advice& a, caution c);
 
-}  // namespace bloomery::cli
+}  // namespace bloomery::app

@@ -1,13 +1,13 @@
-#include "cli/text/advice_text.hpp"
+#include "app/advice_text.hpp"
 
-#include "cli/text/numbers.hpp"
+#include "app/numbers.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstdint>
 
-namespace bloomery::cli {
+namespace bloomery::app {
 namespace {
 
 // ---- layouts
@@ -160,4 +160,4 @@ std::string caution_text(const advice& a, caution c) {
   return {};
 }
 
-}  // namespace bloomery::cli
+}  // namespace bloomery::app

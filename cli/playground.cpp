@@ -1,18 +1,18 @@
-// bloomery playground [FILTER...]: a page to see filters work, and to look into one's own.
+// bloomery playground [FILTER...]: serve a web page that shows how filters work and inspects filters of the user.
 //
 //   $ bloomery playground seen.bloom
 //   http://127.0.0.1:43127/
+#include "app/signals.hpp"
+#include "cli/commands/shared_filter.hpp"
+#include "cli/io/output.hpp"
 #include "playground/api.hpp"
 #include "playground/http/admission.hpp"
 #include "playground/http/server.hpp"
 #include "playground/inspection.hpp"
 #include "playground/page_files.hpp"
 
-#include "app/signals.hpp"
-#include "cli/commands/commands.hpp"
-#include "cli/io/output.hpp"
-
 #include <bloomery/error.hpp>
+#include <bloomery/redis_handle.hpp>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -50,10 +50,21 @@ void open_browser(const std::string& url) {
   const int problem = ::posix_spawnp(&child, name.c_str(), &files, nullptr, arguments, environ);
   ::posix_spawn_file_actions_destroy(&files);
   if (problem != 0) return say("no browser could be opened: open the address above in one");
-  // Nobody waits for the browser, but its opener, once it is done, is not to be left as a zombie.
+  // Reap the process that opens the browser: it must not remain as a zombie.
   std::thread([child] {
     while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
   }).detach();
+}
+
+redis::open_options options_for(const std::string& name, const playground_options& options) {
+  const bool on_server = is_shared(name, options.server);
+  redis::open_options result;
+  result.secret = secret_of(options.secret);
+  if (!on_server) return result;
+  result.connection = connection_of(options.server);
+  if (!options.server.milliseconds) result.connection.time = bloomery::playground::usual_server_time;
+  result.wait_replicas = static_cast<unsigned>(options.server.wait_replicas);
+  return result;
 }
 
 }  // namespace
@@ -67,7 +78,7 @@ exit_status playground(const playground_options& options) {
   }
   std::vector<std::unique_ptr<bloomery::playground::inspection>> inspections;
   for (const std::string& name : options.filters) {
-    inspections.push_back(bloomery::playground::inspect_filter(name, options));
+    inspections.push_back(bloomery::playground::inspect_filter(name, options_for(name, options)));
   }
   bloomery::playground::api answers(std::move(inspections));
   bloomery::playground::http::server server(answers, options.host, static_cast<std::uint16_t>(options.port));

@@ -1,4 +1,5 @@
-// The truth beside a filter: all keys that came, how often, and when they came first.
+// The reference set of a demo session: the exact keys that were added, their copies, and the part of the filter that
+// took each of them.
 #pragma once
 
 #include <bloomery/hash.hpp>
@@ -14,17 +15,17 @@
 
 namespace bloomery::playground {
 
-class exact_set {
+class reference_set {
  public:
   static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
   static constexpr std::uint64_t bytes_of_entry = 120;  ///< of memory, about, beside the key's own
 
   struct entry {
-    std::uint64_t copies = 0;  ///< 0: it was there, and was removed
-    std::uint64_t part = 0;    ///< of the filter, that took it last: an epoch, a layer
+    std::uint64_t copies = 0;  ///< 0: it was added and removed
+    std::uint64_t part = 0;    ///< of the filter that took it last: an epoch, a layer
   };
 
-  /// @param part  nothing: no part took it, or the one that had it before
+  /// @param part  empty: no part took it, or the part that had it before
   void add(std::string_view key, std::optional<std::uint64_t> part) {
     const auto [at, first_time] = entries_.try_emplace(std::string(key));
     if (first_time) {
@@ -54,31 +55,33 @@ class exact_set {
     gone(at->second);
   }
 
-  /// Null: it never came.
+  /// Null: it was never added.
   const entry* find(std::string_view key) const {
     const auto at = entries_.find(key);
     return at == entries_.end() ? nullptr : &at->second;
   }
 
-  void clear() { *this = exact_set(); }
+  void clear() { *this = reference_set(); }
 
-  std::uint64_t distinct() const noexcept { return distinct_; }  ///< keys of which there is a copy
+  std::uint64_t distinct() const noexcept { return distinct_; }  ///< keys with at least one copy
 
-  /// Of them, those that a part from this one on took last.
+  /// The keys among them that were taken last by this part or a later one.
   std::uint64_t distinct_since(std::uint64_t part) const {
     std::uint64_t keys = 0;
     for (auto at = of_part_.lower_bound(part); at != of_part_.end(); ++at) keys += at->second;
     return keys;
   }
 
-  std::uint64_t ever() const noexcept { return order_.size(); }                  ///< keys that ever came
-  const std::string& at(std::uint64_t number) const { return *order_[number]; }  ///< in the order of first coming
+  std::uint64_t ever() const noexcept { return order_.size(); }  ///< keys that were ever added
+  const std::string& at(std::uint64_t number) const {
+    return *order_[number];
+  }  ///< in the order in which they were first added
 
   /// Of memory, about.
   std::uint64_t byte_size() const noexcept { return bytes_ + order_.size() * bytes_of_entry; }
 
  private:
-  // Keyed: who knew the hash could choose keys that all fall into one bucket.
+  // Keyed, so that no client can choose keys that all fall into one bucket.
   struct hasher {
     using is_transparent = void;
     std::size_t operator()(std::string_view key) const noexcept {

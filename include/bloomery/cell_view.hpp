@@ -1,0 +1,95 @@
+// cell_view: read access to the cells of a filter in memory or in a file, for views that show them.
+//
+// A cell is a bit, a counter of a counting filter, a fingerprint of a static filter, or for sliding-window filters the
+// generations that have set it: one bit each. Cells are numbered from 0. Layers follow each other, the oldest first;
+// the stamps between the cells of a sliding-window filter have no number.
+#pragma once
+
+#include <bloomery/export.hpp>
+#include <bloomery/params.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace BLOOMERY_EXPORT bloomery {
+
+/// Cells of a filter of these parameters. @throws error invalid_argument: a layout that no table knows
+///
+/// Example:
+///     assert(cells_of(complete({.layout = "classic", .geometry = {1000, 7}, .capacity = 100})) == 1000);
+///     assert(cells_of(complete({.layout = "counting", .geometry = {1024, 7}, .capacity = 10})) == 256);
+std::uint64_t cells_of(const params& p);
+
+/// Cells of the block that has all cells of a key; 0 if there are no blocks: classic, all schemes, static filters.
+/// @throws error as cells_of()
+///
+/// Example:
+///     assert(block_cells_of({.layout = "split_block512"}) == 512 && block_cells_of({.layout = "counting"}) == 128);
+std::uint64_t block_cells_of(const params& p);
+
+/// The cells of a filter. It owns no bytes: the filter must outlive it, and may not grow meanwhile.
+///
+/// Threads: any number may read.
+///
+/// Example:
+///     any_filter seen(complete({.layout = "counting", .capacity = 1000, .target_fpr = 0.01}));
+///     seen.insert("Madrid");
+///     seen.insert("Madrid");
+///     const cell_view cells(seen.parameters(), seen.bytes());
+///     assert(cells.value(seen.cells("Madrid").front()) >= 2);
+///     assert(cells.count_set(0, cells.size()) == measure_fill(seen.parameters(), seen.bytes()).ones);
+class cell_view {
+ public:
+  /// @param bytes  bytes_for(p.geometry.bits) of them
+  /// @param epoch  of a sliding-window filter: any_filter::epoch(); older generations have expired
+  /// @throws error as cells_of()
+  cell_view(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t epoch = 0);
+
+  /// Adds a newer layer of the same layout. Requires cells that are bits.
+  void add_layer(std::span<const std::uint8_t> bytes);
+
+  std::uint64_t size() const noexcept;         ///< cells of all layers
+  std::uint64_t block_cells() const noexcept;  ///< as block_cells_of()
+  std::uint32_t layers() const noexcept { return static_cast<std::uint32_t>(layers_.size()); }
+  std::uint32_t layer_of(std::uint64_t cell) const;  ///< 0 is the oldest. Requires cell < size().
+  std::uint64_t first_cell(std::uint32_t layer) const { return layers_[layer].first_cell; }
+
+  /// A bit, a counter, a fingerprint, or the live generations of a cell. Requires cell < size().
+  std::uint32_t value(std::uint64_t cell) const;
+
+  /// The number of a cell of a key that filter_handle::explain() found in this layer.
+  std::uint64_t number_of(std::uint64_t explained_cell, std::uint32_t layer) const;
+
+  /// Whether more keys set more cells: not for fingerprints.
+  bool shows_fill() const noexcept { return kind_ != kind::fingerprint; }
+
+  /// Cells from `from` to `to` - 1 that are not 0. Requires to <= size().
+  std::uint64_t count_set(std::uint64_t from, std::uint64_t to) const;
+
+  /// The same for each of the runs of `run` cells that begin at `from`; the filter's last run may be shorter.
+  void count_set(std::uint64_t from, std::uint64_t run, std::span<std::uint64_t> counts) const;
+
+ private:
+  enum class kind : std::uint8_t { bit, counter, generations, fingerprint };
+  struct segment {
+    std::uint64_t first_cell;
+    std::uint64_t cells;
+    std::span<const std::uint8_t> bytes;
+  };
+  struct window_block {
+    const std::uint8_t* cells;
+    std::uint8_t live;  // generations that have not expired
+  };
+
+  window_block block_at(std::uint64_t block) const;
+
+  kind kind_;
+  std::uint32_t cell_bits_;
+  std::uint64_t block_cells_;
+  std::uint64_t mask_;  // 7: the scheme counts the bits of a byte from the highest
+  std::uint32_t epoch_;
+  std::vector<segment> layers_;
+};
+
+}  // namespace bloomery

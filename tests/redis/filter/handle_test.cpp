@@ -1,0 +1,67 @@
+// Handles of filters on a server: what callers that read shards get from them.
+#include <bloomery/redis_handle.hpp>
+
+#include "redis/filters.hpp"
+#include "redis/fixtures.hpp"
+#include "support/errors.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace bloomery_tests {
+namespace {
+
+using bloomery::errc;
+using bloomery::filter_facts;
+using bloomery::filter_handle;
+using bloomery::info_depth;
+using bloomery::redis_chain;
+using bloomery::redis_filter;
+using bloomery::redis_shard;
+
+class RedisHandle : public on_a_server<RedisHandle> {};
+
+TEST_F(RedisHandle, ReachesTheShardsOfASharedFilterAndOfNoOther) {
+  redis_filter::create(at("f"), integers(1000, 0.01));
+  redis_chain::create(at("c"), {1000, 0.01});
+  const std::unique_ptr<filter_handle> filter = bloomery::redis::open_filter(at("f").text());
+  const std::unique_ptr<filter_handle> chain = bloomery::redis::open_filter(at("c").text());
+  const std::unique_ptr<filter_handle> local =
+      bloomery::make_handle(bloomery::any_filter(bloomery::complete({.capacity = 10, .target_fpr = 0.1})));
+
+  redis_filter* const behind = bloomery::redis::shared_filter_of(*filter);
+
+  ASSERT_NE(behind, nullptr);
+  std::vector<redis_shard> shards;
+  const std::uint64_t count = behind->info(&shards).parameters.shards;
+  EXPECT_EQ(shards.size(), count);
+  EXPECT_EQ(bloomery::redis::shared_filter_of(*chain), nullptr);
+  EXPECT_EQ(bloomery::redis::shared_filter_of(*local), nullptr);
+  EXPECT_EQ(code_of([&] { filter->cells(); }), errc::incompatible);
+}
+
+TEST_F(RedisHandle, FactsOfADescriptionAreThoseOfTheHandle) {
+  for (const bloomery::redis_params& p : {integers(1000, 0.01), growing(1000)}) {
+    redis_filter::create(at("f"), p).drop();
+    redis_filter made = redis_filter::create(at("f"), p);
+    insert_all(made, keys_from(0, 3000));
+
+    const filter_facts facts = bloomery::redis::facts_of(made.info());
+    const filter_facts of_handle = bloomery::redis::open_filter(at("f").text())->info(info_depth::bits);
+
+    EXPECT_EQ(facts.insert_count, of_handle.insert_count);
+    EXPECT_EQ(facts.keys_left, of_handle.keys_left);
+    EXPECT_EQ(facts.bits, of_handle.bits);
+    EXPECT_EQ(facts.fill->cells_set, of_handle.fill->cells_set);
+    EXPECT_GT(facts.fill->cells_set, 0u);
+    EXPECT_EQ(facts.shared->layers, of_handle.shared->layers);
+    EXPECT_EQ(facts.shared->grows, p.growth != bloomery::redis_growth::none);
+    made.drop();
+  }
+}
+
+}  // namespace
+}  // namespace bloomery_tests
