@@ -48,7 +48,7 @@ enum class verb : std::uint8_t {
   give_up,    ///< a replacement by another filter that is abandoned
   rebuild,    ///< makes it again from its log
   clear,      ///< removes all keys
-  fill,       ///< 50 * `amount` keys that are never looked up, of filters that grow
+  fill,       ///< 50 * `amount` keys that are looked up once, of filters that grow
   cancel,     ///< inserts the keys again and again, cancelled after `amount` calls; form strings: by a deadline
   refuse,     ///< tries everything that it cannot do
 };

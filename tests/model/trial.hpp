@@ -83,7 +83,8 @@ class trial {
       expect(binomial_head(hits, asked, *exact) > hardly_ever, "too few false positives: " + rate);
     }
     if (promises_.able.has_window ? !ever_overfull_ : keeps_promise()) {
-      const double most = promises_.target_fpr * promises_.rate.factor;
+      const auto bitmaps = static_cast<double>(handle().summary().growths.value_or(0) + 1);  // their rates add up
+      const double most = promises_.target_fpr * promises_.rate.factor * bitmaps;
       expect(binomial_tail(hits, asked, most) > hardly_ever, "more false positives than promised: " + measured);
       expect(binomial_tail(taken_for_seen_, new_inserted_, most) > hardly_ever,
              "too many new keys taken for seen: " + std::to_string(taken_for_seen_) + " of " +
@@ -292,14 +293,15 @@ class trial {
     if (promises_.counts == counting_rule::new_keys) expected_count_ = last_count_ + done.changed;
   }
 
-  // Other keys than those of the universe, which are never looked up: a filter that grows does so.
+  // Keys outside the universe: they make a filter grow.
   void fill(const operation& o) {
     if (!promises_.able.grows) return;
     std::vector<key_id> ids(std::size_t{o.amount} * 50);
     std::iota(ids.begin(), ids.end(), next_filling_);
     next_filling_ += static_cast<key_id>(ids.size());
-    const bloomery::change_result done = handle().insert(key_batch(promises_.keys, ids, setting_.seed).span(o.as));
+    const bloomery::change_result done = client_of(o).insert(key_batch(promises_.keys, ids, setting_.seed).span(o.as));
     expect_equal(done.keys, ids.size(), "keys inserted");
+    for (const bool found : look_up(ids, form::plain)) expect(found, "false negative: a key of fill()");
     filling_ += ids.size();
     if (promises_.counts == counting_rule::new_keys) expected_count_ = last_count_ + done.changed;
   }

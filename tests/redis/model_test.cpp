@@ -157,11 +157,11 @@ contract shared_growing(std::string name, key_kind keys) {
   return c;
 }
 
-kind shared_counting(std::string name) {
+kind shared_counting(std::string name, std::uint64_t shards) {
   contract c = shared(std::move(name), key_kind::bytes);
   c.able.can_remove = c.able.counts_copies = true;
   c.memory = memory::copies;
-  return shared_kind(c, {.filter = {.layout = "counting"}});
+  return shared_kind(c, {.filter = {.layout = "counting"}, .shards = shards});
 }
 
 kind shared_window(std::string name) {
@@ -209,8 +209,7 @@ kind chain_kind(std::string name) {
   contract c = on_servers(std::move(name), key_kind::bytes);
   c.able.grows = true;
   c.able.has_cells = false;
-  // The rates of its bitmaps add up: 700 keys in bitmaps for 64.
-  c.rate = {.is_exact = false, .factor = 20};
+  c.rate = {.is_exact = false, .factor = 1.5};
   return {c, [c](const setting& s) {
             return std::make_unique<chain_subject>(bloomery::redis_chain_params{s.capacity, c.target_fpr});
           }};
@@ -232,7 +231,7 @@ std::vector<kind> kinds_of_servers() {
           shared_kind(shared_fixed("Fixed_text_siphash_local_copy", key_kind::bytes), keyed, true),
           shared_kind(shared_growing("Growing_text", key_kind::bytes), unlimited),
           shared_kind(shared_growing("Growing_integers_to_maximum", key_kind::u64le), limited),
-          shared_counting("Counting_text"),
+          shared_counting("Counting_text", 1),
           shared_window("Window_integers"),
           chain_kind("Chain_text")};
 }
@@ -244,7 +243,7 @@ std::vector<kind> kinds_of_clusters() {
   unlimited.growth = redis_growth::unlimited;
   unlimited.shards = 3;
   return {shared_kind(shared_fixed("Fixed_integers", key_kind::u64le), blocked),
-          shared_kind(shared_growing("Growing_text", key_kind::bytes), unlimited), shared_counting("Counting_text"),
+          shared_kind(shared_growing("Growing_text", key_kind::bytes), unlimited), shared_counting("Counting_text", 7),
           chain_kind("Chain_text")};
 }
 
