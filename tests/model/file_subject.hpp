@@ -41,7 +41,7 @@ class heap_subject : public subject {
   }
 
   handle_ptr copy() override {
-    handle().local()->save(folder_ / "copy.bloom");
+    handle().local()->clone().save(folder_ / "copy.bloom");
     return bloomery::open_filter(folder_ / "copy.bloom",
                                  {.check = bloomery::file_check::payload, .secret = params_.secret});
   }
@@ -69,8 +69,10 @@ class file_subject : public heap_subject {
   }
   void open() override { handle_ = open_writer(); }
   handle_ptr open_writer() override {
-    return bloomery::open_filter(
-        path(), {.mode = bloomery::access::read_write, .secret = params_.secret, .clock = [this] { return now_; }});
+    return bloomery::open_filter(path(), {.mode = bloomery::access::read_write,
+                                          .what = bloomery::file_check::payload,
+                                          .secret = params_.secret,
+                                          .clock = [this] { return now_; }});
   }
 
   void replace(bloomery::key_span keys) override {

@@ -9,6 +9,7 @@
 #include <bloomery/static_filter.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <concepts>
 #include <optional>
@@ -72,7 +73,10 @@ class concurrent_handle final : public bloomery::filter_handle {
     const std::vector<Key> all = keys_of(keys);
     std::vector<std::uint8_t> fresh(all.size());
     const std::size_t half = all.size() / 2;
+    std::atomic<int> not_ready{2};
     const auto insert = [&](std::size_t first, std::size_t count) {
+      --not_ready;
+      while (not_ready > 0) std::this_thread::yield();  // else one ends before the other starts
       filter_->insert(std::span(all).subspan(first, count), std::span(fresh).subspan(first, count));
     };
     std::thread other(insert, 0, half);
@@ -180,11 +184,16 @@ class static_subject final : public subject {
  private:
   std::string path() const { return folder_ / "filter.bloom"; }
 
+  // Every third key occurs twice.
   void make(key_span keys) {
-    if constexpr (std::same_as<Key, std::uint64_t>)
-      filter::build(keys.empty() ? std::span<const Key>{} : keys.integers()).save(path());
-    else
-      filter::build(keys.empty() ? std::span<const Key>{} : keys.views()).save(path());
+    std::vector<Key> all;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if constexpr (std::same_as<Key, std::uint64_t>)
+        all.insert(all.end(), i % 3 == 0 ? 2 : 1, keys.integers()[i]);
+      else
+        all.insert(all.end(), i % 3 == 0 ? 2 : 1, keys.views()[i]);
+    }
+    filter::build(all).save(path());
   }
 
   bool in_memory_;

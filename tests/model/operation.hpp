@@ -31,10 +31,12 @@ inline constexpr key_id universe = 700;
 inline constexpr key_id absent_keys = 1 << 20;
 
 enum class verb : std::uint8_t {
-  insert,     ///< keys, in one call; amount & 1: each twice; amount & 2: without answers
-  remove,     ///< one copy of each key that is in; others are removed if they are certainly absent, and refused
+  insert,     ///< keys, in one call; amount & 1: each three times; amount & 2: without answers; amount & 4: by another
+              ///< client, of filters on servers; amount & 8: of filters that count copies, the first key 18 times
+  remove,     ///< one copy of each key that is in; others are removed if they are certainly absent, and refused; amount
+              ///< & 2 and & 4 as in insert; amount & 8: all copies but one of the key that has most
   look_up,    ///< keys, one by one and in one call
-  merge,      ///< a filter with these keys
+  merge,      ///< a filter with these keys; amount & 8: reopened before and after
   copy,       ///< saves it elsewhere and looks keys up in the copy
   reopen,     ///< commits it and opens it again
   kill,       ///< another process inserts the keys and is killed after `amount` batches; form hashes: after
@@ -43,15 +45,16 @@ enum class verb : std::uint8_t {
   turn_back,  ///< the clock goes back by as much
   rotate,     ///< begins the generation that is due
   replace,    ///< another filter, with these keys alone, takes its place
+  give_up,    ///< a replacement by another filter that is abandoned
   rebuild,    ///< makes it again from its log
   clear,      ///< removes all keys
-  fill,       ///< 50 * `amount` keys that are never looked up, of filters that grow
+  fill,       ///< 50 * `amount` keys that are looked up once, of filters that grow
   cancel,     ///< inserts the keys again and again, cancelled after `amount` calls; form strings: by a deadline
   refuse,     ///< tries everything that it cannot do
 };
-inline constexpr std::array<std::string_view, 16> verb_names = {
-    "insert",    "remove", "look_up", "merge",   "copy",  "reopen", "kill",   "tick",
-    "turn_back", "rotate", "replace", "rebuild", "clear", "fill",   "cancel", "refuse"};
+inline constexpr std::array<std::string_view, 17> verb_names = {
+    "insert", "remove",  "look_up", "merge",   "copy",  "reopen", "kill",   "tick",  "turn_back",
+    "rotate", "replace", "give_up", "rebuild", "clear", "fill",   "cancel", "refuse"};
 
 /// How keys are given to the filter.
 enum class form : std::uint8_t { plain, strings, hashes };
@@ -103,10 +106,10 @@ inline std::vector<operation> operations_of(const std::string& text) {
   return result;
 }
 
-/// The keys of an operation.
-inline std::vector<key_id> ids_of(const operation& o) {
-  std::vector<key_id> ids(o.count);
-  for (key_id i = 0; i < o.count; ++i) ids[i] = (o.first + i) % universe;
+/// The keys of an operation, one after another, and all of that `times` times.
+inline std::vector<key_id> ids_of(const operation& o, key_id times = 1) {
+  std::vector<key_id> ids(std::size_t{o.count} * times);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = (o.first + static_cast<key_id>(i % o.count)) % universe;
   return ids;
 }
 

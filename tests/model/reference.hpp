@@ -106,6 +106,11 @@ class reference {
   }
 
   std::uint32_t copies_of(key_id key) const { return entries_[key].copies; }
+  /// The key that has most copies.
+  key_id most_copied() const {
+    const auto fewer = [](const entry& a, const entry& b) { return a.copies < b.copies; };
+    return static_cast<key_id>(std::max_element(entries_.begin(), entries_.end(), fewer) - entries_.begin());
+  }
 
   /// Keys of which that is true.
   std::uint64_t count(fact wanted) const {

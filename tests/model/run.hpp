@@ -43,22 +43,22 @@ inline operation drawn(std::mt19937_64& random, const contract& c) {
   const auto add = [&](bool has, verb what, unsigned weight) {
     if (has) choices.emplace_back(what, weight);
   };
-  const auto also = [&](verb what) { return std::find(c.also.begin(), c.also.end(), what) != c.also.end(); };
   const bool by_time = c.memory == memory::window_of_time || c.memory == memory::window_of_servers;
   add(c.able.can_insert, verb::insert, 40);
   add(c.able.can_remove, verb::remove, 25);
   add(c.able.can_merge, verb::merge, 5);
   add(c.able.can_clear, verb::clear, 1);
   add(c.able.can_insert, verb::cancel, 1);
-  add(c.able.grows, verb::fill, 5);
+  add(c.able.grows, verb::fill, c.is_remote() ? 15 : 5);
   add(by_time, verb::tick, 20);
   add(c.memory == memory::window_of_time, verb::turn_back, 3);
-  add(also(verb::reopen), verb::reopen, 8);
-  add(also(verb::kill), verb::kill, 5);
-  add(also(verb::copy), verb::copy, 3);
-  add(also(verb::rotate), verb::rotate, 5);
-  add(also(verb::rebuild), verb::rebuild, 3);
-  add(also(verb::replace), verb::replace, c.able.can_insert ? 1 : 30);
+  add(c.has(verb::reopen), verb::reopen, 8);
+  add(c.has(verb::kill), verb::kill, 5);
+  add(c.has(verb::copy), verb::copy, 3);
+  add(c.has(verb::rotate), verb::rotate, 5);
+  add(c.has(verb::give_up), verb::give_up, 3);
+  add(c.has(verb::rebuild), verb::rebuild, 3);
+  add(c.has(verb::replace), verb::replace, !c.able.can_insert ? 30 : c.is_remote() ? 5 : 1);
 
   unsigned sum = 0;
   for (const auto& [what, weight] : choices) sum += weight;

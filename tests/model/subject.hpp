@@ -8,6 +8,7 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter_handle.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -54,8 +55,9 @@ struct contract {
   bool is_steady = true;                                  ///< a key that is found stays found within one insert()
   bool is_exact_when_empty = true;                        ///< without keys nothing is found
   bool has_quick_summary = true;                          ///< else it is looked at once, at the end
-  std::vector<verb> also = {};  ///< of reopen, kill, rotate, replace, rebuild and copy, those that it has
+  std::vector<verb> also = {};  ///< of reopen, kill, rotate, replace, give_up, rebuild and copy, those that it has
   bool is_remote() const { return able.is_remote; }
+  bool has(verb what) const { return std::find(also.begin(), also.end(), what) != also.end(); }
 };
 
 /// What a run depends on besides its operations.
@@ -91,7 +93,12 @@ class subject {
   /// Opens for writing what close() or a killed process left.
   virtual void open() { handle_ = open_writer(); }
 
-  /// The same, also in another process.
+  void reopen() {
+    close();
+    open();
+  }
+
+  /// The same as open(), also in another process, or while the filter is open if it is on servers.
   virtual handle_ptr open_writer() { return not_there(); }
 
   /// A copy that was saved, opened for reading, and what can be done with it.
@@ -100,7 +107,17 @@ class subject {
   /// After a kill, before open(): what a machine that failed, too, may have lost.
   virtual void lose_unsynced() {}
 
+  /// Another client of a filter on servers. It stays open, so its view of the shards may be stale.
+  bloomery::filter_handle& other_client() {
+    if (!other_client_) other_client_ = open_writer();
+    return *other_client_;
+  }
+
+  /// After a replacement: a client with a stale description refuses to remove keys.
+  void forget_other_client() { other_client_.reset(); }
+
   virtual void replace(bloomery::key_span) { not_there(); }
+  virtual void give_up() { not_there(); }
   virtual void rebuild() { not_there(); }
   virtual void rotate() { not_there(); }
 
@@ -118,6 +135,7 @@ class subject {
 
  protected:
   handle_ptr handle_;
+  handle_ptr other_client_;
 
  private:
   static handle_ptr not_there() { throw std::logic_error("the model test asks a kind of filter for what it has not"); }

@@ -53,6 +53,7 @@ class trial {
       case verb::turn_back: now_ -= std::min<std::uint64_t>(now_, o.amount * truth_.part() / 8); break;
       case verb::rotate: subject_->rotate(); break;
       case verb::replace: replace(o); break;
+      case verb::give_up: subject_->give_up(); break;
       case verb::rebuild: subject_->rebuild(); break;
       case verb::clear: clear(); break;
       case verb::fill: fill(o); break;
@@ -82,7 +83,8 @@ class trial {
       expect(binomial_head(hits, asked, *exact) > hardly_ever, "too few false positives: " + rate);
     }
     if (promises_.able.has_window ? !ever_overfull_ : keeps_promise()) {
-      const double most = promises_.target_fpr * promises_.rate.factor;
+      const auto bitmaps = static_cast<double>(handle().summary().growths.value_or(0) + 1);  // their rates add up
+      const double most = promises_.target_fpr * promises_.rate.factor * bitmaps;
       expect(binomial_tail(hits, asked, most) > hardly_ever, "more false positives than promised: " + measured);
       expect(binomial_tail(taken_for_seen_, new_inserted_, most) > hardly_ever,
              "too many new keys taken for seen: " + std::to_string(taken_for_seen_) + " of " +
@@ -96,8 +98,7 @@ class trial {
   // Whether no more keys were ever in than the filter was made for.
   bool keeps_promise() const { return promises_.able.grows || most_ever_ <= setting_.capacity; }
 
-  // ---- time
-  // -----------------------------------------------------------------------------------------------------------
+  // ---- time -------------------------------------------------------------------------------------------------
 
   void tick(std::uint64_t milliseconds) {
     now_ += milliseconds;
@@ -106,10 +107,9 @@ class trial {
   }
 
   void set_time() {
-    if (promises_.memory == memory::window_of_time) {
-      subject_->set_time(now_);
-      truth_.set_moment(now_, now_);
-    }
+    if (promises_.memory != memory::window_of_time) return;
+    subject_->set_time(now_);
+    truth_.set_moment(now_, now_);
   }
 
   // Calls call(), and the reference knows when that was.
@@ -121,8 +121,7 @@ class trial {
     truth_.set_moment(from, subject_->server_time());
   }
 
-  // ---- looking up
-  // -----------------------------------------------------------------------------------------------------
+  // ---- looking up -------------------------------------------------------------------------------------------
 
   std::vector<bool> look_up(const std::vector<key_id>& ids, form as) { return look_up_in(handle(), ids, as); }
 
@@ -148,7 +147,7 @@ class trial {
       nothing_is_in = nothing_is_in && truth == fact::absent;
       if (truth == fact::present) expect(found[key], "false negative: key " + std::to_string(key) + where);
     }
-    if (!nothing_is_in || filling_ > 0 || !promises_.is_exact_when_empty) return;
+    if (!nothing_is_in || filling_ > 0 || has_full_counters_ || !promises_.is_exact_when_empty) return;
     for (key_id key = 0; key < universe; ++key)
       expect(!found[key], "found without keys: key " + std::to_string(key) + where);
   }
@@ -173,11 +172,12 @@ class trial {
     for (std::size_t i = 0; i < std::min(most, ids.size()); ++i) {
       const bool alone = keys.with_key(i, [&](const auto& key) { return handle().contains(key); });
       expect_equal(alone, together[i], "looked up alone and in a batch, key " + std::to_string(ids[i]));
+      if (const bloomery::any_filter* const bits = handle().local())
+        expect_equal(keys.with_key(i, [&](const auto& key) { return bits->may_contain(key); }), alone, "by any_filter");
     }
   }
 
-  // ---- what it says of itself
-  // -----------------------------------------------------------------------------------------
+  // ---- what it says of itself -------------------------------------------------------------------------------
 
   void check_summary() {
     const filter_summary s = handle().summary();
@@ -227,8 +227,14 @@ class trial {
     }
   }
 
-  // ---- changes
-  // --------------------------------------------------------------------------------------------------------
+  // ---- changes ----------------------------------------------------------------------------------------------
+
+  filter_handle& client_of(const operation& o) {
+    return promises_.is_remote() && (o.amount & 4) != 0 ? subject_->other_client() : handle();
+  }
+
+  // More copies of a key than a counter of 4 bits can tell apart: it stays full.
+  bool has_many_copies(const operation& o) const { return promises_.memory == memory::copies && (o.amount & 8) != 0; }
 
   // The keys that may be inserted. Counters of 4 bits hold few copies; and beyond capacity some may be full.
   std::vector<key_id> admitted(const std::vector<key_id>& wanted) const {
@@ -259,18 +265,21 @@ class trial {
   }
 
   void insert(const operation& o) {
-    std::vector<key_id> ids = ids_of(o);
-    if ((o.amount & 1) != 0) ids.insert(ids.end(), ids.begin(), ids.end());
-    ids = admitted(ids);
+    std::vector<key_id> ids = admitted(ids_of(o, (o.amount & 1) != 0 ? 3 : 1));
+    if (has_many_copies(o)) {
+      ids.assign(truth_.copies() + 18 <= setting_.capacity ? 18 : 0, o.first % universe);
+      has_full_counters_ = has_full_counters_ || !ids.empty();
+    }
+    filter_handle& client = client_of(o);
     const bool quiet = (o.amount & 2) != 0;
     const std::vector<bool> before = look_up(ids, form::plain);
     const key_batch keys(promises_.keys, ids, setting_.seed);
     std::vector<bloomery::key_hash> room;
-    const bloomery::key_span span = o.as == form::hashes ? handle().prepare(keys.span(), room) : keys.span(o.as);
+    const bloomery::key_span span = o.as == form::hashes ? client.prepare(keys.span(), room) : keys.span(o.as);
 
     std::vector<std::uint8_t> is_new(quiet ? 0 : ids.size(), 7);
     bloomery::change_result done;
-    timed([&] { done = handle().insert(span, is_new); });
+    timed([&] { done = client.insert(span, is_new); });
 
     expect_equal(done.keys, ids.size(), "keys inserted");
     if (quiet) {
@@ -284,14 +293,15 @@ class trial {
     if (promises_.counts == counting_rule::new_keys) expected_count_ = last_count_ + done.changed;
   }
 
-  // Other keys than those of the universe, which are never looked up: a filter that grows does so.
+  // Keys outside the universe: they make a filter grow.
   void fill(const operation& o) {
     if (!promises_.able.grows) return;
     std::vector<key_id> ids(std::size_t{o.amount} * 50);
     std::iota(ids.begin(), ids.end(), next_filling_);
     next_filling_ += static_cast<key_id>(ids.size());
-    const bloomery::change_result done = handle().insert(key_batch(promises_.keys, ids, setting_.seed).span(o.as));
+    const bloomery::change_result done = client_of(o).insert(key_batch(promises_.keys, ids, setting_.seed).span(o.as));
     expect_equal(done.keys, ids.size(), "keys inserted");
+    for (const bool found : look_up(ids, form::plain)) expect(found, "false negative: a key of fill()");
     filling_ += ids.size();
     if (promises_.counts == counting_rule::new_keys) expected_count_ = last_count_ + done.changed;
   }
@@ -332,17 +342,22 @@ class trial {
     for (const key_id id : wanted) {
       if (truth_.of(id) == fact::present) ids.push_back(id);
     }
-    const std::size_t inside = ids.size();
+    std::size_t inside = ids.size();
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (!found[i]) ids.push_back(wanted[i]);
+    }
+    if (const key_id most = truth_.most_copied(); has_many_copies(o) && truth_.copies_of(most) > 1) {
+      ids.assign(truth_.copies_of(most) - 1, most);
+      inside = ids.size();
     }
 
     const key_batch keys(promises_.keys, ids, setting_.seed);
     std::vector<bloomery::key_hash> room;
-    const bloomery::key_span span = o.as == form::hashes ? handle().prepare(keys.span(), room) : keys.span(o.as);
+    filter_handle& client = client_of(o);
+    const bloomery::key_span span = o.as == form::hashes ? client.prepare(keys.span(), room) : keys.span(o.as);
     const bool quiet = (o.amount & 2) != 0;
     std::vector<removal> results(quiet ? 0 : ids.size(), static_cast<removal>(7));
-    const bloomery::change_result done = handle().remove(span, results);
+    const bloomery::change_result done = client.remove(span, results);
     expect_equal(done.keys, ids.size(), "keys looked at by remove()");
     expect_equal(done.changed, inside, "keys removed");
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -355,6 +370,8 @@ class trial {
   void merge(const operation& o) {
     if (!promises_.able.can_merge) return;
     const std::vector<key_id> ids = admitted(ids_of(o));
+    const bool is_sole_change = (o.amount & 8) != 0 && promises_.has(verb::reopen);
+    if (is_sole_change) subject_->reopen();
     const subject::handle_ptr other = subject_->twin();
     reference its = truth_;
     its.clear();
@@ -374,6 +391,7 @@ class trial {
       }
       handle().merge(*other);
     });
+    if (is_sole_change) subject_->reopen();
     truth_.merge(its);
     note_ever(ids);
     judges_estimate_ = true;
@@ -399,27 +417,23 @@ class trial {
 
   void forget() {
     truth_.clear();
+    if (promises_.able.can_remove) subject_->forget_other_client();
     ever_.assign(universe, false);
     distinct_ = filling_ = 0;
+    has_full_counters_ = false;
   }
 
   void replace(const operation& o) {
-    const std::vector<key_id> ids = admitted_when_empty(ids_of(o));
-    const key_batch keys(promises_.keys, ids, setting_.seed);
-    timed([&] { subject_->replace(keys.span()); });
+    std::vector<key_id> ids = ids_of(o);
+    if (promises_.memory == memory::copies && ids.size() > setting_.capacity)
+      ids.resize(static_cast<std::size_t>(setting_.capacity));
+    timed([&] { subject_->replace(key_batch(promises_.keys, ids, setting_.seed).span()); });
     forget();
     set_time();
     note_inserted(ids);
   }
 
-  std::vector<key_id> admitted_when_empty(std::vector<key_id> ids) const {
-    if (promises_.memory == memory::copies && ids.size() > setting_.capacity)
-      ids.resize(static_cast<std::size_t>(setting_.capacity));
-    return ids;
-  }
-
-  // ---- files
-  // ----------------------------------------------------------------------------------------------------------
+  // ---- files ------------------------------------------------------------------------------------------------
 
   void copy() {
     const subject::handle_ptr other = subject_->copy();
@@ -439,8 +453,7 @@ class trial {
   }
 
   void reopen() {
-    subject_->close();
-    subject_->open();
+    subject_->reopen();
     if (promises_.counts == counting_rule::new_keys || promises_.counts == counting_rule::copies)
       expected_count_ = last_count_;
   }
@@ -501,8 +514,7 @@ class trial {
     truth_.set_window(window.insertions, window.epoch);
   }
 
-  // ---- errors
-  // ---------------------------------------------------------------------------------------------------------
+  // ---- errors -----------------------------------------------------------------------------------------------
 
   void cancel(const operation& o) {
     if (o.count == 0 || !promises_.able.can_insert) return;
@@ -582,6 +594,7 @@ class trial {
   std::uint64_t new_inserted_ = 0;
   std::uint64_t taken_for_seen_ = 0;
   bool ever_overfull_ = false;
+  bool has_full_counters_ = false;
 };
 
 }  // namespace bloomery_model

@@ -56,6 +56,7 @@ class shared_subject final : public subject {
   }
   ~shared_subject() override {
     handle_.reset();
+    other_client_.reset();
     drop(address_);
     for (const redis_address& other : others_) drop(other);
   }
@@ -74,15 +75,31 @@ class shared_subject final : public subject {
     how.local_copy = local_copy_;
     return bloomery::redis::open_filter(address_.text(), how);
   }
-  handle_ptr copy() override { return open_writer(); }
+  // Pulled by a client that stays open, if this kind can be pulled.
+  handle_ptr copy() override {
+    if (params_.growth != redis_growth::none || params_.filter.window_milliseconds != 0) return open_writer();
+    if (!puller_) puller_ = another();
+    return bloomery::make_handle(puller_->pull());
+  }
+  // While the new filter is filled, this client inserts half of the keys: they go into both filters.
   void replace(bloomery::key_span keys) override {
+    const std::size_t half = keys.size() / 2;
     another().replace(params_, [&](redis_filter& fresh) {
       if (keys.empty()) return;
       if (keys.form() == bloomery::key_span::form_of_keys::integers)
-        fresh.insert(keys.integers());
+        fresh.insert(keys.part(0, half).integers());
       else
-        fresh.insert(keys.views());
+        fresh.insert(keys.part(0, half).views());
+      handle().insert(keys.part(half, keys.size() - half));
     });
+  }
+  void give_up() override {
+    struct given_up {};
+    try {
+      another().replace(params_, [](redis_filter&) { throw given_up{}; });
+    } catch (const given_up&) {
+      // The versions of its shards have changed.
+    }
   }
   void rotate() override { another().rotate(); }
   std::uint64_t server_time() override {
@@ -105,6 +122,7 @@ class shared_subject final : public subject {
   redis_params params_;
   bool local_copy_;
   redis_address address_;
+  std::optional<redis_filter> puller_;
   std::vector<redis_address> others_;
 };
 
@@ -122,6 +140,7 @@ kind shared_kind(contract c, redis_params p, bool local_copy = false) {
 contract shared(std::string name, key_kind keys) {
   contract c = on_servers(std::move(name), keys);
   c.also.push_back(verb::replace);
+  c.also.push_back(verb::give_up);
   return c;
 }
 
@@ -138,11 +157,11 @@ contract shared_growing(std::string name, key_kind keys) {
   return c;
 }
 
-kind shared_counting(std::string name) {
+kind shared_counting(std::string name, std::uint64_t shards) {
   contract c = shared(std::move(name), key_kind::bytes);
   c.able.can_remove = c.able.counts_copies = true;
   c.memory = memory::copies;
-  return shared_kind(c, {.filter = {.layout = "counting"}});
+  return shared_kind(c, {.filter = {.layout = "counting"}, .shards = shards});
 }
 
 kind shared_window(std::string name) {
@@ -167,6 +186,7 @@ class chain_subject final : public subject {
   }
   ~chain_subject() override {
     handle_.reset();
+    other_client_.reset();
     try {
       redis_chain::open(address_).drop();
     } catch (const bloomery::error&) {
@@ -189,8 +209,7 @@ kind chain_kind(std::string name) {
   contract c = on_servers(std::move(name), key_kind::bytes);
   c.able.grows = true;
   c.able.has_cells = false;
-  // The rates of its bitmaps add up: 700 keys in bitmaps for 64.
-  c.rate = {.is_exact = false, .factor = 20};
+  c.rate = {.is_exact = false, .factor = 1.5};
   return {c, [c](const setting& s) {
             return std::make_unique<chain_subject>(bloomery::redis_chain_params{s.capacity, c.target_fpr});
           }};
@@ -203,14 +222,16 @@ std::vector<kind> kinds_of_servers() {
   blocked.filter.layout = "split_block512";
   blocked.shards = 5;
   redis_params unlimited, limited;
+  // Each shard starts with room for 400 keys: a few shards fill up at the same time, and soon.
   unlimited.growth = redis_growth::unlimited;
+  unlimited.shards = 2;
   limited.growth = redis_growth::to_maximum;
   return {shared_kind(shared_fixed("Fixed_text", key_kind::bytes), {}),
           shared_kind(shared_fixed("Fixed_integers_line_in_shards", key_kind::u64le), blocked),
           shared_kind(shared_fixed("Fixed_text_siphash_local_copy", key_kind::bytes), keyed, true),
           shared_kind(shared_growing("Growing_text", key_kind::bytes), unlimited),
           shared_kind(shared_growing("Growing_integers_to_maximum", key_kind::u64le), limited),
-          shared_counting("Counting_text"),
+          shared_counting("Counting_text", 1),
           shared_window("Window_integers"),
           chain_kind("Chain_text")};
 }
@@ -218,10 +239,11 @@ std::vector<kind> kinds_of_servers() {
 std::vector<kind> kinds_of_clusters() {
   redis_params blocked;
   blocked.shards = 7;
-  redis_params unlimited = blocked;
+  redis_params unlimited;
   unlimited.growth = redis_growth::unlimited;
+  unlimited.shards = 3;
   return {shared_kind(shared_fixed("Fixed_integers", key_kind::u64le), blocked),
-          shared_kind(shared_growing("Growing_text", key_kind::bytes), unlimited), shared_counting("Counting_text"),
+          shared_kind(shared_growing("Growing_text", key_kind::bytes), unlimited), shared_counting("Counting_text", 7),
           chain_kind("Chain_text")};
 }
 
