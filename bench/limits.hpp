@@ -4,8 +4,8 @@
 
 #include "pages.hpp"
 
+#include <bloomery/detail/key_hash.hpp>
 #include <bloomery/hash.hpp>
-#include <bloomery/key_hash.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,7 @@
 // The server is a redis-server (or what BLOOMERY_VALKEY_SERVER names) of its own, on a Unix socket, bound to the first
 // processor; this program runs on the others, if there are any.
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_plan.hpp>
+#include <bloomery/redis/plan.hpp>
 
 #include "redis/net/batch.hpp"
 #include "redis/net/router.hpp"

@@ -12,7 +12,7 @@
 #include "playground/page_files.hpp"
 
 #include <bloomery/error.hpp>
-#include <bloomery/redis_handle.hpp>
+#include <bloomery/redis/handle.hpp>
 
 #include <fmt/format.h>
 #include <poll.h>

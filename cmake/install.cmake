@@ -10,7 +10,7 @@ if(TARGET bloomery_redis)
   set_target_properties(bloomery_redis PROPERTIES INSTALL_RPATH "$ORIGIN")
   install(TARGETS bloomery_redis EXPORT bloomeryRedisTargets)
 else()
-  set(headers_left_out PATTERN "redis*.hpp" EXCLUDE) # what could not be linked
+  set(headers_left_out PATTERN "redis.hpp" EXCLUDE PATTERN "redis" EXCLUDE) # what could not be linked
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/bloomery" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING
         PATTERN "*.hpp" ${headers_left_out})

@@ -3,7 +3,7 @@
 // An address is refused or is the same again after it was written. Replies are the same however the bytes are cut, and
 // take no more memory than so many bytes may.
 #include <bloomery/error.hpp>
-#include <bloomery/redis_address.hpp>
+#include <bloomery/redis/address.hpp>
 
 #include "redis/net/batch.hpp"
 #include "redis/net/reader.hpp"

@@ -2,8 +2,8 @@
 
 #include "app/addresses.hpp"
 
+#include <bloomery/detail/generations.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/generations.hpp>
 #include <bloomery/hash.hpp>
 
 #include <algorithm>

@@ -9,9 +9,9 @@
 #include "app/signals.hpp"
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/detail/generations.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
-#include <bloomery/generations.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/secret.hpp>

@@ -12,8 +12,8 @@
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_address.hpp>
-#include <bloomery/redis_handle.hpp>
+#include <bloomery/redis/address.hpp>
+#include <bloomery/redis/handle.hpp>
 #include <bloomery/secret.hpp>
 
 #include <algorithm>

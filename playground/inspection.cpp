@@ -4,7 +4,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
-#include <bloomery/redis_address.hpp>
+#include <bloomery/redis/address.hpp>
 
 #include <unistd.h>
 

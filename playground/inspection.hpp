@@ -3,7 +3,7 @@
 
 #include "playground/json.hpp"
 
-#include <bloomery/redis_handle.hpp>
+#include <bloomery/redis/handle.hpp>
 
 #include <chrono>
 #include <cstdint>

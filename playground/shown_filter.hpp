@@ -6,9 +6,9 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/cell_view.hpp>
+#include <bloomery/detail/generations.hpp>
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/filter_handle.hpp>
-#include <bloomery/generations.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

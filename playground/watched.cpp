@@ -1,7 +1,7 @@
 #include "playground/watched.hpp"
 
+#include <bloomery/detail/generations.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/generations.hpp>
 
 #include <algorithm>
 #include <exception>

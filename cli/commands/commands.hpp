@@ -75,7 +75,7 @@ struct sharing_options {
   std::optional<std::uint64_t> milliseconds;  ///< --ttl: all of it expires
 };
 
-/// A chain of bitmaps on servers (redis_chain.hpp), which does not say that it is one. None of it goes with a file.
+/// A chain of bitmaps on servers (redis/chain.hpp), which does not say that it is one. None of it goes with a file.
 struct chain_options {
   std::string scheme;                     ///< --scheme: guava-chain, or empty
   std::optional<std::uint64_t> capacity;  ///< -n, if the chain does not say

@@ -10,7 +10,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/rebuilding_filter.hpp>
-#include <bloomery/redis_handle.hpp>
+#include <bloomery/redis/handle.hpp>
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/redis_handle.hpp>
+#include <bloomery/redis/handle.hpp>
 
 namespace bloomery::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "cli/io/temporary_file.hpp"
 
 #include <bloomery/error.hpp>
-#include <bloomery/redis_handle.hpp>
+#include <bloomery/redis/handle.hpp>
 
 #include "redis/filter/meta.hpp"
 

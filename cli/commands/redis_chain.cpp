@@ -1,4 +1,4 @@
-// bloomery build of a Guava chain (bloomery/redis_chain.hpp), which a Java service may share.
+// bloomery build of a Guava chain (bloomery/redis/chain.hpp), which a Java service may share.
 //
 //   $ bloomery build --scheme guava-chain -n 10k -p 0.05% -o redis://cache/users users.txt
 //   $ bloomery check --scheme guava-chain redis://cache/users requests.txt
@@ -10,8 +10,8 @@
 #include "cli/commands/shared_filter.hpp"
 
 #include <bloomery/error.hpp>
-#include <bloomery/redis_chain.hpp>
-#include <bloomery/redis_handle.hpp>
+#include <bloomery/redis/chain.hpp>
+#include <bloomery/redis/handle.hpp>
 
 #include "redis/chain/chain_keys.hpp"
 #include "redis/net/batch.hpp"

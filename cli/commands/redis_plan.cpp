@@ -14,7 +14,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
-#include <bloomery/redis_plan.hpp>
+#include <bloomery/redis/plan.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -5,8 +5,8 @@
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
 
+#include <bloomery/detail/generations.hpp>
 #include <bloomery/filter_handle.hpp>
-#include <bloomery/generations.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -8,7 +8,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_address.hpp>
+#include <bloomery/redis/address.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -17,7 +17,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
 #include <bloomery/fill_statistics.hpp>
-#include <bloomery/redis_handle.hpp>
+#include <bloomery/redis/handle.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -4,9 +4,9 @@
 #include "app/signals.hpp"
 #include "cli/io/output.hpp"
 
+#include <bloomery/detail/generations.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
-#include <bloomery/generations.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/sliding.hpp>
 

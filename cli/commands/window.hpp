@@ -5,7 +5,7 @@
 #include "cli/commands/commands.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/generations.hpp>
+#include <bloomery/detail/generations.hpp>
 
 #include <nlohmann/json.hpp>
 

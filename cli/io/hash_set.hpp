@@ -1,7 +1,7 @@
 // An exact set of 128-bit hashes of fixed room: what was seen since the last time all was written down.
 #pragma once
 
-#include <bloomery/key_hash.hpp>
+#include <bloomery/detail/key_hash.hpp>
 
 #include <algorithm>
 #include <bit>

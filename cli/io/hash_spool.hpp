@@ -4,7 +4,7 @@
 
 #include "cli/io/temporary_file.hpp"
 
-#include <bloomery/key_hash.hpp>
+#include <bloomery/detail/key_hash.hpp>
 
 #include <cstdint>
 #include <functional>

@@ -24,7 +24,7 @@ constexpr const char* usage =
     R"(usage: cache_guard (--table FILE | --postgres CONNINFO) (--filter ADDRESS | --no-filter) [options]
   --table FILE          SQLite database with the table users (key, value); made if it is not there
   --postgres CONNINFO   the same table in PostgreSQL
-  --filter ADDRESS      redis://host:port/NAME, unix:///path?name=NAME and what else redis_address.hpp has
+  --filter ADDRESS      redis://host:port/NAME, unix:///path?name=NAME and what else redis/address.hpp has
   --no-filter           every lookup is a query
   --port N              on 127.0.0.1; 0 takes a free one  [8080]
   --rate P              of the filter  [0.01]

@@ -12,7 +12,7 @@
 #include "table.hpp"
 
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_address.hpp>
+#include <bloomery/redis/address.hpp>
 
 #include <atomic>
 #include <chrono>

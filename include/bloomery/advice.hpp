@@ -6,8 +6,8 @@
 #pragma once
 
 #include <bloomery/choice.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

@@ -3,10 +3,10 @@
 // A batch costs one indirect call. The same params give the same bytes as filter<>.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/generations.hpp>
+#include <bloomery/detail/key_hash.hpp>
 #include <bloomery/estimate.hpp>
-#include <bloomery/export.hpp>
-#include <bloomery/generations.hpp>
-#include <bloomery/key_hash.hpp>
 #include <bloomery/key_span.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/open_options.hpp>

@@ -5,7 +5,7 @@
 // the stamps between the cells of a sliding-window filter have no number.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

@@ -5,9 +5,9 @@
 // 4096 bytes more are always allowed; otherwise ten keys would get the slowest layout to save a few bytes.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/export.hpp>
-#include <bloomery/geometry.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

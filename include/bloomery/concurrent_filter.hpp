@@ -3,9 +3,9 @@
 #pragma once
 
 #include <bloomery/detail/checks.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/filter_kind.hpp>
 #include <bloomery/detail/storage.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layout.hpp>

@@ -2,7 +2,7 @@
 // throw it. In memory, insert and may_contain cannot fail.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/hint.hpp>
 
 #include <cstdint>

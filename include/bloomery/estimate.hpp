@@ -4,7 +4,7 @@
 #pragma once
 
 #include <bloomery/detail/estimate.hpp>
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/open_options.hpp>
 
 #include <memory>

@@ -2,8 +2,8 @@
 // means chosen keys, a wrong count, or damaged bits.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
 #include <bloomery/estimate.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

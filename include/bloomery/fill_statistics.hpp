@@ -6,7 +6,7 @@
 // the count.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

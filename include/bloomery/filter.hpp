@@ -8,13 +8,13 @@
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/detail/bulk_insert.hpp>
 #include <bloomery/detail/checks.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/filter_core.hpp>
 #include <bloomery/detail/filter_kind.hpp>
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/fill_statistics.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key.hpp>

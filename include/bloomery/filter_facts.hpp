@@ -4,11 +4,11 @@
 // sections instead of kinds of filters.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/generations.hpp>
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/estimate.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/fill_check.hpp>
-#include <bloomery/generations.hpp>
-#include <bloomery/geometry.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

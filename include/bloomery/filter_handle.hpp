@@ -9,11 +9,11 @@
 #pragma once
 
 #include <bloomery/cell_view.hpp>
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/generations.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/filter_facts.hpp>
-#include <bloomery/generations.hpp>
 #include <bloomery/key_explanation.hpp>
 #include <bloomery/key_span.hpp>
 #include <bloomery/layout.hpp>

@@ -1,8 +1,8 @@
 // Folding: halving the size of a filter that was made too large, without its keys.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/storage.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

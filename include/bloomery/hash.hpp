@@ -1,9 +1,9 @@
 // Hash functions: mix, xxh3, murmur3 and siphash, each a small named type. Files store the name.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/key_hash.hpp>
 #include <bloomery/key.hpp>
-#include <bloomery/key_hash.hpp>
 #include <bloomery/secret.hpp>
 
 #include <concepts>

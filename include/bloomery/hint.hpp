@@ -4,7 +4,7 @@
 // wording: cli/text/error_text.cpp names the options of the command.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 #include <cstdint>
 #include <span>

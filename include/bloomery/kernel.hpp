@@ -2,7 +2,7 @@
 // speed differs.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 #include <string>
 #include <vector>

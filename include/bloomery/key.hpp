@@ -3,7 +3,7 @@
 // There are two kinds of keys, as in a filter file: text, which is any bytes, and 64-bit integers.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 #include <concepts>
 #include <cstddef>

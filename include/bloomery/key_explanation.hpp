@@ -1,8 +1,8 @@
 // key_explanation: why a filter reports a key as present or absent, cell by cell.
 #pragma once
 
-#include <bloomery/export.hpp>
-#include <bloomery/key_hash.hpp>
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/key_hash.hpp>
 
 #include <cstdint>
 #include <optional>

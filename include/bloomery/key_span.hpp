@@ -3,8 +3,8 @@
 // One parameter type for every call on many keys, so that a filter needs one insert() and not one for each form.
 #pragma once
 
-#include <bloomery/export.hpp>
-#include <bloomery/key_hash.hpp>
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/key_hash.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -5,11 +5,11 @@
 #pragma once
 
 #include <bloomery/detail/bits.hpp>
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/detail/hash_span.hpp>
+#include <bloomery/detail/key_hash.hpp>
 #include <bloomery/detail/storage.hpp>
-#include <bloomery/export.hpp>
-#include <bloomery/geometry.hpp>
-#include <bloomery/key_hash.hpp>
 
 #include <array>
 #include <concepts>

@@ -2,7 +2,7 @@
 // property and never compares names.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <cstdint>
 #include <string_view>
 #include <vector>

@@ -6,9 +6,9 @@
 // the bits when they open it for writing.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/function_ref.hpp>
 #include <bloomery/detail/storage.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 #include <cstdint>
 #include <functional>

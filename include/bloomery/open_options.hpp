@@ -1,8 +1,8 @@
 // open_options: how a filter is opened, the same for any_filter, rebuilding_filter, file_edit and open_filter().
 #pragma once
 
-#include <bloomery/export.hpp>
-#include <bloomery/generations.hpp>
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/generations.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/secret.hpp>
 

@@ -2,8 +2,8 @@
 // secret of a keyed filter is in no file.
 #pragma once
 
-#include <bloomery/export.hpp>
-#include <bloomery/geometry.hpp>
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/layout_facts.hpp>
 #include <bloomery/secret.hpp>
 

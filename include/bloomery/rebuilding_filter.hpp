@@ -9,8 +9,8 @@
 #pragma once
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/key_log.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/key_span.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/open_options.hpp>

@@ -1,17 +1,17 @@
 // A filter that many machines share: on Redis or Valkey, one server or a cluster, without a module.
 //
-// Read redis_address.hpp for where it is, docs/redis.md for its keys and bytes, and for what an acknowledged insert
+// Read redis/address.hpp for where it is, docs/redis.md for its keys and bytes, and for what an acknowledged insert
 // survives. It needs the library bloomery::redis.
 #pragma once
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/estimate.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/key_explanation.hpp>
 #include <bloomery/key_span.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/params.hpp>
-#include <bloomery/redis_address.hpp>
+#include <bloomery/redis/address.hpp>
 #include <bloomery/secret.hpp>
 
 #include <chrono>
@@ -61,7 +61,7 @@ enum class redis_growth : std::uint8_t {
 };
 
 /// What a shared filter is. Everything but `filter.capacity` and `filter.target_fpr` may be left empty; what follows is
-/// the affair of plan_redis() (redis_plan.hpp).
+/// the affair of plan_redis() (redis/plan.hpp).
 struct redis_params {
   /// layout "split_block512", "blocked" or "counting"; hash, keys, seed; capacity n and target_fpr p;
   /// window_milliseconds, for a filter that forgets. The geometry follows.

@@ -8,10 +8,10 @@
 #pragma once
 
 #include <bloomery/detail/checks.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/filter_kind.hpp>
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 

@@ -4,8 +4,8 @@
 // rule. Schemes exist for compatibility; for new filters choose a layout.
 #pragma once
 
-#include <bloomery/export.hpp>
-#include <bloomery/geometry.hpp>
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/geometry.hpp>
 
 #include <cstdint>
 #include <span>

@@ -2,7 +2,7 @@
 // docs/security.md describes what this protects against; siphash (hash.hpp) is the hash that uses it.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 #include <cstdint>
 #include <string>

@@ -4,9 +4,9 @@
 // rules here reproduce the sizes of other systems.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/function_ref.hpp>
-#include <bloomery/export.hpp>
-#include <bloomery/geometry.hpp>
+#include <bloomery/detail/geometry.hpp>
 
 #include <cstdint>
 

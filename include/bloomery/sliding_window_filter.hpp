@@ -1,16 +1,16 @@
 // sliding_window_filter<>: a filter for "seen in the last 24 hours" or "seen among the last million keys". Old keys
 // expire without a pause, and there are no false negatives within the window.
 //
-// Read generations.hpp for the slices of a window, then layouts/sliding.hpp for the cells.
+// Read detail/generations.hpp for the slices of a window, then layouts/sliding.hpp for the cells.
 #pragma once
 
 #include <bloomery/detail/checks.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/filter_kind.hpp>
+#include <bloomery/detail/generations.hpp>
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/export.hpp>
-#include <bloomery/generations.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/layouts/split_block512.hpp>

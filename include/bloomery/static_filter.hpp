@@ -7,11 +7,11 @@
 
 #include <bloomery/detail/bulk_insert.hpp>
 #include <bloomery/detail/checks.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/filter_kind.hpp>
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/mapped_storage.hpp>

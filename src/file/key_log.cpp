@@ -1,8 +1,8 @@
 #include <bloomery/detail/key_log.hpp>
 
+#include <bloomery/detail/key_hash.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
-#include <bloomery/key_hash.hpp>
 
 #include "platform/posix.hpp"
 

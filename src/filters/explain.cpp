@@ -2,7 +2,7 @@
 
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/detail/fuse.hpp>
-#include <bloomery/generations.hpp>
+#include <bloomery/detail/generations.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/layouts/sliding.hpp>
 

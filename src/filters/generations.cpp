@@ -1,4 +1,4 @@
-#include <bloomery/generations.hpp>
+#include <bloomery/detail/generations.hpp>
 
 #include <bloomery/sizing.hpp>
 

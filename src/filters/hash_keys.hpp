@@ -1,7 +1,7 @@
 // The hashes of a key_span, by a hash that is chosen at run time.
 #pragma once
 
-#include <bloomery/key_hash.hpp>
+#include <bloomery/detail/key_hash.hpp>
 #include <bloomery/key_span.hpp>
 
 #include "registry/tables.hpp"

@@ -1,7 +1,7 @@
 // MurmurHash3 by Austin Appleby (public domain), in the two variants used by filters of other systems.
 #pragma once
 
-#include <bloomery/key_hash.hpp>
+#include <bloomery/detail/key_hash.hpp>
 
 #include <cstdint>
 #include <string_view>

@@ -2,7 +2,7 @@
 // [Aumasson & Bernstein 2012, "SipHash: a fast short-input PRF"; the authors added the longer output later]
 #pragma once
 
-#include <bloomery/key_hash.hpp>
+#include <bloomery/detail/key_hash.hpp>
 #include <bloomery/secret.hpp>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Cell scans: one pass over the bytes of a filter that counts the used cells and computes the exact current FPR.
 #pragma once
 
-#include <bloomery/geometry.hpp>
+#include <bloomery/detail/geometry.hpp>
 
 #include "layouts/row.hpp"
 

@@ -1,7 +1,7 @@
 // Blocked layouts with k independent probes in blocks of b bits: the common code of blocked, blocked_page and counting.
 #pragma once
 
-#include <bloomery/geometry.hpp>
+#include <bloomery/detail/geometry.hpp>
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // The occupancy of a layout, from the constants of its type.
 #pragma once
 
-#include <bloomery/geometry.hpp>
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/layout.hpp>
 
 #include "math/occupancy.hpp"

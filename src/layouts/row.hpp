@@ -3,9 +3,9 @@
 // depend on hashes and kernels.
 #pragma once
 
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/detail/hash_span.hpp>
-#include <bloomery/geometry.hpp>
-#include <bloomery/key_hash.hpp>
+#include <bloomery/detail/key_hash.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layout_facts.hpp>
 #include <bloomery/layouts/sliding.hpp>

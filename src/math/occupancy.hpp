@@ -4,7 +4,7 @@
 #pragma once
 
 #include <bloomery/detail/estimate.hpp>
-#include <bloomery/geometry.hpp>
+#include <bloomery/detail/geometry.hpp>
 
 #include <cstdint>
 

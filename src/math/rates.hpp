@@ -3,7 +3,7 @@
 // n keys, m bits, k probes, B blocks. long double throughout: on x86-64 it leaves eight digits at n = 1e10.
 #pragma once
 
-#include <bloomery/geometry.hpp>
+#include <bloomery/detail/geometry.hpp>
 
 #include <cmath>
 #include <cstddef>

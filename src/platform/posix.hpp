@@ -1,9 +1,9 @@
 // POSIX file operations that throw bloomery::error and repeat partial reads and writes.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/function_ref.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/export.hpp>
 
 #include <cstdint>
 #include <span>

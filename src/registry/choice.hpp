@@ -1,7 +1,7 @@
 // The layout choice of complete(), which skips layouts that cannot change the result.
 #pragma once
 
-#include <bloomery/geometry.hpp>
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

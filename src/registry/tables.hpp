@@ -1,10 +1,10 @@
 // Tables of layouts and hashes, for selection at run time by any_filter. scheme.hpp has the table of schemes.
 #pragma once
 
-#include <bloomery/export.hpp>
-#include <bloomery/geometry.hpp>
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/geometry.hpp>
+#include <bloomery/detail/key_hash.hpp>
 #include <bloomery/hash.hpp>
-#include <bloomery/key_hash.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
 

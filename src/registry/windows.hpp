@@ -1,8 +1,8 @@
 // Validation of the window in params of sliding-window filters.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/params.hpp>
 

@@ -1,7 +1,7 @@
 // The rows of the table of schemes, one file each, and common functions. Read guava.cpp first: it is the simplest.
 #pragma once
 
-#include <bloomery/geometry.hpp>
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/scheme.hpp>
 
 #include <cstdint>

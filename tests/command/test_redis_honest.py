@@ -212,7 +212,7 @@ class Version(RedisTest):
                     self.assertIn("Redis 6.2 or later, or Valkey", finding["text"])
 
         self.assertEqual(says, {"6.0.1": "RISK", "6.1.9": "RISK", "5.0.7": "RISK", "6.2.0": "OK", "7.0.1": "OK"})
-        for name in ("docs/redis.md", "include/bloomery/redis_chain.hpp"):
+        for name in ("docs/redis.md", "include/bloomery/redis/chain.hpp"):
             with open(os.path.join(os.environ["BLOOMERY_SOURCE"], name), encoding="utf-8") as file:
                 text_of = file.read()
             self.assertIn("Redis 6.2 or later, or Valkey", text_of, name)

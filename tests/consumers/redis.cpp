@@ -1,8 +1,8 @@
 // The smallest program that uses bloomery::redis from outside. It asks no server: it reads an address and plans a
 // filter.
 #include <bloomery/filter.hpp>
-#include <bloomery/redis_address.hpp>
-#include <bloomery/redis_plan.hpp>
+#include <bloomery/redis/address.hpp>
+#include <bloomery/redis/plan.hpp>
 
 int main() {
   const auto address = bloomery::redis_address::parse("redis://cache/seen");

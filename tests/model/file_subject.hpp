@@ -70,7 +70,7 @@ class file_subject : public heap_subject {
   void open() override { handle_ = open_writer(); }
   handle_ptr open_writer() override {
     return bloomery::open_filter(path(), {.mode = bloomery::access::read_write,
-                                          .what = bloomery::file_check::payload,
+                                          .check = bloomery::file_check::payload,
                                           .secret = params_.secret,
                                           .clock = [this] { return now_; }});
   }

@@ -3,7 +3,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/fill_statistics.hpp>
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_chain.hpp>
+#include <bloomery/redis/chain.hpp>
 
 #include "playground/inspected_filters.hpp"
 #include "playground/inspection.hpp"

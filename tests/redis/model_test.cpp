@@ -5,8 +5,8 @@
 #include "redis/fixtures.hpp"
 
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_chain.hpp>
-#include <bloomery/redis_handle.hpp>
+#include <bloomery/redis/chain.hpp>
+#include <bloomery/redis/handle.hpp>
 
 #include <chrono>
 #include <cstdint>

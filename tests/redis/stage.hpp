@@ -3,7 +3,7 @@
 
 #include "redis/servers.hpp"
 
-#include <bloomery/redis_address.hpp>
+#include <bloomery/redis/address.hpp>
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -3,7 +3,7 @@
 // n keys, m bits, k probes.
 #pragma once
 
-#include <bloomery/geometry.hpp>
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/classic.hpp>
 

@@ -1,7 +1,7 @@
 // Bit arrays: cell x is byte x>>3, mask 1<<(x&7), with the same bytes in memory, in files and on Redis.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 #include <cstdint>
 #include <span>

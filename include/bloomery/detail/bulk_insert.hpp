@@ -1,10 +1,10 @@
 // Bulk insert: inserting many keys into a filter larger than the caches, partitioned by block for memory locality.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/function_ref.hpp>
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/detail/hash_span.hpp>
-#include <bloomery/export.hpp>
-#include <bloomery/geometry.hpp>
 #include <bloomery/layout.hpp>
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 // fast paths need not spill registers.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 #include <cstddef>
 #include <string>

@@ -1,7 +1,7 @@
 // estimate: a value with its standard deviation. estimate.hpp computes estimates from a filter's bits.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 namespace BLOOMERY_EXPORT bloomery {
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <bloomery/detail/checks.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/filter_kind.hpp>
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/key.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/classic.hpp>

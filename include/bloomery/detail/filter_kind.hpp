@@ -1,9 +1,9 @@
 // filter_kind: the parts of a filter type that do not depend on storage: parameters, and hashing keys in batches.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/params.hpp>

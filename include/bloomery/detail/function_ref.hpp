@@ -2,7 +2,7 @@
 // lines every user of filter.hpp would compile.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 #include <type_traits>
 

@@ -14,12 +14,12 @@
 // beginning of the payload: cell x is bits x * w to x * w + w - 1, where w is the width of a fingerprint.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/detail/hash_span.hpp>
+#include <bloomery/detail/key_hash.hpp>
 #include <bloomery/detail/storage.hpp>
-#include <bloomery/export.hpp>
-#include <bloomery/geometry.hpp>
 #include <bloomery/hash.hpp>
-#include <bloomery/key_hash.hpp>
 
 #include <array>
 #include <concepts>

@@ -1,9 +1,9 @@
 // hash_span: the keys of a batch as layouts take them: computed hashes, or integers that the kernels hash themselves.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/key_hash.hpp>
 #include <bloomery/hash.hpp>
-#include <bloomery/key_hash.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,7 @@
 // disk errors are counted.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 
@@ -34,7 +34,7 @@ struct log_reading {
   std::string damage_in_words() const;
 };
 
-/// A file with the hash64 of each key (key_hash.hpp), in the order of insertion, with all repetitions.
+/// A file with the hash64 of each key (detail/key_hash.hpp), in the order of insertion, with all repetitions.
 ///
 /// Threads: one may append while others read up to a given byte.
 ///

@@ -3,10 +3,10 @@
 // Read scalable_filter.hpp first.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/detail/hash_span.hpp>
-#include <bloomery/export.hpp>
-#include <bloomery/geometry.hpp>
-#include <bloomery/key_hash.hpp>
+#include <bloomery/detail/key_hash.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 // A storage owns or refers to bytes and key counts, and may track which bytes changed.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 #include <concepts>
 #include <cstddef>

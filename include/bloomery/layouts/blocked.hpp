@@ -9,7 +9,7 @@
 // lookup takes 1.5 times as long.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/kernel_calls.hpp>
 #include <bloomery/layouts/probe_sequence.hpp>

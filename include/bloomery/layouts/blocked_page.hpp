@@ -8,7 +8,7 @@
 // fault in a mapped file, one read from cold storage, one TLB entry.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/probe_sequence.hpp>
 

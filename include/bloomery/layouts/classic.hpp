@@ -8,7 +8,7 @@
 // Vigna, "Computationally easy, spectrally good multipliers", 2021]
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/layout.hpp>
 
 #include <cstdint>

@@ -17,7 +17,7 @@
 // false positives.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/probe_sequence.hpp>
 

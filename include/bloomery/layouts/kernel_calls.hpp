@@ -4,8 +4,8 @@
 // All kernels write the bits that the layout's `cells` define; only their speed differs.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
 #include <bloomery/detail/hash_span.hpp>
-#include <bloomery/export.hpp>
 #include <bloomery/layout.hpp>
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 // random hashes share block and state with probability 2^-64, as assumed by expected_fpr(). For B = 1 it is 2^-63.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 #include <cstdint>
 

@@ -16,10 +16,10 @@
 #pragma once
 
 #include <bloomery/detail/bits.hpp>
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/detail/hash_span.hpp>
-#include <bloomery/export.hpp>
-#include <bloomery/geometry.hpp>
-#include <bloomery/key_hash.hpp>
+#include <bloomery/detail/key_hash.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/probe_sequence.hpp>
 
@@ -40,7 +40,7 @@ namespace BLOOMERY_EXPORT bloomery {
 inline constexpr std::uint32_t window_generations = 8;
 inline constexpr std::uint32_t window_slices = 7;
 
-/// Bytes before the first block: the state of the generations (generations.hpp).
+/// Bytes before the first block: the state of the generations (detail/generations.hpp).
 inline constexpr std::uint64_t window_state_bytes = 512;
 
 /// A number for each generation; the index is epoch mod 8.

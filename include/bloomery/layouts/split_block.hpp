@@ -8,7 +8,7 @@
 // Salts and block rule are those of Apache Parquet. A key touches one cache line. It takes 10.5 bits per key at 1%.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/kernel_calls.hpp>
 

@@ -11,7 +11,7 @@
 // 12 bits per key), at the same speed.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/kernel_calls.hpp>
 

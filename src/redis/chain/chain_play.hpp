@@ -1,4 +1,4 @@
-// Lookup and insert in a Guava chain (bloomery/redis_chain.hpp). chain_store has the data on the server.
+// Lookup and insert in a Guava chain (bloomery/redis/chain.hpp). chain_store has the data on the server.
 //
 // A batch takes two round trips, or three if it has many keys: the bits of all its keys are read from all bitmaps, then
 // the missing bits are set in the newest one. In between, the insertion is simulated on the client, key by key, so that

@@ -1,4 +1,4 @@
-// The server data of a Guava chain (bloomery/redis_chain.hpp): key names, commands, and checks for completeness.
+// The server data of a Guava chain (bloomery/redis/chain.hpp): key names, commands, and checks for completeness.
 // chain_play.hpp interprets the bits.
 //
 // The Java implementation advances the cursor before it creates the bitmap, and a bitmap written before it is created
@@ -7,11 +7,11 @@
 // Otherwise the newest bitmap may be missing, and all but the first may be shorter.
 #pragma once
 
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/geometry.hpp>
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_address.hpp>
-#include <bloomery/redis_chain.hpp>
+#include <bloomery/redis/address.hpp>
+#include <bloomery/redis/chain.hpp>
 #include <bloomery/scheme.hpp>
 
 #include "redis/net/batch.hpp"
@@ -94,7 +94,7 @@ struct chain_store {
   /// Milliseconds since 1970 in the reply to TIME.
   std::int64_t time_in(const reply& r) const;
 
-  // ---- lifecycle; bloomery/redis_chain.hpp documents the public functions
+  // ---- lifecycle; bloomery/redis/chain.hpp documents the public functions
 
   /// Both return the cursor.
   std::uint64_t create(const redis_chain_params& wanted);

@@ -3,10 +3,10 @@
 #include "redis/chain/chain_store.hpp"
 
 #include <bloomery/detail/checks.hpp>
+#include <bloomery/detail/generations.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/generations.hpp>
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/redis_chain.hpp>
+#include <bloomery/redis/chain.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/fill_statistics.hpp>
-#include <bloomery/redis_handle.hpp>
+#include <bloomery/redis/handle.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_chain.hpp>
+#include <bloomery/redis/chain.hpp>
 
 #include <cstdint>
 

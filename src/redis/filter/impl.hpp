@@ -5,7 +5,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_plan.hpp>
+#include <bloomery/redis/plan.hpp>
 
 #include "redis/filter/meta.hpp"
 #include "redis/net/batch.hpp"

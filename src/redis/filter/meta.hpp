@@ -3,7 +3,7 @@
 #pragma once
 
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_plan.hpp>
+#include <bloomery/redis/plan.hpp>
 
 #include "redis/net/batch.hpp"
 

@@ -1,4 +1,4 @@
-#include <bloomery/redis_handle.hpp>
+#include <bloomery/redis/handle.hpp>
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/checks.hpp>

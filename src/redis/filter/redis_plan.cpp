@@ -1,4 +1,4 @@
-#include <bloomery/redis_plan.hpp>
+#include <bloomery/redis/plan.hpp>
 
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>

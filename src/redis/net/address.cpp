@@ -1,6 +1,6 @@
 // Parsing and formatting of addresses. Parsing is strict, so typing errors are reported; formatting omits user and
 // password.
-#include <bloomery/redis_address.hpp>
+#include <bloomery/redis/address.hpp>
 
 #include <bloomery/error.hpp>
 

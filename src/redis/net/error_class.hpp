@@ -1,7 +1,7 @@
 // Classes of server errors, which determine whether the router retries, and their translation to bloomery::error.
 #pragma once
 
-#include <bloomery/redis_address.hpp>
+#include <bloomery/redis/address.hpp>
 
 #include "redis/net/batch.hpp"
 

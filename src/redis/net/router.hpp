@@ -7,7 +7,7 @@
 #pragma once
 
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_address.hpp>
+#include <bloomery/redis/address.hpp>
 
 #include "redis/net/batch.hpp"
 #include "redis/net/error_class.hpp"

@@ -1,7 +1,7 @@
 // A server for tests of Guava chains, ways to inspect its keys, and the original implementation as a client.
 #pragma once
 
-#include <bloomery/redis_chain.hpp>
+#include <bloomery/redis/chain.hpp>
 
 #include "redis/chain/chain_model.hpp"
 #include "redis/fixtures.hpp"

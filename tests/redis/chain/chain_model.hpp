@@ -3,7 +3,7 @@
 
 #include "support/md5.hpp"
 
-#include <bloomery/redis_chain.hpp>
+#include <bloomery/redis/chain.hpp>
 #include <bloomery/scheme.hpp>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include "redis/servers.hpp"
 #include "support/errors.hpp"
 
-#include <bloomery/redis_chain.hpp>
+#include <bloomery/redis/chain.hpp>
 
 #include <gtest/gtest.h>
 

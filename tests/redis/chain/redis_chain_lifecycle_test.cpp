@@ -1,6 +1,6 @@
 // The lifecycle of a chain: creating, opening, resetting, expiring and dropping it, and keys of the server that are
 // missing or belong to another client.
-#include <bloomery/redis_chain.hpp>
+#include <bloomery/redis/chain.hpp>
 
 #include "redis/chain/chain_fixture.hpp"
 #include "redis/chain/chain_model.hpp"

@@ -1,5 +1,5 @@
 // Chains with several writers and failing connections: they grow once, at the right keys, and lose no key.
-#include <bloomery/redis_chain.hpp>
+#include <bloomery/redis/chain.hpp>
 
 #include "redis/chain/chain_fixture.hpp"
 #include "redis/chain/chain_model.hpp"

@@ -1,6 +1,6 @@
 // The chain against a model of the original in memory (Guava's positions, plain bitmaps, one key at a time), and beside
 // the original on one server.
-#include <bloomery/redis_chain.hpp>
+#include <bloomery/redis/chain.hpp>
 
 #include "redis/chain/chain_fixture.hpp"
 #include "redis/chain/chain_model.hpp"

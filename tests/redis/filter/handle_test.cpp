@@ -1,5 +1,5 @@
 // Handles of filters on a server: what callers that read shards get from them.
-#include <bloomery/redis_handle.hpp>
+#include <bloomery/redis/handle.hpp>
 
 #include "redis/filters.hpp"
 #include "redis/fixtures.hpp"

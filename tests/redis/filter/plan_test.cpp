@@ -2,7 +2,7 @@
 // refused.
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/redis_plan.hpp>
+#include <bloomery/redis/plan.hpp>
 #include <bloomery/sizing.hpp>
 
 #include "registry/tables.hpp"

@@ -3,7 +3,7 @@
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_plan.hpp>
+#include <bloomery/redis/plan.hpp>
 
 #include "redis/filter/meta.hpp"
 #include "redis/filters.hpp"

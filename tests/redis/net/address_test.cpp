@@ -1,5 +1,5 @@
 // Addresses: what is one, what is not, and that no message has a password.
-#include <bloomery/redis_address.hpp>
+#include <bloomery/redis/address.hpp>
 
 #include "support/errors.hpp"
 

@@ -7,7 +7,7 @@
 // for 8 L = 8 ceil(W / 7), which is about a seventh longer.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/fill_check.hpp>
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/params.hpp>

@@ -3,10 +3,10 @@
 // It needs the library bloomery::redis.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_chain.hpp>
+#include <bloomery/redis/chain.hpp>
 
 #include <memory>
 #include <optional>

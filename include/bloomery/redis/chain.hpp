@@ -26,12 +26,12 @@
 // clear the last bit of a bitmap in use.
 #pragma once
 
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/geometry.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/export.hpp>
-#include <bloomery/geometry.hpp>
 #include <bloomery/key_span.hpp>
 #include <bloomery/redis.hpp>
-#include <bloomery/redis_address.hpp>
+#include <bloomery/redis/address.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // geometry: the number of bits m and the number of probes k of a filter.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 #include <cstdint>
 

@@ -4,7 +4,7 @@
 // S shards, L lines of 64 bytes in each layer of a shard, k probes per key.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 #include <bloomery/redis.hpp>
 
 #include <cstdint>

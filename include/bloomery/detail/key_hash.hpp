@@ -1,7 +1,7 @@
 // key_hash: the 128-bit hash of a key. Layouts see the hash only, not the key.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // redis_address: the address of a shared filter: a server or cluster of Redis or Valkey, and the filter's name there.
 #pragma once
 
-#include <bloomery/export.hpp>
+#include <bloomery/detail/export.hpp>
 
 #include <cstdint>
 #include <string>
