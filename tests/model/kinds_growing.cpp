@@ -43,7 +43,7 @@ class singly_handle final : public bloomery::filter_handle {
   const params& parameters() const noexcept override { return params_; }
   bloomery::filter_summary summary() override {
     bloomery::filter_summary result;
-    result.insert_count = filter_.size();
+    result.insert_count = filter_.insert_count();
     return result;
   }
   bloomery::filter_facts info(bloomery::info_depth) override { return {}; }
@@ -148,7 +148,7 @@ class rebuilding_subject : public subject {
       fresh.view().hash(keys.part(half, hashes.size()).integers(), hashes);
     else if (!keys.empty())
       fresh.view().hash(keys.part(half, hashes.size()).views(), hashes);
-    if (!hashes.empty()) fresh.record_hashes(hashes);
+    if (!hashes.empty()) fresh.record(hashes);
     fresh.close();
   }
 
