@@ -64,7 +64,7 @@ capabilities capabilities_of(const params& p) noexcept;
 
 /// What a filter tells quickly: from its counters, or in one exchange with its servers. What is unknown is empty.
 struct filter_summary {
-  std::optional<std::uint64_t> insert_count;  ///< keys that were certainly new when inserted; counting: copies
+  std::optional<std::uint64_t> insert_count;  ///< keys that were certainly new; counting: copies in a file
   bool count_is_estimate = false;             ///< insert_count was estimated from the bits
   std::uint64_t capacity = 0;                 ///< keys; 0: unknown, or it grows without a limit
   std::optional<double> fill_ratio;           ///< expected share of bits set, 0 to 1

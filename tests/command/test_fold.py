@@ -94,7 +94,7 @@ class Fold(CommandTest):
         self.make_filter("odd", keys(10), "-m", 7 * 512, "-n", 100, "--layout", "split_block512")
         before = self.bits_of("odd")
 
-        self.refused("fold", "odd", "-o", "x", "--times", 1, says="odd: .* so often: .*at most 0, found 1; .*--foldable")
+        self.refused("fold", "odd", "-o", "x", "--times", 1, says="odd: .* this many times: .*at most 0, found 1; .*--foldable")
         run = self.bloomery("fold", "odd", "-o", "copy")
 
         self.assertRegex(run.err, "copy: not halved: .*its size cannot be halved further")

@@ -61,7 +61,7 @@ def headers(include: str) -> list[str]:
 
 
 def is_about_redis(header: str) -> bool:
-    return os.path.basename(header).startswith("redis")
+    return header.startswith(("bloomery/redis.hpp", "bloomery/redis/"))
 
 
 class Installed:

@@ -168,7 +168,7 @@ class PlanAdvice(CommandTest):
 
     def test_contradictions_are_refused_with_the_way_out(self) -> None:
         for needs, says in {
-            "-n 9 --sealed --deletes": "sealed and deletes .*; .*anew",
+            "-n 9 --sealed --deletes": "sealed and deletes .*; .*again",
             "-n 9 --sealed --window 1h": "sealed and a window",
             "--sealed": "sealed and an unknown number of keys .*count them",
             "-n 9 --sealed --grow": "sealed and an unknown number",

@@ -44,7 +44,7 @@ class Secrets(CommandTest):
         before = self.read("key")
         os.symlink("nowhere", self.path("link"))
 
-        self.refused("keygen", "-o", "key", says="there already.*never replaced")
+        self.refused("keygen", "-o", "key", says="exists.*never replaced")
         self.refused("keygen", "-o", "link", says="there already")
         self.refused("keygen", "-o", "none/key", says="no such file")
 
