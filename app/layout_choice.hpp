@@ -1,7 +1,8 @@
 // The choice of a layout and its size by two of capacity, target FPR and bits.
 //
-// For capacity and FPR the rule is the library's (bloomery/choice.hpp). For a given size the same rule is read the other
-// way: a layout is within the allowance if it does as well as the best layout would in memory smaller by the allowance.
+// For capacity and FPR the rule is the library's (bloomery/choice.hpp). For a given size the same rule is read the
+// other way: a layout is within the allowance if it does as well as the best layout would in memory smaller by the
+// allowance.
 #pragma once
 
 #include <bloomery/params.hpp>
@@ -42,9 +43,10 @@ std::vector<layout_plan> plan_layouts(const size_request& wanted);
 /// The one that is chosen.
 const layout_plan& chosen_of(const std::vector<layout_plan>& plans);
 
-/// A filter of p.layout or p.scheme for p.capacity keys, in at most wanted.bits and with wanted.probes or else the number
-/// that gives the lowest FPR. Without a layout or scheme the chosen one of plan_layouts().
-/// @throws error  invalid_argument: too few bits for the layout, or a number of probes that it cannot have; as complete()
+/// A filter of p.layout or p.scheme for p.capacity keys, in at most wanted.bits and with wanted.probes or else the
+/// number that gives the lowest FPR. Without a layout or scheme the chosen one of plan_layouts().
+/// @throws error  invalid_argument: too few bits for the layout, or a number of probes that it cannot have; as
+///        complete()
 params sized_by_bits(params p, size_request wanted);
 
 }  // namespace bloomery::app

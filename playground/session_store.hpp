@@ -36,8 +36,8 @@ class session_store {
 
   explicit session_store(limits most) : most_(most) {}
 
-  /// Adds the session that `make` returns, once there is room for its `bytes`. Sessions that were not used within `idle`
-  /// make room, the longest unused first.
+  /// Adds the session that `make` returns, once there is room for its `bytes`. Sessions that were not used within
+  /// `idle` make room, the longest unused first.
   /// @throws error  unavailable: there is no room; and as `make`
   std::string put(std::uint64_t bytes, const std::function<demo_session()>& make);
 

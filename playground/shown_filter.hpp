@@ -121,8 +121,8 @@ class shown_filter {
   /// be shorter. Requires from < to <= cells().
   fill_ranges fill(std::uint64_t from, std::uint64_t to, std::uint64_t most) const;
 
-  /// filter_handle::info() with all bits read; keys_left of a scalable filter until it grows, of a sliding-window filter
-  /// until its window holds as many keys as its capacity.
+  /// filter_handle::info() with all bits read; keys_left of a scalable filter until it grows, of a sliding-window
+  /// filter until its window holds as many keys as its capacity.
   /// @param keys  distinct keys in it, if known exactly: the expected FPR and keys_left are for this number then
   filter_facts facts(std::optional<std::uint64_t> keys) const;
 

@@ -2,8 +2,8 @@
 //
 //   $ bloomery build -n 1M -p 1% -o redis://cache/users users.txt
 //
-// build makes the filter if there is none of that name, and otherwise adds to it. Every client finds a key as soon as it
-// is inserted, and a killed run can be run again.
+// build makes the filter if there is none of that name, and otherwise adds to it. Every client finds a key as soon as
+// it is inserted, and a killed run can be run again.
 #include "cli/commands/shared_filter.hpp"
 
 #include "app/numbers.hpp"

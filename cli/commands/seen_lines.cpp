@@ -58,7 +58,8 @@ void seen_lines::finish() {
 
 void seen_lines::close() { (file_ ? file_ : filter_)->commit(); }
 
-// The file gets the pending keys before the time moves to another generation: keys belong to the one in which they came.
+// The file gets the pending keys before the time moves to another generation: keys belong to the one in which they
+// came.
 void seen_lines::come_to_now() {
   if (slice_ms_ == 0) return;
   const std::uint64_t now = clock_();

@@ -29,7 +29,8 @@ namespace bloomery::cli {
 class seen_lines {
  public:
   /// @param in_file  the filter is in a file
-  /// @param out      where new lines go. Before a file gets their keys, it is flushed, and synced if it is a regular file
+  /// @param out      where new lines go. Before a file gets their keys, it is flushed, and synced if it is a regular
+  ///        file
   /// @param clock    of a local window by time, read once per batch; the system's if empty
   seen_lines(std::unique_ptr<filter_handle> filter, bool in_file, output& out, window_clock clock = {});
 

@@ -55,7 +55,7 @@ struct filter_options {
   double fpr = 0.01;           ///< target false-positive rate at capacity, in (0, 1)
 };
 
-/// A set of keys that forgets which they were: may_contain() never wrongly says no, and wrongly says yes with a
+/// An approximate set of keys: may_contain() has no false negatives, and false positives with a
 /// probability that expected_fpr() knows exactly.
 ///
 /// @tparam Key      text (std::string_view, std::string: the same filter) or an integer type, see key.hpp; other types

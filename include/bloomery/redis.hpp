@@ -1,7 +1,7 @@
 // A filter that many machines share: on Redis or Valkey, one server or a cluster, without a module.
 //
-// Read redis/address.hpp for where it is, docs/redis.md for its keys and bytes, and for what an acknowledged insert
-// survives. It needs the library bloomery::redis.
+// redis/address.hpp describes addresses; docs/redis.md describes the keys and bytes on the server, and which failures
+// an acknowledged insert survives. Requires the library bloomery::redis.
 #pragma once
 
 #include <bloomery/any_filter.hpp>
@@ -29,18 +29,18 @@ namespace BLOOMERY_EXPORT bloomery {
 
 /// How to reach servers.
 struct redis_connection_options {
-  /// For one connection to come about, more than 0. To look a host's name up is the system's affair, and takes its own
-  /// time before that (resolv.conf says how much).
+  /// Time limit for one connection attempt, more than 0. The system's lookup of the host name comes before it and has
+  /// its own limit (resolv.conf).
   std::chrono::milliseconds connect_time{2'000};
-  /// For one exchange with the servers, with all that is tried again in it, more than 0; and a millisecond more for
-  /// each KiB that is sent or received, up to ten times as much. A call is a few exchanges for each 16384 keys.
+  /// Time limit for one exchange with the servers, including its retries, more than 0. Each KiB sent or received adds a
+  /// millisecond, up to ten times the limit. A call takes a few exchanges per 16,384 keys.
   std::chrono::milliseconds time{10'000};
   std::string certificate_authorities = {};  ///< TLS: a file of certificates to trust; empty: the system's
   std::string certificate = {};              ///< TLS: of this client, a file; empty: none
   std::string certificate_key = {};          ///< TLS: the key of that, a file
-  bool read_from_replicas = false;           ///< lookups go to replicas: what they have not got yet is absent there
-  /// A file descriptor that becomes readable when all is to end, -1 for none: an exchange under way then has one more
-  /// second before it fails as unavailable. It is not read.
+  bool read_from_replicas = false;           ///< lookups go to replicas, where recent inserts may be absent
+  /// A file descriptor that becomes readable to stop all calls, -1 for none: the present exchange then fails as
+  /// unavailable after one more second. The descriptor is not read.
   int stop_descriptor = -1;
 };
 
@@ -48,74 +48,74 @@ struct redis_connection_options {
 struct redis_options {
   redis_connection_options connection = {};
   std::optional<secret_key> secret = {};  ///< of a keyed filter
-  unsigned wait_replicas = 0;             ///< inserts return when so many replicas of each node have them
-  bool local_copy = false;                ///< keeps the bits that were seen: what they say is present costs no request
-  std::function<void(const std::string&)> notes = {};  ///< hears of what was mended on the way
+  unsigned wait_replicas = 0;             ///< inserts return when this many replicas of each node have them
+  bool local_copy = false;                ///< caches bits seen as set: keys that they show as present need no request
+  std::function<void(const std::string&)> notes = {};  ///< receives a note about each repair
 };
 
 /// How a shared filter grows.
 enum class redis_growth : std::uint8_t {
-  none,        ///< not at all: it takes more keys than its capacity, at a higher error rate
-  to_maximum,  ///< up to redis_params::maximum keys, for a few bits a key less than without a limit
-  unlimited,   ///< until 16 layers are there: 2^15 times the capacity
+  none,        ///< not at all: beyond its capacity the FPR rises above the target
+  to_maximum,  ///< up to redis_params::maximum keys, at fewer bits per key than unlimited
+  unlimited,   ///< up to 16 layers: 2^15 times the capacity
 };
 
-/// What a shared filter is. Everything but `filter.capacity` and `filter.target_fpr` may be left empty; what follows is
-/// the affair of plan_redis() (redis/plan.hpp).
+/// Parameters of a shared filter. Everything except `filter.capacity` and `filter.target_fpr` may be left empty;
+/// plan_redis() (redis/plan.hpp) completes it.
 struct redis_params {
   /// layout "split_block512", "blocked" or "counting"; hash, keys, seed; capacity n and target_fpr p;
-  /// window_milliseconds, for a filter that forgets. The geometry follows.
+  /// window_milliseconds of a sliding-window filter. The geometry follows from these.
   params filter = {};
   redis_growth growth = redis_growth::none;
   std::uint64_t maximum = 0;                                 ///< keys, with redis_growth::to_maximum
-  std::uint64_t shards = 0;                                  ///< S, 1 to 2^24; 0: as plan_redis() has it
-  std::optional<std::chrono::milliseconds> expires_in = {};  ///< all of it, so long after it was made
+  std::uint64_t shards = 0;                                  ///< S, 1 to 2^24; 0: chosen by plan_redis()
+  std::optional<std::chrono::milliseconds> expires_in = {};  ///< the whole filter, this long after its creation
 };
 
-/// A shared filter, described.
+/// State of a shared filter.
 struct redis_info {
   redis_params parameters;   ///< complete; filter.geometry is that of all shards' first layers, end to end
-  std::uint64_t epoch = 0;   ///< another after clear() and replace()
+  std::uint64_t epoch = 0;   ///< changes with clear() and replace()
   std::uint64_t lines = 0;   ///< of a shard's first layer
   std::uint64_t layers = 0;  ///< of the shard that has most
-  /// Growing filters: at most so many keys were certainly new, for what others have reserved room for is counted, too
-  /// (docs/redis.md). Else distinct keys, estimated from the bits: beyond_counting (filter_facts.hpp) if all are set.
+  /// Growing filters: an upper bound of the keys that were certainly new; it includes room that writers have reserved
+  /// (docs/redis.md). Otherwise distinct keys, estimated from the bits: beyond_counting (filter_facts.hpp) if all bits
+  /// are set.
   std::uint64_t inserted = 0;
   bool is_estimate = true;
   std::uint64_t ones = 0;                       ///< bits set, of all
   std::uint64_t bits = 0;                       ///< of all layers of all shards
-  double rate_now = 0;                          ///< exact rate for what is in
+  double rate_now = 0;                          ///< exact FPR for the present number of keys
   std::optional<std::int64_t> expires_at = {};  ///< milliseconds since 1970
 };
 
 /// A shard of a shared filter, as it is on its server.
 struct redis_shard {
-  /// Of a filter with a window a generation.
+  /// A layer, or a generation of a sliding-window filter.
   struct layer {
-    std::int64_t number = 0;  ///< 0, 1, ... from the oldest; or that of the generation
+    std::int64_t number = 0;  ///< 0, 1, ... from the oldest; or the number of the generation
     bloomery::geometry geometry = {};
-    std::uint64_t capacity = 0;  ///< keys that it is made for; 0: as many as may come
-    std::uint64_t ones = 0;      ///< bits set; of a counting filter counters that are not 0
+    std::uint64_t capacity = 0;  ///< keys; 0: no limit
+    std::uint64_t ones = 0;      ///< bits set; counting filters: non-zero counters
   };
-  std::string node;           ///< the master that has it, "host:port", or the path of its socket; "": nobody knows now
+  std::string node;           ///< its master, "host:port" or the path of a socket; "": unknown at present
   std::vector<layer> layers;  ///< the oldest first
 };
 
-/// Lines of a shared filter that follow each other, of 64 bytes each, as they are on their server.
+/// Consecutive lines of a shared filter, 64 bytes each, as they are on the server.
 struct redis_lines {
   std::uint64_t shard = 0;
-  std::int64_t layer = 0;               ///< its number, as redis_shard has it
+  std::int64_t layer = 0;               ///< its number, as in redis_shard
   std::uint64_t first = 0;              ///< the first line's number, from 0 in this layer of this shard
   std::span<const std::uint8_t> bytes;  ///< valid during the call
-  std::uint64_t epoch = 0;              ///< of the filter that has them, as redis_info has it
+  std::uint64_t epoch = 0;              ///< epoch of the filter, as in redis_info
 };
 
-/// A filter on Redis or Valkey. Every call may throw errc::unavailable; what it was to insert may then be in or not,
-/// and may be inserted again. A counting filter may have it twice then, also if a lost connection was mended within a
-/// call.
+/// A filter on Redis or Valkey. Every call may throw errc::unavailable; the keys of a failed insert may be in or not,
+/// and may be inserted again. A counting filter may then count a key twice, also if a lost connection was restored
+/// within a call.
 ///
-/// Not to be used by two threads at once: each has its own, or they take turns. A moved-from one may only be assigned
-/// to or destroyed.
+/// Threads: one at a time per object. A moved-from object may only be assigned to or destroyed.
 ///
 /// Example:
 ///     const auto use = [](const redis_address& address) {
@@ -131,34 +131,34 @@ struct redis_lines {
 ///     if (const char* server = std::getenv("BLOOMERY_EXAMPLES_REDIS")) use(redis_address::parse(server));
 class redis_filter {
  public:
-  /// Makes a filter if there is none of this name, else takes the one there is, if it is the same. One that could not
-  /// be made is taken away again, unless the server was away.
-  /// @throws error  incompatible: there is one with other parameters, or its name has a key of another type;
-  ///                not_a_filter: its name has some other string; not_found: it was dropped while it was made;
-  ///                invalid_argument: what plan_redis() refuses, or an expiry beyond 1 ms to 2^53 ms; damaged,
+  /// Creates a filter, or opens the existing filter of this name if its parameters are the same. A filter that could
+  /// not be completed is removed, unless the server is unreachable.
+  /// @throws error  incompatible: a filter with other parameters exists, or its name has a value of another type;
+  ///                not_a_filter: its name has another string; not_found: dropped during creation;
+  ///                invalid_argument: refused by plan_redis(), or an expiry outside 1 ms to 2^53 ms; damaged,
   ///                too_large, unavailable, not_permitted
   static redis_filter create(const redis_address& address, const redis_params& wanted, redis_options options = {});
 
-  /// @throws error  not_found: there is none; damaged; incompatible: not this secret; unavailable, not_permitted
+  /// @throws error  not_found; damaged; incompatible: another secret; unavailable, not_permitted
   static redis_filter open(const redis_address& address, redis_options options = {});
 
   redis_filter(redis_filter&&) noexcept;
   redis_filter& operator=(redis_filter&&) noexcept;
 
-  /// One that grows gives back the room in the shards' counts that it had reserved for keys that did not come. For that
-  /// it waits at most 200 ms, and once more so long if it is being replaced; so does what is assigned to.
+  /// A growing filter returns the unused room that it reserved in the counts of shards. This takes at most 200 ms, and
+  /// 200 ms more during a replacement. Move assignment does the same for the old value.
   ~redis_filter();
 
-  /// Adds a key. True: it is certainly new. It is in when this returns.
-  /// @throws error damaged: a part of the filter is gone; not_found: it has expired or was dropped; too_large: it
-  ///               cannot grow any more, or the server has no memory; unavailable; not_permitted; incompatible: the
+  /// Inserts a key. True: it is certainly new. The key is stored when this returns.
+  /// @throws error damaged: a part of the filter is missing; not_found: expired or dropped; too_large: it cannot grow
+  ///               further, or the server has no memory; unavailable; not_permitted; incompatible: the
   ///               filter has keys of the other kind
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
-  /// Adds keys as if one by one and returns how many were certainly new; is_new is empty or takes 1 or 0 for each. Any
-  /// number of keys, text or integers: the description names the hash, and another client may change it.
-  /// @throws error  as above; incompatible: hashes; invalid_argument: another size of is_new. Then nothing is inserted.
+  /// Inserts keys as if one by one and returns how many were certainly new; is_new is empty or receives 1 or 0 per key.
+  /// Takes text or integers, no hashes: another client may replace the filter by one with another hash.
+  /// @throws error  as above; incompatible: hashes; invalid_argument: is_new has another size; nothing is inserted
   std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});
 
   /// False: the key was certainly never inserted. @throws error as insert()
@@ -169,35 +169,35 @@ class redis_filter {
   /// @throws error  as insert(); invalid_argument: the bitmap has fewer than ceil(keys.size() / 64) words
   void may_contain(key_span keys, std::span<std::uint64_t> bitmap);
 
-  /// Looks one key up and tells where its cells are on the server, and what they hold; layers from the newest on.
+  /// Looks up one key and reports its cells on the server and their contents, the newest layer first.
   /// @throws error as insert()
   key_explanation explain(std::string_view key);
   key_explanation explain(std::uint64_t key);
   key_explanation explain(key_span one_key);
 
-  /// Takes keys out of a counting filter, each atomically. A connection that fails meanwhile is not tried again: the
-  /// key may be out or not, errc::unavailable says so. Only what was inserted may be removed: see filter::remove().
-  /// While the filter is being replaced, they stay in the one that is to come.
-  /// `results` is empty or takes one answer per key. Returns how many were removed.
-  /// @throws error  incompatible: it does not count; invalid_argument: another size of `results`; as insert()
+  /// Removes keys from a counting filter, each atomically, and returns how many were removed. After a lost connection
+  /// nothing is sent again: errc::unavailable means that keys may be removed or not. Remove only inserted keys: see
+  /// filter::remove(). During a replacement the keys stay in the new filter. `results` is empty or receives one answer
+  /// per key.
+  /// @throws error  incompatible: no counting filter; invalid_argument: `results` has another size; as insert()
   std::uint64_t remove(key_span keys, std::span<removal> results = {});
 
-  /// Distinct keys, estimated from the bits of all shards: the server reads all of them for it. Of a filter that
-  /// grows, at most so many that were certainly new: redis_info::inserted, with sigma 0. Of a filter with a window, the
-  /// keys of all its generations, each once, from a sample of at most 4 MiB or a line of each generation.
+  /// Distinct keys, estimated from the bits of all shards; the server reads all of them. Growing filters:
+  /// redis_info::inserted, with sigma 0. Sliding-window filters: the distinct keys of all generations, estimated from a
+  /// sample of at most 4 MiB, or one line per generation if that is more.
   estimate card();
 
-  /// As card(), and all else.
+  /// The complete state, including the estimate of card().
   ///
-  /// @param shards  if not null becomes what is known of each of them, one after another
+  /// @param shards  if not null, receives the state of each shard in order
   redis_info info(std::vector<redis_shard>* shards = nullptr);
 
-  /// Reads the bits, some lines at a time, from masters: of a filter of up to `most` bytes all of them; of a larger one
-  /// runs of 64 lines, spread evenly over each layer of each shard, in all as many as `most` bytes allow, but one of
-  /// each layer at least. Each line is heard at most once. Of a filter with a window, not those of a generation that
-  /// runs out meanwhile. They are heard while others are on their way: `hear` may not use this filter, and what it
-  /// takes is part of the time for an exchange.
-  /// @throws error  damaged: a part of the filter is gone; locked: it was made anew meanwhile; what `hear` throws
+  /// Reads lines from masters and passes them to `hear`, each at most once. A filter of up to `most` bytes is read
+  /// completely; from a larger filter, runs of 64 lines are read, spread evenly over each layer of each shard, `most`
+  /// bytes in total, but at least one run per layer. A generation that expires during the call is left out. `hear` is
+  /// called while other lines are under way: it must not use this filter, and its time counts towards the exchange.
+  /// @throws error  damaged: a part of the filter is missing; locked: the filter was replaced during the call; what
+  ///                `hear` throws
   ///
   /// Example:
   ///     const auto set_bits = [](redis_filter& seen) {
@@ -208,45 +208,45 @@ class redis_filter {
   ///     static_cast<void>(set_bits);
   void read_lines(std::uint64_t most, const std::function<void(const redis_lines&)>& hear);
 
-  /// What it is, as it was when this was opened.
+  /// The parameters at the time of opening.
   const redis_params& parameters() const noexcept;
 
-  /// Forgets all keys: a new epoch. What others insert meanwhile may be in or not. @throws error as replace()
+  /// Removes all keys and begins a new epoch. Keys that others insert meanwhile may be in or not.
+  /// @throws error as replace()
   void clear();
 
-  /// Removes it and all its keys from the server, and what is about to replace it. @throws error locked: it was made
-  /// anew meanwhile
+  /// Removes the filter from the server, also a replacement in progress. @throws error locked: replaced during the call
   void drop();
 
-  /// All of it goes at one time, so long from now. @throws error invalid_argument: not 1 ms to 2^53 ms; locked: it was
-  /// changed meanwhile
+  /// Sets the expiry of the whole filter to `time` from now.
+  /// @throws error invalid_argument: outside 1 ms to 2^53 ms; locked: changed during the call
   void expire(std::chrono::milliseconds time);
 
-  /// It stays. @throws error locked
+  /// Removes the expiry. @throws error locked
   void persist();
 
-  /// Begins the generation that the clock of the server asks for, in all shards. Inserting does it, too, where it
-  /// inserts. @throws error incompatible: it has no window
+  /// Begins the generation of the server's present time in all shards. Inserts do the same in the shards that they
+  /// change. @throws error incompatible: no sliding-window filter
   void rotate();
 
-  /// Makes it anew while it is used: `fill` gets an empty one, to which others' inserts go from now on as to the old
-  /// one. What was being inserted when fill is called may be in the old one alone, so fill has to know of it. When fill
-  /// returns, the new one takes its place. Throws what fill throws, and then all is as it was; but a shard that had
-  /// lost its header is lost. Until this returns, neither of the two can be cleared, dropped, replaced or given an
-  /// expiry by fill. When only the old one's remains cannot be removed, redis_options::notes hears of it.
-  /// @throws error  incompatible: another hash, kind of keys, seed or secret; locked: somebody else replaces it, too,
-  ///                or
-  ///                the new one lost a part; not_found: it was dropped meanwhile; invalid_argument: an expiry beyond
-  ///                1 ms to 2^53 ms, or fill moved the new one away
+  /// Replaces the filter while it is in use. `fill` receives an empty filter; from then on, inserts of all clients go
+  /// to both filters. Keys whose insert was in progress when `fill` is called may be in the old filter only, so `fill`
+  /// must insert them, too. When `fill` returns, the new filter takes the old one's place. If `fill` throws, the old
+  /// filter stays, and the exception passes; but a shard that had lost its header is lost. During the call, `fill` must
+  /// not clear, drop, replace or expire either filter. If only remains of the old filter cannot be removed, a note is
+  /// sent to redis_options::notes.
+  /// @throws error  incompatible: another hash, kind of keys, seed or secret; locked: another client replaces it, too,
+  ///                or the new filter lost a part; not_found: dropped during the call; invalid_argument: an expiry
+  ///                outside 1 ms to 2^53 ms, or `fill` moved the new filter
   void replace(const redis_params& wanted, const std::function<void(redis_filter& fresh)>& fill);
 
-  /// Takes in the keys of a filter with the same geometry, hash, keys and secret. @throws error incompatible; locked:
-  /// it is being replaced
+  /// Merges a filter with the same geometry, hash, keys and secret into this one. @throws error incompatible; locked:
+  /// being replaced
   void merge(redis_filter& other);
   void merge(const any_filter& other);
 
-  /// The local filter with the same bits. Of a filter that has not grown, equal to one made here with the same keys.
-  /// @throws error incompatible: it has grown, or it has a window
+  /// A local filter with the same bits, equal to a local filter of the same keys.
+  /// @throws error incompatible: the filter has grown, or has a window
   any_filter pull();
 
  private:

@@ -45,7 +45,7 @@ struct any_filter::impl {
   std::optional<file_info> opened_from;
   const single_key_calls* single = nullptr;
   hash_seed seed;
-  std::optional<generations> window;  // of a filter that forgets
+  std::optional<generations> window;  // of sliding-window filters
 
   // The storage, looked into once: it does not move any more.
   std::uint8_t* data = nullptr;
@@ -166,7 +166,7 @@ struct any_filter::impl {
     return removals != nullptr ? keys.size() : all_new;
   }
 
-  // Into a filter that forgets: a key changes its block, and the count of its generation at the front.
+  // Sliding-window filters: a key changes its block, and the count of its generation at the front.
   std::uint64_t insert_in_window(const hash_span& keys, std::uint8_t* is_new) {
     return window->each_run(data, keys.size(), [&](std::uint32_t epoch, std::size_t first, std::size_t count) {
       const hash_span some = keys.part(first, count);
@@ -267,7 +267,7 @@ struct any_filter::impl {
     return all_removed;
   }
 
-  // After the insertion of one key: `hash_it` tells its hash, if somebody wants to know.
+  // Called after the insertion of one key. `hash_it` computes its hash if a caller needs it.
   template <class HashIt>
   bool counted(bool is_new, HashIt hash_it) {
     if (!is_new && removals == nullptr) return false;
@@ -386,7 +386,7 @@ struct any_filter::impl {
   }
   std::uint64_t zeros() const { return cells() - ones(); }
 
-  // Of a filter that forgets the counts of its generations: what its bits tell of keys that are in several is unknown.
+  // Sliding-window filters: the counts of the generations, because bits do not show which keys are in several.
   estimate estimated_keys() const {
     if (window) return {static_cast<double>(window_now().keys_held()), 0};
     return bloomery::estimated_keys(parameters, ones());

@@ -14,7 +14,7 @@ struct file_edit::state {
   any_filter filter;
 };
 
-// The lock first: what is loaded then is what nobody changes any more.
+// Lock first, so that no other process changes the file after it is loaded.
 file_edit::file_edit(const std::string& path, const open_options& options) {
   posix::opened opened = posix::open_locked(path, options.waiting);
   state_ = std::make_unique<state>(state{path, std::move(opened.file), any_filter::load(path, options)});

@@ -38,7 +38,7 @@ key_span hashed(const any_filter& filter, key_span keys, std::vector<key_hash>& 
   return room;
 }
 
-// Share of cells in use once so many distinct keys are in.
+// Fraction of cells in use with this number of distinct keys.
 double expected_fill(const params& p, std::uint64_t keys) {
   const double cells = static_cast<double>(p.geometry.bits) / cell_bits_of(p);
   return -std::expm1(-static_cast<double>(keys) * p.geometry.probes / cells);

@@ -120,7 +120,7 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
       b->commands.command({"SET", key, text, "NX"});
     }
     b->run([&](std::size_t, reply r) { made = !r.is_nil(); }, "make the filter");
-    if (!made) continue;  // somebody was faster
+    if (!made) continue;  // another client was faster
     try {
       return open(address, b->options);
     } catch (const error& e) {
@@ -149,7 +149,7 @@ redis_filter redis_filter::open(const redis_address& address, redis_options opti
     const std::string before = b->description.text();
     b->description.ready = true;
     if (!b->exchange(before, b->description.text(), "")) {
-      // Somebody else was faster; or it was dropped meanwhile, and what was made here must not stay behind.
+      // Another client was faster, or the filter was dropped meanwhile: leave no part of it behind.
       const std::optional<redis::meta> now = b->read_meta();
       if (!now || now->epoch != b->description.epoch) {
         b->unlink(b->description);

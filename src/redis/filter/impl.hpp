@@ -29,7 +29,7 @@ namespace bloomery {
 
 namespace redis {
 
-/// The filter was made anew, with another hash, seed or secret, or at a bad moment: the call begins again, with keys
+/// The filter was replaced by one with another hash, seed or secret, or mid-call: the call begins again, with keys
 /// hashed again.
 struct made_anew : error {
   using error::error;
@@ -37,7 +37,7 @@ struct made_anew : error {
 
 inline constexpr int most_beginnings = 8;
 
-/// Runs a call, and once more if the filter was made anew.
+/// Runs a call, and once more if the filter was replaced.
 template <class Work>
 auto begin_again(Work work) {
   for (int attempt = 1;; ++attempt) {
@@ -87,18 +87,18 @@ struct redis_filter::impl {
   /// more
   void turn_to(redis::meta m);
 
-  /// Reads the description anew, and turns to another filter if there is one. @throws error not_found
+  /// Reads the description again, and switches to another filter if there is one. @throws error not_found
   void be_current();
 
   const redis::shard_view& view(std::uint64_t shard);
 
-  /// Reads headers anew. True: the filter is another one now (adopt() was called), and its shards, too.
+  /// Reads headers again. True: the filter is another one now (adopt() was called), and its shards, too.
   /// @throws error not_found, damaged
   bool refresh(std::span<const std::uint64_t> shards);
 
   /// After stale stamps: reads the headers, and makes sure that there was a reason. True as refresh().
   /// @param how        of a replica, that it is behind is a reason
-  /// @param confirmed  of an idle filter that forgets, all may be as it should be: such shards go here
+  /// @param confirmed  receives shards of an idle sliding-window filter whose state may be valid
   bool explain_stale(std::span<const std::uint64_t> shards, redis::access how,
                      std::vector<std::uint64_t>* confirmed = nullptr);
 
@@ -110,7 +110,7 @@ struct redis_filter::impl {
   /// As throw_gone(), of a body that is to come.
   [[noreturn]] void throw_lost();
 
-  /// Reads the description anew. True: another filter has taken this one's place, and this is it now.
+  /// Reads the description again. True: another filter has taken this one's place, and this is it now.
   bool turn_if_replaced();
 
   /// The filter that is to take this one's place, if shards say there is one. May adopt() it instead, when it has.
@@ -140,7 +140,7 @@ struct redis_filter::impl {
   void hash(key_span keys, key_hash* hashes) const;
   void hash(key_span keys, std::vector<std::uint64_t>& hash64s) const;
 
-  // So many keys at a time that no call needs memory for all.
+  // Keys per step, so that no call needs memory for all.
   void look_up(std::span<const std::uint64_t> hash64s, std::uint8_t* found);
   void insert(std::span<const std::uint64_t> hash64s, std::uint8_t* is_new);
   void remove(std::span<const std::uint64_t> hash64s, removal* results);

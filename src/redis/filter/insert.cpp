@@ -293,7 +293,7 @@ std::vector<std::uint64_t> redis_filter::impl::write_reserved(std::span<const ke
   return changed;
 }
 
-// Room in the count is taken first, so layers are never filled over their capacity, whoever writes at the same time. If
+// Room in the count is taken first, so layers never exceed their capacity, even with concurrent writers. If
 // this client dies in between, the count is too high, and the shard grows a little early.
 void redis_filter::impl::insert_growing(std::span<const std::uint64_t> hash64s, std::vector<std::uint32_t> todo,
                                         std::vector<std::uint32_t> doubly, std::uint8_t* is_new) {

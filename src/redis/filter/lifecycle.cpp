@@ -157,7 +157,7 @@ void redis_filter::impl::mark_all(const std::string& next_instance, const std::s
       run(
           [&](std::size_t group, reply r) {
             if (r.integer() == 0) again.push_back(todo[group]);
-            // A shard that is lost is no reason not to make the filter anew: who uses it hears of it.
+            // A lost shard does not prevent the replacement: calls on it report the loss.
             if (r.integer() < 0) headless.push_back(todo[group]);
           },
           "mark the filter");

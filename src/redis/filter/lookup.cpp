@@ -3,7 +3,7 @@
 // Keys are sorted by their shard. A group is some keys of one shard; its last command reads the stamp. Is that the one
 // expected, then the shard did not change meanwhile, and its newest layer was not evicted. Else the header is read, and
 // the group comes again. Older layers have no stamp: that one was not evicted is seen by the bytes behind its lines,
-// which nobody writes.
+// which no client writes.
 #include "redis/filter/lookup.hpp"
 
 #include <bloomery/error.hpp>
@@ -117,7 +117,7 @@ bool line_has(std::string_view line, std::span<const std::uint64_t> cells, std::
 // ---- look up --------------------------------------------------------------------------------------------------------
 
 // Asks for the line of each key in the first `upto` layers. Behind them for the end of each layer that is closed: if it
-// is there, then so was all of the layer, whatever somebody who knew nothing of its eviction has written there since.
+// is there, then so was all of the layer, whatever clients unaware of its eviction have written there since.
 void redis_filter::impl::add_look(const key_group& g, const order& keys, std::size_t upto, std::int64_t now) {
   const shard_view& v = view(g.shard);
   std::string name;
@@ -246,7 +246,7 @@ std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::ui
   for (const std::uint32_t i : which) {
     const std::uint64_t shard = shard_of(hash64s[i]);
     if (std::binary_search(confirmed.begin(), confirmed.end(), shard)) {
-      // Of a filter that forgets and was left alone so long that its newest generation is over: the header was read
+      // A sliding-window filter without recent inserts, whose newest generation has ended: the header was read
       // after the lines, and says so.
       found[i] = answers[i];
     } else if (std::binary_search(stale.begin(), stale.end(), shard)) {

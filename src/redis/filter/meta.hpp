@@ -16,13 +16,14 @@
 
 namespace bloomery::redis {
 
-/// 16 bytes behind the lines of a shard's newest layer, and in its header. Whoever changes a header draws a new one.
+/// 16 bytes behind the lines of a shard's newest layer, and in its header. Every change of a header replaces it by a
+/// new one.
 using stamp = std::array<char, 16>;
 
 inline std::string_view text_of(const stamp& s) noexcept { return {s.data(), s.size()}; }
 stamp new_stamp();
 
-/// That of a shard whose header was never changed: so nobody need read it.
+/// The version of a shard whose header was never changed: clients need not read it.
 stamp first_stamp(std::uint64_t epoch, std::uint64_t shard) noexcept;
 
 constexpr std::uint64_t most_layers = 16;  // of a shard that grows
@@ -35,7 +36,7 @@ struct meta {
   redis_layer first;                  // of every shard, when it was made
   bool ready = false;                 // false: its shards are still being made
   std::int64_t expires_at = 0;        // milliseconds since 1970; 0: never
-  std::int64_t first_generation = 0;  // of a filter that forgets: that with which it began; else 0
+  std::int64_t first_generation = 0;  // sliding-window filters: the first generation; else 0
 
   bool windowed() const noexcept { return parameters.filter.window_milliseconds != 0; }
   bool counts() const noexcept { return family_of(parameters.filter) == family::counting; }

@@ -181,7 +181,7 @@ std::unique_ptr<filter_handle> open_filter(const std::string& name, const open_o
     try {
       return open_chain();
     } catch (const error& no_chain) {
-      // Whoever may not look for a chain is told that there is no filter.
+      // Without permission to look for a chain, report that there is no filter.
       if (no_chain.code() != errc::not_found && no_chain.code() != errc::not_permitted) throw;
     }
     throw;  // there is neither

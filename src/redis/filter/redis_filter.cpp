@@ -62,7 +62,7 @@ std::uint64_t redis_filter::insert(key_span keys, std::span<std::uint8_t> is_new
   b.router.forget_writes();
   std::vector<std::uint64_t> hash64s;
   std::vector<std::uint8_t> fresh;
-  std::size_t again = 0;  // so many went into a filter that was replaced before this call was over
+  std::size_t again = 0;  // keys that went into a filter which was replaced during this call
   const auto insert_part = [&](std::size_t first, std::size_t count) {
     redis::begin_again([&] {
       b.hash(keys.part(first, count), hash64s);

@@ -33,13 +33,13 @@ constexpr std::uint64_t most_string_bytes = std::uint64_t{512} << 20;
 
 std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-// As many lines as fit where so many have to.
+// The number of lines that fits into the memory that this many lines need.
 std::uint64_t rounded_lines(std::uint64_t lines) {
   return (allocated_bytes(line_bytes * lines + stamp_bytes + string_overhead) - stamp_bytes - string_overhead) /
          line_bytes;
 }
 
-// The most lines, not more than so many, that leave nothing of what the allocator gives.
+// The largest number of lines up to this limit that uses all bytes of the allocation.
 std::uint64_t fitting_lines(std::uint64_t most) {
   std::uint64_t low = 1;
   while (rounded_lines(low + 1) <= most && rounded_lines(low + 1) > low) low = rounded_lines(low + 1);
@@ -84,7 +84,7 @@ std::uint64_t most_keys(const layout_row& row, const geometry& g, double rate) {
 
 enum class spare { unused, used };
 
-// A shard's layer for so many keys. What the allocator gives beyond them is used for more keys, or for fewer errors.
+// A shard's layer for this number of keys. Spare bytes of the allocation hold more keys or lower the FPR.
 redis_layer layer_for(const layout_row& row, std::uint64_t keys, double rate, spare room) {
   geometry least = row.geometry_for(keys, rate);
   if (room == spare::used) {
@@ -120,7 +120,7 @@ constexpr std::uint64_t lost_by_rounding = 2;  // of the first layer
 // Keys for which a layer with a declared maximum is made at least: fewer need more for its name than for its bits.
 constexpr std::uint64_t least_first_keys = 400;
 
-// More of them cost more: 14.1 bits a key at 1 % for eleven layers, 13.5 for six. What there is at first is a
+// More of them cost more: 14.1 bits per key at 1% for eleven layers, 13.5 for six. What there is at first is a
 // thirtieth.
 constexpr std::uint64_t most_doublings = 5;
 

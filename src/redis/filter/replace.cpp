@@ -38,7 +38,7 @@ void start_on_all(redis::batch& commands, const redis::script& script, const std
 
 }  // namespace
 
-// While fill() is under way, nobody can say which of the two is meant.
+// During fill(), either of the two filters could be meant.
 void redis_filter::impl::refuse_in_fill() const {
   if (!to_come && !being_replaced) return;
   throw error(errc::locked, {"this client is replacing the filter", where(), "", "", hint::wait_for_replacement});
@@ -289,7 +289,7 @@ void redis_filter::rotate() {
   bool other = false;
   each_part(b.description.shards(), [&](std::span<const std::uint64_t> part) {
     std::vector<std::uint64_t> behind;
-    if (other || (other = b.refresh(part))) return;  // the one that was made anew begins with a generation of now
+    if (other || (other = b.refresh(part))) return;  // the replacement begins with the present generation
     for (const std::uint64_t s : part) {
       if (b.view(s).newest() < generation) behind.push_back(s);
     }

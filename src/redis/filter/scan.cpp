@@ -160,7 +160,7 @@ redis_info redis_filter::impl::info(std::vector<redis_shard>* shards) {
     p.geometry = {512 * size[0] * of.layers, static_cast<std::uint32_t>(size[1])};
     const estimate some = bloomery::estimated_keys(p, std::min(of.ones, p.geometry.bits));
     keys += some.value;
-    // A key asks its own shard: of S, so many have such a layer.
+    // A lookup reads one of S shards: this fraction of them has such a layer.
     const double share = static_cast<double>(of.layers) / static_cast<double>(m.shards());
     if (std::isfinite(some.value)) {
       result.rate_now += share * b.layout->expected_fpr(p.geometry, static_cast<std::uint64_t>(some.value + 0.5));
@@ -228,7 +228,7 @@ void each_run(std::uint64_t lines, double share, Work work) {
 }  // namespace
 
 void redis_filter::read_lines(std::uint64_t most, const std::function<void(const redis_lines&)>& hear) {
-  constexpr std::size_t most_runs = 1024;  // in flight, with at most so many bytes as are pulled at once
+  constexpr std::size_t most_runs = 1024;  // in flight; their bytes are bounded as in pull()
   impl& b = *impl_;
   b.be_current();
   b.load_all_views();

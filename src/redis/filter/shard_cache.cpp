@@ -310,7 +310,7 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 std::int64_t redis_filter::impl::server_now() {
   const std::int64_t now = milliseconds_since_start();
   if (!clock_read_ || now - *clock_read_ > clock_trusted) {
-    redis::batch ask;  // not `commands`: somebody may be filling that
+    redis::batch ask;  // not `commands`, which a caller may be filling
     ask.begin(redis::slot_of(redis::meta_key(address.name)), mode::write);
     ask.command({"TIME"});
     std::int64_t server = 0;
