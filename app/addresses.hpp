@@ -1,7 +1,7 @@
 // Random e-mail addresses, for experiments: name.surname123@host.example, quickly made and surely distinct.
 //
 // The number of an address stands in it, between letters and '@': addresses of different numbers differ. Name and host
-// are drawn by the seed. All hosts are reserved names [RFC 2606]: nobody's mailbox is among them.
+// are drawn by the seed. All hosts are reserved names [RFC 2606]: none of them is a real mailbox.
 #pragma once
 
 #include <bloomery/hash.hpp>
@@ -16,7 +16,7 @@
 
 namespace bloomery::app {
 
-/// So many addresses in a row, as text that lives as long as this.
+/// Consecutive addresses, as text that lives as long as this object.
 class address_batch {
  public:
   /// Makes the addresses first .. first + count - 1 of `seed`, in place of those before.

@@ -35,7 +35,7 @@ struct measured_point {
 /// of n, which the table shows.
 std::vector<std::uint64_t> points_for(std::uint64_t capacity);
 
-/// The most keys that are inserted: 1.5 n. @throws error too_large: no experiment can be so long
+/// The most keys that are inserted: 1.5 n. @throws error too_large: more keys than an experiment may have
 std::uint64_t most_keys_for(std::uint64_t capacity);
 
 /// Queries a run needs to see `alarms` false alarms on average at this rate.

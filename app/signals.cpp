@@ -25,7 +25,7 @@ void on_stop(int signal) {
   errno = before;
 }
 
-// Bytes that somebody reads though their file may be cut short meanwhile. end 0: the place is free, or being taken.
+// Bytes being read from a file that may be truncated meanwhile. end 0: the place is free, or being taken.
 struct readable_bytes {
   std::atomic<bool> taken{false};
   std::atomic<std::uintptr_t> begin{0};

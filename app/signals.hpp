@@ -10,7 +10,7 @@ namespace bloomery::app {
 
 /// Takes over SIGINT, SIGTERM and SIGHUP; a second one ends the process at once. SIGPIPE and SIGXFSZ are ignored, so
 /// that writing fails with an error instead. A filter file that shrinks under its mapping ends the process with a
-/// message, unless somebody reads it who is ready for that: readable_while_cut.
+/// message, unless the reader has prepared for it by readable_while_cut.
 void install_signal_handlers();
 
 /// The signal that asked us to stop, or 0.

@@ -46,7 +46,7 @@ void check_verb(const CLI::App& app, const std::string& word) {
                meant.empty() ? "see bloomery --help" : "did you mean 'bloomery " + meant + "'?"});
 }
 
-// The library falls back to the best kernels; a user who asked for others should hear that they cannot be had.
+// The library falls back to the best kernels; the command reports that the requested ones are not available.
 void refuse_wrong_kernels() {
   const kernel_choice choice = kernel_info();
   if (!choice.refused) return;

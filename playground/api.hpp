@@ -46,7 +46,7 @@ class api {
   /// Every request has an answer: what goes wrong is one, too.
   response handle(const request& r);
 
-  /// Nobody waits for news any more, and what takes long is given up.
+  /// Ends all waits for news and cancels long work.
   void stop() {
     stopped_ = true;
     for (const auto& i : inspections_) i->stop();

@@ -76,7 +76,7 @@ class all_stretches {
 // distribution, and the histogram has the sum.
 // @param small  the blocks of pools that tell nothing
 void expect_of_pools(histogram& h, params p, const std::vector<pool>& pools, const histogram& small) {
-  std::map<std::uint32_t, std::vector<double>> by_probes;  // blocks with so many keys
+  std::map<std::uint32_t, std::vector<double>> by_probes;  // number of blocks by keys per block
   for (const pool& one : pools) {
     const std::uint64_t lines = one.read.bits / (8 * line_bytes);
     if (!one.tells() || lines == 0) continue;

@@ -17,7 +17,7 @@ namespace bloomery::playground {
 /// @param now       and
 /// @param shards    as info() told them just now; what came since then is left out
 /// @param progress  hears the share that is done
-/// @return          nothing: it was made anew meanwhile
+/// @return          nothing: the filter was replaced meanwhile
 std::optional<fill_seen> fill_of(redis_filter& filter, const redis_info& now, const std::vector<redis_shard>& shards,
                                  const std::function<void(double)>& progress);
 

@@ -31,7 +31,7 @@ std::vector<double> sum_of(const std::vector<double>& a, const std::vector<doubl
   return sum;
 }
 
-// More keys than a block has but once in very many times, if it has so many in the mean.
+// A bound that the keys of a block exceed with negligible probability, for this mean.
 std::uint64_t most_load(double mean) { return static_cast<std::uint64_t>(mean + 9 * std::sqrt(mean) + 20); }
 
 // How many of `blocks` have j keys, by a Poisson variable.

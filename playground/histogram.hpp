@@ -15,7 +15,7 @@ struct histogram {
   /// Blocks with i * cells_of_bin to (i + 1) * cells_of_bin - 1 cells set are in bin i.
   std::uint64_t cells_of_bin = 1;
   std::vector<std::uint64_t> blocks = {};
-  std::vector<double> expected = {};  ///< of each bin, with so many distinct keys; empty: unknown
+  std::vector<double> expected = {};  ///< of each bin, at the number of distinct keys; empty: unknown
   double unseen = 0;                  ///< chi-square per block that comes from writers and not from chosen keys
 };
 
@@ -26,13 +26,13 @@ inline constexpr double of_live_filters = 0.002;
 /// Cells of the blocks that a histogram of such a filter counts.
 std::uint64_t block_of_histogram(const cell_view& cells);
 
-/// An empty one of blocks of so many cells, with bins for all that can be.
+/// An empty histogram for blocks of this many cells, with a bin for every possible count.
 histogram histogram_of(std::uint64_t block_cells);
 
 /// The same for a filter's blocks.
 inline histogram histogram_for(const cell_view& cells) { return histogram_of(block_of_histogram(cells)); }
 
-/// Notes a block with so many cells set.
+/// Adds a block with this many cells set.
 void add_block(histogram& h, std::uint64_t ones);
 
 /// Sets what is expected of the blocks that were noted. Nothing, where expected_blocks() knows nothing.

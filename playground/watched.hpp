@@ -40,7 +40,7 @@ class watched : public inspection {
   /// @param at  when it was changed, if something other than this reading tells; milliseconds since 1970
   void publish(json facts, std::optional<std::int64_t> at = {});
 
-  /// Of the first time: what was known stays to be seen while it is read anew.
+  /// Of the first time: the earlier state stays visible while it is read again.
   void progress(double done);
 
  private:

@@ -321,7 +321,7 @@ exit_status noisy_check(const noisy_check_options& options);
 
 // ---- what commands say alike ----------------------------------------------------------------------------------------
 
-/// Somebody else's words, on one line and harmless to a terminal: control characters are shown as \x0A.
+/// Text of other origin, on one line and harmless to a terminal: control characters are shown as \x0A.
 std::string printable(const std::string& text);
 
 /// A line on stderr, printable: "bloomery: ...".
@@ -394,14 +394,14 @@ std::string distance_text(const fill_check& count);
 /// "1 % (0.9 % to 1.1 %): 99 of 10,000 absent keys", the interval at 95 %; and the same as JSON.
 std::string rate_with_interval(const measured_rate& m);
 
-/// Throws too_large if the disk of `path` has no room for so many bytes: better now than after an hour of reading.
+/// Throws too_large if the disk of `path` has not this many bytes free: better now than after an hour of reading.
 void check_room(const std::string& path, std::uint64_t bytes);
 
 /// Queries of a scheme's filter, which hashes as often as it has probes: `usual` of them, or fewer if those are many.
 std::uint64_t queries_of_scheme(const params& p, std::uint64_t usual);
 nlohmann::ordered_json json_of(const measured_rate& m);
 
-/// The count to store for a filter that is estimated to have so many distinct keys: expected_insertions().
+/// The count to store for a filter with this estimated number of distinct keys: expected_insertions().
 std::uint64_t counted_of_estimate(const params& p, double keys);
 
 /// Keys wrongly taken for seen while a filter goes from `from` to `to` distinct keys.

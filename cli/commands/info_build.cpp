@@ -6,7 +6,7 @@
 #include <bloomery/kernel.hpp>
 #include <bloomery/params.hpp>
 
-#include "platform/machine.hpp"  // the cache's size, which the library tells nobody else
+#include "platform/machine.hpp"  // the cache's size, which has no public call
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-// bloomery rebuild FILTER: a filter that keeps a log, made anew of it: another size, rate or layout, without its keys.
+// bloomery rebuild FILTER: builds a filter again from its log: another size, rate or layout, without its keys.
 //
 //   $ bloomery rebuild users.bloom -p 0.1%
 //   bloomery: users.bloom: 1,000,000 keys; has room for 1,240,000 keys at 0.1 %: 2.43 MiB (split_block512, 16.4 bits a key)

@@ -61,7 +61,7 @@ chain_there find_chain(const redis_address& address, const redis_connection_opti
   }
 }
 
-// With n and p that nobody checks against anything, keys would be looked for at bits that nobody has set.
+// Unchecked n and p could differ from the chain's: lookups would then read bits that no insert sets.
 redis_chain_params params_to_make(const making_options& wanted, const chain_there& there) {
   if (there.stored) {
     return {wanted.capacity.value_or(there.stored->capacity), wanted.rate.value_or(there.stored->target_fpr)};
@@ -139,7 +139,7 @@ bool finds_chain(const redis_address& address, const server_options& server) {
     redis::batch asked;
     for (const std::string& key : {bitmap, cursor, ours}) {
       asked.begin(redis::slot_of(key), redis::mode::read);
-      asked.command({key == bitmap ? "STRLEN" : "PTTL", key});  // who may use a chain may ask these
+      asked.command({key == bitmap ? "STRLEN" : "PTTL", key});  // every user of a chain may send these
     }
     servers.run(asked,
                 [&](std::size_t i, redis::reply r) { found[i] = !r.is_error() && r.integer() > (i == 0 ? 0 : -2); });

@@ -1,4 +1,4 @@
-// bloomery redis doctor ADDRESS: what could a filter on these servers come to harm by, and how is that mended?
+// bloomery redis doctor ADDRESS: checks servers for settings that endanger a filter, and names the fix.
 //
 //   $ bloomery redis doctor redis://cache/users
 //   OK      server       redis 7.0.15, one server
@@ -68,7 +68,7 @@ struct node_facts {
   bool cluster_is_well = true;
   std::string cluster_state;
   std::vector<std::string> forbidden;  // commands that this user may not use
-  std::vector<std::string> unknown;    // that nobody could tell of
+  std::vector<std::string> unknown;    // of which no server gave the value
   std::string why_unknown;             // the server's words
 
   std::string of(std::string_view field) const {
@@ -129,7 +129,7 @@ class examination {
 
   void ask() {
     for (const auto& answer : all({"INFO"})) {
-      // Who is let in and may not ask this may well use the filter.
+      // A user without permission for this command may still be able to use the filter.
       if (!answer.reply().text().starts_with("NOPERM")) {
         redis::throw_if_error(answer.reply(), address_, "ask the server what it is");
       }

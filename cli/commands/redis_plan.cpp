@@ -64,7 +64,7 @@ redis_plan planned(const plan_options& o) {
   return plan_redis(shared_params(wanted, sharing, capacity, default_rate));
 }
 
-// The fullest of so many nodes: shards go to nodes by the hash of their names.
+// The fullest of this many nodes: shards go to nodes by the hash of their names.
 double most_shards_of_a_node(double shards, double nodes) {
   const double mean = shards / nodes;
   return nodes == 1 ? shards : std::min(shards, std::ceil(mean + 3 * std::sqrt(mean)));

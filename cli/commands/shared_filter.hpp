@@ -65,7 +65,7 @@ void know_words(std::span<const char* const> words);
 
 redis_connection_options connection_of(const server_options& server);
 
-/// @param quiet  nothing is said of what was mended on the way
+/// @param quiet  no note is printed about repairs
 /// @throws error  as secret_of
 redis_options options_for(const redis_address& address, const server_options& server, const std::string& keyfile,
                           bool quiet);
@@ -116,7 +116,7 @@ struct shared_copy {
 shared_copy put_on_servers(const redis_address& address, const any_filter& filter, const redis_params& like,
                            const sharing_options& sharing, const server_options& server, const std::string& secret);
 
-/// The keys that a filter starts with that is to grow, if nobody says: as many, or those that are there already.
+/// The first capacity of a growing filter if none is given: this number, or the keys that exist already.
 inline constexpr std::uint64_t growing_from = 100'000;
 
 // ---- saying ---------------------------------------------------------------------------------------------------------

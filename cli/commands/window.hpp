@@ -26,7 +26,7 @@ void check_window(const making_options& wanted);
 /// Refuses an option that a filter with a window does not have. @throws error invalid_argument
 void refuse_with_window(const making_options& wanted, const std::string& option);
 
-/// Keys that a window is made for: -n, or the keys of the window. By time somebody has to say it: 0 if nobody did.
+/// Keys that a window is made for: -n, or the keys of the window. For a window of time -n is required: 0 without it.
 std::uint64_t window_capacity(const making_options& wanted);
 
 /// The same, where it has to be known. @throws error invalid_argument

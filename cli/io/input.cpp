@@ -355,7 +355,7 @@ bool name_standard_input(input_options& options) {
   options.files = names_of(options);
   for (std::string& name : options.files) {
     if (name != standard_input) continue;
-    if (::lseek(STDIN_FILENO, 0, SEEK_CUR) != 0) return false;  // somebody has read the beginning for himself
+    if (::lseek(STDIN_FILENO, 0, SEEK_CUR) != 0) return false;  // another process has read the beginning
     name = "/proc/self/fd/0";
   }
   return true;

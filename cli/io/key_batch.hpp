@@ -56,7 +56,7 @@ struct pass_options {
 bool for_each_batch(const any_filter& filter, const input_options& inputs, const pass_options& options,
                     const std::function<void(key_batch&)>& prepare, const std::function<bool(key_batch&)>& finish);
 
-/// The same for keys that somebody else hashes: batches have lines, keys and integers, and come in one thread.
+/// The same for keys that are hashed elsewhere: batches have lines, keys and integers, and come in one thread.
 bool for_each_batch(key_kind keys, const input_options& inputs, const pass_options& options,
                     const std::function<bool(key_batch&)>& finish);
 

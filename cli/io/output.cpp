@@ -32,7 +32,7 @@ void output::write_now(std::string_view bytes) const {
     const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EPIPE) throw reader_gone{};
-    if (written < 0 && errno == EAGAIN) {  // somebody made it non-blocking
+    if (written < 0 && errno == EAGAIN) {  // another process made it non-blocking
       pollfd room{fd_, POLLOUT, 0};
       ::poll(&room, 1, -1);
       continue;

@@ -1,4 +1,4 @@
-// Results on standard output: gathered into large writes, shown at once where somebody watches.
+// Results on standard output: gathered into large writes, shown at once on a terminal.
 #pragma once
 
 #include <string>

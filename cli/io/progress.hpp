@@ -23,7 +23,7 @@ class progress {
   progress(const progress&) = delete;
   ~progress();  ///< wipes the bar
 
-  /// True about ten times a second if there is somebody to look: only then is it worth gathering a state.
+  /// True about ten times a second on a terminal: only then is gathering a state worthwhile.
   bool due();
   void show(const progress_state& state);
   void wipe();  ///< makes room for a message

@@ -18,7 +18,7 @@ struct terminal_look {
 /// without UTF-8; colour on a terminal unless NO_COLOR is set.
 terminal_look look_of_standard_output();
 
-/// Lines of at most so many columns; with axes, a legend and marks where n and p are. Empty where there is no room
+/// Lines of at most this many columns; with axes, a legend and marks where n and p are. Empty where there is no room
 /// for a chart: in less than 40 columns.
 std::string terminal_chart(const chart& c, const terminal_look& look);
 

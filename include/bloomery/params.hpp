@@ -59,7 +59,7 @@ const char* name_of(preference prefer) noexcept;
 /// Fills in what was left empty: the layout (by the rule of choice.hpp; with a geometry classic, which takes any), the
 /// hash (siphash with a secret, xxh3 for bytes, mix for integers), the key's check value, the geometry (the smallest
 /// that keeps target_fpr at capacity, exactly). With a geometry but no rate, target_fpr becomes the exact rate at
-/// capacity. With a window of so many keys its capacity is their number, if none is given. A choice takes some
+/// capacity. The default capacity of a window counted in keys is that number. A choice takes some
 /// milliseconds, some tens of them for rates below 1e-5.
 ///
 /// @throws error  invalid_argument: a name that no table knows, a rate or capacity out of range, integer keys for a

@@ -128,7 +128,7 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
       try {
         if (b->withdraw(key, text)) b->unlink(m);
       } catch (const error&) {
-        // Who opens it goes on where this ended.
+        // The next client that opens it continues from here.
       }
       throw;
     }
@@ -144,7 +144,7 @@ redis_filter redis_filter::open(const redis_address& address, redis_options opti
   const bool ready = found->ready;
   b->adopt(*std::move(found));
   if (!ready) {
-    // Who made it is still at it, or was killed: making shards twice does no harm.
+    // Its creator is still at work or was killed; creating shards twice does no harm.
     b->make_shards();
     const std::string before = b->description.text();
     b->description.ready = true;

@@ -148,7 +148,7 @@ void redis_filter::impl::insert_doubly(std::span<const std::uint64_t> hash64s, s
       other->insert(some, answers.data());
       return;
     } catch (const redis::replacement_lost&) {
-      // One that has lost a part must not take the place of this one, which has all. Who fills it hears of that.
+      // One that has lost a part must not take the place of this one, which has all. The error reaches fill().
       withdraw(redis::replacement_key(address.name), other->description.text());
     }
   }
@@ -166,7 +166,7 @@ void redis_filter::impl::insert_doubly(std::span<const std::uint64_t> hash64s, s
 // Begins the generation of now in the shards of these keys. True as refresh().
 bool redis_filter::impl::catch_up(const order& keys) {
   const std::int64_t generation = generation_now();
-  // Twice: who has just come knows the headers only then.
+  // Twice: a new client knows the headers only after the first round.
   for (int turn = 0; turn < 2; ++turn) {
     std::vector<std::uint64_t> behind;
     for (const auto& [hash64, i] : keys) {

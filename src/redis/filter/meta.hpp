@@ -57,7 +57,7 @@ struct meta {
 
   std::string text() const;
 
-  /// That of the filter at an address: its shards are called by its own name, or it is somebody else's.
+  /// That of the filter at an address: its shards are called by its own name, or it belongs to another filter.
   /// @throws error damaged, wrong_version, not_a_filter
   static meta parse(std::string_view text, const redis_address& address);
 };

@@ -52,7 +52,7 @@ std::unique_ptr<redis_filter::impl> redis_filter::impl::make_coming(const redis_
   if (wanted.expires_in) check_expiry(*wanted.expires_in);
   redis::meta m = description_of(plan_redis(complete_params), address.name);
   if (!redis::hash_alike(m.parameters.filter, description.parameters.filter)) {
-    // Who inserts into both has one hash of a key.
+    // Clients that insert into both hash a key once.
     throw error(errc::incompatible, {"a filter is replaced by one with the same hash, keys, seed and secret", where(),
                                      "", "", hint::drop_and_make_another});
   }

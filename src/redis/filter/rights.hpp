@@ -1,5 +1,5 @@
-// What a user needs who keeps filters on servers: the one list. bloomery redis doctor asks for it, docs/redis.md prints
-// it, and a test holds it against what the sources send, and against servers.
+// Permissions that a user of shared filters needs: the only list. bloomery redis doctor asks for it, docs/redis.md
+// prints it, and a test holds it against what the sources send, and against servers.
 #pragma once
 
 #include <algorithm>

@@ -60,7 +60,7 @@ return 1
 
 /// KEYS h, newest b, new b; ARGV stamp, new stamp, offset of the stamp, generation, milliseconds of one, how many are
 /// kept, expiry of the new b. -1: the clock of the server is not there yet. A newest b whose time is not over must be
-/// whole: bits that somebody wrote where it was evicted must not pass for it.
+/// whole: bits written after its eviction must not pass for it.
 inline constexpr script rotate{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 local now = redis.call('TIME')
