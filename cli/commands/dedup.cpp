@@ -21,6 +21,8 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
+#include <bloomery/rebuilding_filter.hpp>
+#include <bloomery/redis/address.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -169,8 +171,8 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
         if (!warned) warned = warn_if_full(seen.filter(), before + result.lines_out);
         return true;
       });
+  if (suspects != nullptr) suspects->flush();  // before the state has their keys
   seen.finish();
-  if (suspects != nullptr) suspects->flush();
 
   keys_done done;
   const std::string name = shown_name(options.state);
@@ -249,17 +251,30 @@ void say_before(const dedup_options& options, const dedup_filter& made, std::uin
       rate_text(expected_fpr(p, estimate_distinct(p, before)))));
 }
 
+// Suspects must not overwrite the output, the state or its log, under whatever name or link.
+void check_suspects(const dedup_options& options) {
+  if (options.suspects.empty()) return;
+  const auto named = [](const std::string& path) { return std::filesystem::weakly_canonical(path); };
+  const auto same = [&](const std::string& path) {
+    std::error_code none;
+    return std::filesystem::equivalent(options.suspects, path, none) || named(options.suspects) == named(path);
+  };
+  const auto refuse = [](const char* what) {
+    throw error(errc::invalid_argument, {what, "--suspects", "", "", "choose another name"});
+  };
+  if (std::error_code none; std::filesystem::is_regular_file("/proc/self/fd/1", none) && same("/proc/self/fd/1"))
+    refuse("the output would be overwritten");
+  if (options.state.empty() || redis_address::is_one(options.state)) return;
+  if (same(options.state) || same(rebuilding_filter::log_path(options.state))) refuse("the state would be overwritten");
+}
+
 exit_status dedup(const dedup_options& options) {
   check_dedup_filter(options);
   { const reader readable(options.inputs); }  // a missing file is reported before all else
   check_not_an_input(options.suspects, "--suspects", options.inputs);
   check_not_an_input(options.state, "--state", options.inputs);
   check_not_the_key(options.suspects, "--suspects", options.wanted.secret);
-  const auto named = [](const std::string& path) { return std::filesystem::weakly_canonical(path); };
-  if (!options.suspects.empty() && !options.state.empty() && named(options.suspects) == named(options.state)) {
-    throw error(errc::invalid_argument,
-                {"the state would be overwritten", "--suspects", "", "", "choose another name"});
-  }
+  check_suspects(options);
   check_output(options.inputs, options.state);
   output out(STDOUT_FILENO, "standard output");
   std::unique_ptr<output_file> suspects;

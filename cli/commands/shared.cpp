@@ -230,7 +230,10 @@ void check_room(const std::string& path, std::uint64_t bytes) {
 void check_output(const input_options& inputs, const std::string& filter) {
   const std::string standard_output = "/proc/self/fd/1";
   std::error_code none;
-  const bool is_filter = !filter.empty() && std::filesystem::equivalent(standard_output, filter, none);
+  const auto is_output = [&](const std::string& path) {
+    return std::filesystem::equivalent(standard_output, path, none);
+  };
+  const bool is_filter = !filter.empty() && (is_output(filter) || is_output(rebuilding_filter::log_path(filter)));
   if (!is_filter && !is_an_input(standard_output, inputs)) return;
   throw error(errc::invalid_argument,
               {is_filter ? "the output is the filter's own file" : "an input is also the output", "standard output", "",

@@ -118,11 +118,22 @@ class DedupState(CommandTest):
         before = self.read("state")
 
         self.refused("dedup", "-q", "--state", "state", "--suspects", "./state", stdin=b"a\n", says="overwritten")
+        os.link(self.path("state"), self.path("linked"))
+        self.refused("dedup", "-q", "--state", "state", "--suspects", "linked", stdin=b"a\n", says="overwritten")
+        self.bloomery("build", "-q", "--grow", "-o", "growing", stdin=b"a\n")
+        log = self.read("growing.log")
+        self.refused("dedup", "-q", "--state", "growing", "--suspects", "growing.log", stdin=b"b\n", says="overwritten")
+        self.assertEqual(self.read("growing.log"), log)
         with open(self.path("state"), "ab") as appended:
             process = self.start("dedup", "-q", "--state", "state", self.write("in", b"a\n"), stdout=appended)
             self.assertEqual(process.wait(), 2)
 
         self.assertEqual(self.read("state"), before)
+
+    def test_suspects_do_not_replace_the_output(self) -> None:
+        with open(self.path("both"), "wb") as both:
+            self.refused("dedup", "-q", "-n", 10, "--suspects", "both", stdin=b"a\na\n", stdout=both, says="the output would be overwritten")
+        self.assertEqual(self.read("both"), b"")
 
     def test_a_link_to_nowhere_is_refused(self) -> None:
         os.symlink("nowhere", self.path("state"))
