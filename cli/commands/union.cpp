@@ -177,22 +177,31 @@ exit_status write_to_servers(const combine_options& options, const combined& all
   const redis_address address = redis_address::parse(options.output);
   shared_copy copy = put_on_servers(address, all.filter, *all.like, {}, options.server, options.secret);
   const std::unique_ptr<filter_handle> there = redis::make_handle(std::move(copy.filter));
-  const filter_facts now = there->info(info_depth::bits);
-  warn_if_overfull(address.text(), *there, there->summary());
+  // The union is stored: a failure to count it is a warning.
+  std::optional<filter_facts> now;
+  keys_done done;
+  try {
+    now = there->info(info_depth::bits);
+    warn_if_overfull(address.text(), *there, there->summary());
+  } catch (const error& e) {
+    count_failed(done, address.text(), e);
+    if (done.failure) throw error(*done.failure);
+  }
+  const params& p = there->parameters();
   if (options.json) {
-    print_result(
-        {{"filter", address.text()},
-         {"made", copy.made},
-         {"of", options.filters.size()},
-         {"keys", now.insert_count ? nlohmann::ordered_json(*now.insert_count) : nlohmann::ordered_json(nullptr)},
-         {"rate", now.fill->current_fpr},
-         {"capacity", now.parameters.capacity},
-         {"target_rate", now.parameters.target_fpr}});
-  } else if (!options.quiet) {
+    const nlohmann::ordered_json unknown = nullptr;
+    print_result({{"filter", address.text()},
+                  {"made", copy.made},
+                  {"of", options.filters.size()},
+                  {"keys", now && now->insert_count ? nlohmann::ordered_json(*now->insert_count) : unknown},
+                  {"rate", now ? nlohmann::ordered_json(now->fill->current_fpr) : unknown},
+                  {"capacity", p.capacity},
+                  {"target_rate", p.target_fpr}});
+  } else if (!options.quiet && now) {
     say(fmt::format("{}: the union of {} filters{}: {}; error {}", address.text(), options.filters.size(),
                     copy.made ? "" : ", and of what was there",
-                    now.insert_count ? "about " + counted(*now.insert_count, "key") : "all bits are set",
-                    rate_text(now.fill->current_fpr)));
+                    now->insert_count ? "about " + counted(*now->insert_count, "key") : "all bits are set",
+                    rate_text(now->fill->current_fpr)));
   }
   return exit_status::found;
 }
