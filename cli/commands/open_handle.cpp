@@ -80,7 +80,7 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
     refuse("the capacity of a filter is stored with it", "-n", "leave out -n and -p");
   if (wanted.now) filter->tick(*wanted.now);
   const any_filter* const local = filter->local();
-  if (local != nullptr && local->opened_from() != nullptr && !wanted.quiet && !filter->summary().rebuilds)
+  if (local != nullptr && local->opened_from() != nullptr && !wanted.quiet && !can.grows)
     say_if_dirty(wanted.name, *local->opened_from());
   if (can.commits_whole) check_room(wanted.name, local->byte_size());
   return filter;
