@@ -13,6 +13,7 @@
 #include <bloomery/params.hpp>
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -124,6 +125,9 @@ class any_filter {
   ///     std::vector<std::uint8_t> is_new(cities.size());
   ///     assert(seen.insert(cities, is_new) == 2 && is_new[1] == 1);
   std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});
+  std::uint64_t insert(std::initializer_list<std::string_view> keys) {
+    return insert(key_span(std::span<const std::string_view>(keys.begin(), keys.size())));
+  }
 
   /// Adds keys in the order that is fastest, with up to `threads` threads (0: one per processor); returns how many
   /// were certainly new. See filter::insert_all(); classic and schemes insert in order. @throws error as above
@@ -150,6 +154,7 @@ class any_filter {
   /// removed.
   /// @throws error  as above; invalid_argument: another size of `results`. Then nothing is removed.
   std::uint64_t remove(key_span keys, std::span<removal> results = {});
+  removal remove(std::initializer_list<std::string_view> keys) = delete;  // as may_contain()
 
   /// False: certainly never inserted. @throws error incompatible
   bool may_contain(std::string_view key) const;
@@ -159,6 +164,7 @@ class any_filter {
   /// ceil(keys.size() / 64) words; further words are left as they are.
   /// @throws error  incompatible, as insert(); invalid_argument: the bitmap is shorter
   void may_contain(key_span keys, std::span<std::uint64_t> bitmap) const;
+  bool may_contain(std::initializer_list<std::string_view> keys) const = delete;  // not one view of two pointers
 
   /// Whether keys go through a 128-bit hash, as with every layout; schemes read the key itself.
   bool uses_hashes() const noexcept;
@@ -255,6 +261,8 @@ class any_filter {
   static any_filter open_any(const std::string& path, const open_options& options,
                              const mapped_storage::on_header& suits = {});
   static any_filter loaded(loaded_file file, const open_options& options, const std::string& path);
+  // The file was not closed cleanly and was opened for reading: its bits may have more keys than its count.
+  bool count_is_out_of_date() const noexcept;
   mapped_storage* mapped() noexcept;  // null for a filter on the heap
   explicit any_filter(std::unique_ptr<impl> b) noexcept;
   std::unique_ptr<impl> impl_;

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -125,6 +126,9 @@ class rebuilding_filter {
   /// 1 or 0 for each key.
   /// @throws error  as above; invalid_argument: another size of `is_new`. Then nothing is inserted.
   std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});
+  std::uint64_t insert(std::initializer_list<std::string_view> keys) {
+    return insert(key_span(std::span<const std::string_view>(keys.begin(), keys.size())));
+  }
 
   /// Writes keys to the log and not yet to the filter: the next rebuild() or close() inserts them all at once. Until
   /// then they are not found. For making a filter of many keys.
@@ -137,6 +141,7 @@ class rebuilding_filter {
   bool may_contain(std::string_view key) const;
   bool may_contain(std::uint64_t key) const;
   void may_contain(key_span keys, std::span<std::uint64_t> bitmap) const;
+  bool may_contain(std::initializer_list<std::string_view> keys) const = delete;  // not one view of two pointers
 
   /// Makes the filter again from the log. A log that is more than twice as long as its distinct keys need is rewritten,
   /// too. If that fails, the old filter stays in use.

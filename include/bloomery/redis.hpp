@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -160,6 +161,9 @@ class redis_filter {
   /// Takes text or integers, no hashes: another client may replace the filter by one with another hash.
   /// @throws error  as above; incompatible: hashes; invalid_argument: is_new has another size; nothing is inserted
   std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});
+  std::uint64_t insert(std::initializer_list<std::string_view> keys) {
+    return insert(key_span(std::span<const std::string_view>(keys.begin(), keys.size())));
+  }
 
   /// False: the key was certainly never inserted. @throws error as insert()
   bool may_contain(std::string_view key);
@@ -168,6 +172,7 @@ class redis_filter {
   /// Bit i % 64 of bitmap[i / 64] is the answer for key i; all other bits of `bitmap` become 0.
   /// @throws error  as insert(); invalid_argument: the bitmap has fewer than ceil(keys.size() / 64) words
   void may_contain(key_span keys, std::span<std::uint64_t> bitmap);
+  bool may_contain(std::initializer_list<std::string_view> keys) = delete;  // not one view of two pointers
 
   /// Looks up one key and reports its cells on the server and their contents, the newest layer first.
   /// @throws error as insert()
@@ -181,6 +186,7 @@ class redis_filter {
   /// per key.
   /// @throws error  incompatible: no counting filter; invalid_argument: `results` has another size; as insert()
   std::uint64_t remove(key_span keys, std::span<removal> results = {});
+  removal remove(std::initializer_list<std::string_view> keys) = delete;  // as may_contain()
 
   /// Distinct keys, estimated from the bits of all shards; the server reads all of them. Growing filters:
   /// redis_info::inserted, with sigma 0. Sliding-window filters: the distinct keys of all generations, estimated from a

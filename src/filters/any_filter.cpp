@@ -20,12 +20,16 @@ void any_filter::merge(const any_filter& other) {
     merge_windows(parameters(), {impl_->data, impl_->bytes}, other.bytes());
     impl_->inserted() += other.impl_->counts->inserted;
     impl_->counts->is_estimate = true;
-    return impl_->changed_everywhere();
+    impl_->changed_everywhere();
+    if (other.count_is_out_of_date()) impl_->estimate_count();
+    return;
   }
   if (impl_->removals != nullptr) {
     impl_->removals->merge({impl_->data, impl_->bytes}, other.bytes());
     *impl_->counts = sum_of_counts(*impl_->counts, *other.impl_->counts);
-    return impl_->changed_everywhere();
+    impl_->changed_everywhere();
+    if (other.count_is_out_of_date()) impl_->estimate_count();
+    return;
   }
   unite_bits({impl_->data, impl_->bytes}, other.bytes());
   impl_->changed_everywhere();
@@ -54,6 +58,10 @@ void any_filter::intersect(const any_filter& other) {
     impl_->set_estimated_count(keys.value);
   else
     impl_->estimate_count();  // together they are full, which tells nothing of what they share
+}
+
+bool any_filter::count_is_out_of_date() const noexcept {
+  return opened_from() != nullptr && !opened_from()->clean && !is_writable() && !count_is_estimate();
 }
 
 bool any_filter::compatible_with(const any_filter& other) const {

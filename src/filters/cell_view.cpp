@@ -99,6 +99,7 @@ std::uint64_t cell_view::count_set(std::uint64_t from, std::uint64_t to) const {
 }
 
 void cell_view::count_set(std::uint64_t from, std::uint64_t run, std::span<std::uint64_t> counts) const {
+  if (run == 0) return std::fill(counts.begin(), counts.end(), std::uint64_t{0});
   const std::span<const std::uint8_t> bytes = layers_.front().bytes;
   const bool whole_blocks = from + run * counts.size() <= size() && layers_.size() == 1 && from % run == 0;
   if (whole_blocks && kind_ == kind::bit && run == 512)

@@ -3,6 +3,8 @@
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/generations.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/hint.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/layouts/sliding.hpp>
 
@@ -85,6 +87,7 @@ std::vector<std::uint64_t> cells_of(const any_filter& filter, key_span one_key) 
 }  // namespace
 
 key_explanation explain_key(const any_filter& filter, key_span one_key) {
+  if (one_key.empty()) throw error(errc::invalid_argument, {"a key to explain", "keys", "1", "0", hint::none});
   key_explanation result;
   key_span key = one_key.part(0, 1);
   key_hash hash{};

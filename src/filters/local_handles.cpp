@@ -64,6 +64,7 @@ class handle_of_bits : public filter_handle {
     filter_summary result;
     result.insert_count = filter.insert_count();
     result.count_is_estimate = filter.count_is_estimate();
+    if (const file_info* from = filter.opened_from(); from != nullptr && !from->clean) result.count_is_estimate = true;
     result.capacity = filter.capacity();
     result.window = filter.window();
     result.is_overfull = is_overfull();
@@ -291,6 +292,7 @@ class scalable_handle final : public filter_handle {
   void clear() override { layers_.clear(); }
 
   key_explanation explain(key_span one_key) override {
+    if (one_key.empty()) throw error(errc::invalid_argument, {"a key to explain", "keys", "1", "0", hint::none});
     std::vector<key_hash> room;
     key_explanation result;
     result.hash = prepare(one_key.part(0, 1), room).hashes()[0];

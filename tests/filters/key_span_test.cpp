@@ -1,5 +1,6 @@
 // One call for keys of every form: text, integers, and hashes made elsewhere.
 #include <bloomery/any_filter.hpp>
+#include <bloomery/filter_handle.hpp>
 #include <bloomery/key_span.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
@@ -191,6 +192,21 @@ TEST(KeySpan, IsLoggedInEveryForm) {
     EXPECT_EQ(closed.insert_count(), key_count);
     for (const std::string& key : keys.strings) ASSERT_TRUE(closed.may_contain(key)) << key;
   }
+}
+
+TEST(KeySpan, ABracedListIsAListOfKeys) {
+  any_filter seen(complete({.capacity = 1000, .target_fpr = 0.01}));
+
+  EXPECT_EQ(seen.insert({"Madrid", "Berlin"}), 2u);
+
+  EXPECT_TRUE(seen.may_contain("Madrid"));
+  EXPECT_TRUE(seen.may_contain("Berlin"));
+}
+
+TEST(KeySpan, ExplainingNoKeyIsRefused) {
+  const auto seen = bloomery::make_handle(any_filter(complete({.capacity = 1000, .target_fpr = 0.01})));
+
+  EXPECT_EQ(code_of([&] { seen->explain({}); }), errc::invalid_argument);
 }
 
 }  // namespace

@@ -76,6 +76,7 @@ key_explanation redis_filter::impl::explain(key_span one_key) {
 }
 
 key_explanation redis_filter::explain(key_span one_key) {
+  if (one_key.empty()) throw error(errc::invalid_argument, {"a key to explain", "keys", "1", "0", hint::none});
   const key_span key = one_key.part(0, 1);
   std::uint64_t maybe_present = 0;
   may_contain(key, std::span(&maybe_present, 1));
