@@ -15,6 +15,7 @@
 #include "cli/io/output.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/hint.hpp>
 #include <bloomery/secret.hpp>
 
 #include <fmt/format.h>
@@ -27,6 +28,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace bloomery::cli {
@@ -78,7 +80,14 @@ any_filter open_copy(const std::string& name) {
     throw error(errc::not_found, {"the copy's secret key is not beside it", filter_of(name), key_of(name), "none",
                                   "put it there, or name other copies: PREFIX.1 PREFIX.3"});
   }
-  return open_filter(filter_of(name), key_of(name));
+  try {
+    return open_filter(filter_of(name), key_of(name));
+  } catch (const error& e) {
+    if (e.text().hint.code != hint::give_the_secret) throw;
+    error_text text = e.text();
+    text.hint = "put the copy's own key back as " + key_of(name);  // this command has no --secret
+    throw error(e.code(), std::move(text));
+  }
 }
 
 // Copies are to err every other time, which takes as many distinct keys as they were made for.
