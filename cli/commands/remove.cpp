@@ -28,7 +28,8 @@ std::string those_not_there(std::uint64_t keys, std::uint64_t not_found) {
 // What removals of absent keys have done to the filter; where refusals are not counted only the fact is known.
 std::string consequence(const filter_summary& now, double unnoticed) {
   if (!now.refused_removals) return "other such keys may have been removed unnoticed, and others' copies with them";
-  return "from now on the filter is " + taint_text(*now.refused_removals, unnoticed) + "; rebuild it if that matters";
+  return "from now on the filter is " + taint_text(*now.refused_removals, unnoticed) +
+         "; build it again if that matters";
 }
 
 }  // namespace
