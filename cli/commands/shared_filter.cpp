@@ -181,9 +181,10 @@ redis_filter open_shared(const redis_address& address, const server_options& ser
   } catch (const error& e) {
     if (e.code() != errc::not_found || !finds_chain(address, server)) throw;
   }
-  throw error(errc::incompatible, {"there is a chain of bitmaps of this name", address.text(), "a shared filter", "",
-                                   "build, add, check and info know chains: say --scheme guava-chain; other commands "
-                                   "take another name"});
+  throw error(
+      errc::incompatible,
+      {"there is a chain of bitmaps of this name", address.text(), "a shared filter", "a Guava chain",
+       "choose another name, or add keys to the chain: bloomery build --scheme guava-chain -o " + address.text()});
 }
 
 std::optional<redis_filter> find_shared(const redis_address& address, const server_options& server,
