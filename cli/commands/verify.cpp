@@ -240,7 +240,7 @@ exit_status report(const verify_options& options, const findings& f) {
                    {"measured", json_of(f.measured)},
                    {"queries_to_resolve", f.needed},
                    {"target_rate", p.target_fpr},
-                   {"count_is_estimate", facts.count_is_estimate},
+                   {"count_is_estimate", facts.count_is_estimate || !facts.insert_count},
                    {"bits_set", facts.fill->cells_set},
                    {"bits_set_expected", expected(&estimate::value)},
                    {"bits_set_sigma", expected(&estimate::sigma)},

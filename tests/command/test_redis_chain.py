@@ -237,6 +237,7 @@ class Chain(RedisTest):
         self.assertEqual((verified["present"], verified["complaints"]), ({"keys": 500, "missing": 0, "first_missing": None}, []))
         self.assertEqual(verified["absent"]["hits"], sum(model.has(key) for key in keys(3000, "absent")))
         self.assertEqual((verified["certified"], verified["bits_set"]), (None, sum(measured["ones"])))
+        self.assertIs(verified["count_is_estimate"], True)  # a chain counts bits, not keys
         self.assertIn(b"MISSING", lost)
 
     def test_alike_names_are_no_chain(self) -> None:
