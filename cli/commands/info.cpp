@@ -153,7 +153,8 @@ std::string capacity_line(const filter_facts& f) {
 }
 
 std::string count_line(const filter_facts& f) {
-  const char* const how = f.count_is_estimate ? "estimated" : "as counted";
+  const bool is_stale = f.file && !f.file->clean;
+  const char* const how = is_stale ? "when last closed" : f.count_is_estimate ? "estimated" : "as counted";
   if (f.window) {
     return fmt::format("{}; {} certainly new in the window, {}", count_text(f.window->insertions),
                        count_text(*f.insert_count), how);
@@ -179,7 +180,8 @@ void add_keys(page& out, const filter_facts& f) {
              std::isfinite(keys.value) ? text + ", from the bits" : "no longer possible: all bits are set");
   }
   if (f.fill->cells != 0) {
-    out.line("fill", fmt::format("{:.1f} % of the {}s", f.fill->fill_ratio() * 100, f.counting ? "counter" : "bit"));
+    const char* const cells = cell_bits_of(f.parameters) == 4 ? "counters" : "bits";
+    out.line("fill", fmt::format("{:.1f} % of the {}", f.fill->fill_ratio() * 100, cells));
   }
 }
 
@@ -227,10 +229,11 @@ void add_rates(page& out, const info_result& r) {
   else if (r.needs_secret)
     out.line("measured", "not without its secret: add --secret KEYFILE");
   if (!f.window || f.parameters.capacity == 0) return;
-  out.line("promise", f.window->has_overfull_generation()
-                          ? "broken: " + overfull_text(*f.window)
-                          : fmt::format("kept: {} over the whole window, up to {} in each generation",
-                                        rate_text(f.parameters.target_fpr), counted(f.window->keys_per_slice, "key")));
+  const double target = f.parameters.target_fpr;
+  out.line("promise", !f.window->has_overfull_generation()
+                          ? fmt::format("kept: {} over the whole window, up to {} in each generation",
+                                        rate_text(target), counted(f.window->keys_per_slice, "key"))
+                          : (f.window->rate > target ? "broken: " : "kept so far: ") + overfull_text(*f.window));
 }
 
 std::string keys_left_line(const filter_facts& f) {

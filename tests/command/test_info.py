@@ -136,7 +136,7 @@ class Info(CommandTest):
         writer.kill()
         writer.wait()
 
-        self.assertRegex(self.bloomery("info", "f").out.decode(), "state +not closed cleanly")
+        self.assertRegex(self.bloomery("info", "f").out.decode(), r"(?s)inserted +100 keys, when last closed\n.*state +not closed cleanly")
         problems = self.bloomery("info", "--check", "--json", "f", status=1).json["problems"]
         self.assertRegex(problems[0], "not closed cleanly")
 

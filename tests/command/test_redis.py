@@ -368,6 +368,7 @@ class RemoveWindowExpire(RedisTest):
         self.assertIn("10 of 10 keys were not there", twice.err)
         self.assertLess(self.count(self.f, keys(10_000)[:4000]), 5)
         self.assert_has_all(self.f, keys(10_000)[4000:])
+        self.assertRegex(self.bloomery("info", self.f).out.decode(), r"(?m)^fill +\d+\.\d % of the counters$")
 
     def test_a_name_that_names_nothing_is_not_called_a_chain(self) -> None:
         self.refused("remove", self.f, stdin=b"a\n", says="there is no filter of this name")

@@ -91,7 +91,15 @@ class AddAndCheck(Window):
         warned = self.bloomery("add", "--now", START, "seen.bloom", stdin=text(keys(150, "other")))
 
         self.assertIn("a generation has 250 keys of the 100 it may have", warned.err)
-        self.assertIn("broken", self.bloomery("info", "seen.bloom").out.decode())
+        self.assertIn("broken: a generation has 250 keys", self.bloomery("info", "seen.bloom").out.decode())
+
+    def test_an_overfull_generation_alone_breaks_no_promise(self) -> None:
+        self.make("--window", "7h", "-n", 700, "-p", "10%")
+        added = self.bloomery("add", "--now", START, "seen.bloom", stdin=text(keys(110)))
+
+        self.assertLess(self.info("seen.bloom")["rate_now"], 0.1)
+        self.assertNotIn("warning", added.err)
+        self.assertRegex(self.bloomery("info", "seen.bloom").out.decode(), r"(?m)^promise +kept so far: a generation has 1\d\d keys of the 100 ")
 
 
 class Facts(Window):
