@@ -168,7 +168,7 @@ std::vector<std::string> complaints(const findings& f) {
         "random absent keys are reported at another rate than the bits allow: the hash does not suit the bits");
   }
   if (f.certified() && f.absent.rate.queries > 0 && differ(f.absent.rate, f.fpr())) {
-    result.push_back(
+    result.emplace_back(
         f.absent.rate.rate() > f.fpr()
             ? "your absent keys are reported more often than random ones: some were put in after all, or they "
               "were chosen because they are reported"
