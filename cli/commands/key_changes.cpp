@@ -112,6 +112,10 @@ filter_summary summary_after(keys_done& done, const std::string& name, filter_ha
   if (done.failure) return {};
   try {
     filter.settle();
+  } catch (const error& e) {
+    done.failure = e;
+  }
+  try {
     return filter.summary();
   } catch (const error& e) {
     count_failed(done, name, e);

@@ -202,12 +202,13 @@ class filter_handle {
   virtual void tick(std::uint64_t now);
 
   /// Waits for work in the background, such as the rebuild of a filter that grows, and measures what the counters of a
-  /// counting filter alone do not tell. @throws error io
+  /// counting filter alone do not tell. @throws error as rebuilding_filter::settle(); the filter has all keys
   virtual void settle();
 
   /// Makes all changes durable and, with capabilities().commits_whole, visible. The last call on the filter: afterwards
   /// it may only be destroyed. Without it a file is closed by the destructor, which reports no failure.
-  /// @throws error io, not_permitted: what was inserted may be lost
+  /// @throws error  io, not_permitted: what was inserted may be lost; as rebuilding_filter::settle(), if that did not
+  ///                throw it: all keys are durable
   virtual void commit();
 
   /// Looks one key up and tells what its cells hold. A sliding-window filter answers as of its newest generation.
