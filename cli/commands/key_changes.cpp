@@ -123,6 +123,15 @@ filter_summary summary_after(keys_done& done, const std::string& name, filter_ha
   }
 }
 
+void commit(const keys_done& done, filter_handle& filter) {
+  try {
+    filter.commit();
+  } catch (const error& e) {
+    if (!done.failure) throw;
+    say("warning: " + sentence_of(e));
+  }
+}
+
 void count_failed(keys_done& done, const std::string& name, const error& why) {
   if (why.code() == errc::damaged || why.code() == errc::not_found) {
     done.failure = why;

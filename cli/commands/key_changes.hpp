@@ -46,6 +46,10 @@ keys_done change_keys(
 /// filter that is gone, or a part of it, is a failure, for the keys may have been in it.
 filter_summary summary_after(keys_done& done, const std::string& name, filter_handle& filter);
 
+/// Commits the changes. If the work has failed before, a failure of the commit is a warning, and the first failure is
+/// the one to be thrown. @throws error  as filter_handle::commit
+void commit(const keys_done& done, filter_handle& filter);
+
 /// What was to be counted after the work could not be: as summary_after() says.
 void count_failed(keys_done& done, const std::string& name, const error& why);
 
