@@ -5,12 +5,17 @@
 #include <bloomery/layout_facts.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
+#include "support/errors.hpp"
+#include "support/fenced.hpp"
 #include "support/files.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -96,6 +101,16 @@ TEST(CopyOfAHandle, EstimatesTheCountOfAFileThatIsNotClosed) {
     EXPECT_NEAR(static_cast<double>(copy.insert_count()), 1000, 50);
     EXPECT_TRUE(std::ranges::equal(copy.bytes(), writer.bytes()));
   }
+}
+
+TEST(Explain, ReadsNoMoreOfASchemesHashThanThereIs) {
+  const auto scheme = make_handle(any_filter(complete({.scheme = "guava", .capacity = 100, .target_fpr = 0.01})));
+  const fenced<std::uint64_t> hash64(1);  // the byte after it cannot be read
+
+  const auto refused = error_of([&] { scheme->explain(key_span::of_hash64s(hash64.all())); });
+
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code(), errc::incompatible);
 }
 
 TEST(CopyOfAHandle, IsRefusedByFiltersOfSeveralLayers) {
