@@ -103,6 +103,34 @@ TEST(CopyOfAHandle, EstimatesTheCountOfAFileThatIsNotClosed) {
   }
 }
 
+// A second open would see a file that another process has put in its place.
+TEST(OpenFilter, OpensACountingFileOnceToChangeIt) {
+  const scratch_folder folder;
+  const std::string path = folder / "f";
+  any_filter(complete({.layout = "counting", .capacity = 1000, .target_fpr = 0.01})).save(path);
+  const int events = ::inotify_init1(IN_NONBLOCK);
+  ASSERT_GE(events, 0);
+  // Reads come between two opens, so that the system does not report both opens as one event.
+  ASSERT_GE(::inotify_add_watch(events, path.c_str(), IN_OPEN | IN_ACCESS | IN_CLOSE), 0);
+
+  const auto filter = open_filter(path, {.mode = access::read_write, .to_remove = true});
+  filter->insert(keys(0, 10));
+  filter->commit();
+
+  alignas(inotify_event) char buffer[16'384];
+  const ssize_t got = ::read(events, buffer, sizeof buffer);
+  ::close(events);
+  int opens = 0;
+  for (ssize_t at = 0; at < got;) {
+    inotify_event event{};
+    std::memcpy(&event, buffer + at, sizeof event);
+    opens += (event.mask & IN_OPEN) != 0 ? 1 : 0;
+    at += static_cast<ssize_t>(sizeof event + event.len);
+  }
+  EXPECT_EQ(opens, 1);
+  EXPECT_TRUE(open_filter(path)->contains("key1"));
+}
+
 TEST(Explain, ReadsNoMoreOfASchemesHashThanThereIs) {
   const auto scheme = make_handle(any_filter(complete({.scheme = "guava", .capacity = 100, .target_fpr = 0.01})));
   const fenced<std::uint64_t> hash64(1);  // the byte after it cannot be read
