@@ -103,6 +103,36 @@ TEST(CopyOfAHandle, EstimatesTheCountOfAFileThatIsNotClosed) {
   }
 }
 
+TEST(SummaryOfAHandle, TellsThatTheCountOfAFileThatIsNotClosedIsAnEstimate) {
+  const scratch_folder folder;
+  const std::string path = folder / "f";
+  any_filter writer = any_filter::create(path, complete({.capacity = 2000, .target_fpr = 0.001}));
+  for (const std::string& key : keys(0, 1000)) writer.insert(key);
+
+  EXPECT_TRUE(open_filter(path)->summary().count_is_estimate);
+
+  writer.close();
+  const filter_summary closed = open_filter(path)->summary();
+  EXPECT_FALSE(closed.count_is_estimate);
+  EXPECT_EQ(closed.insert_count, 1000u);
+}
+
+TEST(MergeOfAHandle, TakesTheKeysOfAFileThatIsNotClosedAndEstimatesTheCount) {
+  const scratch_folder folder;
+  const params p = complete({.capacity = 4000, .target_fpr = 0.001});
+  any_filter writer = any_filter::create(folder / "open", p);
+  for (const std::string& key : keys(0, 1000)) writer.insert(key);
+  const auto all = make_handle(any_filter(p));
+  all->insert(keys(1000, 1500));
+
+  all->merge(*open_filter(folder / "open"));
+
+  for (const std::string& key : keys(0, 1500)) EXPECT_TRUE(all->contains(key));
+  const filter_summary now = all->summary();
+  EXPECT_TRUE(now.count_is_estimate);
+  EXPECT_NEAR(static_cast<double>(*now.insert_count), 1500, 60);
+}
+
 // A second open would see a file that another process has put in its place.
 TEST(OpenFilter, OpensACountingFileOnceToChangeIt) {
   const scratch_folder folder;
