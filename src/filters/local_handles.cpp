@@ -15,7 +15,7 @@
 #include "file/open_file.hpp"
 #include "filters/explain.hpp"
 #include "filters/facts.hpp"
-#include "filters/removal.hpp"
+#include "filters/merging.hpp"
 
 #include <algorithm>
 #include <array>
@@ -118,7 +118,7 @@ class handle_of_any_filter : public handle_of_bits {
   using handle_of_bits::handle_of_bits;
 
   void merge(filter_handle& other) override {
-    if (other.local() == nullptr) return filter_handle::merge(other);
+    if (other.local() == nullptr) refuse_to_merge_from(other);
     filter().merge(*other.local());
   }
 

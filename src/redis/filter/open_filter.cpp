@@ -4,6 +4,7 @@
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 
+#include "filters/merging.hpp"
 #include "filters/removal.hpp"
 #include "redis/filter/facts.hpp"
 
@@ -64,7 +65,7 @@ class shared_handle final : public filter_handle {
   void merge(filter_handle& other) override {
     if (other.local() != nullptr) return filter_.merge(*other.local());
     auto* const shared = dynamic_cast<shared_handle*>(&other);
-    if (shared == nullptr) return filter_handle::merge(other);
+    if (shared == nullptr) refuse_to_merge_from(other);
     filter_.merge(shared->filter_);
   }
 

@@ -9,17 +9,20 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace bloomery_tests {
 namespace {
 
+using bloomery::any_filter;
 using bloomery::errc;
 using bloomery::filter_facts;
 using bloomery::filter_handle;
 using bloomery::info_depth;
 using bloomery::redis_chain;
 using bloomery::redis_filter;
+using bloomery::redis_params;
 using bloomery::redis_shard;
 
 class RedisHandle : public on_a_server<RedisHandle> {};
@@ -61,6 +64,25 @@ TEST_F(RedisHandle, FactsOfADescriptionAreThoseOfTheHandle) {
     EXPECT_EQ(facts.shared->grows, p.growth != bloomery::redis_growth::none);
     made.drop();
   }
+}
+
+TEST_F(RedisHandle, AMergeThatIsRefusedNamesTheFilterThatCannotBeTaken) {
+  redis_filter::create(at("f"), integers(1000, 0.01));
+  redis_chain::create(at("c"), {1000, 0.01});
+  const bloomery::redis::open_options write = {{.mode = bloomery::access::read_write}};
+  const std::unique_ptr<filter_handle> remote = bloomery::redis::open_filter(at("f").text(), write);
+  const std::unique_ptr<filter_handle> chain = bloomery::redis::open_filter(at("c").text(), write);
+  const std::unique_ptr<filter_handle> local = make_handle(remote->copy());
+
+  const auto from_servers = error_of([&] { local->merge(*remote); });
+  const auto from_chain = error_of([&] { remote->merge(*chain); });
+
+  ASSERT_TRUE(from_servers && from_chain);
+  EXPECT_EQ(from_servers->code(), errc::incompatible);
+  EXPECT_EQ(from_servers->text().found, remote->parameters().layout + " on servers");
+  EXPECT_EQ(from_chain->code(), errc::incompatible);
+  EXPECT_EQ(from_chain->text().found, "guava");
+  local->merge(*make_handle(remote->copy()));  // what the error advises
 }
 
 }  // namespace
