@@ -66,6 +66,44 @@ TEST_F(RedisHandle, FactsOfADescriptionAreThoseOfTheHandle) {
   }
 }
 
+TEST_F(RedisHandle, OpenedForReadingRefusesChangesAsAFileDoes) {
+  redis_params counting = integers(1000, 0.01);
+  counting.filter.layout = "counting";
+  redis_filter::create(at("f"), integers(1000, 0.01));
+  redis_filter::create(at("counting"), counting);
+  redis_chain::create(at("c"), {1000, 0.01});
+  const std::vector<std::uint64_t> numbers = {1, 2, 3};
+  const std::vector<std::string> names = {"a", "b"};
+  any_filter local(complete(integers(1000, 0.01).filter));
+
+  for (const char* name : {"f", "counting", "c"}) {
+    SCOPED_TRACE(name);
+    const std::unique_ptr<filter_handle> reader = bloomery::redis::open_filter(at(name).text());
+    const bool is_chain = std::string(name) == "c";
+    const auto insert = [&](filter_handle& into) { return is_chain ? into.insert(names) : into.insert(numbers); };
+    const bloomery::capabilities can = reader->capabilities();
+
+    EXPECT_FALSE(can.can_insert || can.can_remove || can.can_merge || can.can_clear);
+    try {
+      insert(*reader);
+      ADD_FAILURE() << "inserted";
+    } catch (const bloomery::partial_error& e) {
+      EXPECT_EQ(e.code(), errc::not_permitted);
+      EXPECT_EQ(e.done().keys + e.undecided(), 0u);
+    }
+    EXPECT_EQ(code_of([&] { reader->clear(); }), errc::not_permitted);
+    if (!is_chain) {
+      EXPECT_EQ(code_of([&] { reader->remove(numbers); }), errc::not_permitted);
+      EXPECT_EQ(code_of([&] { reader->merge(*make_handle(local.clone())); }), errc::not_permitted);
+    }
+    EXPECT_FALSE(is_chain ? reader->contains("a") : reader->contains(1));
+
+    const auto writer = bloomery::redis::open_filter(at(name).text(), {{.mode = bloomery::access::read_write}});
+    EXPECT_GT(insert(*writer).changed, 0u);
+    EXPECT_TRUE(is_chain ? reader->contains("a") : reader->contains(1));
+  }
+}
+
 TEST_F(RedisHandle, AMergeThatIsRefusedNamesTheFilterThatCannotBeTaken) {
   redis_filter::create(at("f"), integers(1000, 0.01));
   redis_chain::create(at("c"), {1000, 0.01});
