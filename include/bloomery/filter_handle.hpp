@@ -38,9 +38,10 @@ namespace BLOOMERY_EXPORT bloomery {
 class any_filter;
 class rebuilding_filter;
 
-/// What a filter can do. A call whose capability is false throws incompatible; static filters throw not_permitted.
+/// What a filter can do. A call whose capability is false throws an error: not_permitted for a change of a static
+/// filter or of a filter that was opened for reading, else incompatible.
 struct capabilities {
-  bool can_insert = true;      ///< false: a static filter, or a file opened for reading
+  bool can_insert = true;      ///< insert(); false: a static filter, or a filter opened for reading
   bool can_remove = false;     ///< remove()
   bool can_merge = false;      ///< merge(): its bits can be united with those of a filter of equal parameters
   bool can_clear = false;      ///< clear()
