@@ -87,9 +87,10 @@ class inspected_file final : public watched {
                             file.clean, epoch};
     if (mark_ == mark && file.clean) return;
     will_read_all(bits.bytes());
-    // Both passes read all bits, and at the same time, so that the bits come from the disk once.
-    auto info = std::async(std::launch::async, [&] { return filter->info(info_depth::bits); });
     const cell_view cells = filter->cells();
+    // Both passes read all bits, and at the same time, so that the bits come from the disk once. A handle is for one
+    // thread at a time: until info() returns, this thread reads `cells` only, which refers to the bytes.
+    auto info = std::async(std::launch::async, [&] { return filter->info(info_depth::bits); });
     std::optional<fill_seen> fill;
     if (cells.shows_fill() && cells.size() != 0) fill = fill_of(cells, [&](double done) { progress(done); });
     filter_facts facts = info.get();

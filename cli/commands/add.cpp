@@ -37,7 +37,7 @@ exit_status add(const add_options& options) {
   const nlohmann::ordered_json result = json_of(done, name, "new", *filter, now);
   const std::string state = state_text(*filter, now, "in all");
   if (!warned) warn_if_overfull(name, *filter, now);
-  filter->commit();  // throws if the disk will not have it: nothing is reported that is not there
+  commit(done, *filter);  // throws if the disk will not have it: nothing is reported that is not there
   if (options.common.json) {
     print_result(done, result);
   } else if (!options.common.quiet && !done.failure) {

@@ -116,12 +116,12 @@ void set_rate_and_losses(dedup_result& result, seen_lines& seen, const filter_su
   filter_handle& filter = seen.filter();
   const capabilities can = filter.capabilities();
   const params& p = filter.parameters();
-  result.rate = now.fpr.value_or(p.target_fpr);
+  result.rate = now.fpr;
   if (can.is_remote) {
     // At most: the filter was emptier, and much of what it had seen was not new.
     result.losses_are_at_most = true;
-    if (result.rate < 1)
-      result.expected_losses = static_cast<double>(result.lines_out) * result.rate / (1 - result.rate);
+    const double rate = now.fpr.value_or(1);
+    if (rate < 1) result.expected_losses = static_cast<double>(result.lines_out) * rate / (1 - rate);
   } else if (can.has_window || (can.grows && in_file)) {
     result.expected_losses = seen.expected_losses();
   } else if (can.grows) {
@@ -187,13 +187,14 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
 void say_after(const dedup_options& options, const dedup_result& r) {
   const std::uint64_t dropped = r.lines_in - r.lines_out;
   // Above 50%, hardly any line is certainly new, and the few that are say nothing about the others.
-  const bool known = options.exact || r.rate <= 0.5;
+  const bool known = options.exact || (r.rate && *r.rate <= 0.5);
   const double losses = std::min(r.expected_losses, static_cast<double>(dropped));
   if (options.common.json) {
     const nlohmann::ordered_json expected = known ? nlohmann::ordered_json(losses) : nlohmann::ordered_json(nullptr);
+    const nlohmann::ordered_json rate = r.rate ? nlohmann::ordered_json(*r.rate) : nlohmann::ordered_json(nullptr);
     nlohmann::ordered_json report = {{"lines_in", r.lines_in}, {"lines_out", r.lines_out},
                                      {"dropped", dropped},     {"expected_wrongly_dropped", expected},
-                                     {"rate", r.rate},         {"rescued", r.rescued},
+                                     {"rate", rate},           {"rescued", r.rescued},
                                      {"exact", options.exact}, {"complete", r.finished}};
     if (r.layers > 0) {
       report["bytes"] = r.bytes;
@@ -212,9 +213,11 @@ void say_after(const dedup_options& options, const dedup_result& r) {
         r.lines_out == 0 ? "" : fmt::format(" ({} of the distinct)", share_text(losses, distinct));
     lost = fmt::format("expected wrongly dropped: {}{} lines{}", r.losses_are_at_most ? "at most " : "",
                        losses_text(losses), share);
-  } else {
+  } else if (r.rate) {
     lost = fmt::format("how many wrongly is unknown: the filter is far too small, error now {}; give a larger -n",
-                       rate_text(r.rate));
+                       rate_text(*r.rate));
+  } else {
+    lost = "how many wrongly is unknown: the filter's bits were not counted";
   }
   if (r.layers > 0) lost += fmt::format("; {} in {}", bytes_text(r.bytes), counted(r.layers, "layer"));
   say(fmt::format("{}{} in, {} out, {} dropped; {}", r.finished ? "" : "interrupted: ", counted(r.lines_in, "line"),

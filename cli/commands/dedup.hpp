@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,7 +20,7 @@ struct dedup_result {
   std::uint64_t lines_in = 0;
   std::uint64_t lines_out = 0;
   std::uint64_t rescued = 0;        ///< exact only: suspects that turned out to be first occurrences
-  double rate = 0;                  ///< the filter's FPR at the end
+  std::optional<double> rate = 0;   ///< the filter's FPR at the end; empty: unknown, and so are the losses
   double expected_losses = 0;       ///< distinct lines dropped wrongly; 0 if exact
   bool losses_are_at_most = false;  ///< expected_losses is a bound: other machines insert, too
   bool finished = true;             ///< false: a signal ended it early

@@ -20,7 +20,7 @@ std::string range_text(std::uint64_t before, std::uint64_t count) {
 }
 
 // The error with what is done, and what may be.
-error with_numbers(const error& e, const keys_done& done, bool removes) {
+error with_numbers(const error& e, const keys_done& done, bool removes, bool counts_copies) {
   error_text text = e.text();
   std::string to_do = hint_text(e);
   const auto add = [&](const std::string& more) { to_do += (to_do.empty() ? "" : "; ") + more; };
@@ -31,9 +31,10 @@ error with_numbers(const error& e, const keys_done& done, bool removes) {
   if (done.undecided > 0) {
     const bool in_vain = e.code() == errc::too_large || e.code() == errc::damaged;
     add(fmt::format("{} of the input may be done or not{}", range_text(done.keys, done.undecided),
-                    removes   ? ": ask check which are still there before you remove them again"
-                    : in_vain ? ""
-                              : ": add them again"));
+                    removes         ? ": ask check which are still there before you remove them again"
+                    : in_vain       ? ""
+                    : counts_copies ? ": if you add them again, those that are done count twice"
+                                    : ": add them again"));
   }
   text.hint = std::move(to_do);
   return {e.code(), text};
@@ -59,6 +60,7 @@ keys_done change_keys(filter_handle& filter, const input_options& inputs, const 
   keys_done done;
   const pass_options pass{common.threads, common.progress && !common.quiet, verb};
   const bool commits_whole = filter.capabilities().commits_whole;
+  const bool counts_copies = filter.capabilities().counts_copies;
   const auto take = [&](const change_result& some) {
     done.keys += some.keys;
     done.changed += some.changed;
@@ -76,11 +78,11 @@ keys_done change_keys(filter_handle& filter, const input_options& inputs, const 
     take(e.done());
     done.undecided = e.undecided();
     done.finished = false;
-    done.failure = with_numbers(e, done, verb == "remove");
+    done.failure = with_numbers(e, done, verb == "remove", counts_copies);
   } catch (const error& e) {
     if (commits_whole) throw nothing_changed(e);
     done.finished = false;
-    done.failure = with_numbers(e, done, verb == "remove");
+    done.failure = with_numbers(e, done, verb == "remove", counts_copies);
   }
   if (commits_whole && !done.finished) throw interrupted();
   return done;
@@ -103,7 +105,7 @@ keys_done change_keys(
     });
   } catch (const error& e) {
     done.finished = false;
-    done.failure = with_numbers(e, done, verb == "remove");
+    done.failure = with_numbers(e, done, verb == "remove", false);
   }
   return done;
 }
@@ -112,10 +114,23 @@ filter_summary summary_after(keys_done& done, const std::string& name, filter_ha
   if (done.failure) return {};
   try {
     filter.settle();
+  } catch (const error& e) {
+    done.failure = e;
+  }
+  try {
     return filter.summary();
   } catch (const error& e) {
     count_failed(done, name, e);
     return {};
+  }
+}
+
+void commit(const keys_done& done, filter_handle& filter) {
+  try {
+    filter.commit();
+  } catch (const error& e) {
+    if (!done.failure) throw;
+    say("warning: " + sentence_of(e));
   }
 }
 

@@ -41,10 +41,14 @@ keys_done change_keys(
     key_kind kind, const input_options& inputs, const common_options& common, const std::string& verb,
     const std::function<std::uint64_t(key_batch& batch, std::size_t first, std::size_t count)>& change);
 
-/// The summary after the work, unless that has failed or was not finished by a filter that commits as a whole. A server
-/// that does not tell is a warning, and the work a success; but a filter that is gone, or a part of it, is a failure,
-/// for the keys may have been in it.
+/// The summary after the work, unless that has failed or was not finished by a filter that commits as a whole. If a
+/// filter could not grow, that is a failure. A server that does not tell is a warning, and the work a success; but a
+/// filter that is gone, or a part of it, is a failure, for the keys may have been in it.
 filter_summary summary_after(keys_done& done, const std::string& name, filter_handle& filter);
+
+/// Commits the changes. If the work has failed before, a failure of the commit is a warning, and the first failure is
+/// the one to be thrown. @throws error  as filter_handle::commit
+void commit(const keys_done& done, filter_handle& filter);
 
 /// What was to be counted after the work could not be: as summary_after() says.
 void count_failed(keys_done& done, const std::string& name, const error& why);

@@ -57,7 +57,7 @@ exit_status remove_keys(const remove_options& options) {
   }
   const std::string state = state_text(*filter, now, "left");
   if (filter->capabilities().commits_whole) point_of_no_return();
-  if (done.keys > 0) filter->commit();  // throws if the disk will not have it: nothing is reported that is not so
+  if (done.keys > 0) commit(done, *filter);  // throws if the disk will not have it: nothing is reported that is not so
   if (not_found > 0) {
     say(fmt::format("{}: warning: {} not there; only what was added may be removed: {}", name,
                     those_not_there(done.keys, not_found), consequence(now, unnoticed)));

@@ -102,7 +102,7 @@ combined combine(const combine_options& options, const operation& how) {
   all.filter.set_clock([] { return std::uint64_t{0}; });  // a window by time: as of its newest generation
   if (redis_address::is_one(options.output)) {
     all.like = shared_like(all.filter, first_name, {});
-    if (on_servers) all.like->shards = first->info(info_depth::counts).shared->shards;
+    if (const redis_filter* shared = redis::shared_filter_of(*first)) all.like->shards = shared->parameters().shards;
     if (p.key_check != 0) all.like->filter.secret = secret_of(options.secret);
   }
   if (!on_servers) all.note = first->local()->opened_from()->metadata;
@@ -176,32 +176,32 @@ exit_status write_file(const combine_options& options, const operation& how, con
 exit_status write_to_servers(const combine_options& options, const combined& all) {
   const redis_address address = redis_address::parse(options.output);
   shared_copy copy = put_on_servers(address, all.filter, *all.like, {}, options.server, options.secret);
-  const std::unique_ptr<filter_handle> there = redis::make_handle(std::move(copy.filter));
   // The union is stored: a failure to count it is a warning.
-  std::optional<filter_facts> now;
+  std::optional<redis_info> now;
   keys_done done;
   try {
-    now = there->info(info_depth::bits);
-    warn_if_overfull(address.text(), *there, there->summary());
+    now = copy.filter.info();
+    warn_if_overfull(address, *now);
   } catch (const error& e) {
     count_failed(done, address.text(), e);
     if (done.failure) throw error(*done.failure);
   }
-  const params& p = there->parameters();
+  const params& p = copy.filter.parameters().filter;
+  const bool counted_all = now && now->inserted < beyond_counting;
   if (options.json) {
     const nlohmann::ordered_json unknown = nullptr;
     print_result({{"filter", address.text()},
                   {"made", copy.made},
                   {"of", options.filters.size()},
-                  {"keys", now && now->insert_count ? nlohmann::ordered_json(*now->insert_count) : unknown},
-                  {"rate", now ? nlohmann::ordered_json(now->fill->current_fpr) : unknown},
+                  {"keys", counted_all ? nlohmann::ordered_json(now->inserted) : unknown},
+                  {"rate", now ? nlohmann::ordered_json(now->rate_now) : unknown},
                   {"capacity", p.capacity},
                   {"target_rate", p.target_fpr}});
   } else if (!options.quiet && now) {
     say(fmt::format("{}: the union of {} filters{}: {}; error {}", address.text(), options.filters.size(),
                     copy.made ? "" : ", and of what was there",
-                    now->insert_count ? "about " + counted(*now->insert_count, "key") : "all bits are set",
-                    rate_text(now->fill->current_fpr)));
+                    counted_all ? "about " + counted(now->inserted, "key") : "all bits are set",
+                    rate_text(now->rate_now)));
   }
   return exit_status::found;
 }

@@ -255,11 +255,12 @@ class any_filter {
 
  private:
   friend class rebuilding_filter;  // opens a filter that has a log, and keeps its counts
+  friend class file_edit;          // loads a file that is open already
   friend std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options);
   struct impl;
-  // `suits` hears what the header says before a file that is opened for writing is marked as dirty.
-  static any_filter open_any(const std::string& path, const open_options& options,
-                             const mapped_storage::on_header& suits = {});
+  // Also filters with a log. The file is refused, if it is, before it is marked as dirty.
+  static any_filter open_any(const std::string& path, const open_options& options);
+  static any_filter open_any(const std::string& path, const open_options& options, format::open_file file);
   static any_filter loaded(loaded_file file, const open_options& options, const std::string& path);
   // The file was not closed cleanly and was opened for reading: its bits may have more keys than its count.
   bool count_is_out_of_date() const noexcept;

@@ -48,7 +48,9 @@ class file_edit {
   void commit();
 
  private:
+  friend std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options);
   struct state;
+  file_edit(const std::string& path, format::open_file locked, const open_options& options);
   std::unique_ptr<state> state_;
 };
 

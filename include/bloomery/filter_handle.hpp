@@ -38,9 +38,10 @@ namespace BLOOMERY_EXPORT bloomery {
 class any_filter;
 class rebuilding_filter;
 
-/// What a filter can do. A call whose capability is false throws incompatible; static filters throw not_permitted.
+/// What a filter can do. A call whose capability is false throws an error: not_permitted for a change of a static
+/// filter or of a filter that was opened for reading, else incompatible.
 struct capabilities {
-  bool can_insert = true;      ///< false: a static filter, or a file opened for reading
+  bool can_insert = true;      ///< insert(); false: a static filter, or a filter opened for reading
   bool can_remove = false;     ///< remove()
   bool can_merge = false;      ///< merge(): its bits can be united with those of a filter of equal parameters
   bool can_clear = false;      ///< clear()
@@ -202,12 +203,13 @@ class filter_handle {
   virtual void tick(std::uint64_t now);
 
   /// Waits for work in the background, such as the rebuild of a filter that grows, and measures what the counters of a
-  /// counting filter alone do not tell. @throws error io
+  /// counting filter alone do not tell. @throws error as rebuilding_filter::settle(); the filter has all keys
   virtual void settle();
 
   /// Makes all changes durable and, with capabilities().commits_whole, visible. The last call on the filter: afterwards
   /// it may only be destroyed. Without it a file is closed by the destructor, which reports no failure.
-  /// @throws error io, not_permitted: what was inserted may be lost
+  /// @throws error  io, not_permitted: what was inserted may be lost; as rebuilding_filter::settle(), if that did not
+  ///                throw it: all keys are durable
   virtual void commit();
 
   /// Looks one key up and tells what its cells hold. A sliding-window filter answers as of its newest generation.

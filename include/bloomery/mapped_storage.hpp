@@ -18,6 +18,10 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
+namespace format {
+struct open_file;
+}
+
 enum class access : std::uint8_t { read_only, read_write };
 
 /// How a filter file is created.
@@ -116,8 +120,10 @@ class mapped_storage {
   void close();
 
  private:
+  friend class any_filter;  // maps a file that is open already
   struct impl;
   explicit mapped_storage(impl* s) noexcept;
+  static mapped_storage map(const std::string& path, format::open_file file, access mode, file_check what);
 
   impl* impl_ = nullptr;  // owned; not a std::unique_ptr, whose header is twice as long as all of this library's
   std::uint8_t* data_ = nullptr;

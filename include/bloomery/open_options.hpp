@@ -31,7 +31,7 @@ struct open_options {
   window_clock clock = {};                                    ///< of a sliding-window filter; empty: the system's
   std::function<void(const std::string&)> notes = {};         ///< called with what was repaired, also later
   bool facts_only = false;  ///< read_only: open a keyed filter without its secret; it then refuses all keys
-  bool to_remove = false;   ///< refuse a filter whose keys cannot be removed, before its file is touched
+  bool to_remove = false;   ///< refuse a filter whose keys cannot be removed, before it is changed
 };
 
 }  // namespace bloomery

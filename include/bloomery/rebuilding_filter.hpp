@@ -5,7 +5,7 @@
 //
 // When the filter is nearly full, another thread makes one for 1.24 times the keys from the log while inserting
 // continues, and the new filter replaces the old one. So a lookup always reads one filter, and the FPR stays at most
-// the target.
+// the target, unless a rebuild fails: see rebuilding_filter.
 #pragma once
 
 #include <bloomery/any_filter.hpp>
@@ -42,6 +42,10 @@ struct rebuild_plan {
 /// insert() writes to the log before it sets bits. So a killed process loses no key whose insert() returned. After a
 /// power failure all keys before the last flush() or close() are there. One process writes at a time. A
 /// reader sees the filter as it was before a rebuild until it opens the file again, and so misses later keys.
+///
+/// If the next filter cannot be made, such as on a full disk, the present one stays in use and takes all further keys,
+/// so its FPR may exceed the target. open_options::notes receives the first failure. Further keys try again, and a
+/// rebuild that succeeds restores the target. Until then settle() or close() throws the error, once.
 ///
 /// Threads: any number may look up while none inserts.
 ///
@@ -117,7 +121,7 @@ class rebuilding_filter {
   ~rebuilding_filter();
 
   /// Adds a key; true: certainly new. A single key takes a system call and 32 bytes of the log, so batches are faster.
-  /// If the filter is full before the next one is ready, insert() waits.
+  /// If the filter is full before the next one is ready, insert() waits. A failed rebuild is no error here.
   /// @throws error  incompatible: keys of the other kind; not_permitted: opened for reading only; io
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
@@ -149,13 +153,16 @@ class rebuilding_filter {
   ///                damaged: the log, without salvage; not_permitted, io
   void rebuild(const rebuild_plan& plan = {});
 
-  /// Waits for a rebuild that is under way, and takes its result. @throws error io
+  /// Waits for a rebuild that is under way, and takes its result.
+  /// @throws error  io, damaged, not_permitted: the last rebuild failed, and its error was not thrown yet; the filter
+  ///                has all keys and stays open
   void settle();
 
   /// Waits until the disk has all keys. @throws error io
   void flush();
 
-  /// flush(), then the filter's checksums, count and clean mark, as any_filter::close(). @throws error io
+  /// flush(), then the filter's checksums, count and clean mark, as any_filter::close().
+  /// @throws error  io; as settle(), after the files are complete and closed
   void close();
 
   /// Closes nothing and leaves the files as a killed process does; the next open() for writing repairs them.
@@ -170,7 +177,7 @@ class rebuilding_filter {
   const params& parameters() const noexcept;
   std::uint64_t insert_count() const noexcept;  ///< keys that were certainly new when inserted
   std::uint64_t capacity() const noexcept;      ///< keys; grows
-  double expected_fpr() const;                  ///< now; at most the target
+  double expected_fpr() const;                  ///< now; at most the target unless a rebuild failed
   std::uint64_t rebuilds() const noexcept;      ///< since it was opened
   std::uint64_t lost_keys() const noexcept;     ///< by the last rebuild with salvage
 

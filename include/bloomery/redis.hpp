@@ -214,7 +214,8 @@ class redis_filter {
   ///     static_cast<void>(set_bits);
   void read_lines(std::uint64_t most, const std::function<void(const redis_lines&)>& hear);
 
-  /// The parameters at the time of opening.
+  /// The parameters when this object last read them: on opening, and again in a call that finds the filter replaced by
+  /// another client.
   const redis_params& parameters() const noexcept;
 
   /// Removes all keys and begins a new epoch. Keys that others insert meanwhile may be in or not.

@@ -3,6 +3,7 @@
 #include <bloomery/error.hpp>
 
 #include "file/format.hpp"
+#include "file/open_file.hpp"
 #include "file/publish.hpp"
 #include "platform/posix.hpp"
 
@@ -25,12 +26,6 @@ using format::page_bytes;
 std::span<const std::uint8_t, page_bytes> page_of(const std::uint8_t* payload, std::uint64_t number) {
   return std::span<const std::uint8_t, page_bytes>(payload + number * page_bytes, page_bytes);
 }
-
-// A checked header of a filter file.
-struct header {
-  format::decoded fields;
-  posix::descriptor file;
-};
 
 // The bytes of a filter file, on disk or in memory. read_at() returns the number of bytes read.
 struct bytes_on_disk {
@@ -67,7 +62,7 @@ format::decoded read_fields(const Bytes& from, std::uint64_t file_bytes, const s
   return fields;
 }
 
-header read_header(const std::string& path, posix::opened opened) {
+format::open_file read_header(const std::string& path, posix::opened opened) {
   // Keeps the kernel from reading the pages after the header.
   ::posix_fadvise(opened.file.get(), 0, 0, POSIX_FADV_RANDOM);
   format::decoded fields = read_fields(bytes_on_disk{opened.file.get(), path}, opened.bytes, path);
@@ -145,7 +140,7 @@ class reading_through {
   std::uint64_t bytes_;
 };
 
-damage damaged_pages(const header& h, const std::uint8_t* payload, const std::string& path) {
+damage damaged_pages(const format::open_file& h, const std::uint8_t* payload, const std::string& path) {
   const reading_through ahead(h.file.get(), payload - format::header_bytes,
                               format::header_bytes + bytes_for(h.fields.info.parameters.geometry.bits));
   damage found;
@@ -182,7 +177,7 @@ loaded_file load_payload(const Bytes& from, const format::decoded& fields, const
 
 // Whether a writer has changed the file since its header was read: then pages and checksums are from different times
 // and do not prove damage.
-bool changed_since(const header& h, const std::string& path) {
+bool changed_since(const format::open_file& h, const std::string& path) {
   format::page bytes{};
   const std::size_t got = posix::read_at(h.file.get(), bytes, 0, path);
   const format::decoded now = format::decode(std::span(bytes).first(got), h.fields.info.file_bytes, path);
@@ -193,7 +188,7 @@ bool changed_since(const header& h, const std::string& path) {
 
 struct mapped_storage::impl {
   std::string path;
-  header head;
+  format::open_file head;
   mapping map;
   std::vector<std::uint64_t> changed_pages;  // one bit per page; empty for a read-only mapping
 
@@ -230,9 +225,13 @@ struct mapped_storage::impl {
 
 mapped_storage mapped_storage::open(const std::string& path, access mode, file_check what, const on_wait& waiting,
                                     const on_header& suits) {
+  format::open_file head = format::open(path, mode, waiting);
+  if (suits) suits(head.parameters());
+  return map(path, std::move(head), mode, what);
+}
+
+mapped_storage mapped_storage::map(const std::string& path, format::open_file head, access mode, file_check what) {
   const bool writable = mode == access::read_write;
-  header head = read_header(path, writable ? posix::open_locked(path, waiting) : posix::open_regular(path, false));
-  if (suits) suits(head.fields.info.parameters);
   const std::uint64_t length = format::header_bytes + head.fields.parts.pages * page_bytes;
   mapping map(head.file.get(), length, writable, path);
   if (what == file_check::payload && head.fields.info.clean) {
@@ -268,7 +267,7 @@ mapped_storage mapped_storage::create(const std::string& path, const params& par
   posix::write_at(file.fd(), {reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()},
                   parts.metadata_at, path);
   posix::opened opened{file.publish(options.sync), parts.file_bytes};
-  header head = read_header(path, std::move(opened));
+  format::open_file head = read_header(path, std::move(opened));
   mapping map(head.file.get(), format::header_bytes + parts.pages * page_bytes, true, path);
   auto s = std::make_unique<impl>(impl{path, std::move(head), std::move(map), {}});
   s->changed_pages.assign(parts.pages / 64 + 1, 0);
@@ -339,7 +338,7 @@ void mapped_storage::close() {
 inspection inspect(const std::string& path, file_check what) noexcept {
   inspection result;
   try {
-    const header head = read_header(path, posix::open_regular(path, false));
+    const format::open_file head = read_header(path, posix::open_regular(path, false));
     result.info = head.fields.info;
     result.usable = true;
     if (result.info.slot_damaged) result.problems.emplace_back("one of the two state slots is unreadable");
@@ -449,17 +448,27 @@ std::vector<std::uint8_t> file_bytes(const params& parameters, std::span<const s
   return file;
 }
 
-loaded_file load_file(const std::string& path) {
-  const header head = read_header(path, posix::open_regular(path, false));
-  ::posix_fadvise(head.file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+namespace format {
+
+open_file open(const std::string& path, access mode, const mapped_storage::on_wait& waiting) {
+  const bool writable = mode == access::read_write;
+  return read_header(path, writable ? posix::open_locked(path, waiting) : posix::open_regular(path, false));
+}
+
+loaded_file load(const open_file& file, const std::string& path) {
+  ::posix_fadvise(file.file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   damage found;
-  loaded_file loaded = load_payload(bytes_on_disk{head.file.get(), path}, head.fields, path, found);
+  loaded_file loaded = load_payload(bytes_on_disk{file.file.get(), path}, file.fields, path, found);
   if (found.pages > 0) {
-    if (!changed_since(head, path)) found.throw_if_any(path);
+    if (!changed_since(file, path)) found.throw_if_any(path);
     loaded.info.clean = false;
   }
   return loaded;
 }
+
+}  // namespace format
+
+loaded_file load_file(const std::string& path) { return format::load(format::open(path, access::read_only, {}), path); }
 
 loaded_file load_bytes(std::span<const std::uint8_t> file) {
   const std::string path = "the bytes";  // the location in errors

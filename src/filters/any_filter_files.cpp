@@ -1,4 +1,5 @@
 // Filters chosen at run time are made, opened, loaded and saved.
+#include "file/open_file.hpp"
 #include "filters/any_filter_impl.hpp"
 
 #include <algorithm>
@@ -87,22 +88,21 @@ any_filter::any_filter(params p, heap_storage bytes) {
 }
 
 any_filter any_filter::open(const std::string& path, const open_options& options) {
-  return open_any(path, options, [&](const params& found) {
-    if (options.mode == access::read_write) refuse_log(found, path);
-  });
+  format::open_file file = format::open(path, options.mode, options.waiting);
+  if (options.mode == access::read_write) refuse_log(file.parameters(), path);
+  return open_any(path, options, std::move(file));
 }
 
-any_filter any_filter::open_any(const std::string& path, const open_options& options,
-                                const mapped_storage::on_header& suits) {
+any_filter any_filter::open_any(const std::string& path, const open_options& options) {
+  return open_any(path, options, format::open(path, options.mode, options.waiting));
+}
+
+any_filter any_filter::open_any(const std::string& path, const open_options& options, format::open_file file) {
   const bool writes = options.mode == access::read_write;
-  params p;
-  mapped_storage bytes =
-      mapped_storage::open(path, options.mode, options.check, options.waiting, [&](const params& found) {
-        p = unlocked(found, options.secret, path, options.facts_only && !writes);
-        if (options.to_remove && family_of(found) != family::counting) refuse_removal(found, path);
-        if (suits) suits(found);
-        if (writes) refuse_keys_if_static(p, path);
-      });
+  params p = unlocked(file.parameters(), options.secret, path, options.facts_only && !writes);
+  if (options.to_remove && family_of(p) != family::counting) refuse_removal(p, path);
+  if (writes) refuse_keys_if_static(p, path);
+  mapped_storage bytes = mapped_storage::map(path, std::move(file), options.mode, options.check);
   const file_info info = bytes.info();
   auto b = std::make_unique<impl>(std::move(p), std::move(bytes));
   b->check_window(info, writes, path);

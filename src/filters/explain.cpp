@@ -81,6 +81,7 @@ void explain_bits(const any_filter& filter, const std::vector<std::uint64_t>& ce
 std::vector<std::uint64_t> cells_of(const any_filter& filter, key_span one_key) {
   if (one_key.is_text()) return filter.cells(one_key.text(0));
   if (one_key.form() == key_span::form_of_keys::integers) return filter.cells(one_key.integers()[0]);
+  if (one_key.form() == key_span::form_of_keys::hash64s) return filter.cells(key_hash{one_key.hash64s()[0], 0});
   return filter.cells(one_key.hashes()[0]);
 }
 

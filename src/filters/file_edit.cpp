@@ -1,5 +1,6 @@
 #include <bloomery/file_edit.hpp>
 
+#include "file/open_file.hpp"
 #include "file/publish.hpp"
 #include "platform/posix.hpp"
 
@@ -15,10 +16,13 @@ struct file_edit::state {
 };
 
 // Lock first, so that no other process changes the file after it is loaded.
-file_edit::file_edit(const std::string& path, const open_options& options) {
-  posix::opened opened = posix::open_locked(path, options.waiting);
-  state_ = std::make_unique<state>(state{path, std::move(opened.file), any_filter::load(path, options)});
-  refuse_log(state_->filter.parameters(), path);
+file_edit::file_edit(const std::string& path, const open_options& options)
+    : file_edit(path, format::open(path, access::read_write, options.waiting), options) {}
+
+file_edit::file_edit(const std::string& path, format::open_file locked, const open_options& options) {
+  any_filter filter = any_filter::loaded(format::load(locked, path), options, path);
+  refuse_log(filter.parameters(), path);
+  state_ = std::make_unique<state>(state{path, std::move(locked.file), std::move(filter)});
 }
 
 file_edit::file_edit(file_edit&&) noexcept = default;

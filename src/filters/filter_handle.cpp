@@ -50,9 +50,10 @@ change_result filter_handle::in_calls(key_span keys, Some some) {
       const change_result& more = e.done();
       throw partial_error(e, {done.keys + more.keys, done.changed + more.changed}, e.undecided());
     } catch (const error& e) {
-      // A server may refuse a command in the midst of others; a file that was opened for reading takes no key at all.
+      // A server may refuse a command in the midst of others; a filter that was opened for reading takes no key at all.
+      const bool sent = capabilities().is_remote && capabilities().can_insert;
       const bool refused = e.code() == errc::incompatible || e.code() == errc::invalid_argument ||
-                           (e.code() == errc::not_permitted && !capabilities().is_remote);
+                           (e.code() == errc::not_permitted && !sent);
       throw partial_error(e, done, begun && !refused ? count : 0);
     }
     done.keys += count;

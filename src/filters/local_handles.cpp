@@ -12,9 +12,10 @@
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
+#include "file/open_file.hpp"
 #include "filters/explain.hpp"
 #include "filters/facts.hpp"
-#include "filters/removal.hpp"
+#include "filters/merging.hpp"
 
 #include <algorithm>
 #include <array>
@@ -117,7 +118,7 @@ class handle_of_any_filter : public handle_of_bits {
   using handle_of_bits::handle_of_bits;
 
   void merge(filter_handle& other) override {
-    if (other.local() == nullptr) return filter_handle::merge(other);
+    if (other.local() == nullptr) refuse_to_merge_from(other);
     filter().merge(*other.local());
   }
 
@@ -340,11 +341,6 @@ class scalable_handle final : public filter_handle {
   any_filter hasher_;
 };
 
-// Thrown by the hook that sees a file's header first.
-struct changes_otherwise {
-  bool has_log;
-};
-
 }  // namespace
 
 std::unique_ptr<filter_handle> make_handle(any_filter filter) {
@@ -362,19 +358,15 @@ std::unique_ptr<filter_handle> make_scalable_handle(params p) {
 
 std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options) {
   const bool writes = options.mode == access::read_write;
-  const auto suits = [&](const params& found) {
-    const bool counts = capabilities_of(found).can_remove;
-    if (options.to_remove && !counts) refuse_removal(found, path);
-    if (!writes) return;
-    if (found.log_id != 0) throw changes_otherwise{true};
-    if (family_of(found) == family::counting) throw changes_otherwise{false};
-  };
-  try {
-    return std::make_unique<in_place_handle>(any_filter::open_any(path, options, suits), writes, path);
-  } catch (const changes_otherwise& how) {
-    if (!how.has_log) return std::make_unique<whole_file_handle>(file_edit(path, options));
+  std::optional<format::open_file> file = format::open(path, options.mode, options.waiting);
+  const params found = file->parameters();
+  if (writes && found.log_id != 0 && !options.to_remove) {
+    file.reset();  // the log has the lock that counts
     return std::make_unique<rebuilding_handle>(rebuilding_filter::open(path, options), path);
   }
+  if (writes && family_of(found) == family::counting)
+    return std::make_unique<whole_file_handle>(file_edit(path, std::move(*file), options));
+  return std::make_unique<in_place_handle>(any_filter::open_any(path, options, std::move(*file)), writes, path);
 }
 
 }  // namespace bloomery

@@ -89,7 +89,10 @@ void rebuilding_filter::may_contain(key_span keys, std::span<std::uint64_t> bitm
   impl_->filter.may_contain(keys, bitmap);
 }
 
-void rebuilding_filter::settle() { impl_->finish(); }
+void rebuilding_filter::settle() {
+  impl_->finish();
+  impl_->throw_failure();
+}
 
 void rebuilding_filter::flush() {
   if (impl_->log) impl_->log->sync();
@@ -107,6 +110,7 @@ void rebuilding_filter::close() {
     bytes->counts().log_generation = b->log->generation();
   }
   b->filter.close();
+  b->throw_failure();
 }
 
 void rebuilding_filter::abandon() noexcept {

@@ -81,24 +81,48 @@ void rebuilding_filter::impl::finish() {
   try {
     if (ended->failure) std::rethrow_exception(ended->failure);
     publish(std::move(*ended->result));
-  } catch (const std::exception& e) {
+  } catch (...) {
     remove_quietly(rebuilt_name(path));
     remove_quietly(rebuilt_name(log_path(path)));
-    if (!failed) {
-      note(
-          std::string("warning: it could not be made larger, and goes on as it is; its error will pass the promise: ") +
-          e.what());
-    }
     failed = true;
+    failure = std::current_exception();
     // Retry only after some more keys.
     grow_at = std::max(filter.insert_count(), grow_at) + filter.insert_count() / 16 + 1000;
     full_at = std::max(full_at, grow_at);
   }
 }
 
+void rebuilding_filter::impl::throw_failure() {
+  const std::exception_ptr what = std::exchange(failure, nullptr);
+  if (!what) return;
+  try {
+    std::rethrow_exception(what);
+  } catch (const error& e) {
+    error_text text = e.text();
+    text.what = "it has all keys but could not be made larger, so its false-positive rate may exceed the target: " +
+                text.where + ": " + text.what;
+    text.where = path;
+    throw error(e.code(), std::move(text));
+  }
+}
+
+void rebuilding_filter::impl::note_failure() const {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& e) {
+    note(std::string("warning: it could not be made larger and continues as it is; its false-positive rate will exceed "
+                     "the target: ") +
+         e.what());
+  }
+}
+
 std::uint64_t rebuilding_filter::impl::make_room() {
   for (;;) {
-    if (rebuilding && (rebuilding->done || filter.insert_count() >= full_at)) finish();
+    if (rebuilding && (rebuilding->done || filter.insert_count() >= full_at)) {
+      const bool failed_before = failed;
+      finish();
+      if (failed && !failed_before) note_failure();
+    }
     if (!rebuilding && (filter.insert_count() >= grow_at || (!failed && log_is_overgrown()))) {
       start();
       if (rebuilding->done) continue;

@@ -120,8 +120,11 @@ struct rebuilding_filter::impl {
   /// is room for, at least one.
   std::uint64_t make_room();
 
-  /// Waits for the rebuild, if there is one, and takes its result.
+  /// Waits for the rebuild, if there is one, and takes its result. A failure is kept in `failure`.
   void finish();
+
+  /// Throws `failure` and forgets it; nothing if there is none.
+  void throw_failure();
 
   // ---- opening: rebuilding_open.cpp
 
@@ -144,6 +147,7 @@ struct rebuilding_filter::impl {
   std::uint64_t lost_keys = 0;
   std::uint64_t overgrown_at = 0;     // bytes of the log
   bool failed = false;                // the last rebuild failed
+  std::exception_ptr failure;         // its error, until it is thrown
   bool recorded = false;              // the log has keys that the filter lacks
   std::vector<std::uint64_t> record;  // hash64 of the keys that are being logged
 
@@ -153,6 +157,7 @@ struct rebuilding_filter::impl {
   bool log_is_overgrown() const { return log->bytes() > overgrown_at; }
   wanted growth() const;
   void start();
+  void note_failure() const;
 };
 
 }  // namespace bloomery

@@ -103,6 +103,7 @@ void rebuilding_filter::impl::publish(made m) {
   lost_keys = m.lost_keys;
   ++rebuilds;
   failed = recorded = false;
+  failure = nullptr;
   set_bounds();
   if (m.log) {
     m.log->rename(log_path(path), false);

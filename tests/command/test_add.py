@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import resource
 import threading
 import unittest
 
@@ -56,6 +57,19 @@ class Add(CommandTest):
 
         self.assertEqual(list(added), ["filter", "keys", "new", "size", "rate", "complete"])
         self.assertAlmostEqual(added["rate"] / split_block_rate(self.info("f")["bits"], 10_000), 1, delta=0.02)
+
+    def test_of_two_failures_the_first_is_the_result_and_both_are_said(self) -> None:
+        self.bloomery("build", "-q", "--u64", "-n", 100_000, "-o", "f", stdin=b"1\n")
+
+        def limit() -> None:  # the checksums at the end of the file cannot be written
+            resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+
+        numbers = b"".join(b"%d\n" % i for i in range(60_000))  # more than is read at once
+        failed = self.bloomery("add", "f", stdin=numbers + b"three\n", preexec_fn=limit, status=2)
+
+        *_, second, first = failed.err.splitlines()
+        self.assertRegex(second, "warning: .*cannot write: File too large")
+        self.assertRegex(first, "'three'")
 
     def test_passing_the_capacity_warns_once_with_the_error_now(self) -> None:
         self.build(keys(90), "-n", 100)

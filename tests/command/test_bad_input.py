@@ -3,6 +3,8 @@
 import gzip
 import os
 import resource
+import signal
+import subprocess
 import unittest
 
 from support import LONG, PAYLOAD_AT, CommandTest, keys, text
@@ -144,6 +146,44 @@ class BadFiles(CommandTest):
             for command in ["info"], ["check"], ["add"], ["dedup", "-q", "--state"], ["verify"], ["fold", "-o", "g"]:
                 self.refused(*command, "cut", stdin=b"key-1\n")
             self.assertEqual(self.read("cut"), self.whole[:length])
+
+    def test_a_file_cut_short_while_it_is_mapped_ends_the_command_with_a_message(self) -> None:
+        lost = "became shorter|cut short while it was read"
+        self.bloomery("build", "-q", "--foldable", "-n", 100_000, "-o", "f", stdin=b"key-1\n")
+        run = self.start("check", "f")
+        self.wait_until_mapped(run, "f")
+        os.truncate(self.path("f"), 4096)
+        _, err = run.communicate(text(keys(100)), timeout=60)
+        self.assertEqual(run.returncode, 2, err)
+        self.assertRegex(err.decode(), lost)
+
+        # fold waits for no input: it is stopped while it works, unless it was quicker.
+        self.bloomery("build", "-q", "-m", "64MiB", "-o", "large", stdin=b"key-1\n")
+        whole = self.read("large")
+        for _ in range(20):
+            self.write("large", whole)
+            run = self.start("fold", "large", "--times", 3, "-o", "folded")
+            if self.wait_until_mapped(run, "large"):
+                run.send_signal(signal.SIGSTOP)
+                os.truncate(self.path("large"), 4096)
+                run.send_signal(signal.SIGCONT)
+            _, err = run.communicate(timeout=60)
+            if run.returncode == 0:
+                continue
+            self.assertEqual(run.returncode, 2, err)
+            self.assertRegex(err.decode(), lost)
+            return
+        self.fail("fold was never cut short")
+
+    def wait_until_mapped(self, run: subprocess.Popen, name: str) -> bool:
+        while run.poll() is None:
+            try:
+                with open(f"/proc/{run.pid}/maps") as maps:
+                    if any(line.rstrip().endswith("/" + name) for line in maps):
+                        return True
+            except OSError:
+                return False
+        return False
 
     def test_a_file_that_grew_is_refused(self) -> None:
         self.write("longer", self.whole + b"\0")

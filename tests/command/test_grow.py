@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import resource
 import struct
 import subprocess
 import unittest
@@ -58,6 +59,24 @@ class Grow(CommandTest):
         self.assert_chance(self.count("f", keys(100_000, "absent")), 100_000, facts["rate_now"])
         self.assertLessEqual(facts["rate_now"], 0.001)
         self.bloomery("info", "--check", "f")
+
+    def test_a_disk_without_room_to_grow_takes_the_keys_and_is_an_error(self) -> None:
+        self.build("f", keys(1000), "-p", "1e-7", "--layout", "split_block")
+        before = self.info("f")["capacity"]
+
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+        failed = self.bloomery("add", "f", stdin=text(keys(8000)), preexec_fn=limit, status=2)
+
+        self.assertRegex(failed.err, r"f: it has all keys but could not be made larger.*File too large")
+        facts = self.info("f")
+        self.assertLess(facts["capacity"], max(8000, 8 * before))
+        self.assertGreater(facts["rate_now"], 1e-7)
+        self.assertTrue(facts["clean"])
+        self.assert_has_all("f", keys(8000))
+        self.bloomery("add", "-q", "f", stdin=b"more\n")  # there is room again
+        self.assertLessEqual(self.info("f")["rate_now"], 1e-7)
 
     def test_an_older_plain_filter_goes_with_its_new_log_and_a_log_with_its_filter(self) -> None:
         self.make_filter("f", keys(100))

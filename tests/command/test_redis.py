@@ -1,6 +1,7 @@
 """Filters that many machines share, by address: every verb against a real server, Python's own sets and bits, and files."""
 
 import os
+import re
 import subprocess
 import threading
 import unittest
@@ -487,6 +488,18 @@ class PushPullUnion(RedisTest):
         self.assertAlmostEqual(in_file["keys"], 2000, delta=100)
         self.assert_has_all(a, keys(1000, "a"))
         self.assertLess(self.count(a, keys(1000, "b")), 50)
+
+    def test_union_counts_the_bits_of_the_result_once(self) -> None:
+        a, b, both = (self.server.address(name) for name in ("a", "b", "both"))
+        for name in a, b:
+            self.bloomery("build", "-q", "-n", 5000, "--shards", 4, "-o", name, stdin=text(keys(1000, name)))
+        self.redis("CONFIG", "RESETSTAT")
+
+        self.bloomery("union", "-q", "-o", both, a, b)
+
+        counted = re.findall(r"cmdstat_bitcount:calls=(\d+)", self.redis("INFO", "commandstats").decode())
+        self.assertEqual(counted, ["4"])  # once per shard
+        self.assertEqual(self.info(both)["shards"], 4)
 
     def test_union_of_what_does_not_fit_changes_nothing(self) -> None:
         a, b = self.server.address("a"), self.server.address("b")

@@ -185,7 +185,7 @@ class HalfDone(RedisTest):
     def test_a_later_batch_that_fails_leaves_the_numbers_of_those_before(self) -> None:
         chain = ["--scheme", "guava-chain"]
         for making, words, changed, advice in (
-            (["--counting"], ["add"], "new", "add them again"),
+            (["--counting"], ["add"], "new", "if you add them again, those that are done count twice"),
             (["--counting"], ["remove"], "removed", "ask check which are still there before you remove them again"),
             (chain, ["add", *chain], "new", "add them again"),
         ):

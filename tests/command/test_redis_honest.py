@@ -101,6 +101,17 @@ class Union(RedisTest):
 
 
 class Dedup(RedisTest):
+    def test_of_a_filter_whose_bits_are_not_counted_the_losses_are_unknown(self) -> None:
+        dedup = ["dedup", "--state", self.f, "--layout", "split_block512", "-p", "1e-9", "-n", 16_000_000]
+
+        told = self.bloomery(*dedup, "--json", stdin=text(keys(10) * 2))
+        said = self.bloomery(*dedup, stdin=text(keys(10))).err
+
+        self.assertEqual(told.lines, keys(10))
+        self.assertEqual([told.report[name] for name in ("dropped", "rate", "expected_wrongly_dropped")], [10, None, None])
+        self.assertRegex(said, "10 lines in, 0 out, 10 dropped; how many wrongly is unknown: the filter's bits were not counted")
+        self.assertNotIn("at most", said)
+
     def test_lines_that_were_remembered_and_not_printed_are_named(self) -> None:
         self.bloomery("build", "-q", "-n", 1000, "-p", "1e-9", "-o", self.f, stdin=b"")
         with open("/dev/full", "wb") as full:

@@ -5,12 +5,17 @@
 #include <bloomery/layout_facts.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
+#include "support/errors.hpp"
+#include "support/fenced.hpp"
 #include "support/files.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -96,6 +101,74 @@ TEST(CopyOfAHandle, EstimatesTheCountOfAFileThatIsNotClosed) {
     EXPECT_NEAR(static_cast<double>(copy.insert_count()), 1000, 50);
     EXPECT_TRUE(std::ranges::equal(copy.bytes(), writer.bytes()));
   }
+}
+
+TEST(SummaryOfAHandle, TellsThatTheCountOfAFileThatIsNotClosedIsAnEstimate) {
+  const scratch_folder folder;
+  const std::string path = folder / "f";
+  any_filter writer = any_filter::create(path, complete({.capacity = 2000, .target_fpr = 0.001}));
+  for (const std::string& key : keys(0, 1000)) writer.insert(key);
+
+  EXPECT_TRUE(open_filter(path)->summary().count_is_estimate);
+
+  writer.close();
+  const filter_summary closed = open_filter(path)->summary();
+  EXPECT_FALSE(closed.count_is_estimate);
+  EXPECT_EQ(closed.insert_count, 1000u);
+}
+
+TEST(MergeOfAHandle, TakesTheKeysOfAFileThatIsNotClosedAndEstimatesTheCount) {
+  const scratch_folder folder;
+  const params p = complete({.capacity = 4000, .target_fpr = 0.001});
+  any_filter writer = any_filter::create(folder / "open", p);
+  for (const std::string& key : keys(0, 1000)) writer.insert(key);
+  const auto all = make_handle(any_filter(p));
+  all->insert(keys(1000, 1500));
+
+  all->merge(*open_filter(folder / "open"));
+
+  for (const std::string& key : keys(0, 1500)) EXPECT_TRUE(all->contains(key));
+  const filter_summary now = all->summary();
+  EXPECT_TRUE(now.count_is_estimate);
+  EXPECT_NEAR(static_cast<double>(*now.insert_count), 1500, 60);
+}
+
+// A second open would see a file that another process has put in its place.
+TEST(OpenFilter, OpensACountingFileOnceToChangeIt) {
+  const scratch_folder folder;
+  const std::string path = folder / "f";
+  any_filter(complete({.layout = "counting", .capacity = 1000, .target_fpr = 0.01})).save(path);
+  const int events = ::inotify_init1(IN_NONBLOCK);
+  ASSERT_GE(events, 0);
+  // Reads come between two opens, so that the system does not report both opens as one event.
+  ASSERT_GE(::inotify_add_watch(events, path.c_str(), IN_OPEN | IN_ACCESS | IN_CLOSE), 0);
+
+  const auto filter = open_filter(path, {.mode = access::read_write, .to_remove = true});
+  filter->insert(keys(0, 10));
+  filter->commit();
+
+  alignas(inotify_event) char buffer[16'384];
+  const ssize_t got = ::read(events, buffer, sizeof buffer);
+  ::close(events);
+  int opens = 0;
+  for (ssize_t at = 0; at < got;) {
+    inotify_event event{};
+    std::memcpy(&event, buffer + at, sizeof event);
+    opens += (event.mask & IN_OPEN) != 0 ? 1 : 0;
+    at += static_cast<ssize_t>(sizeof event + event.len);
+  }
+  EXPECT_EQ(opens, 1);
+  EXPECT_TRUE(open_filter(path)->contains("key1"));
+}
+
+TEST(Explain, ReadsNoMoreOfASchemesHashThanThereIs) {
+  const auto scheme = make_handle(any_filter(complete({.scheme = "guava", .capacity = 100, .target_fpr = 0.01})));
+  const fenced<std::uint64_t> hash64(1);  // the byte after it cannot be read
+
+  const auto refused = error_of([&] { scheme->explain(key_span::of_hash64s(hash64.all())); });
+
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code(), errc::incompatible);
 }
 
 TEST(CopyOfAHandle, IsRefusedByFiltersOfSeveralLayers) {

@@ -65,6 +65,20 @@ TEST(RebuildingFilter, KeepsItsPromiseAndItsSizeAtEachStepOfGrowth) {
   EXPECT_LE(static_cast<double>(filter.log().bytes()) / all, 8.5);
 }
 
+// A batch may go past several sizes at which the filter grows.
+TEST(RebuildingFilter, HasItsTargetRateAfterBatchesOfAnySize) {
+  for (const std::uint64_t batch : {700u, 32'768u, 250'000u}) {
+    const scratch_folder folder;
+    rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
+    for (std::uint64_t keys = 0; keys < 500'000; keys += batch) {
+      add(filter, keys, batch, batch);
+      ASSERT_LE(filter.expected_fpr(), 0.01) << keys + batch << " keys in batches of " << batch;
+      ASSERT_LE(filter.insert_count(), filter.capacity());
+    }
+    expect_rate_kept(filter.view(), 0.01);
+  }
+}
+
 // Filled to its capacity, the filter has the target FPR.
 TEST(RebuildingFilter, IsAtItsPromiseWhenItIsFull) {
   const scratch_folder folder;

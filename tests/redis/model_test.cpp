@@ -71,6 +71,7 @@ class shared_subject final : public subject {
   }
   handle_ptr open_writer() override {
     bloomery::redis::open_options how;
+    how.mode = bloomery::access::read_write;
     how.secret = params_.filter.secret;
     how.local_copy = local_copy_;
     return bloomery::redis::open_filter(address_.text(), how);
@@ -198,7 +199,9 @@ class chain_subject final : public subject {
     handle().commit();
     handle_.reset();
   }
-  handle_ptr open_writer() override { return bloomery::redis::open_filter(address_.text()); }
+  handle_ptr open_writer() override {
+    return bloomery::redis::open_filter(address_.text(), {{.mode = bloomery::access::read_write}});
+  }
   handle_ptr copy() override { return open_writer(); }
 
  private:

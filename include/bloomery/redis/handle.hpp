@@ -15,7 +15,7 @@
 namespace BLOOMERY_EXPORT bloomery {
 namespace redis {
 
-/// Options of open_filter() for addresses. Of the options for files, it uses `secret` and `notes`.
+/// Options of open_filter() for addresses. Of the options for files, it uses `mode`, `secret`, `notes` and `to_remove`.
 struct open_options : bloomery::open_options {
   redis_connection_options connection = {};
   unsigned wait_replicas = 0;  ///< as redis_options::wait_replicas

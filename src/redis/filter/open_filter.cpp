@@ -4,6 +4,7 @@
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 
+#include "filters/merging.hpp"
 #include "filters/removal.hpp"
 #include "redis/filter/facts.hpp"
 
@@ -22,9 +23,14 @@ std::span<std::uint64_t> words(key_span keys, std::uint64_t* bitmap) {
   return {bitmap, detail::bitmap_words(keys.size())};
 }
 
+// What a handle opened for reading only lacks.
+void remove_changes(bloomery::capabilities& can) {
+  can.can_insert = can.can_remove = can.can_merge = can.can_clear = false;
+}
+
 class shared_handle final : public filter_handle {
  public:
-  explicit shared_handle(redis_filter filter) : filter_(std::move(filter)) {}
+  explicit shared_handle(redis_filter filter, bool writable = true) : filter_(std::move(filter)), writable_(writable) {}
 
   redis_filter& filter() noexcept { return filter_; }
 
@@ -36,6 +42,7 @@ class shared_handle final : public filter_handle {
     result.can_merge = !result.counts_copies && !result.has_window && !result.grows;
     result.is_remote = true;
     result.lookups_in_parallel = false;
+    if (!writable_) remove_changes(result);
     return result;
   }
 
@@ -62,34 +69,45 @@ class shared_handle final : public filter_handle {
   any_filter copy() override { return filter_.pull(); }
 
   void merge(filter_handle& other) override {
+    want_writable();
     if (other.local() != nullptr) return filter_.merge(*other.local());
     auto* const shared = dynamic_cast<shared_handle*>(&other);
-    if (shared == nullptr) return filter_handle::merge(other);
+    if (shared == nullptr) refuse_to_merge_from(other);
     filter_.merge(shared->filter_);
   }
 
-  void clear() override { filter_.clear(); }
+  void clear() override {
+    want_writable();
+    filter_.clear();
+  }
 
   key_explanation explain(key_span one_key) override { return filter_.explain(one_key); }
 
  protected:
   std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {
+    want_writable();
     return filter_.insert(keys, answers(keys, is_new));
   }
 
   std::uint64_t remove_some(key_span keys, removal* results) override {
+    want_writable();
     return filter_.remove(keys, answers(keys, results));
   }
 
   void look_up_some(key_span keys, std::uint64_t* bitmap) override { filter_.may_contain(keys, words(keys, bitmap)); }
 
  private:
+  void want_writable() const {
+    if (!writable_) detail::refuse_writing();
+  }
+
   redis_filter filter_;
+  bool writable_;
 };
 
 class chain_handle final : public filter_handle {
  public:
-  explicit chain_handle(redis_chain chain) : chain_(std::move(chain)) {
+  explicit chain_handle(redis_chain chain, bool writable = true) : chain_(std::move(chain)), writable_(writable) {
     parameters_.scheme = "guava";
     parameters_.geometry = chain_.geometry();
     parameters_.capacity = chain_.parameters().capacity;
@@ -103,6 +121,7 @@ class chain_handle final : public filter_handle {
     result.is_remote = true;
     result.lookups_in_parallel = false;
     result.has_cells = false;
+    if (!writable_) remove_changes(result);
     return result;
   }
 
@@ -116,18 +135,27 @@ class chain_handle final : public filter_handle {
   }
 
   filter_facts info(info_depth depth) override { return facts_of(chain_, parameters_, depth); }
-  void clear() override { chain_.reset(); }
+  void clear() override {
+    want_writable();
+    chain_.reset();
+  }
 
  protected:
   std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {
+    want_writable();
     return chain_.insert(keys, answers(keys, is_new));
   }
 
   void look_up_some(key_span keys, std::uint64_t* bitmap) override { chain_.may_contain(keys, words(keys, bitmap)); }
 
  private:
+  void want_writable() const {
+    if (!writable_) detail::refuse_writing();
+  }
+
   redis_chain chain_;
   params parameters_;
+  bool writable_;
 };
 
 void refuse_what_no_chain_has(const open_options& options, const redis_address& address) {
@@ -165,17 +193,18 @@ std::unique_ptr<filter_handle> make_handle(redis_chain chain) {
 std::unique_ptr<filter_handle> open_filter(const std::string& name, const open_options& options) {
   if (!redis_address::is_one(name)) return bloomery::open_filter(name, options);
   const redis_address address = redis_address::parse(name);
-  const auto open_chain = [&] {
+  const bool writable = options.mode == access::read_write;
+  const auto open_chain = [&]() -> std::unique_ptr<filter_handle> {
     redis_chain chain = redis_chain::open(address, options.chain, options.connection);
     refuse_what_no_chain_has(options, address);
-    return make_handle(std::move(chain));
+    return std::make_unique<chain_handle>(std::move(chain), writable);
   };
   if (options.guava_chain) return open_chain();
   try {
     redis_filter filter = redis_filter::open(address, of_shared(options));
     if (options.to_remove && !capabilities_of(filter.parameters().filter).can_remove)
       refuse_removal(filter.parameters().filter, address.text());
-    return make_handle(std::move(filter));
+    return std::make_unique<shared_handle>(std::move(filter), writable);
   } catch (const error& no_filter) {
     if (no_filter.code() != errc::not_found) throw;
     try {

@@ -9,17 +9,20 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace bloomery_tests {
 namespace {
 
+using bloomery::any_filter;
 using bloomery::errc;
 using bloomery::filter_facts;
 using bloomery::filter_handle;
 using bloomery::info_depth;
 using bloomery::redis_chain;
 using bloomery::redis_filter;
+using bloomery::redis_params;
 using bloomery::redis_shard;
 
 class RedisHandle : public on_a_server<RedisHandle> {};
@@ -61,6 +64,63 @@ TEST_F(RedisHandle, FactsOfADescriptionAreThoseOfTheHandle) {
     EXPECT_EQ(facts.shared->grows, p.growth != bloomery::redis_growth::none);
     made.drop();
   }
+}
+
+TEST_F(RedisHandle, OpenedForReadingRefusesChangesAsAFileDoes) {
+  redis_params counting = integers(1000, 0.01);
+  counting.filter.layout = "counting";
+  redis_filter::create(at("f"), integers(1000, 0.01));
+  redis_filter::create(at("counting"), counting);
+  redis_chain::create(at("c"), {1000, 0.01});
+  const std::vector<std::uint64_t> numbers = {1, 2, 3};
+  const std::vector<std::string> names = {"a", "b"};
+  any_filter local(complete(integers(1000, 0.01).filter));
+
+  for (const char* name : {"f", "counting", "c"}) {
+    SCOPED_TRACE(name);
+    const std::unique_ptr<filter_handle> reader = bloomery::redis::open_filter(at(name).text());
+    const bool is_chain = std::string(name) == "c";
+    const auto insert = [&](filter_handle& into) { return is_chain ? into.insert(names) : into.insert(numbers); };
+    const bloomery::capabilities can = reader->capabilities();
+
+    EXPECT_FALSE(can.can_insert || can.can_remove || can.can_merge || can.can_clear);
+    try {
+      insert(*reader);
+      ADD_FAILURE() << "inserted";
+    } catch (const bloomery::partial_error& e) {
+      EXPECT_EQ(e.code(), errc::not_permitted);
+      EXPECT_EQ(e.done().keys + e.undecided(), 0u);
+    }
+    EXPECT_EQ(code_of([&] { reader->clear(); }), errc::not_permitted);
+    if (!is_chain) {
+      EXPECT_EQ(code_of([&] { reader->remove(numbers); }), errc::not_permitted);
+      EXPECT_EQ(code_of([&] { reader->merge(*make_handle(local.clone())); }), errc::not_permitted);
+    }
+    EXPECT_FALSE(is_chain ? reader->contains("a") : reader->contains(1));
+
+    const auto writer = bloomery::redis::open_filter(at(name).text(), {{.mode = bloomery::access::read_write}});
+    EXPECT_GT(insert(*writer).changed, 0u);
+    EXPECT_TRUE(is_chain ? reader->contains("a") : reader->contains(1));
+  }
+}
+
+TEST_F(RedisHandle, AMergeThatIsRefusedNamesTheFilterThatCannotBeTaken) {
+  redis_filter::create(at("f"), integers(1000, 0.01));
+  redis_chain::create(at("c"), {1000, 0.01});
+  const bloomery::redis::open_options write = {{.mode = bloomery::access::read_write}};
+  const std::unique_ptr<filter_handle> remote = bloomery::redis::open_filter(at("f").text(), write);
+  const std::unique_ptr<filter_handle> chain = bloomery::redis::open_filter(at("c").text(), write);
+  const std::unique_ptr<filter_handle> local = make_handle(remote->copy());
+
+  const auto from_servers = error_of([&] { local->merge(*remote); });
+  const auto from_chain = error_of([&] { remote->merge(*chain); });
+
+  ASSERT_TRUE(from_servers && from_chain);
+  EXPECT_EQ(from_servers->code(), errc::incompatible);
+  EXPECT_EQ(from_servers->text().found, remote->parameters().layout + " on servers");
+  EXPECT_EQ(from_chain->code(), errc::incompatible);
+  EXPECT_EQ(from_chain->text().found, "guava");
+  local->merge(*make_handle(remote->copy()));  // what the error advises
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// A filter file that is open and whose header has been checked, before it is mapped or read.
+#pragma once
+
+#include <bloomery/mapped_storage.hpp>
+
+#include "file/format.hpp"
+#include "platform/posix.hpp"
+
+#include <string>
+
+namespace bloomery::format {
+
+struct open_file {
+  decoded fields;
+  posix::descriptor file;  ///< locked if it was opened for writing
+
+  const params& parameters() const noexcept { return fields.info.parameters; }
+};
+
+/// Opens the file, for writing with its lock, and reads its header. @throws error  as mapped_storage::open
+open_file open(const std::string& path, access mode, const mapped_storage::on_wait& waiting);
+
+/// Reads the file into memory. @throws error  as load_file()
+loaded_file load(const open_file& file, const std::string& path);
+
+}  // namespace bloomery::format
