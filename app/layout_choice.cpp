@@ -6,7 +6,7 @@
 #include <bloomery/choice.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
-#include <bloomery/layout_facts.hpp>
+#include <bloomery/layout.hpp>
 #include <bloomery/layouts/classic.hpp>
 
 #include <fmt/format.h>

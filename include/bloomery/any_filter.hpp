@@ -7,7 +7,7 @@
 #include <bloomery/detail/generations.hpp>
 #include <bloomery/detail/key_hash.hpp>
 #include <bloomery/estimate.hpp>
-#include <bloomery/key_span.hpp>
+#include <bloomery/key.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/open_options.hpp>
 #include <bloomery/params.hpp>

@@ -14,8 +14,8 @@
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
 #include <bloomery/filter_facts.hpp>
+#include <bloomery/key.hpp>
 #include <bloomery/key_explanation.hpp>
-#include <bloomery/key_span.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/open_options.hpp>

@@ -4,7 +4,7 @@
 
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/geometry.hpp>
-#include <bloomery/layout_facts.hpp>
+#include <bloomery/layout.hpp>
 #include <bloomery/secret.hpp>
 
 #include <cstdint>

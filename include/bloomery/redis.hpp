@@ -7,8 +7,8 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/export.hpp>
 #include <bloomery/estimate.hpp>
+#include <bloomery/key.hpp>
 #include <bloomery/key_explanation.hpp>
-#include <bloomery/key_span.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/redis/address.hpp>

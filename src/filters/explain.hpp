@@ -2,8 +2,8 @@
 #pragma once
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/key.hpp>
 #include <bloomery/key_explanation.hpp>
-#include <bloomery/key_span.hpp>
 
 namespace bloomery {
 
