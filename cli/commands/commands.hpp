@@ -7,8 +7,6 @@
 #include "cli/io/temporary_file.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/estimate.hpp>
-#include <bloomery/fill_check.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>

@@ -6,9 +6,9 @@
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/generations.hpp>
 #include <bloomery/detail/key_hash.hpp>
-#include <bloomery/estimate.hpp>
 #include <bloomery/key.hpp>
 #include <bloomery/mapped_storage.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/open_options.hpp>
 #include <bloomery/params.hpp>
 

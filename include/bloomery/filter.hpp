@@ -14,8 +14,6 @@
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/estimate.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key.hpp>
 #include <bloomery/layout.hpp>
@@ -26,6 +24,7 @@
 #include <bloomery/layouts/split_block.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/mapped_storage.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/sizing.hpp>
 

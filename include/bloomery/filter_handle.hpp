@@ -12,12 +12,12 @@
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/generations.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/estimate.hpp>
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/key.hpp>
 #include <bloomery/key_explanation.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/mapped_storage.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/open_options.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>

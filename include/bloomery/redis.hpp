@@ -6,10 +6,10 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/export.hpp>
-#include <bloomery/estimate.hpp>
 #include <bloomery/key.hpp>
 #include <bloomery/key_explanation.hpp>
 #include <bloomery/layouts/counting.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/redis/address.hpp>
 #include <bloomery/secret.hpp>

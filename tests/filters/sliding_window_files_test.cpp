@@ -1,8 +1,8 @@
 // Files of sliding-window filters: killed writers, blocks that are ahead of the state, hostile bytes, and merges.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/estimate.hpp>
 #include <bloomery/fold.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/sliding_window_filter.hpp>
 
 #include "filters/sliding_windows.hpp"

@@ -1,5 +1,5 @@
 // False-positive rates of sliding-window filters: expected, exact and measured, and the sizes that follow from them.
-#include <bloomery/fill_statistics.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/sliding_window_filter.hpp>
 
 #include "filters/sliding_windows.hpp"

@@ -2,8 +2,6 @@
 // refused.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/fuse.hpp>
-#include <bloomery/fill_check.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/static_filter.hpp>

@@ -1,10 +1,10 @@
 // Counting filters against an array of counters and a multiset of keys, kept by hand.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/estimate.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/layouts/counting.hpp>
+#include <bloomery/measure.hpp>
 
 #include "layouts/counting_filters.hpp"
 #include "support/errors.hpp"

@@ -8,8 +8,8 @@
 #pragma once
 
 #include <bloomery/detail/export.hpp>
-#include <bloomery/fill_check.hpp>
 #include <bloomery/layouts/sliding.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
 
 #include <algorithm>
