@@ -5,9 +5,9 @@
 #pragma once
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/cells.hpp>
 #include <bloomery/detail/export.hpp>
 #include <bloomery/key.hpp>
-#include <bloomery/key_explanation.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/cells.hpp>
 #include <bloomery/key.hpp>
-#include <bloomery/key_explanation.hpp>
 
 namespace bloomery {
 

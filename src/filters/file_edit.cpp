@@ -1,4 +1,4 @@
-#include <bloomery/file_edit.hpp>
+#include <bloomery/any_filter.hpp>
 
 #include "file/publish.hpp"
 #include "platform/posix.hpp"

@@ -1,6 +1,6 @@
 // The two files of a rebuilding filter: opening, refusing, salvaging and recovering them when the filter or its key log
 // is missing, old, damaged or of another generation.
-#include <bloomery/file_edit.hpp>
+#include <bloomery/any_filter.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
