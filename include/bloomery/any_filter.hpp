@@ -10,7 +10,6 @@
 #include <bloomery/key.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
-#include <bloomery/open_options.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

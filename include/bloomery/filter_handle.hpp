@@ -17,7 +17,6 @@
 #include <bloomery/layout.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
-#include <bloomery/open_options.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
 

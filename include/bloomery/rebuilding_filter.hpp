@@ -13,7 +13,6 @@
 #include <bloomery/detail/key_log.hpp>
 #include <bloomery/key.hpp>
 #include <bloomery/mapped_storage.hpp>
-#include <bloomery/open_options.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

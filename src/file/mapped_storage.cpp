@@ -228,14 +228,14 @@ struct mapped_storage::impl {
   }
 };
 
-mapped_storage mapped_storage::open(const std::string& path, access mode, file_check what, const on_wait& waiting,
-                                    const on_header& suits) {
-  const bool writable = mode == access::read_write;
-  header head = read_header(path, writable ? posix::open_locked(path, waiting) : posix::open_regular(path, false));
+mapped_storage mapped_storage::open(const std::string& path, const open_options& options, const on_header& suits) {
+  const bool writable = options.mode == access::read_write;
+  header head =
+      read_header(path, writable ? posix::open_locked(path, options.waiting) : posix::open_regular(path, false));
   if (suits) suits(head.fields.info.parameters);
   const std::uint64_t length = format::header_bytes + head.fields.parts.pages * page_bytes;
   mapping map(head.file.get(), length, writable, path);
-  if (what == file_check::payload && head.fields.info.clean) {
+  if (options.check == file_check::payload && head.fields.info.clean) {
     const damage found = damaged_pages(head, map.at + format::header_bytes, path);
     if (found.pages > 0 && !changed_since(head, path)) found.throw_if_any(path);
   }
@@ -336,7 +336,7 @@ void mapped_storage::close() {
   s->mark(true, counts_);
 }
 
-inspection inspect(const std::string& path, file_check what) noexcept {
+inspection inspect(const std::string& path, file_check check) noexcept {
   inspection result;
   try {
     const header head = read_header(path, posix::open_regular(path, false));
@@ -345,7 +345,7 @@ inspection inspect(const std::string& path, file_check what) noexcept {
     if (result.info.slot_damaged) result.problems.emplace_back("one of the two state slots is unreadable");
     if (!result.info.clean) {
       result.problems.emplace_back("not closed cleanly: the count of keys is out of date and pages cannot be checked");
-    } else if (what == file_check::payload) {
+    } else if (check == file_check::payload) {
       const mapping map(head.file.get(), format::header_bytes + head.fields.parts.pages * page_bytes, false, path);
       const damage found = damaged_pages(head, map.at + format::header_bytes, path);
       if (found.pages > 0 && !changed_since(head, path))

@@ -96,13 +96,12 @@ any_filter any_filter::open_any(const std::string& path, const open_options& opt
                                 const mapped_storage::on_header& suits) {
   const bool writes = options.mode == access::read_write;
   params p;
-  mapped_storage bytes =
-      mapped_storage::open(path, options.mode, options.check, options.waiting, [&](const params& found) {
-        p = unlocked(found, options.secret, path, options.facts_only && !writes);
-        if (options.to_remove && family_of(found) != family::counting) refuse_removal(found, path);
-        if (suits) suits(found);
-        if (writes) refuse_keys_if_static(p, path);
-      });
+  mapped_storage bytes = mapped_storage::open(path, options, [&](const params& found) {
+    p = unlocked(found, options.secret, path, options.facts_only && !writes);
+    if (options.to_remove && family_of(found) != family::counting) refuse_removal(found, path);
+    if (suits) suits(found);
+    if (writes) refuse_keys_if_static(p, path);
+  });
   const file_info info = bytes.info();
   auto b = std::make_unique<impl>(std::move(p), std::move(bytes));
   b->check_window(info, writes, path);

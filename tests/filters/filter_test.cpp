@@ -99,7 +99,7 @@ TYPED_TEST(EveryFilter, HasTheSameBytesAsTemplateAnyAndFile) {
 
     typename TestFixture::heap_filter fixed(1000, 0.005, hash);
     any_filter any(p);
-    auto mapped = TestFixture::mapped_filter::create(folder / "fixed", p.geometry, 1000, hash);
+    auto mapped = TestFixture::mapped_filter::create(folder / "fixed", p.geometry, 1000, {}, hash);
     any_filter any_mapped = any_filter::create(folder / "any", p);
     bytes arena(bytes_for(p.geometry.bits));
     filter<Key, typename TypeParam::layout, typename TypeParam::hash, span_storage> in_arena(
@@ -126,9 +126,8 @@ TYPED_TEST(EveryFilter, HasTheSameBytesAsTemplateAnyAndFile) {
     any_mapped.close();
     EXPECT_EQ(read_file(folder / "saved"), read_file(folder / "any saved"));
     EXPECT_EQ(copy_of(TestFixture::heap_filter::load(folder / "any saved", hash).bytes()), expected);
-    EXPECT_EQ(
-        copy_of(TestFixture::mapped_filter::open(folder / "any", access::read_only, file_check::payload, hash).bytes()),
-        expected);
+    EXPECT_EQ(copy_of(TestFixture::mapped_filter::open(folder / "any", {.check = file_check::payload}, hash).bytes()),
+              expected);
     EXPECT_EQ(copy_of(any_filter::open(folder / "saved", {.secret = p.secret}).bytes()), expected);
     EXPECT_EQ(copy_of(any_filter::load(folder / "saved", {.secret = p.secret}).bytes()), expected);
     EXPECT_EQ(any_filter::load(folder / "saved", {.secret = p.secret}).parameters(), p);
@@ -395,8 +394,8 @@ TEST(Filter, MergesAcrossStorages) {
     mapped.merge(heap);
   }
 
-  const auto reopened = filter<std::uint64_t, layouts::classic, mix, mapped_storage>::open(
-      folder / "f", access::read_only, file_check::payload);
+  const auto reopened =
+      filter<std::uint64_t, layouts::classic, mix, mapped_storage>::open(folder / "f", {.check = file_check::payload});
   EXPECT_TRUE(reopened.may_contain(1));
   EXPECT_TRUE(reopened.may_contain(2));
   EXPECT_EQ(reopened.insert_count(), 2u);

@@ -361,7 +361,7 @@ void compare_with_any_filter() {
   EXPECT_DOUBLE_EQ(any.fill_ratio(),
                    static_cast<double>(count_ones(any.bytes())) / static_cast<double>(any.bit_size()));
   using mapped = static_filter<std::string_view, Fingerprint, xxh3, mapped_storage>;
-  EXPECT_TRUE(mapped::open(folder / "t", file_check::payload).may_contain(views[0]));
+  EXPECT_TRUE(mapped::open(folder / "t", {.check = file_check::payload}).may_contain(views[0]));
   EXPECT_EQ(mapped::open(folder / "t").insert_count(), 2000u);
   EXPECT_TRUE((static_filter<std::string_view, Fingerprint>::load(folder / "t").may_contain(views[1])));
 }

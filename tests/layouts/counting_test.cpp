@@ -224,8 +224,8 @@ TEST(Counting, KeepsThemInAFileWhosePagesMatchTheirChecksums) {
     if (const std::string reason = run(any_filter::open(folder / "f", {.mode = access::read_write})); !reason.empty()) {
       return "any_filter: " + reason;
     }
-    const std::string reason =
-        run(filter<std::uint64_t, layouts::counting, mix, mapped_storage>::open(folder / "f", access::read_write));
+    const std::string reason = run(filter<std::uint64_t, layouts::counting, mix, mapped_storage>::open(
+        folder / "f", {.mode = access::read_write}));
     return reason.empty() ? reason : "filter: " + reason;
   };
 
@@ -298,8 +298,8 @@ TEST(Counting, RefusesAStrangerAndIsTaintedForGood) {
     again.remove("Berlin");
     again.close();
   }
-  auto typed =
-      filter<std::string_view, layouts::counting, xxh3, mapped_storage>::open(folder / "f", access::read_write);
+  auto typed = filter<std::string_view, layouts::counting, xxh3, mapped_storage>::open(folder / "f",
+                                                                                       {.mode = access::read_write});
   EXPECT_EQ(typed.refused_removals(), 3u);
   typed.clear();
   EXPECT_FALSE(typed.tainted());
