@@ -17,6 +17,7 @@
 #include <optional>
 #include <random>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -399,6 +400,26 @@ TEST(Filter, MergesAcrossStorages) {
   EXPECT_TRUE(reopened.may_contain(1));
   EXPECT_TRUE(reopened.may_contain(2));
   EXPECT_EQ(reopened.insert_count(), 2u);
+}
+
+TEST(Filter, OpensAndCreatesFilesByOptions) {
+  const scratch_folder folder;
+  using in_file = filter<std::uint64_t, layouts::split_block, mix, mapped_storage>;
+  filter<std::uint64_t> heap({.capacity = 1000, .fpr = 0.001});
+  heap.insert(7);
+  {
+    in_file made = in_file::create(folder / "f", {.capacity = 1000, .fpr = 0.001}, {.metadata = "sevens"});
+    made.insert(7);
+    EXPECT_EQ(code_of([&] { in_file::open(folder / "f", {.mode = access::read_write}); }), errc::locked);
+    const auto give_up = [](const std::string& path) { throw std::runtime_error(path); };
+    EXPECT_THROW(in_file::open(folder / "f", {.mode = access::read_write, .waiting = give_up}), std::runtime_error);
+  }
+
+  EXPECT_EQ(inspect(folder / "f").info.metadata, "sevens");
+  EXPECT_EQ(inspect(folder / "f").info.parameters, heap.parameters());
+  EXPECT_EQ(in_file::open(folder / "f", {.check = file_check::payload}), heap);
+  const auto again = [&] { in_file::create(folder / "f", {.capacity = 9}, {.replace = false}); };
+  EXPECT_EQ(code_of(again), errc::already_exists);
 }
 
 TEST(Filter, RefusesToMergeAndNamesTheFieldAndBothValues) {

@@ -363,6 +363,8 @@ void compare_with_any_filter() {
   using mapped = static_filter<std::string_view, Fingerprint, xxh3, mapped_storage>;
   EXPECT_TRUE(mapped::open(folder / "t", {.check = file_check::payload}).may_contain(views[0]));
   EXPECT_EQ(mapped::open(folder / "t").insert_count(), 2000u);
+  EXPECT_EQ(code_of([&] { mapped::open(folder / "t", {.mode = access::read_write}); }), errc::not_permitted);
+  EXPECT_TRUE(inspect(folder / "t").info.clean);
   EXPECT_TRUE((static_filter<std::string_view, Fingerprint>::load(folder / "t").may_contain(views[1])));
 }
 

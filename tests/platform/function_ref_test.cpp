@@ -24,6 +24,16 @@ TEST(Callback, CallsLambdasFunctionsAndStdFunctions) {
   EXPECT_EQ(standard(41), 42);
 }
 
+TEST(Callback, DropsAResultThatIsNotWanted) {
+  int calls = 0;
+  const auto count = [&] { return ++calls; };
+
+  callback<void()>{count}();
+  function_ref<void()>{count}();
+
+  EXPECT_EQ(calls, 2);
+}
+
 TEST(Callback, IsEmptyIfMadeOfAnEmptyCallable) {
   int (*const no_function)(int) = nullptr;
 

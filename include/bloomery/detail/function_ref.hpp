@@ -72,9 +72,10 @@ class function_ref<Result(Arguments...)> {
   template <class Callable>
   static Result call(address target, Arguments... arguments) {
     if constexpr (std::is_function_v<Callable>)
-      return reinterpret_cast<Callable*>(target.function)(static_cast<Arguments&&>(arguments)...);
+      return static_cast<Result>(reinterpret_cast<Callable*>(target.function)(static_cast<Arguments&&>(arguments)...));
     else
-      return (*static_cast<Callable*>(const_cast<void*>(target.object)))(static_cast<Arguments&&>(arguments)...);
+      return static_cast<Result>(
+          (*static_cast<Callable*>(const_cast<void*>(target.object)))(static_cast<Arguments&&>(arguments)...));
   }
 
   address target_{};
@@ -129,7 +130,9 @@ class callback<Result(Arguments...)> {
     template <class From>
     explicit copy_of(From&& from) : callable(static_cast<From&&>(from)) {}
     target* clone() const override { return new copy_of(callable); }
-    Result call(Arguments... arguments) override { return callable(static_cast<Arguments&&>(arguments)...); }
+    Result call(Arguments... arguments) override {
+      return static_cast<Result>(callable(static_cast<Arguments&&>(arguments)...));
+    }
 
     Callable callable;
   };
