@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bloomery/advice.hpp>
-#include <bloomery/choice.hpp>
 
 #include <string>
 

@@ -3,10 +3,10 @@
 #include "app/advice_text.hpp"
 #include "app/numbers.hpp"
 
-#include <bloomery/choice.hpp>
+#include <bloomery/advice.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
-#include <bloomery/layout_facts.hpp>
+#include <bloomery/layout.hpp>
 #include <bloomery/layouts/classic.hpp>
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // The choice of a layout and its size by two of capacity, target FPR and bits.
 //
-// For capacity and FPR the rule is the library's (bloomery/choice.hpp). For a given size the same rule is read the
+// For capacity and FPR the rule is the library's (bloomery/advice.hpp). For a given size the same rule is read the
 // other way: a layout is within the allowance if it does as well as the best layout would in memory smaller by the
 // allowance.
 #pragma once

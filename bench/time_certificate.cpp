@@ -8,10 +8,9 @@
 #include "round_robin.hpp"
 
 #include <bloomery/detail/storage.hpp>
-#include <bloomery/estimate.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/kernel.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
 
 #include <algorithm>

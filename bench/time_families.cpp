@@ -407,12 +407,15 @@ void run(const options& o) {
   family("logged", [&] { return time_logged(keys, o); });
   family("sliding", [&] {
     return time_cleared(
-        "sliding", sliding_window_filter<std::uint64_t, layouts::sliding>(window_of_keys(o.keys), 0, rate), held, o);
+        "sliding",
+        sliding_window_filter<std::uint64_t, layouts::sliding>({.window = window_of_keys(o.keys), .fpr = rate}), held,
+        o);
   });
   family("sliding64", [&] {
-    return time_cleared("sliding64",
-                        sliding_window_filter<std::uint64_t, layouts::sliding64>(window_of_keys(o.keys), 0, rate), held,
-                        o);
+    return time_cleared(
+        "sliding64",
+        sliding_window_filter<std::uint64_t, layouts::sliding64>({.window = window_of_keys(o.keys), .fpr = rate}), held,
+        o);
   });
   family("fuse8", [&] { return time_sealed<std::uint8_t>("fuse8", keys, o); });
   family("fuse16", [&] { return time_sealed<std::uint16_t>("fuse16", keys, o); });

@@ -172,7 +172,7 @@ void row(const char* what, double ours, const char* peer, double theirs, const c
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
-double measured_rate(redis_filter& f) {
+double measured_fpr(redis_filter& f) {
   constexpr std::uint64_t strangers = 500'000;
   return static_cast<double>(count(f, numbers(std::uint64_t{1} << 40, strangers))) / strangers;
 }
@@ -201,7 +201,7 @@ void memory_of_growth(test_server& server, const char* name, redis_params wanted
   }
   if (worst_full == 0) worst_full = last;
   std::printf("%-44s just filled %5.2f, mean %5.2f, most %5.2f, at the end %5.2f bits a key; error %.3f %%\n", name,
-              worst_full, mean / static_cast<double>(keys), most, last, 100 * measured_rate(f));
+              worst_full, mean / static_cast<double>(keys), most, last, 100 * measured_fpr(f));
   f.drop();
 }
 
@@ -300,7 +300,7 @@ int main(int count_of_words, char** words) try {
   insert(fixed, present);
   std::printf("%-44s %5.2f bits a key (target 11.5); error %.3f %%\n", "fixed size",
               8 * (fact(server, "memory", "used_memory") - before) / static_cast<double>(keys),
-              100 * measured_rate(fixed));
+              100 * measured_fpr(fixed));
   redis_params growing = wanted;
   growing.filter.capacity = 100;
   growing.growth = redis_growth::to_maximum;

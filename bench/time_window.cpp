@@ -79,10 +79,10 @@ int main(int argc, char** argv) try {
     return filter<std::uint64_t, layouts::split_block512, mix>(n, 0.01);
   });
   figures["sliding"] = time_inserts("sliding", rounds, before, 4 * around, [&] {
-    return sliding_window_filter<std::uint64_t, layouts::sliding, mix>(window_of_keys(n), 0, 0.01);
+    return sliding_window_filter<std::uint64_t, layouts::sliding, mix>({.window = window_of_keys(n)});
   });
   figures["sliding64"] = time_inserts("sliding64", rounds, before, 4 * around, [&] {
-    return sliding_window_filter<std::uint64_t, layouts::sliding64, mix>(window_of_keys(n), 0, 0.01);
+    return sliding_window_filter<std::uint64_t, layouts::sliding64, mix>({.window = window_of_keys(n)});
   });
   bench::write_json(json_file, std::move(figures));
 } catch (const std::exception& e) {

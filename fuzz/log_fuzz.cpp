@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       ::close(fd);
       return 0;  // no room for more in its count
     }
-    key_log log = key_log::open(path, access::read_write);
+    key_log log = key_log::open(path, {.mode = access::read_write});
     const std::vector<std::uint64_t> more = {1, 2, 3};
     if (log.keys() < key_log::all - more.size()) {
       log.append(more);

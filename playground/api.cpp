@@ -2,7 +2,7 @@
 
 #include "app/advice_text.hpp"
 
-#include <bloomery/choice.hpp>
+#include <bloomery/advice.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/kernel.hpp>
 #include <bloomery/layouts/classic.hpp>

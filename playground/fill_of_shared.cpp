@@ -1,8 +1,8 @@
 #include "playground/fill_of_shared.hpp"
 
 #include <bloomery/detail/bits.hpp>
-#include <bloomery/estimate.hpp>
 #include <bloomery/layouts/counting.hpp>
+#include <bloomery/measure.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include "playground/histogram.hpp"
 #include "playground/json.hpp"
 
-#include <bloomery/cell_view.hpp>
+#include <bloomery/cells.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

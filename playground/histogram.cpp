@@ -1,6 +1,6 @@
 #include "playground/histogram.hpp"
 
-#include <bloomery/layout_facts.hpp>
+#include <bloomery/layout.hpp>
 
 #include <algorithm>
 #include <cmath>

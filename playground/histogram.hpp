@@ -1,7 +1,7 @@
 // Histograms of the cells set per block, beside the exact expectation: chosen keys fill blocks unevenly.
 #pragma once
 
-#include <bloomery/cell_view.hpp>
+#include <bloomery/cells.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

@@ -8,7 +8,6 @@
 #include "playground/watched.hpp"
 
 #include <bloomery/error.hpp>
-#include <bloomery/estimate.hpp>
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/redis.hpp>

@@ -1,6 +1,6 @@
 #include "playground/json.hpp"
 
-#include <bloomery/cell_view.hpp>
+#include <bloomery/cells.hpp>
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/scheme.hpp>
 

@@ -2,8 +2,7 @@
 
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/fill_check.hpp>
-#include <bloomery/fill_statistics.hpp>
+#include <bloomery/measure.hpp>
 
 #include <algorithm>
 #include <charconv>

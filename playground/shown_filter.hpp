@@ -1,11 +1,11 @@
-// A filter that is shown while it is used: whatever it is made of, it has numbered cells (bloomery/cell_view.hpp), and
+// A filter that is shown while it is used: whatever it is made of, it has numbered cells (bloomery/cells.hpp), and
 // keys have cells.
 #pragma once
 
 #include "playground/wanted_filter.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/cell_view.hpp>
+#include <bloomery/cells.hpp>
 #include <bloomery/detail/generations.hpp>
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/filter_handle.hpp>

@@ -7,8 +7,6 @@
 #include "cli/io/temporary_file.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/estimate.hpp>
-#include <bloomery/fill_check.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
@@ -342,7 +340,7 @@ std::optional<secret_key> secret_of(const std::string& keyfile);
 
 /// any_filter::open, with the key in `keyfile` if that is not empty.
 any_filter open_filter(const std::string& path, const std::string& keyfile, access mode = access::read_only,
-                       file_check what = file_check::header, const mapped_storage::on_wait& waiting = {});
+                       file_check what = file_check::header, const callback<void(const std::string&)>& waiting = {});
 
 /// "split_block" or "scheme guava".
 std::string kind_text(const params& p);

@@ -11,11 +11,10 @@
 #include "cli/commands/shared_filter.hpp"
 
 #include <bloomery/error.hpp>
-#include <bloomery/estimate.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/mapped_storage.hpp>
+#include <bloomery/measure.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -15,7 +15,6 @@
 #include "cli/io/output.hpp"
 
 #include <bloomery/error.hpp>
-#include <bloomery/hint.hpp>
 #include <bloomery/secret.hpp>
 
 #include <fmt/format.h>

@@ -9,7 +9,7 @@
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
 
-#include <bloomery/estimate.hpp>
+#include <bloomery/measure.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>

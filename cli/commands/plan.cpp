@@ -13,7 +13,7 @@
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
 
-#include <bloomery/choice.hpp>
+#include <bloomery/advice.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/classic.hpp>
 

@@ -15,7 +15,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/layout_facts.hpp>
+#include <bloomery/layout.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

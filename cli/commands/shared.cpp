@@ -77,7 +77,7 @@ std::optional<secret_key> secret_of(const std::string& keyfile) {
 }
 
 any_filter open_filter(const std::string& path, const std::string& keyfile, access mode, file_check what,
-                       const mapped_storage::on_wait& waiting) {
+                       const callback<void(const std::string&)>& waiting) {
   return any_filter::open(path, {.mode = mode, .check = what, .waiting = waiting, .secret = secret_of(keyfile)});
 }
 

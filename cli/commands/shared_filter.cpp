@@ -9,7 +9,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
-#include <bloomery/layout_facts.hpp>
+#include <bloomery/layout.hpp>
 #include <bloomery/secret.hpp>
 
 #include "redis/filter/meta.hpp"

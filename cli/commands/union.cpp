@@ -15,8 +15,7 @@
 #include "cli/io/whole_file.hpp"
 
 #include <bloomery/error.hpp>
-#include <bloomery/estimate.hpp>
-#include <bloomery/fill_statistics.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/redis/handle.hpp>
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "cli/text/error_text.hpp"
 
-#include <bloomery/hint.hpp>
+#include <bloomery/error.hpp>
 
 #include <fmt/format.h>
 

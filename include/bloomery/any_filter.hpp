@@ -1,15 +1,15 @@
 // any_filter: a filter whose layout or scheme, hash and kind of keys are chosen at run time, by params or a file.
 //
-// A batch costs one indirect call. The same params give the same bytes as filter<>.
+// A batch costs one indirect call. The same params give the same bytes as filter<>. file_edit changes the filter in a
+// file as a whole or not at all.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/generations.hpp>
 #include <bloomery/detail/key_hash.hpp>
-#include <bloomery/estimate.hpp>
-#include <bloomery/key_span.hpp>
+#include <bloomery/key.hpp>
 #include <bloomery/mapped_storage.hpp>
-#include <bloomery/open_options.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
@@ -136,7 +136,7 @@ class any_filter {
   /// Removes one copy of an inserted key from a counting filter. not_found: the key was certainly absent, nothing
   /// changes, and the filter is tainted() from then on. Removing a key that was never inserted may remove other keys:
   /// see filter::remove(). If the process is killed within this call on a mapped file, the key may stay half removed;
-  /// file_edit.hpp changes a file as a whole.
+  /// file_edit changes a file as a whole.
   ///
   /// @throws error  incompatible: keys of the other kind, or a filter of another layout; not_permitted: opened for
   ///                reading only
@@ -267,6 +267,50 @@ class any_filter {
   mapped_storage* mapped() noexcept;  // null for a filter on the heap
   explicit any_filter(std::unique_ptr<impl> b) noexcept;
   std::unique_ptr<impl> impl_;
+};
+
+/// A change of a filter file that happens as a whole or not at all: a killed process leaves the old file or the new
+/// one. The filter is read into memory with the file's lock held: other writers wait, and readers see the old file. It
+/// takes the filter's size in memory, and once more on disk until the old file is replaced.
+///
+/// Filters of bits can be changed in place, which is faster and safe: bits only turn from 0 to 1, and inserting a key
+/// again changes nothing. Counters need more: a key that is half removed is damaged, and removing it again takes counts
+/// of other keys.
+///
+/// Example:
+///     any_filter(complete({.layout = "counting", .capacity = 1000, .target_fpr = 0.01})).save("here.bloom");
+///     file_edit edit("here.bloom");
+///     edit.filter().insert("Madrid");
+///     assert(!any_filter::open("here.bloom").may_contain("Madrid"));
+///     edit.commit();
+///     assert(any_filter::open("here.bloom").may_contain("Madrid"));
+class file_edit {
+ public:
+  /// Locks and loads the file. If the last writer was killed, the count is estimated. Of the options it
+  /// uses `waiting`, `secret`, `clock` and `to_remove`.
+  ///
+  /// @throws error   as any_filter::load; locked; incompatible: a filter that keeps a log, which would miss the new
+  ///                 keys
+  explicit file_edit(const std::string& path, const open_options& options = {});
+  file_edit(file_edit&&) noexcept;
+  file_edit& operator=(file_edit&&) noexcept;
+
+  /// Without commit() all changes are dropped and the file stays as it was.
+  ~file_edit();
+
+  /// The filter, to be changed.
+  any_filter& filter() noexcept;
+
+  /// Replaces the file by the changed filter, with the same metadata: syncs, then renames. The last call on this
+  /// object.
+  /// @throws error  not_permitted, io: the file stays as it was; already_exists: the name now belongs to another file
+  void commit();
+
+ private:
+  friend std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options);
+  struct state;
+  file_edit(const std::string& path, format::open_file locked, const open_options& options);
+  std::unique_ptr<state> state_;
 };
 
 /// Refuses parameters that any_filter does not support, without needing the secret. A hook for mapped_storage::open,

@@ -99,6 +99,15 @@ class concurrent_filter {
   using key_type = Key;
   using plain_filter = filter<Key, Layout, Hash>;
 
+  /// An empty filter that keeps options.fpr up to options.capacity keys.
+  /// @throws error  as below
+  ///
+  /// Example:
+  ///     concurrent_filter<> seen({.capacity = 1000, .fpr = 0.001});
+  ///     assert(seen.insert("alice") && seen.expected_fpr(1000) <= 0.001);
+  explicit concurrent_filter(const filter_options& options, Hash hash = {})
+      : concurrent_filter(options.capacity, options.fpr, hash) {}
+
   /// An empty filter that keeps `target_fpr` up to `capacity` keys.
   /// @throws error  invalid_argument: capacity is 0, or the rate is outside (0, 1); too_large: more than this machine's
   ///                memory

@@ -14,8 +14,6 @@
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/estimate.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/key.hpp>
 #include <bloomery/layout.hpp>
@@ -26,6 +24,7 @@
 #include <bloomery/layouts/split_block.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/mapped_storage.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/sizing.hpp>
 
@@ -119,24 +118,44 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   filter(const geometry& g, Storage bytes, std::uint64_t capacity = 0, Hash hash = {})
       : filter(kind::checked(kind::describe(g, capacity, 0, hash)), std::move(bytes), hash) {}
 
-  /// Opens a filter file in place; to insert, open it with access::read_write. After an unclean end, insert_count() is
-  /// estimated from the bits for read_write, and out of date for read_only. @throws error as mapped_storage::open;
-  /// incompatible: the file has another layout, hash, kind of keys or seed than this type
-  static filter open(const std::string& path, access mode = access::read_only, file_check what = file_check::header,
+  /// Opens a filter file in place. Of the options it uses `mode`, `check` and `waiting`; `hash` has the secret of a
+  /// keyed filter. After an unclean end, insert_count() is estimated from the bits for read_write, and out of date for
+  /// read_only.
+  /// @throws error  as mapped_storage::open; incompatible: the file has another layout, hash, kind of keys or seed than
+  ///                this type, or for read_write a log
+  ///
+  /// Example:
+  ///     using city_file = filter<std::string, layouts::split_block, xxh3, mapped_storage>;
+  ///     city_file made = city_file::create("typed.bloom", {.capacity = 1000, .fpr = 0.01}, {.metadata = "cities"});
+  ///     made.insert("Madrid");
+  ///     made.close();
+  ///     city_file::open("typed.bloom", {.mode = access::read_write}).insert("Berlin");
+  ///     assert(city_file::open("typed.bloom", {.check = file_check::payload}).may_contain("Berlin"));
+  static filter open(const std::string& path, const open_options& options = {},
                      Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
-    mapped_storage bytes = mapped_storage::open(path, mode, what, {}, [&](const params& p) {
+    const bool writes = options.mode == access::read_write;
+    mapped_storage bytes = mapped_storage::open(path, options, [&](const params& p) {
       matched(p, hash, path);
-      if (mode == access::read_write) refuse_log(p, path);
+      if (writes) refuse_log(p, path);
     });
     const file_info info = bytes.info();
     filter result(matched(info.parameters, hash, path), std::move(bytes), hash);
-    if (!info.clean && mode == access::read_write) result.estimate_count();
+    if (!info.clean && writes) result.estimate_count();
     return result;
   }
 
-  /// Makes an empty filter file and opens it for writing. @throws error as mapped_storage::create
-  static filter create(const std::string& path, const geometry& g, std::uint64_t capacity, Hash hash = {},
-                       const create_options& options = {}) requires std::same_as<Storage, mapped_storage> {
+  /// Creates an empty filter file, mapped for writing, that keeps wanted.fpr up to wanted.capacity keys.
+  /// @throws error as the constructor, and mapped_storage::create
+  static filter create(const std::string& path, const filter_options& wanted, const create_options& options = {},
+                       Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
+    const params p = kind::promised(wanted.capacity, wanted.fpr, hash);
+    return filter(p, mapped_storage::create(path, p, options), hash);
+  }
+
+  /// The same for a filter of a given geometry.
+  static filter create(const std::string& path, const geometry& g, std::uint64_t capacity,
+                       const create_options& options = {},
+                       Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
     const params p = kind::checked(kind::describe(g, capacity, 0, hash));
     return filter(p, mapped_storage::create(path, p, options), hash);
   }

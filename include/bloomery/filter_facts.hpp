@@ -7,8 +7,7 @@
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/generations.hpp>
 #include <bloomery/detail/geometry.hpp>
-#include <bloomery/estimate.hpp>
-#include <bloomery/fill_check.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

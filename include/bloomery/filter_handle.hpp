@@ -8,17 +8,15 @@
 // everything. Where the kind of filter is known at compile time and single keys count, use filter<> instead.
 #pragma once
 
-#include <bloomery/cell_view.hpp>
+#include <bloomery/cells.hpp>
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/generations.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/estimate.hpp>
 #include <bloomery/filter_facts.hpp>
-#include <bloomery/key_explanation.hpp>
-#include <bloomery/key_span.hpp>
+#include <bloomery/key.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/mapped_storage.hpp>
-#include <bloomery/open_options.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
 

@@ -1,14 +1,18 @@
-// Key types: the types that filters accept, and the form in which keys are hashed.
+// Keys: the types that filters accept, and key_span, a view of many keys in any of these forms.
 //
-// There are two kinds of keys, as in a filter file: text, which is any bytes, and 64-bit integers.
+// There are two kinds of keys, as in a filter file: text, which is any bytes, and 64-bit integers. filter<> takes the
+// types of the concepts text_key and integer_key. Filters whose kind of keys is known at run time take a key_span: one
+// parameter type for text, integers and ready hashes, so that they need one insert() and not one for each form.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
+#include <bloomery/detail/key_hash.hpp>
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -87,6 +91,120 @@ std::size_t count_of(Range& range) {
   }
 }
 
+/// The types of keys that a key_span views without a copy.
+template <class Key>
+concept viewable_key = std::same_as<Key, std::string_view> || std::same_as<Key, std::string> ||
+    std::same_as<Key, std::uint64_t> || std::same_as<Key, key_hash>;
+
+/// The element type of a contiguous range. (Not by std::ranges: <ranges> is 11,000 lines.)
+template <class Range>
+using viewed_key = std::remove_cvref_t<decltype(*std::data(std::declval<const Range&>()))>;
+
+/// A contiguous range of such keys: a vector, an array, a span.
+template <class Range>
+concept viewable_keys = requires(const Range& keys) {
+  { std::size(keys) } -> std::convertible_to<std::size_t>;
+  requires viewable_key<viewed_key<Range>>;
+};
+
 }  // namespace detail
+
+/// A view of keys, in order. It owns nothing: the keys must outlive it. It converts implicitly from every contiguous
+/// range of std::string_view, std::string, unsigned 64-bit integers or key_hash.
+///
+/// Text and integers are keys; the filter hashes them. Hashes are keys that were hashed before, by the filter's own
+/// hash: any_filter::hash() or filter_handle::prepare(). The words of of_hash64s() are the low halves of such hashes.
+///
+/// Example:
+///     const std::vector<std::string> names = {"Madrid", "Berlin"};
+///     const key_span keys = names;
+///     assert(keys.size() == 2 && keys.form() == key_span::form_of_keys::strings);
+///     assert(keys.text(1) == "Berlin");
+///     assert(keys.part(1, 1).text(0) == "Berlin");
+class key_span {
+ public:
+  enum class form_of_keys : std::uint8_t {
+    views,     ///< std::string_view
+    strings,   ///< std::string
+    integers,  ///< std::uint64_t
+    hashes,    ///< key_hash
+    hash64s,   ///< key_hash::hash64 alone
+  };
+
+  /// No keys.
+  constexpr key_span() noexcept = default;
+
+  constexpr key_span(std::span<const std::string_view> keys) noexcept
+      : key_span(keys.data(), keys.size(), form_of_keys::views) {}
+  constexpr key_span(std::span<const std::string> keys) noexcept
+      : key_span(keys.data(), keys.size(), form_of_keys::strings) {}
+  constexpr key_span(std::span<const std::uint64_t> keys) noexcept
+      : key_span(keys.data(), keys.size(), form_of_keys::integers) {}
+  constexpr key_span(std::span<const key_hash> keys) noexcept
+      : key_span(keys.data(), keys.size(), form_of_keys::hashes) {}
+
+  /// Any other contiguous range of one of these types: a vector, an array.
+  template <detail::viewable_keys Range>
+  constexpr key_span(const Range& keys) noexcept
+      : key_span(std::span<const detail::viewed_key<Range>>(std::data(keys), std::size(keys))) {}
+
+  /// Keys of which only key_hash::hash64 is known, as in a key log. For filters with any_filter::uses_hash64().
+  ///
+  /// Example:
+  ///     any_filter seen(complete({.layout = "blocked", .capacity = 1000, .target_fpr = 0.01}));
+  ///     const std::vector<std::uint64_t> words = {17, 4711};
+  ///     assert(seen.insert(key_span::of_hash64s(words)) == 2);
+  static constexpr key_span of_hash64s(std::span<const std::uint64_t> hash64s) noexcept {
+    return {hash64s.data(), hash64s.size(), form_of_keys::hash64s};
+  }
+
+  constexpr form_of_keys form() const noexcept { return static_cast<form_of_keys>(size_and_form_ & 7); }
+  constexpr std::size_t size() const noexcept { return size_and_form_ >> 3; }
+  constexpr bool empty() const noexcept { return size() == 0; }
+
+  /// Whether the keys are text: views or strings.
+  constexpr bool is_text() const noexcept { return form() == form_of_keys::views || form() == form_of_keys::strings; }
+
+  /// Key i as text. Requires is_text().
+  std::string_view text(std::size_t i) const noexcept {
+    return form() == form_of_keys::views ? static_cast<const std::string_view*>(keys_)[i]
+                                         : static_cast<const std::string*>(keys_)[i];
+  }
+
+  /// All keys. Requires the form() of that name.
+  std::span<const std::string_view> views() const noexcept { return all<std::string_view>(); }
+  std::span<const std::uint64_t> integers() const noexcept { return all<std::uint64_t>(); }
+  std::span<const key_hash> hashes() const noexcept { return all<key_hash>(); }
+  std::span<const std::uint64_t> hash64s() const noexcept { return all<std::uint64_t>(); }
+
+  /// `count` keys from `first` on. Requires first + count <= size().
+  key_span part(std::size_t first, std::size_t count) const noexcept {
+    return {static_cast<const char*>(keys_) + first * bytes_of_a_key(), count, form()};
+  }
+
+ private:
+  constexpr key_span(const void* keys, std::size_t size, form_of_keys form) noexcept
+      : keys_(keys), size_and_form_(size << 3 | static_cast<std::size_t>(form)) {}
+
+  template <class Key>
+  std::span<const Key> all() const noexcept {
+    return {static_cast<const Key*>(keys_), size()};
+  }
+
+  std::size_t bytes_of_a_key() const noexcept {
+    switch (form()) {
+      case form_of_keys::views: return sizeof(std::string_view);
+      case form_of_keys::strings: return sizeof(std::string);
+      case form_of_keys::hashes: return sizeof(key_hash);
+      case form_of_keys::integers:
+      case form_of_keys::hash64s: break;
+    }
+    return sizeof(std::uint64_t);
+  }
+
+  // Two words, so that a key_span travels in registers as a std::span does: small batches would notice.
+  const void* keys_ = nullptr;
+  std::size_t size_and_form_ = 0;  // 61 bits and 3 bits; 0: no views
+};
 
 }  // namespace bloomery

@@ -1,4 +1,5 @@
-// mapped_storage: a filter's bytes in a memory-mapped file, read or written in place. docs/format.md has the format.
+// Filter files: how they are opened and created, what their header says, and mapped_storage, which reads and writes a
+// filter's bytes in place. docs/format.md has the format.
 //
 // While mapped for writing, the file is marked dirty and locked against other writers. close() (or the destructor)
 // writes the checksums of the changed pages, the key count, and the clean mark, in this order. A process that is killed
@@ -10,8 +11,10 @@
 #include <bloomery/detail/function_ref.hpp>
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/params.hpp>
+#include <bloomery/secret.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +27,35 @@ struct open_file;
 
 enum class access : std::uint8_t { read_only, read_write };
 
+/// How much open() checks: the header only, or every page against its checksum.
+enum class file_check : std::uint8_t { header, payload };
+
+/// A clock that returns milliseconds since 1970. An empty one stands for the system's clock.
+using window_clock = callback<std::uint64_t()>;
+
+/// How a filter is opened: the same for every class of filters, and for open_filter(). A call ignores what does not
+/// apply to it: a filter that is read into memory has no mode, and the secret of a filter<> is in its hash.
+///
+/// Example:
+///     const secret_key key = random_secret();
+///     any_filter keyed(complete({.capacity = 1000, .target_fpr = 0.01, .secret = key}));
+///     keyed.save("keyed.bloom");
+///     any_filter file = any_filter::open("keyed.bloom", {.mode = access::read_write, .secret = key});
+///     assert(file.insert("Madrid"));
+struct open_options {
+  access mode = access::read_only;
+  file_check check = file_check::header;  ///< file_check::payload: every page is compared with its checksum, and every
+                                          ///< record of a log
+  callback<void(const std::string& path)> waiting = {};  ///< read_write: called many times a second while another
+                                                         ///< process writes, may throw to give up; empty:
+                                                         ///< errc::locked
+  std::optional<secret_key> secret = {};                 ///< of a keyed filter; an error for all other filters
+  window_clock clock = {};                               ///< of a sliding-window filter; empty: the system's
+  callback<void(const std::string&)> notes = {};         ///< called with what was repaired, also later
+  bool facts_only = false;  ///< read_only: open a keyed filter without its secret; it then refuses all keys
+  bool to_remove = false;   ///< refuse a filter whose keys cannot be removed, before it is changed
+};
+
 /// How a filter file is created.
 struct create_options {
   std::string metadata = {};  ///< the user's own bytes, which open() reports
@@ -31,9 +63,6 @@ struct create_options {
   bool replace = true;  ///< replace an old file; else throw already_exists if there is one
   bool sync = true;     ///< wait until the disk has it; else after checkpoint() or close() only
 };
-
-/// How much open() checks: the header only, or every page against its checksum.
-enum class file_check : std::uint8_t { header, payload };
 
 /// The contents of a file's header.
 struct file_info {
@@ -55,25 +84,21 @@ struct inspection {
 /// Examines an untrusted file. Never throws; the result lists the problems. (If another process truncates the file
 /// while its pages are read, SIGBUS ends this process, as with every mapped file.) With file_check::payload every page
 /// is read; pages of a dirty file have no valid checksums and are not checked.
-inspection inspect(const std::string& path, file_check what = file_check::header) noexcept;
+inspection inspect(const std::string& path, file_check check = file_check::header) noexcept;
 
 class mapped_storage {
  public:
   static constexpr bool tracks_changes = true;
 
-  /// Called many times a second while another process holds the write lock; throw to give up.
-  using on_wait = function_ref<void(const std::string& path)>;
-
   /// Called with the parameters in the header, before anything is changed or marked; throw to refuse the file.
   using on_header = function_ref<void(const params& parameters)>;
 
-  /// Maps an existing filter. Only the header's page is read, unless `what` is file_check::payload. A damaged page that
-  /// was not checked and then takes a key gets a valid checksum on close; check first if the disk is not reliable.
+  /// Maps an existing filter. Of the options it uses `mode`, `check` and `waiting`. Only the header's page is read,
+  /// unless `check` is file_check::payload. A damaged page that was not checked and then takes a key gets a valid
+  /// checksum on close; check first if the disk is not reliable.
   ///
-  /// @param waiting  for read_write: what to do when another writer has the file; if empty, errc::locked is thrown
   /// @throws error  not_found, not_permitted, not_a_filter, wrong_version, damaged, locked, io
-  static mapped_storage open(const std::string& path, access mode, file_check what = file_check::header,
-                             const on_wait& waiting = {}, const on_header& suits = {});
+  static mapped_storage open(const std::string& path, const open_options& options = {}, const on_header& suits = {});
 
   /// Creates an empty filter file and maps it for writing. The name appears only when the file is complete.
   ///
@@ -123,7 +148,7 @@ class mapped_storage {
   friend class any_filter;  // maps a file that is open already
   struct impl;
   explicit mapped_storage(impl* s) noexcept;
-  static mapped_storage map(const std::string& path, format::open_file file, access mode, file_check what);
+  static mapped_storage map(const std::string& path, format::open_file file, access mode, file_check check);
 
   impl* impl_ = nullptr;  // owned; not a std::unique_ptr, whose header is twice as long as all of this library's
   std::uint8_t* data_ = nullptr;

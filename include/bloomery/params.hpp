@@ -4,7 +4,7 @@
 
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/geometry.hpp>
-#include <bloomery/layout_facts.hpp>
+#include <bloomery/layout.hpp>
 #include <bloomery/secret.hpp>
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct params {
   friend bool operator==(const params&, const params&) = default;
 };
 
-/// What matters more in the choice of a layout; the rule is in choice.hpp.
+/// What matters more in the choice of a layout; the rule is in advice.hpp.
 enum class preference {
   speed,   ///< the quickest layout that needs at most 25 % more memory than the best
   memory,  ///< the quickest layout that needs at most 3 % more
@@ -56,7 +56,7 @@ enum class preference {
 /// "speed" or "memory".
 const char* name_of(preference prefer) noexcept;
 
-/// Fills in what was left empty: the layout (by the rule of choice.hpp; with a geometry classic, which takes any), the
+/// Fills in what was left empty: the layout (by the rule of advice.hpp; with a geometry classic, which takes any), the
 /// hash (siphash with a secret, xxh3 for bytes, mix for integers), the key's check value, the geometry (the smallest
 /// that keeps target_fpr at capacity, exactly). With a geometry but no rate, target_fpr becomes the exact rate at
 /// capacity. The default capacity of a window counted in keys is that number. A choice takes some

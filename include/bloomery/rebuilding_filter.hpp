@@ -11,9 +11,8 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/key_log.hpp>
-#include <bloomery/key_span.hpp>
+#include <bloomery/key.hpp>
 #include <bloomery/mapped_storage.hpp>
-#include <bloomery/open_options.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>

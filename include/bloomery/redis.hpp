@@ -5,11 +5,12 @@
 #pragma once
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/cells.hpp>
 #include <bloomery/detail/export.hpp>
-#include <bloomery/estimate.hpp>
-#include <bloomery/key_explanation.hpp>
-#include <bloomery/key_span.hpp>
+#include <bloomery/detail/function_ref.hpp>
+#include <bloomery/key.hpp>
 #include <bloomery/layouts/counting.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/redis/address.hpp>
 #include <bloomery/secret.hpp>
@@ -51,7 +52,7 @@ struct redis_options {
   std::optional<secret_key> secret = {};  ///< of a keyed filter
   unsigned wait_replicas = 0;             ///< inserts return when this many replicas of each node have them
   bool local_copy = false;                ///< caches bits seen as set: keys that they show as present need no request
-  std::function<void(const std::string&)> notes = {};  ///< receives a note about each repair
+  callback<void(const std::string&)> notes = {};  ///< receives a note about each repair
 };
 
 /// How a shared filter grows.

@@ -27,6 +27,14 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
+/// What a sliding-window filter is made for, by name.
+struct sliding_window_options {
+  window_length window = {};   ///< window_of_time(time) or window_of_keys(insertions)
+  std::uint64_t capacity = 0;  ///< n, distinct keys per window; 0 for a window of keys: its length
+  double fpr = 0.01;           ///< target FPR while a window has up to `capacity` keys, in (0, 1)
+  window_clock clock = {};     ///< empty: the system's clock; unused for windows of keys
+};
+
 /// A filter of the keys of the last W. may_contain() returns true for every key inserted within W, and for other keys
 /// with the probability expected_fpr(). A key inserted more than 8 ceil(W / 7) ago, about a seventh more than W, has
 /// expired.
@@ -43,7 +51,10 @@ namespace BLOOMERY_EXPORT bloomery {
 ///
 /// Example:
 ///     std::uint64_t now = 1'700'000'000'000;  // milliseconds since 1970
-///     sliding_window_filter<> seen(window_of_time(std::chrono::hours(24)), 1'000'000, 0.01, {}, [&] { return now; });
+///     sliding_window_filter<> seen({.window = window_of_time(std::chrono::hours(24)),
+///                                   .capacity = 1'000'000,
+///                                   .fpr = 0.01,
+///                                   .clock = [&] { return now; }});
 ///     assert(seen.insert("alice"));       // certainly not seen in the last 24 hours
 ///     now += 23 * 3'600'000;
 ///     assert(!seen.insert("alice"));      // seen; the window of this key starts again
@@ -58,51 +69,53 @@ class sliding_window_filter {
  public:
   using key_type = Key;
 
-  /// An empty filter with a window of `length` that keeps `target_fpr` while a window has up to `capacity` keys.
-  ///
-  /// @param length    window_of_time(time) or window_of_keys(insertions)
-  /// @param capacity  n, distinct keys per window; 0 for a window of keys means its length
-  /// @param clock     returns milliseconds since 1970; empty: the system's clock. Unused for windows of keys.
+  /// An empty filter.
   /// @throws error  invalid_argument: a window without length, capacity 0 for a window of time, or a rate outside
   ///                (0, 1); too_large
   ///
   /// Example:
-  ///     sliding_window_filter<std::uint64_t, layouts::sliding64> recent(window_of_keys(700), 0, 0.01);
+  ///     sliding_window_filter<std::uint64_t, layouts::sliding64> recent({.window = window_of_keys(700)});
   ///     recent.insert(42);
   ///     for (std::uint64_t key = 1000; key < 1700; ++key) recent.insert(key);
   ///     assert(recent.may_contain(42) && recent.facts().insertions == 701);
-  sliding_window_filter(window_length length, std::uint64_t capacity, double target_fpr, Hash hash = {},
-                        window_clock clock = {}) requires std::same_as<Storage, heap_storage>
-      : sliding_window_filter(promised(length, capacity, target_fpr, hash), hash, std::move(clock)) {}
+  explicit sliding_window_filter(const sliding_window_options& options,
+                                 Hash hash = {}) requires std::same_as<Storage, heap_storage>
+      : sliding_window_filter(promised(options, hash), hash, options.clock) {}
 
-  /// Opens a filter file in place; to insert, open it with access::read_write. @throws error as mapped_storage::open;
-  /// incompatible: the file has another layout, hash, kind of keys or seed; damaged: its state is inconsistent
-  static sliding_window_filter open(const std::string& path, access mode = access::read_only,
-                                    file_check what = file_check::header, Hash hash = {},
-                                    window_clock clock = {}) requires std::same_as<Storage, mapped_storage> {
-    mapped_storage bytes = mapped_storage::open(path, mode, what, {}, [&](const params& p) { matched(p, hash, path); });
+  /// Opens a filter file in place. Of the options it uses `mode`, `check`, `waiting` and `clock`; `hash` has the secret
+  /// of a keyed filter.
+  /// @throws error  as mapped_storage::open; incompatible: the file has another layout, hash, kind of keys or seed;
+  ///                damaged: its state is inconsistent
+  ///
+  /// Example:
+  ///     using url_file = sliding_window_filter<std::string_view, layouts::sliding, xxh3, mapped_storage>;
+  ///     url_file::create("recent.bloom", {.window = window_of_keys(700)}).insert("https://example.org/");
+  ///     assert(url_file::open("recent.bloom").may_contain("https://example.org/"));
+  static sliding_window_filter open(const std::string& path, const open_options& options = {},
+                                    Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
+    const bool writes = options.mode == access::read_write;
+    mapped_storage bytes = mapped_storage::open(path, options, [&](const params& p) { matched(p, hash, path); });
     const file_info info = bytes.info();
-    sliding_window_filter result(matched(info.parameters, hash, path), std::move(bytes), hash, std::move(clock));
-    const bool settled = info.clean || mode == access::read_write;
-    result.generations_.check(result.bytes(), settled, path);
-    if (!info.clean && mode == access::read_write) result.storage_.counts().is_estimate = true;
+    sliding_window_filter result(matched(info.parameters, hash, path), std::move(bytes), hash, options.clock);
+    result.generations_.check(result.bytes(), info.clean || writes, path);
+    if (!info.clean && writes) result.storage_.counts().is_estimate = true;
     return result;
   }
 
-  /// Makes an empty filter file and opens it for writing. @throws error as the constructor, and mapped_storage::create
-  static sliding_window_filter create(
-      const std::string& path, window_length length, std::uint64_t capacity, double target_fpr, Hash hash = {},
-      window_clock clock = {}, const create_options& options = {}) requires std::same_as<Storage, mapped_storage> {
-    const params p = promised(length, capacity, target_fpr, hash);
-    return sliding_window_filter(p, mapped_storage::create(path, p, options), hash, std::move(clock));
+  /// Creates an empty filter file, mapped for writing. @throws error as the constructor, and mapped_storage::create
+  static sliding_window_filter create(const std::string& path, const sliding_window_options& wanted,
+                                      const create_options& options = {},
+                                      Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
+    const params p = promised(wanted, hash);
+    return sliding_window_filter(p, mapped_storage::create(path, p, options), hash, wanted.clock);
   }
 
-  /// Reads a filter file into the heap and checks every page. @throws error as load_file and open()
-  static sliding_window_filter load(const std::string& path, Hash hash = {},
-                                    window_clock clock = {}) requires std::same_as<Storage, heap_storage> {
+  /// Reads a filter file into the heap and checks every page. Of the options it uses `clock`.
+  /// @throws error as load_file and open()
+  static sliding_window_filter load(const std::string& path, const open_options& options = {},
+                                    Hash hash = {}) requires std::same_as<Storage, heap_storage> {
     loaded_file file = load_file(path);
-    sliding_window_filter result(matched(file.info.parameters, hash, path), std::move(file.bytes), hash,
-                                 std::move(clock));
+    sliding_window_filter result(matched(file.info.parameters, hash, path), std::move(file.bytes), hash, options.clock);
     result.generations_.check(result.bytes(), file.info.clean, path);
     if (!file.info.clean) result.storage_.counts().is_estimate = true;
     return result;
@@ -221,11 +234,11 @@ class sliding_window_filter {
     return p;
   }
 
-  static params promised(window_length length, std::uint64_t capacity, double rate, const Hash& hash) {
-    if (capacity == 0) capacity = length.keys;
-    params p = describe(Layout::geometry_for(capacity, rate), capacity, rate, hash);
-    p.window_keys = length.keys;
-    p.window_milliseconds = length.milliseconds;
+  static params promised(const sliding_window_options& wanted, const Hash& hash) {
+    const std::uint64_t capacity = wanted.capacity == 0 ? wanted.window.keys : wanted.capacity;
+    params p = describe(Layout::geometry_for(capacity, wanted.fpr), capacity, wanted.fpr, hash);
+    p.window_keys = wanted.window.keys;
+    p.window_milliseconds = wanted.window.milliseconds;
     static_cast<void>(generations(p));  // refuses a wrong length before a file is created
     return p;
   }

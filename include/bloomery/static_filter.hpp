@@ -92,12 +92,16 @@ class static_filter {
     return static_filter(std::move(p), std::move(made.payload), hash);
   }
 
-  /// Opens a file in place. @throws error as mapped_storage::open; incompatible: the file has another width, hash, kind
-  /// of keys or seed than this type, or is not a static filter; damaged: its parts contradict each other
-  static static_filter open(const std::string& path, file_check what = file_check::header,
+  /// Opens a file in place. Of the options it uses `mode`, which must be read_only, and `check`.
+  /// @throws error  as mapped_storage::open; incompatible: the file has another width, hash, kind of keys or seed than
+  ///                this type, or is not a static filter; not_permitted: read_write; damaged: its parts contradict each
+  ///                other
+  static static_filter open(const std::string& path, const open_options& options = {},
                             Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
-    mapped_storage bytes =
-        mapped_storage::open(path, access::read_only, what, {}, [&](const params& p) { matched(p, hash, path); });
+    mapped_storage bytes = mapped_storage::open(path, options, [&](const params& p) {
+      matched(p, hash, path);
+      if (options.mode == access::read_write) detail::refuse_writing(path);
+    });
     params p = matched(bytes.info().parameters, hash, path);
     return static_filter(std::move(p), std::move(bytes), hash, path);
   }

@@ -1,6 +1,5 @@
 #include <bloomery/advice.hpp>
 
-#include <bloomery/choice.hpp>
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
@@ -53,7 +52,7 @@ option of_params(const demand& d, structure take, params p) {
   return o;
 }
 
-// Chooses among layouts, the fastest first, by the rule of choice.hpp. With a memory limit, takes the fastest that fits
+// Chooses among layouts, the fastest first, by the rule of advice.hpp. With a memory limit, takes the fastest that fits
 // if the layout of the rule does not.
 option best_of(const demand& d, structure take, const std::vector<params>& all) {
   std::vector<candidate> candidates;

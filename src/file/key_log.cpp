@@ -322,9 +322,9 @@ key_log key_log::create(const std::string& path, const params& p, std::uint64_t 
   return key_log(std::move(s));
 }
 
-key_log key_log::open(const std::string& path, access mode, const mapped_storage::on_wait& waiting) {
+key_log key_log::open(const std::string& path, const open_options& options) {
   posix::opened opened =
-      mode == access::read_write ? posix::open_locked(path, waiting) : posix::open_regular(path, false);
+      options.mode == access::read_write ? posix::open_locked(path, options.waiting) : posix::open_regular(path, false);
   header_image header{};
   const std::size_t got = posix::read_at(opened.file.get(), header, 0, path);
   auto s = std::make_unique<impl>();

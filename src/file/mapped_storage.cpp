@@ -223,18 +223,17 @@ struct mapped_storage::impl {
   }
 };
 
-mapped_storage mapped_storage::open(const std::string& path, access mode, file_check what, const on_wait& waiting,
-                                    const on_header& suits) {
-  format::open_file head = format::open(path, mode, waiting);
+mapped_storage mapped_storage::open(const std::string& path, const open_options& options, const on_header& suits) {
+  format::open_file head = format::open(path, options.mode, options.waiting);
   if (suits) suits(head.parameters());
-  return map(path, std::move(head), mode, what);
+  return map(path, std::move(head), options.mode, options.check);
 }
 
-mapped_storage mapped_storage::map(const std::string& path, format::open_file head, access mode, file_check what) {
+mapped_storage mapped_storage::map(const std::string& path, format::open_file head, access mode, file_check check) {
   const bool writable = mode == access::read_write;
   const std::uint64_t length = format::header_bytes + head.fields.parts.pages * page_bytes;
   mapping map(head.file.get(), length, writable, path);
-  if (what == file_check::payload && head.fields.info.clean) {
+  if (check == file_check::payload && head.fields.info.clean) {
     const damage found = damaged_pages(head, map.at + format::header_bytes, path);
     if (found.pages > 0 && !changed_since(head, path)) found.throw_if_any(path);
   }
@@ -335,7 +334,7 @@ void mapped_storage::close() {
   s->mark(true, counts_);
 }
 
-inspection inspect(const std::string& path, file_check what) noexcept {
+inspection inspect(const std::string& path, file_check check) noexcept {
   inspection result;
   try {
     const format::open_file head = read_header(path, posix::open_regular(path, false));
@@ -344,7 +343,7 @@ inspection inspect(const std::string& path, file_check what) noexcept {
     if (result.info.slot_damaged) result.problems.emplace_back("one of the two state slots is unreadable");
     if (!result.info.clean) {
       result.problems.emplace_back("not closed cleanly: the count of keys is out of date and pages cannot be checked");
-    } else if (what == file_check::payload) {
+    } else if (check == file_check::payload) {
       const mapping map(head.file.get(), format::header_bytes + head.fields.parts.pages * page_bytes, false, path);
       const damage found = damaged_pages(head, map.at + format::header_bytes, path);
       if (found.pages > 0 && !changed_since(head, path))
@@ -450,7 +449,7 @@ std::vector<std::uint8_t> file_bytes(const params& parameters, std::span<const s
 
 namespace format {
 
-open_file open(const std::string& path, access mode, const mapped_storage::on_wait& waiting) {
+open_file open(const std::string& path, access mode, const callback<void(const std::string&)>& waiting) {
   const bool writable = mode == access::read_write;
   return read_header(path, writable ? posix::open_locked(path, waiting) : posix::open_regular(path, false));
 }

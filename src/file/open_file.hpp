@@ -18,7 +18,7 @@ struct open_file {
 };
 
 /// Opens the file, for writing with its lock, and reads its header. @throws error  as mapped_storage::open
-open_file open(const std::string& path, access mode, const mapped_storage::on_wait& waiting);
+open_file open(const std::string& path, access mode, const callback<void(const std::string&)>& waiting);
 
 /// Reads the file into memory. @throws error  as load_file()
 loaded_file load(const open_file& file, const std::string& path);

@@ -8,8 +8,8 @@
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/layouts/classic.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/scheme.hpp>
 #include <bloomery/sizing.hpp>
 

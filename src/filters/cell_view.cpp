@@ -1,4 +1,4 @@
-#include <bloomery/cell_view.hpp>
+#include <bloomery/cells.hpp>
 
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/detail/fuse.hpp>

@@ -4,7 +4,6 @@
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/generations.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/hint.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/layouts/sliding.hpp>
 

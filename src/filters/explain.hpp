@@ -2,8 +2,8 @@
 #pragma once
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/key_explanation.hpp>
-#include <bloomery/key_span.hpp>
+#include <bloomery/cells.hpp>
+#include <bloomery/key.hpp>
 
 namespace bloomery {
 

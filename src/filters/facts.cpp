@@ -2,9 +2,9 @@
 
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/counting.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 #include <bloomery/sizing.hpp>
 

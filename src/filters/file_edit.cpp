@@ -1,4 +1,4 @@
-#include <bloomery/file_edit.hpp>
+#include <bloomery/any_filter.hpp>
 
 #include "file/open_file.hpp"
 #include "file/publish.hpp"

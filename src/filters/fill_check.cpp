@@ -1,4 +1,4 @@
-#include <bloomery/fill_check.hpp>
+#include <bloomery/measure.hpp>
 
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/sizing.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bloomery/detail/key_hash.hpp>
-#include <bloomery/key_span.hpp>
+#include <bloomery/key.hpp>
 
 #include "registry/tables.hpp"
 

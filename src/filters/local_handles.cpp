@@ -8,7 +8,6 @@
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
-#include <bloomery/file_edit.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 

@@ -1,5 +1,6 @@
 #include <bloomery/measure.hpp>
 
+#include <bloomery/any_filter.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/hash.hpp>
 
@@ -74,7 +75,7 @@ class absent_lookups {
 // The first exception of a lookup ends the measurement and is thrown here.
 template <class LookUp>
 measured_rate measure(key_kind kind, std::uint64_t queries, std::uint64_t seed, unsigned threads,
-                      const std::function<bool()>& go_on, LookUp look_up) {
+                      const function_ref<bool()>& go_on, LookUp look_up) {
   if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
   const std::uint64_t workers = std::min<std::uint64_t>(threads, queries / batch + 1);
   // Allocated here, because std::bad_alloc in a thread could not be caught.
@@ -142,13 +143,13 @@ double chance_of(std::uint64_t hits, std::uint64_t trials, double rate) {
 }
 
 measured_rate measure_rate(const any_filter& filter, std::uint64_t queries, std::uint64_t seed, unsigned threads,
-                           const std::function<bool()>& go_on) {
+                           const function_ref<bool()>& go_on) {
   return measure(filter.parameters().keys, queries, seed, threads, go_on,
                  [&](auto keys, std::span<std::uint64_t> answers) { filter.may_contain(keys, answers); });
 }
 
 measured_rate measure_rate(filter_handle& filter, std::uint64_t queries, std::uint64_t seed, unsigned threads,
-                           const std::function<bool()>& go_on) {
+                           const function_ref<bool()>& go_on) {
   if (!filter.capabilities().lookups_in_parallel) threads = 1;
   return measure(filter.parameters().keys, queries, seed, threads, go_on,
                  [&](auto keys, std::span<std::uint64_t> answers) { filter.contains(key_span(keys), answers); });

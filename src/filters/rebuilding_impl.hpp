@@ -138,7 +138,7 @@ struct rebuilding_filter::impl {
   std::string metadata;
   std::optional<key_log> log;  // if open for writing
   any_filter filter;
-  std::function<void(const std::string&)> notes;  // of open_options
+  callback<void(const std::string&)> notes;  // of open_options
   std::unique_ptr<job> rebuilding;
   std::uint64_t grow_at = 0;            // insert_count() at which the next filter is made
   std::uint64_t full_at = 0;            // insert_count() at which inserting waits for it

@@ -177,14 +177,14 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, const open_op
   }
   {
     // Before the log is looked for: report a file that is not a filter, or a filter that keeps no log, as such.
-    const mapped_storage header = mapped_storage::open(name, access::read_only);
+    const mapped_storage header = mapped_storage::open(name);
     if (header.info().parameters.log_id == 0) {
       throw error(errc::incompatible, {"the filter keeps no log", path, "", "", hint::make_filter_with_log});
     }
   }
   std::optional<key_log> log;
   try {
-    log = key_log::open(log_path(name), options.mode, options.waiting);
+    log = key_log::open(log_path(name), options);
   } catch (const error& e) {
     if (e.code() != errc::not_found) throw;
     throw error(errc::not_found,
@@ -193,7 +193,7 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, const open_op
   }
   // While the log is locked no other process writes the filter. All checks come before the filter is marked dirty.
   {
-    const mapped_storage header = mapped_storage::open(name, access::read_only);
+    const mapped_storage header = mapped_storage::open(name);
     const params& p = header.info().parameters;
     const params& of_log = log->parameters();
     if (!is_log_of(p, of_log)) {

@@ -44,7 +44,7 @@ rebuilding_filter rebuilding_filter::recover(const std::string& path, const rebu
     throw error(errc::incompatible, {"the filter keeps no log", path, "", "", hint::make_filter_with_log});
   };
   look();
-  key_log log = key_log::open(log_path(name), access::read_write, options.waiting);
+  key_log log = key_log::open(log_path(name), {.mode = access::read_write, .waiting = options.waiting});
   look();  // again: the process that had the lock may have replaced it
   const bool its_own = old.usable && is_log_of(old.info.parameters, log.parameters());
   if (old.usable && !its_own && !plan.salvage) {

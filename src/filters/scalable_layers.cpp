@@ -7,8 +7,8 @@
 
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/layouts/split_block512.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/sizing.hpp>
 
 #include "kernels/dispatch.hpp"

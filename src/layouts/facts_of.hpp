@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bloomery/layout.hpp>
-#include <bloomery/layout_facts.hpp>
 #include <bloomery/layouts/sliding.hpp>
 
 #include <cstdint>

@@ -7,7 +7,6 @@
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/detail/key_hash.hpp>
 #include <bloomery/layout.hpp>
-#include <bloomery/layout_facts.hpp>
 #include <bloomery/layouts/sliding.hpp>
 
 #include "math/occupancy.hpp"

@@ -1,5 +1,5 @@
 // Table of hints: the name and sentence of each code.
-#include <bloomery/hint.hpp>
+#include <bloomery/error.hpp>
 
 #include <array>
 #include <cstddef>

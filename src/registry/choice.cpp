@@ -1,6 +1,6 @@
 #include "registry/choice.hpp"
 
-#include <bloomery/choice.hpp>
+#include <bloomery/advice.hpp>
 #include <bloomery/error.hpp>
 
 #include "math/rates.hpp"

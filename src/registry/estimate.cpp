@@ -1,4 +1,4 @@
-#include <bloomery/estimate.hpp>
+#include <bloomery/measure.hpp>
 
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>

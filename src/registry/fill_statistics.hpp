@@ -1,7 +1,7 @@
 // Fill statistics from a cell scan: the kernels for the scan, and the current FPR from its result.
 #pragma once
 
-#include <bloomery/fill_statistics.hpp>
+#include <bloomery/measure.hpp>
 
 #include "layouts/cell_scan.hpp"
 #include "layouts/row.hpp"

@@ -2,7 +2,6 @@
 // to the byte, contradictions named, and every promise in its sentences true.
 #include <bloomery/advice.hpp>
 #include <bloomery/any_filter.hpp>
-#include <bloomery/choice.hpp>
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>

@@ -1,8 +1,7 @@
 // file_edit, which changes a file as a whole at commit(), and files of counting filters, which it is for.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/estimate.hpp>
-#include <bloomery/file_edit.hpp>
+#include <bloomery/measure.hpp>
 
 #include "support/errors.hpp"
 #include "support/files.hpp"

@@ -159,7 +159,7 @@ TEST(HugeFile, SetsBitsInItsUpperHalf) {
   const std::uint64_t cell = layouts::classic::cells(g, mix{}(key)).next();
   std::optional<numbers> filter;
   try {
-    filter.emplace(numbers::create(folder / "f", g, 1000, {}, {.reserve = false}));
+    filter.emplace(numbers::create(folder / "f", g, 1000, {.reserve = false}));
   } catch (const error& e) {
     if (e.code() != errc::io) throw;  // skip only what the file system refuses
     GTEST_SKIP() << "SKIP: this file system takes no sparse file of 8 GiB: " << e.what();

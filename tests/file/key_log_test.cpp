@@ -93,7 +93,7 @@ TEST(KeyLog, OpensWhereItEndedAndGoesOn) {
   key_log::create(folder / "log", some_params).append(numbers(0, 70'000));
 
   {
-    key_log log = key_log::open(folder / "log", access::read_write);
+    key_log log = key_log::open(folder / "log", {.mode = access::read_write});
     EXPECT_EQ(log.keys(), 70'000u);
     log.append(numbers(70'000, 5));
   }
@@ -120,7 +120,7 @@ TEST(KeyLog, LocksOutASecondWriterAndNoReader) {
   const scratch_folder folder;
   const key_log log = key_log::create(folder / "log", some_params);
 
-  EXPECT_EQ(code_of([&] { key_log::open(folder / "log", access::read_write); }), errc::locked);
+  EXPECT_EQ(code_of([&] { key_log::open(folder / "log", {.mode = access::read_write}); }), errc::locked);
   EXPECT_EQ(code_of([&] { key_log::create(folder / "log", some_params); }), errc::locked);
   EXPECT_EQ(code_of([&] { key_log::open(folder / "log"); }), std::nullopt);
 }
@@ -139,7 +139,7 @@ TEST(KeyLog, TornAtAnyByteOfItsLastRecordLosesThatRecordAlone) {
     SCOPED_TRACE(length);
     write_file(folder / "torn", bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)));
 
-    key_log log = key_log::open(folder / "torn", access::read_write);
+    key_log log = key_log::open(folder / "torn", {.mode = access::read_write});
     ASSERT_EQ(log.keys(), 10u);
     ASSERT_EQ(log.torn_bytes(), length - first_end);
     const contents before = read_all(log);
@@ -324,7 +324,7 @@ TEST(KeyLog, RemovingDuplicatesKeepsEachKeyOnce) {
   const key_log again = key_log::open(folder / "log");
   EXPECT_EQ(again.keys(), truth.size());
   EXPECT_EQ(again.generation(), 2u);
-  EXPECT_EQ(code_of([&] { key_log::open(folder / "log", access::read_write); }), errc::locked);
+  EXPECT_EQ(code_of([&] { key_log::open(folder / "log", {.mode = access::read_write}); }), errc::locked);
 }
 
 TEST(KeyLog, DuplicatesOfADamagedLogAreNotRemoved) {
@@ -338,7 +338,7 @@ TEST(KeyLog, DuplicatesOfADamagedLogAreNotRemoved) {
   spoiled[300] ^= 1;
   write_file(folder / "log", spoiled);
 
-  key_log log = key_log::open(folder / "log", access::read_write);
+  key_log log = key_log::open(folder / "log", {.mode = access::read_write});
 
   EXPECT_EQ(code_of([&] { log.remove_duplicates(); }), errc::damaged);
   EXPECT_EQ(read_file(folder / "log"), spoiled);
@@ -389,7 +389,7 @@ TEST(KeyLog, RepetitionsAreRemovedInTheMemoryOfTheDistinctKeys) {
       return usage.ru_maxrss;
     };
     const auto before = most_kilobytes();
-    key_log log = key_log::open(path, access::read_write);
+    key_log log = key_log::open(path, {.mode = access::read_write});
     log.remove_duplicates();
     if (log.keys() != 1) return 1;
     return most_kilobytes() - before < 80'000 ? 0 : 2;

@@ -239,7 +239,7 @@ TEST(KilledWriter, LeavesAFileThatARefusedOneDoesNotTouch) {
   const bytes before = read_file(folder / "f");
 
   using other = filter<std::string_view, layouts::split_block, xxh3, mapped_storage>;
-  EXPECT_EQ(code_of([&] { other::open(folder / "f", access::read_write); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { other::open(folder / "f", {.mode = access::read_write}); }), errc::incompatible);
 
   EXPECT_EQ(read_file(folder / "f"), before);
   EXPECT_FALSE(inspect(folder / "f").info.clean);

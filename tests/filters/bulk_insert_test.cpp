@@ -432,7 +432,7 @@ TEST(InsertAllIntoAFile, OfATemplateVerifiesToo) {
   all.close();
 
   EXPECT_TRUE(inspect(folder / "all", file_check::payload).problems.empty());
-  const auto reopened = mapped_filter::open(folder / "all", access::read_only, file_check::payload);
+  const auto reopened = mapped_filter::open(folder / "all", {.check = file_check::payload});
   const expectation expected = one_by_one<layouts::split_block512>(g, std::span<const std::uint64_t>(keys), mix{});
   EXPECT_EQ(all_new, expected.all_new);
   EXPECT_EQ(reopened.insert_count(), expected.all_new);

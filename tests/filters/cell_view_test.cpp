@@ -1,5 +1,5 @@
 // The cells of every layout and scheme beside a walk over the bytes, which shares no code with the library.
-#include <bloomery/cell_view.hpp>
+#include <bloomery/cells.hpp>
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter_handle.hpp>

@@ -175,9 +175,9 @@ TEST(OutputSizes, OfScalableFilterAreChecked) {
 }
 
 TEST(OutputSizes, OfSlidingWindowFilterAreChecked) {
-  sliding_window_filter<std::uint64_t> integers(window_of_keys(1'000'000), 0, 1e-9);
+  sliding_window_filter<std::uint64_t> integers({.window = window_of_keys(1'000'000), .fpr = 1e-9});
   expect_outputs_checked(integers, some_integers(), "sliding_window_filter");
-  sliding_window_filter<std::string_view, layouts::sliding64> texts(window_of_keys(1'000'000), 0, 1e-9);
+  sliding_window_filter<std::string_view, layouts::sliding64> texts({.window = window_of_keys(1'000'000), .fpr = 1e-9});
   expect_outputs_checked(texts, some_texts(), "sliding_window_filter");
 }
 
@@ -349,8 +349,8 @@ TEST(ReadOnly, SlidingWindowFilterRefusesEveryChange) {
   const scratch_folder folder;
   const auto keys = some_integers();
   const window_length day{.milliseconds = 86'400'000};
-  mapped::create(folder / "f", day, 1000, 0.01).insert(keys[0]);
-  const sliding_window_filter<std::uint64_t> others(day, 1000, 0.01);
+  mapped::create(folder / "f", {.window = day, .capacity = 1000}).insert(keys[0]);
+  const sliding_window_filter<std::uint64_t> others({.window = day, .capacity = 1000});
   const bytes before = read_file(folder / "f");
   mapped f = mapped::open(folder / "f");
 

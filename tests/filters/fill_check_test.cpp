@@ -1,11 +1,9 @@
 // Consistency checks: filters with correct counts pass, with few or many keys; chosen keys, wrong counts and wrong bits
 // fail.
-#include <bloomery/fill_check.hpp>
+#include <bloomery/measure.hpp>
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>
-#include <bloomery/estimate.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/sizing.hpp>

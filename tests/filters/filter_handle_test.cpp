@@ -2,7 +2,7 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
-#include <bloomery/layout_facts.hpp>
+#include <bloomery/layout.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
 #include "support/errors.hpp"

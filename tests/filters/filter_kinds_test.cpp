@@ -164,7 +164,7 @@ TEST(Filter, OpensOnlyFilesOfItsOwnKind) {
       if constexpr (requires { Filter::load(folder / "f"); })
         Filter::load(folder / "f", hash);
       else
-        Filter::open(folder / "f", access::read_write, file_check::header, hash);
+        Filter::open(folder / "f", {.mode = access::read_write}, hash);
     });
     EXPECT_TRUE(thrown);
     EXPECT_EQ(thrown ? thrown->code() : errc::io, errc::incompatible);

@@ -17,6 +17,7 @@
 #include <optional>
 #include <random>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -99,7 +100,7 @@ TYPED_TEST(EveryFilter, HasTheSameBytesAsTemplateAnyAndFile) {
 
     typename TestFixture::heap_filter fixed(1000, 0.005, hash);
     any_filter any(p);
-    auto mapped = TestFixture::mapped_filter::create(folder / "fixed", p.geometry, 1000, hash);
+    auto mapped = TestFixture::mapped_filter::create(folder / "fixed", p.geometry, 1000, {}, hash);
     any_filter any_mapped = any_filter::create(folder / "any", p);
     bytes arena(bytes_for(p.geometry.bits));
     filter<Key, typename TypeParam::layout, typename TypeParam::hash, span_storage> in_arena(
@@ -126,9 +127,8 @@ TYPED_TEST(EveryFilter, HasTheSameBytesAsTemplateAnyAndFile) {
     any_mapped.close();
     EXPECT_EQ(read_file(folder / "saved"), read_file(folder / "any saved"));
     EXPECT_EQ(copy_of(TestFixture::heap_filter::load(folder / "any saved", hash).bytes()), expected);
-    EXPECT_EQ(
-        copy_of(TestFixture::mapped_filter::open(folder / "any", access::read_only, file_check::payload, hash).bytes()),
-        expected);
+    EXPECT_EQ(copy_of(TestFixture::mapped_filter::open(folder / "any", {.check = file_check::payload}, hash).bytes()),
+              expected);
     EXPECT_EQ(copy_of(any_filter::open(folder / "saved", {.secret = p.secret}).bytes()), expected);
     EXPECT_EQ(copy_of(any_filter::load(folder / "saved", {.secret = p.secret}).bytes()), expected);
     EXPECT_EQ(any_filter::load(folder / "saved", {.secret = p.secret}).parameters(), p);
@@ -395,11 +395,31 @@ TEST(Filter, MergesAcrossStorages) {
     mapped.merge(heap);
   }
 
-  const auto reopened = filter<std::uint64_t, layouts::classic, mix, mapped_storage>::open(
-      folder / "f", access::read_only, file_check::payload);
+  const auto reopened =
+      filter<std::uint64_t, layouts::classic, mix, mapped_storage>::open(folder / "f", {.check = file_check::payload});
   EXPECT_TRUE(reopened.may_contain(1));
   EXPECT_TRUE(reopened.may_contain(2));
   EXPECT_EQ(reopened.insert_count(), 2u);
+}
+
+TEST(Filter, OpensAndCreatesFilesByOptions) {
+  const scratch_folder folder;
+  using in_file = filter<std::uint64_t, layouts::split_block, mix, mapped_storage>;
+  filter<std::uint64_t> heap({.capacity = 1000, .fpr = 0.001});
+  heap.insert(7);
+  {
+    in_file made = in_file::create(folder / "f", {.capacity = 1000, .fpr = 0.001}, {.metadata = "sevens"});
+    made.insert(7);
+    EXPECT_EQ(code_of([&] { in_file::open(folder / "f", {.mode = access::read_write}); }), errc::locked);
+    const auto give_up = [](const std::string& path) { throw std::runtime_error(path); };
+    EXPECT_THROW(in_file::open(folder / "f", {.mode = access::read_write, .waiting = give_up}), std::runtime_error);
+  }
+
+  EXPECT_EQ(inspect(folder / "f").info.metadata, "sevens");
+  EXPECT_EQ(inspect(folder / "f").info.parameters, heap.parameters());
+  EXPECT_EQ(in_file::open(folder / "f", {.check = file_check::payload}), heap);
+  const auto again = [&] { in_file::create(folder / "f", {.capacity = 9}, {.replace = false}); };
+  EXPECT_EQ(code_of(again), errc::already_exists);
 }
 
 TEST(Filter, RefusesToMergeAndNamesTheFieldAndBothValues) {

@@ -3,8 +3,8 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/hash.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
 #include <bloomery/secret.hpp>
 

@@ -1,7 +1,7 @@
 // One call for keys of every form: text, integers, and hashes made elsewhere.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter_handle.hpp>
-#include <bloomery/key_span.hpp>
+#include <bloomery/key.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
 #include "support/errors.hpp"

@@ -4,7 +4,6 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/params.hpp>
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The two files of a rebuilding filter: opening, refusing, salvaging and recovering them when the filter or its key log
 // is missing, old, damaged or of another generation.
-#include <bloomery/file_edit.hpp>
+#include <bloomery/any_filter.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
@@ -134,7 +134,7 @@ TEST(RebuildingFilter, InsertsWhatALogOfAnotherGenerationHas) {
   }
   // A rewritten log with more keys, beside the earlier filter.
   {
-    key_log log = key_log::open(folder / "f.log", access::read_write);
+    key_log log = key_log::open(folder / "f.log", {.mode = access::read_write});
     log.remove_duplicates();
     std::vector<std::uint64_t> hash64s;
     for (std::uint64_t key = 3000; key < 3500; ++key) hash64s.push_back(mix{}(key).hash64);
@@ -233,14 +233,14 @@ TEST(RebuildingFilter, AnOlderLogIsRefusedAndSalvaged) {
   filter.close();
   std::filesystem::copy(folder / "f.log", folder / "older");
   {
-    key_log repetitive = key_log::open(folder / "older", access::read_write);
+    key_log repetitive = key_log::open(folder / "older", {.mode = access::read_write});
     std::vector<std::uint64_t> hash64s;
     repetitive.read(
         0, [&](std::span<const std::uint64_t> some) { hash64s.insert(hash64s.end(), some.begin(), some.end()); });
     std::filesystem::copy(folder / "older", folder / "as it was");
     repetitive.append(hash64s);  // 6000 records of 3000 distinct keys
   }
-  key_log::open(folder / "f.log", access::read_write).remove_duplicates();
+  key_log::open(folder / "f.log", {.mode = access::read_write}).remove_duplicates();
   filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write});
   add(filter, 3000, 2000);
   filter.close();

@@ -1,8 +1,8 @@
 // Files of sliding-window filters: killed writers, blocks that are ahead of the state, hostile bytes, and merges.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/estimate.hpp>
 #include <bloomery/fold.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/sliding_window_filter.hpp>
 
 #include "filters/sliding_windows.hpp"
@@ -48,13 +48,15 @@ TYPED_TEST(SlidingWindowFile, ComesBackFromAFile) {
   const scratch_folder folder;
   std::uint64_t now = some_day;
   const auto clock = [&] { return now; };
-  filter_of_integers<TypeParam> filter(window_of_time(std::chrono::hours(7)), 1000, 0.01, {}, clock);
+  filter_of_integers<TypeParam> filter(
+      {.window = window_of_time(std::chrono::hours(7)), .capacity = 1000, .clock = clock});
   for (std::uint64_t key = 0; key < 500; ++key, now += hour / 100) filter.insert(key);
   filter.save(folder / "seen.bloom", "a note");
 
   {
     using mapped = sliding_window_filter<std::uint64_t, TypeParam, mix, mapped_storage>;
-    auto again = mapped::open(folder / "seen.bloom", access::read_write, file_check::payload, {}, clock);
+    auto again =
+        mapped::open(folder / "seen.bloom", {.mode = access::read_write, .check = file_check::payload, .clock = clock});
     EXPECT_TRUE(std::ranges::equal(again.bytes(), filter.bytes()));
     EXPECT_EQ(again.parameters(), filter.parameters());
     EXPECT_EQ(again.insert_count(), filter.insert_count());
@@ -65,7 +67,7 @@ TYPED_TEST(SlidingWindowFile, ComesBackFromAFile) {
   }
   const any_filter any = any_filter::open(folder / "seen.bloom", {.check = file_check::payload});
   EXPECT_TRUE(std::ranges::equal(any.bytes(), filter.bytes()));
-  const auto loaded = filter_of_integers<TypeParam>::load(folder / "seen.bloom", {}, clock);
+  const auto loaded = filter_of_integers<TypeParam>::load(folder / "seen.bloom", {.clock = clock});
   EXPECT_TRUE(std::ranges::equal(loaded.bytes(), filter.bytes()));
   EXPECT_TRUE(loaded.may_contain(9999));
   EXPECT_EQ(loaded.facts().keys, filter.facts().keys);
@@ -73,8 +75,8 @@ TYPED_TEST(SlidingWindowFile, ComesBackFromAFile) {
 
 TEST(SlidingWindowFileOfIntegers, OpenedForReadingForgetsWithoutBeingWritten) {
   const scratch_folder folder;
-  filter_of_integers<layouts::sliding> filter(window_of_time(std::chrono::hours(7)), 1000, 0.01, {},
-                                              [] { return some_day; });
+  filter_of_integers<layouts::sliding> filter(
+      {.window = window_of_time(std::chrono::hours(7)), .capacity = 1000, .clock = [] { return some_day; }});
   filter.insert(1);
   filter.save(folder / "seen.bloom");
   const bytes before = read_file(folder / "seen.bloom");
@@ -91,8 +93,8 @@ TEST(SlidingWindowFileOfIntegers, OpenedForReadingForgetsWithoutBeingWritten) {
 }
 
 TEST(SlidingWindowFileOfIntegers, OfAnotherWindowIsRefusedByAMerge) {
-  filter_of_integers<layouts::sliding> a(window_of_time(std::chrono::hours(24)), 1000, 0.01);
-  filter_of_integers<layouts::sliding> b(window_of_time(std::chrono::hours(12)), 1000, 0.01);
+  filter_of_integers<layouts::sliding> a({.window = window_of_time(std::chrono::hours(24)), .capacity = 1000});
+  filter_of_integers<layouts::sliding> b({.window = window_of_time(std::chrono::hours(12)), .capacity = 1000});
 
   EXPECT_ERROR(a.merge(b), errc::incompatible, "window, milliseconds: 86400000 and 43200000");
 }
@@ -106,7 +108,7 @@ TEST(KilledWriterOfASlidingWindow, LosesNoKeyOfTheWindow) {
         ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     const pid_t child = bloomery_tests::start_child([&] {
       using mapped = sliding_window_filter<std::uint64_t, layouts::sliding, mix, mapped_storage>;
-      auto filter = mapped::create(path, window_of_keys(keys_of_window), 0, 0.01);
+      auto filter = mapped::create(path, {.window = window_of_keys(keys_of_window)});
       for (std::uint64_t key = 0;; ++key) {
         filter.insert(key);
         progress->store(key + 1, std::memory_order_release);
@@ -136,17 +138,20 @@ TEST(KilledWriterOfASlidingWindow, LosesNoKeyOfTheWindow) {
 TYPED_TEST(SlidingWindowFile, OfALengthThatItCannotHaveLeavesTheOldFile) {
   const scratch_folder folder;
   const std::string path = folder / "seen.bloom";
-  filter_of_integers<TypeParam>(window_of_keys(700), 0, 0.01).save(path);
+  filter_of_integers<TypeParam>({.window = window_of_keys(700)}).save(path);
   const bytes before = read_file(path);
   const std::uint64_t too_long = (std::uint64_t{1} << 62) + 1;
   using mapped = sliding_window_filter<std::uint64_t, TypeParam, mix, mapped_storage>;
 
-  EXPECT_ERROR(mapped::create(path, {0, too_long}, 100, 0.01), errc::invalid_argument, "the window is too long");
-  EXPECT_ERROR(mapped::create(path, {too_long, 0}, 100, 0.01), errc::invalid_argument, "the window is too long");
-  EXPECT_ERROR(mapped::create(path, {5, 5}, 100, 0.01), errc::invalid_argument, "the window has two lengths");
+  EXPECT_ERROR(mapped::create(path, {.window = {0, too_long}, .capacity = 100}), errc::invalid_argument,
+               "the window is too long");
+  EXPECT_ERROR(mapped::create(path, {.window = {too_long, 0}, .capacity = 100}), errc::invalid_argument,
+               "the window is too long");
+  EXPECT_ERROR(mapped::create(path, {.window = {5, 5}, .capacity = 100}), errc::invalid_argument,
+               "the window has two lengths");
   EXPECT_EQ(read_file(path), before);
 
-  filter_of_integers<TypeParam> filter(window_of_keys(700), 0, 0.01);
+  filter_of_integers<TypeParam> filter({.window = window_of_keys(700)});
   params p = filter.parameters();
   p.window_keys = too_long;
   EXPECT_ERROR(save_file(path, p, filter.bytes(), {}, ""), errc::invalid_argument, "length of a window");
@@ -165,7 +170,8 @@ class torn_filter {
 
   torn_filter(const std::string& path, std::uint64_t first_key) : first_key_(first_key) {
     std::uint64_t now = 0;
-    filter_of_integers<Layout> filter({0, 7 * part}, 2000, 1e-6, {}, [&] { return now; });
+    filter_of_integers<Layout> filter(
+        {.window = {0, 7 * part}, .capacity = 2000, .fpr = 1e-6, .clock = [&] { return now; }});
     window_state state;
     for (std::uint64_t epoch = last_epoch - 7; epoch <= last_epoch + 1; ++epoch) {
       if (epoch == last_epoch + 1) state = window_state::of(filter.bytes().data());
@@ -226,7 +232,8 @@ TYPED_TEST(SlidingWindowFile, UnitedWithBlocksThatAreAheadLosesNoKey) {
   const torn_filter<TypeParam> torn(folder / "torn.bloom", 0), other(folder / "other.bloom", 1'000'000);
   const std::uint64_t first = torn.last_epoch;
   std::uint64_t now = 0;
-  filter_of_integers<TypeParam> sound({0, 7 * torn.part}, 2000, 1e-6, {}, [&] { return now; });
+  filter_of_integers<TypeParam> sound(
+      {.window = {0, 7 * torn.part}, .capacity = 2000, .fpr = 1e-6, .clock = [&] { return now; }});
   const auto of_sound = [](std::uint64_t epoch) { return epoch * 1000; };
   for (std::uint64_t epoch = first - 7; epoch <= first; ++epoch) {
     now = epoch * torn.part;
@@ -257,7 +264,7 @@ TYPED_TEST(SlidingWindowFile, UnitedWithBlocksThatAreAheadLosesNoKey) {
 class HostileSlidingWindow : public ::testing::Test {
  protected:
   void SetUp() override {
-    filter_of_integers<layouts::sliding> by_keys(window_of_keys(700), 0, 0.01);
+    filter_of_integers<layouts::sliding> by_keys({.window = window_of_keys(700)});
     for (std::uint64_t key = 0; key < 1234; ++key) by_keys.insert(key);
     by_keys.save(folder_ / "seen.bloom");
     whole_ = read_file(folder_ / "seen.bloom");
@@ -324,7 +331,9 @@ TEST_F(HostileSlidingWindow, CellsAndStampsDoNoHarm) {
 TYPED_TEST(SlidingWindowFile, MergedByTimeIsThatOfTheKeysOfBoth) {
   std::uint64_t now = some_day / 7000 * 7000;
   const auto clock = [&] { return now; };
-  const auto make = [&] { return filter_of_integers<TypeParam>({0, 7000}, 500, 0.05, {}, clock); };
+  const auto make = [&] {
+    return filter_of_integers<TypeParam>({.window = {0, 7000}, .capacity = 500, .fpr = 0.05, .clock = clock});
+  };
   filter_of_integers<TypeParam> a = make(), b = make(), both = make();
   std::mt19937_64 random(2);
   for (std::uint64_t key = 0; key < 1500; ++key, now += 11) {

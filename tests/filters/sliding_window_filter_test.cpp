@@ -111,7 +111,7 @@ operation draw(std::mt19937_64& random) {
 template <class Layout>
 std::string compared(const std::vector<operation>& operations, window_length length, std::uint64_t start) {
   std::uint64_t clock = start;
-  filter_of_integers<Layout> filter(length, 24, 0.3, {}, [&] { return clock; });
+  filter_of_integers<Layout> filter({.window = length, .capacity = 24, .fpr = 0.3, .clock = [&] { return clock; }});
   twin<Layout> cells(filter.parameters().geometry);
   const bool by_keys = length.keys != 0;
   const std::uint64_t whole = by_keys ? length.keys : length.milliseconds;
@@ -248,8 +248,8 @@ TYPED_TEST(SlidingWindowFilter, IsFoundByAReaderThatTheWriterHasOvertaken) {
 
 TEST(SlidingWindowFilterOfIntegers, ForgetsAcrossTheEndOfTheStampsNumbers) {
   std::uint64_t now = (std::uint64_t{1} << 32) - 4;
-  filter_of_integers<layouts::sliding> filter({0, 7}, 100, 0.01, {},
-                                              [&] { return now; });  // generations of a millisecond
+  // Generations of a millisecond.
+  filter_of_integers<layouts::sliding> filter({.window = {0, 7}, .capacity = 100, .clock = [&] { return now; }});
 
   for (std::uint64_t key = 0; key < 12; ++key, ++now) filter.insert(key);
 
@@ -261,7 +261,7 @@ TEST(SlidingWindowFilterOfIntegers, ForgetsAcrossTheEndOfTheStampsNumbers) {
 
 TYPED_TEST(SlidingWindowFilter, RemembersAKeyWhoseCellsOlderGenerationsHadSet) {
   std::uint64_t now = some_day / 7000 * 7000;
-  filter_of_integers<TypeParam> filter({0, 7000}, 20, 0.3, {}, [&] { return now; });
+  filter_of_integers<TypeParam> filter({.window = {0, 7000}, .capacity = 20, .fpr = 0.3, .clock = [&] { return now; }});
   for (std::uint64_t other = 1000; other < 1200; ++other) filter.insert(other);
   std::uint64_t key = 0;
   while (!filter.may_contain(key)) ++key;  // never inserted, but all its cells are set
@@ -279,7 +279,7 @@ TYPED_TEST(SlidingWindowFilter, RemembersAKeyWhoseCellsOlderGenerationsHadSet) {
 }
 
 TEST(SlidingWindowFilterOfIntegers, OfOneKeyRemembersTheLastOne) {
-  filter_of_integers<layouts::sliding> filter(window_of_keys(1), 0, 1e-6);
+  filter_of_integers<layouts::sliding> filter({.window = window_of_keys(1), .fpr = 1e-6});
 
   for (std::uint64_t key = 0; key < 1000; ++key) {
     EXPECT_TRUE(filter.insert(key));
@@ -292,8 +292,8 @@ TEST(SlidingWindowFilterOfIntegers, OfOneKeyRemembersTheLastOne) {
 
 TEST(SlidingWindowFilterOfIntegers, IsEmptyAfterALeapOfTheClock) {
   std::uint64_t now = some_day;
-  filter_of_integers<layouts::sliding> filter(window_of_time(std::chrono::hours(7)), 1000, 0.01, {},
-                                              [&] { return now; });
+  filter_of_integers<layouts::sliding> filter(
+      {.window = window_of_time(std::chrono::hours(7)), .capacity = 1000, .clock = [&] { return now; }});
   for (std::uint64_t key = 0; key < 100; ++key) filter.insert(key);
 
   now = std::numeric_limits<std::uint64_t>::max();  // a permanently broken clock
@@ -308,7 +308,8 @@ TEST(SlidingWindowFilterOfIntegers, IsEmptyAfterALeapOfTheClock) {
 
 TYPED_TEST(SlidingWindowFilter, TakesManyKeysAsOneAfterAnother) {
   // Large enough that blocks are fetched ahead; generations end within batches.
-  filter_of_integers<TypeParam> one(window_of_keys(70'011), 800'000, 0.01), many(window_of_keys(70'011), 800'000, 0.01);
+  filter_of_integers<TypeParam> one({.window = window_of_keys(70'011), .capacity = 800'000}),
+      many({.window = window_of_keys(70'011), .capacity = 800'000});
   std::mt19937_64 random(1);
   std::vector<std::uint64_t> keys(150'000);
   for (std::uint64_t& key : keys) key = random() % 100'000;
@@ -329,8 +330,8 @@ TYPED_TEST(SlidingWindowFilter, TakesManyKeysAsOneAfterAnother) {
 TYPED_TEST(SlidingWindowFilter, HasTheBytesOfAnAnyFilter) {
   std::uint64_t now = some_day;
   const auto clock = [&] { return now; };
-  sliding_window_filter<std::string_view, TypeParam> typed(window_of_time(std::chrono::hours(24)), 5000, 0.01, {},
-                                                           clock);
+  sliding_window_filter<std::string_view, TypeParam> typed(
+      {.window = window_of_time(std::chrono::hours(24)), .capacity = 5000, .clock = clock});
   any_filter any(complete({.layout = std::string(TypeParam::name),
                            .capacity = 5000,
                            .target_fpr = 0.01,
@@ -358,7 +359,7 @@ TYPED_TEST(SlidingWindowFilter, HasTheBytesOfAnAnyFilter) {
 TEST(SlidingWindowInsertions, EndBeforeTheyAreMoreThanAFileMaySay) {
   const scratch_folder folder;
   const std::uint64_t most = std::uint64_t{1} << 62;
-  filter_of_integers<layouts::sliding> filter({0, 7000}, 700, 0.01, {}, [] { return some_day; });
+  filter_of_integers<layouts::sliding> filter({.window = {0, 7000}, .capacity = 700, .clock = [] { return some_day; }});
   filter.insert(1);
   filter.save(folder / "seen.bloom");
   bytes file = read_file(folder / "seen.bloom");
@@ -407,7 +408,7 @@ TEST(SlidingWindowParameters, ThatContradictThemselvesAreRefused) {
   EXPECT_ERROR(complete(p), errc::invalid_argument, "probes of a sliding filter");
   p = {.layout = "sliding", .capacity = 5, .target_fpr = 0.1, .window_keys = std::uint64_t{1} << 63};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "the window is too long");
-  EXPECT_ERROR(filter_of_integers<layouts::sliding>(window_length{}, 5, 0.1), errc::invalid_argument,
+  EXPECT_ERROR(filter_of_integers<layouts::sliding>({.capacity = 5, .fpr = 0.1}), errc::invalid_argument,
                "the window has no length");
 }
 

@@ -1,5 +1,5 @@
 // False-positive rates of sliding-window filters: expected, exact and measured, and the sizes that follow from them.
-#include <bloomery/fill_statistics.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/sliding_window_filter.hpp>
 
 #include "filters/sliding_windows.hpp"
@@ -114,7 +114,7 @@ void expect_measured(const Filter& filter, double rate, std::uint64_t queries = 
 
 TYPED_TEST(SlidingWindowRate, KeepsItsPromiseAtTheWorstMoment) {
   constexpr std::uint64_t n = 100'000;
-  filter_of_integers<TypeParam> filter(window_of_keys(n), 0, 0.01);
+  filter_of_integers<TypeParam> filter({.window = window_of_keys(n)});
   const std::uint64_t part = (n + 6) / 7;
   std::uint64_t key = 0;
 
@@ -133,7 +133,7 @@ TYPED_TEST(SlidingWindowRate, KeepsItsPromiseAtTheWorstMoment) {
 
 TYPED_TEST(SlidingWindowRate, AfterIdleTimeHasTheRateOfWhatIsLeft) {
   std::uint64_t now = some_day / 7000 * 7000;
-  filter_of_integers<TypeParam> filter({0, 7000}, 70'000, 0.01, {}, [&] { return now; });
+  filter_of_integers<TypeParam> filter({.window = {0, 7000}, .capacity = 70'000, .clock = [&] { return now; }});
   for (std::uint64_t key = 0; key < 80'000; ++key) {
     if (key > 0 && key % 10'000 == 0) now += 1000;
     filter.insert(key);
@@ -156,8 +156,8 @@ TYPED_TEST(SlidingWindowRate, AfterIdleTimeHasTheRateOfWhatIsLeft) {
 }
 
 TEST(SlidingWindowRateOfIntegers, SaysThatAGenerationGotMoreKeysThanItMay) {
-  filter_of_integers<layouts::sliding> filter(window_of_time(std::chrono::hours(24)), 700, 0.01, {},
-                                              [] { return some_day; });
+  filter_of_integers<layouts::sliding> filter(
+      {.window = window_of_time(std::chrono::hours(24)), .capacity = 700, .clock = [] { return some_day; }});
   for (std::uint64_t key = 0; key < 100; ++key) filter.insert(key);
   EXPECT_FALSE(filter.facts().has_overfull_generation());
 
@@ -199,7 +199,7 @@ TYPED_TEST(SlidingWindowRate, HasTheCurrentRateThatEveryPossibleKeyWouldMeet) {
 }
 
 TYPED_TEST(SlidingWindowRate, FailsTheFillCheckWhenTheCountOfAGenerationIsWrong) {
-  filter_of_integers<TypeParam> filter(window_of_keys(70'000), 0, 0.01);
+  filter_of_integers<TypeParam> filter({.window = window_of_keys(70'000)});
   for (std::uint64_t key = 0; key < 200'000; ++key) filter.insert(key);
   bytes changed(filter.bytes().begin(), filter.bytes().end());
   window_state state = window_state::of(changed.data());

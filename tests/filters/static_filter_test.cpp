@@ -2,8 +2,6 @@
 // refused.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/fuse.hpp>
-#include <bloomery/fill_check.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/static_filter.hpp>
@@ -363,8 +361,10 @@ void compare_with_any_filter() {
   EXPECT_DOUBLE_EQ(any.fill_ratio(),
                    static_cast<double>(count_ones(any.bytes())) / static_cast<double>(any.bit_size()));
   using mapped = static_filter<std::string_view, Fingerprint, xxh3, mapped_storage>;
-  EXPECT_TRUE(mapped::open(folder / "t", file_check::payload).may_contain(views[0]));
+  EXPECT_TRUE(mapped::open(folder / "t", {.check = file_check::payload}).may_contain(views[0]));
   EXPECT_EQ(mapped::open(folder / "t").insert_count(), 2000u);
+  EXPECT_EQ(code_of([&] { mapped::open(folder / "t", {.mode = access::read_write}); }), errc::not_permitted);
+  EXPECT_TRUE(inspect(folder / "t").info.clean);
   EXPECT_TRUE((static_filter<std::string_view, Fingerprint>::load(folder / "t").may_contain(views[1])));
 }
 

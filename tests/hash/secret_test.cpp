@@ -444,11 +444,10 @@ TEST(KeyedFilter, OfKnownTypeOpensFilesOfItsKeyAlone) {
   const scratch_folder folder;
   keyed_filter().save(folder / "f");
 
-  const auto same = keyed::open(folder / "f", access::read_only, file_check::payload, siphash(some_key));
+  const auto same = keyed::open(folder / "f", {.check = file_check::payload}, siphash(some_key));
   EXPECT_TRUE(same.may_contain("key-7"));
   EXPECT_EQ(same.parameters(), keyed_params);
-  const auto thrown =
-      error_of([&] { keyed::open(folder / "f", access::read_only, file_check::header, siphash(other_key)); });
+  const auto thrown = error_of([&] { keyed::open(folder / "f", {}, siphash(other_key)); });
   ASSERT_TRUE(thrown);
   EXPECT_EQ(thrown->code(), errc::incompatible);
   EXPECT_THAT(thrown->what(), HasSubstr("secret: " + key_check_text(key_check(some_key)) + " and " +

@@ -1,8 +1,5 @@
 // Counting filters: expected and measured false-positive rates, consistency checks and counts of cells.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/estimate.hpp>
-#include <bloomery/fill_check.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/measure.hpp>

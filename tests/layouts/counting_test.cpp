@@ -1,10 +1,10 @@
 // Counting filters against an array of counters and a multiset of keys, kept by hand.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/estimate.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/layouts/counting.hpp>
+#include <bloomery/measure.hpp>
 
 #include "layouts/counting_filters.hpp"
 #include "support/errors.hpp"
@@ -224,8 +224,8 @@ TEST(Counting, KeepsThemInAFileWhosePagesMatchTheirChecksums) {
     if (const std::string reason = run(any_filter::open(folder / "f", {.mode = access::read_write})); !reason.empty()) {
       return "any_filter: " + reason;
     }
-    const std::string reason =
-        run(filter<std::uint64_t, layouts::counting, mix, mapped_storage>::open(folder / "f", access::read_write));
+    const std::string reason = run(filter<std::uint64_t, layouts::counting, mix, mapped_storage>::open(
+        folder / "f", {.mode = access::read_write}));
     return reason.empty() ? reason : "filter: " + reason;
   };
 
@@ -298,8 +298,8 @@ TEST(Counting, RefusesAStrangerAndIsTaintedForGood) {
     again.remove("Berlin");
     again.close();
   }
-  auto typed =
-      filter<std::string_view, layouts::counting, xxh3, mapped_storage>::open(folder / "f", access::read_write);
+  auto typed = filter<std::string_view, layouts::counting, xxh3, mapped_storage>::open(folder / "f",
+                                                                                       {.mode = access::read_write});
   EXPECT_EQ(typed.refused_removals(), 3u);
   typed.clear();
   EXPECT_FALSE(typed.tainted());

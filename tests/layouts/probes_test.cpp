@@ -279,7 +279,7 @@ void expect_integer_keys_to_behave(Hash hash) {
   const auto any = [&] { return any_filter(chosen); };
   const auto typed = [&] {
     if constexpr (sliding_window_layout<Layout>)
-      return sliding_window_filter<std::uint64_t, Layout, Hash>(window_of_keys(capacity), 0, 0.01, hash);
+      return sliding_window_filter<std::uint64_t, Layout, Hash>({.window = window_of_keys(capacity)}, hash);
     else
       return filter<std::uint64_t, Layout, Hash>(capacity, 0.01, hash);
   };

@@ -1,7 +1,7 @@
 // Estimates from set bits: their error bars against all ways to place a few keys, and against thousands of filters.
 //
 // Z zeros of m bits, n keys, k probes, B blocks of b bits; J is Jaccard's index, shared keys over all keys.
-#include <bloomery/estimate.hpp>
+#include <bloomery/measure.hpp>
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>

@@ -4,7 +4,7 @@
 // Keys are numbers from 0 to universe - 1; key_maker turns them into text or integers, others for each salt.
 #pragma once
 
-#include <bloomery/key_span.hpp>
+#include <bloomery/key.hpp>
 #include <bloomery/params.hpp>
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #include <bloomery/error.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/fold.hpp>
-#include <bloomery/hint.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 #include <bloomery/secret.hpp>
 

@@ -4,7 +4,7 @@
 #include "playground/shown_filter.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/estimate.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
 
 #include <gtest/gtest.h>

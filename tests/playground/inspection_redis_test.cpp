@@ -1,7 +1,7 @@
 // Inspections of filters on servers that the tests start, while others change, replace or remove them.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/fill_statistics.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis/chain.hpp>
 

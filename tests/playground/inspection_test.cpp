@@ -1,7 +1,7 @@
 // Inspections of filters in files, while others change, replace, damage or remove them.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/fill_statistics.hpp>
+#include <bloomery/measure.hpp>
 
 #include "app/signals.hpp"
 #include "documented.hpp"

@@ -1,6 +1,6 @@
 // The choice of a layout: the rule, recomputed here from the layouts' own sizes, and that the short cut of complete()
 // comes to the same.
-#include <bloomery/choice.hpp>
+#include <bloomery/advice.hpp>
 
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/blocked.hpp>

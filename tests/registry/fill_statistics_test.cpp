@@ -7,13 +7,13 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/blocked.hpp>
 #include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/split_block.hpp>
 #include <bloomery/layouts/split_block512.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/scheme.hpp>
 
 #include "schemes/schemes.hpp"

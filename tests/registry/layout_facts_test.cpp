@@ -1,5 +1,5 @@
 // The facts of all layouts, against a table written by hand from docs/format.md, and against what filters do.
-#include <bloomery/layout_facts.hpp>
+#include <bloomery/layout.hpp>
 
 #include <bloomery/error.hpp>
 #include <bloomery/params.hpp>

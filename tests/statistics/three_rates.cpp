@@ -9,7 +9,6 @@
 // n keys.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/fill_statistics.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/kernel.hpp>
 #include <bloomery/layouts/blocked.hpp>

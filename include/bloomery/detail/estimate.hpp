@@ -1,4 +1,4 @@
-// estimate: a value with its standard deviation. estimate.hpp computes estimates from a filter's bits.
+// estimate: a value with its standard deviation. measure.hpp computes estimates from a filter's bits.
 #pragma once
 
 #include <bloomery/detail/export.hpp>

@@ -8,8 +8,9 @@
 #pragma once
 
 #include <bloomery/detail/export.hpp>
-#include <bloomery/fill_check.hpp>
 #include <bloomery/layouts/sliding.hpp>
+#include <bloomery/mapped_storage.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
 
 #include <algorithm>
@@ -18,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,9 +41,6 @@ inline window_length window_of_keys(std::uint64_t keys) noexcept { return {keys,
 inline window_length window_of_time(std::chrono::milliseconds time) noexcept {
   return {0, time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0};
 }
-
-/// A clock that returns milliseconds since 1970. An empty function means the system's clock.
-using window_clock = std::function<std::uint64_t()>;
 
 /// The system's clock; 0 before 1970.
 std::uint64_t milliseconds_since_1970() noexcept;

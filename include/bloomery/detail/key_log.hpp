@@ -67,14 +67,12 @@ class key_log {
   /// @throws error  invalid_argument, not_permitted, locked, already_exists, io
   static key_log create(const std::string& path, const params& p, std::uint64_t generation = 1, bool replace = true);
 
-  /// Opens a log; for read_write it is locked first. Bytes after the last whole record stay until cut_torn() or
+  /// Opens a log; for read_write it is locked first. Of the options it uses `mode` and `waiting`. Bytes after the last whole record stay until cut_torn() or
   /// append(). Only the header and the end are read, unless there is no whole record near the end; read() finds damage
   /// before that.
   ///
-  /// @param waiting  for read_write: what to do when another writer has it; if empty, errc::locked is thrown
   /// @throws error  not_found, not_permitted, not_a_filter, wrong_version, damaged (the header), locked, io
-  static key_log open(const std::string& path, access mode = access::read_only,
-                      const mapped_storage::on_wait& waiting = {});
+  static key_log open(const std::string& path, const open_options& options = {});
 
   key_log(key_log&&) noexcept;
   key_log& operator=(key_log&&) noexcept;

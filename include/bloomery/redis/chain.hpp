@@ -29,7 +29,7 @@
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/geometry.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/key_span.hpp>
+#include <bloomery/key.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis/address.hpp>
 

@@ -1,7 +1,7 @@
 #include "redis/filter/facts.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/fill_statistics.hpp>
+#include <bloomery/measure.hpp>
 #include <bloomery/redis/handle.hpp>
 
 #include <algorithm>
