@@ -222,18 +222,16 @@ class sliding_window_filter {
   }
 
   static params promised(window_length length, std::uint64_t capacity, double rate, const Hash& hash) {
-    if (capacity == 0) capacity = length.keys;
+    if (capacity == 0) capacity = length.keys();
     params p = describe(Layout::geometry_for(capacity, rate), capacity, rate, hash);
-    p.window_keys = length.keys;
-    p.window_milliseconds = length.milliseconds;
+    p.extra = length;
     static_cast<void>(generations(p));  // refuses a wrong length before a file is created
     return p;
   }
 
   static params matched(const params& file, const Hash& hash, const std::string& path) {
     params own = describe(file.geometry, file.capacity, file.target_fpr, hash);
-    own.window_keys = file.window_keys;
-    own.window_milliseconds = file.window_milliseconds;
+    own.extra = file.extra;
     const std::string reason = difference(file, own);
     if (!reason.empty()) {
       throw error(errc::incompatible,
