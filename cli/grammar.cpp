@@ -25,10 +25,14 @@ void add_needs(CLI::App& app, plan_options& o) {
          "the most keys that may come; -n is the fewest")
       ->excludes(grow);
   auto* time = app.add_option_function<std::string>(
-      "--window", [&o](const std::string& text) { o.wanted.window.milliseconds = parse_duration(text, "--window"); },
+      "--window",
+      [&o](const std::string& text) {
+        o.wanted.window.length = window_of_milliseconds(parse_duration(text, "--window"));
+      },
       "forget what came longer ago: 24h, 90min, 7d; -n is how many keys come in that time");
   app.add_option_function<std::string>(
-         "--window-keys", [&o](const std::string& text) { o.wanted.window.keys = parse_count(text, "--window-keys"); },
+         "--window-keys",
+         [&o](const std::string& text) { o.wanted.window.length = window_of_keys(parse_count(text, "--window-keys")); },
          "forget all but the last so many keys")
       ->excludes(time);
   app.add_flag("--sealed", o.sealed, "all keys are known beforehand, and none comes or goes later");

@@ -48,10 +48,12 @@ void add_now(CLI::App& app, std::optional<std::uint64_t>& now) {
 
 void add_window(CLI::App& app, window_options& o) {
   auto* time = app.add_option_function<std::string>(
-      "--window", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--window"); },
+      "--window",
+      [&o](const std::string& text) { o.length = window_of_milliseconds(parse_duration(text, "--window")); },
       "remember the last so long: 24h, 90min, 7d, 30s");
   app.add_option_function<std::string>(
-         "--window-keys", [&o](const std::string& text) { o.keys = parse_count(text, "--window-keys"); },
+         "--window-keys",
+         [&o](const std::string& text) { o.length = window_of_keys(parse_count(text, "--window-keys")); },
          "remember the last so many keys")
       ->excludes(time);
   add_now(app, o.now);

@@ -137,7 +137,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
 
   // A sealed filter takes no keys, and a filter with a log none that the log does not get too.
-  const bool takes_keys = !sealed && seen.info.parameters.log_id == 0;
+  const bool takes_keys = !sealed && seen.info.parameters.log_id() == 0;
   const bool adds = works([&] {
     any_filter filter = open(access::read_write, file_check::header);
     add(filter);

@@ -80,7 +80,7 @@ class inspected_file final : public watched {
     const file_info& file = *bits.opened_from();
     const app::readable_while_cut readable(bits.bytes());
     // Generations of a window by time expire without a writer.
-    const std::uint64_t epoch = file.parameters.window_milliseconds == 0 ? 0 : moment_of(bits);
+    const std::uint64_t epoch = file.parameters.window().by_time() ? moment_of(bits) : 0;
     // A writer that has the file mapped changes its bytes long before its times: until it has closed the file, all is
     // read again.
     const mark_of_file mark{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec, file.counts.inserted,

@@ -296,8 +296,15 @@ wanted_filter wanted_from(fields& body) {
   w.rate = body.rate_if_any("rate");
   w.bits = body.number_if_any("bits", 1, most_exact);
   w.probes = body.number_if_any("probes", 1, 255);
-  w.window_keys = body.number_if_any("window_keys", 1, most_exact).value_or(0);
-  w.window_milliseconds = body.number_if_any("window_milliseconds", 1, most_exact).value_or(0);
+  if (const auto keys = body.number_if_any("window_keys", 1, most_exact)) w.window = window_of_keys(*keys);
+  if (const auto time = body.number_if_any("window_milliseconds", 1, most_exact)) {
+    if (w.window) {
+      throw error(errc::invalid_argument,
+                  {"the window has two lengths", "window_milliseconds", "", "window_keys and window_milliseconds",
+                   "leave out window_keys or window_milliseconds"});
+    }
+    w.window = window_of_milliseconds(*time);
+  }
   w.grows = body.flag("grows");
   return w;
 }
@@ -334,8 +341,8 @@ json json_of(const params& p) {
           {"cell_bits", cell_bits_of(p)},
           {"cells", cells_of(p)},
           {"first_number", first_number(p)},
-          {"window_keys", p.window_keys},
-          {"window_milliseconds", p.window_milliseconds}};
+          {"window_keys", p.window().keys()},
+          {"window_milliseconds", p.window().milliseconds()}};
 }
 
 json params_json(const filter_facts& f) {
@@ -346,7 +353,7 @@ json params_json(const filter_facts& f) {
     result["cells"] = f.bits / cell_bits_of(p);
   }
   if (f.shared ? f.shared->grows : !f.layers.empty()) result["family"] = "growing";
-  if (f.shared && p.window_milliseconds != 0) result["family"] = "windowed";
+  if (f.shared && p.has_window()) result["family"] = "windowed";
   return result;
 }
 

@@ -82,7 +82,7 @@ shown_filter::shown_filter(any_filter filter)
     : filter_(make_handle(std::move(filter))), params_(filter_->parameters()) {}
 
 void shown_filter::stop_clock_at(std::uint64_t milliseconds) {
-  if (params_.window_milliseconds == 0) return;
+  if (!params_.window().by_time()) return;
   // At the newest generation rather than today's: long after, no key would be left to see.
   const window_facts facts = facts_of_window(params_, filter().bytes());
   now_ = (facts.epoch != 0 ? facts.epoch : milliseconds / facts.part) * facts.part;

@@ -55,8 +55,7 @@ void check_companions(const wanted_filter& w) {
   const given rate{"rate", w.rate.has_value()};
   const given bits{"bits", w.bits.has_value()};
   const given probes{"probes", w.probes.has_value()};
-  const given window_keys{"window_keys", w.window_keys != 0};
-  const given window_milliseconds{"window_milliseconds", w.window_milliseconds != 0};
+  const given window{w.window && w.window->by_time() ? "window_milliseconds" : "window_keys", w.window.has_value()};
   const auto alone = [](bool chosen, const char* what, const char* it, std::initializer_list<given> others) {
     for (const given& other : others) {
       if (!chosen || !other.is) continue;
@@ -65,18 +64,15 @@ void check_companions(const wanted_filter& w) {
     }
   };
   alone(w.grows, "a growing filter's layers follow from its keys and rate", "grows",
-        {layout, scheme, bits, probes, window_keys, window_milliseconds});
-  alone(window_keys.is, "the window has two lengths", "window_keys", {window_milliseconds});
-  const bool has_window = window_keys.is || window_milliseconds.is;
-  const char* const window = window_keys.is ? window_keys.field : window_milliseconds.field;
-  alone(has_window, "a filter with a window has a size and a layout of its own", window, {scheme, bits, probes});
+        {layout, scheme, bits, probes, window});
+  alone(window.is, "a filter with a window has a size and a layout of its own", window.field, {scheme, bits, probes});
   alone(scheme.is, "a scheme has a layout and hashes of its own", "scheme", {layout, hash, seed});
   const bool layout_has_window = family_of({.layout = w.layout}) == family::windowed;
-  if (has_window && layout.is && !layout_has_window) {
+  if (window.is && layout.is && !layout_has_window) {
     refuse("this layout has no window", "layout", "sliding, sliding64, or none", w.layout,
-           fmt::format("leave out layout or {}", window));
+           fmt::format("leave out layout or {}", window.field));
   }
-  if (!has_window && layout_has_window) {
+  if (!window.is && layout_has_window) {
     refuse("this layout is for filters with a window", "layout", "", w.layout,
            "give window_keys or window_milliseconds, too, or leave layout out");
   }
@@ -88,8 +84,8 @@ void check_companions(const wanted_filter& w) {
     refuse("the number of probes follows from capacity and rate", "probes", "bits beside it", "none",
            "give bits instead of rate, or leave probes out");
   }
-  if (w.grows || capacity.is || window_keys.is) return;
-  const bool by_capacity = has_window || scheme.is || cell_bits_of({.layout = w.layout}) != 1;
+  if (w.grows || capacity.is || (w.window && !w.window->by_time())) return;
+  const bool by_capacity = window.is || scheme.is || cell_bits_of({.layout = w.layout}) != 1;
   if (!bits.is || !rate.is || by_capacity) {
     refuse("nobody knows how many keys will come", "capacity", "a number of keys", "none",
            by_capacity ? "give capacity" : "give capacity, or bits and rate");
@@ -108,14 +104,12 @@ params first_of_growing(const wanted_filter& w) {
 
 params sized(const wanted_filter& w) {
   const app::size_request size{w.capacity, w.rate, w.bits, w.probes};
-  const bool has_window = w.window_keys != 0 || w.window_milliseconds != 0;
-  params wanted{.layout = has_window && w.layout.empty() ? std::string(layouts::sliding::name) : w.layout,
+  params wanted{.layout = w.window && w.layout.empty() ? std::string(layouts::sliding::name) : w.layout,
                 .scheme = w.scheme,
                 .hash = w.hash,
                 .seed = w.seed,
-                .capacity = w.capacity.value_or(w.window_keys),
-                .window_keys = w.window_keys,
-                .window_milliseconds = w.window_milliseconds};
+                .capacity = w.capacity.value_or(w.window.value_or(window_length{}).keys())};
+  if (w.window) wanted.extra = *w.window;
   if (wanted.capacity != 0 && w.bits) return app::sized_by_bits(std::move(wanted), size);
   if (wanted.capacity != 0) {
     wanted.target_fpr = w.rate.value_or(0.01);

@@ -20,8 +20,7 @@ struct wanted_filter {
   std::optional<double> rate = {};
   std::optional<std::uint64_t> bits = {};
   std::optional<std::uint64_t> probes = {};
-  std::uint64_t window_keys = 0;
-  std::uint64_t window_milliseconds = 0;
+  std::optional<window_length> window = {};
   bool grows = false;  ///< a scalable filter, whose first layer is for `capacity` keys
 };
 

@@ -126,8 +126,8 @@ std::unique_ptr<filter_handle> build_from(const build_options& options, built& b
 // The number of the log that the filter at `path` keeps.
 std::optional<std::uint64_t> log_id_of(const std::string& path) {
   const inspection found = inspect(path);
-  if (!found.usable || found.info.parameters.log_id == 0) return std::nullopt;
-  return found.info.parameters.log_id;
+  if (!found.usable || found.info.parameters.log_id() == 0) return std::nullopt;
+  return found.info.parameters.log_id();
 }
 
 // Removes the log of the filter that was replaced, and no other log. A kill just before leaves an unused log behind.
@@ -135,7 +135,7 @@ void remove_log(const std::string& path, std::uint64_t id) {
   if (log_id_of(path)) return;
   const std::string log = rebuilding_filter::log_path(path);
   try {
-    if (key_log::open(log).parameters().log_id != id) return;
+    if (key_log::open(log).parameters().log_id() != id) return;
   } catch (const error&) {
     return;
   }

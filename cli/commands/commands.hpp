@@ -34,13 +34,13 @@ struct common_options {
   bool json = false;
 };
 
-/// What a windowed filter remembers, and the time it is now. None of both lengths: the filter is not windowed.
+/// Options of sliding-window filters.
 struct window_options {
-  bool asked() const { return milliseconds || keys; }
+  std::optional<window_length> length;  ///< --window or --window-keys; absent: another filter
+  std::optional<std::uint64_t> now;     ///< --now, milliseconds since 1970; the system's clock if absent
 
-  std::optional<std::uint64_t> milliseconds;  ///< --window
-  std::optional<std::uint64_t> keys;          ///< --window-keys
-  std::optional<std::uint64_t> now;           ///< --now, milliseconds since 1970; the system's clock if absent
+  /// The option of the length, "--window" if it is absent.
+  const char* option() const { return length && !length->by_time() ? "--window-keys" : "--window"; }
 };
 
 /// Parameters of a filter to be made; what is absent is derived. The base has -n, -p, -m, -k and --prefer.
@@ -95,8 +95,7 @@ struct plan_options {
 
   /// Asks for more than a size: then all structures are compared, not the layouts of one.
   bool advised() const {
-    return deletes || sealed || threat || most_keys || memory || log || wanted.growing || wanted.window.milliseconds ||
-           wanted.window.keys;
+    return deletes || sealed || threat || most_keys || memory || log || wanted.growing || wanted.window.length;
   }
 };
 

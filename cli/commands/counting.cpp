@@ -31,7 +31,7 @@ void check_counting(const making_options& wanted) {
   if (!wanted.scheme.empty()) refuse("a scheme has bits of its own", "--scheme " + wanted.scheme, "--scheme");
   if (wanted.prefer) refuse("there is one layout of counters, and nothing to prefer", "--prefer", "--prefer");
   if (wanted.growing) refuse("a log says what was added, not what was removed", "--grow", "--grow");
-  if (wanted.window.milliseconds || wanted.window.keys) {
+  if (wanted.window.length) {
     refuse("a windowed filter forgets by itself; keys cannot be removed from it", "a window", "--window");
   }
 }

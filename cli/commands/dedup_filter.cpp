@@ -37,7 +37,7 @@ constexpr double default_rate = 1e-4;
 
 // Without --grow too, a pipe of unknown length needs a filter that grows.
 bool grows_in_memory(const dedup_options& options) {
-  if (!options.state.empty() || options.wanted.window.asked()) return false;
+  if (!options.state.empty() || options.wanted.window.length) return false;
   return options.wanted.growing || (!options.wanted.capacity && !can_reread(options.inputs));
 }
 

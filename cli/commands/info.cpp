@@ -322,7 +322,7 @@ std::string text_of(const info_result& r) {
   if (f.window) {
     out.line("window",
              fmt::format("{}, in 7 generations of {} and the newest", length_text(f.window->length),
-                         f.window->length.keys != 0 ? count_text(f.window->part) : duration_text(f.window->part)));
+                         f.window->length.by_time() ? duration_text(f.window->part) : count_text(f.window->part)));
   }
   out.line("size", size_line(f));
   if (f.static_keys)
@@ -383,12 +383,12 @@ void add_size(json& result, const filter_facts& f) {
   result["capacity"] = p.capacity;
   result["target_rate"] = p.target_fpr;
   if (f.shared) {
-    const double window = static_cast<double>(p.window_milliseconds) / 1000;
+    const double window = static_cast<double>(p.window().milliseconds()) / 1000;
     result.update({{"growth", !f.shared->grows    ? "none"
                               : f.shared->maximum ? "to_maximum"
                                                   : "unlimited"},
                    {"most_keys", number_or_null(f.shared->maximum)},
-                   {"window_seconds", p.window_milliseconds == 0 ? json(nullptr) : json(window)}});
+                   {"window_seconds", p.has_window() ? json(window) : json(nullptr)}});
   }
   if (f.chain) result.update({{"growths", f.chain->growths}, {"ones", f.chain->ones}});
   if (f.shared || f.chain) result["expires_at"] = seconds_or_null(f.expires_at);

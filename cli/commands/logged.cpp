@@ -15,8 +15,7 @@ void check_growing(const making_options& wanted) {
   if (wanted.bits) refuse("a filter that grows has no size that is given", "-m");
   if (!wanted.scheme.empty()) refuse("a scheme has hashes of its own, and a log keeps others", "--scheme");
   if (wanted.counting) refuse("a log has no removals: counters cannot be made of it", "--counting");
-  if (wanted.window.milliseconds) refuse("a log forgets nothing: no window can be made of it", "--window");
-  if (wanted.window.keys) refuse("a log forgets nothing: no window can be made of it", "--window-keys");
+  if (wanted.window.length) refuse("a log forgets nothing: no window can be made of it", wanted.window.option());
   growing_params(wanted, 0.01);  // of any rate
 }
 

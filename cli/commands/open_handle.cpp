@@ -72,7 +72,7 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
   }
 
   const capabilities can = filter->capabilities();
-  if (wanted.now && filter->parameters().window_milliseconds == 0) {
+  if (wanted.now && !filter->parameters().window().by_time()) {
     throw error(errc::invalid_argument,
                 {"the filter does not go by time", "--now", "", kind_text(filter->parameters()), "leave out --now"});
   }

@@ -41,8 +41,7 @@ requirements requirements_of(const plan_options& o) {
   r.grows = w.growing;
   r.deletes = o.deletes;
   r.sealed = o.sealed;
-  r.window_milliseconds = w.window.milliseconds.value_or(0);
-  r.window_keys = w.window.keys.value_or(0);
+  r.window = w.window.length.value_or(window_length{});
   r.log = o.log.value_or(false);
   r.memory_bytes = o.memory ? bytes_for(*o.memory) : 0;
   r.threat = o.threat;
@@ -64,7 +63,7 @@ void check_needs(const plan_options& o) {
   refuse_zero(o.wanted.capacity, "-n");
   refuse_zero(o.most_keys, "--max-keys");
   refuse_zero(o.memory, "--memory");
-  refuse_zero(o.wanted.window.keys, "--window-keys");
+  if (o.wanted.window.length) refuse_zero(o.wanted.window.length->count, "--window-keys");
 }
 
 // ---- the command lines that make it
@@ -97,7 +96,7 @@ std::vector<std::string> commands_for(const requirements& r, const advice& a) {
     case structure::counting: commands.push_back("bloomery build --counting" + keys + rate + rest); break;
     case structure::windowed:
       commands.push_back(
-          "bloomery build" + window_option(o.parameters) + (o.parameters.window_keys == 0 ? keys : "") + rate +
+          "bloomery build" + window_option(o.parameters) + (o.parameters.window().by_time() ? keys : "") + rate +
           (o.parameters.layout == layouts::sliding::name ? "" : " --layout " + o.parameters.layout) + rest);
       break;
     case structure::sealed:

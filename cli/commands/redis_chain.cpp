@@ -89,8 +89,7 @@ void refuse_what_no_chain_has(const build_options& o) {
   refuse_if(w.growing, growth, "--grow");
   refuse_if(o.sharing.most_keys.has_value(), growth, "--max-keys");
   refuse_if(o.sharing.shards.has_value(), "each bitmap of a chain lies on one server", "--shards");
-  refuse_if(w.window.milliseconds.has_value(), "a chain forgets nothing", "--window");
-  refuse_if(w.window.keys.has_value(), "a chain forgets nothing", "--window-keys");
+  refuse_if(w.window.length.has_value(), "a chain forgets nothing", w.window.option());
   refuse_time(w.window.now);
   refuse_what_files_have(o);
   refuse_if(o.server.wait_replicas != 0, no_waiting, "--wait-replicas");

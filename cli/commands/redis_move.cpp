@@ -43,7 +43,7 @@ nlohmann::ordered_json size_json(const params& p) {
 
 redis_params shared_like(const any_filter& filter, const std::string& name, const sharing_options& sharing) {
   redis_params p;
-  p.filter = filter.parameters();
+  p.filter = filter.parameters().without_log();
   const params& f = p.filter;
   if (capabilities_of(f).counts_copies) {
     throw error(errc::incompatible,
@@ -56,7 +56,6 @@ redis_params shared_like(const any_filter& filter, const std::string& name, cons
                 {"a shared filter has all bits of a key in one cache line", name, "layout split_block512 or blocked",
                  kind_text(f), "build it again with --layout split_block512"});
   }
-  p.filter.log_id = 0;
   p.shards = sharing.shards.value_or(0);
   if (sharing.milliseconds) p.expires_in = std::chrono::milliseconds(*sharing.milliseconds);
   return p;

@@ -80,7 +80,7 @@ std::string command_for(const plan_options& o, const redis_plan& plan) {
   const bool counts = capabilities_of(p.filter).can_remove;
   if (counts) command += " --counting";
   if (!o.wanted.layout.empty() && !counts) command += " --layout " + o.wanted.layout;
-  if (p.filter.window_milliseconds != 0) command += window_option(p.filter);
+  if (p.filter.has_window()) command += window_option(p.filter);
   return command + " INPUT";
 }
 
@@ -139,7 +139,7 @@ exit_status plan_shared(const plan_options& options) {
     line("grows", growth_text(p) + (unlimited ? fmt::format(": each shard by itself, {} layers at most", plan.layers)
                                               : fmt::format(": each shard by itself, up to {} layers", plan.layers)));
   }
-  if (p.filter.window_milliseconds != 0) line("forgets", fmt::format("in {} generations", plan.layers));
+  if (p.filter.has_window()) line("forgets", fmt::format("in {} generations", plan.layers));
   line("memory", plan.memory_bytes == plan.full_memory_bytes
                      ? fmt::format("{}{}, {:.2f} bits a key", bytes_text(plan.memory_bytes),
                                    unlimited ? " at first" : "", bits_per_key)

@@ -102,7 +102,7 @@ void read_log(const std::string& filter, const file_info& info, hash64_list& to)
   const key_log log = key_log::open(path);
   const params& p = info.parameters;
   const params& of_log = log.parameters();
-  if (of_log.log_id != p.log_id || of_log.hash != p.hash || of_log.keys != p.keys || of_log.seed != p.seed ||
+  if (of_log.log_id() != p.log_id() || of_log.hash != p.hash || of_log.keys != p.keys || of_log.seed != p.seed ||
       of_log.key_check != p.key_check) {
     throw error(errc::incompatible, {"this is another filter's log", path, "the log of " + filter, "another", ""});
   }
@@ -131,7 +131,7 @@ collected from_filter(const seal_options& options, const std::string& path) {
   if (!capabilities_of(p).can_insert) {
     throw error(errc::incompatible, {"it is sealed already", path, "", p.layout, ""});
   }
-  if (p.log_id == 0) {
+  if (p.log_id() == 0) {
     throw error(errc::invalid_argument, {"a filter cannot list its keys, which sealing takes", path,
                                          "files of keys, or a "
                                          "filter that has a log",

@@ -197,7 +197,7 @@ void check_replaceable(const std::string& path, const std::string& option) {
   std::error_code none;
   if (!std::filesystem::is_regular_file(path, none) || std::filesystem::file_size(path, none) == 0) return;
   if (const inspection old = inspect(path); old.usable) {
-    if (old.info.parameters.log_id == 0) return;
+    if (old.info.parameters.log_id() == 0) return;
     throw error(
         errc::already_exists,
         {"a filter that keeps a log would be replaced: " + path, option, "a new name, or that of a filter without", "",

@@ -215,7 +215,7 @@ void check_shared_promise(const making_options& wanted, const sharing_options& s
     refuse("the quickest layout of a shared filter is split_block512, the smallest blocked", "--prefer",
            name_of(*wanted.prefer), "leave it out, or say --layout blocked");
   }
-  if (wanted.window.keys) {
+  if (wanted.window.length && !wanted.window.length->by_time()) {
     refuse("machines share a clock, and not a count of insertions", "--window-keys", "", "say --window 24h");
   }
   refuse_time(wanted.window.now);
@@ -259,7 +259,7 @@ redis_params shared_params(const making_options& wanted, const sharing_options& 
   p.filter.seed = wanted.seed;
   p.filter.capacity = capacity;
   p.filter.target_fpr = wanted.rate.value_or(default_rate);
-  p.filter.window_milliseconds = wanted.window.milliseconds.value_or(0);
+  if (wanted.window.length) p.filter.extra = *wanted.window.length;
   p.filter.secret = secret_of(wanted.secret);
   p.growth = sharing.most_keys ? redis_growth::to_maximum
              : wanted.growing  ? redis_growth::unlimited
@@ -344,7 +344,7 @@ std::string growth_text(const redis_params& p) {
 void warn_if_overfull(const redis_address& address, const redis_info& now) {
   const params& p = now.parameters.filter;
   if (now.parameters.growth != redis_growth::none || now.rate_now <= 1.01 * p.target_fpr) return;
-  if (p.window_milliseconds != 0) {
+  if (p.has_window()) {
     say(fmt::format(
         "{}: warning: more keys at a time than a seventh of the {} it was made for in a window; error now {} "
         "instead of {}; make a larger one",

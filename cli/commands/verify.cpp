@@ -130,7 +130,7 @@ struct findings {
 std::string why_uncertified(const filter_facts& facts) {
   if (facts.chain) return "servers count the bits of a Guava chain and do not send them";
   if (facts.shared->grows) return "the filter grows";
-  if (facts.parameters.window_milliseconds != 0) return "the filter has a window";
+  if (facts.parameters.has_window()) return "the filter has a window";
   return "the filter has more than the 64 MiB that are fetched for it";
 }
 
@@ -143,7 +143,7 @@ bool differ(const measured_rate& measured, double certified) {
 std::vector<std::string> complaints(const findings& f) {
   std::vector<std::string> result;
   if (f.present.missing > 0) {
-    const bool forgets = f.facts.window || f.facts.parameters.window_milliseconds != 0;
+    const bool forgets = f.facts.parameters.has_window();
     result.push_back(fmt::format(
         "{} of {} {} missing{}: it was made of other keys, or with other options "
         "(-f, --crlf, -0), or it is damaged: see bloomery info --check",

@@ -21,8 +21,6 @@
 namespace bloomery::cli {
 namespace {
 
-std::string option_of_window(const window_options& w) { return w.keys ? "--window-keys" : "--window"; }
-
 [[noreturn]] void refuse(const std::string& what, const std::string& option, const std::string& found,
                          const std::string& hint) {
   throw error(errc::invalid_argument, {what, option, "", found, hint});
@@ -43,7 +41,7 @@ nlohmann::ordered_json generations_json(const window_facts& f) {
 }  // namespace
 
 std::string length_text(const window_length& length) {
-  return length.keys != 0 ? "the last " + count_text(length.keys) : duration_text(length.milliseconds);
+  return length.by_time() ? duration_text(length.count) : "the last " + count_text(length.count);
 }
 
 std::string moment_text(std::uint64_t milliseconds) {
@@ -64,11 +62,11 @@ std::vector<std::string> generation_lines(const window_facts& f) {
   return lines;
 }
 
-bool wants_window(const making_options& wanted) { return wanted.window.keys || wanted.window.milliseconds; }
+bool wants_window(const making_options& wanted) { return wanted.window.length.has_value(); }
 
 void refuse_with_window(const making_options& wanted, const std::string& option) {
   if (!wants_window(wanted)) return;
-  refuse("a filter with a window does not go together with " + option, option_of_window(wanted.window), option,
+  refuse("a filter with a window does not go together with " + option, wanted.window.option(), option,
          "leave out one of the two");
 }
 
@@ -82,8 +80,7 @@ void check_window(const making_options& wanted) {
     if (w.now) refuse("a time is for filters with a window", "--now", "no window", "add --window 24h, or leave it out");
     return;
   }
-  const std::string option = option_of_window(w);
-  if (w.keys == std::uint64_t{0}) refuse("a window of nothing", option, "0", "ask for at least one key");
+  if (w.length->count == 0) refuse("a window of nothing", w.option(), "0", "ask for at least one key");
   if (!wanted.scheme.empty()) refuse_with_window(wanted, "--scheme");
   if (wanted.counting) refuse_with_window(wanted, "--counting");
   if (wanted.growing) refuse_with_window(wanted, "--grow");
@@ -93,12 +90,12 @@ void check_window(const making_options& wanted) {
   if (!wanted.layout.empty() && !is_window_layout(wanted.layout)) {
     refuse("this layout has no window", "--layout", wanted.layout, "use sliding, sliding64, or none");
   }
-  if (w.keys && w.now)
+  if (!w.length->by_time() && w.now)
     refuse("a window of keys asks for no time", "--now", "--window-keys", "leave out one of the two");
 }
 
 std::uint64_t window_capacity(const making_options& wanted) {
-  return wanted.capacity ? *wanted.capacity : wanted.window.keys.value_or(0);
+  return wanted.capacity ? *wanted.capacity : wanted.window.length.value_or(window_length{}).keys();
 }
 
 std::uint64_t window_capacity_said(const making_options& wanted) {
@@ -118,14 +115,12 @@ params window_params(const making_options& wanted, std::uint64_t capacity, doubl
   p.secret = secret_of(wanted.secret);
   p.capacity = capacity;
   p.target_fpr = wanted.rate.value_or(default_rate);
-  p.window_keys = wanted.window.keys.value_or(0);
-  p.window_milliseconds = wanted.window.milliseconds.value_or(0);
+  if (wanted.window.length) p.extra = *wanted.window.length;
   return complete(p);
 }
 
 void check_now(const std::optional<std::uint64_t>& now, const params& p) {
-  if (now && p.window_milliseconds == 0)
-    refuse("the filter does not go by time", "--now", kind_text(p), "leave out --now");
+  if (now && !p.window().by_time()) refuse("the filter does not go by time", "--now", kind_text(p), "leave out --now");
 }
 
 void set_now(any_filter& filter, const std::optional<std::uint64_t>& now) {
@@ -134,53 +129,47 @@ void set_now(any_filter& filter, const std::optional<std::uint64_t>& now) {
 }
 
 void refuse_another_window(const making_options& wanted, const params& p, const std::string& state) {
-  if (!(wanted.window.keys && p.window_keys == 0) && !(wanted.window.milliseconds && p.window_milliseconds == 0))
-    return;
+  if (!wants_window(wanted) || wanted.window.length->unit == p.window().unit) return;
   throw error(errc::incompatible,
-              {"this state file has a window of another kind", state, option_of_window(wanted.window),
+              {"this state file has a window of another kind", state, wanted.window.option(),
                "it remembers what came" + window_text(p), "choose another file, or remove this one"});
 }
 
 bool asks_for_another_window(const making_options& wanted, const params& p) {
-  return wants_window(wanted) && (wanted.window.keys.value_or(0) != p.window_keys ||
-                                  wanted.window.milliseconds.value_or(0) != p.window_milliseconds);
+  return wants_window(wanted) && *wanted.window.length != p.window();
 }
 
 void refuse_state_without_window(const making_options& wanted, const std::string& state) {
   if (!wants_window(wanted) && !wanted.window.now) return;
   throw error(errc::incompatible,
-              {"this state file has no window", state, "one that was made with " + option_of_window(wanted.window), "",
-               "choose another file, or remove this one"});
+              {"this state file has no window", state, std::string("one that was made with ") + wanted.window.option(),
+               "", "choose another file, or remove this one"});
 }
 
 std::string window_option(const params& p) {
-  if (p.window_keys != 0) return fmt::format(" --window-keys {}", p.window_keys);
-  std::string time = duration_text(p.window_milliseconds);
+  const window_length length = p.window();
+  if (!length.by_time()) return fmt::format(" --window-keys {}", length.count);
+  std::string time = duration_text(length.count);
   time.erase(std::remove(time.begin(), time.end(), ' '), time.end());
   return " --window " + time;
 }
 
-std::string window_text(const params& p) {
-  if (p.window_keys != 0) return " in the last " + count_text(p.window_keys);
-  if (p.window_milliseconds != 0) return " in " + duration_text(p.window_milliseconds);
-  return "";
-}
+std::string window_text(const params& p) { return p.has_window() ? " in " + length_text(p.window()) : ""; }
 
 std::string generation_text(const window_facts& f, std::uint64_t epoch) {
-  if (f.length.keys != 0) {
-    return fmt::format("insertions {} to {}", count_text(epoch * f.part + 1), count_text((epoch + 1) * f.part));
-  }
-  return fmt::format("from {}", moment_text(epoch * f.part));
+  if (f.length.by_time()) return fmt::format("from {}", moment_text(epoch * f.part));
+  return fmt::format("insertions {} to {}", count_text(epoch * f.part + 1), count_text((epoch + 1) * f.part));
 }
 
 nlohmann::ordered_json window_json(const window_facts& f) {
+  // Seconds or insertions.
+  const auto number = [&](std::uint64_t count) {
+    return f.length.by_time() ? nlohmann::ordered_json(static_cast<double>(count) / 1000)
+                              : nlohmann::ordered_json(count);
+  };
   nlohmann::ordered_json window;
-  if (f.length.keys != 0)
-    window["keys"] = f.length.keys;
-  else
-    window["seconds"] = static_cast<double>(f.length.milliseconds) / 1000;
-  window["part"] =
-      f.length.keys != 0 ? nlohmann::ordered_json(f.part) : nlohmann::ordered_json(static_cast<double>(f.part) / 1000);
+  window[f.length.by_time() ? "seconds" : "keys"] = number(f.length.count);
+  window["part"] = number(f.part);
   window["epoch"] = f.epoch;
   window["insertions"] = f.insertions;
   window["keys_held"] = f.keys_held();

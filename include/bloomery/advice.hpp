@@ -98,8 +98,9 @@ struct requirements {
   bool grows = false;    ///< more than `keys` may be inserted, without a known limit; implied by keys = most_keys = 0
   bool deletes = false;  ///< keys are removed
   bool sealed = false;   ///< all keys are known beforehand and never change
-  std::uint64_t window_milliseconds = 0;  ///< keys inserted longer ago expire; `keys` is the number within this time
-  std::uint64_t window_keys = 0;          ///< only the last `window_keys` insertions must be remembered
+  /// Keys expire after this window. With a window of time, `keys` is the number of keys within it; a window of keys
+  /// implies that number.
+  window_length window = {};
 
   bool log = false;                ///< a key log of 8 bytes per key may be kept on disk beside the filter's file
   std::uint64_t memory_bytes = 0;  ///< memory limit at any time; 0: no limit

@@ -239,7 +239,7 @@ class any_filter {
   /// ever inserted that were certainly new, and window_facts::keys_held() those that are still held.
   ///
   /// Example:
-  ///     any_filter seen(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 7000}));
+  ///     any_filter seen(complete({.layout = "sliding", .target_fpr = 0.01, .extra = window_of_keys(7000)}));
   ///     assert(seen.capacity() == 7000 && seen.window()->part == 1000);
   std::optional<window_facts> window() const;
 

@@ -197,9 +197,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     std::memcpy(copy.data(), storage_.data(), storage_.size());
     copy.counts() = storage_.counts();
     copy.counts().logged = copy.counts().log_generation = 0;
-    params alone = params_;
-    alone.log_id = 0;
-    return filter<Key, Layout, Hash>(std::move(alone), std::move(copy), hash_);
+    return filter<Key, Layout, Hash>(params_.without_log(), std::move(copy), hash_);
   }
 
   /// Writes the filter as a file, whole or not at all. @throws error as save_file

@@ -166,7 +166,7 @@ void refuse_log(const params& parameters, const std::string& path);
 
 /// Writes a filter as a file: to a temporary file in the same directory, which is synced and then renamed, so that
 /// `path` is always either the old file or the new one. A file that another process is writing is not replaced.
-/// The file is a copy without a key log: parameters.log_id is not written.
+/// The file is a copy without a key log: its number is not written.
 ///
 /// @throws error  invalid_argument (a name or metadata too long), not_permitted, locked, io
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 
 namespace BLOOMERY_EXPORT bloomery {
 
@@ -21,6 +22,54 @@ enum class key_kind : std::uint32_t {
 
 /// "bytes" or "u64".
 const char* name_of(key_kind kind) noexcept;
+
+/// What the length of a window counts.
+enum class window_unit : std::uint8_t {
+  keys,          ///< insertions
+  milliseconds,  ///< time
+};
+
+/// The length of a sliding window: a number of insertions or a time.
+///
+/// Example:
+///     const window_length day = window_of_milliseconds(86'400'000);
+///     assert(day.by_time() && day.milliseconds() == 86'400'000 && day.keys() == 0);
+struct window_length {
+  static constexpr std::uint64_t most = std::uint64_t{1} << 62;  ///< so that products with epochs do not overflow
+
+  std::uint64_t count = 0;  ///< from 1 to `most`; 0: no window
+  window_unit unit = window_unit::keys;
+
+  bool by_time() const noexcept { return unit == window_unit::milliseconds; }
+  std::uint64_t keys() const noexcept { return by_time() ? 0 : count; }          ///< 0 for a window of time
+  std::uint64_t milliseconds() const noexcept { return by_time() ? count : 0; }  ///< 0 for a window of keys
+
+  /// L, the length of a slice: a seventh of the window, rounded up.
+  std::uint64_t slice_length() const noexcept;
+
+  /// "700 keys" or "1000 ms"; empty without a length.
+  std::string text() const;
+
+  friend bool operator==(const window_length&, const window_length&) = default;
+};
+
+/// The last `keys` insertions.
+constexpr window_length window_of_keys(std::uint64_t keys) noexcept { return {keys, window_unit::keys}; }
+
+/// A window of time; window_of_time() in sliding_window_filter.hpp takes a duration.
+constexpr window_length window_of_milliseconds(std::uint64_t milliseconds) noexcept {
+  return {milliseconds, window_unit::milliseconds};
+}
+
+/// The number of the key log that has all keys of a filter (rebuilding_filter.hpp).
+struct key_log_id {
+  std::uint64_t value = 0;  ///< random, not 0
+
+  friend bool operator==(const key_log_id&, const key_log_id&) = default;
+};
+
+/// Parameters that only some filters have: sliding-window filters a window, rebuilding filters a key log.
+using extra_params = std::variant<std::monostate, window_length, key_log_id>;
 
 /// The parameters of a filter. Two filters with equal layout or scheme, hash, keys, seed, secret and geometry set the
 /// same bits for the same key, in memory, in a file and in every process.
@@ -34,15 +83,32 @@ struct params {
   std::uint64_t capacity = 0;        ///< n, the keys it was made for
   double target_fpr = 0;             ///< p, promised at capacity
 
-  std::uint64_t window_keys = 0;          ///< windowed: insertions that are remembered; 0: it goes by time
-  std::uint64_t window_milliseconds = 0;  ///< windowed: the time that is remembered; 0: it goes by insertions
-  std::uint64_t log_id = 0;               ///< the log that all its keys are in (rebuilding_filter.hpp); 0: it has none
-
   std::optional<secret_key> secret = {};  ///< of hash siphash; never written, so absent in what a file says
   std::uint64_t key_check = 0;            ///< bloomery::key_check of the secret; 0: the filter has none
 
+  extra_params extra = {};  ///< what only filters of this kind have
+
   /// Whether keys expire.
-  bool has_window() const noexcept { return window_keys != 0 || window_milliseconds != 0; }
+  bool has_window() const noexcept { return std::holds_alternative<window_length>(extra); }
+
+  /// The length of the window; without a window its count is 0.
+  window_length window() const noexcept {
+    const auto* length = std::get_if<window_length>(&extra);
+    return length == nullptr ? window_length{} : *length;
+  }
+
+  /// The number of the key log; 0: the filter has no log.
+  std::uint64_t log_id() const noexcept {
+    const auto* log = std::get_if<key_log_id>(&extra);
+    return log == nullptr ? 0 : log->value;
+  }
+
+  /// These parameters for a copy of the filter, which has no key log.
+  params without_log() const {
+    params copy = *this;
+    if (std::holds_alternative<key_log_id>(extra)) copy.extra = {};
+    return copy;
+  }
 
   friend bool operator==(const params&, const params&) = default;
 };
@@ -64,7 +130,7 @@ const char* name_of(preference prefer) noexcept;
 ///
 /// @throws error  invalid_argument: a name that no table knows, a rate or capacity out of range, integer keys for a
 ///                scheme, a layout and a scheme at once, hash siphash without a secret, or a secret with anything else,
-///                a window's length with a layout that has no window, or the other way round;
+///                a window with a layout that has none, or a sliding layout without a window;
 ///                incompatible: a check value that is not the secret's; too_large: no geometry keeps the promise
 ///
 /// Example:
@@ -74,6 +140,8 @@ const char* name_of(preference prefer) noexcept;
 ///     assert(small.layout == "blocked_page" && small.geometry.bits < quick.geometry.bits);
 ///     const params keyed = complete({.capacity = 1000, .target_fpr = 0.01, .secret = random_secret()});
 ///     assert(keyed.hash == "siphash" && keyed.key_check == key_check(*keyed.secret));
+///     const params recent = complete({.layout = "sliding", .target_fpr = 0.01, .extra = window_of_keys(50'000)});
+///     assert(recent.capacity == 50'000 && recent.window().keys() == 50'000);
 params complete(params wanted, preference prefer = preference::speed);
 
 /// Why filters of a and b cannot be merged or compared bit for bit: "hash: xxh3 and murmur3"; empty if they can.

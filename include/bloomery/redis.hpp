@@ -66,7 +66,7 @@ enum class redis_growth : std::uint8_t {
 /// plan_redis() (redis/plan.hpp) completes it.
 struct redis_params {
   /// layout "split_block512", "blocked" or "counting"; hash, keys, seed; capacity n and target_fpr p;
-  /// window_milliseconds of a sliding-window filter. The geometry follows from these.
+  /// a window of time in `extra`. The geometry follows from these.
   params filter = {};
   redis_growth growth = redis_growth::none;
   std::uint64_t maximum = 0;                                 ///< keys, with redis_growth::to_maximum

@@ -235,18 +235,16 @@ class sliding_window_filter {
   }
 
   static params promised(const sliding_window_options& wanted, const Hash& hash) {
-    const std::uint64_t capacity = wanted.capacity == 0 ? wanted.window.keys : wanted.capacity;
+    const std::uint64_t capacity = wanted.capacity == 0 ? wanted.window.keys() : wanted.capacity;
     params p = describe(Layout::geometry_for(capacity, wanted.fpr), capacity, wanted.fpr, hash);
-    p.window_keys = wanted.window.keys;
-    p.window_milliseconds = wanted.window.milliseconds;
+    p.extra = wanted.window;
     static_cast<void>(generations(p));  // refuses a wrong length before a file is created
     return p;
   }
 
   static params matched(const params& file, const Hash& hash, const std::string& path) {
     params own = describe(file.geometry, file.capacity, file.target_fpr, hash);
-    own.window_keys = file.window_keys;
-    own.window_milliseconds = file.window_milliseconds;
+    own.extra = file.extra;
     const std::string reason = difference(file, own);
     if (!reason.empty()) {
       throw error(errc::incompatible,

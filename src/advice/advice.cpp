@@ -105,8 +105,7 @@ option counting_option(const demand& d) {
 
 params window_params(const demand& d, std::string_view layout) {
   params p = params_of(d, layout, d.most);
-  p.window_keys = d.w.window_keys;
-  p.window_milliseconds = d.w.window_milliseconds;
+  p.extra = d.w.window;
   return complete(std::move(p));
 }
 
@@ -358,7 +357,7 @@ std::vector<question> questions(const demand& d, const option& taken) {
   if (d.w.deletes) ask(what_if::without_deletes, [](requirements& w) { w.deletes = false; });
   if (d.windowed()) {
     ask(what_if::nothing_forgotten, [&](requirements& w) {
-      w.window_keys = w.window_milliseconds = 0;
+      w.window = {};
       w.keys = w.most_keys = d.most;
     });
   }
@@ -458,8 +457,10 @@ double rounded_up(double rate) {
     const double share = static_cast<double>(w.memory_bytes) / static_cast<double>(least->bytes);
     auto keys = static_cast<std::uint64_t>(static_cast<double>(d.most) * share);
     for (; keys > 0; keys -= keys / 100 + 1) {
-      (w.window_keys != 0 ? w.window_keys : w.keys) = keys;
-      if (w.window_keys == 0) w.most_keys = keys;
+      if (w.window.keys() != 0)
+        w.window = window_of_keys(keys);
+      else
+        w.keys = w.most_keys = keys;
       if (choice_for(w)) break;
     }
     if (keys > 0) offer("with at most " + keys_text(keys));

@@ -41,14 +41,11 @@ void check_sealed(const requirements& w, const demand& d) {
 }
 
 void check_window(const requirements& w) {
-  if (w.window_keys != 0 && w.window_milliseconds != 0) {
-    contradiction("a window of time", "a window of keys", "take one of the two");
-  }
   if (w.deletes) {
     contradiction("deletes", "a window",
                   "keys either expire or are removed, not both: require deletes only, or a window only");
   }
-  if (w.window_keys != 0 && (w.keys != 0 || w.most_keys != 0)) {
+  if (!w.window.by_time() && (w.keys != 0 || w.most_keys != 0)) {
     contradiction("a window of keys", "a number of keys", "the window already gives the number of keys: leave it out");
   }
   if (w.grows) {
@@ -56,7 +53,7 @@ void check_window(const requirements& w) {
                   "a window has a fixed capacity: give the maximum number of keys per window; more keys only raise the "
                   "false-positive rate");
   }
-  if (w.window_milliseconds != 0 && w.keys == 0 && w.most_keys == 0) {
+  if (w.window.by_time() && w.keys == 0 && w.most_keys == 0) {
     contradiction("a window of time", "an unknown number of keys",
                   "give the maximum number of keys in that time, or use a window of keys");
   }
@@ -71,8 +68,9 @@ demand demand_of(const requirements& w) {
                                          keys_text(w.keys) + " and at most " + keys_text(w.most_keys), ""});
   }
   demand d{w, false, 0, 0};
-  d.most = w.window_keys != 0 ? w.window_keys : std::max(w.keys, w.most_keys);
-  d.fewest = w.window_keys != 0 ? w.window_keys : w.keys != 0 ? w.keys : w.most_keys;
+  const std::uint64_t last = w.window.keys();
+  d.most = last != 0 ? last : std::max(w.keys, w.most_keys);
+  d.fewest = last != 0 ? last : w.keys != 0 ? w.keys : w.most_keys;
   d.unbounded = w.grows || d.most == 0;
   if (w.grows && w.most_keys != 0) {
     contradiction("growth without bound", "a most number of keys", "a range of keys is enough: leave growth out");

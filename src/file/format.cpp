@@ -73,9 +73,8 @@ void put_name(std::span<std::uint8_t> bytes, std::size_t at, const std::string& 
 
 // A sliding-window filter has a window of keys or of milliseconds, at most 2^62; other filters have none.
 bool window_fits(const params& p) {
-  const int lengths = (p.window_keys != 0 ? 1 : 0) + (p.window_milliseconds != 0 ? 1 : 0);
-  if (std::max(p.window_keys, p.window_milliseconds) > std::uint64_t{1} << 62) return false;
-  return lengths == (family_of(p) == family::windowed ? 1 : 0);
+  const std::uint64_t length = p.window().count;
+  return family_of(p) == family::windowed ? length != 0 && length <= window_length::most : !p.has_window();
 }
 
 constexpr const char* window_expected = "keys or milliseconds, at most 2^62, for sliding-window filters only";
@@ -96,6 +95,20 @@ void check_writable(const params& p) {
 
 [[noreturn]] void damaged(const std::string& path, std::string what, std::string expected, std::string found) {
   throw error(errc::damaged, {std::move(what), path, std::move(expected), std::move(found), hint::restore_file});
+}
+
+// At most one of the three fields is not 0.
+extra_params get_extra(std::span<const std::uint8_t> header, const std::string& path) {
+  const auto keys = get<std::uint64_t>(header, at_window_keys);
+  const auto milliseconds = get<std::uint64_t>(header, at_window_milliseconds);
+  const auto log = get<std::uint64_t>(header, at_log_id);
+  if (keys != 0 && milliseconds != 0) damaged(path, "length of a window", window_expected, "keys and milliseconds");
+  const window_length length = keys != 0 ? window_of_keys(keys) : window_of_milliseconds(milliseconds);
+  if (length.count != 0 && log != 0)
+    damaged(path, "number of a key log", "0 in a sliding-window filter", std::to_string(log));
+  if (length.count != 0) return length;
+  if (log != 0) return key_log_id{log};
+  return {};
 }
 
 std::string get_name(std::span<const std::uint8_t> bytes, std::size_t at, const std::string& path) {
@@ -183,9 +196,9 @@ page encode(const params& parameters, const slot& s, const std::string& metadata
   put(bytes, at_metadata_checksum, checksum({reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()}));
   put(bytes, at_file_bytes, extents_for(parameters.geometry.bits, metadata.size()).file_bytes);
   put(bytes, at_key_check, parameters.key_check);
-  put(bytes, at_window_keys, parameters.window_keys);
-  put(bytes, at_window_milliseconds, parameters.window_milliseconds);
-  put(bytes, at_log_id, parameters.log_id);
+  put(bytes, at_window_keys, parameters.window().keys());
+  put(bytes, at_window_milliseconds, parameters.window().milliseconds());
+  put(bytes, at_log_id, parameters.log_id());
   put(bytes, at_checksum, checksum(std::span(bytes).first(at_checksum)));
   const auto slot_image = encode(s);
   for (const std::size_t at : slot_at) {
@@ -225,9 +238,6 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   p.capacity = get<std::uint64_t>(header, at_capacity);
   p.target_fpr = get<double>(header, at_target_rate);
   p.key_check = get<std::uint64_t>(header, at_key_check);
-  p.window_keys = get<std::uint64_t>(header, at_window_keys);
-  p.window_milliseconds = get<std::uint64_t>(header, at_window_milliseconds);
-  p.log_id = get<std::uint64_t>(header, at_log_id);
   d.metadata_checksum = get<std::uint64_t>(header, at_metadata_checksum);
   const auto metadata_bytes = get<std::uint64_t>(header, at_metadata_bytes);
 
@@ -247,6 +257,7 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   if ((p.hash == siphash::name) != (p.key_check != 0)) {
     damaged(path, "check value of the secret", "one for hash siphash, else 0", p.key_check == 0 ? "0" : "another");
   }
+  p.extra = get_extra(header, path);
   if (!window_fits(p)) damaged(path, "length of a window", window_expected, "another");
   if (metadata_bytes > most_metadata) damaged(path, "metadata", "at most 1 MiB", std::to_string(metadata_bytes));
   const bool rest_is_zero = all_zero(header.subspan(140, 4)) &&

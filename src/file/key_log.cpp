@@ -78,7 +78,7 @@ header_image encode(const params& p, std::uint64_t generation) {
   std::copy(magic.begin(), magic.end(), bytes.begin());
   put(bytes, at_version, version);
   put(bytes, at_header_bytes, static_cast<std::uint32_t>(key_log::header_bytes));
-  put(bytes, at_id, p.log_id);
+  put(bytes, at_id, p.log_id());
   put(bytes, at_generation, generation);
   std::copy(p.hash.begin(), p.hash.end(), bytes.begin() + at_hash);
   std::copy(p.layout.begin(), p.layout.end(), bytes.begin() + at_layout);
@@ -119,7 +119,7 @@ params decode(std::span<const std::uint8_t> bytes, std::uint64_t& generation, co
   }
   if (get<std::uint32_t>(bytes, at_header_bytes) != key_log::header_bytes) damaged(path, "it has another length");
   params p;
-  p.log_id = get<std::uint64_t>(bytes, at_id);
+  p.extra = key_log_id{get<std::uint64_t>(bytes, at_id)};
   generation = get<std::uint64_t>(bytes, at_generation);
   p.hash = get_name(bytes, at_hash, path);
   p.layout = get_name(bytes, at_layout, path);
@@ -127,7 +127,7 @@ params decode(std::span<const std::uint8_t> bytes, std::uint64_t& generation, co
   p.key_check = get<std::uint64_t>(bytes, at_key_check);
   p.target_fpr = get<double>(bytes, at_target_rate);
   const auto kind = get<std::uint32_t>(bytes, at_key_kind);
-  if (p.log_id == 0 || generation == 0) damaged(path, "number or generation is 0");
+  if (p.log_id() == 0 || generation == 0) damaged(path, "number or generation is 0");
   if (kind > 1) damaged(path, "there are no such keys");
   p.keys = static_cast<key_kind>(kind);
   if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) damaged(path, "the rate is not a probability");
@@ -274,7 +274,7 @@ struct key_log::impl {
   std::uint64_t torn = 0;
   std::vector<std::uint64_t> records;  // buffer for writing
 
-  scanner scan(std::uint64_t from, std::uint64_t to) const { return {file.get(), from, to, parameters.log_id, path}; }
+  scanner scan(std::uint64_t from, std::uint64_t to) const { return {file.get(), from, to, parameters.log_id(), path}; }
 
   // Finds the last whole record. It or its predecessor begins within the last two maximum record sizes.
   void find_end(std::uint64_t file_bytes) {
@@ -312,8 +312,8 @@ key_log key_log::create(const std::string& path, const params& p, std::uint64_t 
                    .keys = p.keys,
                    .seed = p.seed,
                    .target_fpr = p.target_fpr,
-                   .log_id = p.log_id != 0 ? p.log_id : new_id(),
-                   .key_check = p.key_check};
+                   .key_check = p.key_check,
+                   .extra = key_log_id{p.log_id() != 0 ? p.log_id() : new_id()}};
   s->generation = generation;
   const header_image header = encode(s->parameters, generation);
   posix::replacement file(path, replace);
@@ -349,7 +349,7 @@ void key_log::append(std::span<const std::uint64_t> hash64s) {
       s.records.push_back(keys);
       s.records.push_back(0);
       s.records.insert(s.records.end(), hash64s.begin(), hash64s.begin() + static_cast<std::ptrdiff_t>(count));
-      s.records[start + 2] = checksum_of(s.records.data() + start, count, s.parameters.log_id);
+      s.records[start + 2] = checksum_of(s.records.data() + start, count, s.parameters.log_id());
       keys += count;
       hash64s = hash64s.subspan(count);
     }

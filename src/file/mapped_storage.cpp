@@ -394,7 +394,7 @@ void write_file(const params& parameters, std::span<const std::uint8_t> payload,
 }  // namespace
 
 void refuse_log(const params& parameters, const std::string& path) {
-  if (parameters.log_id == 0) return;
+  if (parameters.log_id() == 0) return;
   throw error(errc::incompatible,
               {"the filter keeps a log, in which its new keys would be missing", path, "", "", hint::open_with_log});
 }
@@ -414,11 +414,6 @@ posix::descriptor publish(posix::replacement& file, const std::string& path, con
 namespace {
 
 // A copy has no key log.
-params without_log(params p) {
-  p.log_id = 0;
-  return p;
-}
-
 key_counts without_log(key_counts counts) {
   counts.logged = counts.log_generation = 0;
   return counts;
@@ -429,7 +424,7 @@ key_counts without_log(key_counts counts) {
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
                const key_counts& counts, const std::string& metadata) {
   posix::replacement file(path, true);
-  format::publish(file, path, without_log(parameters), payload, without_log(counts), metadata);
+  format::publish(file, path, parameters.without_log(), payload, without_log(counts), metadata);
 }
 
 std::vector<std::uint8_t> file_bytes(const params& parameters, std::span<const std::uint8_t> payload,
@@ -442,7 +437,7 @@ std::vector<std::uint8_t> file_bytes(const params& parameters, std::span<const s
     throw error(errc::too_large, {"there is no memory for the bytes of the file", "", "",
                                   std::to_string(parts.file_bytes) + " bytes", "save it to a file"});
   }
-  write_file(without_log(parameters), payload, without_log(counts), metadata,
+  write_file(parameters.without_log(), payload, without_log(counts), metadata,
              [&](std::span<const std::uint8_t> bytes) { file.insert(file.end(), bytes.begin(), bytes.end()); });
   return file;
 }

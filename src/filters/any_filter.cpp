@@ -65,7 +65,7 @@ bool any_filter::count_is_out_of_date() const noexcept {
 }
 
 bool any_filter::compatible_with(const any_filter& other) const {
-  return difference(parameters(), other.parameters()).empty() && parameters().window_keys == 0;
+  return difference(parameters(), other.parameters()).empty() && parameters().window().keys() == 0;
 }
 
 any_filter& any_filter::operator|=(const any_filter& other) {
@@ -79,13 +79,14 @@ any_filter& any_filter::operator&=(const any_filter& other) {
 }
 
 bool any_filter::operator==(const any_filter& other) const {
-  const auto that_matters = [](params p) {
-    p.capacity = p.log_id = 0;
+  const auto that_matters = [](const any_filter& f) {
+    params p = f.parameters().without_log();
+    p.capacity = 0;
     p.target_fpr = 0;
     p.secret.reset();  // its check value is compared
     return p;
   };
-  return that_matters(parameters()) == that_matters(other.parameters()) &&
+  return that_matters(*this) == that_matters(other) &&
          std::equal(impl_->data, impl_->data + impl_->bytes, other.impl_->data, other.impl_->data + other.impl_->bytes);
 }
 

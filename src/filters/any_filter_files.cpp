@@ -138,9 +138,7 @@ any_filter any_filter::clone() const {
   std::copy_n(impl_->data, impl_->bytes, copy.data());
   copy.counts() = *impl_->counts;
   copy.counts().logged = copy.counts().log_generation = 0;
-  params alone = parameters();
-  alone.log_id = 0;
-  auto b = std::make_unique<impl>(std::move(alone), std::move(copy));
+  auto b = std::make_unique<impl>(parameters().without_log(), std::move(copy));
   b->window = impl_->window;
   const bool was_cut_off = impl_->opened_from && !impl_->opened_from->clean;
   if (was_cut_off && !is_writable()) b->estimate_count();  // else it was estimated when it was opened

@@ -184,7 +184,7 @@ log_facts facts_of_log(const std::string& path, const file_info& filter, info_de
   log_facts facts = empty_log_facts(path, filter.parameters, filter.file_bytes);
   try {
     const key_log log = key_log::open(facts.path);
-    if (log.parameters().log_id != filter.parameters.log_id) {
+    if (log.parameters().log_id() != filter.parameters.log_id()) {
       facts.problem = log_problem::of_another_filter;
       facts.problem_text = "it is the log of another filter";
     } else if (depth != info_depth::counts) {

@@ -22,7 +22,7 @@ capabilities capabilities_of(const params& p) noexcept {
   capabilities result;
   result.can_insert = result.can_clear = kind != family::sealed;
   result.can_remove = result.counts_copies = kind == family::counting;
-  result.can_merge = result.can_insert && p.window_keys == 0;
+  result.can_merge = result.can_insert && p.window().keys() == 0;
   result.has_window = kind == family::windowed;
   return result;
 }

@@ -34,12 +34,7 @@ void check_size(const params& p, std::span<const std::uint8_t> bytes) {
 
 window_length checked_length(const params& p) {
   check_window_length(p);
-  return {p.window_keys, p.window_milliseconds};
-}
-
-std::uint64_t part_of(const window_length& length) {
-  const std::uint64_t whole = length.keys + length.milliseconds;
-  return whole / window_slices + (whole % window_slices != 0 ? 1 : 0);
+  return p.window();
 }
 
 // With more probes, computing rates takes long.
@@ -69,9 +64,9 @@ bool window_facts::has_overfull_generation() const noexcept {
 }
 
 generations::generations(const params& p, window_clock clock)
-    : by_keys_(p.window_keys != 0), part_(0), clock_(std::move(clock)) {
+    : by_keys_(!p.window().by_time()), part_(0), clock_(std::move(clock)) {
   row_of(p);
-  part_ = part_of(checked_length(p));
+  part_ = checked_length(p).slice_length();
 }
 
 std::uint64_t milliseconds_since_1970() noexcept {
@@ -80,7 +75,9 @@ std::uint64_t milliseconds_since_1970() noexcept {
   return milliseconds > 0 ? static_cast<std::uint64_t>(milliseconds) : 0;
 }
 
-std::uint64_t generations::now() const { return clock_ ? std::min(clock_(), most_moments) : milliseconds_since_1970(); }
+std::uint64_t generations::now() const {
+  return clock_ ? std::min(clock_(), window_length::most) : milliseconds_since_1970();
+}
 
 void generations::refuse_insertions() {
   throw error(errc::too_large,
@@ -100,8 +97,8 @@ void generations::check(std::span<const std::uint8_t> bytes, bool settled, const
   const bool zeros = std::all_of(bytes.begin() + sizeof s, bytes.begin() + window_state_bytes,
                                  [](std::uint8_t byte) { return byte == 0; });
   if (!zeros) damaged("reserved bytes of the window's state", "zeros", 1);
-  if (s.newest > most_moments / part_) {
-    damaged("newest generation of the window", "at most " + std::to_string(most_moments / part_), s.newest);
+  if (s.newest > window_length::most / part_) {
+    damaged("newest generation of the window", "at most " + std::to_string(window_length::most / part_), s.newest);
   }
   if (s.insertions > most_insertions) damaged("insertions of the window", "at most 2^62", s.insertions);
   if (!settled) return;
@@ -153,7 +150,7 @@ window_facts facts_of_window(const params& p, std::span<const std::uint8_t> byte
   s = s.at(epoch.value_or(s.newest));
   window_facts f;
   f.length = checked_length(p);
-  f.part = part_of(f.length);
+  f.part = f.length.slice_length();
   f.keys_per_slice = p.capacity / window_slices + (p.capacity % window_slices != 0 ? 1 : 0);
   f.epoch = s.newest;
   f.insertions = s.insertions;

@@ -174,7 +174,8 @@ class in_place_handle final : public handle_of_any_filter {
 
   filter_facts info(info_depth depth) override {
     filter_facts facts = facts_of(filter_, depth);
-    if (facts.parameters.log_id != 0 && !path_.empty()) facts.log = facts_of_log(path_, *filter_.opened_from(), depth);
+    if (facts.parameters.log_id() != 0 && !path_.empty())
+      facts.log = facts_of_log(path_, *filter_.opened_from(), depth);
     return facts;
   }
 
@@ -255,7 +256,7 @@ class rebuilding_handle final : public handle_of_bits {
     p.geometry = {};
     p.capacity = 1;
     p.target_fpr = 0.5;
-    p.log_id = 0;
+    p.extra = {};
     return any_filter(std::move(p));
   }
 
@@ -359,7 +360,7 @@ std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_o
   const bool writes = options.mode == access::read_write;
   std::optional<format::open_file> file = format::open(path, options.mode, options.waiting);
   const params found = file->parameters();
-  if (writes && found.log_id != 0 && !options.to_remove) {
+  if (writes && found.log_id() != 0 && !options.to_remove) {
     file.reset();  // the log has the lock that counts
     return std::make_unique<rebuilding_handle>(rebuilding_filter::open(path, options), path);
   }

@@ -126,7 +126,7 @@ void rebuilding_filter::rebuild(const rebuild_plan& plan) {
   b.rebuilding.reset();  // what it makes would be out of date
   impl::wanted w;
   w.p = b.filter.parameters();
-  w.p.log_id = b.log->parameters().log_id;
+  w.p.extra = b.log->parameters().extra;
   if (plan.rate) w.p.target_fpr = *plan.rate;
   if (!plan.layout.empty()) w.p.layout = plan.layout;
   check_logs_suit(w.p);

@@ -33,8 +33,8 @@ void rebuilding::check_logs_suit(const params& p) {
 }
 
 bool rebuilding::is_log_of(const params& filter, const params& log) {
-  return filter.log_id == log.log_id && filter.hash == log.hash && filter.keys == log.keys && filter.seed == log.seed &&
-         filter.key_check == log.key_check;
+  return filter.log_id() == log.log_id() && filter.hash == log.hash && filter.keys == log.keys &&
+         filter.seed == log.seed && filter.key_check == log.key_check;
 }
 
 namespace {
@@ -134,8 +134,7 @@ params rebuilding_filter::completed(params p) {
 }
 
 rebuilding_filter rebuilding_filter::create(const std::string& path, params p, const create_options& options) {
-  p.log_id = 0;
-  p = completed(std::move(p));
+  p = completed(p.without_log());
   const std::string name = posix::behind_links(path);
   const std::string log_name = log_path(name);
   // First the locks: the files of a rebuild belong to the process that writes this filter.
@@ -152,7 +151,7 @@ rebuilding_filter rebuilding_filter::create(const std::string& path, params p, c
     if (!old_log) old_log = locked_if_any(log_name);
     if (!options.replace) refuse_taken(path, log_name, bool(old), bool(old_log));
     key_log::check_replaceable(log_name);
-    p.log_id = log.parameters().log_id;
+    p.extra = log.parameters().extra;
     filter_begun = true;
     auto b = std::make_unique<impl>(
         name, any_filter::create(rebuilt_name(name), p, {.metadata = options.metadata, .reserve = options.reserve}));
@@ -178,7 +177,7 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, const open_op
   {
     // Before the log is looked for: report a file that is not a filter, or a filter that keeps no log, as such.
     const mapped_storage header = mapped_storage::open(name);
-    if (header.info().parameters.log_id == 0) {
+    if (header.info().parameters.log_id() == 0) {
       throw error(errc::incompatible, {"the filter keeps no log", path, "", "", hint::make_filter_with_log});
     }
   }
@@ -199,7 +198,7 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, const open_op
     if (!is_log_of(p, of_log)) {
       throw error(errc::incompatible,
                   {"the log beside it belongs to another filter; lookups still work", log_path(name),
-                   "log " + std::to_string(p.log_id), std::to_string(of_log.log_id), hint::bring_back_own_log});
+                   "log " + std::to_string(p.log_id()), std::to_string(of_log.log_id()), hint::bring_back_own_log});
     }
     check_logs_suit(p);
     impl::check_log(header.info(), *log, log_path(name), options.check);

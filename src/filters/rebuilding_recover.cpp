@@ -40,7 +40,7 @@ rebuilding_filter rebuilding_filter::recover(const std::string& path, const rebu
   inspection old;
   const auto look = [&] {
     old = inspect(name);
-    if (!old.usable || old.info.parameters.log_id != 0) return;
+    if (!old.usable || old.info.parameters.log_id() != 0) return;
     throw error(errc::incompatible, {"the filter keeps no log", path, "", "", hint::make_filter_with_log});
   };
   look();
@@ -49,8 +49,8 @@ rebuilding_filter rebuilding_filter::recover(const std::string& path, const rebu
   const bool its_own = old.usable && is_log_of(old.info.parameters, log.parameters());
   if (old.usable && !its_own && !plan.salvage) {
     throw error(errc::incompatible, {"the log beside it belongs to another filter", log_path(name),
-                                     "log " + std::to_string(old.info.parameters.log_id),
-                                     std::to_string(log.parameters().log_id), hint::bring_back_own_log});
+                                     "log " + std::to_string(old.info.parameters.log_id()),
+                                     std::to_string(log.parameters().log_id()), hint::bring_back_own_log});
   }
   const std::string missing = its_own ? missing_in(old.info, log) : "";
   if (!missing.empty() && !plan.salvage) {

@@ -119,7 +119,7 @@ params complete(params wanted, preference prefer) {
   }
   if (p.layout.empty()) choose(p, prefer);
   check_window_length(p);
-  if (p.geometry == geometry{} && p.capacity == 0) p.capacity = p.window_keys;
+  if (p.geometry == geometry{} && p.capacity == 0) p.capacity = p.window().keys();
   complete_hash(p);
   complete_size(p, layout_of(p));
   return p;
@@ -146,12 +146,7 @@ std::string difference(const params& a, const params& b) {
   if (a.keys != b.keys) return differ("keys", name_of(a.keys), name_of(b.keys));
   if (a.seed != b.seed) return differ("seed", std::to_string(a.seed), std::to_string(b.seed));
   if (a.key_check != b.key_check) return differ("secret", key_check_text(a.key_check), key_check_text(b.key_check));
-  if (a.window_keys != b.window_keys) {
-    return differ("window, keys", std::to_string(a.window_keys), std::to_string(b.window_keys));
-  }
-  if (a.window_milliseconds != b.window_milliseconds) {
-    return differ("window, milliseconds", std::to_string(a.window_milliseconds), std::to_string(b.window_milliseconds));
-  }
+  if (a.window() != b.window()) return differ("window", a.window().text(), b.window().text());
   if (a.geometry.bits != b.geometry.bits) {
     return differ("bits", std::to_string(a.geometry.bits), std::to_string(b.geometry.bits));
   }

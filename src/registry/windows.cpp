@@ -1,26 +1,31 @@
 #include "registry/windows.hpp"
 
-#include <algorithm>
 #include <string>
 
 namespace bloomery {
 
-void check_window_length(const params& p) {
-  const bool windowed = family_of(p) == family::windowed;
-  const auto refuse = [](const char* what, const std::string& expected, const std::string& found) {
+std::uint64_t window_length::slice_length() const noexcept {
+  return count / window_slices + (count % window_slices != 0 ? 1 : 0);
+}
+
+std::string window_length::text() const {
+  return count == 0 ? "" : std::to_string(count) + (by_time() ? " ms" : " keys");
+}
+
+void check_window_length(const window_length& length) {
+  const auto refuse = [](const char* what, const char* expected, const std::string& found) {
     throw error(errc::invalid_argument, {what, "window", expected, found, ""});
   };
-  if (!windowed) {
-    if (p.window_keys == 0 && p.window_milliseconds == 0) return;
-    refuse("only sliding-window filters have a window", "layout sliding or sliding64", "'" + p.layout + p.scheme + "'");
-  }
-  if (p.window_keys == 0 && p.window_milliseconds == 0) {
-    refuse("the window has no length", "a number of keys or a time", "none");
-  }
-  if (p.window_keys != 0 && p.window_milliseconds != 0) refuse("the window has two lengths", "keys or a time", "both");
-  if (std::max(p.window_keys, p.window_milliseconds) > most_moments) {
-    refuse("the window is too long", "at most 2^62", std::to_string(std::max(p.window_keys, p.window_milliseconds)));
-  }
+  if (length.count == 0) refuse("the window has no length", "a number of keys or a time", "none");
+  if (length.count > window_length::most)
+    refuse("the window is too long", "at most 2^62", std::to_string(length.count));
+}
+
+void check_window_length(const params& p) {
+  if (family_of(p) == family::windowed) return check_window_length(p.window());
+  if (!p.has_window()) return;
+  throw error(errc::invalid_argument, {"only sliding-window filters have a window", "window",
+                                       "layout sliding or sliding64", "'" + p.layout + p.scheme + "'", ""});
 }
 
 }  // namespace bloomery

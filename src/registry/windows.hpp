@@ -8,15 +8,12 @@
 
 #include "layouts/row.hpp"
 
-#include <cstdint>
-
 namespace BLOOMERY_EXPORT bloomery {  // bloomery::redis is a library of its own
 
-/// Limit for times and insertion counts, so that products with epochs do not overflow.
-inline constexpr std::uint64_t most_moments = std::uint64_t{1} << 62;
+/// @throws error invalid_argument: no length, or more than window_length::most
+void check_window_length(const window_length& length);
 
-/// @throws error invalid_argument: a window without length, or with two lengths, or a window in params of another
-///               filter
+/// @throws error invalid_argument: as above for a sliding layout, or a window in params of another layout
 void check_window_length(const params& p);
 
 }  // namespace bloomery

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -149,22 +150,25 @@ TEST(Advice, TakesTheWindowThatTheRuleForLayoutsTakes) {
       for (const char* layout : {"sliding64", "sliding"}) {
         candidate c{layout};
         c.geometry =
-            complete({.layout = layout, .capacity = 100'000, .target_fpr = rate, .window_keys = 100'000}).geometry;
+            complete({.layout = layout, .capacity = 100'000, .target_fpr = rate, .extra = window_of_keys(100'000)})
+                .geometry;
         both.push_back(c);
       }
       judge(both, prefer);
       const std::string expected = both[0].chosen ? "sliding64" : "sliding";
 
-      const advice by_keys = advise({.rate = rate, .window_keys = 100'000, .prefer = prefer});
+      const advice by_keys = advise({.rate = rate, .window = window_of_keys(100'000), .prefer = prefer});
       const advice by_time =
-          advise({.keys = 100'000, .rate = rate, .window_milliseconds = 86'400'000, .prefer = prefer});
+          advise({.keys = 100'000, .rate = rate, .window = window_of_time(std::chrono::hours(24)), .prefer = prefer});
 
       EXPECT_EQ(by_keys.taken.take, structure::windowed);
-      EXPECT_EQ(by_keys.taken.parameters,
-                complete({.layout = expected, .capacity = 100'000, .target_fpr = rate, .window_keys = 100'000}));
       EXPECT_EQ(
-          by_time.taken.parameters,
-          complete({.layout = expected, .capacity = 100'000, .target_fpr = rate, .window_milliseconds = 86'400'000}));
+          by_keys.taken.parameters,
+          complete({.layout = expected, .capacity = 100'000, .target_fpr = rate, .extra = window_of_keys(100'000)}));
+      EXPECT_EQ(by_time.taken.parameters, complete({.layout = expected,
+                                                    .capacity = 100'000,
+                                                    .target_fpr = rate,
+                                                    .extra = window_of_time(std::chrono::hours(24))}));
       EXPECT_LE(by_keys.taken.rate, rate);
       EXPECT_EQ(by_keys.taken.bytes, by_time.taken.bytes);
     }
@@ -326,7 +330,7 @@ TEST(Advice, SaysWhyTheOthersArePassedOver) {
     return o == nullptr ? std::nullopt : std::optional(o->why);
   };
   EXPECT_EQ(why({.keys = 1000}, structure::windowed), ground::forgets_keys);
-  EXPECT_EQ(why({.window_keys = 1000}, structure::plain), ground::keeps_all_keys);
+  EXPECT_EQ(why({.window = window_of_keys(1000)}, structure::plain), ground::keeps_all_keys);
   EXPECT_EQ(why({.keys = 1000, .deletes = true}, structure::plain), ground::cannot_remove);
   EXPECT_EQ(why({.keys = 1000}, structure::sealed), ground::keys_come_later);
   EXPECT_EQ(why({.rate = 0.01}, structure::plain), ground::needs_capacity);
@@ -356,8 +360,8 @@ TEST(Advice, NamesBothSidesOfAContradictionAndTheWayOut) {
   const need growth{"unknown number", [](requirements& r) { r.grows = true; }};
   const need unknown{"unknown number", [](requirements& r) { r.keys = 0; }};
   const need range{"unknown number", [](requirements& r) { r.most_keys = 2 * r.keys; }};
-  const need time{"a window", [](requirements& r) { r.window_milliseconds = 1000; }};
-  const need keys{"a window", [](requirements& r) { r.window_keys = 1000, r.keys = 0; }};
+  const need time{"a window", [](requirements& r) { r.window = window_of_time(std::chrono::seconds(1)); }};
+  const need keys{"a window", [](requirements& r) { r.window = window_of_keys(1000), r.keys = 0; }};
   const need number{"a number of keys", [](requirements& r) { r.keys = 7; }};
   const need grows_with_window{"growth", [](requirements& r) { r.grows = true; }};
   const need bound{"a most number of keys", [](requirements& r) { r.most_keys = 2 * r.keys; }};
@@ -379,15 +383,16 @@ TEST(Advice, NamesBothSidesOfAContradictionAndTheWayOut) {
     EXPECT_THAT(e.text().what, HasSubstr(other.name));
     EXPECT_THAT(e.text().hint.words(), Not(testing::IsEmpty())) << one.name << ", " << other.name;
   }
-  EXPECT_THAT(refusal({.keys = 5, .window_milliseconds = 5, .window_keys = 5}).what(), HasSubstr("a window of time"));
 }
 
 TEST(Advice, AgreesToWhatGoesTogether) {
   EXPECT_EQ(advise({.keys = 1000, .most_keys = 5000, .deletes = true}).taken.take, structure::counting);
   EXPECT_EQ(advise({.keys = 1000, .most_keys = 5000, .deletes = true}).taken.for_keys, 5000u);
   EXPECT_EQ(advise({.keys = 1000, .sealed = true, .log = true}).taken.for_keys, 1000u);
-  EXPECT_EQ(advise({.keys = 1000, .window_milliseconds = 1000, .log = true}).taken.take, structure::windowed);
-  EXPECT_EQ(advise({.keys = 1000, .most_keys = 2000, .window_milliseconds = 1000}).taken.for_keys, 2000u);
+  EXPECT_EQ(advise({.keys = 1000, .window = window_of_time(std::chrono::seconds(1)), .log = true}).taken.take,
+            structure::windowed);
+  EXPECT_EQ(advise({.keys = 1000, .most_keys = 2000, .window = window_of_time(std::chrono::seconds(1))}).taken.for_keys,
+            2000u);
   EXPECT_EQ(advise({.keys = 1000, .rate = 0.01, .log = true}).taken.take, structure::plain);
 }
 
@@ -430,8 +435,8 @@ TEST(Advice, KeepsItsRuleWhateverIsAsked) {
     r.grows = one_in(6);
     r.deletes = one_in(4);
     r.sealed = one_in(4);
-    if (one_in(6)) r.window_milliseconds = 1 + random() % 1'000'000;
-    if (one_in(8)) r.window_keys = 1 + random() % 1'000'000;
+    if (one_in(6)) r.window = window_of_milliseconds(1 + random() % 1'000'000);
+    if (one_in(8)) r.window = window_of_keys(1 + random() % 1'000'000);
     r.log = one_in(2);
     if (one_in(3)) r.memory_bytes = 1000 + random() % 4'000'000;
     r.threat = one_in(3);
@@ -446,7 +451,7 @@ TEST(Advice, KeepsItsRuleWhateverIsAsked) {
       EXPECT_LE(t.rate, r.rate);
       EXPECT_TRUE(r.memory_bytes == 0 || t.bytes <= r.memory_bytes);
       EXPECT_EQ(r.deletes, t.take == structure::counting);
-      EXPECT_EQ(r.window_keys + r.window_milliseconds != 0, t.take == structure::windowed);
+      EXPECT_EQ(r.window.count != 0, t.take == structure::windowed);
       EXPECT_TRUE(t.take != structure::sealed || r.sealed);
       EXPECT_TRUE(t.take != structure::logged || r.log);
       EXPECT_GE(t.why, ground::number_known);

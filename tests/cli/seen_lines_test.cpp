@@ -66,7 +66,8 @@ class SeenLines : public ::testing::Test {
 
 TEST_F(SeenLines, EveryKindKeepsTheFirstOccurrencesInOrder) {
   const params p = complete({.capacity = 10'000, .target_fpr = 1e-9});
-  const params window = complete({.layout = "sliding", .capacity = 70'000, .target_fpr = 1e-9, .window_keys = 70'000});
+  const params window =
+      complete({.layout = "sliding", .capacity = 70'000, .target_fpr = 1e-9, .extra = window_of_keys(70'000)});
   const auto file = [&](const params& of, const std::string& name) {
     return make_handle(any_filter::create(folder_ / name, of));
   };
@@ -157,12 +158,8 @@ TEST_F(SeenLines, ExpectedLossesOfAFileAreWhatIsLost) {
 
 class WindowInFile : public SeenLines {
  protected:
-  params wanted(std::uint64_t milliseconds, std::uint64_t of_keys) const {
-    return complete({.layout = "sliding",
-                     .capacity = 70'000,
-                     .target_fpr = 1e-6,
-                     .window_keys = of_keys,
-                     .window_milliseconds = milliseconds});
+  params wanted(window_length length) const {
+    return complete({.layout = "sliding", .capacity = 70'000, .target_fpr = 1e-6, .extra = length});
   }
 
   seen_lines make(const params& p, window_clock clock) {
@@ -180,7 +177,7 @@ class WindowInFile : public SeenLines {
 
 TEST_F(WindowInFile, FileHasLinesInTheGenerationInWhichTheyCame) {
   std::uint64_t now = start;
-  seen_lines seen = make(wanted(7 * part, 0), [&] { return now; });
+  seen_lines seen = make(wanted(window_of_milliseconds(7 * part)), [&] { return now; });
   for (int turn = 0; turn < 5; ++turn, now += part + 200) EXPECT_EQ(take(seen, 100 * turn, 100).size(), 100u);
   now -= 5 * part;  // it stands still for the filter
   EXPECT_EQ(take(seen, 450, 100).size(), 50u);
@@ -200,7 +197,7 @@ TEST_F(WindowInFile, FileHasLinesInTheGenerationInWhichTheyCame) {
 
 TEST_F(WindowInFile, ABatchHasOneMoment) {
   std::uint64_t now = start;
-  seen_lines seen = make(wanted(7 * part, 0), [&] { return now += part; });
+  seen_lines seen = make(wanted(window_of_milliseconds(7 * part)), [&] { return now += part; });
 
   for (int turn = 0; turn < 4; ++turn) EXPECT_EQ(take(seen, 10'000 * turn, 3000).size(), 3000u);
   const std::vector<std::uint8_t> bits = end(seen);
@@ -212,7 +209,7 @@ TEST_F(WindowInFile, ABatchHasOneMoment) {
 }
 
 TEST_F(WindowInFile, OfKeysAsksForNoTime) {
-  seen_lines seen = make(wanted(0, 700), []() -> std::uint64_t {
+  seen_lines seen = make(wanted(window_of_keys(700)), []() -> std::uint64_t {
     ADD_FAILURE() << "the clock was asked";
     return 0;
   });

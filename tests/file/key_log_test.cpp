@@ -104,7 +104,7 @@ TEST(KeyLog, OpensWhereItEndedAndGoesOn) {
   EXPECT_EQ(log.parameters().seed, 7u);
   EXPECT_EQ(log.parameters().layout, "split_block512");
   EXPECT_EQ(log.parameters().target_fpr, 0.01);
-  EXPECT_NE(log.parameters().log_id, 0u);
+  EXPECT_NE(log.parameters().log_id(), 0u);
   EXPECT_EQ(log.generation(), 1u);
 }
 
@@ -113,7 +113,7 @@ TEST(KeyLog, AnotherLogHasAnotherNumber) {
 
   const key_log a = key_log::create(folder / "a", some_params), b = key_log::create(folder / "b", some_params);
 
-  EXPECT_NE(a.parameters().log_id, b.parameters().log_id);
+  EXPECT_NE(a.parameters().log_id(), b.parameters().log_id());
 }
 
 TEST(KeyLog, LocksOutASecondWriterAndNoReader) {
@@ -311,7 +311,7 @@ TEST(KeyLog, RemovingDuplicatesKeepsEachKeyOnce) {
   truth.erase(std::unique(truth.begin(), truth.end()), truth.end());
   key_log log = key_log::create(folder / "log", some_params);
   for (std::size_t at = 0; at < hash64s.size(); at += 100'000) log.append(std::span(hash64s).subspan(at, 100'000));
-  const std::uint64_t id = log.parameters().log_id;
+  const std::uint64_t id = log.parameters().log_id();
   EXPECT_NEAR(static_cast<double>(log.estimate_distinct()), static_cast<double>(truth.size()), 8000);
 
   log.remove_duplicates();
@@ -320,7 +320,7 @@ TEST(KeyLog, RemovingDuplicatesKeepsEachKeyOnce) {
   std::sort(left.begin(), left.end());
   EXPECT_EQ(left, truth);
   EXPECT_EQ(log.generation(), 2u);
-  EXPECT_EQ(log.parameters().log_id, id);
+  EXPECT_EQ(log.parameters().log_id(), id);
   const key_log again = key_log::open(folder / "log");
   EXPECT_EQ(again.keys(), truth.size());
   EXPECT_EQ(again.generation(), 2u);

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -43,7 +44,8 @@ std::vector<any_filter> all_kinds() {
   for (const char* scheme : {"guava", "pharo", "python", "perl"})
     all.push_back(filled({.scheme = scheme, .capacity = 3000, .target_fpr = 0.01}, 2500));
   for (const char* layout : {"sliding", "sliding64"})
-    all.push_back(filled({.layout = layout, .capacity = 3000, .target_fpr = 0.01, .window_keys = 3000}, 2500));
+    all.push_back(
+        filled({.layout = layout, .capacity = 3000, .target_fpr = 0.01, .extra = window_of_keys(3000)}, 2500));
   return all;
 }
 
@@ -103,7 +105,7 @@ TEST(CellView, StampsOfASlidingWindowFilterAreNoCells) {
   for (const auto& [layout, block] : {std::pair<const char*, std::size_t>{"sliding", 512}, {"sliding64", 64}}) {
     SCOPED_TRACE(layout);
     const any_filter filter =
-        filled({.layout = layout, .capacity = 3000, .target_fpr = 0.01, .window_keys = 30'000}, 2500);
+        filled({.layout = layout, .capacity = 3000, .target_fpr = 0.01, .extra = window_of_keys(30'000)}, 2500);
     std::vector<std::uint32_t> expected;
     for (std::size_t at = 512; at < filter.bytes().size(); at += block) {
       for (std::size_t i = 4; i < block; ++i) expected.push_back(filter.bytes()[at + i]);
@@ -117,7 +119,8 @@ TEST(CellView, StampsOfASlidingWindowFilterAreNoCells) {
 }
 
 TEST(CellView, CellsOfExpiredGenerationsAreNotSet) {
-  any_filter filter(complete({.layout = "sliding", .capacity = 100, .target_fpr = 0.01, .window_milliseconds = 7000}));
+  any_filter filter(complete(
+      {.layout = "sliding", .capacity = 100, .target_fpr = 0.01, .extra = window_of_time(std::chrono::seconds(7))}));
   std::uint64_t now = 1'000'000;
   filter.set_clock([&] { return now; });
   filter.insert("Madrid");

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -197,7 +198,7 @@ TEST(OutputSizes, OfAnyFilterAreCheckedInEveryFamily) {
   for (const char* layout : {"split_block", "blocked", "classic", "counting", "sliding"}) {
     SCOPED_TRACE(layout);
     params p{.layout = layout, .capacity = 1'000'000, .target_fpr = 1e-9};
-    if (p.layout == "sliding") p.window_keys = 1'000'000;
+    if (p.layout == "sliding") p.extra = window_of_keys(1'000'000);
     any_filter texts(complete(p));
     expect_outputs_checked(texts, some_texts(), "any_filter");
     p.keys = key_kind::u64le;
@@ -348,7 +349,7 @@ TEST(ReadOnly, SlidingWindowFilterRefusesEveryChange) {
   using mapped = sliding_window_filter<std::uint64_t, layouts::sliding, mix, mapped_storage>;
   const scratch_folder folder;
   const auto keys = some_integers();
-  const window_length day{.milliseconds = 86'400'000};
+  const window_length day = window_of_time(std::chrono::hours(24));
   mapped::create(folder / "f", {.window = day, .capacity = 1000}).insert(keys[0]);
   const sliding_window_filter<std::uint64_t> others({.window = day, .capacity = 1000});
   const bytes before = read_file(folder / "f");

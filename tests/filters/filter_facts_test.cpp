@@ -242,7 +242,8 @@ TEST_F(Facts, AStaticFilterKnowsItsKeysExactly) {
 }
 
 TEST_F(Facts, ASlidingWindowFilterTellsOfItsGenerations) {
-  const auto filter = make_handle(any_filter(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 700})));
+  const auto filter =
+      make_handle(any_filter(complete({.layout = "sliding", .target_fpr = 0.01, .extra = window_of_keys(700)})));
   filter->insert(keys(1000));
 
   const filter_facts facts = filter->info(info_depth::bits);

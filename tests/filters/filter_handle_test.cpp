@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -46,7 +47,7 @@ TEST(CapabilitiesOf, TellWhatAFilterOfTheseParametersDoes) {
     for (const layout_facts& layout : layouts_of(kind)) {
       SCOPED_TRACE(layout.name);
       params p{.layout = std::string(layout.name), .capacity = 100, .target_fpr = 0.01};
-      if (kind == family::windowed) p.window_milliseconds = 1000;
+      if (kind == family::windowed) p.extra = window_of_time(std::chrono::seconds(1));
       const capabilities can = capabilities_of(p);
       const auto filter = make_handle(any_filter(complete(p)));
       const auto same = make_handle(any_filter(complete(p)));
@@ -66,7 +67,8 @@ TEST(CapabilitiesOf, StaticFiltersTakeNothingAndWindowsByKeysDoNotMerge) {
     const capabilities can = capabilities_of({.layout = std::string(layout.name)});
     EXPECT_FALSE(can.can_insert || can.can_remove || can.can_merge || can.can_clear) << layout.name;
   }
-  const params by_keys = complete({.layout = "sliding", .capacity = 70, .target_fpr = 0.01, .window_keys = 70});
+  const params by_keys =
+      complete({.layout = "sliding", .capacity = 70, .target_fpr = 0.01, .extra = window_of_keys(70)});
   const auto a = make_handle(any_filter(by_keys)), b = make_handle(any_filter(by_keys));
   EXPECT_FALSE(a->capabilities().can_merge);
   EXPECT_THROW(a->merge(*b), error);
@@ -208,8 +210,8 @@ TEST(Overfull, IsACountingFilterWithoutAFreeCounter) {
 }
 
 TEST(Overfull, CountsTheKeysOfOneGenerationAgainstTheFprOfAll) {
-  const auto filter = make_handle(
-      any_filter(complete({.layout = "sliding", .capacity = 7000, .target_fpr = 0.01, .window_milliseconds = 7000})));
+  const auto filter = make_handle(any_filter(complete(
+      {.layout = "sliding", .capacity = 7000, .target_fpr = 0.01, .extra = window_of_time(std::chrono::seconds(7))})));
   filter->tick(1000);
 
   filter->insert(keys(0, 1300));  // of 1,000, and the other generations are empty

@@ -30,7 +30,7 @@ constexpr std::size_t key_count = 700;  // three batches, the last one not whole
 
 params of_layout(const std::string& layout, key_kind kind = key_kind::bytes) {
   params p{.layout = layout, .keys = kind, .capacity = 2000, .target_fpr = 1e-6};
-  if (layout == "sliding") p.window_keys = 2000;
+  if (layout == "sliding") p.extra = window_of_keys(2000);
   return complete(p);
 }
 

@@ -332,7 +332,7 @@ TEST(Bytes, OfEveryFamilyMakeTheSameAnyFilter) {
   for (const char* layout : {"split_block", "split_block512", "blocked", "blocked_page", "classic", "counting"}) {
     all.push_back(complete({.layout = layout, .capacity = 1000, .target_fpr = 0.01}));
   }
-  all.push_back(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 7000}));
+  all.push_back(complete({.layout = "sliding", .target_fpr = 0.01, .extra = window_of_keys(7000)}));
   all.push_back(complete({.scheme = "guava", .capacity = 1000, .target_fpr = 0.01}));
   for (const params& p : all) {
     SCOPED_TRACE(p.layout + p.scheme);

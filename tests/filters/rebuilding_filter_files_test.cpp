@@ -99,7 +99,7 @@ TEST(RebuildingFilter, ACopyHasNoLog) {
 
   any_filter::load(folder / "f").save(folder / "copy");
 
-  EXPECT_EQ(inspect(folder / "copy").info.parameters.log_id, 0u);
+  EXPECT_EQ(inspect(folder / "copy").info.parameters.log_id(), 0u);
   EXPECT_EQ(code_of([&] { any_filter::open(folder / "copy", {.mode = access::read_write}); }), std::nullopt);
   EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "copy", {.mode = access::read_write}); }),
             errc::incompatible);

@@ -5,6 +5,7 @@
 #include <bloomery/measure.hpp>
 #include <bloomery/sliding_window_filter.hpp>
 
+#include "file/sample_file.hpp"
 #include "filters/sliding_windows.hpp"
 #include "support/files.hpp"
 #include "support/long_tests.hpp"
@@ -33,9 +34,11 @@ using bloomery_tests::filter_of_integers;
 using bloomery_tests::hour;
 using bloomery_tests::is_long;
 using bloomery_tests::layouts_with_window;
+using bloomery_tests::put;
 using bloomery_tests::read_file;
 using bloomery_tests::scratch_folder;
 using bloomery_tests::some_day;
+using bloomery_tests::with_header;
 using bloomery_tests::write_file;
 
 template <class Layout>
@@ -96,7 +99,7 @@ TEST(SlidingWindowFileOfIntegers, OfAnotherWindowIsRefusedByAMerge) {
   filter_of_integers<layouts::sliding> a({.window = window_of_time(std::chrono::hours(24)), .capacity = 1000});
   filter_of_integers<layouts::sliding> b({.window = window_of_time(std::chrono::hours(12)), .capacity = 1000});
 
-  EXPECT_ERROR(a.merge(b), errc::incompatible, "window, milliseconds: 86400000 and 43200000");
+  EXPECT_ERROR(a.merge(b), errc::incompatible, "window: 86400000 ms and 43200000 ms");
 }
 
 TEST(KilledWriterOfASlidingWindow, LosesNoKeyOfTheWindow) {
@@ -143,17 +146,15 @@ TYPED_TEST(SlidingWindowFile, OfALengthThatItCannotHaveLeavesTheOldFile) {
   const std::uint64_t too_long = (std::uint64_t{1} << 62) + 1;
   using mapped = sliding_window_filter<std::uint64_t, TypeParam, mix, mapped_storage>;
 
-  EXPECT_ERROR(mapped::create(path, {.window = {0, too_long}, .capacity = 100}), errc::invalid_argument,
+  EXPECT_ERROR(mapped::create(path, {.window = window_of_milliseconds(too_long), .capacity = 100}),
+               errc::invalid_argument, "the window is too long");
+  EXPECT_ERROR(mapped::create(path, {.window = window_of_keys(too_long), .capacity = 100}), errc::invalid_argument,
                "the window is too long");
-  EXPECT_ERROR(mapped::create(path, {.window = {too_long, 0}, .capacity = 100}), errc::invalid_argument,
-               "the window is too long");
-  EXPECT_ERROR(mapped::create(path, {.window = {5, 5}, .capacity = 100}), errc::invalid_argument,
-               "the window has two lengths");
   EXPECT_EQ(read_file(path), before);
 
   filter_of_integers<TypeParam> filter({.window = window_of_keys(700)});
   params p = filter.parameters();
-  p.window_keys = too_long;
+  p.extra = window_of_keys(too_long);
   EXPECT_ERROR(save_file(path, p, filter.bytes(), {}, ""), errc::invalid_argument, "length of a window");
   EXPECT_EQ(read_file(path), before);
 }
@@ -171,7 +172,7 @@ class torn_filter {
   torn_filter(const std::string& path, std::uint64_t first_key) : first_key_(first_key) {
     std::uint64_t now = 0;
     filter_of_integers<Layout> filter(
-        {.window = {0, 7 * part}, .capacity = 2000, .fpr = 1e-6, .clock = [&] { return now; }});
+        {.window = window_of_milliseconds(7 * part), .capacity = 2000, .fpr = 1e-6, .clock = [&] { return now; }});
     window_state state;
     for (std::uint64_t epoch = last_epoch - 7; epoch <= last_epoch + 1; ++epoch) {
       if (epoch == last_epoch + 1) state = window_state::of(filter.bytes().data());
@@ -233,7 +234,7 @@ TYPED_TEST(SlidingWindowFile, UnitedWithBlocksThatAreAheadLosesNoKey) {
   const std::uint64_t first = torn.last_epoch;
   std::uint64_t now = 0;
   filter_of_integers<TypeParam> sound(
-      {.window = {0, 7 * torn.part}, .capacity = 2000, .fpr = 1e-6, .clock = [&] { return now; }});
+      {.window = window_of_milliseconds(7 * torn.part), .capacity = 2000, .fpr = 1e-6, .clock = [&] { return now; }});
   const auto of_sound = [](std::uint64_t epoch) { return epoch * 1000; };
   for (std::uint64_t epoch = first - 7; epoch <= first; ++epoch) {
     now = epoch * torn.part;
@@ -306,6 +307,26 @@ TEST_F(HostileSlidingWindow, StateIsRefused) {
   }
 }
 
+// Offsets of docs/format.md.
+TEST_F(HostileSlidingWindow, HeaderWithTwoLengthsOrALogIsRefused) {
+  constexpr std::size_t at_keys = 192, at_milliseconds = 200, at_log_id = 208;
+  const auto open_with_fields = [&](std::uint64_t keys, std::uint64_t milliseconds, std::uint64_t log) {
+    write_file(folder_ / "changed.bloom", with_header(whole_, [&](bytes& h) {
+                 put(h, at_keys, keys);
+                 put(h, at_milliseconds, milliseconds);
+                 put(h, at_log_id, log);
+               }));
+    any_filter::open(folder_ / "changed.bloom");
+  };
+  EXPECT_NO_THROW(open_with_fields(700, 0, 0));
+  EXPECT_ERROR(open_with_fields(700, 1000, 0), errc::damaged, "length of a window");
+  EXPECT_ERROR(open_with_fields(0, 0, 0), errc::damaged, "length of a window");
+  EXPECT_ERROR(open_with_fields((std::uint64_t{1} << 62) + 1, 0, 0), errc::damaged, "length of a window");
+  EXPECT_ERROR(open_with_fields(700, 0, 5), errc::damaged, "number of a key log");
+  EXPECT_ERROR(open_with_fields(0, 1000, 5), errc::damaged, "number of a key log");
+  EXPECT_ERROR(open_with_fields(0, 0, 5), errc::damaged, "length of a window");
+}
+
 TEST_F(HostileSlidingWindow, CellsAndStampsDoNoHarm) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 50; ++round) {
@@ -332,7 +353,8 @@ TYPED_TEST(SlidingWindowFile, MergedByTimeIsThatOfTheKeysOfBoth) {
   std::uint64_t now = some_day / 7000 * 7000;
   const auto clock = [&] { return now; };
   const auto make = [&] {
-    return filter_of_integers<TypeParam>({.window = {0, 7000}, .capacity = 500, .fpr = 0.05, .clock = clock});
+    return filter_of_integers<TypeParam>(
+        {.window = window_of_milliseconds(7000), .capacity = 500, .fpr = 0.05, .clock = clock});
   };
   filter_of_integers<TypeParam> a = make(), b = make(), both = make();
   std::mt19937_64 random(2);
@@ -353,15 +375,16 @@ TYPED_TEST(SlidingWindowFile, MergedByTimeIsThatOfTheKeysOfBoth) {
 }
 
 TEST(MergedSlidingWindows, ByKeysAreRefused) {
-  any_filter a(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 700}));
-  any_filter b(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 700}));
+  any_filter a(complete({.layout = "sliding", .target_fpr = 0.01, .extra = window_of_keys(700)}));
+  any_filter b(complete({.layout = "sliding", .target_fpr = 0.01, .extra = window_of_keys(700)}));
 
   EXPECT_ERROR(a.merge(b), errc::incompatible, "windows that go by keys cannot be merged");
   EXPECT_FALSE(a.compatible_with(b));
 }
 
 TEST(MergedSlidingWindows, CannotBeIntersectedOrFolded) {
-  const params p = complete({.layout = "sliding", .capacity = 700, .target_fpr = 0.01, .window_milliseconds = 1000});
+  const params p = complete(
+      {.layout = "sliding", .capacity = 700, .target_fpr = 0.01, .extra = window_of_time(std::chrono::seconds(1))});
   any_filter a(p), b(p);
 
   EXPECT_ERROR(a.intersect(b), errc::incompatible, "cannot be intersected");

@@ -113,8 +113,8 @@ std::string compared(const std::vector<operation>& operations, window_length len
   std::uint64_t clock = start;
   filter_of_integers<Layout> filter({.window = length, .capacity = 24, .fpr = 0.3, .clock = [&] { return clock; }});
   twin<Layout> cells(filter.parameters().geometry);
-  const bool by_keys = length.keys != 0;
-  const std::uint64_t whole = by_keys ? length.keys : length.milliseconds;
+  const bool by_keys = !length.by_time();
+  const std::uint64_t whole = length.count;
   const std::uint64_t part = (whole + 6) / 7;
   std::uint64_t newest = 0, insertions = 0;
   std::map<std::uint64_t, std::uint64_t> last;  // key -> moment, or insertion
@@ -174,7 +174,7 @@ TYPED_TEST(SlidingWindowFilter, ByTimeAnswersAsItsModelDoes) {
     for (const std::uint64_t length : {1u, 7u, 20u, 1000u}) {
       SCOPED_TRACE(std::to_string(start) + ", " + std::to_string(length));
       EXPECT_TRUE(holds_for_all(is_long() ? 300 : 12, 150, draw, [&](const std::vector<operation>& operations) {
-        return compared<TypeParam>(operations, {0, length}, start);
+        return compared<TypeParam>(operations, window_of_milliseconds(length), start);
       }));
     }
   }
@@ -184,7 +184,7 @@ TYPED_TEST(SlidingWindowFilter, ByKeysAnswersAsItsModelDoes) {
   for (const std::uint64_t length : {1u, 2u, 7u, 8u, 24u, 100u}) {
     SCOPED_TRACE(length);
     EXPECT_TRUE(holds_for_all(is_long() ? 300 : 20, 150, draw, [&](const std::vector<operation>& operations) {
-      return compared<TypeParam>(operations, {length, 0}, 0);
+      return compared<TypeParam>(operations, window_of_keys(length), 0);
     }));
   }
 }
@@ -192,7 +192,8 @@ TYPED_TEST(SlidingWindowFilter, ByKeysAnswersAsItsModelDoes) {
 // The example of docs/format.md.
 TEST(SlidingWindowBytes, OfMadridAreThoseOfTheFormat) {
   const auto bytes_set = [](const std::string& layout, std::uint64_t bits) {
-    any_filter filter(complete({.layout = layout, .geometry = {bits, 4}, .capacity = 10, .window_milliseconds = 7000}));
+    any_filter filter(complete(
+        {.layout = layout, .geometry = {bits, 4}, .capacity = 10, .extra = window_of_time(std::chrono::seconds(7))}));
     filter.set_clock([] { return std::uint64_t{13'500}; });  // epoch 13: lane 5
     filter.insert("Madrid");
     std::map<std::size_t, int> set;
@@ -249,7 +250,8 @@ TYPED_TEST(SlidingWindowFilter, IsFoundByAReaderThatTheWriterHasOvertaken) {
 TEST(SlidingWindowFilterOfIntegers, ForgetsAcrossTheEndOfTheStampsNumbers) {
   std::uint64_t now = (std::uint64_t{1} << 32) - 4;
   // Generations of a millisecond.
-  filter_of_integers<layouts::sliding> filter({.window = {0, 7}, .capacity = 100, .clock = [&] { return now; }});
+  filter_of_integers<layouts::sliding> filter(
+      {.window = window_of_milliseconds(7), .capacity = 100, .clock = [&] { return now; }});
 
   for (std::uint64_t key = 0; key < 12; ++key, ++now) filter.insert(key);
 
@@ -261,7 +263,8 @@ TEST(SlidingWindowFilterOfIntegers, ForgetsAcrossTheEndOfTheStampsNumbers) {
 
 TYPED_TEST(SlidingWindowFilter, RemembersAKeyWhoseCellsOlderGenerationsHadSet) {
   std::uint64_t now = some_day / 7000 * 7000;
-  filter_of_integers<TypeParam> filter({.window = {0, 7000}, .capacity = 20, .fpr = 0.3, .clock = [&] { return now; }});
+  filter_of_integers<TypeParam> filter(
+      {.window = window_of_milliseconds(7000), .capacity = 20, .fpr = 0.3, .clock = [&] { return now; }});
   for (std::uint64_t other = 1000; other < 1200; ++other) filter.insert(other);
   std::uint64_t key = 0;
   while (!filter.may_contain(key)) ++key;  // never inserted, but all its cells are set
@@ -335,7 +338,7 @@ TYPED_TEST(SlidingWindowFilter, HasTheBytesOfAnAnyFilter) {
   any_filter any(complete({.layout = std::string(TypeParam::name),
                            .capacity = 5000,
                            .target_fpr = 0.01,
-                           .window_milliseconds = 24 * hour}));
+                           .extra = window_of_time(std::chrono::hours(24))}));
   any.set_clock(clock);
   ASSERT_EQ(typed.parameters(), any.parameters());
   std::vector<std::string> keys;
@@ -359,7 +362,8 @@ TYPED_TEST(SlidingWindowFilter, HasTheBytesOfAnAnyFilter) {
 TEST(SlidingWindowInsertions, EndBeforeTheyAreMoreThanAFileMaySay) {
   const scratch_folder folder;
   const std::uint64_t most = std::uint64_t{1} << 62;
-  filter_of_integers<layouts::sliding> filter({.window = {0, 7000}, .capacity = 700, .clock = [] { return some_day; }});
+  filter_of_integers<layouts::sliding> filter(
+      {.window = window_of_milliseconds(7000), .capacity = 700, .clock = [] { return some_day; }});
   filter.insert(1);
   filter.save(folder / "seen.bloom");
   bytes file = read_file(folder / "seen.bloom");
@@ -382,7 +386,7 @@ TEST(SlidingWindowInsertions, EndBeforeTheyAreMoreThanAFileMaySay) {
 }
 
 TEST(SlidingWindowInsertions, OfHash64sAreRefused) {
-  any_filter filter(complete({.layout = "sliding", .target_fpr = 0.01, .window_keys = 700}));
+  any_filter filter(complete({.layout = "sliding", .target_fpr = 0.01, .extra = window_of_keys(700)}));
   const std::vector<std::uint64_t> hash64s{1, 2, 3};
 
   EXPECT_FALSE(filter.uses_hash64());
@@ -391,22 +395,43 @@ TEST(SlidingWindowInsertions, OfHash64sAreRefused) {
 
 // ---- parameters -----------------------------------------------------------------------------------------------------
 
+TEST(SlidingWindowParameters, LengthIsKeysOrTimeInSevenSlices) {
+  EXPECT_EQ(window_of_time(std::chrono::seconds(7)), window_of_milliseconds(7000));
+  EXPECT_NE(window_of_keys(7000), window_of_milliseconds(7000));
+  EXPECT_EQ(window_of_keys(700).slice_length(), 100u);
+  EXPECT_EQ(window_of_milliseconds(701).slice_length(), 101u);
+  EXPECT_EQ(window_of_keys(1).slice_length(), 1u);
+  EXPECT_EQ(window_of_keys(7 * (std::uint64_t{1} << 59) + 6).slice_length(), (std::uint64_t{1} << 59) + 1);
+}
+
+TEST(SlidingWindowParameters, StayWithoutALog) {
+  const params window{.layout = "sliding", .extra = window_of_keys(700)};
+  EXPECT_EQ(window.without_log(), window);
+  EXPECT_EQ(window.log_id(), 0u);
+  const params logged{.layout = "blocked", .extra = key_log_id{5}};
+  EXPECT_EQ(logged.log_id(), 5u);
+  EXPECT_FALSE(logged.has_window());
+  EXPECT_EQ(logged.without_log(), params{.layout = "blocked"});
+}
+
 TEST(SlidingWindowParameters, ThatContradictThemselvesAreRefused) {
   params p{.layout = "sliding", .capacity = 100, .target_fpr = 0.01};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "the window has no length");
-  p.window_keys = p.window_milliseconds = 5;
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "the window has two lengths");
-  p = {.layout = "split_block512", .capacity = 100, .target_fpr = 0.01, .window_keys = 5};
+  p.extra = window_of_time({});
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "the window has no length");
+  p.extra = key_log_id{5};
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "the window has no length");
+  p = {.layout = "split_block512", .capacity = 100, .target_fpr = 0.01, .extra = window_of_keys(5)};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "only sliding-window filters have a window");
-  p = {.scheme = "guava", .capacity = 100, .target_fpr = 0.01, .window_keys = 5};
+  p = {.scheme = "guava", .capacity = 100, .target_fpr = 0.01, .extra = window_of_keys(5)};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "only sliding-window filters have a window");
-  p = {.layout = "sliding", .geometry = {4096 + 4096 + 8, 3}, .window_keys = 5};
+  p = {.layout = "sliding", .geometry = {4096 + 4096 + 8, 3}, .extra = window_of_keys(5)};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "bits of a sliding filter");
-  p = {.layout = "sliding64", .geometry = {4096, 3}, .window_keys = 5};
+  p = {.layout = "sliding64", .geometry = {4096, 3}, .extra = window_of_keys(5)};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "bits of a sliding64 filter");
-  p = {.layout = "sliding", .geometry = {8192, 256}, .window_keys = 5};
+  p = {.layout = "sliding", .geometry = {8192, 256}, .extra = window_of_keys(5)};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "probes of a sliding filter");
-  p = {.layout = "sliding", .capacity = 5, .target_fpr = 0.1, .window_keys = std::uint64_t{1} << 63};
+  p = {.layout = "sliding", .capacity = 5, .target_fpr = 0.1, .extra = window_of_keys(std::uint64_t{1} << 63)};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "the window is too long");
   EXPECT_ERROR(filter_of_integers<layouts::sliding>({.capacity = 5, .fpr = 0.1}), errc::invalid_argument,
                "the window has no length");

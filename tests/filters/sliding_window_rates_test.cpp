@@ -133,7 +133,8 @@ TYPED_TEST(SlidingWindowRate, KeepsItsPromiseAtTheWorstMoment) {
 
 TYPED_TEST(SlidingWindowRate, AfterIdleTimeHasTheRateOfWhatIsLeft) {
   std::uint64_t now = some_day / 7000 * 7000;
-  filter_of_integers<TypeParam> filter({.window = {0, 7000}, .capacity = 70'000, .clock = [&] { return now; }});
+  filter_of_integers<TypeParam> filter(
+      {.window = window_of_milliseconds(7000), .capacity = 70'000, .clock = [&] { return now; }});
   for (std::uint64_t key = 0; key < 80'000; ++key) {
     if (key > 0 && key % 10'000 == 0) now += 1000;
     filter.insert(key);
@@ -194,7 +195,7 @@ TYPED_TEST(SlidingWindowRate, HasTheCurrentRateThatEveryPossibleKeyWouldMeet) {
   const double pairs = static_cast<double>(blocks) * TypeParam::cells_of_block * TypeParam::cells_of_block;
   EXPECT_NEAR(found.current_fpr, hits / pairs, 1e-12);
   EXPECT_EQ(found.ones, ones);
-  const params p{.layout = std::string(TypeParam::name), .geometry = g, .window_keys = 7000};
+  const params p{.layout = std::string(TypeParam::name), .geometry = g, .extra = window_of_keys(7000)};
   EXPECT_EQ(measure_fill(p, all).current_fpr, found.current_fpr);
 }
 

@@ -167,7 +167,7 @@ void expect_the_rate_of_special_hashes(std::uint64_t keys_in_filter, std::size_t
   params p = {.layout = std::string(Layout::name), .geometry = g, .capacity = keys_in_filter};
   double expected = 0;
   if constexpr (sliding_window_layout<Layout>) {
-    p.window_keys = 100 * keys_in_filter;  // all keys are in one generation
+    p.extra = window_of_keys(100 * keys_in_filter);  // all keys are in one generation
     const std::uint64_t keys[] = {keys_in_filter};
     expected = Layout::rate_of(g, keys);
   } else {
@@ -274,7 +274,7 @@ void expect_integer_keys_to_behave(Hash hash) {
                    .keys = key_kind::u64le,
                    .capacity = capacity,
                    .target_fpr = 0.01};
-  if (sliding_window_layout<Layout>) wanted.window_keys = capacity;
+  if (sliding_window_layout<Layout>) wanted.extra = window_of_keys(capacity);
   const params chosen = complete(seeded(wanted));
   const auto any = [&] { return any_filter(chosen); };
   const auto typed = [&] {

@@ -3,6 +3,8 @@
 
 #include <bloomery/rebuilding_filter.hpp>
 
+#include <chrono>
+
 namespace bloomery_model {
 namespace {
 
@@ -58,17 +60,18 @@ std::vector<kind> window_kinds() {
     for (const std::uint64_t keys : {std::uint64_t{24}, std::uint64_t{500}}) {
       const auto c =
           window("Keys" + std::to_string(keys) + "_text_" + name, key_kind::bytes, memory::window_of_keys, keys);
-      const params p = {.layout = name, .window_keys = keys};
+      const params p = {.layout = name, .extra = bloomery::window_of_keys(keys)};
       kinds.push_back(kind_of<heap_subject>(c, p, false));
       kinds.push_back(kind_of<file_subject>(in_a_file(c), p, false));
     }
     const auto c = window("Time_integers_" + name, key_kind::u64le, memory::window_of_time, 7000);
-    const params p = {.layout = name, .window_milliseconds = 7000};
+    const params p = {.layout = name, .extra = bloomery::window_of_time(std::chrono::seconds(7))};
     kinds.push_back(kind_of<heap_subject>(c, p));
     kinds.push_back(kind_of<file_subject>(in_a_file(c), p));
     const auto keyed = window("Time_text_siphash_" + name, key_kind::bytes, memory::window_of_time, 1);
     kinds.push_back(kind_of<file_subject>(
-        in_a_file(keyed), {.layout = name, .hash = "siphash", .window_milliseconds = 1, .secret = the_secret}));
+        in_a_file(keyed),
+        {.layout = name, .hash = "siphash", .secret = the_secret, .extra = bloomery::window_of_milliseconds(1)}));
   }
   return kinds;
 }

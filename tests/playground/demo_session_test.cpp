@@ -110,7 +110,7 @@ TEST_P(DemoSessionOfAKind, UndoRestoresTheVeryBytesStepByStep) {
   for (int i = 0; i < 12; ++i) {
     before.push_back(now());
     const std::string key = "key " + std::to_string(chance() % 40);
-    if (i % 4 == 3 && e.filter().parameters().window_milliseconds != 0) {
+    if (i % 4 == 3 && e.filter().parameters().window().by_time()) {
       e.tick(chance() % 5000);
     } else if (i % 4 == 3 && e.filter().capabilities().can_remove) {
       e.remove(key, false);

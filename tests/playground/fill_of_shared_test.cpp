@@ -113,7 +113,7 @@ TEST_F(FillOfShared, IsNothingOnceItWasMadeAnew) {
 TEST_F(FillOfShared, OfAGenerationThatHasBegunInSomeShardsIsAsChanceHasIt) {
   redis_params wanted = of_shards(integers(1'400'000, 0.01), 512);
   const std::chrono::milliseconds part(1500);
-  wanted.filter.window_milliseconds = 7 * static_cast<std::uint64_t>(part.count());
+  wanted.filter.extra = bloomery::window_of_time(7 * part);
   redis_filter f = redis_filter::create(at("x"), wanted);
   insert_all(f, keys_from(0, 100'000));
   std::this_thread::sleep_for(part);

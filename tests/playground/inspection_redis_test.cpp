@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -116,7 +117,7 @@ TEST_F(InspectedOnRedis, ThatGrowsTellsItsLayersAndTheirBits) {
 
 TEST_F(InspectedOnRedis, ThatForgetsTellsItsGenerations) {
   redis_params wanted = of(10'000);
-  wanted.filter.window_milliseconds = 3'600'000;
+  wanted.filter.extra = bloomery::window_of_time(std::chrono::hours(1));
   redis_filter filter = redis_filter::create(at("a"), wanted);
   insert(filter, 0, 500);
   const auto i = inspect("a");

@@ -35,6 +35,8 @@ namespace {
 using namespace std::chrono_literals;
 using bloomery::any_filter;
 using bloomery::params;
+using bloomery::window_of_keys;
+using bloomery::window_of_time;
 using bloomery::playground::inspect_filter;
 using bloomery::playground::inspection;
 using bloomery::playground::json;
@@ -75,7 +77,7 @@ TEST_F(InspectedFile, OfEachKindIsReady) {
   for (const params& p :
        {bloomery::complete({.layout = "counting", .capacity = 500, .target_fpr = 0.01}),
         bloomery::complete({.scheme = "pharo", .capacity = 10, .target_fpr = 0.1}),
-        bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .window_keys = 500}),
+        bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .extra = window_of_keys(500)}),
         bloomery::complete({.layout = "blocked_page", .capacity = 5, .target_fpr = 0.01})}) {
     SCOPED_TRACE(p.layout + p.scheme);
     std::filesystem::remove(path);
@@ -223,8 +225,8 @@ TEST_F(InspectedFile, WithASecretIsReadWithoutIt) {
 }
 
 TEST_F(InspectedFile, OfATimeLongGoneHasNoKeys) {
-  any_filter filter(
-      bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .window_milliseconds = 60'000}));
+  any_filter filter(bloomery::complete(
+      {.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .extra = window_of_time(std::chrono::minutes(1))}));
   std::uint64_t now = 1'000'000'000'000;
   filter.set_clock([&] { return now; });
   insert(filter, 0, 50);
@@ -241,8 +243,8 @@ TEST_F(InspectedFile, OfATimeLongGoneHasNoKeys) {
 }
 
 TEST_F(InspectedFile, OfATimeForgetsWhileNobodyWrites) {
-  any_filter filter(
-      bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .window_milliseconds = 2000}));
+  any_filter filter(bloomery::complete(
+      {.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .extra = window_of_time(std::chrono::seconds(2))}));
   insert(filter, 0, 50);
   filter.save(path);
   const auto i = inspect();
@@ -269,7 +271,8 @@ TEST_F(InspectedFile, OfASchemeAsItWasPlannedIsNotBroken) {
 
 TEST_F(InspectedFile, WithTooManyKeysInAGenerationIsOverfull) {
   made(454,
-       bloomery::complete({.layout = "sliding", .capacity = 600, .target_fpr = 0.01, .window_milliseconds = 3'600'000}))
+       bloomery::complete(
+           {.layout = "sliding", .capacity = 600, .target_fpr = 0.01, .extra = window_of_time(std::chrono::hours(1))}))
       .save(path);
   const auto i = inspect();
 
@@ -295,7 +298,7 @@ TEST_F(InspectedFile, WasChangedWhenItsTimeSays) {
 
 TEST_F(InspectedFile, IsDocumented) {
   made(1000).save(path);
-  made(50, bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .window_keys = 500}))
+  made(50, bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .extra = window_of_keys(500)}))
       .save(path + ".window");
   made(8, bloomery::complete({.scheme = "pharo", .capacity = 10, .target_fpr = 0.1})).save(path + ".pharo");
   std::vector<std::unique_ptr<inspection>> all;

@@ -78,7 +78,7 @@ class shared_subject final : public subject {
   }
   // Pulled by a client that stays open, if this kind can be pulled.
   handle_ptr copy() override {
-    if (params_.growth != redis_growth::none || params_.filter.window_milliseconds != 0) return open_writer();
+    if (params_.growth != redis_growth::none || params_.filter.has_window()) return open_writer();
     if (!puller_) puller_ = another();
     return bloomery::make_handle(puller_->pull());
   }
@@ -174,7 +174,7 @@ kind shared_window(std::string name) {
   c.is_steady = false;
   c.rate = {.is_exact = false, .factor = 8};
   c.also.push_back(verb::rotate);
-  return shared_kind(c, {.filter = {.window_milliseconds = length}});
+  return shared_kind(c, {.filter = {.extra = bloomery::window_of_milliseconds(length)}});
 }
 
 // ---- chains ---------------------------------------------------------------------------------------------------------

@@ -26,20 +26,9 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// The length of the window: a number of insertions or a time. One of the two is 0.
-struct window_length {
-  std::uint64_t keys = 0;
-  std::uint64_t milliseconds = 0;
-
-  friend bool operator==(const window_length&, const window_length&) = default;
-};
-
-/// The last `keys` insertions.
-inline window_length window_of_keys(std::uint64_t keys) noexcept { return {keys, 0}; }
-
 /// The last 24 hours: window_of_time(std::chrono::hours(24)).
-inline window_length window_of_time(std::chrono::milliseconds time) noexcept {
-  return {0, time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0};
+constexpr window_length window_of_time(std::chrono::milliseconds time) noexcept {
+  return window_of_milliseconds(time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0);
 }
 
 /// The system's clock; 0 before 1970.
@@ -63,7 +52,7 @@ struct window_facts {
 /// The rule that assigns keys to generations, and the key counts of the generations. Holds no cells.
 class generations {
  public:
-  /// @throws error  invalid_argument: p is not of a sliding-window filter, or its window has no length, or two
+  /// @throws error  invalid_argument: p is not of a sliding-window filter, or its window has no length
   explicit generations(const params& p, window_clock clock = {});
 
   void set_clock(window_clock clock) { clock_ = std::move(clock); }

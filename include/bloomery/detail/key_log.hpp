@@ -61,7 +61,7 @@ class key_log {
   /// Creates an empty log and locks it. It stores the hash, kind of keys, seed and secret check value of `p`. It also
   /// stores layout and target FPR, so that a filter can be rebuilt from the log alone.
   ///
-  /// @param p           its log_id becomes the log's number; 0: a new random number
+  /// @param p           its log_id() becomes the log's number; 0: a new random number
   /// @param generation  number of times the log was rewritten, from 1
   /// @param replace     replace an existing file; false: throw already_exists if there is one
   /// @throws error  invalid_argument, not_permitted, locked, already_exists, io
@@ -126,7 +126,7 @@ class key_log {
   std::uint64_t torn_bytes() const noexcept;  ///< bytes after the last whole record
   std::uint64_t generation() const noexcept;
 
-  /// hash, keys, seed, key_check and log_id; layout and target_fpr as at the start of this generation. Other fields are
+  /// hash, keys, seed, key_check and log_id(); layout and target_fpr as at the start of this generation. Other fields are
   /// empty.
   const params& parameters() const noexcept;
 

@@ -50,10 +50,7 @@ error_text difference_of(const redis_params& there, const redis_params& wanted) 
   if (a.target_fpr != b.target_fpr) {
     return differ("error rate", std::to_string(b.target_fpr), std::to_string(a.target_fpr));
   }
-  if (a.window_milliseconds != b.window_milliseconds) {
-    return differ("window in milliseconds", std::to_string(b.window_milliseconds),
-                  std::to_string(a.window_milliseconds));
-  }
+  if (a.window() != b.window()) return differ("window", b.window().text(), a.window().text());
   if (growth_text(there) != growth_text(wanted)) return differ("growth", growth_text(wanted), growth_text(there));
   if (a.geometry != b.geometry || there.shards != wanted.shards) {
     return differ("size", std::to_string(b.geometry.bits) + " bits in " + std::to_string(wanted.shards) + " shards",

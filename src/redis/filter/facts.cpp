@@ -15,7 +15,7 @@ namespace {
 // Empty for filters without a limit.
 std::optional<std::uint64_t> keys_left(const redis_info& now) {
   const params& p = now.parameters.filter;
-  if (p.window_milliseconds != 0) return std::nullopt;
+  if (p.has_window()) return std::nullopt;
   switch (now.parameters.growth) {
     case redis_growth::unlimited: return std::nullopt;
     case redis_growth::to_maximum: return now.parameters.maximum - std::min(now.inserted, now.parameters.maximum);
@@ -80,7 +80,7 @@ filter_facts facts_of(redis_filter& filter, info_depth depth) {
   if (depth == info_depth::counts) return counts_of(now);
   filter_facts facts = facts_of(now);
   const bool can_be_sent =
-      !facts.shared->grows && p.window_milliseconds == 0 && facts.parameters.geometry.bits <= most_bits_counted;
+      !facts.shared->grows && !p.has_window() && facts.parameters.geometry.bits <= most_bits_counted;
   if (depth == info_depth::everything && can_be_sent) add_bits(facts, filter.pull());
   return facts;
 }

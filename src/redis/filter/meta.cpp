@@ -84,11 +84,6 @@ stamp first_stamp(std::uint64_t epoch, std::uint64_t shard) noexcept {
   return s;
 }
 
-std::uint64_t meta::part() const noexcept {
-  const std::uint64_t window = parameters.filter.window_milliseconds;
-  return window / (window_generations - 1) + (window % (window_generations - 1) != 0 ? 1 : 0);
-}
-
 std::int64_t meta::end_of_generation(std::int64_t generation) const noexcept {
   return earliest_end_of_generation(generation) + clocks_differ;
 }
@@ -118,7 +113,7 @@ std::string meta::text() const {
   line("key_check", std::to_string(p.key_check));
   line("capacity", std::to_string(p.capacity));
   line("rate", exactly(p.target_fpr));
-  line("window", std::to_string(p.window_milliseconds));
+  line("window", std::to_string(p.window().milliseconds()));
   line("growth", name_of(parameters.growth));
   line("maximum", std::to_string(parameters.maximum));
   line("shards", std::to_string(parameters.shards));
@@ -167,7 +162,7 @@ meta meta::parse(std::string_view text, const redis_address& address) {
   p.key_check = number("key_check");
   p.capacity = number("capacity");
   p.target_fpr = number_in<double>(field("rate"), where);
-  p.window_milliseconds = number("window");
+  if (const std::uint64_t window = number("window"); window != 0) p.extra = window_of_milliseconds(window);
   all.growth = field("growth") == name_of(redis_growth::none)         ? redis_growth::none
                : field("growth") == name_of(redis_growth::to_maximum) ? redis_growth::to_maximum
                                                                       : redis_growth::unlimited;
@@ -179,7 +174,7 @@ meta meta::parse(std::string_view text, const redis_address& address) {
   const layout_facts* layout = find_layout_facts(p.layout);
   if (layout == nullptr || !layout->may_be_shared || all.shards == 0 || all.shards > std::uint64_t{1} << 24 ||
       !(p.target_fpr > 0 && p.target_fpr < 1) ||
-      (layout->fixed_probes != 0 && m.first.probes != layout->fixed_probes) || (p.window_milliseconds >> 53) != 0 ||
+      (layout->fixed_probes != 0 && m.first.probes != layout->fixed_probes) || (p.window().count >> 53) != 0 ||
       !m.may_have(m.first_generation)) {
     damaged(where, "its values contradict each other");
   }

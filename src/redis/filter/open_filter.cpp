@@ -37,7 +37,7 @@ class shared_handle final : public filter_handle {
   bloomery::capabilities capabilities() const override {
     const redis_params& p = filter_.parameters();
     bloomery::capabilities result = capabilities_of(p.filter);
-    result.has_window = p.filter.window_milliseconds != 0;  // its generations are layers of a plain layout
+    result.has_window = p.filter.has_window();  // its generations are layers of a plain layout
     result.grows = p.growth != redis_growth::none;
     result.can_merge = !result.counts_copies && !result.has_window && !result.grows;
     result.is_remote = true;

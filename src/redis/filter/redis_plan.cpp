@@ -163,7 +163,9 @@ void check_params(const redis_params& p) {
            std::to_string(p.filter.target_fpr));
   }
   if (!p.filter.scheme.empty()) refuse("schemes cannot be shared", "a layout", p.filter.scheme);
-  if (p.filter.window_keys != 0) {
+  const bool has_window = p.filter.has_window();
+  if (has_window) check_window_length(p.filter.window());
+  if (p.filter.window().keys() != 0) {
     refuse("a shared filter forgets by time", "a window in time", "a number of keys", hint::use_time_window);
   }
   if (p.shards > most_shards) refuse("too many shards", "at most 2^24", std::to_string(p.shards));
@@ -172,11 +174,11 @@ void check_params(const redis_params& p) {
            std::to_string(p.maximum));
   }
   const bool counts = family_of(p.filter) == family::counting;
-  if (p.growth != redis_growth::none && (counts || p.filter.window_milliseconds != 0)) {
+  if (p.growth != redis_growth::none && (counts || has_window)) {
     refuse("this filter cannot grow", "layout split_block512 or blocked, and no window",
            counts ? "layout counting" : "a window", hint::make_for_most_keys);
   }
-  if (counts && p.filter.window_milliseconds != 0) {
+  if (counts && has_window) {
     refuse("a filter forgets by time, or what is removed from it", "layout split_block512 or blocked, with a window",
            "layout counting");
   }
@@ -230,13 +232,13 @@ redis_plan plan_redis(const redis_params& wanted) {
   if (p.filter.layout.empty()) p.filter.layout = "blocked";
   check_params(p);
   const layout_row& row = row_of(p.filter);
-  const std::uint64_t window = p.filter.window_milliseconds;
+  const bool has_window = p.filter.has_window();
   const bool grows = p.growth != redis_growth::none;
   // A generation has a seventh of the window's keys, and an eighth of the error.
   std::uint64_t keys = p.filter.capacity;
-  if (window != 0) keys = divided_up(keys, window_generations - 1);
+  if (has_window) keys = divided_up(keys, window_generations - 1);
   double rate = p.filter.target_fpr;
-  if (window != 0) rate /= window_generations;
+  if (has_window) rate /= window_generations;
   if (p.growth == redis_growth::unlimited) rate = share_of_layer(rate, 0);
 
   if (p.filter.geometry != geometry{} && !grows) {  // of a filter that is there already
@@ -281,22 +283,22 @@ redis_plan plan_redis(const redis_params& wanted) {
                                   std::to_string(p.shards) + " shards", ""});
   }
   plan.shards = p.shards;
-  plan.layers = window != 0                            ? window_generations
+  plan.layers = has_window                             ? window_generations
                 : p.growth == redis_growth::to_maximum ? doublings_of(p) + 1
                 : grows                                ? redis::most_layers
                                                        : 1;
   p.filter.geometry = plan.first.whole(p.shards);
   params local = p.filter;
-  local.window_milliseconds = 0;
+  local.extra = {};  // a generation is a plain filter
   local = complete(std::move(local));
-  local.window_milliseconds = window;
+  local.extra = p.filter.extra;
   p.filter = std::move(local);
 
   const std::uint64_t of_shard = memory_of(plan.first) + header_bytes;
   plan.server_keys = 2 * plan.shards + 2;
   plan.memory_bytes = plan.shards * of_shard + header_bytes;
   plan.full_memory_bytes = plan.memory_bytes;
-  if (window != 0) plan.full_memory_bytes += plan.shards * (window_generations - 1) * memory_of(plan.first);
+  if (has_window) plan.full_memory_bytes += plan.shards * (window_generations - 1) * memory_of(plan.first);
   if (p.growth == redis_growth::to_maximum) {
     std::vector<redis_layer> layers = {plan.first};
     while (layers.size() < plan.layers) {

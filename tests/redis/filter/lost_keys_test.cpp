@@ -60,7 +60,7 @@ TEST_F(RedisFaults, EverySingleKeyMayGoAndNoneIsAbsent) {
 
 TEST_F(RedisFaults, EverySingleGenerationMayGoAndNoKeyOfTheWindowIsAbsent) {
   redis_params wanted = integers(1000, 0.01);
-  wanted.filter.window_milliseconds = 2800;
+  wanted.filter.extra = window_of_milliseconds(2800);
   std::vector<redis_filter> filters;
   for (int i = 0; i < 8; ++i) filters.push_back(redis_filter::create(at("w" + std::to_string(i)), wanted));
   const auto begin = steady_clock::now();
@@ -141,7 +141,7 @@ TEST_F(RedisFaults, WhatIsWrittenIntoAnEvictedOlderLayerDoesNotPassForOne) {
 TEST_F(RedisFaults, AnOlderGenerationThatIsNotWholeMakesNoKeyNew) {
   redis_params wanted = integers(1000, 0.01);
   wanted.shards = 1;
-  wanted.filter.window_milliseconds = 7 * std::uint64_t{86'400'000};
+  wanted.filter.extra = window_of_time(std::chrono::hours(7 * 24));
   redis_filter f = redis_filter::create(at("x"), wanted);
   insert_all(f, keys_from(0, 100));
   // A day passes: the newest generation becomes the previous one.
@@ -300,7 +300,7 @@ TEST_F(RedisFaults, AKeyThatIsThereIsNotNewWhileAScalableFilterIsReplaced) {
 
 TEST_F(RedisFaults, OneClientSetsTheExpiryAndAnotherTakesItBack) {
   redis_params wanted = integers(1000, 0.01);
-  wanted.filter.window_milliseconds = 600'000'000;
+  wanted.filter.extra = window_of_milliseconds(600'000'000);
   redis_filter f = redis_filter::create(at("x"), wanted);
   redis_filter g = redis_filter::open(at("x"));
   f.insert(std::uint64_t{1});
@@ -325,7 +325,7 @@ TEST_F(RedisFaults, OneClientSetsTheExpiryAndAnotherTakesItBack) {
 
 TEST_F(RedisFaults, AWindowKeepsItsRateAndAnInsertRenewsAKey) {
   redis_params wanted = integers(7'000, 0.01);
-  wanted.filter.window_milliseconds = 1400;
+  wanted.filter.extra = window_of_milliseconds(1400);
   redis_filter f = redis_filter::create(at("x"), wanted);
   const auto begin = steady_clock::now();
   const auto since = [&] { return std::chrono::duration_cast<milliseconds>(steady_clock::now() - begin).count(); };

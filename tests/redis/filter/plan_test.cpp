@@ -125,7 +125,7 @@ TEST(RedisPlans, ThatGrowSpendNoMoreThanTheirRateInAllLayers) {
 TEST(RedisPlans, OfWindowsAreForASeventhOfTheKeysAndAnEighthOfTheRate) {
   for (const std::uint64_t capacity : capacities) {
     redis_params wanted{.filter = {.capacity = capacity, .target_fpr = 0.01}};
-    wanted.filter.window_milliseconds = 1;
+    wanted.filter.extra = window_of_milliseconds(1);
     const auto plan = plan_of(wanted);
     if (!plan) continue;
     expect_sound(*plan);
@@ -141,6 +141,11 @@ TEST(RedisPlans, OfNonsenseAreRefused) {
   };
   redis_params good{.filter = {.capacity = 1000, .target_fpr = 0.01}};
   EXPECT_FALSE(refused(good));
+  for (const window_length length : {window_of_keys(1000), window_of_milliseconds(0), window_of_milliseconds(~0ull)}) {
+    redis_params bad = good;
+    bad.filter.extra = length;
+    EXPECT_TRUE(refused(bad)) << length.text();
+  }
   for (const double rate : {0.0, -1.0, 1.0, 2.0, std::numeric_limits<double>::quiet_NaN(),
                             std::numeric_limits<double>::infinity(), 1e-300}) {
     redis_params bad = good;

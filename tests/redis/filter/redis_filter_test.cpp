@@ -143,7 +143,7 @@ TEST_F(RedisFilter, GrowsFromAHundredKeysAndKeepsItsPromise) {
 
 TEST_F(RedisFilter, ForgetsWhatIsOlderThanItsWindowAndNothingElse) {
   redis_params wanted = integers(1000, 0.01);
-  wanted.filter.window_milliseconds = 1400;
+  wanted.filter.extra = window_of_milliseconds(1400);
   redis_filter f = redis_filter::create(at("window"), wanted);
   const auto begin = std::chrono::steady_clock::now();
   f.insert(std::uint64_t{1});
@@ -170,7 +170,7 @@ TEST_F(RedisFilter, CountsAKeyOfSeveralGenerationsOnce) {
     server->command({"FLUSHALL"});
     redis_params wanted = integers(capacity, 0.01);
     wanted.shards = 1;
-    wanted.filter.window_milliseconds = 7 * std::uint64_t{86'400'000};
+    wanted.filter.extra = window_of_time(std::chrono::hours(7 * 24));
     redis_filter f = redis_filter::create(at("x"), wanted);
     const std::uint64_t count = capacity / 20;
     insert_all(f, keys_from(0, 2 * count));
@@ -235,7 +235,7 @@ TEST_F(RedisFilter, ReadsTheLinesOfAllLayersAndGenerations) {
   insert_all(grown, keys_from(0, 20'000));
   redis_params weekly = integers(1000, 0.01);
   weekly.shards = 1;
-  weekly.filter.window_milliseconds = 7 * std::uint64_t{86'400'000};
+  weekly.filter.extra = window_of_time(std::chrono::hours(7 * 24));
   redis_filter first = redis_filter::create(at("weekly"), weekly);
   insert_all(first, keys_from(0, 900));
   const generation_aside aside(*server, "weekly");

@@ -320,7 +320,7 @@ TEST_F(RedisReplacement, DoesNotUndoADropNorOverwriteWhatWasMadeSince) {
 
 TEST_F(RedisReplacement, OfAFilterWithoutAHeaderTakesAllThatIsInsertedMeanwhile) {
   redis_params window = fixed();
-  window.filter.window_milliseconds = 600'000'000;
+  window.filter.extra = window_of_milliseconds(600'000'000);
   for (const redis_params& wanted : {fixed(), window}) {
     server->command({"FLUSHALL"});
     redis_filter f = redis_filter::create(at("x"), wanted);
