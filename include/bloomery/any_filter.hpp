@@ -260,7 +260,8 @@ class any_filter {
   struct impl;
   // Also filters with a log. The file is refused, if it is, before it is marked as dirty.
   static any_filter open_any(const std::string& path, const open_options& options);
-  static any_filter open_any(const std::string& path, const open_options& options, format::open_file file);
+  [[gnu::visibility("hidden")]] static any_filter open_any(const std::string& path, const open_options& options,
+                                                           format::open_file file);
   static any_filter loaded(loaded_file file, const open_options& options, const std::string& path);
   // The file was not closed cleanly and was opened for reading: its bits may have more keys than its count.
   bool count_is_out_of_date() const noexcept;
@@ -309,7 +310,8 @@ class file_edit {
  private:
   friend std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options);
   struct state;
-  file_edit(const std::string& path, format::open_file locked, const open_options& options);
+  [[gnu::visibility("hidden")]] file_edit(const std::string& path, format::open_file locked,
+                                          const open_options& options);
   std::unique_ptr<state> state_;
 };
 

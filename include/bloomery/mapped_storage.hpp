@@ -19,11 +19,11 @@
 #include <string>
 #include <vector>
 
-namespace BLOOMERY_EXPORT bloomery {
-
-namespace format {
-struct open_file;
+namespace bloomery::format {
+struct open_file;  // not exported
 }
+
+namespace BLOOMERY_EXPORT bloomery {
 
 enum class access : std::uint8_t { read_only, read_write };
 
@@ -148,7 +148,8 @@ class mapped_storage {
   friend class any_filter;  // maps a file that is open already
   struct impl;
   explicit mapped_storage(impl* s) noexcept;
-  static mapped_storage map(const std::string& path, format::open_file file, access mode, file_check check);
+  [[gnu::visibility("hidden")]] static mapped_storage map(const std::string& path, format::open_file file, access mode,
+                                                          file_check check);
 
   impl* impl_ = nullptr;  // owned; not a std::unique_ptr, whose header is twice as long as all of this library's
   std::uint8_t* data_ = nullptr;
