@@ -10,11 +10,14 @@
 #include <bloomery/layouts/classic.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace bloomery::app {
 namespace {
@@ -27,9 +30,13 @@ const layout_facts& facts_of(const std::string& layout) {
 
 void check_probes(const layout_facts& s, std::optional<std::uint64_t> probes) {
   if (s.fixed_probes == 0 || !probes || *probes == s.fixed_probes) return;
+  std::vector<std::string_view> free;
+  for (const layout_facts& other : layouts_of(family::plain)) {
+    if (other.user_chooses_probes()) free.push_back(other.name);
+  }
   throw error(errc::invalid_argument,
               {fmt::format("{} always has {} probes", s.name, s.fixed_probes), "-k", std::to_string(s.fixed_probes),
-               std::to_string(*probes), "leave -k out, or take blocked, blocked_page or classic"});
+               std::to_string(*probes), fmt::format("leave -k out, or take one of {}", fmt::join(free, ", "))});
 }
 
 params params_of(const layout_facts& s, geometry g, std::uint64_t capacity) {

@@ -4,6 +4,7 @@
 
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/layout_facts.hpp>
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/scheme.hpp>
 
@@ -168,9 +169,19 @@ error in_names_of_fields(const error& e, const wanted_filter& w) {
 
 }  // namespace
 
-std::span<const char* const> layouts_to_choose() noexcept {
-  static constexpr const char* names[] = {"classic",      "split_block", "split_block512", "blocked",
-                                          "blocked_page", "counting",    "sliding",        "sliding64"};
+std::span<const char* const> layouts_to_choose() {
+  static const std::vector<const char*> names = [] {
+    std::vector<layout_facts> all;
+    for (const family f : {family::plain, family::counting, family::windowed}) {
+      const std::vector<layout_facts> some = layouts_of(f);
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    // First the layout of the textbooks, which has no blocks.
+    std::stable_partition(all.begin(), all.end(), [](const layout_facts& facts) { return facts.block_bits == 0; });
+    std::vector<const char*> found;
+    for (const layout_facts& facts : all) found.push_back(facts.name.data());
+    return found;
+  }();
   return names;
 }
 

@@ -29,7 +29,7 @@ struct wanted_filter {
 params params_of(const wanted_filter& wanted);
 
 /// The layouts that a request can name.
-std::span<const char* const> layouts_to_choose() noexcept;
+std::span<const char* const> layouts_to_choose();
 
 /// The hashes that a request can name; keyed hashes are not among them, because the API takes no secrets.
 std::span<const char* const> hashes_to_choose() noexcept;

@@ -111,6 +111,19 @@ enum class block_rule {
   multiply_high,  ///< hi64(hash64 * blocks)
 };
 
+/// Base of layouts with blocks of `BlockBits` bits that are selected by block_rule::multiply_high.
+template <std::uint32_t BlockBits>
+class multiply_high_blocks {
+ public:
+  static constexpr std::uint32_t block_bits = BlockBits;
+  static constexpr std::uint64_t max_blocks = std::uint64_t{1} << 40;
+
+  /// The block of a key: hi64(hash64 * blocks), below `blocks`.
+  static constexpr std::uint64_t block_of(std::uint64_t hash64, std::uint64_t blocks) noexcept {
+    return multiply_high(hash64, blocks);
+  }
+};
+
 /// A layout with `static constexpr block_rule blocks_by`. It reads hash64 only, and all cells of a key are in the block
 /// that the rule selects; a block has block_bits bits, a whole number of bytes. So keys can be partitioned by block
 /// before they are inserted.

@@ -12,9 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace bloomery {
 
@@ -25,11 +28,14 @@ void rebuilding::check_logs_suit(const params& p) {
     throw error(errc::incompatible, {"a scheme has hashes of its own, and a log keeps 64 bits of the library's", "log",
                                      "a layout", "scheme " + p.scheme, hint::use_a_layout});
   }
-  const layout_row* row = find_layout(p.layout);
-  if (row != nullptr && row->family == family::plain && row->bulk != nullptr) return;
-  throw error(errc::incompatible,
-              {"a log keeps 64 bits of a key's hash, and this layout needs more or other ones", "layout",
-               "one of split_block, split_block512, blocked, blocked_page", p.layout, hint::use_listed_layout});
+  std::string names;
+  for (const layout_row& row : layout_rows()) {
+    if (row.bulk == nullptr) continue;
+    if (row.name == p.layout) return;
+    names.append(names.empty() ? "" : ", ").append(row.name);
+  }
+  throw error(errc::incompatible, {"a log keeps 64 bits of a key's hash, and this layout needs more or other ones",
+                                   "layout", "one of " + names, p.layout, hint::use_listed_layout});
 }
 
 bool rebuilding::is_log_of(const params& filter, const params& log) {
@@ -39,25 +45,30 @@ bool rebuilding::is_log_of(const params& filter, const params& log) {
 
 namespace {
 
-// The quickest layout that needs at most a quarter more memory than the best one.
+// The quickest layout that needs at most a quarter more memory than the best one. Blocks smaller than a cache line are
+// left out: they need more memory and are no quicker.
 std::string layout_for(double rate) {
   constexpr std::uint64_t many = 1'000'000;
-  constexpr std::array<std::string_view, 3> quickest_first = {"split_block512", "blocked", "blocked_page"};
-  std::array<double, quickest_first.size()> bits{};
+  constexpr std::uint32_t line_bits = 512;
+  struct candidate {
+    std::string_view name;
+    double bits;
+  };
+  std::vector<candidate> quickest_first;
   double best = HUGE_VAL;
-  for (std::size_t i = 0; i < quickest_first.size(); ++i) {
+  for (const layout_row& row : layout_rows()) {
+    if (row.bulk == nullptr || row.block_bits < line_bits) continue;
+    candidate& c = quickest_first.emplace_back(candidate{row.name, HUGE_VAL});
     try {
-      bits[i] = static_cast<double>(find_layout(quickest_first[i])->geometry_for(many, rate).bits);
+      c.bits = static_cast<double>(row.geometry_for(many, rate).bits);
     } catch (const error& e) {
-      if (e.code() != errc::too_large) throw;
-      bits[i] = HUGE_VAL;  // this layout cannot reach the target FPR
+      if (e.code() != errc::too_large) throw;  // this layout cannot reach the target FPR
     }
-    best = std::min(best, bits[i]);
+    best = std::min(best, c.bits);
   }
-  for (std::size_t i = 0; i < quickest_first.size(); ++i) {
-    if (bits[i] <= 1.25 * best) return std::string(quickest_first[i]);
-  }
-  return "blocked_page";
+  const auto found = std::find_if(quickest_first.begin(), quickest_first.end(),
+                                  [&](const candidate& c) { return c.bits <= 1.25 * best; });
+  return std::string(found->name);
 }
 
 // The lock of a file, or nothing if the file does not exist. @throws error locked: another process writes it

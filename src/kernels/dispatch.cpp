@@ -24,8 +24,8 @@ namespace {
 static_assert(std::equal(std::begin(layouts::split_block::salt), std::end(layouts::split_block::salt),
                          std::begin(kernels::split_block_salt)));
 static_assert(layouts::split_block512::multiplier == kernels::split_block512_multiplier &&
-              layouts::blocked::multiplier == kernels::split_block512_multiplier);
-static_assert(layouts::blocked::step == kernels::blocked_step);
+              probe_sequence::multiplier == kernels::split_block512_multiplier);
+static_assert(probe_sequence::step == kernels::blocked_step);
 static_assert(mix64(1) == [] {
   std::uint64_t x = 1 * kernels::mix_first;
   x ^= x >> 33;
@@ -182,21 +182,41 @@ constexpr int number_of_neon = 2;  // the value of number_of(); see above
 #define BLOOMERY_DIRECT(call) return kernels::on_scalar::call
 #endif
 
-#define BLOOMERY_KERNEL_CALLS(L)                                                         \
-  template <>                                                                            \
-  bool kernel_calls<layouts::L>::insert_into(std::uint8_t* block, std::uint64_t hash64,  \
-                                             std::uint32_t probes) noexcept {            \
-    BLOOMERY_DIRECT(L##_insert(block, hash64, probes));                                  \
-  }                                                                                      \
-  template <>                                                                            \
-  bool kernel_calls<layouts::L>::has_in(const std::uint8_t* block, std::uint64_t hash64, \
-                                        std::uint32_t probes) noexcept {                 \
-    BLOOMERY_DIRECT(L##_has(block, hash64, probes));                                     \
-  }                                                                                      \
-  template class kernel_calls<layouts::L>;
+namespace {
 
-BLOOMERY_KERNEL_CALLS(split_block)
-BLOOMERY_KERNEL_CALLS(split_block512)
-BLOOMERY_KERNEL_CALLS(blocked)
+// The single-key functions of the chosen set for layout L.
+template <class L>
+struct direct_calls;
+
+#define BLOOMERY_DIRECT_CALLS(L)                                                                      \
+  template <>                                                                                         \
+  struct direct_calls<layouts::L> {                                                                   \
+    static bool insert(std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept {    \
+      BLOOMERY_DIRECT(L##_insert(block, hash64, probes));                                             \
+    }                                                                                                 \
+    static bool has(const std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept { \
+      BLOOMERY_DIRECT(L##_has(block, hash64, probes));                                                \
+    }                                                                                                 \
+  };
+
+BLOOMERY_DIRECT_CALLS(split_block)
+BLOOMERY_DIRECT_CALLS(split_block512)
+BLOOMERY_DIRECT_CALLS(blocked)
+
+}  // namespace
+
+template <class L>
+bool kernel_calls<L>::insert_into(std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept {
+  return direct_calls<L>::insert(block, hash64, probes);
+}
+
+template <class L>
+bool kernel_calls<L>::has_in(const std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept {
+  return direct_calls<L>::has(block, hash64, probes);
+}
+
+template class kernel_calls<layouts::split_block>;
+template class kernel_calls<layouts::split_block512>;
+template class kernel_calls<layouts::blocked>;
 
 }  // namespace bloomery

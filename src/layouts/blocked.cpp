@@ -1,38 +1,17 @@
 #include <bloomery/layouts/blocked.hpp>
 
-#include "layouts/free_probes.hpp"
+#include "layouts/blocked_layout.hpp"
 #include "layouts/row_of.hpp"
 
 namespace bloomery {
-namespace {
 
-constexpr free_probes::family shape = {"blocked", layouts::blocked::block_bits, layouts::blocked::max_blocks,
-                                       layouts::blocked::most_chosen_probes};
-
-}  // namespace
-
-geometry layouts::blocked::geometry_for(std::uint64_t capacity, double target_fpr) {
-  return free_probes::geometry_for(shape, capacity, target_fpr);
-}
-
-void layouts::blocked::check(const geometry& g) { free_probes::check(shape, g); }
-
-double layouts::blocked::expected_fpr(const geometry& g, std::uint64_t keys) {
-  return free_probes::expected_fpr(shape, g, keys);
-}
-
-double layouts::blocked::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
-  return free_probes::keys_from_zeros(shape, g, zeros);
-}
+template class layouts::blocked_layout<layouts::blocked, layouts::blocked::block_bits>;
 
 template <>
 struct cell_scan<layouts::blocked> {
   static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
     using namespace cell_scans;
-    std::array<double, layouts::blocked::block_bits + 1> hit;
-    for (std::uint32_t x = 0; x < hit.size(); ++x) {
-      hit[x] = static_cast<double>(power(static_cast<long double>(x) / layouts::blocked::block_bits, g.probes));
-    }
+    const auto hit = powers_of_fill<layouts::blocked::cells_of_block>(g.probes);
     long double sum = 0;
     const std::uint64_t ones = each_block(counters.blocks, layouts::blocked::block_bits / 8, bytes,
                                           [&](const std::uint64_t* ones_of_line, std::size_t count) {

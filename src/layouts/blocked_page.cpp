@@ -1,29 +1,11 @@
 #include <bloomery/layouts/blocked_page.hpp>
 
-#include "layouts/free_probes.hpp"
+#include "layouts/blocked_layout.hpp"
 #include "layouts/row_of.hpp"
 
 namespace bloomery {
-namespace {
 
-constexpr free_probes::family shape = {"blocked_page", layouts::blocked_page::block_bits,
-                                       layouts::blocked_page::max_blocks, layouts::blocked_page::most_chosen_probes};
-
-}  // namespace
-
-geometry layouts::blocked_page::geometry_for(std::uint64_t capacity, double target_fpr) {
-  return free_probes::geometry_for(shape, capacity, target_fpr);
-}
-
-void layouts::blocked_page::check(const geometry& g) { free_probes::check(shape, g); }
-
-double layouts::blocked_page::expected_fpr(const geometry& g, std::uint64_t keys) {
-  return free_probes::expected_fpr(shape, g, keys);
-}
-
-double layouts::blocked_page::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
-  return free_probes::keys_from_zeros(shape, g, zeros);
-}
+template class layouts::blocked_layout<layouts::blocked_page, layouts::blocked_page::block_bits>;
 
 template <>
 struct cell_scan<layouts::blocked_page> {

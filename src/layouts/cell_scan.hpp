@@ -40,6 +40,16 @@ inline long double power(long double x, std::uint32_t k) {
   return result;
 }
 
+/// (x/b)^k for x = 0 .. b: the FPR of a block of b cells, x of which are used.
+template <std::uint32_t CellsOfBlock>
+std::array<double, CellsOfBlock + 1> powers_of_fill(std::uint32_t probes) {
+  std::array<double, CellsOfBlock + 1> hit;
+  for (std::uint32_t x = 0; x < hit.size(); ++x) {
+    hit[x] = static_cast<double>(power(static_cast<long double>(x) / CellsOfBlock, probes));
+  }
+  return hit;
+}
+
 // Calls sum(results, count) for the results of `kernel` on all blocks, batch by batch; returns the number of ones.
 template <class Sum>
 std::uint64_t each_block(std::uint64_t (*kernel)(const std::uint8_t*, std::size_t, std::uint64_t*),

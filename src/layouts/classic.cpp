@@ -74,10 +74,7 @@ void layouts::classic::check(const geometry& g) {
     throw error(errc::invalid_argument,
                 {"bits of a classic filter", "geometry", "1 to 2^63", std::to_string(g.bits), ""});
   }
-  if (g.probes == 0 || g.probes > max_probes) {
-    throw error(errc::invalid_argument,
-                {"probes of a classic filter", "geometry", "1 to 255", std::to_string(g.probes), ""});
-  }
+  rates::check_probes("classic", g.probes);
 }
 
 double layouts::classic::expected_fpr(const geometry& g, std::uint64_t keys) {

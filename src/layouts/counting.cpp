@@ -1,11 +1,7 @@
 #include <bloomery/layouts/counting.hpp>
 
-#include "layouts/free_probes.hpp"
+#include "layouts/blocked_layout.hpp"
 #include "layouts/row_of.hpp"
-#include "math/occupancy.hpp"
-#include "math/rates.hpp"
-
-#include <bloomery/error.hpp>
 
 #include <algorithm>
 #include <array>
@@ -17,12 +13,6 @@
 
 namespace bloomery {
 namespace {
-
-// Sizes in cells: the formulas treat a counter like a bit of other layouts.
-constexpr free_probes::family family_in_cells = {"counting", layouts::counting::cells_of_line,
-                                                 layouts::counting::max_blocks, layouts::counting::most_chosen_probes};
-
-geometry in_cells(const geometry& g) { return {g.bits / layouts::counting::cell_bits, g.probes}; }
 
 constexpr std::size_t line_words = layouts::counting::block_bits / 64;
 constexpr std::size_t cells_of_word = 64 / layouts::counting::cell_bits;
@@ -55,9 +45,9 @@ line_of_words cells_in_line(const geometry& g, key_hash hash) {
   line_of_words words{};
   std::uint64_t x = probe_sequence::first(hash.hash64);
   for (std::uint32_t i = 0; i < g.probes; ++i) {
-    const std::uint64_t cell = x >> 57;
+    const std::uint64_t cell = layouts::counting::cell_in_block(x);
     words[cell / cells_of_word] |= std::uint64_t{1} << layouts::counting::cell_bits * (cell % cells_of_word);
-    x *= layouts::counting::step;
+    x *= probe_sequence::step;
   }
   return words;
 }
@@ -90,23 +80,7 @@ std::uint64_t count_marked(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-geometry layouts::counting::geometry_for(std::uint64_t capacity, double target_fpr) {
-  const geometry cells = free_probes::geometry_for(family_in_cells, capacity, target_fpr);
-  return {cells.bits * cell_bits, cells.probes};
-}
-
-void layouts::counting::check(const geometry& g) {
-  rates::check_blocks("counting", g.bits, block_bits, max_blocks);
-  free_probes::check(family_in_cells, in_cells(g));
-}
-
-double layouts::counting::expected_fpr(const geometry& g, std::uint64_t keys) {
-  return free_probes::expected_fpr(family_in_cells, in_cells(g), keys);
-}
-
-double layouts::counting::keys_from_zeros(const geometry& g, std::uint64_t zeros) {
-  return free_probes::keys_from_zeros(family_in_cells, in_cells(g), zeros);
-}
+template class layouts::blocked_layout<layouts::counting, layouts::counting::block_bits, layouts::counting::cell_bits>;
 
 bool layouts::counting::insert_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
   std::uint8_t* const at = line_of(bytes, g, hash);
@@ -176,7 +150,7 @@ std::uint64_t layouts::counting::cells_full(std::span<const std::uint8_t> bytes)
 double layouts::counting::copies_in(const geometry& g, std::span<const std::uint8_t> bytes) noexcept {
   std::uint64_t sum = 0;
   for (const std::uint8_t byte : bytes) sum += static_cast<std::uint64_t>(byte & 15) + (byte >> 4);
-  const double c = cells_of_line;
+  const double c = cells_of_block;
   const double distinct = -c * std::expm1(g.probes * std::log1p(-1 / c));
   return static_cast<double>(sum) / distinct;
 }
@@ -200,11 +174,7 @@ struct cell_scan<layouts::counting> {
   static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
     constexpr std::uint64_t line_bytes = layouts::counting::block_bits / 8;
     const std::uint64_t lines = g.bits / layouts::counting::block_bits;
-    std::array<double, layouts::counting::cells_of_line + 1> hit;
-    for (std::uint32_t x = 0; x < hit.size(); ++x) {
-      hit[x] = static_cast<double>(
-          cell_scans::power(static_cast<long double>(x) / layouts::counting::cells_of_line, g.probes));
-    }
+    const auto hit = cell_scans::powers_of_fill<layouts::counting::cells_of_block>(g.probes);
     std::uint64_t used = 0;
     long double sum = 0;
     for (std::uint64_t i = 0; i < lines; ++i) {

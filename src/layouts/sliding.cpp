@@ -3,6 +3,7 @@
 
 #include <bloomery/error.hpp>
 
+#include "layouts/free_probes.hpp"
 #include "layouts/row_of.hpp"
 #include "layouts/sliding_positions.hpp"
 #include "math/rates.hpp"
@@ -20,8 +21,7 @@ namespace {
 template <std::uint32_t Bytes>
 constexpr const char* name_of_blocks = Bytes == layouts::sliding::block_bytes ? "sliding" : "sliding64";
 
-static_assert(layouts::sliding::multiplier == kernels::window_multiplier &&
-              layouts::sliding::step == kernels::window_step);
+static_assert(probe_sequence::multiplier == kernels::window_multiplier && probe_sequence::step == kernels::window_step);
 
 constexpr std::uint64_t line_bytes = 64;
 
@@ -212,28 +212,12 @@ geometry layouts::sliding_blocks<Bytes>::geometry_for(std::uint64_t capacity, do
   const double p = target_fpr;
   const double of_lane = p / window_generations;
   const keys_by_generation keys = evenly(capacity);
-  const auto ideal = static_cast<std::uint32_t>(std::clamp(std::round(-std::log2(of_lane)), 1.0, double{max_probes}));
-  std::uint64_t fewest = max_blocks + 1;
-  std::uint32_t best = 0;
-  // As in free_probes: uneven block loads make additional probes less useful, so the best k is at most that for even
-  // loads.
-  for (std::uint32_t k = std::min(ideal + 1, most_chosen_probes); k >= 1; --k) {
-    rates::block_rates in_block(cells_of_block, k);
-    const double even_cells =
-        -static_cast<double>(k) * static_cast<double>(keys[0]) / std::log1p(-std::pow(of_lane, 1.0 / k));
-    const double guess = std::fmin(even_cells / cells_of_block + 1, static_cast<double>(max_blocks));
-    const std::uint64_t blocks = rates::smallest(static_cast<std::uint64_t>(guess), max_blocks, [&](std::uint64_t b) {
-      return static_cast<double>(rate_of_lanes(in_block, b, keys)) <= p;
-    });
-    if (blocks <= max_blocks && blocks <= fewest) {
-      fewest = blocks;
-      best = k;
-    } else if (best != 0 && blocks > fewest) {
-      break;
-    }
-  }
-  if (best == 0) rates::refuse_target_fpr(name_of_blocks<Bytes>, capacity, p);
-  return of_blocks(fewest, best);
+  const auto [blocks, probes] =
+      free_probes::fewest_blocks({name_of_blocks<Bytes>, cells_of_block, max_blocks, most_chosen_probes}, capacity, p,
+                                 {keys[0], of_lane}, [&](rates::block_rates& in_block, std::uint64_t b) {
+                                   return static_cast<double>(rate_of_lanes(in_block, b, keys));
+                                 });
+  return of_blocks(blocks, probes);
 }
 
 template <std::uint32_t Bytes>
@@ -245,18 +229,12 @@ void layouts::sliding_blocks<Bytes>::check(const geometry& g) {
                 {what, "geometry", "4096 and a multiple of " + std::to_string(block_bits), std::to_string(g.bits), ""});
   }
   rates::check_blocks(name_of_blocks<Bytes>, g.bits - state_bits, block_bits, max_blocks);
-  if (g.probes == 0 || g.probes > max_probes) {
-    throw error(errc::invalid_argument, {std::string("probes of a ") + name_of_blocks<Bytes> + " filter", "geometry",
-                                         "1 to 255", std::to_string(g.probes), ""});
-  }
+  rates::check_probes(name_of_blocks<Bytes>, g.probes);
 }
 
 template <std::uint32_t Bytes>
 double layouts::sliding_blocks<Bytes>::rate_of(const geometry& g, std::span<const std::uint64_t> keys) {
-  // Cached, since it is often called many times with one k.
-  thread_local std::optional<rates::block_rates> last;
-  if (!last || last->probes() != g.probes) last.emplace(cells_of_block, g.probes);
-  return static_cast<double>(rate_of_lanes(*last, blocks_of(g), keys));
+  return static_cast<double>(rate_of_lanes(free_probes::rates_in_block<cells_of_block>(g.probes), blocks_of(g), keys));
 }
 
 template <std::uint32_t Bytes>

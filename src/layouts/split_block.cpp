@@ -4,6 +4,7 @@
 
 #include "layouts/occupancy_of.hpp"
 #include "layouts/row_of.hpp"
+#include "layouts/split_layout.hpp"
 #include "math/occupancy.hpp"
 #include "math/rates.hpp"
 
@@ -13,16 +14,11 @@
 namespace bloomery {
 namespace {
 
-// (1 - (31/32)^i)^8: the probability that an absent key's bits are all set in a block with i keys.
-long double block_hit(long double i) {
-  const long double lane_hit = -std::expm1(i * std::log1p(-1.0L / layouts::split_block::lane_bits));
-  return std::pow(lane_hit, static_cast<long double>(layouts::split_block::lanes));
-}
-
 // The FPR for keys of a block that is selected by `uppers` of the 2^32 values of the upper 32 bits of hash64.
 long double rate_of_block(std::uint64_t uppers, std::uint64_t keys) {
-  return rates::either(rates::blocked(keys, 0x1p32L / static_cast<long double>(uppers), block_hit),
-                       rates::collision(0x1p64L / static_cast<long double>(uppers), keys));
+  return rates::either(
+      rates::blocked(keys, 0x1p32L / static_cast<long double>(uppers), split_layout::block_hit<layouts::split_block>),
+      rates::collision(0x1p64L / static_cast<long double>(uppers), keys));
 }
 
 // 2^32 is not a multiple of B: 2^32 mod B blocks are selected by one value more than the others, so they have more keys
@@ -39,25 +35,10 @@ double rate(std::uint64_t blocks, std::uint64_t keys) {
 }  // namespace
 
 geometry layouts::split_block::geometry_for(std::uint64_t capacity, double target_fpr) {
-  rates::check_target_fpr(capacity, target_fpr);
-  const double p = target_fpr;
-  const double parquet_bits = -8 * static_cast<double>(capacity) / std::log1p(-std::pow(p, 1.0 / 8));
-  const double guess = std::fmin(parquet_bits / block_bits + 1, static_cast<double>(max_blocks));
-  const std::uint64_t blocks = rates::smallest(static_cast<std::uint64_t>(guess), max_blocks,
-                                               [&](std::uint64_t b) { return rate(b, capacity) <= p; });
-  if (blocks > max_blocks) {
-    rates::refuse_target_fpr("split_block", capacity, p);
-  }
-  return {blocks * block_bits, lanes};
+  return split_layout::geometry_for<split_block>(capacity, target_fpr, rate);
 }
 
-void layouts::split_block::check(const geometry& g) {
-  rates::check_blocks("split_block", g.bits, block_bits, max_blocks);
-  if (g.probes != lanes) {
-    throw error(errc::invalid_argument,
-                {"probes of a split_block filter", "geometry", "8", std::to_string(g.probes), ""});
-  }
-}
+void layouts::split_block::check(const geometry& g) { split_layout::check<split_block>(g); }
 
 double layouts::split_block::expected_fpr(const geometry& g, std::uint64_t keys) {
   return rate(g.bits / block_bits, keys);

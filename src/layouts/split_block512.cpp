@@ -4,6 +4,7 @@
 
 #include "layouts/occupancy_of.hpp"
 #include "layouts/row_of.hpp"
+#include "layouts/split_layout.hpp"
 #include "math/occupancy.hpp"
 #include "math/rates.hpp"
 
@@ -16,20 +17,16 @@
 namespace bloomery {
 namespace {
 
-// (1 - (63/64)^i)^8: the probability that an absent key's bits are all set in a cache line with i keys.
-long double computed_hit(long double i) {
-  const long double lane_hit = -std::expm1(i * std::log1p(-1.0L / layouts::split_block512::lane_bits));
-  return std::pow(lane_hit, static_cast<long double>(layouts::split_block512::lanes));
-}
-
-// The same from a table. Every rate needs the same few hundred values; caching them makes a rate twenty times as fast.
+// block_hit() from a table. Every rate needs the same few hundred values; caching them makes a rate twenty times as fast.
 long double line_hit(long double i) {
   static const std::array<long double, 512> known = [] {
     std::array<long double, 512> hits;
-    for (std::size_t keys = 0; keys < hits.size(); ++keys) hits[keys] = computed_hit(static_cast<long double>(keys));
+    for (std::size_t keys = 0; keys < hits.size(); ++keys)
+      hits[keys] = split_layout::block_hit<layouts::split_block512>(static_cast<long double>(keys));
     return hits;
   }();
-  return i < static_cast<long double>(known.size()) ? known[static_cast<std::size_t>(i)] : computed_hit(i);
+  return i < static_cast<long double>(known.size()) ? known[static_cast<std::size_t>(i)]
+                                                    : split_layout::block_hit<layouts::split_block512>(i);
 }
 
 double rate(std::uint64_t lines, std::uint64_t keys) {
@@ -40,26 +37,10 @@ double rate(std::uint64_t lines, std::uint64_t keys) {
 }  // namespace
 
 geometry layouts::split_block512::geometry_for(std::uint64_t capacity, double target_fpr) {
-  rates::check_target_fpr(capacity, target_fpr);
-  const double p = target_fpr;
-  // Assuming equal loads of all cache lines: each lane is hit with probability p^(1/8).
-  const double even_bits = -8 * static_cast<double>(capacity) / std::log1p(-std::pow(p, 1.0 / 8));
-  const double guess = std::fmin(even_bits / block_bits + 1, static_cast<double>(max_blocks));
-  const std::uint64_t lines = rates::smallest(static_cast<std::uint64_t>(guess), max_blocks,
-                                              [&](std::uint64_t b) { return rate(b, capacity) <= p; });
-  if (lines > max_blocks) {
-    rates::refuse_target_fpr("split_block512", capacity, p);
-  }
-  return {lines * block_bits, lanes};
+  return split_layout::geometry_for<split_block512>(capacity, target_fpr, rate);
 }
 
-void layouts::split_block512::check(const geometry& g) {
-  rates::check_blocks("split_block512", g.bits, block_bits, max_blocks);
-  if (g.probes != lanes) {
-    throw error(errc::invalid_argument,
-                {"probes of a split_block512 filter", "geometry", "8", std::to_string(g.probes), ""});
-  }
-}
+void layouts::split_block512::check(const geometry& g) { split_layout::check<split_block512>(g); }
 
 double layouts::split_block512::expected_fpr(const geometry& g, std::uint64_t keys) {
   return rate(g.bits / block_bits, keys);

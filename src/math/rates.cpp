@@ -256,6 +256,13 @@ void check_blocks(const char* name, std::uint64_t bits, std::uint32_t block_bits
   }
 }
 
+void check_probes(const char* name, std::uint32_t probes, std::uint32_t fixed) {
+  if (fixed != 0 ? probes == fixed : probes != 0 && probes <= max_probes) return;
+  throw error(errc::invalid_argument,
+              {std::string("probes of a ") + name + " filter", "geometry",
+               fixed != 0 ? std::to_string(fixed) : "1 to " + std::to_string(max_probes), std::to_string(probes), ""});
+}
+
 void refuse_target_fpr(const char* name, std::uint64_t n, double p) {
   char rate[32];
   std::snprintf(rate, sizeof rate, "%.3g", p);

@@ -143,6 +143,10 @@ std::uint64_t smallest(std::uint64_t guess, std::uint64_t limit, Predicate holds
 /// Throws unless `bits` is a positive multiple of block_bits with at most max_blocks blocks; `name` is the layout's.
 void check_blocks(const char* name, std::uint64_t bits, std::uint32_t block_bits, std::uint64_t max_blocks);
 
+/// @param fixed  the layout's number of probes; 0: 1 to 255
+/// @throws error invalid_argument: another number of probes
+void check_probes(const char* name, std::uint32_t probes, std::uint32_t fixed = 0);
+
 /// Reports that no size of layout `name` keeps target FPR p at n keys. @throws error too_large, always
 [[noreturn]] void refuse_target_fpr(const char* name, std::uint64_t n, double p);
 

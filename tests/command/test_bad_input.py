@@ -7,7 +7,7 @@ import signal
 import subprocess
 import unittest
 
-from support import LONG, PAYLOAD_AT, CommandTest, keys, text
+from support import LAYOUTS, LONG, PAYLOAD_AT, CommandTest, keys, text
 
 COMMANDS = """plan build add check dedup info playground verify explain analyze union intersect overlap fold remove rebuild seal keygen noisy""".split()
 
@@ -80,8 +80,8 @@ class BadWords(CommandTest):
 
     def test_names_of_layouts_hashes_and_schemes_are_listed(self) -> None:
         build = ["build", "-o", "f", "-n", 10]
-        self.refused(*build, "--layout", "x", says="split_block, split_block512, blocked, blocked_page, classic")
-        self.refused(*build, "-m", 1000, "--layout", "x", says="split_block, split_block512, blocked, blocked_page, classic")
+        self.refused(*build, "--layout", "x", says=", ".join(LAYOUTS))
+        self.refused(*build, "-m", 1000, "--layout", "x", says=", ".join(LAYOUTS))
         self.refused(*build, "--hash", "x", says="xxh3.*murmur3")
         self.refused(*build, "--scheme", "x", says="guava, pharo, python, perl")
         self.refused(*build, "--hash", "mix", says="integer")

@@ -26,7 +26,7 @@ class page_by_hi {
     std::uint32_t count() const { return count_; }
     std::uint64_t next() {
       const std::uint64_t cell = base_ + (x_ >> 49);
-      x_ *= layouts::blocked_page::step;
+      x_ *= probe_sequence::step;
       return cell;
     }
 

@@ -46,7 +46,7 @@ TYPED_TEST_SUITE(ProbesOf, layouts_of_sequences, layout_names);
 template <class Layout>
 constexpr std::uint64_t cells_in_block = Layout::block_bits;
 template <>
-constexpr std::uint64_t cells_in_block<layouts::counting> = layouts::counting::cells_of_line;
+constexpr std::uint64_t cells_in_block<layouts::counting> = layouts::counting::cells_of_block;
 template <>
 constexpr std::uint64_t cells_in_block<layouts::sliding> = layouts::sliding::cells_of_block;
 template <>

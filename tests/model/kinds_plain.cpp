@@ -4,6 +4,7 @@
 
 #include <bloomery/concurrent_filter.hpp>
 #include <bloomery/detail/fuse.hpp>
+#include <bloomery/layout_facts.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/static_filter.hpp>
@@ -217,8 +218,8 @@ kind static_kind(std::string name, bool in_memory) {
 
 std::vector<kind> plain_kinds() {
   std::vector<kind> kinds;
-  for (const char* layout : {"split_block", "split_block512", "blocked", "blocked_page", "classic"}) {
-    const std::string name = layout;
+  for (const bloomery::layout_facts& layout : bloomery::layouts_of(bloomery::family::plain)) {
+    const std::string name(layout.name);
     kinds.push_back(kind_of<heap_subject>(in_memory("Heap_text_" + name, key_kind::bytes), {.layout = name}));
     kinds.push_back(kind_of<heap_subject>(in_memory("Heap_integers_" + name, key_kind::u64le), {.layout = name}));
     kinds.push_back(kind_of<file_subject>(in_a_file("File_text_" + name, key_kind::bytes), {.layout = name}));

@@ -3,6 +3,8 @@
 
 #include "playground/api.hpp"
 
+#include <bloomery/layout_facts.hpp>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,9 +68,11 @@ class visitor {
 /// One filter of each kind that can be made, small, with room for `keys` keys.
 inline std::vector<json> all_kinds(std::uint64_t keys) {
   std::vector<json> kinds;
-  for (const char* layout : {"classic", "split_block", "split_block512", "blocked", "blocked_page", "counting"}) {
-    for (const char* hash : {"xxh3", "murmur3"}) {
-      kinds.push_back({{"layout", layout}, {"capacity", keys}, {"rate", 0.05}, {"hash", hash}, {"seed", "7"}});
+  for (const bloomery::family f : {bloomery::family::plain, bloomery::family::counting}) {
+    for (const bloomery::layout_facts& layout : bloomery::layouts_of(f)) {
+      for (const char* hash : {"xxh3", "murmur3"}) {
+        kinds.push_back({{"layout", layout.name}, {"capacity", keys}, {"rate", 0.05}, {"hash", hash}, {"seed", "7"}});
+      }
     }
   }
   for (const char* scheme : {"guava", "pharo", "python", "perl"}) {

@@ -19,54 +19,16 @@ namespace BLOOMERY_EXPORT bloomery {
 
 namespace layouts {
 
-class blocked_page : public layout_base<blocked_page> {
+/// Example:
+///     const geometry g = layouts::blocked_page::geometry_for(1'000'000, 0.0001);
+///     assert(g.bits < 19'300'000);  // 19.23 bits per key; classic needs 19.17
+class blocked_page : public layout_base<blocked_page>, public blocked_layout<blocked_page, 8 * 4096> {
  public:
   static constexpr std::string_view name = "blocked_page";
-  static constexpr std::uint32_t block_bits = 8 * 4096;
   static constexpr block_rule blocks_by = block_rule::multiply_high;
-  static constexpr std::uint64_t max_blocks = std::uint64_t{1} << 40;
-  static constexpr std::uint64_t multiplier = probe_sequence::multiplier;
-  static constexpr std::uint64_t step = probe_sequence::step;
 
   /// Maximum number of probes that geometry_for() chooses.
   static constexpr std::uint32_t most_chosen_probes = 64;
-
-  /// The page of a key: hi64(hash64 * pages), below `pages`.
-  static constexpr std::uint64_t block_of(std::uint64_t hash64, std::uint64_t blocks) noexcept {
-    return multiply_high(hash64, blocks);
-  }
-
-  /// The k cells of a key.
-  class cells {
-   public:
-    constexpr cells(const geometry& g, key_hash hash) noexcept
-        : base_(block_of(hash.hash64, g.bits / block_bits) * block_bits),
-          x_(probe_sequence::first(hash.hash64)),
-          count_(g.probes) {}
-    constexpr std::uint32_t count() const noexcept { return count_; }
-    constexpr std::uint64_t next() noexcept {
-      const std::uint64_t cell = base_ + (x_ >> 49);
-      x_ *= step;
-      return cell;
-    }
-
-   private:
-    std::uint64_t base_;
-    std::uint64_t x_;
-    std::uint32_t count_;
-  };
-
-  /// Example:
-  ///     const geometry g = layouts::blocked_page::geometry_for(1'000'000, 0.0001);
-  ///     assert(g.bits < 19'300'000);  // 19.23 bits per key; classic needs 19.17
-  static geometry geometry_for(std::uint64_t capacity, double target_fpr);
-  static void check(const geometry& g);
-
-  /// r(i) = classic(32768, k, i), as in blocked.
-  static double expected_fpr(const geometry& g, std::uint64_t keys);
-
-  /// q = 1 - (1 - 1/32768)^k
-  static double keys_from_zeros(const geometry& g, std::uint64_t zeros);
 };
 
 }  // namespace layouts

@@ -104,8 +104,6 @@ class sliding_blocks {
   static constexpr std::uint32_t stamp_bytes = 4;
   static constexpr std::uint32_t cells_of_block = Bytes - stamp_bytes;
   static constexpr std::uint64_t max_blocks = std::uint64_t{1} << 40;
-  static constexpr std::uint64_t multiplier = probe_sequence::multiplier;
-  static constexpr std::uint64_t step = probe_sequence::step;
 
   /// Maximum number of probes that geometry_for() chooses.
   static constexpr std::uint32_t most_chosen_probes = 32;
@@ -123,22 +121,14 @@ class sliding_blocks {
     return window_state_bytes + multiply_high(hash64, blocks_of(g)) * Bytes;
   }
 
+  /// The cell of a probe in its block, for the state x of the probe, as the index of the cell's first bit.
+  static constexpr std::uint64_t bit_in_block(std::uint64_t x) noexcept { return std::uint64_t{8} * position(x); }
+
   /// The k cells of a key, each as the index of its first bit.
-  class cells {
+  class cells : public probe_sequence::cells_from<bit_in_block> {
    public:
     constexpr cells(const geometry& g, key_hash hash) noexcept
-        : first_(block_at(g, hash.hash64) + stamp_bytes), x_(probe_sequence::first(hash.hash64)), count_(g.probes) {}
-    constexpr std::uint32_t count() const noexcept { return count_; }
-    constexpr std::uint64_t next() noexcept {
-      const std::uint64_t cell = first_ + position(x_);
-      x_ *= step;
-      return 8 * cell;
-    }
-
-   private:
-    std::uint64_t first_;
-    std::uint64_t x_;
-    std::uint32_t count_;
+        : cells::cells_from(8 * (block_at(g, hash.hash64) + stamp_bytes), hash.hash64, g.probes) {}
   };
 
   /// Inserts a key into the newest generation. Returns the bit mask of the generations that had it before.
@@ -216,8 +206,8 @@ class sliding_blocks {
 
   // multiplier * step^i mod 2^64: multiplied by 2 hash64 + 1 this is x of the i-th cell, without computing the others.
   static constexpr auto powers = [] {
-    std::array<std::uint64_t, 16> result{multiplier};
-    for (std::size_t i = 1; i < result.size(); ++i) result[i] = result[i - 1] * step;
+    std::array<std::uint64_t, 16> result{probe_sequence::multiplier};
+    for (std::size_t i = 1; i < result.size(); ++i) result[i] = result[i - 1] * probe_sequence::step;
     return result;
   }();
 
@@ -229,8 +219,8 @@ class sliding_blocks {
     if (i >= to) [[likely]]
       return;
     std::uint64_t x = odd * powers.back();
-    for (std::uint32_t reached = powers.size() - 1; reached < i; ++reached) x *= step;
-    for (; i < to; ++i, x *= step) work(position(x));
+    for (std::uint32_t reached = powers.size() - 1; reached < i; ++reached) x *= probe_sequence::step;
+    for (; i < to; ++i, x *= probe_sequence::step) work(position(x));
   }
 
   static std::uint32_t stamp_of(const std::uint8_t* block) noexcept {

@@ -18,16 +18,6 @@
 namespace BLOOMERY_EXPORT bloomery {
 
 namespace layouts {
-class split_block;
-}
-template <>
-bool kernel_calls<layouts::split_block>::insert_into(std::uint8_t* block, std::uint64_t hash64,
-                                                     std::uint32_t probes) noexcept;
-template <>
-bool kernel_calls<layouts::split_block>::has_in(const std::uint8_t* block, std::uint64_t hash64,
-                                                std::uint32_t probes) noexcept;
-
-namespace layouts {
 
 class split_block : public kernel_calls<split_block> {
  public:

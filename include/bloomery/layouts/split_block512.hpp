@@ -21,31 +21,14 @@
 namespace BLOOMERY_EXPORT bloomery {
 
 namespace layouts {
-class split_block512;
-}
-template <>
-bool kernel_calls<layouts::split_block512>::insert_into(std::uint8_t* block, std::uint64_t hash64,
-                                                        std::uint32_t probes) noexcept;
-template <>
-bool kernel_calls<layouts::split_block512>::has_in(const std::uint8_t* block, std::uint64_t hash64,
-                                                   std::uint32_t probes) noexcept;
 
-namespace layouts {
-
-class split_block512 : public kernel_calls<split_block512> {
+class split_block512 : public kernel_calls<split_block512>, public multiply_high_blocks<512> {
  public:
   static constexpr std::string_view name = "split_block512";
-  static constexpr std::uint32_t block_bits = 512;
   static constexpr std::uint32_t lanes = 8;
   static constexpr std::uint32_t lane_bits = 64;
   static constexpr block_rule blocks_by = block_rule::multiply_high;
-  static constexpr std::uint64_t max_blocks = std::uint64_t{1} << 40;
   static constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio, odd
-
-  /// The block of a key, one cache line: hi64(hash64 * lines), below `lines`.
-  static constexpr std::uint64_t block_of(std::uint64_t hash64, std::uint64_t blocks) noexcept {
-    return multiply_high(hash64, blocks);
-  }
 
   /// The eight cells of a key.
   class cells {
