@@ -1,8 +1,8 @@
 // bloomery: the command itself: parses, runs the one command that is meant, and turns errors into words and exit
 // statuses.
 #include "app/signals.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/shared_filter.hpp"
-#include "cli/grammar.hpp"
 #include "cli/io/output.hpp"
 #include "cli/text/error_text.hpp"
 #include "cli/text/suggest.hpp"
@@ -27,6 +27,39 @@
 #include <vector>
 
 namespace bloomery::cli {
+
+// ---- the commands ---------------------------------------------------------------------------------------------------
+
+// Each is a file in commands/. One per line, in the order in which --help shows them.
+// clang-format off
+#define BLOOMERY_COMMANDS(command) \
+  command(plan) \
+  command(build) \
+  command(add) \
+  command(check) \
+  command(dedup) \
+  command(info) \
+  command(playground) \
+  command(verify) \
+  command(explain) \
+  command(analyze) \
+  command(union) \
+  command(intersect) \
+  command(overlap) \
+  command(fold) \
+  command(remove) \
+  command(rebuild) \
+  command(seal) \
+  command(keygen) \
+  command(noisy) \
+  command(pull) \
+  command(push) \
+  command(redis)
+// clang-format on
+
+#define BLOOMERY_DECLARE(name) void add_##name(command_line& line);
+BLOOMERY_COMMANDS(BLOOMERY_DECLARE)
+
 namespace {
 
 // ---- running --------------------------------------------------------------------------------------------------------
@@ -70,9 +103,9 @@ exit_status run(int argc, char** argv) {
   app.footer(
       "Each command explains itself: bloomery COMMAND --help\n"
       "Numbers: 100M, 64MiB, 1%, 1e-4, '1 in 1000'. Exit status: 0 done or found, 1 nothing found, 2 error.");
-  all_options o;
-  command_handler chosen;
-  add_commands(app, o, chosen);
+  command_line line{app};
+#define BLOOMERY_ADD(name) add_##name(line);
+  BLOOMERY_COMMANDS(BLOOMERY_ADD)
 
   if (argc > 1) check_verb(app, argv[1]);
   try {
@@ -93,10 +126,10 @@ exit_status run(int argc, char** argv) {
     help += " --help";
     throw error(errc::invalid_argument, {e.what(), "", "", "", "see " + help});
   }
-  for (const input_options* inputs : all_inputs(o)) check(*inputs);
+  for (const input_options* inputs : line.inputs) check(*inputs);
   refuse_wrong_kernels();
   install_signal_handlers();
-  return chosen();
+  return line.run();
 }
 
 int report(const std::string& text) {

@@ -1,102 +1,23 @@
-// bloomery playground [FILTER...]: serve a web page that shows how filters work and inspects filters of the user.
-//
-//   $ bloomery playground seen.bloom
-//   http://127.0.0.1:43127/
-#include "app/signals.hpp"
-#include "cli/commands/shared_filter.hpp"
-#include "cli/io/output.hpp"
-#include "playground/api.hpp"
-#include "playground/http/admission.hpp"
-#include "playground/http/server.hpp"
-#include "playground/inspection.hpp"
-#include "playground/page_files.hpp"
+// The grammar of bloomery playground; with_playground.cpp serves the page.
+#include "cli/playground.hpp"
+#include "cli/commands/grammar.hpp"
 
-#include <bloomery/error.hpp>
-#include <bloomery/redis/handle.hpp>
-
-#include <fmt/format.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdlib>
-#include <memory>
 #include <string>
-#include <thread>
-#include <utility>
-#include <vector>
-
-extern char** environ;
 
 namespace bloomery::cli {
-namespace {
 
-// Asks the desktop for a browser; without a desktop there is none to ask.
-void open_browser(const std::string& url) {
-  if (std::getenv("DISPLAY") == nullptr && std::getenv("WAYLAND_DISPLAY") == nullptr) {
-    say("there is no desktop here: open the address above in a browser");
-    return;
-  }
-  std::string name = "xdg-open";
-  std::string address = url;
-  char* const arguments[] = {name.data(), address.data(), nullptr};
-  posix_spawn_file_actions_t files;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", 1 /* O_WRONLY */, 0);
-  ::posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", 1 /* O_WRONLY */, 0);
-  pid_t child = 0;
-  const int problem = ::posix_spawnp(&child, name.c_str(), &files, nullptr, arguments, environ);
-  ::posix_spawn_file_actions_destroy(&files);
-  if (problem != 0) return say("no browser could be opened: open the address above in one");
-  // Reap the process that opens the browser: it must not remain as a zombie.
-  std::thread([child] {
-    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
-  }).detach();
-}
-
-redis::open_options options_for(const std::string& name, const playground_options& options) {
-  const bool on_server = is_shared(name, options.server);
-  redis::open_options result;
-  result.secret = secret_of(options.secret);
-  if (!on_server) return result;
-  result.connection = connection_of(options.server);
-  if (!options.server.milliseconds) result.connection.time = bloomery::playground::usual_server_time;
-  result.wait_replicas = static_cast<unsigned>(options.server.wait_replicas);
-  return result;
-}
-
-}  // namespace
-
-exit_status playground(const playground_options& options) {
-  const bool for_others = !bloomery::playground::http::is_this_machine(options.host);
-  if (for_others && !options.secret.empty()) {
-    throw error(errc::invalid_argument,
-                {"a filter with a secret is not for others to ask", "--host", "this machine alone", options.host,
-                 "leave out --host, and come from elsewhere by ssh -L; or leave out --secret"});
-  }
-  std::vector<std::unique_ptr<bloomery::playground::inspection>> inspections;
-  for (const std::string& name : options.filters) {
-    inspections.push_back(bloomery::playground::inspect_filter(name, options_for(name, options)));
-  }
-  bloomery::playground::api answers(std::move(inspections));
-  bloomery::playground::http::server server(answers, options.host, static_cast<std::uint16_t>(options.port));
-  output out(STDOUT_FILENO, "standard output");
-  out.write(server.url() + "\n");
-  out.flush();
-  if (bloomery::playground::page_files().empty()) {
-    say("this program was built without its page: only the API of docs/playground-api.md is there");
-  }
-  if (options.open) open_browser(server.url());
-  if (for_others) say("others who can reach this machine can come, too, and ask the filters that you named");
-  say("Ctrl-C ends it");
-  pollfd stop{stop_descriptor(), POLLIN, 0};
-  while (stop_signal() == 0) {
-    if (::poll(&stop, 1, -1) < 0 && errno != EINTR) throw error(errc::io, {"cannot wait for signals", "", "", "", ""});
-  }
-  server.stop();
-  return exit_status::found;
+void add_playground(command_line& line) {
+  auto& c =
+      *line.app.add_subcommand("playground", "a page to see filters work, to measure them, and to look into your own");
+  auto& o = line.options_of(c, playground);
+  c.add_option("FILTER", o.filters, "filters to look into: files, or addresses as redis://HOST/NAME");
+  c.add_option("--port", o.port, "where to listen; any free port if not given")->check(CLI::Range(0, 65535));
+  c.add_option("--host", o.host, "an address of this machine to listen on; others can then come, too")
+      ->capture_default_str();
+  c.add_flag_callback(
+      "--no-open", [&] { o.open = false; }, "do not open a browser");
+  add_secret(c, o.secret);
+  add_server(c, o.server);
 }
 
 }  // namespace bloomery::cli

@@ -1,5 +1,5 @@
 // bloomery playground, where the command was built without it: BLOOMERY_BUILD_PLAYGROUND=OFF.
-#include "cli/commands/commands.hpp"
+#include "cli/playground.hpp"
 
 #include <bloomery/error.hpp>
 

@@ -4,7 +4,7 @@
 
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/layout_facts.hpp>
+#include <bloomery/layout.hpp>
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/scheme.hpp>
 

@@ -6,7 +6,8 @@
 // A file is locked; a second writer waits. Killed at any moment a filter opens again with every key added before; one
 // that commits as a whole (a counting filter) is then what it was.
 #include "app/numbers.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
@@ -16,6 +17,17 @@
 #include <fmt/format.h>
 
 namespace bloomery::cli {
+namespace {
+
+struct add_options {
+  std::string filter;
+  std::string secret;
+  std::optional<std::uint64_t> now;  ///< as in window_options
+  chain_options chain;
+  server_options server;
+  input_options inputs;
+  common_options common;
+};
 
 exit_status add(const add_options& options) {
   check_not_an_input(options.filter, "add", options.inputs);
@@ -46,6 +58,22 @@ exit_status add(const add_options& options) {
   }
   if (done.failure) throw *done.failure;
   return exit_status::found;
+}
+
+}  // namespace
+
+void add_add(command_line& line) {
+  auto& c = *line.app.add_subcommand("add", "put more keys into a filter, in place");
+  auto& o = line.options_of(c, add);
+  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
+  add_inputs(line, c, o.inputs);
+  add_common(c, o.common, "say nothing but errors and warnings");
+  add_secret(c, o.secret);
+  add_now(c, o.now);
+  add_waiting(c, o.server);
+  add_chain(c, o.chain);
+  add_server(c, o.server);
+  c.footer("Example: bloomery add users.bloom new-users.txt");
 }
 
 }  // namespace bloomery::cli

@@ -5,7 +5,8 @@
 // The experiment is in experiment.hpp, the charts are in chart.hpp and terminal_chart.hpp; here they are put together.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/io/output.hpp"
 #include "cli/io/progress.hpp"
 #include "cli/io/whole_file.hpp"
@@ -26,6 +27,15 @@
 
 namespace bloomery::cli {
 namespace {
+
+struct analyze_options {
+  making_options wanted;
+  std::vector<std::string> charts;  ///< files to write, .svg or .png
+  std::uint64_t runs = 10;
+  std::optional<std::uint64_t> queries;  ///< absent keys at each point of each run
+  input_options inputs;                  ///< files of keys; if none, random e-mail addresses
+  common_options common;
+};
 
 constexpr double default_rate = 0.01;
 constexpr std::uint64_t most_runs = 1000;
@@ -205,8 +215,6 @@ nlohmann::ordered_json as_json(const experiment& e, const std::vector<measured_p
           {"points", list}};
 }
 
-}  // namespace
-
 exit_status analyze(const analyze_options& options) {
   check_target_fpr(options.wanted);
   check_range("--runs", options.runs, most_runs);
@@ -228,6 +236,31 @@ exit_status analyze(const analyze_options& options) {
               table_of(e, points));
   out.flush();
   return exit_status::found;
+}
+
+}  // namespace
+
+void add_analyze(command_line& line) {
+  auto& c = *line.app.add_subcommand("analyze", "fill filters and measure their error as they fill, beside the theory");
+  auto& o = line.options_of(c, analyze);
+  add_size(c, o.wanted, true);
+  add_kind(c, o.wanted);
+  c.add_option("--scheme", o.wanted.scheme, "bits as another system sets them: guava, pharo, python, perl");
+  c.add_option("-o,--output", o.charts, "write the chart to a file: NAME.svg or NAME.png; may be given twice")
+      ->allow_extra_args(false);  // what follows the name is INPUT
+  parsed(c, "--runs", o.runs, parse_count, "filters to fill, each with other keys; 10 if not given");
+  parsed(c, "--queries", o.queries, parse_count, "absent keys to ask for at each point of each run");
+  add_inputs(line, c, o.inputs);
+  c.get_option("INPUT")->description(
+      "files of keys, one a line, instead of random e-mail addresses; '-' is standard input");
+  c.get_option("--seed")->description("other addresses, and another family of hashes; not a secret");
+  add_common(c, o.common, "no chart and no table on standard output");
+  c.footer(
+      "Without INPUT, -n is needed; with it, -n is a third of the distinct lines if not given. The rate is 1 % if "
+      "neither\n"
+      "-p nor -m is given.\n"
+      "Example: bloomery analyze -n 100 -p 3% -o chart.svg\n"
+      "         bloomery analyze -n 1M -p 1% --scheme pharo");
 }
 
 }  // namespace bloomery::cli

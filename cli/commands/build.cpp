@@ -6,9 +6,11 @@
 // A file appears when it is whole. Without -n, input files are counted first; standard input, which can be read only
 // once, is kept as hashes in a temporary file until its distinct keys are counted. With --grow the hashes go to the key
 // log, and the filter is made of the log. Filters on servers are in redis_add.cpp.
+#include "cli/commands/build.hpp"
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/logged.hpp"
 #include "cli/commands/shared_filter.hpp"
@@ -263,13 +265,48 @@ void report(const build_options& options, const built& b) {
   }
 }
 
-}  // namespace
-
 exit_status build(const build_options& options) {
   if (is_shared(options.filter, options.server, options.sharing)) return build_shared(options);
   check_file_options(options);
   report(options, options.wanted.growing ? build_with_log(options) : build_in_memory(options));
   return exit_status::found;
+}
+
+}  // namespace
+
+void add_build(command_line& line) {
+  auto& c = *line.app.add_subcommand("build", "make a filter from keys");
+  auto& o = line.options_of(c, build);
+  c.add_option(
+       "-o,--output", o.filter,
+       "the filter's file; an old one is replaced when the new one is whole. Or an address, of a filter that is "
+       "made if missing, else added to")
+      ->required()
+      ->check(check_name);
+  add_size(c, o.wanted, true);
+  add_kind(c, o.wanted);
+  c.add_option("--scheme", o.wanted.scheme,
+               "bits as another system sets them: guava, pharo, python, perl; with an address guava-chain, a chain of "
+               "bitmaps that grows, -n keys each, as a Java service may have made it");
+  c.add_flag_callback(
+      "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal");
+  c.add_flag("--counting", o.wanted.counting, "counters instead of bits: keys can be removed; four times the memory");
+  c.add_flag(
+      "--grow", o.wanted.growing,
+      "keep a log of all keys' hashes in FILTER.log, so that the filter can grow; on Redis it grows without one");
+  add_window(c, o.wanted.window);
+  c.add_flag("--foldable", o.foldable, "round the size up so that fold can halve it at least six times");
+  add_secret(c, o.wanted.secret);
+  c.add_option("--note", o.note, "a remark kept in the file");
+  add_inputs(line, c, o.inputs);
+  add_common(c, o.common, "say nothing but errors and warnings");
+  add_sharing(c, o.sharing);
+  add_waiting(c, o.server);
+  add_server(c, o.server);
+  c.footer(std::string("Without -n the keys are counted first. The rate is 1 % if neither -p nor -m is given.\n") +
+           addresses +
+           "Example: bloomery build -o users.bloom -p 0.1% users.txt\n"
+           "         bloomery build -o redis://cache/users -n 10M users.txt");
 }
 
 }  // namespace bloomery::cli

@@ -4,12 +4,26 @@
 //   alice
 //
 // Lines whose key may be present go out, in order (with -v, the certainly absent ones). Exit status as grep.
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/screen.hpp"
 #include "cli/io/key_batch.hpp"
 
 namespace bloomery::cli {
+namespace {
+
+struct check_options {
+  std::string filter;
+  std::string secret;
+  std::optional<std::uint64_t> now;  ///< as in window_options
+  bool invert = false;
+  bool count = false;
+  chain_options chain;
+  server_options server;
+  input_options inputs;
+  common_options common;
+};
 
 exit_status check(const check_options& options) {
   check_output(options.inputs, options.filter);
@@ -17,6 +31,25 @@ exit_status check(const check_options& options) {
       open_handle({options.filter, options.secret, options.now, options.chain, options.server, options.common.quiet});
   return screen(lookups_in(*filter), {options.invert, options.count, options.inputs, options.common},
                 {{"filter", shown_name(options.filter)}});
+}
+
+}  // namespace
+
+void add_check(command_line& line) {
+  auto& c = *line.app.add_subcommand("check", "print the lines whose key may be in the filter");
+  auto& o = line.options_of(c, check);
+  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
+  c.add_flag("-v,--invert", o.invert, "print those that are certainly absent instead");
+  c.add_flag("-c,--count", o.count, "print their number only");
+  add_secret(c, o.secret);
+  add_now(c, o.now);
+  add_inputs(line, c, o.inputs);
+  add_common(c, o.common, "print nothing; stop at the first");
+  add_from_replicas(c, o.server);
+  add_chain(c, o.chain);
+  add_server(c, o.server);
+  c.footer(
+      "Exit status: 0 some were selected, 1 none, 2 an error.\nExample: bloomery check -v users.bloom requests.txt");
 }
 
 }  // namespace bloomery::cli

@@ -2,7 +2,7 @@
 // whole.
 #pragma once
 
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/params.hpp>

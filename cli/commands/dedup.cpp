@@ -13,6 +13,7 @@
 #include "cli/commands/dedup.hpp"
 
 #include "app/numbers.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/seen_lines.hpp"
@@ -254,6 +255,8 @@ void say_before(const dedup_options& options, const dedup_filter& made, std::uin
       rate_text(expected_fpr(p, estimate_distinct(p, before)))));
 }
 
+namespace {
+
 // Suspects must not overwrite the output, the state or its log, under whatever name or link.
 void check_suspects(const dedup_options& options) {
   if (options.suspects.empty()) return;
@@ -285,6 +288,40 @@ exit_status dedup(const dedup_options& options) {
   output* const to = suspects ? &suspects->lines() : nullptr;
   say_after(options, options.exact ? dedup_exactly(options, out, to) : dedup_in_one_pass(options, out, to));
   return exit_status::found;
+}
+
+}  // namespace
+
+void add_dedup(command_line& line) {
+  auto& c = *line.app.add_subcommand("dedup", "print the first occurrence of each line, in order");
+  auto& o = line.options_of(c, dedup);
+  add_size(c, o.wanted, false);
+  parsed(c, "--max-loss", o.max_loss, parse_rate,
+         "instead of -p: share of the distinct lines that may be dropped wrongly");
+  c.add_option("--state", o.state,
+               "a filter file that remembers, or an address, of one that many machines share: made if missing, else "
+               "gone on with")
+      ->check(check_name);
+  c.add_option("--suspects", o.suspects, "write the lines that the filter seemed to have seen to this file")
+      ->check(check_name);
+  c.add_flag(
+      "--grow", o.wanted.growing,
+      "a filter that grows, instead of counting lines first; with --state a log of all keys' hashes is beside it");
+  add_window(c, o.wanted.window);
+  c.add_flag("--exact", o.exact, "lose nothing: look at every suspect again, with temporary files");
+  add_kind(c, o.wanted);
+  add_secret(c, o.wanted.secret);
+  add_inputs(line, c, o.inputs);
+  add_common(c, o.common, "say nothing but errors and warnings");
+  add_sharing(c, o.sharing);
+  add_waiting(c, o.server);
+  add_server(c, o.server);
+  c.footer(
+      "Without -n a file's lines are counted, and for a pipe the filter grows. The rate is 1e-4 unless -p or\n"
+      "--max-loss is given.\n"
+      "With an address a line goes out at one of the machines only. What a killed run was just about to write, up to\n"
+      "256 KiB of lines, is remembered and goes out nowhere; with a file it would go out again.\n"
+      "Example: bloomery dedup --state seen.bloom today.txt > new.txt");
 }
 
 }  // namespace bloomery::cli

@@ -2,7 +2,8 @@
 // compare suspects with earlier lines (dedup_exact.cpp).
 #pragma once
 
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/options.hpp"
 #include "cli/io/output.hpp"
 
 #include <bloomery/filter_handle.hpp>
@@ -14,6 +15,18 @@
 #include <string_view>
 
 namespace bloomery::cli {
+
+struct dedup_options {
+  making_options wanted;
+  std::optional<double> max_loss;  ///< share of distinct lines that may be dropped wrongly
+  std::string state;               ///< filter file that remembers from run to run
+  std::string suspects;            ///< file for the lines the filter had, or seemed to have, seen
+  bool exact = false;
+  sharing_options sharing;
+  server_options server;
+  input_options inputs;
+  common_options common;
+};
 
 /// What was done, for the last message.
 struct dedup_result {

@@ -6,7 +6,8 @@
 // Exit status: 0 some of the keys may be present, 1 none is, 2 an error.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/key_batch.hpp"
@@ -30,6 +31,15 @@
 
 namespace bloomery::cli {
 namespace {
+
+struct explain_options {
+  std::string filter;
+  std::string secret;
+  std::vector<std::string> keys;
+  input_options owners;  ///< files of the keys that were put in; may be none
+  server_options server;
+  bool json = false;
+};
 
 using json = nlohmann::ordered_json;
 
@@ -295,8 +305,6 @@ class explanation_page {
   const owners_of_cells* found_;  // null: not asked for
 };
 
-}  // namespace
-
 exit_status explain(const explain_options& options) {
   const std::unique_ptr<filter_handle> filter = open_handle({options.filter, options.secret, {}, {}, options.server});
   if (!filter->capabilities().has_cells) {
@@ -333,6 +341,26 @@ exit_status explain(const explain_options& options) {
   const bool any =
       std::any_of(explained.begin(), explained.end(), [](const explained_key& e) { return e.found.maybe_present; });
   return any ? exit_status::found : exit_status::nothing;
+}
+
+}  // namespace
+
+void add_explain(command_line& line) {
+  auto& c =
+      *line.app.add_subcommand("explain", "why a filter says yes or no to a key: its hash, its bits, who set them");
+  auto& o = line.options_of(c, explain);
+  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
+  c.add_option("KEY", o.keys, "keys to explain")->required();
+  add_key_shape(line, c, o.owners);
+  c.add_option("--keys", o.owners.files, "files of the keys that were put in: names the owners of each bit")
+      ->allow_extra_args(false)
+      ->check(check_name);
+  add_secret(c, o.secret);
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  add_from_replicas(c, o.server);
+  add_server(c, o.server);
+  c.footer(
+      "Exit status: 0 some may be there, 1 none is.\nExample: bloomery explain cities.bloom Berlin --keys cities.txt");
 }
 
 }  // namespace bloomery::cli

@@ -6,7 +6,8 @@
 // may go is decided by the certified rate of the halved bits themselves.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
 
@@ -28,9 +29,16 @@
 namespace bloomery::cli {
 namespace {
 
-constexpr const char* scheme_sizes = "a scheme's sizes are its system's own and are not halved";
+struct fold_options {
+  std::string filter;
+  std::string output;
+  std::optional<double> rate;
+  std::optional<std::uint64_t> times;
+  bool quiet = false;
+  bool json = false;
+};
 
-}  // namespace
+constexpr const char* scheme_sizes = "a scheme's sizes are its system's own and are not halved";
 
 exit_status fold_filter(const fold_options& options) {
   refuse_shared(options.filter, "fold");
@@ -116,6 +124,21 @@ exit_status fold_filter(const fold_options& options) {
     }
   }
   return exit_status::found;
+}
+
+}  // namespace
+
+void add_fold(command_line& line) {
+  auto& c = *line.app.add_subcommand("fold", "make a filter smaller, without its keys");
+  auto& o = line.options_of(c, fold_filter);
+  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
+  c.add_option("-o,--output", o.output, "the result's file; it may be FILTER itself")->required()->check(check_name);
+  parsed(c, "-p,--rate", o.rate, parse_rate,
+         "error rate that may not be passed; the filter's own promise if not given");
+  parsed(c, "--times", o.times, parse_count, "halve it so often, whatever comes of it");
+  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.footer("Example: bloomery fold large.bloom -o small.bloom -p 1%");
 }
 
 }  // namespace bloomery::cli

@@ -2,8 +2,10 @@
 // filter in a file needs no secret. bloomery info --build is in info_build.cpp.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
 #include "cli/commands/counting.hpp"
+#include "cli/commands/grammar.hpp"
+#include "cli/commands/info_build.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
@@ -28,6 +30,17 @@
 
 namespace bloomery::cli {
 namespace {
+
+struct info_options {
+  std::string filter;  ///< empty with `build`
+  std::string secret;
+  std::optional<std::uint64_t> queries;  ///< to measure the error with
+  bool check_pages = false;
+  bool build = false;  ///< the program itself, instead of a filter
+  chain_options chain;
+  server_options server;
+  bool json = false;
+};
 
 using json = nlohmann::ordered_json;
 
@@ -487,8 +500,6 @@ void check_given(const info_options& options) {
   if (about_filters != nullptr) refuse(what, "--build", "", about_filters);
 }
 
-}  // namespace
-
 exit_status info(const info_options& options) {
   check_given(options);
   if (options.build) return info_of_build(options.json);
@@ -499,6 +510,24 @@ exit_status info(const info_options& options) {
   const bool has_bad_pages = result.page_problems && !result.page_problems->empty();
   const bool has_bad_log = options.check_pages && result.facts.log && result.facts.log->problem != log_problem::none;
   return has_bad_pages || has_bad_log ? exit_status::nothing : exit_status::found;
+}
+
+}  // namespace
+
+void add_info(command_line& line) {
+  auto& c = *line.app.add_subcommand(
+      "info", "show a filter's parameters, fill ratio and false-positive rate, or how this program was built");
+  auto& o = line.options_of(c, info);
+  c.add_option("FILTER", o.filter, file_or_address)->check(check_name);
+  c.add_flag("--build", o.build, "of this program, not of a filter: version, kernels, layouts, hashes, schemes");
+  parsed(c, "--queries", o.queries, parse_count,
+         "measure the error with so many absent keys; 0, and an address if not given: do not measure");
+  add_secret(c, o.secret);
+  c.add_flag("--check", o.check_pages, "compare every page with its checksum; exit status 1 if some differ");
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  add_from_replicas(c, o.server);
+  add_chain(c, o.chain);
+  add_server(c, o.server);
 }
 
 }  // namespace bloomery::cli

@@ -1,6 +1,7 @@
 // bloomery info --build: what this program is made of, and what of it this processor runs.
+#include "cli/commands/info_build.hpp"
 #include "app/numbers.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
 #include "cli/io/output.hpp"
 
 #include <bloomery/kernel.hpp>

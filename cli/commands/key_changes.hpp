@@ -2,7 +2,7 @@
 // reported.
 #pragma once
 
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
 #include "cli/io/key_batch.hpp"
 
 #include <bloomery/error.hpp>

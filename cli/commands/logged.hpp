@@ -1,7 +1,7 @@
 // Options and parameters of filters that keep a key log and grow by it.
 #pragma once
 
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
 
 #include <bloomery/params.hpp>
 #include <bloomery/rebuilding_filter.hpp>

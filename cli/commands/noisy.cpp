@@ -8,7 +8,8 @@
 // Ceglowski, "Using Bloom Filters", perl.com 2004]
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/screen.hpp"
 #include "cli/io/hash_spool.hpp"
 #include "cli/io/key_batch.hpp"
@@ -32,6 +33,22 @@
 
 namespace bloomery::cli {
 namespace {
+
+struct noisy_split_options {
+  std::uint64_t copies = 5;
+  std::string prefix;
+  std::optional<std::uint64_t> capacity;
+  input_options inputs;
+  common_options common;
+};
+
+struct noisy_check_options {
+  std::vector<std::string> copies;
+  input_options inputs;
+  bool invert = false;
+  bool count = false;
+  common_options common;
+};
 
 constexpr double rate_of_a_copy = 0.5;
 constexpr std::uint64_t most_copies = 64;
@@ -156,8 +173,6 @@ std::uint64_t distinct_keys_of(input_options& inputs, const common_options& comm
   return std::max<std::uint64_t>(spool.count_distinct(), 1);
 }
 
-}  // namespace
-
 exit_status noisy_split(const noisy_split_options& options) {
   if (options.copies < 1 || options.copies > most_copies) {
     throw error(errc::invalid_argument,
@@ -262,6 +277,36 @@ exit_status noisy_check(const noisy_check_options& options) {
     return for_each_batch(copies.front(), from, pass, ask_all, finish);
   };
   return screen(ask, {options.invert, options.count, inputs, options.common}, {{"copies", names}, {"rate", rate}});
+}
+
+}  // namespace
+
+void add_noisy(command_line& line) {
+  auto& c = *line.app.add_subcommand("noisy", "a set in several copies that each give little away");
+  c.require_subcommand(1);
+  auto& s = *c.add_subcommand("split", "make the copies: each errs every other time, and has a secret of its own");
+  auto& split = line.options_of(s, noisy_split);
+  parsed(s, "--copies", split.copies, parse_count, "how many; together they err 0.5^copies of the time");
+  s.add_option("-o,--output", split.prefix, "copies go to PREFIX.1.bloom, PREFIX.1.key and so on")
+      ->required()
+      ->check(check_name);
+  parsed(s, "-n,--capacity", split.capacity, parse_count, "distinct keys to expect; counted if not given");
+  add_inputs(line, s, split.inputs);
+  add_common(s, split.common, "say nothing but errors and warnings");
+  s.footer("Example: bloomery noisy split --copies 5 -o members members.txt");
+  auto& k = *c.add_subcommand("check", "print the lines whose key may be in all of these copies");
+  auto& check_them = line.options_of(k, noisy_check);
+  k.add_option("PREFIX", check_them.copies, "all copies of a PREFIX, or PREFIX.1 PREFIX.3 for some")
+      ->required()
+      ->check(check_name);
+  k.add_option("-i,--input", check_them.inputs.files, "files of keys, one a line; standard input if none")
+      ->allow_extra_args(false)
+      ->check(check_name);
+  add_key_shape(line, k, check_them.inputs);
+  k.add_flag("-v,--invert", check_them.invert, "print those that are certainly absent instead");
+  k.add_flag("-c,--count", check_them.count, "print their number only");
+  add_common(k, check_them.common, "print nothing; stop at the first");
+  k.footer("Exit status: 0 some were selected, 1 none, 2 an error.\nExample: bloomery noisy check members < names.txt");
 }
 
 }  // namespace bloomery::cli

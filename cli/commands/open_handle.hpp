@@ -1,7 +1,7 @@
 // The filter that a command line names, opened once, of whatever kind it is.
 #pragma once
 
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
 
 #include <bloomery/filter_handle.hpp>
 

@@ -4,7 +4,8 @@
 //   keys in A     30,035 +- 114
 //   ...
 #include "app/numbers.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
@@ -21,11 +22,15 @@
 namespace bloomery::cli {
 namespace {
 
+struct overlap_options {
+  std::string a;
+  std::string b;
+  bool json = false;
+};
+
 nlohmann::ordered_json json_of(const estimate& e) {
   return {{"value", number_or_null(e.value)}, {"sigma", number_or_null(e.sigma)}, {"noise", e.is_noise()}};
 }
-
-}  // namespace
 
 exit_status overlap_of(const overlap_options& options) {
   refuse_shared(options.a, "overlap");
@@ -86,6 +91,19 @@ exit_status overlap_of(const overlap_options& options) {
   }
   out.flush();
   return tells ? exit_status::found : exit_status::nothing;
+}
+
+}  // namespace
+
+void add_overlap(command_line& line) {
+  auto& c = *line.app.add_subcommand("overlap", "how many keys two filters have in common, with error bars");
+  auto& o = line.options_of(c, overlap_of);
+  c.add_option("A", o.a, "a filter's file")->required()->check(check_name);
+  c.add_option("B", o.b, "another, of the same kind and size")->required()->check(check_name);
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.footer(
+      "Exit status: 0 they have keys in common, 1 not so that one could tell.\nExample: bloomery overlap mon.bloom "
+      "tue.bloom");
 }
 
 }  // namespace bloomery::cli

@@ -6,10 +6,12 @@
 //   split_block512       10.10     1.2 MiB       8        1,000,000            1 %  slower than split_block
 //   ...
 //   Take split_block: the quickest of 5 within 25 % of the least memory (classic, 9.59 bits a key).
+#include "cli/commands/plan.hpp"
 #include "app/advice_text.hpp"
 #include "app/layout_choice.hpp"
 #include "app/numbers.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
 
@@ -153,8 +155,6 @@ void print_choices(std::uint64_t keys, preference prefer, bool json, output& out
   if (json) out.write(json_line({{"prefer", name_of(prefer)}, {"keys", keys}, {"choices", lines}}));
 }
 
-}  // namespace
-
 exit_status plan(const plan_options& options) {
   if (options.redis) return plan_shared(options);
   if (options.advised()) return plan_advice(options);
@@ -181,6 +181,58 @@ exit_status plan(const plan_options& options) {
     print_plans(plans, out);
   out.flush();
   return exit_status::found;
+}
+
+// What a filter has to do, for plan.
+void add_needs(CLI::App& app, plan_options& o) {
+  app.add_flag("--deletes", o.deletes, "keys are taken out again");
+  auto* grow = app.add_flag("--grow", o.wanted.growing, "nobody knows how many keys come; -n is where it starts");
+  app.add_option_function<std::string>(
+         "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); },
+         "the most keys that may come; -n is the fewest")
+      ->excludes(grow);
+  auto* time = app.add_option_function<std::string>(
+      "--window",
+      [&o](const std::string& text) {
+        o.wanted.window.length = window_of_milliseconds(parse_duration(text, "--window"));
+      },
+      "forget what came longer ago: 24h, 90min, 7d; -n is how many keys come in that time");
+  app.add_option_function<std::string>(
+         "--window-keys",
+         [&o](const std::string& text) { o.wanted.window.length = window_of_keys(parse_count(text, "--window-keys")); },
+         "forget all but the last so many keys")
+      ->excludes(time);
+  app.add_flag("--sealed", o.sealed, "all keys are known beforehand, and none comes or goes later");
+  auto* log = app.add_flag_callback(
+      "--log", [&o] { o.log = true; }, "a log of 8 bytes a key may lie on disk");
+  app.add_flag_callback(
+         "--no-log", [&o] { o.log = false; }, "it may not, which is what is supposed")
+      ->excludes(log);
+  parsed(app, "--memory", o.memory, parse_bits, "the most memory it may take: 64MiB");
+  app.add_flag("--threat", o.threat, "others choose keys, and would gain by errors");
+}
+
+}  // namespace
+
+void add_plan(command_line& line) {
+  auto& c = *line.app.add_subcommand("plan", "what size, what error rate? which filter, for what I need?");
+  auto& o = line.options_of(c, plan);
+  add_size(c, o.wanted, true);
+  add_preference(c, o.wanted);
+  c.add_flag("--table", o.table, "a table of usual sizes; with --prefer, of the layouts that are chosen");
+  add_needs(c, o);
+  auto* redis = c.add_flag("--redis", o.redis, "of a filter on Redis, which many machines share");
+  c.add_option("--nodes", o.nodes, "servers of a cluster that it is spread over")
+      ->check(CLI::Range(1, 1000))
+      ->needs(redis);
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.footer(
+      "Two of -n, -p, -m give the third, for each layout. With any of the options from --deletes on all kinds of\n"
+      "filters are compared;\n"
+      "the rate is then 1 % if -p is not given, and without -n nobody knows how many keys come.\n"
+      "Example: bloomery plan -n 100M -p 1%\n"
+      "         bloomery plan --window 24h -n 10M -p 0.1%\n"
+      "         bloomery plan --redis --nodes 6 -n 10G -p 1%");
 }
 
 }  // namespace bloomery::cli

@@ -10,7 +10,8 @@
 // The choice is the library's, bloomery/advice.hpp; here it is put into words and into a command line.
 #include "app/advice_text.hpp"
 #include "app/numbers.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/plan.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
 

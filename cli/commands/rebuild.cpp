@@ -6,7 +6,8 @@
 // The old filter stays until the new one is whole. The log is enough: FILTER itself may be missing or damaged.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/logged.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
@@ -16,6 +17,17 @@
 #include <nlohmann/json.hpp>
 
 namespace bloomery::cli {
+namespace {
+
+struct rebuild_options {
+  std::string filter;  ///< with a log
+  std::string secret;
+  std::optional<double> rate;             ///< -p; the filter's own if absent
+  std::optional<std::uint64_t> capacity;  ///< -n; a quarter more than its keys if absent
+  std::string layout;                     ///< another layout; the filter's own if empty
+  bool salvage = false;                   ///< go on without what is lost of a damaged log
+  common_options common;
+};
 
 exit_status rebuild(const rebuild_options& options) {
   refuse_shared(options.filter, "rebuild", true);
@@ -61,6 +73,22 @@ exit_status rebuild(const rebuild_options& options) {
                     rate_text(rate), size_text(p), bytes_text(log_bytes)));
   }
   return exit_status::found;
+}
+
+}  // namespace
+
+void add_rebuild(command_line& line) {
+  auto& c = *line.app.add_subcommand("rebuild", "make a filter that has a log anew: another size, rate or layout");
+  auto& o = line.options_of(c, rebuild);
+  c.add_option("FILTER", o.filter, "the filter's file; its log is FILTER.log")->required()->check(check_name);
+  parsed(c, "-p,--rate", o.rate, parse_rate, "false-positive rate; the filter's own if not given");
+  parsed(c, "-n,--capacity", o.capacity, parse_count,
+         "distinct keys to expect; a quarter more than there are if not given");
+  c.add_option("--layout", o.layout, "another layout: split_block, split_block512, blocked, blocked_page");
+  c.add_flag("--salvage", o.salvage, "if the log is damaged, go on without the keys that are lost");
+  add_common(c, o.common, "say nothing but errors and warnings");
+  add_secret(c, o.secret);
+  c.footer("Example: bloomery rebuild users.bloom -p 0.1%");
 }
 
 }  // namespace bloomery::cli

@@ -4,6 +4,7 @@
 //
 // build makes the filter if there is none of that name, and otherwise adds to it. Every client finds a key as soon as
 // it is inserted, and a killed run can be run again.
+#include "cli/commands/build.hpp"
 #include "cli/commands/shared_filter.hpp"
 
 #include "app/numbers.hpp"

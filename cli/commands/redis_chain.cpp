@@ -6,6 +6,7 @@
 // A chain that the Java one made does not say what it was made for: n and p are given until build has stored them. A
 // chain grows by bitmaps of n keys each, and its error grows with it.
 #include "app/numbers.hpp"
+#include "cli/commands/build.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/shared_filter.hpp"
 

@@ -8,6 +8,7 @@
 //
 // It looks and changes nothing. Exit status: 0 all is well, 1 there are risks, or something is not known, 2 an
 // error.
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/shared_filter.hpp"
 
 #include "app/numbers.hpp"
@@ -39,6 +40,13 @@
 
 namespace bloomery::cli {
 namespace {
+
+struct doctor_options {
+  std::string address;
+  std::string secret;
+  server_options server;
+  bool json = false;
+};
 
 enum class severity : std::uint8_t { ok, unknown, risk, bad };
 
@@ -511,8 +519,6 @@ class examination {
   std::vector<finding> found_;
 };
 
-}  // namespace
-
 exit_status redis_doctor(const doctor_options& options) {
   refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
@@ -548,6 +554,24 @@ exit_status redis_doctor(const doctor_options& options) {
   }
   out.flush();
   return worst == severity::ok ? exit_status::found : exit_status::nothing;
+}
+
+}  // namespace
+
+void add_redis(command_line& line) {
+  auto& c = *line.app.add_subcommand("redis", "servers of shared filters");
+  c.require_subcommand(1);
+  auto& d = *c.add_subcommand("doctor", "what could a filter on these servers come to harm by?");
+  auto& o = line.options_of(d, redis_doctor);
+  d.add_option("ADDRESS", o.address, "a filter's address; the filter need not be there")->required()->check(check_name);
+  add_secret(d, o.secret);
+  d.add_flag("--json", o.json, "the result as one JSON object");
+  add_waiting(d, o.server);
+  add_from_replicas(d, o.server);
+  add_server(d, o.server);
+  d.footer(std::string(addresses) +
+           "Exit status: 0 all is well, 1 there are risks, or something is not known, 2 an error.\nExample: bloomery "
+           "redis doctor redis://cache/users");
 }
 
 }  // namespace bloomery::cli

@@ -5,6 +5,7 @@
 //
 // A file has the bits of a shared filter's shards, laid end to end. A filter that goes to a server is merged into the
 // filter of that name.
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/shared_filter.hpp"
 
 #include "app/numbers.hpp"
@@ -30,6 +31,26 @@
 
 namespace bloomery::cli {
 namespace {
+
+struct pull_options {
+  std::string address;
+  std::string output;
+  std::string secret;
+  std::string note;
+  server_options server;
+  bool quiet = false;
+  bool json = false;
+};
+
+struct push_options {
+  std::string file;
+  std::string address;
+  std::string secret;
+  sharing_options sharing;
+  server_options server;
+  bool quiet = false;
+  bool json = false;
+};
 
 nlohmann::ordered_json size_json(const params& p) {
   return {{"bits", p.geometry.bits},
@@ -83,6 +104,8 @@ shared_copy put_on_servers(const redis_address& address, const any_filter& filte
   return {std::move(*to), made};
 }
 
+namespace {
+
 exit_status pull(const pull_options& options) {
   refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
@@ -129,6 +152,38 @@ exit_status push(const push_options& options) {
                     shared_size_text(p)));
   }
   return exit_status::found;
+}
+
+}  // namespace
+
+void add_pull(command_line& line) {
+  auto& c = *line.app.add_subcommand("pull", "make a file of a filter on Redis");
+  auto& o = line.options_of(c, pull);
+  c.add_option("ADDRESS", o.address, "the filter's address")->required()->check(check_name);
+  c.add_option("-o,--output", o.output, "the filter's file; an old one is replaced when the new one is whole")
+      ->required()
+      ->check(check_name);
+  add_secret(c, o.secret);
+  c.add_option("--note", o.note, "a remark kept in the file");
+  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  add_server(c, o.server);
+  c.footer(std::string(addresses) + "Example: bloomery pull redis://cache/users -o users.bloom");
+}
+
+void add_push(command_line& line) {
+  auto& c = *line.app.add_subcommand("push", "put a filter's file on Redis");
+  auto& o = line.options_of(c, push);
+  c.add_option("FILE", o.file, "the filter's file, of layout split_block512 or blocked")->required()->check(check_name);
+  c.add_option("ADDRESS", o.address, "where to: a filter is made there if missing, and else takes all keys in")
+      ->required()
+      ->check(check_name);
+  add_secret(c, o.secret);
+  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  add_life(c, o.sharing);
+  add_server(c, o.server);
+  c.footer(std::string(addresses) + "Example: bloomery push users.bloom redis://cache/users");
 }
 
 }  // namespace bloomery::cli

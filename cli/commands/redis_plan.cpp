@@ -6,6 +6,7 @@
 //   memory    12.2 GiB, 10.47 bits a key
 //   nodes     6: 2.03 GiB on each, up to 2.16 GiB by chance
 //   ...
+#include "cli/commands/plan.hpp"
 #include "cli/commands/shared_filter.hpp"
 
 #include "app/numbers.hpp"

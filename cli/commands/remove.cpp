@@ -6,8 +6,9 @@
 // A file changes as a whole, once all keys are read: killed or interrupted before, it is what it was, and the same
 // command can be given again. Exit status: 0 all were removed, 1 some were not there, 2 an error.
 #include "app/numbers.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
 #include "cli/commands/counting.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
@@ -18,6 +19,14 @@
 
 namespace bloomery::cli {
 namespace {
+
+struct remove_options {
+  std::string filter;
+  std::string secret;
+  server_options server;
+  input_options inputs;
+  common_options common;
+};
 
 // "the key was", "2 of 10 keys were", of keys that were to be removed.
 std::string those_not_there(std::uint64_t keys, std::uint64_t not_found) {
@@ -31,8 +40,6 @@ std::string consequence(const filter_summary& now, double unnoticed) {
   return "from now on the filter is " + taint_text(*now.refused_removals, unnoticed) +
          "; build it again if that matters";
 }
-
-}  // namespace
 
 exit_status remove_keys(const remove_options& options) {
   check_not_an_input(options.filter, "remove", options.inputs);
@@ -70,6 +77,24 @@ exit_status remove_keys(const remove_options& options) {
   }
   if (done.failure) throw *done.failure;
   return not_found == 0 ? exit_status::found : exit_status::nothing;
+}
+
+}  // namespace
+
+void add_remove(command_line& line) {
+  auto& c = *line.app.add_subcommand("remove", "take keys out of a counting filter");
+  auto& o = line.options_of(c, remove_keys);
+  c.add_option("FILTER", o.filter, "the filter's file, or its address, made with build --counting")
+      ->required()
+      ->check(check_name);
+  add_inputs(line, c, o.inputs);
+  add_common(c, o.common, "say nothing but errors and warnings");
+  add_secret(c, o.secret);
+  add_server(c, o.server);
+  c.footer(
+      "Remove only what was added: taking out a key that never was in may take parts of others with it.\n"
+      "Exit status: 0 all were removed, 1 some were not there, 2 an error.\n"
+      "Example: bloomery remove users.bloom gone.txt");
 }
 
 }  // namespace bloomery::cli

@@ -1,7 +1,7 @@
 // Which lines go out: what check and noisy check do alike once they know how to ask.
 #pragma once
 
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
 #include "cli/io/key_batch.hpp"
 
 #include <nlohmann/json.hpp>

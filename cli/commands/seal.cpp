@@ -7,7 +7,8 @@
 // looked up in it, and it appears as a file when it is whole.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/key_batch.hpp"
@@ -34,6 +35,15 @@
 
 namespace bloomery::cli {
 namespace {
+
+struct seal_options {
+  std::string output;
+  std::uint64_t width = 8;  ///< bits of a fingerprint: 8, 16 or 32
+  making_options wanted;    ///< hash, seed, kind of keys, secret; nothing else
+  std::string note;
+  input_options inputs;  ///< files of keys; or one filter that has a log
+  common_options common;
+};
 
 // Hashes, 8 bytes each, that come one after another. It grows without being copied where the system can move pages.
 class hash64_list {
@@ -170,8 +180,6 @@ collected collect(const seal_options& options) {
   return from_keys(options);
 }
 
-}  // namespace
-
 exit_status seal(const seal_options& options) {
   refuse_shared(options.output, "seal", true);
   for (const std::string& input : options.inputs.files) refuse_shared(input, "seal", true);
@@ -216,6 +224,28 @@ exit_status seal(const seal_options& options) {
                     sealed.keys == 0 ? "" : fmt::format(", {:.4g} bits a key", bits_per_key), rate_text(p.target_fpr)));
   }
   return exit_status::found;
+}
+
+}  // namespace
+
+void add_seal(command_line& line) {
+  auto& c = *line.app.add_subcommand("seal", "make a smaller filter that no key can be added to");
+  auto& o = line.options_of(c, seal);
+  c.add_option("-o,--output", o.output, "the sealed filter's file; an old one is replaced when the new one is whole")
+      ->required()
+      ->check(check_name);
+  parsed(c, "--width", o.width, parse_count,
+         "bits of a fingerprint: 8 (0.39 % at 9 bits a key), 16 (0.0015 %, 18) or 32 (2.3e-8 %, 36)");
+  c.add_option("--hash", o.wanted.hash, "xxh3, murmur3, mix for integers, or siphash with --secret");
+  c.add_option("--seed", o.wanted.seed, "another family of hashes; not a secret")->check(CLI::NonNegativeNumber);
+  c.add_flag_callback(
+      "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal");
+  add_secret(c, o.wanted.secret);
+  c.add_option("--note", o.note, "a remark kept in the file");
+  add_inputs(line, c, o.inputs);
+  c.get_option("INPUT")->description("files of keys, one a line; or one filter that has a log (build --grow)");
+  add_common(c, o.common, "say nothing but errors and warnings");
+  c.footer("Example: bloomery seal users.txt -o users.bloom");
 }
 
 }  // namespace bloomery::cli

@@ -1,4 +1,5 @@
 #include "cli/commands/shared_filter.hpp"
+#include "cli/commands/build.hpp"
 
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
@@ -97,7 +98,7 @@ void refuse_time(const std::optional<std::uint64_t>& now) {
   if (now) refuse("a filter on servers goes by its server's clock, if by any", "--now", "", "leave it out");
 }
 
-void refuse_needless(const server_options& server, std::span<const std::string> addresses) {
+void refuse_needless(const server_options& server, std::span<const std::string> filters) {
   server_options certificates;
   certificates.authorities = server.authorities;
   certificates.certificate = server.certificate;
@@ -106,7 +107,7 @@ void refuse_needless(const server_options& server, std::span<const std::string> 
   const auto has_tls = [](const std::string& text) {
     return redis_address::is_one(text) && redis_address::parse(text).tls;
   };
-  if (option == nullptr || std::any_of(addresses.begin(), addresses.end(), has_tls)) return;
+  if (option == nullptr || std::any_of(filters.begin(), filters.end(), has_tls)) return;
   refuse("certificates are of TLS", option, "an address without",
          "leave it out, or write rediss:// or rediss+cluster://");
 }

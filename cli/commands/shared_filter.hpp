@@ -3,7 +3,7 @@
 // -j says.
 #pragma once
 
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
 #include "cli/commands/key_changes.hpp"
 
 #include <bloomery/error.hpp>
@@ -39,9 +39,9 @@ void refuse_time(const std::optional<std::uint64_t>& now);
 const char* given_of(const server_options& server, const sharing_options& sharing = {},
                      const chain_options& chain = {});
 
-/// Refuses certificates if none of these addresses is one with TLS. @throws error invalid_argument; as
+/// Refuses certificates if none of these filters has an address with TLS. @throws error invalid_argument; as
 /// redis_address::parse
-void refuse_needless(const server_options& server, std::span<const std::string> addresses);
+void refuse_needless(const server_options& server, std::span<const std::string> filters);
 
 /// Refuses an address where only a file will do.
 /// @param verb       "fold"
@@ -82,9 +82,6 @@ std::optional<redis_filter> find_shared(const redis_address& address, const serv
 
 /// Refuses what no shared filter can be, before anything is read or asked. @throws error invalid_argument
 void check_shared_promise(const making_options& wanted, const sharing_options& sharing);
-
-/// Refuses what is kept in files only. @throws error invalid_argument
-void refuse_what_files_have(const build_options& options);
 
 /// The parameters asked for. @param capacity  keys to expect; at first, if it grows
 redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
@@ -138,13 +135,5 @@ std::string growth_text(const redis_params& p);
 
 /// Warns of more keys than a filter was made for, unless it grows.
 void warn_if_overfull(const redis_address& address, const redis_info& now);
-
-// ---- the deeds ------------------------------------------------------------------------------------------------------
-
-exit_status plan_shared(const plan_options& options);
-exit_status build_shared(const build_options& options);
-
-// Of a chain of bitmaps; the other commands do not know it.
-exit_status build_chain(const build_options& options);
 
 }  // namespace bloomery::cli

@@ -7,7 +7,8 @@
 // false positives than a filter made of those keys. Filters in files need no secret: their bits are enough.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
@@ -27,6 +28,15 @@
 
 namespace bloomery::cli {
 namespace {
+
+struct combine_options {
+  std::string output;
+  std::vector<std::string> filters;
+  std::string secret;     ///< of shared filters; the bits of files take none
+  server_options server;  ///< of shared filters, which unite but do not intersect
+  bool quiet = false;
+  bool json = false;
+};
 
 struct operation {
   const char* verb;
@@ -211,9 +221,42 @@ exit_status run(const combine_options& options, const operation& how) {
   return all.like ? write_to_servers(options, all) : write_file(options, how, all);
 }
 
-}  // namespace
-
 exit_status unite(const combine_options& options) { return run(options, uniting); }
 exit_status intersect(const combine_options& options) { return run(options, intersecting); }
+
+void add_combine(command_line& line, const char* name, const char* help, const char* example,
+                 exit_status (*act)(const combine_options&)) {
+  auto& c = *line.app.add_subcommand(name, help);
+  auto& o = line.options_of(c, act);
+  c.add_option("-o,--output", o.output, "the result's file; an old one is replaced when the new one is whole")
+      ->required()
+      ->check(check_name);
+  c.add_option("FILTER", o.filters, "two or more filters of one kind and size")->required()->check(check_name);
+  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  if (act == unite) {
+    c.get_option("--output")
+        ->description(
+            "the result's file; an old one is replaced when the new one is whole. Or an address, whose filter is made "
+            "if "
+            "missing, and else takes all in");
+    c.get_option("FILTER")->description("two or more filters of one kind and size, files or addresses");
+    add_secret(c, o.secret);
+    add_server(c, o.server);
+  }
+  c.footer(example);
+}
+
+}  // namespace
+
+void add_union(command_line& line) {
+  add_combine(line, "union", "make one filter of several: all keys of any of them",
+              "Example: bloomery union -o week.bloom mon.bloom tue.bloom", unite);
+}
+
+void add_intersect(command_line& line) {
+  add_combine(line, "intersect", "make a filter of the keys that are in all of several",
+              "Example: bloomery intersect -o both.bloom mon.bloom tue.bloom", intersect);
+}
 
 }  // namespace bloomery::cli

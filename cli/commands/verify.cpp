@@ -6,8 +6,9 @@
 // Exit status: 0 all is well; 1 a present key is missing, or the filter is not what it says it is; 2 an error.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
 #include "cli/commands/counting.hpp"
+#include "cli/commands/grammar.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
@@ -27,6 +28,16 @@
 
 namespace bloomery::cli {
 namespace {
+
+struct verify_options {
+  std::string filter;
+  std::string secret;
+  input_options present;  ///< its files may be none: then nothing is checked
+  input_options absent;   ///< likewise
+  std::optional<std::uint64_t> queries;
+  server_options server;
+  common_options common;
+};
 
 // ---- the user's keys ------------------------------------------------------------------------------------------------
 
@@ -298,8 +309,6 @@ exit_status report(const verify_options& options, const findings& f) {
   return status;
 }
 
-}  // namespace
-
 exit_status verify(const verify_options& options) {
   check_inputs(options);
   const std::unique_ptr<filter_handle> filter = open_handle(
@@ -319,6 +328,31 @@ exit_status verify(const verify_options& options) {
   if (stop_signal() != 0) throw interrupted();
   look_for_users_keys(lookups_in(*filter), p.keys, options, f);
   return report(options, f);
+}
+
+}  // namespace
+
+void add_verify(command_line& line) {
+  auto& c = *line.app.add_subcommand(
+      "verify", "compare a filter's expected, exact and measured false-positive rates, also on your own keys");
+  auto& o = line.options_of(c, verify);
+  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
+  add_key_shape(line, c, o.present);
+  c.add_option("--present", o.present.files, "keys that were put in: each must be found; '-' is standard input")
+      ->allow_extra_args(false)
+      ->check(check_name);
+  c.add_option("--absent", o.absent.files, "keys that were not: how many are found is measured")
+      ->allow_extra_args(false)
+      ->check(check_name);
+  parsed(c, "--queries", o.queries, parse_count,
+         "random absent keys to ask for; as many as resolve the rate if not given");
+  add_secret(c, o.secret);
+  add_common(c, o.common, "say nothing; the exit status is the verdict");
+  add_from_replicas(c, o.server);
+  add_server(c, o.server);
+  c.footer(
+      "Exit status: 0 all is well, 1 a present key is missing or the filter is not what its count says, 2 an error.\n"
+      "Example: bloomery verify users.bloom --present users.txt");
 }
 
 }  // namespace bloomery::cli

@@ -2,7 +2,7 @@
 // is bloomery/sliding_window_filter.hpp.
 #pragma once
 
-#include "cli/commands/commands.hpp"
+#include "cli/commands/common.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/generations.hpp>

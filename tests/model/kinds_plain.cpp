@@ -4,7 +4,7 @@
 
 #include <bloomery/concurrent_filter.hpp>
 #include <bloomery/detail/fuse.hpp>
-#include <bloomery/layout_facts.hpp>
+#include <bloomery/layout.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/static_filter.hpp>

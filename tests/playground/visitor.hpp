@@ -3,7 +3,7 @@
 
 #include "playground/api.hpp"
 
-#include <bloomery/layout_facts.hpp>
+#include <bloomery/layout.hpp>
 
 #include <gtest/gtest.h>
 

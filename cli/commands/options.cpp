@@ -1,11 +1,14 @@
-#include "cli/shared_options.hpp"
+#include "cli/commands/options.hpp"
 
 #include "app/numbers.hpp"
+#include "cli/commands/grammar.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/params.hpp>
 
+#include <algorithm>
 #include <string>
+#include <thread>
 
 namespace bloomery::cli {
 namespace {
@@ -59,7 +62,8 @@ void add_window(CLI::App& app, window_options& o) {
   add_now(app, o.now);
 }
 
-void add_key_shape(CLI::App& app, input_options& o) {
+void add_key_shape(command_line& line, CLI::App& app, input_options& o) {
+  line.inputs.push_back(&o);
   app.add_flag("-0,--null", o.nul_separated, "lines end with NUL");
   app.add_flag("--crlf", o.crlf, "lines end with CR LF: the CR is not part of the key");
   app.add_option("-d,--delimiter", o.delimiter, "character between fields, with -f; TAB if not given");
@@ -67,12 +71,14 @@ void add_key_shape(CLI::App& app, input_options& o) {
       ->check(CLI::Range(1, 1'000'000));
 }
 
-void add_inputs(CLI::App& app, input_options& o) {
+void add_inputs(command_line& line, CLI::App& app, input_options& o) {
   app.add_option("INPUT", o.files,
                  "files of keys, one a line; gzip and zstd are recognised; '-' or none: standard input")
       ->check(check_name);
-  add_key_shape(app, o);
+  add_key_shape(line, app, o);
 }
+
+unsigned default_threads() { return std::min(4u, std::max(1u, std::thread::hardware_concurrency())); }
 
 void add_common(CLI::App& app, common_options& o, const std::string& quiet) {
   app.add_option("-j,--threads", o.threads, "threads; with an address always one")

@@ -1,8 +1,8 @@
-// What commands say alike; declared in commands.hpp.
+#include "cli/commands/common.hpp"
+
 #include "app/layout_choice.hpp"
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/commands/commands.hpp"
 #include "cli/commands/counting.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"

@@ -1,0 +1,129 @@
+// Options that several commands have in common: each group as a struct, beside the function that adds it to a grammar.
+#pragma once
+
+#include "app/layout_choice.hpp"
+#include "cli/io/input.hpp"
+
+#include <bloomery/params.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace bloomery::cli {
+
+using namespace app;
+
+struct command_line;
+
+/// As grep: 0 something was found, 1 nothing was, 2 an error. Commands that do not search succeed with 0.
+enum class exit_status : int { found = 0, nothing = 1, error = 2 };
+
+// ---- of most commands -----------------------------------------------------------------------------------------------
+
+/// The heading in --help of options for filters on servers.
+inline constexpr const char* on_redis = "With an address";
+
+inline constexpr const char* file_or_address = "the filter's file, or its address";
+
+inline constexpr const char* addresses =
+    "An address is redis://HOST[:PORT]/NAME, unix:///SOCKET?name=NAME, redis+cluster://HOST:PORT,.../NAME, or\n"
+    "rediss:// and rediss+cluster:// with TLS; user and password by BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD.\n";
+
+/// A check of file names: refuses an empty one, which is an unset variable of a script.
+std::string check_name(const std::string& name);
+
+/// The threads of a command that -j says nothing of: the machine's, but no more than 4.
+unsigned default_threads();
+
+/// What most commands share.
+struct common_options {
+  unsigned threads = default_threads();
+  bool quiet = false;
+  bool progress = true;
+  bool json = false;
+};
+
+/// @param quiet  the help of --quiet
+void add_common(CLI::App& app, common_options& o, const std::string& quiet);
+
+void add_secret(CLI::App& app, std::string& secret);
+
+// ---- keys -----------------------------------------------------------------------------------------------------------
+
+// The input_options are checked when the whole line is parsed.
+void add_inputs(command_line& line, CLI::App& app, input_options& o);
+void add_key_shape(command_line& line, CLI::App& app, input_options& o);
+
+// ---- filters to be made ---------------------------------------------------------------------------------------------
+
+/// Options of sliding-window filters.
+struct window_options {
+  std::optional<window_length> length;  ///< --window or --window-keys; absent: another filter
+  std::optional<std::uint64_t> now;     ///< --now, milliseconds since 1970; the system's clock if absent
+
+  /// The option of the length, "--window" if it is absent.
+  const char* option() const { return length && !length->by_time() ? "--window-keys" : "--window"; }
+};
+
+void add_window(CLI::App& app, window_options& o);
+void add_now(CLI::App& app, std::optional<std::uint64_t>& now);
+
+/// Parameters of a filter to be made; what is absent is derived. The base has -n, -p, -m, -k and --prefer.
+struct making_options : size_request {
+  std::string layout;
+  std::string scheme;
+  std::string hash;
+  key_kind keys = key_kind::bytes;
+  std::uint64_t seed = 0;
+  std::string secret;     ///< file of the secret key; empty: none
+  bool counting = false;  ///< --counting: keys can be removed
+  bool growing = false;   ///< --grow: with a log, so that it can be made larger
+  window_options window;  ///< --window, --window-keys: old keys expire
+};
+
+/// @param bits  -m and -k, too
+void add_size(CLI::App& app, making_options& o, bool bits);
+void add_preference(CLI::App& app, making_options& o);
+void add_kind(CLI::App& app, making_options& o);
+
+// ---- filters on servers ---------------------------------------------------------------------------------------------
+
+/// How to reach the servers of a shared filter (redis.hpp), and what is asked of them. None of it goes with a file.
+struct server_options {
+  std::uint64_t wait_replicas = 0;            ///< --wait-replicas
+  bool from_replicas = false;                 ///< --replicas
+  std::string authorities;                    ///< --tls-ca
+  std::string certificate;                    ///< --tls-cert
+  std::string certificate_key;                ///< --tls-key
+  std::optional<std::uint64_t> milliseconds;  ///< --timeout
+};
+
+void add_server(CLI::App& app, server_options& o);
+void add_waiting(CLI::App& app, server_options& o);
+void add_from_replicas(CLI::App& app, server_options& o);
+
+/// What else a shared filter is made with. None of it goes with a file.
+struct sharing_options {
+  std::optional<std::uint64_t> most_keys;     ///< --max-keys
+  std::optional<std::uint64_t> shards;        ///< --shards
+  std::optional<std::uint64_t> milliseconds;  ///< --ttl: all of it expires
+};
+
+void add_life(CLI::App& app, sharing_options& o);
+void add_sharing(CLI::App& app, sharing_options& o);
+
+/// A chain of bitmaps on servers (redis/chain.hpp), which does not say that it is one. None of it goes with a file.
+struct chain_options {
+  std::string scheme;                     ///< --scheme: guava-chain, or empty
+  std::optional<std::uint64_t> capacity;  ///< -n, if the chain does not say
+  std::optional<double> rate;             ///< -p, likewise
+};
+
+void add_chain(CLI::App& app, chain_options& o);
+
+}  // namespace bloomery::cli

@@ -1,0 +1,34 @@
+// Options of plan, for its files: sizes (plan.cpp), a comparison of structures (plan_advice.cpp), and filters on Redis
+// (redis_plan.cpp).
+#pragma once
+
+#include "cli/commands/options.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace bloomery::cli {
+
+struct plan_options {
+  making_options wanted;
+  bool table = false;
+  bool json = false;
+  bool deletes = false;
+  bool sealed = false;
+  bool threat = false;
+  std::optional<std::uint64_t> most_keys;  ///< --max-keys
+  std::optional<std::uint64_t> memory;     ///< --memory, bits
+  std::optional<bool> log;                 ///< --log, --no-log
+  bool redis = false;                      ///< a filter that many machines share
+  std::uint64_t nodes = 1;                 ///< --nodes: servers it is spread over
+
+  /// Asks for more than a size: then all structures are compared, not the layouts of one.
+  bool advised() const {
+    return deletes || sealed || threat || most_keys || memory || log || wanted.growing || wanted.window.length;
+  }
+};
+
+exit_status plan_advice(const plan_options& options);
+exit_status plan_shared(const plan_options& options);
+
+}  // namespace bloomery::cli
