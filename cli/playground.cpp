@@ -5,11 +5,11 @@
 #include "app/signals.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
-#include "playground/api.hpp"
+#include "playground/api/api.hpp"
 #include "playground/http/admission.hpp"
+#include "playground/http/page_files.hpp"
 #include "playground/http/server.hpp"
-#include "playground/inspection.hpp"
-#include "playground/page_files.hpp"
+#include "playground/inspect/inspection.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/redis/handle.hpp>

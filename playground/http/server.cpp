@@ -1,8 +1,8 @@
 #include "playground/http/server.hpp"
 
 #include "playground/http/admission.hpp"
-#include "playground/json.hpp"
-#include "playground/page_files.hpp"
+#include "playground/http/page_files.hpp"
+#include "playground/json/json.hpp"
 
 #include <bloomery/error.hpp>
 

@@ -1,7 +1,7 @@
 // The page and the API over HTTP, for browsers on this machine unless another host is given.
 #pragma once
 
-#include "playground/api.hpp"
+#include "playground/api/api.hpp"
 
 #include <cstdint>
 #include <memory>

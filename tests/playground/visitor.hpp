@@ -1,7 +1,7 @@
 // Somebody who uses the API, without the network.
 #pragma once
 
-#include "playground/api.hpp"
+#include "playground/api/api.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,111 @@
+#include "playground/inspect/watched.hpp"
+
+#include <bloomery/detail/generations.hpp>
+#include <bloomery/error.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace bloomery::playground {
+namespace {
+
+constexpr auto between_looks = std::chrono::seconds(1);
+
+std::int64_t now() { return static_cast<std::int64_t>(milliseconds_since_1970()); }
+
+}  // namespace
+
+watched::watched(std::string name, const char* kind) : name_(std::move(name)), kind_(kind) {}
+
+json watched::look(std::uint64_t after, std::chrono::milliseconds most) {
+  std::unique_lock lock(turn_);
+  changed_.wait_for(lock, most, [&] { return stop_ || version_ > after; });
+  json seen = {{"name", name_},
+               {"kind", kind_},
+               {"version", version_},
+               {"state", !problem_.is_null() ? "failed"
+                         : known_.is_null()  ? "reading"
+                                             : "ready"},
+               {"done", done_},
+               {"error", problem_},
+               {"failed_at", problem_.is_null() ? json(nullptr) : json(failed_at_)},
+               {"changed_at", known_.is_null() ? json(nullptr) : json(changed_at_)}};
+  if (!known_.is_null()) seen.update(known_);
+  return seen;
+}
+
+void watched::stop() {
+  {
+    const std::lock_guard lock(turn_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+}
+
+void watched::start() {
+  reader_ = std::thread([this] { look_again_and_again(); });
+}
+
+void watched::end() {
+  stop();
+  if (reader_.joinable()) reader_.join();
+}
+
+bool watched::ending() {
+  const std::lock_guard lock(turn_);
+  return stop_;
+}
+
+void watched::look_again_and_again() {
+  for (;;) {
+    const auto begun = std::chrono::steady_clock::now();
+    try {
+      read_if_changed();
+      fail(nullptr);
+    } catch (const error& e) {
+      json problem = json_of(e)["error"];
+      if (e.text().hint.empty()) problem["way_out"] = looked_for_again;
+      fail(std::move(problem));
+    } catch (const std::exception& e) {
+      fail(json_of(error(errc::io, {e.what(), name_, "", "", looked_for_again}))["error"]);
+    }
+    // No more than a fifth of a processor.
+    const auto rest =
+        std::max<std::chrono::steady_clock::duration>(between_looks, 4 * (std::chrono::steady_clock::now() - begun));
+    std::unique_lock lock(turn_);
+    if (changed_.wait_for(lock, rest, [&] { return stop_; })) return;
+  }
+}
+
+void watched::publish(json facts, std::optional<std::int64_t> at) {
+  const std::lock_guard lock(turn_);
+  if (known_ == facts) return;
+  known_ = std::move(facts);
+  problem_ = nullptr;
+  changed_at_ = at.value_or(now());
+  done_ = 1;
+  news();
+}
+
+void watched::progress(double done) {
+  const std::lock_guard lock(turn_);
+  if (!known_.is_null() || done < done_ + 0.05) return;
+  done_ = done;
+  news();
+}
+
+void watched::fail(json problem) {
+  const std::lock_guard lock(turn_);
+  if (problem_ == problem) return;
+  if (problem_.is_null()) failed_at_ = now();
+  problem_ = std::move(problem);
+  news();
+}
+
+void watched::news() {
+  ++version_;
+  changed_.notify_all();
+}
+
+}  // namespace bloomery::playground
