@@ -1,11 +1,12 @@
 #include "playground/json/json.hpp"
 
+#include "playground/json/base64.hpp"
+
 #include <bloomery/cell_view.hpp>
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/scheme.hpp>
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <charconv>
@@ -114,36 +115,21 @@ std::string shown(const json& value) { return value.dump(-1, ' ', true, json::er
 // Of a field: null is as good as nothing.
 std::string given(const json& value) { return value.is_null() ? "nothing" : shown(value); }
 
-std::string base64_of(std::string_view bytes) {
-  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  const int size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  text.resize(static_cast<std::size_t>(size));
-  return text;
-}
-
-std::string bytes_of_base64(const std::string& field, const std::string& text) {
-  std::string bytes(text.size() / 4 * 3, '\0');
-  const std::size_t padding = text.size() - std::min(text.size(), text.find('='));
-  const int size =
-      text.size() % 4 != 0 || padding > 2
-          ? -1
-          : EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                            reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
-  if (size < 0) refuse(field, "base64", text, "encode the key's bytes with the letters A-Z a-z 0-9 + / and =");
-  // OpenSSL counts the padding as bytes.
-  bytes.resize(static_cast<std::size_t>(size) - padding);
-  return bytes;
-}
-
 std::string key_from(const std::string& field, const json& value) {
   const bool in_base64 =
       value.is_object() && value.size() == 1 && value.contains("base64") && value["base64"].is_string();
   if (!value.is_string() && !in_base64) {
     refuse(field, "a string, or {\"base64\": \"...\"}", shown(value), "put the key in quotes");
   }
-  std::string key = in_base64 ? bytes_of_base64(field, value["base64"].get<std::string>()) : value.get<std::string>();
+  std::string key;
+  if (in_base64) {
+    const auto text = value["base64"].get<std::string>();
+    std::optional<std::string> bytes = bytes_of_base64(text);
+    if (!bytes) refuse(field, "base64", text, "encode the key's bytes with the letters A-Z a-z 0-9 + / and =");
+    key = *std::move(bytes);
+  } else {
+    key = value.get<std::string>();
+  }
   if (key.size() <= demo_session::most_key_bytes) return key;
   throw error(errc::too_large,
               {"this key is too long to look at", field, fmt::format("at most {} bytes", demo_session::most_key_bytes),
