@@ -18,7 +18,6 @@
 #include <span>
 #include <sstream>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 namespace bloomery::playground {
@@ -173,8 +172,8 @@ void api::check_goes_on() const {
   throw error(errc::unavailable, {"the playground ends", "", "", "", "start it again"});
 }
 
-api::api(std::vector<std::unique_ptr<inspection>> inspections, session_store::limits most)
-    : filters_(most), inspections_(std::move(inspections)) {}
+api::api(api_options options)
+    : threads_(options.threads), filters_(options.most), inspections_(std::move(options.inspections)) {}
 
 response api::handle(const request& r) {
   try {
@@ -228,7 +227,8 @@ response api::answer(const request& r) {
     return json_response(state_of(id, filter->it), 201);
   }
   if (what == "filters" && !rest.empty()) return answer_of_filter(r, rest[0], {rest.begin() + 1, rest.end()});
-  if (what == "jobs" && rest.empty() && post) return json_response(jobs_.look(add_job(jobs_, fields(r.body))), 202);
+  if (what == "jobs" && rest.empty() && post)
+    return json_response(jobs_.look(add_job(jobs_, fields(r.body), threads_)), 202);
   if (what == "jobs" && rest.size() == 1 && get) return json_response(jobs_.look(rest[0]));
   if (what == "jobs" && rest.size() == 1 && r.method == "DELETE") {
     jobs_.cancel(rest[0]);
@@ -257,7 +257,7 @@ json api::about() const {
           {"api", 1},
           {"session", session_},
           {"kernel", kernel_name()},
-          {"threads", std::max(1u, std::thread::hardware_concurrency())},
+          {"threads", threads_},
           {"layouts", layouts},
           {"schemes", schemes_here},
           {"hashes", hashes_to_choose()},

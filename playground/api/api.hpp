@@ -1,4 +1,5 @@
-// The API of docs/playground-api.md, without the network: a request comes in, a response goes out.
+// The API of docs/playground-api.md: a request comes in, a response goes out. It has no sockets and starts no threads, so
+// that it can be a part of programs without them; playground/host/ has both.
 #pragma once
 
 #include "playground/api/jobs.hpp"
@@ -27,7 +28,14 @@ struct response {
   std::string file_name = {};  ///< to be saved under; empty: to be shown
 };
 
-/// Any number of threads may use it.
+/// What the program around the API provides.
+struct api_options {
+  std::vector<std::unique_ptr<inspection>> inspections = {};  ///< the API numbers them from 0
+  session_store::limits most = {};
+  unsigned threads = 1;  ///< that a job may use; 1: it starts none
+};
+
+/// Any number of threads may use it. Jobs wait until the program runs them.
 ///
 /// Example:
 ///     api playground({});
@@ -41,12 +49,15 @@ class api {
   /// Of a filter's file: of the most bits that one can have here, and what the file adds.
   static constexpr std::size_t most_file = std::size_t{160} << 20;
 
-  explicit api(std::vector<std::unique_ptr<inspection>> inspections, session_store::limits most = {});
+  explicit api(api_options options);
 
   /// Every request has an answer: what goes wrong is one, too.
   response handle(const request& r);
 
-  /// Ends all waits for news and cancels long work.
+  /// The queue of which the program calls run_one(), or gives it to a job_thread (playground/host/own_thread.hpp).
+  jobs& queued_jobs() noexcept { return jobs_; }
+
+  /// Ends all waits for news and long computations of requests.
   void stop() {
     stopped_ = true;
     for (const auto& i : inspections_) i->stop();
@@ -63,6 +74,7 @@ class api {
   json news_of(inspection& i, std::uint64_t after);
 
   const std::string session_ = random_id();  // of this start of the program
+  const unsigned threads_;
   session_store filters_;
   jobs jobs_;
   std::vector<std::unique_ptr<inspection>> inspections_;

@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -47,7 +46,7 @@ json analysis(const app::experiment& e, job_watch& watch) {
                          [&](std::span<const app::measured_point> points) { watch.so_far(known_of(e, points)); }));
 }
 
-job analysis_of(fields& body) {
+job analysis_of(fields& body, unsigned threads) {
   app::experiment e;
   fields filter = body.object("filter");
   const wanted_filter wanted = wanted_from(filter);
@@ -64,7 +63,7 @@ job analysis_of(fields& body) {
   }
   e.runs = body.number_if_any("runs", 1, 100).value_or(10);
   e.seed = body.seed("seed");
-  e.threads = std::max(1u, std::thread::hardware_concurrency());
+  e.threads = threads;
   const std::uint64_t enough = app::queries_for(e.filter.target_fpr, 100);
   e.queries = body.number_if_any("queries", 1, 1'000'000).value_or(std::min(enough, app::sane_queries(e) / 10 + 1));
   return [e](job_watch& watch) { return analysis(e, watch); };
@@ -242,11 +241,11 @@ job profile_of(fields& body) {
 
 }  // namespace
 
-std::string add_job(jobs& to, fields body) {
+std::string add_job(jobs& to, fields body, unsigned threads) {
   const std::string kind = body.text_if_any("kind");
   job work;
   if (kind == "analysis") {
-    work = analysis_of(body);
+    work = analysis_of(body, threads);
   } else if (kind == "benchmark") {
     work = benchmark_of(body);
   } else if (kind == "profile") {

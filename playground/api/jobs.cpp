@@ -24,21 +24,6 @@ void job_watch::so_far(json result) {
   result_ = std::move(result);
 }
 
-jobs::jobs() : worker_([this] { run(); }) {}
-
-jobs::~jobs() {
-  {
-    const std::lock_guard lock(turn_);
-    stop_ = true;
-    for (const entry& e : entries_) {
-      const std::lock_guard watch(e.watch->turn_);
-      e.watch->cancelled_ = true;
-    }
-  }
-  changed_.notify_all();
-  worker_.join();
-}
-
 std::string jobs::add(const std::string& kind, job work) {
   const std::lock_guard lock(turn_);
   const auto waiting = std::count_if(entries_.begin(), entries_.end(), [](const entry& e) { return bool{e.work}; });
@@ -54,46 +39,54 @@ std::string jobs::add(const std::string& kind, job work) {
     if (finished != entries_.end()) entries_.erase(finished);
   }
   entries_.push_back({random_id(), kind, std::move(work), std::make_shared<job_watch>()});
-  changed_.notify_all();
+  if (when_added_) when_added_();
   return entries_.back().id;
 }
 
-void jobs::run() {
-  for (;;) {
-    job work;
-    std::shared_ptr<job_watch> watch;
-    {
-      std::unique_lock lock(turn_);
-      const auto next = [&] {
-        return std::find_if(entries_.begin(), entries_.end(), [](const entry& e) { return bool{e.work}; });
-      };
-      changed_.wait(lock, [&] { return stop_ || next() != entries_.end(); });
-      if (stop_) return;
-      const auto e = next();
-      work = std::exchange(e->work, nullptr);
-      watch = e->watch;
-    }
-    const auto end = [&](const char* state, json result, json problem) {
-      const std::lock_guard lock(watch->turn_);
-      watch->state_ = state;
-      if (!result.is_null()) watch->result_ = std::move(result);
-      watch->error_ = std::move(problem);
-    };
-    {
-      const std::lock_guard lock(watch->turn_);
-      watch->state_ = "running";
-    }
-    try {
-      watch->done(0);
-      end("done", work(*watch), nullptr);
-    } catch (const job_watch::cancelled&) {
-      end("cancelled", nullptr, nullptr);
-    } catch (const error& e) {
-      end("failed", nullptr, json_of(e)["error"]);
-    } catch (const std::exception& e) {
-      end("failed", nullptr,
-          json_of(error(errc::io, {e.what(), "", "", "", "start it again, or ask for less"}))["error"]);
-    }
+bool jobs::run_one() {
+  job work;
+  std::shared_ptr<job_watch> watch;
+  {
+    const std::lock_guard lock(turn_);
+    const auto next = std::find_if(entries_.begin(), entries_.end(), [](const entry& e) { return bool{e.work}; });
+    if (next == entries_.end()) return false;
+    work = std::exchange(next->work, nullptr);
+    watch = next->watch;
+  }
+  const auto end = [&](const char* state, json result, json problem) {
+    const std::lock_guard lock(watch->turn_);
+    watch->state_ = state;
+    if (!result.is_null()) watch->result_ = std::move(result);
+    watch->error_ = std::move(problem);
+  };
+  {
+    const std::lock_guard lock(watch->turn_);
+    watch->state_ = "running";
+  }
+  try {
+    watch->done(0);
+    end("done", work(*watch), nullptr);
+  } catch (const job_watch::cancelled&) {
+    end("cancelled", nullptr, nullptr);
+  } catch (const error& e) {
+    end("failed", nullptr, json_of(e)["error"]);
+  } catch (const std::exception& e) {
+    end("failed", nullptr,
+        json_of(error(errc::io, {e.what(), "", "", "", "start it again, or ask for less"}))["error"]);
+  }
+  return true;
+}
+
+void jobs::when_added(std::function<void()> call) {
+  const std::lock_guard lock(turn_);
+  when_added_ = std::move(call);
+}
+
+void jobs::cancel_all() {
+  const std::lock_guard lock(turn_);
+  for (const entry& e : entries_) {
+    const std::lock_guard watch(e.watch->turn_);
+    e.watch->cancelled_ = true;
   }
 }
 

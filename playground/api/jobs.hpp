@@ -1,17 +1,16 @@
-// Jobs: computations that take longer than a request may. One runs at a time; they can be watched and cancelled.
+// Jobs: computations that take longer than a request may. They can be watched and cancelled. The queue has no thread:
+// its owner calls run_one().
 #pragma once
 
 #include "playground/json/json.hpp"
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <unordered_map>
 
 namespace bloomery::playground {
@@ -44,15 +43,17 @@ class job_watch {
 /// Does the work, tells the watch, returns the result.
 using job = std::function<json(job_watch&)>;
 
+/// Any number of threads may use it, of which one runs the jobs.
+///
+/// Example:
+///     jobs queue;
+///     const std::string id = queue.add("sum", [](job_watch&) { return json(1 + 1); });
+///     assert(queue.run_one() && !queue.run_one());
+///     assert(queue.look(id)["result"] == 2);
 class jobs {
  public:
   static constexpr std::size_t most_waiting = 16;
   static constexpr std::size_t most_kept = 256;  ///< results; the oldest give way
-
-  jobs();
-  ~jobs();  ///< cancels what runs and waits for it
-  jobs(const jobs&) = delete;
-  jobs& operator=(const jobs&) = delete;
 
   /// @throws error unavailable: too many are waiting
   std::string add(const std::string& kind, job work);
@@ -61,6 +62,16 @@ class jobs {
   json look(const std::string& id);
   void cancel(const std::string& id);
 
+  /// Runs the job that has waited longest, in the calling thread. Its exceptions become its error.
+  /// @return  false: no job waits
+  bool run_one();
+
+  /// Calls `call` after each add(), in the thread that adds; it must not use this queue. Empty: no call any more.
+  void when_added(std::function<void()> call);
+
+  /// Cancels the job that runs and those that wait.
+  void cancel_all();
+
  private:
   struct entry {
     std::string id;
@@ -68,16 +79,13 @@ class jobs {
     job work;
     std::shared_ptr<job_watch> watch;
   };
-  void run();
-
   std::mutex turn_;
-  std::condition_variable changed_;
+  std::function<void()> when_added_;
   std::deque<entry> entries_;  // all that are known, the oldest first
-  bool stop_ = false;
-  std::thread worker_;
 };
 
-/// The jobs of the API. @throws error  as the library, for a body that says no such thing
-std::string add_job(jobs& to, fields body);
+/// The jobs of the API. @param threads  that a job may use; 1: it starts none
+/// @throws error  as the library, for a body that says no such thing
+std::string add_job(jobs& to, fields body, unsigned threads);
 
 }  // namespace bloomery::playground

@@ -1,11 +1,12 @@
 // Inspection of a filter on Redis or Valkey, which other clients may change meanwhile and whose servers may be down.
-#include "playground/host/inspected.hpp"
+#include "playground/host/inspect_filter.hpp"
 
 #include "playground/host/fill_of_shared.hpp"
 #include "playground/inspect/fill_pass.hpp"
 #include "playground/inspect/findings.hpp"
-#include "playground/inspect/watched.hpp"
 #include "playground/session/shown_filter.hpp"
+
+#include "app/parallel.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/estimate.hpp>
@@ -40,10 +41,7 @@ constexpr std::size_t most_shards = 4096;  // reported one by one
 class inspected_on_redis final : public watched {
  public:
   inspected_on_redis(const std::string& name, const redis::open_options& options)
-      : watched(redis_address::parse(name).text(), "redis"), address_(name), options_(options) {
-    start();
-  }
-  ~inspected_on_redis() override { end(); }
+      : watched(redis_address::parse(name).text(), "redis"), address_(name), options_(options) {}
 
   // On a connection of its own, because reading all bits may take long. A server that accepts connections but does not
   // answer must not hold all requests: few of them wait, for a second, and after a failure the server is left alone for
@@ -124,7 +122,7 @@ class inspected_on_redis final : public watched {
       facts.fill = of_bits.fill;
       facts.expected_fpr = of_bits.expected_fpr;
       facts.keys_left = of_bits.keys_left;
-      fill = fill_of(copy.view(), hear);
+      fill = fill_of(copy.view(), app::hardware_threads(), hear);
       fill->by_blocks.unseen = of_live_filters;
       expect(fill->by_blocks, p, facts.fill->estimated_keys->value);
     } else {
@@ -216,7 +214,7 @@ class inspected_on_redis final : public watched {
 
 }  // namespace
 
-std::unique_ptr<inspection> inspect_on_redis(const std::string& address, const redis::open_options& options) {
+std::unique_ptr<watched> inspect_on_redis(const std::string& address, const redis::open_options& options) {
   return std::make_unique<inspected_on_redis>(address, options);
 }
 

@@ -9,7 +9,7 @@
 
 namespace bloomery::playground::http {
 
-/// Answers requests until it is stopped.
+/// Answers requests and runs the jobs until it is stopped.
 class server {
  public:
   /// Listens from now on. @param port  0: any that is free

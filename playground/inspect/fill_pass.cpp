@@ -2,15 +2,15 @@
 
 #include "playground/inspect/verdict.hpp"
 
+#include "app/parallel.hpp"
+
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
-#include <thread>
 #include <utility>
 
 namespace bloomery::playground {
 
-fill_seen fill_of(const cell_view& view, const std::function<void(double)>& progress) {
+fill_seen fill_of(const cell_view& view, unsigned threads, const std::function<void(double)>& progress) {
   constexpr std::uint64_t most_ranges = 4096;
   constexpr std::uint64_t blocks_at_once = 16'384;
   const std::uint64_t cells = view.size();
@@ -25,31 +25,26 @@ fill_seen fill_of(const cell_view& view, const std::function<void(double)>& prog
   seen.cells_of_range = blocks_of_range * block_cells;
   seen.ranges.resize(static_cast<std::size_t>((blocks + blocks_of_range - 1) / blocks_of_range));
 
-  std::atomic<std::uint64_t> next{0};
-  const auto work = [&](histogram& h, bool tells) {
-    std::vector<std::uint64_t> ones;
-    for (std::uint64_t piece; (piece = next.fetch_add(1)) < pieces;) {
-      const std::uint64_t first = piece * pieces_blocks;
-      ones.resize(static_cast<std::size_t>(std::min(pieces_blocks, blocks - first)));
-      view.count_set(first * block_cells, block_cells, ones);
-      for (std::uint64_t i = 0; i < ones.size(); ++i) {
-        const std::uint64_t number = first + i;
-        seen.ranges[static_cast<std::size_t>(number / blocks_of_range)] += ones[static_cast<std::size_t>(i)];
-        const bool whole = (number + 1) * block_cells <= cells;
-        if (whole) add_block(h, ones[static_cast<std::size_t>(i)]);
-      }
-      if (tells) progress(static_cast<double>(piece + 1) / static_cast<double>(pieces));
-    }
+  struct scratch {
+    histogram by_blocks;
+    std::vector<std::uint64_t> ones = {};
   };
-  const std::uint64_t threads = std::min<std::uint64_t>(std::max(1u, std::thread::hardware_concurrency()), pieces);
-  std::vector<histogram> others(static_cast<std::size_t>(threads) - 1, seen.by_blocks);
-  {
-    std::vector<std::jthread> helpers;
-    for (histogram& h : others) helpers.emplace_back([&work, &h] { work(h, false); });
-    work(seen.by_blocks, true);
-  }
-  for (const histogram& h : others) {
-    for (std::size_t i = 0; i < h.blocks.size(); ++i) seen.by_blocks.blocks[i] += h.blocks[i];
+  std::vector<scratch> of_workers(std::max(1u, threads), {seen.by_blocks});
+  app::parallel_for(threads, pieces, [&](unsigned worker, std::uint64_t piece) {
+    auto& [by_blocks, ones] = of_workers[worker];
+    const std::uint64_t first = piece * pieces_blocks;
+    ones.resize(static_cast<std::size_t>(std::min(pieces_blocks, blocks - first)));
+    view.count_set(first * block_cells, block_cells, ones);
+    for (std::uint64_t i = 0; i < ones.size(); ++i) {
+      const std::uint64_t number = first + i;
+      seen.ranges[static_cast<std::size_t>(number / blocks_of_range)] += ones[static_cast<std::size_t>(i)];
+      const bool whole = (number + 1) * block_cells <= cells;
+      if (whole) add_block(by_blocks, ones[static_cast<std::size_t>(i)]);
+    }
+    if (worker == 0) progress(static_cast<double>(piece + 1) / static_cast<double>(pieces));
+  });
+  for (const scratch& one : of_workers) {
+    for (std::size_t i = 0; i < one.by_blocks.blocks.size(); ++i) seen.by_blocks.blocks[i] += one.by_blocks.blocks[i];
   }
   return seen;
 }

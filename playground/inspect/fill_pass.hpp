@@ -21,9 +21,10 @@ struct fill_seen {
   std::vector<std::uint64_t> read;    ///< cells of each range that were looked at; empty: all of them
 };
 
-/// Counts every cell once, by several threads, each a piece at a time.
+/// Counts every cell once.
+/// @param threads   that share the pass; 1: it starts none
 /// @param progress  hears the share that is done, from one of them
-fill_seen fill_of(const cell_view& cells, const std::function<void(double)>& progress);
+fill_seen fill_of(const cell_view& cells, unsigned threads, const std::function<void(double)>& progress);
 
 /// Adds heat and histogram to what is told of a filter; a verdict that was not bad becomes so if its blocks are uneven.
 void add_fill(json& seen, const params& p, const fill_seen& fill);

@@ -1,11 +1,11 @@
 // Inspection of a filter in a file, which other processes may write, replace or remove meanwhile.
-#include "playground/host/inspected.hpp"
+#include "playground/inspect/inspected_file.hpp"
 
 #include "playground/inspect/fill_pass.hpp"
 #include "playground/inspect/findings.hpp"
-#include "playground/inspect/watched.hpp"
 #include "playground/session/shown_filter.hpp"
 
+#include "app/parallel.hpp"
 #include "app/signals.hpp"
 
 #include <bloomery/any_filter.hpp>
@@ -25,10 +25,8 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
-#include <future>
-#include <memory>
-#include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 namespace bloomery::playground {
@@ -46,11 +44,8 @@ void will_read_all(std::span<const std::uint8_t> bytes) {
 
 class inspected_file final : public watched {
  public:
-  inspected_file(const std::string& path, const std::optional<secret_key>& secret)
-      : watched(path, "file"), secret_(secret) {
-    start();
-  }
-  ~inspected_file() override { end(); }
+  inspected_file(const std::string& path, const std::optional<secret_key>& secret, unsigned threads)
+      : watched(path, "file"), secret_(secret), threads_(threads) {}
 
   json ask(const key_list& keys) override {
     const std::unique_ptr<filter_handle> filter = open();
@@ -88,11 +83,16 @@ class inspected_file final : public watched {
     if (mark_ == mark && file.clean) return;
     will_read_all(bits.bytes());
     // Both passes read all bits, and at the same time, so that the bits come from the disk once.
-    auto info = std::async(std::launch::async, [&] { return filter->info(info_depth::bits); });
     const cell_view cells = filter->cells();
     std::optional<fill_seen> fill;
-    if (cells.shows_fill() && cells.size() != 0) fill = fill_of(cells, [&](double done) { progress(done); });
-    filter_facts facts = info.get();
+    filter_facts facts;
+    app::parallel_for(threads_, 2, [&](unsigned, std::uint64_t pass) {
+      if (pass == 0) {
+        facts = filter->info(info_depth::bits);
+      } else if (cells.shows_fill() && cells.size() != 0) {
+        fill = fill_of(cells, threads_, [&](double done) { progress(done); });
+      }
+    });
     if (facts.window) facts.fill = fill_of_window(*filter);
     if (readable.was_cut()) throw_cut();
     const bool can_look_up = filter->capabilities().can_look_up || secret_;
@@ -113,7 +113,8 @@ class inspected_file final : public watched {
     const app::readable_while_cut readable(filter->local()->bytes());
     const bool hashes_quickly = filter->parameters().scheme.empty();
     const std::uint64_t queries = hashes_quickly ? queries_of_file : queries_of_file / 10;
-    const measured_rate m = measure_rate(*filter, queries, 0, 0, [&] { return !ending() && !readable.was_cut(); });
+    const measured_rate m =
+        measure_rate(*filter, queries, 0, threads_, [&] { return !ending() && !readable.was_cut(); });
     if (readable.was_cut()) throw_cut();
     return m;
   }
@@ -139,14 +140,29 @@ class inspected_file final : public watched {
     friend bool operator==(const mark_of_file&, const mark_of_file&) = default;
   };
 
-  std::optional<secret_key> secret_;
+  const std::optional<secret_key> secret_;
+  const unsigned threads_;
   std::optional<mark_of_file> mark_;
 };
 
 }  // namespace
 
-std::unique_ptr<inspection> inspect_file(const std::string& path, const std::optional<secret_key>& secret) {
-  return std::make_unique<inspected_file>(path, secret);
+std::unique_ptr<watched> inspect_file(const std::string& path, const std::optional<secret_key>& secret,
+                                      unsigned threads) {
+  // A name that is no filter is said at once, not on the page.
+  try {
+    open_filter(path, {.facts_only = true});
+  } catch (const error& e) {
+    if (e.code() != errc::not_a_filter) throw;
+    constexpr std::string_view ending = ".log";
+    const std::string filter = path.substr(0, path.size() - std::min(path.size(), ending.size()));
+    const bool is_log = path.ends_with(ending) && ::access(filter.c_str(), R_OK) == 0;
+    error_text text = e.text();
+    if (is_log) text.hint = "name " + filter + ": this is its log";
+    if (text.hint.empty()) text.hint = "name a filter's file, or its address on Redis";
+    throw error(e.code(), std::move(text));
+  }
+  return std::make_unique<inspected_file>(path, secret, threads);
 }
 
 }  // namespace bloomery::playground

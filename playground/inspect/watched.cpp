@@ -3,14 +3,11 @@
 #include <bloomery/detail/generations.hpp>
 #include <bloomery/error.hpp>
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 
 namespace bloomery::playground {
 namespace {
-
-constexpr auto between_looks = std::chrono::seconds(1);
 
 std::int64_t now() { return static_cast<std::int64_t>(milliseconds_since_1970()); }
 
@@ -18,9 +15,8 @@ std::int64_t now() { return static_cast<std::int64_t>(milliseconds_since_1970())
 
 watched::watched(std::string name, const char* kind) : name_(std::move(name)), kind_(kind) {}
 
-json watched::look(std::uint64_t after, std::chrono::milliseconds most) {
-  std::unique_lock lock(turn_);
-  changed_.wait_for(lock, most, [&] { return stop_ || version_ > after; });
+json watched::look(std::uint64_t, std::chrono::milliseconds) {
+  const std::lock_guard lock(turn_);
   json seen = {{"name", name_},
                {"kind", kind_},
                {"version", version_},
@@ -36,20 +32,8 @@ json watched::look(std::uint64_t after, std::chrono::milliseconds most) {
 }
 
 void watched::stop() {
-  {
-    const std::lock_guard lock(turn_);
-    stop_ = true;
-  }
-  changed_.notify_all();
-}
-
-void watched::start() {
-  reader_ = std::thread([this] { look_again_and_again(); });
-}
-
-void watched::end() {
-  stop();
-  if (reader_.joinable()) reader_.join();
+  const std::lock_guard lock(turn_);
+  stop_ = true;
 }
 
 bool watched::ending() {
@@ -57,24 +41,21 @@ bool watched::ending() {
   return stop_;
 }
 
-void watched::look_again_and_again() {
-  for (;;) {
-    const auto begun = std::chrono::steady_clock::now();
-    try {
-      read_if_changed();
-      fail(nullptr);
-    } catch (const error& e) {
-      json problem = json_of(e)["error"];
-      if (e.text().hint.empty()) problem["way_out"] = looked_for_again;
-      fail(std::move(problem));
-    } catch (const std::exception& e) {
-      fail(json_of(error(errc::io, {e.what(), name_, "", "", looked_for_again}))["error"]);
-    }
-    // No more than a fifth of a processor.
-    const auto rest =
-        std::max<std::chrono::steady_clock::duration>(between_looks, 4 * (std::chrono::steady_clock::now() - begun));
-    std::unique_lock lock(turn_);
-    if (changed_.wait_for(lock, rest, [&] { return stop_; })) return;
+void watched::when_news(std::function<void(std::uint64_t)> call) {
+  const std::lock_guard lock(turn_);
+  when_news_ = std::move(call);
+}
+
+void watched::update() {
+  try {
+    read_if_changed();
+    fail(nullptr);
+  } catch (const error& e) {
+    json problem = json_of(e)["error"];
+    if (e.text().hint.empty()) problem["way_out"] = looked_for_again;
+    fail(std::move(problem));
+  } catch (const std::exception& e) {
+    fail(json_of(error(errc::io, {e.what(), name_, "", "", looked_for_again}))["error"]);
   }
 }
 
@@ -105,7 +86,7 @@ void watched::fail(json problem) {
 
 void watched::news() {
   ++version_;
-  changed_.notify_all();
+  if (when_news_) when_news_(version_);
 }
 
 }  // namespace bloomery::playground

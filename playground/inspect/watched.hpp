@@ -1,36 +1,41 @@
-// The part that all inspections share: a thread that reads the filter again and again, and what it read last.
+// The part that all inspections share: what was read last of the filter, and its version.
 #pragma once
 
 #include "playground/inspect/inspection.hpp"
 #include "playground/json/json.hpp"
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 namespace bloomery::playground {
 
 /// The hint of errors of the filter itself.
 inline constexpr const char* looked_for_again = "put the filter back: it is looked for again every second";
 
-/// A subclass reads its filter in read_if_changed(). It calls start() at the end of its constructor and end() at the
-/// begin of its destructor.
+/// A subclass reads its filter in read_if_changed(). It has no thread: its owner calls update() from time to time, or
+/// gives it to in_own_thread() (playground/host/own_thread.hpp).
 class watched : public inspection {
  public:
   const std::string& name() const noexcept override { return name_; }
   const char* kind() const noexcept override { return kind_; }
-  json look(std::uint64_t after, std::chrono::milliseconds most) override;
+  json look(std::uint64_t after, std::chrono::milliseconds most) override;  ///< at once
   void stop() override;
+
+  /// Reads the filter if it has changed, and publishes what it finds, or what is wrong. Not from two threads at once.
+  void update();
+
+  /// Calls `call` with each new version, in the thread that updates; it must not use this inspection.
+  void when_news(std::function<void(std::uint64_t version)> call);
+
+  static constexpr std::uint64_t first_version = 1;  ///< before anything was read
 
  protected:
   watched(std::string name, const char* kind);
 
-  void start();
-  void end();
   bool ending();
 
   /// Reads the filter once, and publishes what has changed. An exception is published as the present problem.
@@ -44,8 +49,6 @@ class watched : public inspection {
   void progress(double done);
 
  private:
-  void look_again_and_again();
-
   // Null: nothing is wrong any more, and what was known is true again.
   void fail(json problem);
   void news();
@@ -53,15 +56,14 @@ class watched : public inspection {
   std::string name_;
   const char* kind_;
   std::mutex turn_;
-  std::condition_variable changed_;
+  std::function<void(std::uint64_t)> when_news_;
   json known_;    // null: it was never read
   json problem_;  // null: none
   double done_ = 0;
   std::int64_t changed_at_ = 0;  // milliseconds since 1970
   std::int64_t failed_at_ = 0;
-  std::uint64_t version_ = 1;
+  std::uint64_t version_ = first_version;
   bool stop_ = false;
-  std::thread reader_;
 };
 
 }  // namespace bloomery::playground

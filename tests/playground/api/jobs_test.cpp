@@ -1,5 +1,7 @@
 #include "playground/api/jobs.hpp"
 
+#include "playground/host/own_thread.hpp"
+
 #include "support/errors.hpp"
 
 #include <gtest/gtest.h>
@@ -7,13 +9,19 @@
 #include <atomic>
 #include <future>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace bloomery_tests {
 namespace {
 
 using namespace bloomery::playground;
 using bloomery::errc;
+
+struct jobs_in_a_thread : jobs {
+  job_thread runs{*this};
+};
 
 json look_until(jobs& all, const std::string& id, const std::function<bool(const json&)>& is) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -45,7 +53,7 @@ job endless(std::atomic<bool>& ended) {
 }
 
 TEST(Jobs, TellHowFarTheyAreAndWhatIsKnownSoFar) {
-  jobs all;
+  jobs_in_a_thread all;
   std::promise<void> go_on;
   const std::string id = all.add("test", [go = go_on.get_future().share()](job_watch& watch) {
     watch.total(10);
@@ -69,7 +77,7 @@ TEST(Jobs, TellHowFarTheyAreAndWhatIsKnownSoFar) {
 }
 
 TEST(Jobs, WhatOneThrowsIsItsErrorAndTheNextGoesOn) {
-  jobs all;
+  jobs_in_a_thread all;
   const std::string known = all.add("test", [](job_watch&) -> json {
     throw bloomery::error(errc::too_large, {"so large", "", "", "", "less"});
   });
@@ -82,7 +90,7 @@ TEST(Jobs, WhatOneThrowsIsItsErrorAndTheNextGoesOn) {
 }
 
 TEST(Jobs, AreCancelledWhileTheyRunAndWhileTheyWait) {
-  jobs all;
+  jobs_in_a_thread all;
   std::atomic<bool> ended{false};
   std::atomic<bool> begun{false};
   const std::string running = all.add("test", endless(ended));
@@ -104,7 +112,7 @@ TEST(Jobs, AreCancelledWhileTheyRunAndWhileTheyWait) {
 }
 
 TEST(Jobs, OnlySoManyWaitAndEndedOnesGiveWay) {
-  jobs all;
+  jobs_in_a_thread all;
   std::atomic<bool> ended{false};
   const std::string running = all.add("test", endless(ended));
   look_until(all, running, is_state("running"));
@@ -123,10 +131,38 @@ TEST(Jobs, OnlySoManyWaitAndEndedOnesGiveWay) {
   EXPECT_EQ(code_of([&] { all.look(first); }), errc::not_found);
 }
 
-TEST(Jobs, EndWithTheirServer) {
+TEST(Jobs, RunInTheThreadThatCallsTheOldestFirst) {
+  jobs all;
+  std::vector<std::thread::id> threads;
+  const auto note = [&](job_watch&) {
+    threads.push_back(std::this_thread::get_id());
+    return json(threads.size());
+  };
+  int added = 0;
+  all.when_added([&] { ++added; });
+  const std::string first = all.add("test", note);
+  const std::string second = all.add("test", note);
+  const std::string cancelled = all.add("test", note);
+  EXPECT_EQ(all.look(first)["state"], "waiting");
+
+  EXPECT_TRUE(all.run_one());
+  EXPECT_EQ(all.look(first)["result"], 1);
+  EXPECT_EQ(all.look(second)["state"], "waiting");
+  EXPECT_TRUE(all.run_one());
+  all.cancel_all();
+  EXPECT_TRUE(all.run_one());
+  EXPECT_FALSE(all.run_one());
+
+  EXPECT_EQ(all.look(second)["result"], 2);
+  EXPECT_EQ(all.look(cancelled)["state"], "cancelled");
+  EXPECT_EQ(threads, std::vector(2, std::this_thread::get_id()));
+  EXPECT_EQ(added, 3);
+}
+
+TEST(Jobs, EndWithTheirThread) {
   std::atomic<bool> ended{false};
   {
-    jobs all;
+    jobs_in_a_thread all;
     const std::string running = all.add("test", endless(ended));
     all.add("test", endless(ended));
     look_until(all, running, is_state("running"));

@@ -5,7 +5,7 @@
 #include <bloomery/redis.hpp>
 #include <bloomery/redis/chain.hpp>
 
-#include "playground/inspect/inspection.hpp"
+#include "playground/host/inspect_filter.hpp"
 #include "playground/inspected_filters.hpp"
 #include "redis/cluster.hpp"
 #include "redis/fixtures.hpp"

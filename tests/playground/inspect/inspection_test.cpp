@@ -6,7 +6,7 @@
 #include "app/signals.hpp"
 #include "playground/api/api.hpp"
 #include "playground/documented.hpp"
-#include "playground/inspect/inspection.hpp"
+#include "playground/host/inspect_filter.hpp"
 #include "playground/inspected_filters.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
@@ -301,7 +301,7 @@ TEST_F(InspectedFile, IsDocumented) {
   std::vector<std::unique_ptr<inspection>> all;
   for (const char* end : {"", ".window", ".pharo"}) all.push_back(inspect_filter(path + end, {}));
   for (const auto& i : all) ready(*i);
-  bloomery::playground::api answers(std::move(all));
+  bloomery::playground::api answers({.inspections = std::move(all)});
   shapes known;
 
   for (const char* number : {"0", "1", "2"}) {
