@@ -2,15 +2,16 @@
 //
 //   $ bloomery playground seen.bloom
 //   http://127.0.0.1:43127/
+#include "app/parallel.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
 #include "cli/playground.hpp"
-#include "playground/api.hpp"
+#include "playground/api/api.hpp"
+#include "playground/host/inspect_filter.hpp"
 #include "playground/http/admission.hpp"
+#include "playground/http/page_files.hpp"
 #include "playground/http/server.hpp"
-#include "playground/inspection.hpp"
-#include "playground/page_files.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/redis/handle.hpp>
@@ -81,7 +82,7 @@ exit_status playground(const playground_options& options) {
   for (const std::string& name : options.filters) {
     inspections.push_back(bloomery::playground::inspect_filter(name, options_for(name, options)));
   }
-  bloomery::playground::api answers(std::move(inspections));
+  bloomery::playground::api answers({.inspections = std::move(inspections), .threads = app::hardware_threads()});
   bloomery::playground::http::server server(answers, options.host, static_cast<std::uint16_t>(options.port));
   output out(STDOUT_FILENO, "standard output");
   out.write(server.url() + "\n");

@@ -1,6 +1,6 @@
 #include "playground/http/admission.hpp"
 
-#include "playground/api.hpp"
+#include "playground/api/api.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

@@ -1,8 +1,9 @@
 #include "playground/http/server.hpp"
 
+#include "playground/host/own_thread.hpp"
 #include "playground/http/admission.hpp"
-#include "playground/json.hpp"
-#include "playground/page_files.hpp"
+#include "playground/http/page_files.hpp"
+#include "playground/json/json.hpp"
 
 #include <bloomery/error.hpp>
 
@@ -22,6 +23,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -318,6 +320,7 @@ struct server::impl {
   socket_t listening = -1;
   httplib::Server http;
   std::thread listener;
+  std::optional<job_thread> job_runner;
 };
 
 server::server(api& answers, const std::string& host, std::uint16_t port) {
@@ -325,6 +328,7 @@ server::server(api& answers, const std::string& host, std::uint16_t port) {
   impl_ = std::make_unique<impl>(answers, host);
   impl_->set_up();
   impl_->bind(port);
+  impl_->job_runner.emplace(answers.queued_jobs());
   impl_->listener = std::thread([b = impl_.get()] { b->http.listen_after_bind(); });
   while (!impl_->http.is_running()) std::this_thread::yield();
 }
@@ -336,6 +340,7 @@ void server::stop() {
   impl_->answers.stop();
   impl_->http.stop();
   impl_->listener.join();
+  impl_->job_runner.reset();
 }
 
 std::uint16_t server::port() const noexcept { return impl_->port; }

@@ -1,7 +1,7 @@
 // The page and the API over HTTP, for browsers on this machine unless another host is given.
 #pragma once
 
-#include "playground/api.hpp"
+#include "playground/api/api.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace bloomery::playground::http {
 
-/// Answers requests until it is stopped.
+/// Answers requests and runs the jobs until it is stopped.
 class server {
  public:
   /// Listens from now on. @param port  0: any that is free

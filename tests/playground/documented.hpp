@@ -1,7 +1,7 @@
 // The shapes of docs/playground-api.md, to be compared with real answers.
 #pragma once
 
-#include "playground/json.hpp"
+#include "playground/json/json.hpp"
 
 #include "support/files.hpp"
 

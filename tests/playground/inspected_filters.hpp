@@ -3,7 +3,7 @@
 
 #include <bloomery/any_filter.hpp>
 
-#include "playground/inspection.hpp"
+#include "playground/inspect/inspection.hpp"
 
 #include <chrono>
 #include <cstdint>

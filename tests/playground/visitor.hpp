@@ -1,7 +1,9 @@
 // Somebody who uses the API, without the network.
 #pragma once
 
-#include "playground/api.hpp"
+#include "app/parallel.hpp"
+#include "playground/api/api.hpp"
+#include "playground/host/own_thread.hpp"
 
 #include <bloomery/layout.hpp>
 
@@ -26,7 +28,8 @@ inline json list_of(const std::string& prefix, std::uint64_t count, std::uint64_
 
 class visitor {
  public:
-  explicit visitor(bloomery::playground::session_store::limits most = {}) : api({}, most) {}
+  explicit visitor(bloomery::playground::session_store::limits most = {})
+      : api({.most = most, .threads = bloomery::app::hardware_threads()}) {}
 
   bloomery::playground::response ask(const std::string& method, std::string path, const std::string& body = "") {
     std::map<std::string, std::string> query;
@@ -57,6 +60,7 @@ class visitor {
   }
 
   bloomery::playground::api api;
+  bloomery::playground::job_thread runs{api.queued_jobs()};
 
  private:
   static json checked(const bloomery::playground::response& r, int status, const std::string& asked) {

@@ -1,0 +1,49 @@
+// Work that several threads share, piece by piece. With one thread everything runs in the calling thread.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace bloomery::app {
+
+/// The number of threads that this machine runs at once; 1 if the system does not report it.
+inline unsigned hardware_threads() noexcept { return std::max(1u, std::thread::hardware_concurrency()); }
+
+/// Calls work(worker, piece) once per piece 0 .. pieces - 1. The pieces start in order, and each worker has one at a
+/// time. The calling thread is worker 0, the others have the numbers up to threads - 1.
+///
+/// The first exception ends the work once the pieces that have started are done, and is thrown here.
+///
+/// Example:
+///     std::vector<std::uint64_t> sums(4);
+///     parallel_for(4, 100, [&](unsigned worker, std::uint64_t piece) { sums[worker] += piece; });
+///     assert(sums[0] + sums[1] + sums[2] + sums[3] == 4950);
+template <class Work>
+void parallel_for(unsigned threads, std::uint64_t pieces, Work work) {
+  std::atomic<std::uint64_t> next{0};
+  std::atomic<bool> has_failed{false};
+  std::exception_ptr failure;
+  const auto run = [&](unsigned worker) {
+    try {
+      for (std::uint64_t piece; !has_failed && (piece = next.fetch_add(1)) < pieces;) work(worker, piece);
+    } catch (...) {
+      if (!has_failed.exchange(true)) failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> others;  // not std::jthread, which libc++ lacks
+  others.reserve(std::max(1u, threads) - 1);
+  try {
+    for (unsigned worker = 1; worker < threads && worker < pieces; ++worker) others.emplace_back(run, worker);
+  } catch (const std::exception&) {
+    // The system gives no more threads: those that there are do all pieces.
+  }
+  run(0);
+  for (std::thread& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace bloomery::app

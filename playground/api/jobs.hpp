@@ -1,0 +1,91 @@
+// Jobs: computations that take longer than a request may. They can be watched and cancelled. The queue has no thread:
+// its owner calls run_one().
+#pragma once
+
+#include "playground/json/json.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace bloomery::playground {
+
+/// The progress of a running job, and whether it should continue. Any number of threads may use it.
+class job_watch {
+ public:
+  /// A job is cancelled if no client asked for it within this time.
+  static constexpr auto most_idle = std::chrono::minutes(5);
+
+  /// @throws cancelled  also after most_idle without a request for the job
+  void done(std::uint64_t more);
+  void total(std::uint64_t all);
+  void so_far(json result);
+
+  struct cancelled {};
+
+ private:
+  friend class jobs;
+  mutable std::mutex turn_;
+  std::string state_ = "waiting";
+  std::uint64_t done_ = 0;
+  std::uint64_t total_ = 0;
+  bool cancelled_ = false;
+  std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
+  json result_ = nullptr;
+  json error_ = nullptr;
+};
+
+/// Does the work, tells the watch, returns the result.
+using job = std::function<json(job_watch&)>;
+
+/// Any number of threads may use it, of which one runs the jobs.
+///
+/// Example:
+///     jobs queue;
+///     const std::string id = queue.add("sum", [](job_watch&) { return json(1 + 1); });
+///     assert(queue.run_one() && !queue.run_one());
+///     assert(queue.look(id)["result"] == 2);
+class jobs {
+ public:
+  static constexpr std::size_t most_waiting = 16;
+  static constexpr std::size_t most_kept = 256;  ///< results; the oldest give way
+
+  /// @throws error unavailable: too many are waiting
+  std::string add(const std::string& kind, job work);
+
+  /// @throws error not_found
+  json look(const std::string& id);
+  void cancel(const std::string& id);
+
+  /// Runs the job that has waited longest, in the calling thread. Its exceptions become its error.
+  /// @return  false: no job waits
+  bool run_one();
+
+  /// Calls `call` after each add(), in the thread that adds; it must not use this queue. Empty: no call any more.
+  void when_added(std::function<void()> call);
+
+  /// Cancels the job that runs and those that wait.
+  void cancel_all();
+
+ private:
+  struct entry {
+    std::string id;
+    std::string kind;
+    job work;
+    std::shared_ptr<job_watch> watch;
+  };
+  std::mutex turn_;
+  std::function<void()> when_added_;
+  std::deque<entry> entries_;  // all that are known, the oldest first
+};
+
+/// The jobs of the API. @param threads  that a job may use; 1: it starts none
+/// @throws error  as the library, for a body that says no such thing
+std::string add_job(jobs& to, fields body, unsigned threads);
+
+}  // namespace bloomery::playground

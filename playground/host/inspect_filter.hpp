@@ -1,0 +1,26 @@
+// Inspections of filters by name, in files and on Redis or Valkey, each with a thread of its own.
+#pragma once
+
+#include "playground/inspect/watched.hpp"
+
+#include <bloomery/redis/handle.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace bloomery::playground {
+
+/// Time for an exchange with a server unless the user gives another: a page should show soon that a server does not
+/// answer, and the inspection tries again anyway.
+inline constexpr std::chrono::seconds usual_server_time{3};
+
+/// Starts to read a filter in a file or on Redis.
+/// @param options  how to reach its server; its secret, without which no key is looked up in a keyed filter
+/// @throws error  not_found, not_permitted, not_a_filter: no such file; invalid_argument: a malformed address
+std::unique_ptr<inspection> inspect_filter(const std::string& name, const redis::open_options& options);
+
+/// @throws error invalid_argument: a malformed address
+std::unique_ptr<watched> inspect_on_redis(const std::string& address, const redis::open_options& options);
+
+}  // namespace bloomery::playground

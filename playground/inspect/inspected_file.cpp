@@ -1,0 +1,169 @@
+// Inspection of a filter in a file, which other processes may write, replace or remove meanwhile.
+#include "playground/inspect/inspected_file.hpp"
+
+#include "playground/inspect/fill_pass.hpp"
+#include "playground/inspect/findings.hpp"
+#include "playground/session/shown_filter.hpp"
+
+#include "app/parallel.hpp"
+#include "app/signals.hpp"
+
+#include <bloomery/any_filter.hpp>
+#include <bloomery/detail/generations.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/filter_handle.hpp>
+#include <bloomery/mapped_storage.hpp>
+#include <bloomery/measure.hpp>
+#include <bloomery/secret.hpp>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace bloomery::playground {
+namespace {
+
+constexpr std::uint64_t queries_of_file = 100'000;
+
+// The library tells the system to expect random access. Reading all bytes is faster with read-ahead.
+void will_read_all(std::span<const std::uint8_t> bytes) {
+  const auto at = reinterpret_cast<std::uintptr_t>(bytes.data());
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::uintptr_t from = at / page * page;
+  ::madvise(reinterpret_cast<void*>(from), bytes.size() + (at - from), MADV_SEQUENTIAL);
+}
+
+class inspected_file final : public watched {
+ public:
+  inspected_file(const std::string& path, const std::optional<secret_key>& secret, unsigned threads)
+      : watched(path, "file"), secret_(secret), threads_(threads) {}
+
+  json ask(const key_list& keys) override {
+    const std::unique_ptr<filter_handle> filter = open();
+    const app::readable_while_cut readable(filter->local()->bytes());
+    json answers = answers_of(keys, *filter);
+    if (readable.was_cut()) throw_cut();
+    return answers;
+  }
+
+ private:
+  std::unique_ptr<filter_handle> open() const { return open_filter(name(), {.secret = secret_}); }
+
+  [[noreturn]] void throw_cut() const {
+    throw error(errc::damaged,
+                {"the file was cut short while it was read", name(), "a file that is replaced as a whole",
+                 "fewer bytes than its header says", looked_for_again});
+  }
+
+  void read_if_changed() override {
+    struct stat now {};
+    if (::stat(name().c_str(), &now) != 0) {
+      throw error(errc::not_found,
+                  {"cannot read this file any more", name(), "", std::strerror(errno), looked_for_again});
+    }
+    const std::unique_ptr<filter_handle> filter = open_filter(name(), {.facts_only = true});
+    const any_filter& bits = *filter->local();
+    const file_info& file = *bits.opened_from();
+    const app::readable_while_cut readable(bits.bytes());
+    // Generations of a window by time expire without a writer.
+    const std::uint64_t epoch = file.parameters.window().by_time() ? moment_of(bits) : 0;
+    // A writer that has the file mapped changes its bytes long before its times: until it has closed the file, all is
+    // read again.
+    const mark_of_file mark{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec, file.counts.inserted,
+                            file.clean, epoch};
+    if (mark_ == mark && file.clean) return;
+    will_read_all(bits.bytes());
+    const cell_view cells = filter->cells();
+    // Both passes read all bits, and at the same time, so that the bits come from the disk once. A handle is for one
+    // thread at a time: until info() returns, the other pass reads `cells` only, which refers to the bytes.
+    std::optional<fill_seen> fill;
+    filter_facts facts;
+    app::parallel_for(threads_, 2, [&](unsigned, std::uint64_t pass) {
+      if (pass == 0) {
+        facts = filter->info(info_depth::bits);
+      } else if (cells.shows_fill() && cells.size() != 0) {
+        fill = fill_of(cells, threads_, [&](double done) { progress(done); });
+      }
+    });
+    if (facts.window) facts.fill = fill_of_window(*filter);
+    if (readable.was_cut()) throw_cut();
+    const bool can_look_up = filter->capabilities().can_look_up || secret_;
+    json seen = finding_of(facts, can_look_up ? std::optional(measured()) : std::nullopt);
+    if (fill) {
+      if (!file.clean) fill->by_blocks.unseen = of_live_filters;  // a writer adds keys meanwhile
+      if (facts.fill->estimated_keys) expect(fill->by_blocks, facts.parameters, facts.fill->estimated_keys->value);
+      add_fill(seen, facts.parameters, *fill);
+    }
+    // A writer that has the file mapped, and time itself, change it without its time.
+    const bool dated = !mark_ || mark_->seconds != mark.seconds || mark_->nanoseconds != mark.nanoseconds;
+    publish(std::move(seen), dated ? std::optional(milliseconds_of(now.st_mtim)) : std::nullopt);
+    mark_ = mark;
+  }
+
+  measured_rate measured() {
+    const std::unique_ptr<filter_handle> filter = open();
+    const app::readable_while_cut readable(filter->local()->bytes());
+    const bool hashes_quickly = filter->parameters().scheme.empty();
+    const std::uint64_t queries = hashes_quickly ? queries_of_file : queries_of_file / 10;
+    const measured_rate m =
+        measure_rate(*filter, queries, 0, threads_, [&] { return !ending() && !readable.was_cut(); });
+    if (readable.was_cut()) throw_cut();
+    return m;
+  }
+
+  // The epoch at which lookups see a window by time; once all keys have expired it stays the same.
+  static std::uint64_t moment_of(const any_filter& filter) {
+    return std::min(filter.epoch(), window_state::of(filter.bytes().data()).newest + window_generations);
+  }
+
+  static std::int64_t milliseconds_of(const timespec& time) {
+    return std::int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
+  }
+
+  struct mark_of_file {
+    ino_t file;
+    off_t bytes;
+    time_t seconds;
+    long nanoseconds;
+    std::uint64_t inserted;
+    bool clean;
+    std::uint64_t epoch;
+
+    friend bool operator==(const mark_of_file&, const mark_of_file&) = default;
+  };
+
+  const std::optional<secret_key> secret_;
+  const unsigned threads_;
+  std::optional<mark_of_file> mark_;
+};
+
+}  // namespace
+
+std::unique_ptr<watched> inspect_file(const std::string& path, const std::optional<secret_key>& secret,
+                                      unsigned threads) {
+  // A name that is no filter is said at once, not on the page.
+  try {
+    open_filter(path, {.facts_only = true});
+  } catch (const error& e) {
+    if (e.code() != errc::not_a_filter) throw;
+    constexpr std::string_view ending = ".log";
+    const std::string filter = path.substr(0, path.size() - std::min(path.size(), ending.size()));
+    const bool is_log = path.ends_with(ending) && ::access(filter.c_str(), R_OK) == 0;
+    error_text text = e.text();
+    if (is_log) text.hint = "name " + filter + ": this is its log";
+    if (text.hint.empty()) text.hint = "name a filter's file, or its address on Redis";
+    throw error(e.code(), std::move(text));
+  }
+  return std::make_unique<inspected_file>(path, secret, threads);
+}
+
+}  // namespace bloomery::playground

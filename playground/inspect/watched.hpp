@@ -1,0 +1,69 @@
+// The part that all inspections share: what was read last of the filter, and its version.
+#pragma once
+
+#include "playground/inspect/inspection.hpp"
+#include "playground/json/json.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace bloomery::playground {
+
+/// The hint of errors of the filter itself.
+inline constexpr const char* looked_for_again = "put the filter back: it is looked for again every second";
+
+/// A subclass reads its filter in read_if_changed(). It has no thread: its owner calls update() from time to time, or
+/// gives it to in_own_thread() (playground/host/own_thread.hpp).
+class watched : public inspection {
+ public:
+  const std::string& name() const noexcept override { return name_; }
+  const char* kind() const noexcept override { return kind_; }
+  json look(std::uint64_t after, std::chrono::milliseconds most) override;  ///< at once
+  void stop() override;
+
+  /// Reads the filter if it has changed, and publishes what it finds, or what is wrong. Not from two threads at once.
+  void update();
+
+  /// Calls `call` with each new version, in the thread that updates; it must not use this inspection.
+  void when_news(std::function<void(std::uint64_t version)> call);
+
+  static constexpr std::uint64_t first_version = 1;  ///< before anything was read
+
+ protected:
+  watched(std::string name, const char* kind);
+
+  bool ending();
+
+  /// Reads the filter once, and publishes what has changed. An exception is published as the present problem.
+  virtual void read_if_changed() = 0;
+
+  /// A writer that is at work makes us read again, also when it waits for keys: that is no news.
+  /// @param at  when it was changed, if something other than this reading tells; milliseconds since 1970
+  void publish(json facts, std::optional<std::int64_t> at = {});
+
+  /// Of the first time: the earlier state stays visible while it is read again.
+  void progress(double done);
+
+ private:
+  // Null: nothing is wrong any more, and what was known is true again.
+  void fail(json problem);
+  void news();
+
+  std::string name_;
+  const char* kind_;
+  std::mutex turn_;
+  std::function<void(std::uint64_t)> when_news_;
+  json known_;    // null: it was never read
+  json problem_;  // null: none
+  double done_ = 0;
+  std::int64_t changed_at_ = 0;  // milliseconds since 1970
+  std::int64_t failed_at_ = 0;
+  std::uint64_t version_ = first_version;
+  bool stop_ = false;
+};
+
+}  // namespace bloomery::playground

@@ -1,0 +1,369 @@
+#include "playground/session/demo_session.hpp"
+
+#include "app/addresses.hpp"
+
+#include <bloomery/detail/generations.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/hash.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+
+namespace bloomery::playground {
+namespace {
+
+constexpr std::size_t batch_size = 4096;
+constexpr std::uint64_t most_found = 20;
+constexpr std::uint64_t most_named_bytes = std::uint64_t{1} << 20;  // of owners in an answer
+
+std::uint64_t size_of(const key_list& keys) {
+  if (const auto* range = std::get_if<address_range>(&keys)) return range->count;
+  return std::get<std::vector<std::string>>(keys).size();
+}
+
+// Calls work(key) for every key, a string_view that lives until work is done.
+template <class Work>
+void each_key(const key_list& keys, Work work) {
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&keys)) {
+    for (const std::string& key : *texts) work(std::string_view(key));
+    return;
+  }
+  const auto& range = std::get<address_range>(keys);
+  app::address_batch batch;
+  for (std::uint64_t done = 0; done < range.count; done += batch_size) {
+    batch.make(range.seed, range.first + done, std::min<std::uint64_t>(batch_size, range.count - done));
+    for (const std::string_view key : batch.addresses()) work(key);
+  }
+}
+
+any_filter filter_of_file(const std::string& file) {
+  const auto load = [&] {
+    try {
+      return any_filter::from_bytes(std::span(reinterpret_cast<const std::uint8_t*>(file.data()), file.size()));
+    } catch (const error& e) {
+      error_text text = e.text();
+      text.where = "body";
+      if (text.hint.empty()) text.hint = "send a file that 'bloomery build' made";
+      throw error(e.code(), std::move(text));
+    }
+  };
+  any_filter filter = load();
+  if (filter.bit_size() <= demo_session::most_bits) return filter;
+  throw error(errc::too_large,
+              {"too many bits to look at", "body", "at most " + std::to_string(demo_session::most_bits) + " bits",
+               std::to_string(filter.bit_size()), "name the file when you start the playground: it is inspected then"});
+}
+
+}  // namespace
+
+const char* name_of(membership m) noexcept {
+  switch (m) {
+    case membership::unknown: return "unknown";
+    case membership::added: return "added";
+    case membership::never: return "never";
+    case membership::removed: return "removed";
+    case membership::expired: return "forgotten";
+  }
+  return "";
+}
+
+void demo_session::check_size(const wanted_filter& wanted) {
+  const params p = params_of(wanted);
+  if (p.geometry.bits <= most_bits) return;
+  throw error(errc::too_large, {"too many bits to look at", wanted.bits ? "bits" : "capacity",
+                                "at most " + std::to_string(most_bits) + " bits", std::to_string(p.geometry.bits),
+                                "ask for fewer keys, or use the command"});
+}
+
+demo_session::demo_session(wanted_filter wanted)
+    : wanted_((check_size(wanted), std::move(wanted))), begun_(milliseconds_since_1970()), filter_(as_at_first()) {}
+
+demo_session::demo_session(std::string file_bytes)
+    : file_(std::move(file_bytes)), begun_(milliseconds_since_1970()), filter_(as_at_first()) {}
+
+shown_filter demo_session::as_at_first() const {
+  shown_filter filter = wanted_ ? shown_filter(*wanted_) : shown_filter(filter_of_file(file_));
+  if (emptied_) filter.clear();
+  filter.stop_clock_at(begun_);
+  return filter;
+}
+
+// The key as the filter takes it: for a filter of integers, 07 is 7. @throws error invalid_argument: not a number
+std::string demo_session::as_taken(std::string key) const {
+  return filter_.parameters().keys == key_kind::u64le ? std::to_string(number_of_key(key)) : key;
+}
+
+key_list demo_session::as_taken(key_list keys) const {
+  if (auto* texts = std::get_if<std::vector<std::string>>(&keys)) {
+    for (std::string& key : *texts) key = as_taken(std::move(key));
+  }
+  return keys;
+}
+
+bool demo_session::insert(std::string_view key) {
+  const bool is_new = filter_.insert(key);
+  std::optional<std::uint64_t> part = filter_.epoch();
+  if (filter_.has_layers()) part = is_new ? std::optional<std::uint64_t>(filter_.view().layers() - 1) : std::nullopt;
+  keys_.add(key, part);
+  return is_new;
+}
+
+std::uint64_t demo_session::oldest_part() const {
+  const std::uint64_t epoch = filter_.epoch();
+  return epoch - std::min<std::uint64_t>(epoch, window_slices);
+}
+
+bool demo_session::is_in(const reference_set::entry& e) const { return e.copies > 0 && e.part >= oldest_part(); }
+
+std::uint64_t demo_session::distinct() const { return keys_.distinct_since(oldest_part()); }
+
+// Calls work(key, cell) for each cell of each key that is in the filter; each cell of a key once.
+template <class Work>
+void demo_session::each_owner(Work work) const {
+  constexpr std::uint64_t usual_probes = 16;
+  const std::uint64_t probes = filter_.parameters().geometry.probes;
+  if (keys_.ever() * std::max(probes, usual_probes) > most_owned_keys * usual_probes) return;
+  const cell_view cells = filter_.view();
+  std::vector<place> met;
+  for (std::uint64_t i = 0; i < keys_.ever(); ++i) {
+    const std::string& key = keys_.at(i);
+    const reference_set::entry& e = *keys_.find(key);
+    if (!is_in(e)) continue;
+    met.clear();
+    for (const place& at : filter_.places_of(key, cells)) {
+      // One layer of a scalable filter took the key.
+      if (filter_.has_layers() && at.layer != e.part) continue;
+      if (std::find(met.begin(), met.end(), at) != met.end()) continue;
+      met.push_back(at);
+      work(key, at.cell);
+    }
+  }
+}
+
+membership demo_session::membership_of(std::string_view key) const {
+  const reference_set::entry* const e = keys_.find(key);
+  if (e != nullptr && is_in(*e)) return membership::added;
+  if (!knows_keys()) return membership::unknown;
+  if (e == nullptr) return membership::never;
+  return e->copies == 0 ? membership::removed : membership::expired;
+}
+
+key_view demo_session::view_of(const std::string& key) const {
+  key_view view{key, filter_.hash_of(key), filter_.may_contain(key), membership_of(key), {}};
+  for (const place& at : filter_.places_of(key)) {
+    const bool again = std::any_of(view.cells.begin(), view.cells.end(), [&](const key_cell& c) { return c.at == at; });
+    view.cells.push_back({at, filter_.values(at.cell, 1).front(), again});
+  }
+  return view;
+}
+
+// Adds the owners of the cells of these keys: keys that are in the filter and have the cell, too.
+void demo_session::name_owners(std::vector<key_view>& views) const {
+  std::unordered_map<std::uint64_t, owners_of_cell> found;
+  for (const key_view& view : views) {
+    for (const key_cell& c : view.cells) found[c.at.cell];
+  }
+  each_owner([&](const std::string& key, std::uint64_t cell) {
+    const auto owners = found.find(cell);
+    if (owners != found.end()) owners->second.add(key, most_named_owners);
+  });
+  std::uint64_t bytes = 0;
+  for (key_view& view : views) {
+    for (key_cell& c : view.cells) {
+      const owners_of_cell& owners = found[c.at.cell];
+      c.owner_count = owners.count;
+      for (const std::string& name : owners.named) bytes += name.size();
+      if (bytes <= most_named_bytes) c.owners = owners.named;
+    }
+  }
+}
+
+answers demo_session::ask(key_list keys) const {
+  keys = as_taken(std::move(keys));
+  answers result;
+  each_key(keys, [&](std::string_view key) {
+    ++result.count;
+    if (result.keys.size() < most_shown_keys) {
+      result.keys.push_back(view_of(std::string(key)));
+      result.yes += result.keys.back().maybe ? 1 : 0;
+      result.false_positives += result.keys.back().false_positive() ? 1 : 0;
+    } else if (filter_.may_contain(key)) {
+      ++result.yes;
+      const membership actual = membership_of(key);
+      result.false_positives += actual != membership::added && actual != membership::unknown ? 1 : 0;
+    }
+  });
+  name_owners(result.keys);
+  return result;
+}
+
+answers demo_session::add(key_list keys) {
+  facts_.reset();
+  const std::uint64_t count = size_of(keys);
+  if (count > most_keys - std::min(keys_of_steps_, most_keys)) {
+    throw error(errc::too_large,
+                {"too many keys to look at", "keys", "at most " + std::to_string(most_keys) + " in all",
+                 std::to_string(keys_of_steps_ + count), "reset the filter, or use the command"});
+  }
+  answers result;
+  filter_.check_takes_keys();
+  keys = as_taken(std::move(keys));
+  each_key(keys, [&](std::string_view key) { filter_.check_key(key); });
+  // The first keys are shown as the filter was just before each of them.
+  each_key(keys, [&](std::string_view key) {
+    ++result.count;
+    const bool shown = result.keys.size() < most_shown_keys;
+    if (shown) result.keys.push_back(view_of(std::string(key)));
+    result.yes += insert(key) ? 1 : 0;
+    if (!shown) return;
+    for (key_cell& c : result.keys.back().cells) {
+      c.becomes_set = c.value == 0 && !c.again && filter_.values(c.at.cell, 1).front() != 0;
+    }
+  });
+  if (count > 0) steps_.emplace_back(std::in_place_type<add_step>, add_step{std::move(keys)});
+  keys_of_steps_ += count;
+  name_owners(result.keys);
+  return result;
+}
+
+bool demo_session::take_out(const std::string& key, bool by_force) {
+  const bool found = by_force ? filter_.remove_by_force(key) : filter_.remove(key) == removal::removed;
+  by_force ? keys_.remove_all(key) : keys_.remove(key);
+  return found;
+}
+
+removal_view demo_session::remove(std::string key, bool by_force) {
+  facts_.reset();
+  key = as_taken(std::move(key));
+  removal_view result;
+  for (const place& at : filter_.places_of(key)) {
+    if (std::find(result.cells.begin(), result.cells.end(), at) == result.cells.end()) result.cells.push_back(at);
+  }
+  result.found = take_out(key, by_force);
+  steps_.emplace_back(std::in_place_type<remove_step>, remove_step{key, by_force});
+  for (std::uint64_t i = 0; i < keys_.ever(); ++i) {
+    const std::string& other = keys_.at(i);
+    if (!is_in(*keys_.find(other)) || filter_.may_contain(other)) continue;
+    ++result.lost_count;
+    if (result.lost.size() < most_shown_keys) result.lost.push_back(other);
+  }
+  return result;
+}
+
+void demo_session::tick(std::uint64_t milliseconds) {
+  facts_.reset();
+  filter_.tick(milliseconds);
+  steps_.emplace_back(std::in_place_type<tick_step>, tick_step{milliseconds});
+}
+
+void demo_session::do_again(const step& s) {
+  if (const auto* added = std::get_if<add_step>(&s)) {
+    each_key(added->keys, [&](std::string_view key) { insert(key); });
+  } else if (const auto* removed = std::get_if<remove_step>(&s)) {
+    take_out(removed->key, removed->by_force);
+  } else {
+    filter_.tick(std::get<tick_step>(s).milliseconds);
+  }
+}
+
+bool demo_session::can_undo() const {
+  // A scheme hashes slowly.
+  const std::uint64_t most = filter_.parameters().scheme.empty() ? most_keys : most_keys / 5;
+  return !steps_.empty() && keys_of_steps_ <= most;
+}
+
+void demo_session::undo() {
+  if (steps_.empty()) {
+    throw error(errc::incompatible, {"nothing was done that could be taken back", "", "", "", "do something first"});
+  }
+  if (!can_undo()) {
+    throw error(errc::incompatible, {"too much would have to be done again", "", "",
+                                     std::to_string(keys_of_steps_) + " keys", "reset the filter"});
+  }
+  shown_filter first = as_at_first();  // of a file, for which there may be no room now: then nothing is taken back
+  first.learn_from(filter_);
+  facts_.reset();
+  if (const auto* added = std::get_if<add_step>(&steps_.back())) keys_of_steps_ -= size_of(added->keys);
+  steps_.pop_back();
+  filter_ = std::move(first);
+  keys_.clear();
+  for (const step& s : steps_) do_again(s);
+}
+
+void demo_session::reset() {
+  if (!filter_.capabilities().can_clear) {
+    throw error(errc::incompatible, {"a sealed filter cannot be emptied: it is made at once of all its keys", "", "",
+                                     filter_.parameters().layout, "make another one"});
+  }
+  if (wanted_) {
+    filter_ = as_at_first();
+  } else {
+    filter_.clear();
+    filter_.stop_clock_at(begun_);
+    emptied_ = true;  // from here on the reference set is complete
+  }
+  facts_.reset();
+  keys_.clear();
+  steps_.clear();
+  keys_of_steps_ = 0;
+}
+
+owners_of_cell demo_session::owners(std::uint64_t cell, std::uint64_t most) const {
+  owners_of_cell result{filter_.values(cell, 1).front(), filter_.view().layer_of(cell), {}, 0};
+  each_owner([&](const std::string& key, std::uint64_t owned) {
+    if (owned == cell) result.add(key, most);
+  });
+  return result;
+}
+
+search_result demo_session::search(std::uint64_t count, std::uint64_t seed) const {
+  // Numbers far from those of added addresses, which begin at 0.
+  constexpr std::uint64_t far_away = std::uint64_t{1} << 50;
+  search_result result;
+  const auto ask = [&](std::string_view key) {
+    if (keys_.find(key) != nullptr) return;
+    ++result.measured.queries;
+    if (!filter_.may_contain(key)) return;
+    ++result.measured.hits;
+    if (result.found.size() < most_found) result.found.emplace_back(key);
+  };
+  if (filter_.parameters().keys == key_kind::u64le) {
+    for (std::uint64_t i = 0; i < count; ++i) ask(std::to_string(mix64(mix64(seed) ^ (far_away + i))));
+  } else {
+    each_key(address_range{seed, far_away, count}, ask);
+  }
+  return result;
+}
+
+const filter_facts& demo_session::facts() const {
+  if (!facts_) facts_ = filter_.facts(knows_keys() ? std::optional(distinct()) : std::nullopt);
+  return *facts_;
+}
+
+std::uint64_t demo_session::byte_size() const {
+  std::uint64_t bytes = filter_.byte_size() + keys_.byte_size() + file_.size();
+  for (const step& s : steps_) {
+    bytes += sizeof s;
+    const auto* added = std::get_if<add_step>(&s);
+    if (added == nullptr || !std::holds_alternative<std::vector<std::string>>(added->keys)) continue;
+    for (const std::string& key : std::get<std::vector<std::string>>(added->keys)) bytes += key.size() + sizeof key;
+  }
+  return bytes;
+}
+
+std::uint64_t demo_session::byte_size_of(const key_list& keys) {
+  constexpr std::uint64_t of_address = 40;
+  std::uint64_t bytes = size_of(keys) * (reference_set::bytes_of_entry + sizeof(std::string));
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&keys)) {
+    for (const std::string& key : *texts) bytes += 2 * key.size();  // in the set, and in the step
+  } else {
+    bytes += of_address * size_of(keys);
+  }
+  return bytes;
+}
+
+}  // namespace bloomery::playground

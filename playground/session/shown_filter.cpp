@@ -1,0 +1,210 @@
+#include "playground/session/shown_filter.hpp"
+
+#include <bloomery/detail/storage.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/measure.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <system_error>
+#include <utility>
+
+namespace bloomery::playground {
+namespace {
+
+// call(keys) with the one key as the filter takes it.
+template <class Call>
+auto with_key(const filter_handle& filter, std::string_view key, Call call) {
+  if (filter.parameters().keys != key_kind::u64le) return call(key_span(std::span(&key, 1)));
+  const std::uint64_t number = number_of_key(key);
+  return call(key_span(std::span(&number, 1)));
+}
+
+std::unique_ptr<filter_handle> scalable(params p) {
+  p.geometry = {};
+  return make_scalable_handle(std::move(p));
+}
+
+}  // namespace
+
+std::uint64_t number_of_key(std::string_view key) {
+  std::uint64_t number = 0;
+  const auto [end, problem] = std::from_chars(key.data(), key.data() + key.size(), number);
+  if (problem == std::errc() && end == key.data() + key.size()) return number;
+  throw error(errc::invalid_argument,
+              {"the keys of this filter are numbers", "keys", "0 to 18446744073709551615",
+               "'" + std::string(key.substr(0, 40)) + "'", "give a number, or make a filter of strings"});
+}
+
+bool contains(filter_handle& filter, std::string_view key) {
+  std::uint64_t answer = 0;
+  with_key(filter, key, [&](key_span one) { filter.contains(one, std::span(&answer, 1)); });
+  return answer != 0;
+}
+
+key_explanation explain(filter_handle& filter, std::string_view key) {
+  return with_key(filter, key, [&](key_span one) { return filter.explain(one); });
+}
+
+std::vector<place> places_of(const key_explanation& why, const cell_view& cells) {
+  std::vector<place> places;
+  for (std::size_t layer = 0; layer < why.layers.size(); ++layer) {
+    const auto number = static_cast<std::uint32_t>(layer);
+    for (const explained_cell& cell : why.layers[why.layers.size() - 1 - layer].cells)
+      places.push_back({cells.number_of(cell.cell, number), number});
+  }
+  return places;
+}
+
+fill_facts fill_of_window(const filter_handle& filter) {
+  const any_filter& bits = *filter.local();
+  const cell_view cells = filter.cells();
+  return {.cells = cells.size(),
+          .cells_set = cells.count_set(0, cells.size()),
+          .current_fpr = measure_window_fill(bits.parameters(), bits.bytes(), bits.epoch()).current_fpr};
+}
+
+std::uint64_t range_for(std::uint64_t cells, std::uint64_t most, std::uint64_t block) {
+  const std::uint64_t least = (cells + most - 1) / most;
+  if (block == 0) return least;
+  if (least >= block) return (least + block - 1) / block * block;
+  std::uint64_t part = least;
+  while (block % part != 0) ++part;
+  return part;
+}
+
+shown_filter::shown_filter(const wanted_filter& wanted) : params_(params_of(wanted)) {
+  filter_ = wanted.grows ? scalable(params_) : make_handle(any_filter(params_));
+}
+
+shown_filter::shown_filter(any_filter filter)
+    : filter_(make_handle(std::move(filter))), params_(filter_->parameters()) {}
+
+void shown_filter::stop_clock_at(std::uint64_t milliseconds) {
+  if (!params_.window().by_time()) return;
+  // At the newest generation rather than today's: long after, no key would be left to see.
+  const window_facts facts = facts_of_window(params_, filter().bytes());
+  now_ = (facts.epoch != 0 ? facts.epoch : milliseconds / facts.part) * facts.part;
+  filter_->tick(*now_);
+}
+
+std::uint64_t shown_filter::byte_size() const { return has_layers() ? cells() / 8 : filter().byte_size(); }
+
+bool shown_filter::insert(std::string_view key) const {
+  return with_key(*filter_, key, [&](key_span one) { return filter_->insert(one).changed != 0; });
+}
+
+removal shown_filter::remove(std::string_view key) const {
+  if (!capabilities().can_remove) {
+    throw error(errc::incompatible, {"keys cannot be removed from this filter: others may share their bits", "", "", "",
+                                     "make one of layout counting, or use force and see what is lost"});
+  }
+  removal result{};
+  with_key(*filter_, key, [&](key_span one) { filter_->remove(one, std::span(&result, 1)); });
+  return result;
+}
+
+bool shown_filter::remove_by_force(std::string_view key) {
+  if (has_layers() || cell_bits_of(params_) != 1) {
+    throw error(errc::incompatible, {"only the bits of a plain filter can be cleared by force", "by_force", "", "",
+                                     "leave out by_force, or make a filter of another layout"});
+  }
+  if (!may_contain(key)) return false;
+  const std::span<const std::uint8_t> before = filter().bytes();
+  heap_storage bytes(before.size());
+  std::copy(before.begin(), before.end(), bytes.data());
+  const key_explanation why = explained(key);
+  for (const explained_cell& bit : why.layers.front().cells) {
+    bytes.data()[bit.cell >> 3] &= static_cast<std::uint8_t>(~(1u << (bit.cell & 7)));
+  }
+  filter_ = make_handle(any_filter(params(params_), std::move(bytes)));
+  return true;
+}
+
+void shown_filter::tick(std::uint64_t milliseconds) {
+  if (!now_)
+    throw error(errc::incompatible, {"time means nothing to this filter", "milliseconds", "a window of time", "",
+                                     "make one with window_milliseconds"});
+  *now_ += std::min(milliseconds, (std::uint64_t{1} << 62) - std::min(*now_, std::uint64_t{1} << 62));
+  filter_->tick(*now_);
+}
+
+void shown_filter::check_key(std::string_view key) const {
+  if (params_.keys == key_kind::u64le) number_of_key(key);
+}
+
+void shown_filter::check_takes_keys() const {
+  if (capabilities().can_insert) return;
+  throw error(errc::incompatible, {"a sealed filter takes no keys", "", "", params_.layout, "make another one"});
+}
+
+std::uint64_t shown_filter::epoch() const { return has_layers() ? 0 : filter().epoch(); }
+
+std::vector<std::uint8_t> shown_filter::values(std::uint64_t from, std::uint64_t count) const {
+  const cell_view cells = view();
+  std::vector<std::uint8_t> all(count);
+  const bool wide = cell_bits_of(params_) > 8;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint32_t value = cells.value(from + i);
+    all[i] = static_cast<std::uint8_t>(wide ? value != 0 : value);
+  }
+  return all;
+}
+
+fill_ranges shown_filter::fill(std::uint64_t from, std::uint64_t to, std::uint64_t most) const {
+  const cell_view cells = view();
+  fill_ranges ranges;
+  ranges.cells_of_range = range_for(to - from, most, cells.block_cells());
+  for (; from < to; from += ranges.cells_of_range) {
+    ranges.ones.push_back(cells.count_set(from, std::min(to, from + ranges.cells_of_range)));
+  }
+  return ranges;
+}
+
+filter_facts shown_filter::facts(std::optional<std::uint64_t> keys) const {
+  if (!has_layers() && capabilities().can_insert && !has_window()) return facts_of_bits(keys);
+  filter_facts f = filter_->info(info_depth::bits);
+  if (f.window) {
+    f.fill = fill_of_window(*filter_);
+    f.keys_left = params_.capacity - std::min(params_.capacity, f.distinct_keys);
+  } else if (!f.layers.empty()) {
+    const layer_facts& newest = f.layers.back();
+    f.keys_left = newest.capacity - std::min(newest.capacity, newest.insert_count);
+  }
+  return f;
+}
+
+// info() searches for the number of keys behind the counters. Here it is known, or the counters may stand for it: for
+// some schemes a search takes seconds.
+filter_facts shown_filter::facts_of_bits(std::optional<std::uint64_t> keys) const {
+  const any_filter& bits = filter();
+  const fill_statistics seen = measure_fill(params_, bits.bytes());
+  filter_facts f{.parameters = params_, .bits = bits.bit_size(), .bytes = bits.byte_size()};
+  f.insert_count = bits.insert_count();
+  f.count_is_estimate = bits.count_is_estimate();
+  f.distinct_keys = keys.value_or(bits.insert_count());
+  f.expected_fpr = expected_fpr(params_, f.distinct_keys);
+  f.fill = fill_facts{.cells = cells_of(params_),
+                      .cells_set = seen.ones,
+                      .current_fpr = seen.current_fpr,
+                      .estimated_keys = estimated_keys(params_, seen.ones)};
+  f.consistency = consistency_facts{check_fill(params_, bits.insert_count(), seen.ones), f.distinct_keys, false};
+  f.consistency->alarm = f.consistency->count.is_inconsistent() && !f.count_is_estimate;
+  f.keys_left = 0;
+  if (params_.target_fpr <= 0 || params_.target_fpr >= 1 || f.exceeds_target_fpr()) return f;
+  if (!most_) most_ = keys_within(params_, params_.target_fpr);
+  f.keys_left = *most_ - std::min(*most_, f.distinct_keys);
+  return f;
+}
+
+std::string shown_filter::file() const {
+  if (has_layers()) {
+    throw error(errc::incompatible, {"a growing filter lives in memory, and has no file", "", "", "",
+                                     "make one of fixed size; the command keeps growing ones with a log"});
+  }
+  const std::vector<std::uint8_t> bytes = filter().to_bytes();
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace bloomery::playground

@@ -1,0 +1,362 @@
+// Inspections of filters in files, while others change, replace, damage or remove them.
+#include <bloomery/any_filter.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/measure.hpp>
+
+#include "app/signals.hpp"
+#include "playground/api/api.hpp"
+#include "playground/documented.hpp"
+#include "playground/host/inspect_filter.hpp"
+#include "playground/inspected_filters.hpp"
+#include "support/errors.hpp"
+#include "support/files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bloomery_tests {
+namespace {
+
+using namespace std::chrono_literals;
+using bloomery::any_filter;
+using bloomery::params;
+using bloomery::window_of_keys;
+using bloomery::window_of_time;
+using bloomery::playground::inspect_filter;
+using bloomery::playground::inspection;
+using bloomery::playground::json;
+
+class InspectedFile : public testing::Test {
+ protected:
+  std::unique_ptr<inspection> inspect() { return inspect_filter(path, {}); }
+
+  scratch_folder folder;
+  std::string path = folder / "seen.bloom";
+};
+
+TEST_F(InspectedFile, IsToldAsItsBitsAre) {
+  const any_filter filter = made(10'000);
+  filter.save(path, "a note");
+  const auto i = inspect();
+
+  const json seen = ready(*i);
+
+  const bloomery::fill_statistics bits = measure_fill(filter.parameters(), filter.bytes());
+  EXPECT_EQ(seen["promised"], 0.01);
+  EXPECT_EQ(seen["certified"].get<double>(), bits.current_fpr);
+  EXPECT_EQ(seen["facts"]["ones"], bits.ones);
+  EXPECT_EQ(sum_of(seen["heat"]["ones"]), bits.ones);
+  EXPECT_EQ(sum_of(seen["histogram"]["blocks"]), seen["filter"]["cells"].get<std::uint64_t>() / 512);
+  EXPECT_EQ(seen["histogram"]["fits"], true);
+  EXPECT_EQ(seen["verdict"]["code"], "keeps");
+  EXPECT_LE(seen["measured"]["low"], bits.current_fpr * 1.5);
+  EXPECT_EQ(seen["note"], "a note");
+  ASSERT_EQ(seen["forecast"].size(), 4);
+  const std::uint64_t twice = seen["forecast"][3]["keys"].get<std::uint64_t>();
+  EXPECT_NEAR(static_cast<double>(twice), 2e4, 20);
+  EXPECT_DOUBLE_EQ(seen["forecast"][3]["rate"].get<double>(), filter.expected_fpr(twice));
+  EXPECT_EQ(seen["shards"], nullptr);
+}
+
+TEST_F(InspectedFile, OfEachKindIsReady) {
+  for (const params& p :
+       {bloomery::complete({.layout = "counting", .capacity = 500, .target_fpr = 0.01}),
+        bloomery::complete({.scheme = "pharo", .capacity = 10, .target_fpr = 0.1}),
+        bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .extra = window_of_keys(500)}),
+        bloomery::complete({.layout = "blocked_page", .capacity = 5, .target_fpr = 0.01})}) {
+    SCOPED_TRACE(p.layout + p.scheme);
+    std::filesystem::remove(path);
+    made(8, p).save(path);
+    const auto i = inspect();
+
+    const json seen = ready(*i);
+
+    EXPECT_EQ(sum_of(seen["heat"]["ones"]), seen["facts"]["ones"]);
+    EXPECT_EQ(seen["verdict"]["level"], "good") << seen["verdict"];
+  }
+}
+
+TEST_F(InspectedFile, ShowsWhatAnotherWritesIntoIt) {
+  any_filter::create(path, usual()).close();
+  const auto i = inspect();
+  const json before = ready(*i);
+  any_filter writer = any_filter::open(path, {.mode = bloomery::access::read_write});
+
+  insert(writer, 0, 5000);
+  const json meanwhile = follow(*i, "new bits", [](const json& seen) { return seen["facts"]["ones"] > 0; });
+  writer.close();
+  const json closed =
+      follow(*i, "closed", [](const json& seen) { return seen["clean"] == true && seen["facts"]["ones"] > 0; });
+
+  EXPECT_EQ(before["verdict"]["code"], "empty");
+  EXPECT_EQ(meanwhile["clean"], false);
+  EXPECT_GT(meanwhile["version"], before["version"]);
+  EXPECT_GE(meanwhile["changed_at"], before["changed_at"]);
+  EXPECT_NEAR(closed["keys"].get<double>(), 5000, 50);
+}
+
+TEST_F(InspectedFile, OfAnIdleWriterIsNoNews) {
+  any_filter writer = any_filter::create(path, usual());
+  insert(writer, 0, 100);
+  const auto i = inspect();
+  const json seen = ready(*i);
+
+  const json later = i->look(seen["version"].get<std::uint64_t>(), 2500ms);  // two looks
+
+  EXPECT_EQ(later["version"], seen["version"]);
+}
+
+TEST_F(InspectedFile, ThatVanishesIsStillShownUntilItIsBack) {
+  made(1000).save(path);
+  const auto i = inspect();
+  const json before = ready(*i);
+
+  std::filesystem::rename(path, path + ".away");
+  const json gone = failed(*i, "not_found");
+  std::filesystem::rename(path + ".away", path);
+  const json back = ready(*i);
+
+  EXPECT_EQ(gone["facts"], before["facts"]);
+  EXPECT_GE(gone["failed_at"], before["changed_at"]);
+  EXPECT_EQ(back["facts"], before["facts"]);
+  EXPECT_EQ(back["changed_at"], before["changed_at"]);
+  EXPECT_EQ(back["failed_at"], nullptr);
+  EXPECT_EQ(back["error"], nullptr);
+}
+
+TEST_F(InspectedFile, ThatBecomesAnotherIsToldInWords) {
+  made(1000).save(path);
+  const bytes whole = read_file(path);
+  const auto i = inspect();
+  ready(*i);
+
+  // Another file takes its place, as programs replace files; truncating the file that is read is another test.
+  const auto replace = [&](const bytes& content) {
+    write_file(path + ".new", content);
+    std::filesystem::rename(path + ".new", path);
+  };
+  replace(bytes(5000, 'x'));
+  EXPECT_NE(failed(*i, "not_a_filter")["error"]["what"], "");
+  replace(bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(whole.size() / 2)));
+  EXPECT_NE(failed(*i, "damaged")["error"]["what"], "");
+  made(2000).save(path);
+  EXPECT_NEAR(ready(*i)["keys"].get<double>(), 2000, 30);
+}
+
+TEST_F(InspectedFile, FullerThanItsCountIsBad) {
+  any_filter filter = made(2000);
+  any_filter stranger = made(9000);
+  std::vector<std::uint8_t> bits(stranger.bytes().begin(), stranger.bytes().end());
+  filter.save(path);
+  bytes file = read_file(path);
+  const auto at = std::search(file.begin(), file.end(), filter.bytes().begin(), filter.bytes().end());
+  ASSERT_NE(at, file.end());
+  std::copy(bits.begin(), bits.end(), at);
+  write_file(path, file);
+  const auto i = inspect();
+
+  const json seen = ready(*i);
+
+  EXPECT_EQ(seen["verdict"]["level"], "bad");
+  EXPECT_EQ(seen["verdict"]["code"], "fuller");
+  EXPECT_EQ(seen["histogram"]["fits"], true);  // many keys, but not chosen ones
+}
+
+TEST_F(InspectedFile, OfChosenKeysIsUneven) {
+  any_filter filter(usual());
+  for (std::uint64_t i = 0; filter.insert_count() < 3000; ++i) {
+    const std::string key = std::to_string(i);
+    if (filter.cells(std::string_view(key)).front() < 40 * 512) filter.insert(std::string_view(key));
+  }
+  filter.save(path);
+  const auto i = inspect();
+
+  const json seen = ready(*i);
+
+  EXPECT_EQ(seen["verdict"]["level"], "bad");
+  EXPECT_EQ(seen["histogram"]["fits"], false);
+}
+
+TEST_F(InspectedFile, AnswersForKeysByTheirCells) {
+  const any_filter filter = made(1000);
+  filter.save(path);
+  const auto i = inspect();
+
+  const json answer = i->ask(std::vector<std::string>{"key 7", "a stranger"});
+
+  EXPECT_EQ(answer["keys"][0]["answer"], "maybe");
+  EXPECT_EQ(answer["keys"][0]["truth"], nullptr);
+  EXPECT_EQ(answer["keys"][0]["cells"].size(), filter.parameters().geometry.probes);
+  EXPECT_EQ(answer["keys"][0]["cells"][0]["cell"], filter.cells(std::string_view("key 7")).front());
+  EXPECT_EQ(answer["keys"][1]["answer"], filter.may_contain(std::string_view("a stranger")) ? "maybe" : "no");
+  EXPECT_THROW(i->ask(bloomery::playground::address_range{}), bloomery::error);
+}
+
+TEST_F(InspectedFile, WithASecretIsReadWithoutIt) {
+  const bloomery::secret_key key = bloomery::random_secret();
+  bloomery::params p = bloomery::complete({.capacity = 5000, .target_fpr = 0.01, .secret = key});
+  made(4000, p).save(path);
+  const auto i = inspect();
+
+  const json seen = ready(*i);
+
+  EXPECT_NEAR(seen["keys"].get<double>(), 4000, 50);
+  EXPECT_EQ(seen["verdict"]["code"], "keeps");
+  EXPECT_EQ(seen["histogram"]["fits"], true);
+  EXPECT_EQ(seen["measured"], nullptr);
+  const auto asked = error_of([&] { i->ask(std::vector<std::string>{"key 1"}); });
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->code(), bloomery::errc::incompatible);
+}
+
+TEST_F(InspectedFile, OfATimeLongGoneHasNoKeys) {
+  any_filter filter(bloomery::complete(
+      {.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .extra = window_of_time(std::chrono::minutes(1))}));
+  std::uint64_t now = 1'000'000'000'000;
+  filter.set_clock([&] { return now; });
+  insert(filter, 0, 50);
+  filter.save(path);
+  const auto i = inspect();
+
+  const json seen = ready(*i);
+
+  EXPECT_EQ(seen["keys"], 0);
+  EXPECT_EQ(seen["facts"]["ones"], 0);
+  EXPECT_EQ(seen["certified"], 0);
+  EXPECT_EQ(seen["verdict"]["code"], "empty");
+  EXPECT_EQ(i->ask(std::vector<std::string>{"key 7"})["keys"][0]["answer"], "no");
+}
+
+TEST_F(InspectedFile, OfATimeForgetsWhileNobodyWrites) {
+  any_filter filter(bloomery::complete(
+      {.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .extra = window_of_time(std::chrono::seconds(2))}));
+  insert(filter, 0, 50);
+  filter.save(path);
+  const auto i = inspect();
+
+  const json seen =
+      follow(*i, "nothing left", [](const json& one) { return one.contains("keys") && one["facts"]["ones"] == 0; });
+
+  EXPECT_EQ(seen["certified"], 0);
+}
+
+TEST_F(InspectedFile, OfASchemeAsItWasPlannedIsNotBroken) {
+  const params p = bloomery::complete({.scheme = "pharo", .capacity = 20'000, .target_fpr = 0.01});
+  ASSERT_GT(expected_fpr(p, p.capacity), 0.0101);  // its sizing rule uses a real number of probes
+  any_filter filter(p);
+  for (std::uint64_t k = 0; filter.insert_count() < 19'900; ++k) filter.insert("key " + std::to_string(k));
+  filter.save(path);
+  const auto i = inspect();
+
+  const json seen = ready(*i);
+
+  EXPECT_EQ(seen["verdict"]["level"], "watch") << seen["verdict"] << seen["certified"];
+  EXPECT_EQ(seen["verdict"]["code"], "scheme");
+}
+
+TEST_F(InspectedFile, WithTooManyKeysInAGenerationIsOverfull) {
+  made(454,
+       bloomery::complete(
+           {.layout = "sliding", .capacity = 600, .target_fpr = 0.01, .extra = window_of_time(std::chrono::hours(1))}))
+      .save(path);
+  const auto i = inspect();
+
+  const json seen = ready(*i);
+
+  EXPECT_EQ(seen["verdict"]["level"], "bad");
+  EXPECT_EQ(seen["verdict"]["code"], "overfull");
+  for (const json& one : seen["facts"]["window"]["generations"]) EXPECT_EQ(one["capacity"], 86);  // 600 / 7, rounded up
+}
+
+TEST_F(InspectedFile, WasChangedWhenItsTimeSays) {
+  made(1000).save(path);
+  const auto then = std::chrono::file_clock::now() - 48h;
+  std::filesystem::last_write_time(path, then);
+  const auto i = inspect();
+
+  const json seen = ready(*i);
+
+  const auto expected = std::chrono::file_clock::to_sys(then).time_since_epoch();
+  EXPECT_NEAR(seen["changed_at"].get<double>(),
+              static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(expected).count()), 2);
+}
+
+TEST_F(InspectedFile, IsDocumented) {
+  made(1000).save(path);
+  made(50, bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .extra = window_of_keys(500)}))
+      .save(path + ".window");
+  made(8, bloomery::complete({.scheme = "pharo", .capacity = 10, .target_fpr = 0.1})).save(path + ".pharo");
+  std::vector<std::unique_ptr<inspection>> all;
+  for (const char* end : {"", ".window", ".pharo"}) all.push_back(inspect_filter(path + end, {}));
+  for (const auto& i : all) ready(*i);
+  bloomery::playground::api answers({.inspections = std::move(all)});
+  shapes known;
+
+  for (const char* number : {"0", "1", "2"}) {
+    const json seen = json::parse(answers.handle({"GET", std::string("/api/1/inspections/") + number, {}, ""}).body);
+    known.check(seen, "INSPECTION");
+    EXPECT_EQ(seen["session"], json::parse(answers.handle({"GET", "/api/1/about", {}, ""}).body)["session"]);
+  }
+}
+
+TEST_F(InspectedFile, ThatIsALogIsRefusedWithItsFilter) {
+  made(10).save(path);
+  write_file(path + ".log", bytes(100, 'x'));
+
+  const auto refused = error_of([&] { inspect_filter(path + ".log", {}); });
+
+  ASSERT_TRUE(refused);
+  EXPECT_NE(refused->text().hint.words().find("name " + path + ":"), std::string::npos) << refused->text().hint.words();
+}
+
+TEST_F(InspectedFile, ThatBecomesADirectoryHasAWayOut) {
+  made(10).save(path);
+  const auto i = inspect();
+  ready(*i);
+
+  std::filesystem::rename(path, path + ".away");
+  std::filesystem::create_directory(path);
+
+  EXPECT_NE(failed(*i, "not_a_filter")["error"]["way_out"], "");
+}
+
+TEST_F(InspectedFile, CanBeCutShortWhileItIsRead) {
+  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  write_file(path, bytes(20 * page, 'x'));
+  std::FILE* file = std::fopen(path.c_str(), "r");
+  ASSERT_NE(file, nullptr);
+  void* const mapped = ::mmap(nullptr, 20 * page, PROT_READ, MAP_SHARED, ::fileno(file), 0);
+  std::fclose(file);
+  ASSERT_NE(mapped, MAP_FAILED);
+  const std::span<const std::uint8_t> all(static_cast<const std::uint8_t*>(mapped), 20 * page);
+  {
+    const bloomery::app::readable_while_cut readable(all);
+    EXPECT_FALSE(readable.was_cut());
+
+    std::filesystem::resize_file(path, page);
+
+    EXPECT_EQ(std::count(all.begin(), all.end(), 'x'), static_cast<std::ptrdiff_t>(page));
+    EXPECT_TRUE(readable.was_cut());
+  }
+  ::munmap(mapped, 20 * page);
+}
+
+TEST_F(InspectedFile, ThatIsNoneIsRefusedAtOnce) { EXPECT_THROW(inspect(), bloomery::error); }
+
+}  // namespace
+}  // namespace bloomery_tests
