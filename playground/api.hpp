@@ -1,4 +1,4 @@
-// The API of docs/playground-api.md, without the network: a request comes in, a response goes out.
+// The request handler of the API (docs/playground-api.md), independent of HTTP.
 #pragma once
 
 #include "playground/inspection.hpp"
@@ -24,10 +24,10 @@ struct response {
   int status = 200;
   std::string type = "application/json";
   std::string body;
-  std::string file_name = {};  ///< to be saved under; empty: to be shown
+  std::string file_name = {};  ///< name for a download; empty: inline
 };
 
-/// Any number of threads may use it.
+/// The API. Thread-safe.
 ///
 /// Example:
 ///     api playground({});
@@ -35,18 +35,18 @@ struct response {
 ///     assert(made.status == 201);
 class api {
  public:
-  /// The most bytes of a request's body.
+  /// Maximum size of a request's body in bytes.
   static constexpr std::size_t most_body = std::size_t{16} << 20;
 
-  /// Of a filter's file: of the most bits that one can have here, and what the file adds.
+  /// Maximum size of an uploaded filter file: the largest filter plus headers.
   static constexpr std::size_t most_file = std::size_t{160} << 20;
 
   explicit api(std::vector<std::unique_ptr<inspection>> inspections, session_store::limits most = {});
 
-  /// Every request has an answer: what goes wrong is one, too.
+  /// Handles a request. Errors become responses.
   response handle(const request& r);
 
-  /// Ends all waits for news and cancels long work.
+  /// Ends all waiting requests and cancels running jobs.
   void stop() {
     stopped_ = true;
     for (const auto& i : inspections_) i->stop();
@@ -62,12 +62,12 @@ class api {
   void check_goes_on() const;
   json news_of(inspection& i, std::uint64_t after);
 
-  const std::string session_ = random_id();  // of this start of the program
+  const std::string session_ = random_id();  // identifies this run of the program
   session_store filters_;
   jobs jobs_;
   std::vector<std::unique_ptr<inspection>> inspections_;
   std::atomic<bool> stopped_{false};
-  std::atomic<int> waiting_{0};  // requests for news
+  std::atomic<int> waiting_{0};  // requests that wait for a change
 };
 
 }  // namespace bloomery::playground

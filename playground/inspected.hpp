@@ -9,7 +9,7 @@
 
 namespace bloomery::playground {
 
-/// @param secret  of a keyed filter, to look keys up; empty: none
+/// @param secret  the key of a keyed filter, for lookups; empty: none
 std::unique_ptr<inspection> inspect_file(const std::string& path, const std::optional<secret_key>& secret);
 
 /// @throws error invalid_argument: a malformed address

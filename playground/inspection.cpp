@@ -16,7 +16,7 @@ namespace bloomery::playground {
 
 std::unique_ptr<inspection> inspect_filter(const std::string& name, const redis::open_options& options) {
   if (redis_address::is_one(name)) return inspect_on_redis(name, options);
-  // A name that is no filter is said at once, not on the page.
+  // Fails at once, rather than on the page, if there is no such filter.
   try {
     open_filter(name, {.facts_only = true});
   } catch (const error& e) {

@@ -1,4 +1,4 @@
-// Inspections: filters named on the command line, read again and again while other processes may change them.
+// Inspections: filters named on the command line, polled while other processes may change them.
 #pragma once
 
 #include "playground/json.hpp"
@@ -12,29 +12,29 @@
 
 namespace bloomery::playground {
 
-/// Reads its filter in a thread of its own, again whenever it has changed. Any number of threads may ask.
+/// Reads a filter in a thread of its own, again whenever the filter has changed. Thread-safe.
 class inspection {
  public:
   virtual ~inspection() = default;
-  virtual const std::string& name() const noexcept = 0;  ///< as it was given
+  virtual const std::string& name() const noexcept = 0;  ///< as given by the user
   virtual const char* kind() const noexcept = 0;         ///< "file" or "redis"
 
-  /// What was read last; waits up to `most` for something newer than version `after`. Version 0 is nothing at all.
+  /// The last reading; waits up to `most` for a version newer than `after`. Version 0 precedes the first reading.
   virtual json look(std::uint64_t after, std::chrono::milliseconds most) = 0;
 
-  /// The API's answer for keys. @throws error  as the filter; unavailable: its server is away, or too many ask
+  /// The lookup results for keys. @throws error  as the filter; unavailable: its server is down, or too many requests wait
   virtual json ask(const key_list& keys) = 0;
 
-  /// The program ends: look() returns at once, and the filter is not read again.
+  /// Stops reading; look() returns at once from now on.
   virtual void stop() = 0;
 };
 
-/// Time for an exchange with a server unless the user gives another: a page should show soon that a server does not
-/// answer, and the inspection tries again anyway.
+/// Default timeout of a server: short, because the page should soon report a server that does not answer, and the
+/// inspection retries anyway.
 inline constexpr std::chrono::seconds usual_server_time{3};
 
-/// Starts to read a filter in a file or on Redis.
-/// @param options  how to reach its server; its secret, without which no key is looked up in a keyed filter
+/// Starts the inspection of a filter in a file or on Redis.
+/// @param options  connection options, and the secret of a keyed filter, without which keys cannot be looked up
 /// @throws error  not_found, not_permitted, not_a_filter: no such file; invalid_argument: a malformed address
 std::unique_ptr<inspection> inspect_filter(const std::string& name, const redis::open_options& options);
 

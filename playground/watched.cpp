@@ -44,7 +44,7 @@ void watched::stop() {
 }
 
 void watched::start() {
-  reader_ = std::thread([this] { look_again_and_again(); });
+  reader_ = std::thread([this] { poll(); });
 }
 
 void watched::end() {
@@ -57,7 +57,7 @@ bool watched::ending() {
   return stop_;
 }
 
-void watched::look_again_and_again() {
+void watched::poll() {
   for (;;) {
     const auto begun = std::chrono::steady_clock::now();
     try {
@@ -70,7 +70,7 @@ void watched::look_again_and_again() {
     } catch (const std::exception& e) {
       fail(json_of(error(errc::io, {e.what(), name_, "", "", looked_for_again}))["error"]);
     }
-    // No more than a fifth of a processor.
+    // Uses at most a fifth of a processor.
     const auto rest =
         std::max<std::chrono::steady_clock::duration>(between_looks, 4 * (std::chrono::steady_clock::now() - begun));
     std::unique_lock lock(turn_);
@@ -85,14 +85,14 @@ void watched::publish(json facts, std::optional<std::int64_t> at) {
   problem_ = nullptr;
   changed_at_ = at.value_or(now());
   done_ = 1;
-  news();
+  notify();
 }
 
 void watched::progress(double done) {
   const std::lock_guard lock(turn_);
   if (!known_.is_null() || done < done_ + 0.05) return;
   done_ = done;
-  news();
+  notify();
 }
 
 void watched::fail(json problem) {
@@ -100,10 +100,10 @@ void watched::fail(json problem) {
   if (problem_ == problem) return;
   if (problem_.is_null()) failed_at_ = now();
   problem_ = std::move(problem);
-  news();
+  notify();
 }
 
-void watched::news() {
+void watched::notify() {
   ++version_;
   changed_.notify_all();
 }
