@@ -8,8 +8,8 @@
 
 namespace bloomery::app {
 
-/// Why a layout is chosen or not: "slower than split_block". For a layout that cannot reach the target FPR, the library's
-/// sentence.
+/// Why a layout is chosen or not: "slower than split_block". For a layout that cannot reach the target FPR, the
+/// library's sentence.
 std::string reason_text(const candidate& c);
 
 /// Why the chosen structure is chosen.

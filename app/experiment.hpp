@@ -1,7 +1,7 @@
 // FPR experiments: filters are filled beyond their capacity, with lookups of absent keys at several points.
 //
-// Each run fills one filter with keys of its own. At each point all absent keys of the run are looked up; the share reported
-// present is the measured FPR. Nothing is printed here.
+// Each run fills one filter with keys of its own. At each point all absent keys of the run are looked up; the share
+// reported present is the measured FPR. Nothing is printed here.
 #pragma once
 
 #include <bloomery/params.hpp>
@@ -31,8 +31,8 @@ struct measured_point {
   std::vector<double> rates;  ///< measured FPR per run
 };
 
-/// The points at which a filter with capacity n is measured: at 10 keys, then every max(10, n / 100) up to 1.5 n; and at
-/// each quarter of n, for the table.
+/// The points at which a filter with capacity n is measured: at 10 keys, then every max(10, n / 100) up to 1.5 n; and
+/// at each quarter of n, for the table.
 std::vector<std::uint64_t> points_for(std::uint64_t capacity);
 
 /// The number of inserted keys: 1.5 n. @throws error  too_large: more than the limit of an experiment

@@ -224,7 +224,8 @@ void judge_merits(std::vector<layout_plan>& plans, const size_request& w, prefer
   std::size_t within = 0;
   layout_plan* chosen = nullptr;
   for (layout_plan& plan : plans) {
-    // The best layout is always within: a search that ends at a local optimum may find a better one in the smaller size.
+    // The best layout is always within: a search that ends at a local optimum may find a better one in the smaller
+    // size.
     plan.within = plan.possible() && (any_will_do || !m.less(plan, *enough) || !m.less(plan, best));
     plan.chosen = plan.within && chosen == nullptr;
     if (plan.chosen) chosen = &plan;

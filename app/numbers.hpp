@@ -11,8 +11,8 @@ namespace bloomery::app {
 /// @throws error invalid_argument: not a whole number from 0 to 2^63; `option` is named in the message
 std::uint64_t parse_count(const std::string& text, const std::string& option);
 
-/// A size in bits: "8Mbit" and numbers without a unit are bits; "64MiB", "64MB", "500kB", "10B" are bytes, in powers of 1024
-/// with "i", otherwise of 1000.
+/// A size in bits: "8Mbit" and numbers without a unit are bits; "64MiB", "64MB", "500kB", "10B" are bytes, in powers of
+/// 1024 with "i", otherwise of 1000.
 /// @throws error invalid_argument
 std::uint64_t parse_bits(const std::string& text, const std::string& option);
 

@@ -17,11 +17,11 @@
 
 namespace bloomery::app {
 
-/// Calls read(batch) -> bool until it returns false, prepare(batch) on each batch, and finish(batch) -> bool on each in the
-/// order of reading, until it returns false.
+/// Calls read(batch) -> bool until it returns false, prepare(batch) on each batch, and finish(batch) -> bool on each in
+/// the order of reading, until it returns false.
 ///
-/// Calls of read never overlap, nor do calls of finish, but a read may overlap a finish. The first exception of any stage
-/// stops the pipeline and is rethrown here.
+/// Calls of read never overlap, nor do calls of finish, but a read may overlap a finish. The first exception of any
+/// stage stops the pipeline and is rethrown here.
 ///
 /// @param unblock  called when finish returns false or a stage throws: must end a read that waits for input
 /// @tparam Batch  default constructible; one per worker, reused

@@ -25,12 +25,13 @@ int stop_descriptor() noexcept;
 /// @throws interrupted
 void point_of_no_return();
 
-/// Ends the process by this signal, as shells expect. Returns only if the signal is blocked or was inherited as ignored.
+/// Ends the process by this signal, as shells expect. Returns only if the signal is blocked or was inherited as
+/// ignored.
 void die_of(int signal);
 
-/// Makes a range of a mapped file readable during its lifetime even if another process truncates the file: missing bytes
-/// read as zeros. Any number of threads may read. For programs that must continue; at most 512 objects at a time are
-/// effective.
+/// Makes a range of a mapped file readable during its lifetime even if another process truncates the file: missing
+/// bytes read as zeros. Any number of threads may read. For programs that must continue; at most 512 objects at a time
+/// are effective.
 class readable_while_cut {
  public:
   explicit readable_while_cut(std::span<const std::uint8_t> bytes);

@@ -1,4 +1,5 @@
-// Comparison benchmark: compare measures bloomery, other filters, exact sets and the limits of the machine in one process.
+// Comparison benchmark: compare measures bloomery, other filters, exact sets and the limits of the machine in one
+// process.
 //
 //   $ build/bench/bench/compare --plan quick --json quick.json
 //

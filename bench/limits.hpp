@@ -1,5 +1,5 @@
-// Lower bounds of the machine: the times to read a random cache line and to hash a key. A filter that reads one cache line
-// per key cannot be much faster than the first bound, and no filter is faster than the second.
+// Lower bounds of the machine: the times to read a random cache line and to hash a key. A filter that reads one cache
+// line per key cannot be much faster than the first bound, and no filter is faster than the second.
 #pragma once
 
 #include "pages.hpp"

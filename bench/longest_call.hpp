@@ -9,8 +9,8 @@
 namespace bench {
 
 /// The longest call of several rounds that repeat the same calls, and the longest call that is slow in every round.
-/// Interrupts and virtual-machine preemption also count as CPU time of the thread, but hit other calls in each round; the
-/// work of a call itself is the same in each round.
+/// Interrupts and virtual-machine preemption also count as CPU time of the thread, but hit other calls in each round;
+/// the work of a call itself is the same in each round.
 class longest_call {
  public:
   static constexpr double least = 5e-6;  ///< seconds; shorter calls are not recorded

@@ -1,5 +1,5 @@
-// Lookup passes: batch, single and chained (each call starts after the previous one has ended). Each returns the number of
-// keys found.
+// Lookup passes: batch, single and chained (each call starts after the previous one has ended). Each returns the number
+// of keys found.
 #pragma once
 
 #include <algorithm>

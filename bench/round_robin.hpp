@@ -44,8 +44,8 @@ double seconds_of(double (*now)(), Work work) {
   return now() - begin;
 }
 
-/// Seconds per pass, repeated for at least `least` seconds; prepare() runs before each pass, untimed. Wall-clock time; if
-/// `this_thread` does all the work, without the share of time during which the thread was not running.
+/// Seconds per pass, repeated for at least `least` seconds; prepare() runs before each pass, untimed. Wall-clock time;
+/// if `this_thread` does all the work, without the share of time during which the thread was not running.
 template <class Prepare, class Pass>
 double seconds_per_pass(double least, bool this_thread, Prepare prepare, Pass pass) {
   const double wall_begin = wall_seconds();

@@ -1,18 +1,19 @@
-// Benchmark of the filter families: time_families [KEYS [ROUNDS]] compares counting, scalable, rebuilding, sliding-window
-// and static filters each with a split_block512 filter of the same expected FPR for the same number of keys.
+// Benchmark of the filter families: time_families [KEYS [ROUNDS]] compares counting, scalable, rebuilding,
+// sliding-window and static filters each with a split_block512 filter of the same expected FPR for the same number of
+// keys.
 //
 //   $ build/bench/bench/time_families 1000000 9 --json families.json
 //
 // counting             filter<> of layout counting with capacity KEYS, at 1%
 // scalable             scalable_filter<> at 1%, grown from its smallest layer
-// rebuilding           rebuilding_filter at 1% with initial capacity 1000, in a file; compared with an any_filter in a file
-// sliding, sliding64   sliding_window_filter<> at 1% with a window of KEYS keys, when it is fullest: it holds 8/7 of them
+// rebuilding           rebuilding_filter at 1%, initial capacity 1000, in a file; compared with an any_filter in a file
+// sliding, sliding64   sliding_window_filter<> at 1% with a window of KEYS keys, when it is fullest: 8/7 of them
 // fuse8, fuse16        static_filter<>, 0.39% and 0.0015%
 //
-// The split_block512 filter is made for the expected FPR that the other filter has with these keys. Times are nanoseconds
-// per key, in CPU time of all threads, on which other programs have less influence; with several threads, in wall-clock
-// time. The passes of a pair take turns (round_robin.hpp), with other lookup keys in each round; a figure is the median of
-// the rounds, a ratio the median of the rounds' ratios.
+// The split_block512 filter is made for the expected FPR that the other filter has with these keys. Times are
+// nanoseconds per key, in CPU time of all threads, on which other programs have less influence; with several threads,
+// in wall-clock time. The passes of a pair take turns (round_robin.hpp), with other lookup keys in each round; a figure
+// is the median of the rounds, a ratio the median of the rounds' ratios.
 //
 // insert            into an empty filter, by one call or by one call per key. Grown filters start again from nothing
 // build             from all keys at once, by several threads; for split_block512, insert_all()

@@ -1,7 +1,8 @@
-// Growth benchmark of rebuilding filters: time_log [KEYS [FOLDER]] grows a filter file with a key log from 100 to KEYS keys.
+// Growth benchmark of rebuilding filters: time_log [KEYS [FOLDER]] grows a filter file with a key log from 100 to KEYS
+// keys.
 //
-// KEYS (default 100 million) are inserted at 1% in batches of 1000, into a file in FOLDER (default: the current one). For
-// comparison an any_filter with the final capacity is filled in a file there, too.
+// KEYS (default 100 million) are inserted at 1% in batches of 1000, into a file in FOLDER (default: the current one).
+// For comparison an any_filter with the final capacity is filled in a file there, too.
 //
 // bits per key  size of the filter's file per inserted key, from a million keys on (or from a tenth of KEYS if that is
 //               less); during a rebuild, the size of both files

@@ -1,7 +1,7 @@
 // Benchmark of filters on Redis: time_redis [KEYS [ROUNDS]] measures the costs for server and client, at 1%.
 //
 // server   CPU time of the server per key in microseconds (INFO cpu), compared with the usual implementations: k
-//          pipelined GETBITs or SETBITs, and a script call per key, with the same k and number of bits; minimum of ROUNDS
+//          pipelined GETBITs or SETBITs, and a script call per key, with the same k and number of bits; minimum
 // client   lookups per second of one thread, in wall-clock time
 // waiting  95th percentile of another client's PINGs during continuous lookups or inserts
 // memory   additional memory of the server in bits per key, with a fixed size, with growth to a declared maximum, and
@@ -178,8 +178,8 @@ double measured_fpr(redis_filter& f) {
 void memory_of_growth(test_server& server, const char* name, redis_params wanted, std::uint64_t keys) {
   const double before = fact(server, "memory", "used_memory");
   redis_filter f = redis_filter::create(server.address(name), wanted);
-  // A layer is full where the bits per key stop falling; worst_full is the highest such value while the filter grows from
-  // keys / 10 to keys. The mean is over all inserted keys.
+  // A layer is full where the bits per key stop falling; worst_full is the highest such value while the filter grows
+  // from keys / 10 to keys. The mean is over all inserted keys.
   double mean = 0, lowest = std::numeric_limits<double>::infinity(), worst_full = 0, most = 0, last = 0;
   std::uint64_t in = 0;
   while (in < keys) {

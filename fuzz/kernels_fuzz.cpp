@@ -1,8 +1,8 @@
 // Fuzz target for kernels: compares all supported kernel sets with the layouts' definitions, for any keys, sizes and
 // alignments.
 //
-// The first bytes choose layout, form of keys, probes, number of blocks, offset, prefetching and batch sizes; the rest are
-// the words of the keys.
+// The first bytes choose layout, form of keys, probes, number of blocks, offset, prefetching and batch sizes; the rest
+// are the words of the keys.
 #include <bloomery/hash.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/blocked.hpp>

@@ -1,5 +1,5 @@
-// Fuzz target for key_log: arbitrary bytes are rejected or give the same keys for every way of reading, without undefined
-// behaviour.
+// Fuzz target for key_log: arbitrary bytes are rejected or give the same keys for every way of reading, without
+// undefined behaviour.
 //
 // Random bytes never pass a checksum, so most mutations also correct some checksums.
 #include <bloomery/detail/key_log.hpp>
@@ -83,8 +83,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       log.append(more);
       log_reading after;
       std::vector<std::uint64_t> now = keys_of(log, after);
-      // Not guaranteed for damaged logs: with knowledge of the log's number, an attacker can leave a partial record that these
-      // keys complete.
+      // Not guaranteed for damaged logs: with knowledge of the log's number, an attacker can leave a partial record
+      // that these keys complete.
       require(!seen.whole() ||
                   (now.size() == keys.size() + more.size() && std::equal(keys.begin(), keys.end(), now.begin())),
               "what was there is there after more");

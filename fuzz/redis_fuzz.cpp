@@ -1,7 +1,7 @@
 // Fuzz target for Redis addresses and server replies.
 //
-// An address is rejected or survives a round trip. Replies do not depend on how the bytes are split, and their memory is
-// bounded by the number of bytes.
+// An address is rejected or survives a round trip. Replies do not depend on how the bytes are split, and their memory
+// is bounded by the number of bytes.
 #include <bloomery/error.hpp>
 #include <bloomery/redis/address.hpp>
 

@@ -1,7 +1,8 @@
-// Fuzz target for check_fuse: arbitrary payloads are rejected, or single and batch lookups stay within bounds and agree.
+// Fuzz target for check_fuse: arbitrary payloads are rejected, or single and batch lookups stay within bounds and
+// agree.
 //
-// The first byte chooses the fingerprint width, the rest is the payload. Random bytes almost never pass the check, so half
-// of the mutations also correct the derived fields: first cells, sums, the size.
+// The first byte chooses the fingerprint width, the rest is the payload. Random bytes almost never pass the check, so
+// half of the mutations also correct the derived fields: first cells, sums, the size.
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/error.hpp>

@@ -191,8 +191,8 @@ double nanoseconds(std::uint64_t keys, job_watch& watch, const std::function<voi
   return seen[rounds / 2];
 }
 
-// A lookup hashes the key, tests its cells, and waits for memory. Hashing is timed alone, testing in a filter that fits into
-// the first-level cache; the rest of a full lookup is the wait for memory.
+// A lookup hashes the key, tests its cells, and waits for memory. Hashing is timed alone, testing in a filter that fits
+// into the first-level cache; the rest of a full lookup is the wait for memory.
 json profile(const params& p, job_watch& watch) {
   watch.total(3 * 7);
   constexpr std::uint64_t asked = 1 << 16;

@@ -72,8 +72,8 @@ class all_stretches {
   std::uint64_t lines_ = 0;
 };
 
-// The expected blocks, from the bits read rather than from info(), because other clients insert meanwhile. Each pool has a
-// distribution of its own; the histogram has their sum.
+// The expected blocks, from the bits read rather than from info(), because other clients insert meanwhile. Each pool
+// has a distribution of its own; the histogram has their sum.
 // @param small  number of blocks in pools too small for a test
 void expect_of_pools(histogram& h, params p, const std::vector<pool>& pools, const histogram& small) {
   std::map<std::uint32_t, std::vector<double>> by_probes;  // number of blocks by keys per block

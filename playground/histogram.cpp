@@ -57,8 +57,8 @@ std::vector<double> binomial(std::uint64_t count, double chance) {
   return result;
 }
 
-// The normal approximation of the set cells among b, if each of a Poisson number of keys sets k of them. Mean and variance
-// follow from the probabilities that one cell, or two cells, are not set.
+// The normal approximation of the set cells among b, if each of a Poisson number of keys sets k of them. Mean and
+// variance follow from the probabilities that one cell, or two cells, are not set.
 std::vector<double> normal(std::uint64_t b, double mean_keys, double k) {
   const auto cells = static_cast<double>(b);
   const double one_empty = std::exp(mean_keys * std::expm1(k * std::log1p(-1 / cells)));

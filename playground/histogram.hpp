@@ -19,8 +19,8 @@ struct histogram {
   double tolerated = 0;  ///< tolerated chi-square per block: caused by concurrent writers, not by chosen keys
 };
 
-/// The tolerated chi-square per block of filters that are read during inserts, or in which older layers reported some of a
-/// layer's keys as present. It is invisible in a histogram, but significant for a million blocks.
+/// The tolerated chi-square per block of filters that are read during inserts, or in which older layers reported some
+/// of a layer's keys as present. It is invisible in a histogram, but significant for a million blocks.
 inline constexpr double tolerated_while_written = 0.002;
 
 /// The cells per block in a histogram of this filter.
@@ -38,9 +38,10 @@ void add_block(histogram& h, std::uint64_t ones);
 /// Sets the expected number of blocks per bin, if expected_blocks() has a result.
 void expect(histogram& h, const params& p, double keys);
 
-/// The p-value of the histogram for random keys: the probability of blocks at least as uneven. The minimum of three tests,
-/// times three (Bonferroni): Pearson's chi-square over bins merged until each has at least five expected blocks, less the
-/// tolerated part, by the approximation of Wilson and Hilferty; a block as full as the fullest; one as empty as the emptiest.
+/// The p-value of the histogram for random keys: the probability of blocks at least as uneven. The minimum of three
+/// tests, times three (Bonferroni): Pearson's chi-square over bins merged until each has at least five expected blocks,
+/// less the tolerated part, by the approximation of Wilson and Hilferty; a block as full as the fullest; one as empty
+/// as the emptiest.
 /// @return  0 to 1; nothing: no expectation, or too few blocks
 std::optional<double> evenness(const histogram& h);
 
@@ -49,8 +50,8 @@ inline constexpr double least_chance = 1e-6;
 
 /// The expected number of blocks, out of `blocks`, with i cells set, i = 0 .. block_cells, for `keys` distinct keys.
 ///
-/// The keys of a block are a Poisson variable of mean keys / blocks. If each of j keys sets k of b cells, the probability
-/// of x set cells is that of j k balls in x different cells, which follows from j k - 1 balls:
+/// The keys of a block are a Poisson variable of mean keys / blocks. If each of j keys sets k of b cells, the
+/// probability of x set cells is that of j k balls in x different cells, which follows from j k - 1 balls:
 ///
 ///   P(x) = P'(x) x / b + P'(x - 1) (b - x + 1) / b
 ///
@@ -66,11 +67,12 @@ std::vector<double> expected_blocks(const params& p, std::uint64_t block_cells, 
 /// Whether expected_blocks() has a result for this mean number of keys per block: not for nearly full blocks.
 bool can_be_expected(const params& p, std::uint64_t block_cells, double mean);
 
-/// Adds to with[j] the expected number of blocks with j keys, if exactly `keys` keys are distributed among `blocks` blocks
-/// (binomial, not Poisson: the difference matters for few blocks).
+/// Adds to with[j] the expected number of blocks with j keys, if exactly `keys` keys are distributed among `blocks`
+/// blocks (binomial, not Poisson: the difference matters for few blocks).
 void add_loads(std::vector<double>& with, std::uint64_t blocks, double keys);
 
-/// The expected number of blocks with i cells set, i = 0 .. block_cells, if with[j] blocks have j keys. Not for classic.
+/// The expected number of blocks with i cells set, i = 0 .. block_cells, if with[j] blocks have j keys. Not for
+/// classic.
 std::vector<double> blocks_of_loads(const params& p, std::uint64_t block_cells, const std::vector<double>& with);
 
 }  // namespace bloomery::playground

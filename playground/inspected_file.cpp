@@ -81,8 +81,8 @@ class inspected_file final : public watched {
     const app::readable_while_cut readable(bits.bytes());
     // Generations of a window by time expire even without a writer.
     const std::uint64_t epoch = file.parameters.window_milliseconds == 0 ? 0 : moment_of(bits);
-    // A writer with a mapping changes the bytes long before the file's modification time, so the file is read again until
-    // the writer has closed it.
+    // A writer with a mapping changes the bytes long before the file's modification time, so the file is read again
+    // until the writer has closed it.
     const mark_of_file mark{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec, file.counts.inserted,
                             file.clean, epoch};
     if (mark_ == mark && file.clean) return;

@@ -45,9 +45,9 @@ class inspected_on_redis final : public watched {
   }
   ~inspected_on_redis() override { end(); }
 
-  // Lookups use a connection of their own, because reading all bits may take long. A server that accepts connections but
-  // does not answer must not block all requests: only a few wait, for a second, and after a failure requests fail at once
-  // for a moment.
+  // Lookups use a connection of their own, because reading all bits may take long. A server that accepts connections
+  // but does not answer must not block all requests: only a few wait, for a second, and after a failure requests fail
+  // at once for a moment.
   json ask(const key_list& keys) override {
     struct seat {
       seat() : number(++all_asking) {}

@@ -22,7 +22,8 @@ class inspection {
   /// The last reading; waits up to `most` for a version newer than `after`. Version 0 precedes the first reading.
   virtual json look(std::uint64_t after, std::chrono::milliseconds most) = 0;
 
-  /// The lookup results for keys. @throws error  as the filter; unavailable: its server is down, or too many requests wait
+  /// The lookup results for keys.
+  /// @throws error  as the filter; unavailable: its server is down, or too many requests wait
   virtual json ask(const key_list& keys) = 0;
 
   /// Stops reading; look() returns at once from now on.

@@ -176,8 +176,8 @@ filter_facts shown_filter::facts(std::optional<std::uint64_t> keys) const {
   return f;
 }
 
-// info() without the search for the number of distinct keys, which takes seconds for some schemes. Here the number is known
-// or taken from the counters.
+// info() without the search for the number of distinct keys, which takes seconds for some schemes. Here the number is
+// known or taken from the counters.
 filter_facts shown_filter::facts_of_bits(std::optional<std::uint64_t> keys) const {
   const any_filter& bits = filter();
   const fill_statistics seen = measure_fill(params_, bits.bytes());

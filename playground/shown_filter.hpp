@@ -78,8 +78,9 @@ class shown_filter {
 
   std::uint64_t epoch() const;  ///< of the newest generation; 0 without a window
 
-  /// Returns true if the key was certainly new. @throws error  incompatible: a static filter; invalid_argument: as check_key(); too_large: no
-  ///                                     memory for another layer
+  /// Returns true if the key was certainly new.
+  /// @throws error  incompatible: a static filter; invalid_argument: as check_key(); too_large: no memory for another
+  ///                layer
   bool insert(std::string_view key) const;
   bool may_contain(std::string_view key) const { return contains(*filter_, key); }
 

@@ -8,7 +8,8 @@
 namespace bloomery::playground {
 namespace {
 
-// The target FPR; or the FPR at capacity if that is higher, because the size rules of some schemes miss the target slightly.
+// The target FPR; or the FPR at capacity if that is higher, because the size rules of some schemes miss the target
+// slightly.
 double planned_rate(const params& p) {
   const bool slow = p.geometry.probes > layouts::classic::most_chosen_probes;  // computing such an FPR takes a second
   if (p.scheme.empty() || p.capacity == 0 || slow) return p.target_fpr;

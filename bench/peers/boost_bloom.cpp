@@ -1,7 +1,8 @@
 // Boost.Bloom as a contestant, through its public interface and with its own hashes. Compiled twice: with default flags
 // (BLOOMERY_PEER_BUILD "portable") and for the processor of this machine ("native"), where it uses AVX2.
 //
-// Contestants named "huge" allocate huge pages through the allocator parameter; the others use std::allocator, the default.
+// Contestants named "huge" allocate huge pages through the allocator parameter; the others use std::allocator, the
+// default.
 #include "../pages.hpp"
 #include "peer.hpp"
 

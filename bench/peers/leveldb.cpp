@@ -1,5 +1,5 @@
-// LevelDB's built-in filter as a contestant, through its public interface, which builds a filter from all keys at once. An
-// integer is passed as a slice of its 8 bytes.
+// LevelDB's built-in filter as a contestant, through its public interface, which builds a filter from all keys at once.
+// An integer is passed as a slice of its 8 bytes.
 #include "peer.hpp"
 
 #include <leveldb/filter_policy.h>

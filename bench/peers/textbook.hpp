@@ -1,5 +1,5 @@
-// The textbook filter as a contestant: k probes at (h1 + i * h2) % m in a vector of words. It uses bloomery's hashes, so
-// the comparison is between layouts and loops.
+// The textbook filter as a contestant: k probes at (h1 + i * h2) % m in a vector of words. It uses bloomery's hashes,
+// so the comparison is between layouts and loops.
 #pragma once
 
 #include <bloomery/hash.hpp>

@@ -1,4 +1,5 @@
-// Key input from files and pipes: inputs are read in chunks that end at line ends, and chunks are cut into lines and keys.
+// Key input from files and pipes: inputs are read in chunks that end at line ends, and chunks are cut into lines and
+// keys.
 //
 // One thread at a time reads; several threads may cut. gzip and zstd are recognised by their first bytes.
 #pragma once
@@ -91,8 +92,8 @@ inline bool keys_are_lines(const input_options& options) { return options.field 
 /// Whether all inputs are regular files, standard input included, and can be read again.
 bool can_reread(const input_options& options);
 
-/// Replaces standard input by a name for it, if it is a regular file at its start, so that it can be read more than once.
-/// False if some input can be read only once.
+/// Replaces standard input by a name for it, if it is a regular file at its start, so that it can be read more than
+/// once. False if some input can be read only once.
 bool name_standard_input(input_options& options);
 
 /// Totals of all inputs, decompressed.

@@ -48,8 +48,8 @@ struct pass_options {
   const scalable_layers* growing = nullptr;  ///< the scalable filter being filled, if any
 };
 
-/// Reads all inputs and calls prepare(batch) in parallel and finish(batch) in order for each batch; finish returns false to
-/// stop. Batches have lines, keys and (for layouts) the hashes of `filter`.
+/// Reads all inputs and calls prepare(batch) in parallel and finish(batch) in order for each batch; finish returns
+/// false to stop. Batches have lines, keys and (for layouts) the hashes of `filter`.
 ///
 /// @return  false after a signal: the last batches, or an incomplete line, may be missing
 /// @throws error  invalid_argument: a line that is not an integer, for a filter of integers; io

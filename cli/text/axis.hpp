@@ -19,8 +19,8 @@ struct axis {
 /// From 0 to `high`, with about `ticks` round numbers.
 axis linear_axis(double high, unsigned ticks);
 
-/// An axis for FPRs up to `highest` of a filter with the target FPR `target`: linear from 0, which shows the growth best;
-/// logarithmic if the target would be indistinguishable from 0.
+/// An axis for FPRs up to `highest` of a filter with the target FPR `target`: linear from 0, which shows the growth
+/// best; logarithmic if the target would be indistinguishable from 0.
 axis rate_axis(double highest, double target, unsigned ticks);
 
 /// The label of a tick: "2 %", "0.01 %", "1e-06"; "up to 1e-09" at the low end of a logarithmic axis, which includes 0.

@@ -7,8 +7,8 @@
 
 namespace bloomery::cli {
 
-/// The hint of an error for the command line: commands and options if the hint's code has some, otherwise the hint's own
-/// text. Empty without a hint.
+/// The hint of an error for the command line: commands and options if the hint's code has some, otherwise the hint's
+/// own text. Empty without a hint.
 ///
 /// Example:
 ///     const error missing(errc::not_found, {"there is no filter of this name", "redis://host/f", "", "", hint::make_shared_filter});

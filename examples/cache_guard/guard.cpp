@@ -14,8 +14,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t keys_of_a_batch = 10'000;
 
-// A marker key, inserted last. A filter without it is incomplete, because it is new, was emptied or is being filled, and
-// its negative answers are not valid.
+// A marker key, inserted last. A filter without it is incomplete, because it is new, was emptied or is being filled,
+// and its negative answers are not valid.
 constexpr std::string_view full_mark("\0full", 5);
 
 bloomery::redis_options in_time(std::chrono::milliseconds time) {
@@ -25,8 +25,8 @@ bloomery::redis_options in_time(std::chrono::milliseconds time) {
   return options;
 }
 
-// Lookups that were sent just before a failure must have timed out before refilling begins, because a partly filled filter
-// gives false negatives.
+// Lookups that were sent just before a failure must have timed out before refilling begins, because a partly filled
+// filter gives false negatives.
 guard_options with_long_pause(guard_options options) {
   options.pause = std::max(options.pause, 2 * options.filter_time);
   return options;

@@ -1,10 +1,10 @@
-// Block-read benchmark: count_blocks counts the data blocks that LevelDB reads for absent keys without a filter, with its
-// own filters, and with bloomery's.
+// Block-read benchmark: count_blocks counts the data blocks that LevelDB reads for absent keys without a filter, with
+// its own filters, and with bloomery's.
 //
 //   count_blocks [KEYS [VALUE_BYTES [BITS_PER_KEY]]]      1000000 100 10
 //
-// The split_block512 filters consist of whole 64-byte lines, so they have more bits than requested. LevelDB's own filters
-// are measured with the requested bits, and again with at least as much memory as the split_block512 filters.
+// The split_block512 filters consist of whole 64-byte lines, so they have more bits than requested. LevelDB's own
+// filters are measured with the requested bits, and again with at least as much memory as the split_block512 filters.
 #include "database.hpp"
 #include "filter_policies.hpp"
 

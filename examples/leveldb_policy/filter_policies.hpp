@@ -1,7 +1,7 @@
 // Bloom filters inside LevelDB: two classes of its interface FilterPolicy.
 //
-// A LevelDB table has a filter for every 2 KiB of the file in which data blocks begin, so one for the keys of one or a few
-// blocks. LevelDB looks a key up in the filter before it reads the block.
+// A LevelDB table has a filter for every 2 KiB of the file in which data blocks begin, so one for the keys of one or a
+// few blocks. LevelDB looks a key up in the filter before it reads the block.
 //
 //   split_block512_policy  filters of bloomery's layout `split_block512`; only this policy reads tables with them
 //   builtin_policy         byte-compatible with LevelDB's own NewBloomFilterPolicy(), in both directions
@@ -14,8 +14,8 @@
 
 namespace leveldb_policy {
 
-/// Filters of 64-byte cache lines, with keys hashed by xxh3. A filter consists only of its lines; their number follows from
-/// its length.
+/// Filters of 64-byte cache lines, with keys hashed by xxh3. A filter consists only of its lines; their number follows
+/// from its length.
 ///
 ///   lines = max(1, ceil(n * bits_per_key / 512))     n keys
 ///

@@ -1,5 +1,5 @@
-// Admission control for HTTP requests, by their heads, before the body is read: only requests from the server's own page or
-// to its own address, and only bodies of a known and limited size.
+// Admission control for HTTP requests, by their heads, before the body is read: only requests from the server's own
+// page or to its own address, and only bodies of a known and limited size.
 #pragma once
 
 #include <bloomery/error.hpp>
