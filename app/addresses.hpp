@@ -1,7 +1,7 @@
-// Random e-mail addresses, for experiments: name.surname123@host.example, quickly made and surely distinct.
+// Random e-mail addresses for experiments: name.surname123@host.example, fast to generate and distinct.
 //
-// The number of an address stands in it, between letters and '@': addresses of different numbers differ. Name and host
-// are drawn by the seed. All hosts are reserved names [RFC 2606]: none of them is a real mailbox.
+// An address contains its number between the letters and '@', so addresses with different numbers differ. The seed
+// chooses names and hosts. All hosts are reserved names [RFC 2606], so no address is a real mailbox.
 #pragma once
 
 #include <bloomery/hash.hpp>
@@ -16,10 +16,10 @@
 
 namespace bloomery::app {
 
-/// Consecutive addresses, as text that lives as long as this object.
+/// Consecutive addresses; owns their text.
 class address_batch {
  public:
-  /// Makes the addresses first .. first + count - 1 of `seed`, in place of those before.
+  /// Replaces the addresses by numbers first .. first + count - 1 of `seed`.
   void make(std::uint64_t seed, std::uint64_t first, std::size_t count) {
     text_.resize(count * most_size);
     addresses_.resize(count);

@@ -45,7 +45,7 @@ std::string kind_text(const option& o) {
   return name_of(o.take) + (layout == name_of(o.take) ? "" : " " + layout);
 }
 
-// How the layout was chosen, or what the structure does.
+// How the layout was chosen, or the purpose of the structure.
 std::string means_text(const requirements& wanted, const option& o) {
   const std::string& layout = o.parameters.layout;
   switch (o.take) {
@@ -85,7 +85,7 @@ const char* ground_text(ground g) {
     case ground::cannot_keep_rate:
     case ground::over_memory:
     case ground::more_bits:
-    case ground::less_simple: break;  // with figures
+    case ground::less_simple: break;  // explained with figures
   }
   return "";
 }

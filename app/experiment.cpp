@@ -24,7 +24,7 @@ constexpr std::size_t batch_size = 4096;
 
 using listener = std::function<void(std::uint64_t)>;
 
-// A run's keys are hashes where a layout reads those, and texts where a scheme reads the keys themselves.
+// The keys of a run are hashes for layouts, and texts for schemes, which hash the keys themselves.
 void insert(any_filter& filter, std::span<const key_hash> keys) { filter.insert(keys); }
 void insert(any_filter& filter, std::span<const std::string_view> keys) { filter.insert(keys); }
 
@@ -45,19 +45,19 @@ void append(const any_filter&, std::span<const std::string_view> keys, std::vect
 
 template <class Key>
 std::uint64_t false_alarms(const any_filter& filter, std::span<const Key> absent, const listener& each_batch) {
-  std::uint64_t alarms = 0;
+  std::uint64_t false_positives = 0;
   std::array<std::uint64_t, batch_size / 64> bitmap{};
   for (std::size_t at = 0; at < absent.size(); at += batch_size) {
     const auto some = absent.subspan(at, std::min(batch_size, absent.size() - at));
     const auto answers = std::span(bitmap).first((some.size() + 63) / 64);
     look_up(filter, some, answers);
-    for (const std::uint64_t word : answers) alarms += static_cast<std::uint64_t>(std::popcount(word));
+    for (const std::uint64_t word : answers) false_positives += static_cast<std::uint64_t>(std::popcount(word));
     each_batch(some.size());
   }
-  return alarms;
+  return false_positives;
 }
 
-// Fills the filter with what next(from, count) gives, and measures at each point.
+// Fills the filter with the keys from next(from, count) and measures at each point.
 template <class Key, class Next>
 std::vector<double> fill_and_measure(any_filter& filter, Next next, std::span<const Key> absent,
                                      const listener& each_batch) {
@@ -75,8 +75,7 @@ std::vector<double> fill_and_measure(any_filter& filter, Next next, std::span<co
   return rates;
 }
 
-// All numbers of an experiment have equally many digits, so that the addresses that are looked up look like those that
-// are inserted.
+// All numbers of an experiment have the same number of digits, so that absent addresses look like inserted ones.
 std::uint64_t first_number(const experiment& e) {
   const std::uint64_t count = e.runs * (e.queries + most_keys_for(e.filter.capacity));
   std::uint64_t power = 10;
@@ -84,7 +83,7 @@ std::uint64_t first_number(const experiment& e) {
   return power;
 }
 
-// The addresses of a run are those of its own numbers: first the absent ones, then those that are inserted.
+// Each run has a range of numbers of its own: first those of the absent addresses, then those of the inserted ones.
 template <class Key>
 std::vector<double> run_with_addresses(const experiment& e, std::uint64_t run, const listener& each_batch) {
   any_filter filter(e.filter);
@@ -94,7 +93,7 @@ std::vector<double> run_with_addresses(const experiment& e, std::uint64_t run, c
   std::vector<Key> absent;
   absent.reserve(e.queries);
   while (absent.size() < e.queries) {
-    if (std::is_same_v<Key, std::string_view>) texts.emplace_back();  // these are not hashed: the text is needed
+    if (std::is_same_v<Key, std::string_view>) texts.emplace_back();  // keeps the text, which is not hashed
     texts.back().make(e.seed, first_absent + absent.size(),
                       std::min<std::uint64_t>(batch_size, e.queries - absent.size()));
     append(filter, texts.back().addresses(), absent);
@@ -110,7 +109,7 @@ std::vector<double> run_with_addresses(const experiment& e, std::uint64_t run, c
   return fill_and_measure<Key>(filter, next, absent, each_batch);
 }
 
-// [Fisher & Yates]; std::shuffle would give other orders with another standard library.
+// [Fisher & Yates]; the results of std::shuffle depend on the standard library.
 template <class Key>
 void shuffle(std::vector<Key>& keys, std::uint64_t seed) {
   for (std::uint64_t left = keys.size(); left > 1; --left) {
@@ -172,12 +171,12 @@ std::vector<std::uint64_t> points_for(std::uint64_t capacity) {
   return {points.begin(), points.end()};
 }
 
-std::uint64_t queries_for(double rate, double alarms) {
-  return static_cast<std::uint64_t>(std::clamp(std::ceil(alarms / rate), 1.0, 0x1p62));
+std::uint64_t queries_for(double rate, double false_positives) {
+  return static_cast<std::uint64_t>(std::clamp(std::ceil(false_positives / rate), 1.0, 0x1p62));
 }
 
 std::uint64_t sane_queries(const experiment& wanted) {
-  // A lookup by hash takes some nanoseconds, one by a scheme up to a microsecond.
+  // A lookup takes a few nanoseconds for layouts, up to a microsecond for schemes.
   const std::uint64_t in_all = wanted.filter.scheme.empty() ? 3'000'000'000 : 50'000'000;
   const std::uint64_t times = wanted.runs * points_for(wanted.filter.capacity).size();
   return std::clamp<std::uint64_t>(in_all / times, 1000, most_queries / 4);
@@ -197,7 +196,7 @@ std::vector<measured_point> carry_out(const experiment& e, const std::function<v
   };
   std::vector<measured_point> points;
   for (const std::uint64_t keys : points_for(e.filter.capacity)) {
-    listen(0);  // with many probes, a prediction takes tenths of a second
+    listen(0);  // with many probes, an expected FPR takes tenths of a second
     points.push_back({keys, expected_fpr(e.filter, keys), 0, 0, {}});
   }
   if (each_run) each_run(points);

@@ -1,7 +1,7 @@
-// The classic experiment: filters are filled beyond what they were made for, and absent keys are looked up on the way.
+// FPR experiments: filters are filled beyond their capacity, with lookups of absent keys at several points.
 //
-// Each run is one growing filter with keys of its own. At each of some points all absent keys of the run are looked up;
-// the share of them that seems to be there is the measured error rate. Nothing is printed here.
+// Each run fills one filter with keys of its own. At each point all absent keys of the run are looked up; the share
+// reported present is the measured FPR. Nothing is printed here.
 #pragma once
 
 #include <bloomery/params.hpp>
@@ -18,43 +18,43 @@ struct experiment {
   params filter;  ///< complete
   std::uint64_t runs = 10;
   std::uint64_t queries = 1;                ///< absent keys to look up at each point of each run
-  std::uint64_t seed = 0;                   ///< other addresses, or another order of the lines
-  std::span<const std::string_view> lines;  ///< distinct keys to take; none: random e-mail addresses
+  std::uint64_t seed = 0;                   ///< seed of the addresses, or of the order of the lines
+  std::span<const std::string_view> lines;  ///< distinct keys to use; empty: random e-mail addresses
   unsigned threads = 1;                     ///< the results do not depend on it
 };
 
 struct measured_point {
   std::uint64_t keys = 0;     ///< in the filter
   double predicted = 0;       ///< expected_fpr(filter, keys)
-  double mean = 0;            ///< of the measured rates
-  double deviation = 0;       ///< standard deviation of a single run; 0 if there is only one
-  std::vector<double> rates;  ///< one for each run
+  double mean = 0;            ///< mean of the measured FPRs
+  double deviation = 0;       ///< standard deviation of the runs; 0 for a single run
+  std::vector<double> rates;  ///< measured FPR per run
 };
 
-/// Where a filter made for n keys is measured: at 10 keys, then every max(10, n / 100) up to 1.5 n; and at each quarter
-/// of n, which the table shows.
+/// The points at which a filter with capacity n is measured: at 10 keys, then every max(10, n / 100) up to 1.5 n; and
+/// at each quarter of n, for the table.
 std::vector<std::uint64_t> points_for(std::uint64_t capacity);
 
-/// The most keys that are inserted: 1.5 n. @throws error too_large: more keys than an experiment may have
+/// The number of inserted keys: 1.5 n. @throws error  too_large: more than the limit of an experiment
 std::uint64_t most_keys_for(std::uint64_t capacity);
 
-/// Queries a run needs to see `alarms` false alarms on average at this rate.
-std::uint64_t queries_for(double rate, double alarms);
+/// Queries per run for `false_positives` false positives on average at this FPR.
+std::uint64_t queries_for(double rate, double false_positives);
 
-/// The most queries at each point of each run that keep the whole experiment within a minute or so.
+/// The number of queries per point and run that keeps the experiment within about a minute.
 std::uint64_t sane_queries(const experiment& wanted);
 
-/// What `experiment::queries` may be at most: a run has all its absent keys in memory.
+/// The maximum of `experiment::queries`: a run has all its absent keys in memory.
 constexpr std::uint64_t most_queries = std::uint64_t{1} << 24;
 
-/// Keys that are inserted and looked up in all: what the calls below add up to.
+/// Total number of insertions and lookups: the sum of the counts passed to each_batch.
 std::uint64_t work_of(const experiment& e);
 
-/// Fills and measures.
+/// Runs the experiment.
 ///
-/// @param each_batch  hears how many keys have been inserted or looked up since the last call; never called by two
-///                    threads at once; what it throws ends the experiment and comes out here
-/// @param each_run    sees what is known so far: first the predictions alone, then the rates of one more run each time
+/// @param each_batch  receives the number of insertions and lookups since the last call; calls never overlap; its
+///                    exceptions end the experiment and are rethrown here
+/// @param each_run    receives the results so far: first the expected FPRs, then the FPRs of one more run per call
 /// @throws error      as any_filter
 std::vector<measured_point> carry_out(const experiment& e, const std::function<void(std::uint64_t)>& each_batch = {},
                                       const std::function<void(std::span<const measured_point>)>& each_run = {});

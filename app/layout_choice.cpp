@@ -51,7 +51,7 @@ double rate_of(const layout_facts& s, geometry g, std::uint64_t capacity) {
   return expected_fpr(params_of(s, g, capacity), capacity);
 }
 
-// Probes beyond the best only make it worse, and uneven blocks make the best fewer than the textbook's m/n ln 2.
+// The FPR has one minimum in the number of probes; uneven blocks put it below the textbook value m/n ln 2.
 std::uint32_t best_probes(const layout_facts& s, std::uint64_t bits, std::uint64_t capacity) {
   if (s.block_bits == 0) return layouts::classic::best_probes(bits, capacity);
   const double cells = static_cast<double>(bits) / s.cell_bits;
@@ -67,10 +67,10 @@ std::uint32_t best_probes(const layout_facts& s, std::uint64_t bits, std::uint64
   return best;
 }
 
-// The fewest bits that keep p at n keys with k probes.
+// The minimum of bits for FPR p at n keys with k probes.
 geometry smallest_with(const layout_facts& s, std::uint64_t n, double p, std::uint32_t k) {
   const auto keeps = [&](std::uint64_t blocks) { return rate_of(s, {blocks * s.unit_bits(), k}, n) <= p; };
-  // As if all bits were as likely set: p = (1 - e^(-kn/m))^k, solved for m.
+  // Assuming uniformly distributed bits: p = (1 - e^(-kn/m))^k, solved for m.
   const double even_bits = -1.0 * k * static_cast<double>(n) / std::log1p(-std::pow(p, 1.0 / k));
   const double guess = even_bits / static_cast<double>(s.unit_bits());
   std::uint64_t enough = guess < 1                                   ? 1
@@ -102,7 +102,7 @@ std::uint64_t whole_blocks(const layout_facts& s, std::uint64_t bits) {
                                        "choose a larger size or --layout classic"});
 }
 
-// The most keys that `bits` hold at this rate, with `probes` or else the number that holds most.
+// The maximum number of keys for these bits and this FPR, with `probes` or the best number of probes.
 params roomiest(const layout_facts& s, std::uint64_t bits, double rate, std::optional<std::uint64_t> probes) {
   const std::uint64_t whole = whole_blocks(s, bits);
   const auto holds = [&](std::uint32_t k) {
@@ -114,7 +114,7 @@ params roomiest(const layout_facts& s, std::uint64_t bits, double rate, std::opt
   if (s.fixed_probes != 0 || probes) {
     best = holds(s.fixed_probes != 0 ? s.fixed_probes : static_cast<std::uint32_t>(*probes));
   } else {
-    // With k the keys rise to the best number of probes, which is at most the textbook's -log2(p), and fall beyond.
+    // The number of keys has one maximum in k, at or below the textbook value -log2(p).
     const double ideal = std::clamp(std::round(-std::log2(rate)), 1.0, 1.0 * s.most_chosen_probes);
     for (auto k = std::min(static_cast<std::uint32_t>(ideal) + 1, s.most_chosen_probes); k >= 1; --k) {
       params p = holds(k);
@@ -129,7 +129,7 @@ params roomiest(const layout_facts& s, std::uint64_t bits, double rate, std::opt
   return complete(std::move(best));
 }
 
-// The geometry of this layout that fits into `bits`, with `probes` or else the number with the lowest FPR.
+// The geometry of this layout that fits into `bits`, with `probes` or the number with the lowest FPR.
 geometry geometry_within(const std::string& layout, std::uint64_t bits, std::optional<std::uint64_t> probes,
                          std::uint64_t capacity) {
   const layout_facts& s = facts_of(layout);
@@ -139,7 +139,7 @@ geometry geometry_within(const std::string& layout, std::uint64_t bits, std::opt
   return {whole, probes ? static_cast<std::uint32_t>(*probes) : best_probes(s, whole, capacity)};
 }
 
-// One layout with two of keys, rate and size.
+// One layout, given two of capacity, FPR and size.
 params solve(const layout_facts& s, const size_request& w) {
   check_probes(s, w.probes);
   if (!w.capacity) return roomiest(s, *w.bits, *w.rate, w.probes);
@@ -171,7 +171,7 @@ std::vector<layout_plan> solve_all(const size_request& w) {
   return plans;
 }
 
-// Keys and rate are given: the library's rule.
+// Given capacity and FPR: the library's rule.
 void judge_sizes(std::vector<layout_plan>& plans, preference prefer) {
   std::vector<candidate> candidates;
   for (const layout_plan& plan : plans) {
@@ -190,7 +190,7 @@ void judge_sizes(std::vector<layout_plan>& plans, preference prefer) {
   }
 }
 
-// How good a layout is in a given size: its keys, or if those are given as few errors as possible.
+// The quality of a layout for a given size: its capacity; for a given capacity, a low FPR.
 struct merit {
   bool by_keys;
 
@@ -208,7 +208,7 @@ struct merit {
   }
 };
 
-// The size is given: as good as the best would be in a size that the allowance makes this one of.
+// Given a size: within the allowance if as good as the best layout in a size smaller by the allowance.
 void judge_merits(std::vector<layout_plan>& plans, const size_request& w, preference prefer) {
   const merit m{!w.capacity};
   const auto less = [&](const layout_plan& a, const layout_plan& b) { return m.less(a, b); };
@@ -231,7 +231,8 @@ void judge_merits(std::vector<layout_plan>& plans, const size_request& w, prefer
   std::size_t within = 0;
   layout_plan* chosen = nullptr;
   for (layout_plan& plan : plans) {
-    // The best is always within: a search that ends at a local best may find a better one in the smaller size.
+    // The best layout is always within: a search that ends at a local optimum may find a better one in the smaller
+    // size.
     plan.within = plan.possible() && (any_will_do || !m.less(plan, *enough) || !m.less(plan, best));
     plan.chosen = plan.within && chosen == nullptr;
     if (plan.chosen) chosen = &plan;

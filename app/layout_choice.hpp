@@ -14,38 +14,38 @@
 
 namespace bloomery::app {
 
-/// The size of a filter to be made; what is absent is derived.
+/// A request for a filter; absent values are derived.
 struct size_request {
   std::optional<std::uint64_t> capacity = {};
   std::optional<double> rate = {};  ///< target FPR
   std::optional<std::uint64_t> bits = {};
   std::optional<std::uint64_t> probes = {};
-  std::optional<preference> prefer = {};  ///< absent: speed
+  std::optional<preference> prefer = {};  ///< default: speed
 };
 
-/// A layout, and what follows from the request.
+/// A layout with its properties for the request.
 struct layout_plan {
   params p;             ///< complete, if possible
-  std::string problem;  ///< why not, in words
-  double rate = 0;      ///< exact, at p.capacity
-  bool within = false;  ///< as good as the best one, but for what the preference allows
+  std::string problem;  ///< why it is impossible, in words
+  double rate = 0;      ///< expected FPR at p.capacity
+  bool within = false;  ///< within the allowance of the preference
   bool chosen = false;
-  std::string reason;  ///< why it is taken or why it is not
+  std::string reason;  ///< why it is chosen or not
 
   bool possible() const { return problem.empty(); }
   double bits_per_key() const { return static_cast<double>(p.geometry.bits) / static_cast<double>(p.capacity); }
 };
 
-/// All layouts, the quickest first, for two of capacity, rate and bits.
-/// @throws error invalid_argument: no layout does this
+/// All layouts, the fastest first, for two of capacity, FPR and bits.
+/// @throws error invalid_argument: no layout satisfies the request
 std::vector<layout_plan> plan_layouts(const size_request& wanted);
 
-/// The one that is chosen.
+/// The chosen layout.
 const layout_plan& chosen_of(const std::vector<layout_plan>& plans);
 
-/// A filter of p.layout or p.scheme for p.capacity keys, in at most wanted.bits and with wanted.probes or else the
-/// number that gives the lowest FPR. Without a layout or scheme the chosen one of plan_layouts().
-/// @throws error  invalid_argument: too few bits for the layout, or a number of probes that it cannot have; as
+/// A filter of p.layout or p.scheme for p.capacity keys, in at most wanted.bits, with wanted.probes or the number of
+/// probes with the lowest FPR. Without a layout or scheme, the choice of plan_layouts().
+/// @throws error  invalid_argument: too few bits for the layout, or an unsupported number of probes; as
 ///        complete()
 params sized_by_bits(params p, size_request wanted);
 

@@ -16,7 +16,7 @@ namespace {
   throw error(errc::invalid_argument, {"cannot use this number", option, expected, "'" + text + "'", ""});
 }
 
-// A decimal number and what follows it. Underscores between digits are for the eye.
+// A decimal number and the rest of the text. Underscores between digits are ignored.
 struct number_and_unit {
   long double number = 0;
   std::string unit;
@@ -28,7 +28,7 @@ number_and_unit read(const std::string& text) {
   for (const char c : text) {
     if (c != '_') plain += c;
   }
-  // strtold would also take "nan", "inf", "0x10" and leading blanks.
+  // strtold would also accept "nan", "inf", "0x10" and leading blanks.
   if (plain.empty() || (std::isdigit(static_cast<unsigned char>(plain[0])) == 0 && plain[0] != '.')) return {};
   if (plain.size() > 1 && (plain[1] == 'x' || plain[1] == 'X')) return {};
   char* end = nullptr;
@@ -39,7 +39,7 @@ number_and_unit read(const std::string& text) {
   return {number, unit, true};
 }
 
-// The factor of k, M, G, T, P before `rest`; 0 if unit is nothing of the kind.
+// The factor of k, M, G, T, P before `rest`; 0 if there is no such prefix.
 long double prefix(const std::string& unit, const std::string& rest, long double base) {
   if (unit == rest) return 1;
   if (unit.size() != rest.size() + 1 || unit.substr(1) != rest) return 0;
@@ -48,7 +48,7 @@ long double prefix(const std::string& unit, const std::string& rest, long double
   return at == std::string_view::npos ? 0 : std::pow(base, static_cast<long double>(at + 1));
 }
 
-// 0.13 has no exact binary form: 0.13M is a hair off 130000, and means it.
+// Rounds, because 0.13 has no exact binary form and 0.13M must be 130000.
 long double without_rounding_error(long double value) {
   const long double nearest = std::round(value);
   return std::abs(value - nearest) <= nearest * 1e-16L ? nearest : value;
@@ -110,7 +110,7 @@ struct time_unit {
   std::uint64_t milliseconds;
 };
 
-// The largest first; weeks are read and not written.
+// The largest first; weeks are parsed but not printed.
 constexpr time_unit time_units[] = {{"w", 7 * 86'400'000}, {"d", 86'400'000}, {"h", 3'600'000},
                                     {"min", 60'000},       {"s", 1000},       {"ms", 1}};
 
@@ -177,7 +177,7 @@ std::string bytes_text(std::uint64_t bytes) {
 }
 
 std::string rate_text(double rate) {
-  // 9.9999e-5 is a hundredth of a percent to three digits.
+  // 9.9999e-5 is 0.01% to three digits.
   if (rate != 0 && rate < 9.995e-5) return fmt::format("{:.3g}", rate);
   return fmt::format("{:.3g} %", rate * 100);
 }

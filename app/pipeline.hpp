@@ -1,4 +1,4 @@
-// A pipeline over batches: read in turn, prepare side by side, finish in turn.
+// A parallel pipeline over batches: reads in order, prepares in parallel, finishes in order.
 //
 //   worker 1:  read 0 | prepare 0 | finish 0 | read 3 | ...
 //   worker 2:           read 1 | prepare 1    | finish 1 | ...
@@ -17,15 +17,14 @@
 
 namespace bloomery::app {
 
-/// Runs read(batch) -> bool until it says false; prepare(batch) on each; finish(batch) -> bool on each in the order of
-/// reading, until it says false.
+/// Calls read(batch) -> bool until it returns false, prepare(batch) on each batch, and finish(batch) -> bool on each in
+/// the order of reading, until it returns false.
 ///
-/// read and finish are never called by two workers at once, but a read may overlap a finish. The first exception of any
-/// stage stops all and is thrown here.
+/// Calls of read never overlap, nor do calls of finish, but a read may overlap a finish. The first exception of any
+/// stage stops the pipeline and is rethrown here.
 ///
-/// @param unblock  called when finish says false or a stage throws: ends a read that waits for input which may never
-/// come
-/// @tparam Batch  default constructible; one a worker, reused
+/// @param unblock  called when finish returns false or a stage throws: must end a read that waits for input
+/// @tparam Batch  default constructible; one per worker, reused
 template <class Batch, class Read, class Prepare, class Finish, class Unblock>
 void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, Unblock unblock) {
   if (workers <= 1) {
@@ -44,7 +43,7 @@ void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, U
   bool stopped = false;       // guarded by finishing
   std::exception_ptr failure;
 
-  // What fails after the stop is a consequence of it.
+  // Later failures are consequences of the stop.
   const auto stop = [&](const std::exception_ptr& why) {
     const std::lock_guard lock(finishing);
     if (!stopped) failure = why;
@@ -53,7 +52,7 @@ void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, U
     unblock();
   };
 
-  // A batch that failed has its turn, too: those before it are finished, whatever the number of workers.
+  // A failed batch waits for its turn, too: earlier batches are finished, independently of the number of workers.
   const auto carry = [&](Batch& batch) {
     std::exception_ptr failed;
     std::uint64_t ticket = 0;
@@ -81,7 +80,7 @@ void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, U
       } catch (...) {
         failed = std::current_exception();
       }
-      if (go_on) ++next;  // else the turn stays here until stop() ends all
+      if (go_on) ++next;  // otherwise no other worker gets a turn until stop()
     }
     if (go_on)
       turn.notify_all();
@@ -95,7 +94,7 @@ void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, U
       Batch batch;
       while (carry(batch)) {
       }
-    } catch (...) {  // no memory for a batch
+    } catch (...) {  // out of memory for a batch
       stop(std::current_exception());
     }
   };

@@ -25,7 +25,7 @@ void on_stop(int signal) {
   errno = before;
 }
 
-// Bytes being read from a file that may be truncated meanwhile. end 0: the place is free, or being taken.
+// Bytes being read from a file that may be truncated meanwhile. end 0: the entry is free, or being acquired.
 struct readable_bytes {
   std::atomic<bool> taken{false};
   std::atomic<std::uintptr_t> begin{0};
@@ -35,7 +35,7 @@ struct readable_bytes {
 std::array<readable_bytes, 512> all_readable;
 std::uintptr_t page_bytes = 4096;
 
-// Puts zeros in the place of what the file no longer has. What a handler may do: atomics, and a system call.
+// Maps zeros over the missing part of the file. Async-signal-safe: only atomics and a system call.
 bool becomes_zeros(std::uintptr_t address) {
   for (readable_bytes& bytes : all_readable) {
     const std::uintptr_t end = bytes.end.load();
@@ -62,7 +62,7 @@ void handle(int signal, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
-  ::sigaction(signal, &action, nullptr);  // no SA_RESTART: a blocked read must wake
+  ::sigaction(signal, &action, nullptr);  // no SA_RESTART: a blocked read must return
 }
 
 void handle_bus_errors() {
@@ -73,7 +73,7 @@ void handle_bus_errors() {
   ::sigaction(SIGBUS, &action, nullptr);
 }
 
-// nohup and shells' background jobs start us with a signal ignored: it stays so.
+// Signals inherited as ignored (nohup, background jobs) stay ignored.
 void handle_unless_ignored(int signal) {
   struct sigaction inherited {};
   ::sigaction(signal, nullptr, &inherited);

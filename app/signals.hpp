@@ -1,4 +1,5 @@
-// Ctrl-C and its kin: asked for politely, obeyed at the next batch, so that files are closed and temporaries removed.
+// Signal handling: SIGINT and similar signals stop work at the next batch, so that files are closed and temporary files
+// removed.
 #pragma once
 
 #include <cstddef>
@@ -8,44 +9,44 @@
 
 namespace bloomery::app {
 
-/// Takes over SIGINT, SIGTERM and SIGHUP; a second one ends the process at once. SIGPIPE and SIGXFSZ are ignored, so
-/// that writing fails with an error instead. A filter file that shrinks under its mapping ends the process with a
-/// message, unless the reader has prepared for it by readable_while_cut.
+/// Installs handlers for SIGINT, SIGTERM and SIGHUP; a second signal ends the process at once. SIGPIPE and SIGXFSZ are
+/// ignored, so writes fail with an error instead. Truncation of a mapped filter file ends the process with a message,
+/// except for bytes covered by readable_while_cut.
 void install_signal_handlers();
 
-/// The signal that asked us to stop, or 0.
+/// The stop signal received, or 0.
 int stop_signal() noexcept;
 
-/// A descriptor that becomes readable when a signal asks us to stop, for poll().
+/// A descriptor for poll() that becomes readable on a stop signal.
 int stop_descriptor() noexcept;
 
-/// Called just before the result of work that must be whole appears: a signal that came before throws interrupted, and
-/// one that comes later is ignored, so that the exit status says which of the two it was.
+/// Called just before a complete result is published: throws if a signal has arrived; later signals are ignored, so the
+/// exit status tells whether the result was published.
 /// @throws interrupted
 void point_of_no_return();
 
-/// Ends the process by this signal, as the shell expects. Returns only if the signal is blocked or ignored by
-/// inheritance.
+/// Ends the process by this signal, as shells expect. Returns only if the signal is blocked or was inherited as
+/// ignored.
 void die_of(int signal);
 
-/// While it lives, these bytes of a file that is mapped for reading can be read to their end though somebody cuts the
-/// file short meanwhile: what the file has no longer is zeros then. Any number of threads may read. For a program that
-/// goes on; of more than 512 at a time the others end the process as before.
+/// Makes a range of a mapped file readable during its lifetime even if another process truncates the file: missing
+/// bytes read as zeros. Any number of threads may read. For programs that must continue; at most 512 objects at a time
+/// are effective.
 class readable_while_cut {
  public:
   explicit readable_while_cut(std::span<const std::uint8_t> bytes);
   readable_while_cut(const readable_while_cut&) = delete;
   readable_while_cut& operator=(const readable_while_cut&) = delete;
-  ~readable_while_cut();  ///< before the bytes are unmapped
+  ~readable_while_cut();  ///< must run before the bytes are unmapped
 
-  bool was_cut() const noexcept;  ///< then what was read is worth nothing
+  bool was_cut() const noexcept;  ///< whether the bytes read are invalid
 
  private:
   static constexpr std::size_t none = ~std::size_t{0};
   std::size_t place_ = none;
 };
 
-/// Thrown where work that must be whole (a build) was asked to stop.
+/// Thrown when a signal stops work whose partial result is useless, such as a build.
 struct interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };

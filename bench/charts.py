@@ -1,11 +1,11 @@
-"""Charts of what compare measured, as SVG: bars, one group for each size of filter."""
+"""SVG bar charts of the results of compare, with one group per filter size."""
 
 from html import escape
 
 BAR, GAP, LABEL, WIDTH, RIGHT = 18, 14, 230, 460, 60
 
 SHOWN = {  # contestant: colour
-    "bloomery line": "#1565c0",
+    "bloomery split_block512": "#1565c0",
     "bloomery split_block": "#42a5f5",
     "boost fmb64<8> native": "#e65100",
     "boost fmb32<8> native": "#ff9800",
@@ -20,7 +20,7 @@ LIMIT = "#2e7d32"
 
 
 def bars(title: str, groups: list[tuple[str, list[tuple[str, float, str]]]]) -> str:
-    """groups: a heading, and name, value and colour of each of its bars; each group has a scale of its own."""
+    """groups: for each a heading and its bars (name, value, colour). Each group has a scale of its own."""
     parts, y = [], 30
     for heading, rows in groups:
         y += GAP + 6
@@ -43,7 +43,7 @@ def bars(title: str, groups: list[tuple[str, list[tuple[str, float, str]]]]) -> 
 
 
 def chart(title: str, settings: dict, names: list[str], ways: list[str]) -> str:
-    """The quickest of the ways of each contestant, and the limit of random lines if lookups are shown."""
+    """The fastest of `ways` for each contestant; for lookups also the limit, random cache lines."""
     groups = []
     for s in (settings[name] for name in names if name in settings):
         rows = []
@@ -55,17 +55,17 @@ def chart(title: str, settings: dict, names: list[str], ways: list[str]) -> str:
         if limit and ways[0].startswith("lookup"):
             rows.append(("random cache lines", s.median(limit), LIMIT))
         if rows:
-            groups.append((f"{s.measured['n']:,} keys, {s.measured['bits']} bits a key", rows))
+            groups.append((f"{s.measured['n']:,} keys, {s.measured['bits']} bits per key", rows))
     return bars(title, groups) if groups else ""
 
 
 def all_of(settings: dict) -> dict[str, str]:
-    """File name: picture."""
+    """A picture per file name."""
     sizes = [f"u64/{n}/12/50/1" for n in (10_000, 1_000_000, 20_000_000, 100_000_000, 1_000_000_000)]
     pictures = {
-        "lookup.svg": chart("Lookup of integers, ns a key, one thread, the quickest call", settings, sizes,
+        "lookup.svg": chart("Lookup of integers, ns per key, one thread, fastest call", settings, sizes,
                             ["lookup bulk", "lookup single"]),
-        "build.svg": chart("Making a filter of integers, ns a key, one thread, the quickest call", settings, sizes,
+        "build.svg": chart("Building a filter of integers, ns per key, one thread, fastest call", settings, sizes,
                            ["build bulk", "insert bulk", "insert single"]),
     }  # fmt: skip
     return {name: picture for name, picture in pictures.items() if picture}

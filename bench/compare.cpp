@@ -1,11 +1,10 @@
-// compare: bloomery beside other filters, beside exact sets and beside what the machine itself takes, all in one
+// Comparison benchmark: compare measures bloomery, other filters, exact sets and the limits of the machine in one
 // process.
 //
 //   $ build/bench/bench/compare --plan quick --json quick.json
 //
-// For each setting (settings.hpp) all contestants are made, checked for false negatives, and measured in turns
-// (round_robin.hpp). bench/report.py makes tables, charts and ratios of the JSON. docs/performance.md says how to read
-// them.
+// For each setting (settings.hpp) all contestants are made, checked for false negatives, and measured in turn
+// (round_robin.hpp). bench/report.py turns the JSON into tables, charts and ratios, which docs/performance.md explains.
 #include "keys.hpp"
 #include "limits.hpp"
 #include "machine_facts.hpp"
@@ -35,7 +34,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::uint64_t most_keys_kept = 200'000'000;  // above it keys are made piece by piece
+constexpr std::uint64_t most_keys_kept = 200'000'000;  // above it keys are generated piece by piece
 constexpr std::size_t piece = std::size_t{1} << 24;
 
 struct options {
@@ -57,7 +56,7 @@ std::vector<contestant<Key>> contestants_of(const std::vector<peers>& loaded) {
   return all;
 }
 
-// A contestant of a setting, full.
+// A filled contestant.
 template <class Key>
 class subject {
  public:
@@ -79,8 +78,8 @@ class subject {
   std::unique_ptr<void, void (*)(void*)> self_;
 };
 
-[[noreturn]] void accuse(const std::string& name) {
-  throw std::runtime_error(name + " denies a key that it was given: its times mean nothing");
+[[noreturn]] void fail_on_false_negative(const std::string& name) {
+  throw std::runtime_error(name + " reports an inserted key as absent: its times are meaningless");
 }
 
 template <class Key>
@@ -96,9 +95,9 @@ class one_setting {
   }
 
   json run() {
-    std::printf("\n%s: %s keys, n, bits a key, %% present, threads\n", name_of(s_).c_str(), key_list<Key>::name);
-    std::printf("  %-34s %-7s %-7s %-3s %8s %8s %8s %8s\n", "ns a key", "does", "way", "thr", "median", "least", "25 %",
-                "75 %");
+    std::printf("\n%s: %s keys, n, bits per key, %% present, threads\n", name_of(s_).c_str(), key_list<Key>::name);
+    std::printf("  %-34s %-7s %-7s %-3s %8s %8s %8s %8s\n", "ns per key", "operation", "way", "thr", "median",
+                "minimum", "25%", "75%");
     if (s_.n <= most_keys_kept) {
       insert();
     } else {
@@ -109,7 +108,7 @@ class one_setting {
         {"keys", key_list<Key>::name},      {"n", s_.n}, {"bits", s_.bits}, {"hits", s_.hits}, {"threads", s_.threads},
         {"queries", queries_.view().size()}};
     result["name"] = name_of(s_);
-    result["contestants"] = rates();
+    result["contestants"] = sizes_and_fprs();
     result["measurements"] = std::move(measurements_);
     return result;
   }
@@ -155,12 +154,12 @@ class one_setting {
       if (s_.inserting) add_insertions(entries, one, keys);
       if (entries.size() == others) one.fill(keys);
     }
-    // Far out of cache rounds are long and differ little.
+    // Rounds far out of cache take long and differ little.
     run_race(entries, s_.n > 50'000'000 ? std::min(rounds(), 3u) : rounds());
-    for (subject<Key>& one : subjects_) {  // full: each measurement of inserting ends so
+    for (subject<Key>& one : subjects_) {  // each insert pass has left the contestant full
       if (one.kind().prepare != nullptr) one.kind().prepare(one.self(), nullptr, 0);
       const std::span<const Key> some = keys.first(std::min<std::size_t>(keys.size(), 10'000'000));
-      if (one.count(some) != some.size()) accuse(one.kind().name);
+      if (one.count(some) != some.size()) fail_on_false_negative(one.kind().name);
     }
   }
 
@@ -168,7 +167,7 @@ class one_setting {
     const contestant<Key>& kind = one.kind();
     const auto add = [&](const char* operation, const char* way, unsigned threads, bool alone, auto work) {
       entries.push_back({kind.name, operation, way, threads, [=, this, clear = kind.clear, self = one.self()] {
-                           const double seconds = seconds_a_pass(
+                           const double seconds = seconds_per_pass(
                                plan_.least_seconds, alone, [&] { clear(self); }, [&] { work(self); });
                            return nanoseconds(seconds, keys.size());
                          }});
@@ -176,8 +175,7 @@ class one_setting {
     if (s_.threads == 1 && kind.insert_bulk != nullptr) {
       add("insert", "bulk", 1, true, [=](void* self) { kind.insert_bulk(self, keys.data(), keys.size()); });
     }
-    // One call a key out of cache takes minutes and is the caller's mistake; there it is measured where nothing else
-    // is.
+    // Single inserts into filters far out of cache take minutes: measured there only if there is no bulk insert.
     if (s_.threads == 1 && kind.insert != nullptr && (kind.insert_bulk == nullptr || s_.n <= 10'000'000)) {
       add("insert", "single", 1, true, [=](void* self) { kind.insert(self, keys.data(), keys.size()); });
     }
@@ -200,7 +198,7 @@ class one_setting {
         const double begin = wall_seconds();
         subjects_[i].fill(list.view());
         seconds[i] += wall_seconds() - begin;
-        if (subjects_[i].count(list.view()) != list.view().size()) accuse(subjects_[i].kind().name);
+        if (subjects_[i].count(list.view()) != list.view().size()) fail_on_false_negative(subjects_[i].kind().name);
       }
     }
     std::vector<entry> entries;
@@ -215,8 +213,8 @@ class one_setting {
     std::vector<entry> entries;
     for (const subject<Key>& one : subjects_) {
       for (unsigned threads = 1; threads <= s_.threads; ++threads) {
-        add_look_up(entries, one, "bulk", one.kind().count_bulk, threads);
-        add_look_up(entries, one, "single", one.kind().count, threads);
+        add_lookup(entries, one, "bulk", one.kind().count_bulk, threads);
+        add_lookup(entries, one, "single", one.kind().count, threads);
       }
     }
     std::vector<std::unique_ptr<lines>> memory;
@@ -224,25 +222,25 @@ class one_setting {
     run_race(entries, rounds(), [this] { queries_.renew(); });
   }
 
-  void add_look_up(std::vector<entry>& entries, const subject<Key>& one, const char* way,
-                   std::uint64_t (*count)(const void*, const Key*, std::size_t), unsigned threads) {
+  void add_lookup(std::vector<entry>& entries, const subject<Key>& one, const char* way,
+                  std::uint64_t (*count)(const void*, const Key*, std::size_t), unsigned threads) {
     if (count == nullptr) return;
     const auto measure = [this, name = one.kind().name, self = one.self(), count, threads] {
       const std::span<const Key> keys = queries_.view();
       const auto pass = [&] {
-        if (in_threads(threads, keys, [&](auto part) { return count(self, part.data(), part.size()); }) <
+        if (in_threads(threads, keys, [&](auto share) { return count(self, share.data(), share.size()); }) <
             queries_.present()) {
-          accuse(name);
+          fail_on_false_negative(name);
         }
       };
-      return nanoseconds(seconds_a_pass(
+      return nanoseconds(seconds_per_pass(
                              plan_.least_seconds, s_.threads == 1, [] {}, pass),
                          keys.size());
     };
     entries.push_back({one.kind().name, "lookup", way, threads, measure});
   }
 
-  // The sum of work(part) over as many parts of keys.
+  // Splits the keys among the threads and returns the sum of work(share).
   template <class Work>
   static std::uint64_t in_threads(unsigned threads, std::span<const Key> keys, Work work) {
     const std::size_t share = keys.size() / threads;
@@ -262,7 +260,7 @@ class one_setting {
       if (!wanted(name)) return;
       entries.push_back({name, "lookup", "limit", 1, [this, work] {
                            const std::span<const Key> keys = queries_.view();
-                           const double seconds = seconds_a_pass(
+                           const double seconds = seconds_per_pass(
                                plan_.least_seconds, true, [] {}, [&] { consume(work(keys)); });
                            return nanoseconds(seconds, keys.size());
                          }});
@@ -281,33 +279,33 @@ class one_setting {
     add("limit hash xxh3", hash_each<bloomery::xxh3, Key>);
   }
 
-  // Bits a key and measured error rates, each with the bounds of its 95 % interval [Wilson 1927].
-  json rates() {
+  // Bits per key, and the measured FPR with its 95% confidence interval [Wilson 1927].
+  json sizes_and_fprs() {
     json all = json::array();
     query_list<Key> absent(s_.n, piece / 16, 0);
-    std::vector<std::uint64_t> wrong(subjects_.size());
-    std::uint64_t asked = 0;
+    std::vector<std::uint64_t> false_positives(subjects_.size());
+    std::uint64_t absent_count = 0;
     const bool measured = s_.hits == 50 && s_.threads == 1;
-    for (; measured && asked < plan_.absent_keys; asked += absent.view().size()) {
+    for (; measured && absent_count < plan_.absent_keys; absent_count += absent.view().size()) {
       absent.renew();
-      for (std::size_t i = 0; i < subjects_.size(); ++i) wrong[i] += subjects_[i].count(absent.view());
+      for (std::size_t i = 0; i < subjects_.size(); ++i) false_positives[i] += subjects_[i].count(absent.view());
     }
     for (std::size_t i = 0; i < subjects_.size(); ++i) {
       const subject<Key>& one = subjects_[i];
       const double bits = 8 * static_cast<double>(one.kind().bytes(one.self())) / static_cast<double>(s_.n);
       json row = {{"name", one.kind().name}, {"bits_a_key", std::round(bits * 1000) / 1000}};
       if (measured) {
-        const double n = static_cast<double>(asked);
-        const double p = static_cast<double>(wrong[i]) / n;
+        const double n = static_cast<double>(absent_count);
+        const double p = static_cast<double>(false_positives[i]) / n;
         const double z = 1.96;
         const double middle = (p + z * z / (2 * n)) / (1 + z * z / n);
         const double half = z / (1 + z * z / n) * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-        row["wrong"] = wrong[i];
-        row["asked"] = asked;
+        row["wrong"] = false_positives[i];
+        row["asked"] = absent_count;
         row["rate"] = p;
         row["rate_least"] = std::max(0.0, middle - half);
         row["rate_most"] = middle + half;
-        std::printf("  %-34s %8.3f bits a key, errs %.4f %% (%.4f to %.4f)\n", one.kind().name, bits, 100 * p,
+        std::printf("  %-34s %8.3f bits per key, FPR %.4f%% (%.4f to %.4f)\n", one.kind().name, bits, 100 * p,
                     100 * std::max(0.0, middle - half), 100 * (middle + half));
       }
       all.push_back(row);
@@ -322,7 +320,7 @@ class one_setting {
   const plan& plan_;
   const options& options_;
   query_list<Key> queries_;
-  std::optional<key_list<Key>> keys_;  // of the filters, all of them: a set of views needs their text
+  std::optional<key_list<Key>> keys_;  // all inserted keys; sets of views need their text
   std::vector<subject<Key>> subjects_;
   json measurements_ = json::array();
 };
@@ -353,13 +351,13 @@ int run(const options& o) {
 
 int main(int argc, char** argv) try {
   bench::options o;
-  CLI::App app("bloomery beside other filters and the machine's limits, in one process");
+  CLI::App app("bloomery compared with other filters and the machine's limits, in one process");
   std::vector<std::string> names;
   for (const bench::plan& p : bench::plans()) names.emplace_back(p.name);
   app.add_option("--plan", o.plan, "quick, axes, all or goals")->check(CLI::IsMember(names))->capture_default_str();
-  app.add_option("--settings", o.settings, "only settings whose name matches, as ^u64/1000000/");
-  app.add_option("--only", o.only, "only contestants whose name matches, as '^bloomery|^leveldb'");
-  app.add_option("--rounds", o.rounds, "instead of the plan's");
+  app.add_option("--settings", o.settings, "only settings whose name matches, for example ^u64/1000000/");
+  app.add_option("--only", o.only, "only contestants whose name matches, for example '^bloomery|^leveldb'");
+  app.add_option("--rounds", o.rounds, "rounds, instead of the plan's");
   app.add_option("--json", o.json_file, "file for the results");
   CLI11_PARSE(app, argc, argv);
   return bench::run(o);

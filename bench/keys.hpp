@@ -1,4 +1,4 @@
-// Keys by number, made when needed: random integers of 64 bits, or strings of 43 bytes with 64 random bits in them.
+// Benchmark keys, generated from numbers: random 64-bit integers, or strings of 43 bytes that contain 64 random bits.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ class key_list<std::string_view> {
   std::vector<std::string_view> keys_;
 };
 
-/// What filters are asked: keys among the first n and absent ones, in random order, other ones after every renew().
+/// Lookup keys: some of the first n keys and some absent keys, in random order. renew() replaces them by others.
 template <class Key>
 class query_list {
  public:
@@ -72,23 +72,23 @@ class query_list {
   void renew() {
     keys_.clear();
     present_ = 0;
-    for (std::size_t i = 0; i < count_; ++i, ++asked_) {
-      const std::uint64_t dice = random_word(~asked_);
+    for (std::size_t i = 0; i < count_; ++i, ++drawn_) {
+      const std::uint64_t dice = random_word(~drawn_);
       const bool is_present = (dice & 0xFFFFFFFF) % 100 < percent_;
       present_ += is_present ? 1 : 0;
-      keys_.add(is_present ? random_word(~(dice | std::uint64_t{1} << 63)) % n_ : absent + asked_);
+      keys_.add(is_present ? random_word(~(dice | std::uint64_t{1} << 63)) % n_ : absent + drawn_);
     }
   }
   std::span<const Key> view() const { return keys_.view(); }
   std::uint64_t present() const { return present_; }
 
  private:
-  static constexpr std::uint64_t absent = std::uint64_t{1} << 48;  // no filter has so many keys
+  static constexpr std::uint64_t absent = std::uint64_t{1} << 48;  // above the number of any inserted key
   key_list<Key> keys_;
   std::uint64_t n_;
   std::size_t count_;
   unsigned percent_;
-  std::uint64_t asked_ = 0;
+  std::uint64_t drawn_ = 0;
   std::uint64_t present_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// What the machine itself takes for a key: reading one random cache line, and hashing. A filter of one line a key
-// cannot undercut the first for long, and no filter the second.
+// Lower bounds of the machine: the times to read a random cache line and to hash a key. A filter that reads one cache
+// line per key cannot be much faster than the first bound, and no filter is faster than the second.
 #pragma once
 
 #include "pages.hpp"
@@ -14,7 +14,7 @@
 
 namespace bench {
 
-/// Memory as large as a filter, every page of it touched.
+/// Memory of the size of a filter, with every page allocated.
 class lines {
  public:
   lines(std::uint64_t bytes, bool huge) : count_(bytes / 64), at_(take_pages(bytes, huge)), size_(bytes) {
@@ -24,14 +24,14 @@ class lines {
   lines& operator=(const lines&) = delete;
   ~lines() { munmap(at_, size_); }
 
-  /// One word of a line for each key, which is random enough to be its own hash.
+  /// Reads one word of a cache line per key. Keys are random, so they serve as hashes.
   std::uint64_t read(std::span<const std::uint64_t> keys) const {
     std::uint64_t sum = 0;
     for (const std::uint64_t key : keys) sum += word_of(key);
     return sum;
   }
 
-  /// The same, lines asked for 64 keys ahead, to a level of the cache.
+  /// As read(), but prefetches the cache lines 64 keys ahead into cache level `Level`.
   template <int Level>
   std::uint64_t read_ahead(std::span<const std::uint64_t> keys) const {
     constexpr std::size_t ahead = 64;
@@ -58,7 +58,7 @@ class lines {
   std::uint64_t size_;
 };
 
-/// One key after another: hash64 of its hash.
+/// Hashes the keys one by one; returns the sum of their hash64s.
 template <class Hash, class Key>
 std::uint64_t hash_each(std::span<const Key> keys) {
   std::uint64_t sum = 0;

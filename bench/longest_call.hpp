@@ -1,4 +1,4 @@
-// The longest of millions of calls, on a machine that is not quiet.
+// Worst-case latency of repeated calls on a machine with other load.
 #pragma once
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 
 namespace bench {
 
-/// Of calls that are made again, round after round, from the same start: the longest of all, and the longest that comes
-/// back. What the machine does to a call (an interrupt, a host that takes the core away) is in this thread's time, too,
-/// but falls on another call each time; what the call itself has to do is the same in each round.
+/// The longest call of several rounds that repeat the same calls, and the longest call that is slow in every round.
+/// Interrupts and virtual-machine preemption also count as CPU time of the thread, but hit other calls in each round;
+/// the work of a call itself is the same in each round.
 class longest_call {
  public:
-  static constexpr double least = 5e-6;  ///< seconds; shorter ones are not told apart
+  static constexpr double least = 5e-6;  ///< seconds; shorter calls are not recorded
 
-  /// Call `number` of this round has taken so long. True: writing that down has taken time, too.
+  /// Notes the time of call `number` of this round. True if the call was recorded, which itself takes time.
   bool took(std::uint64_t number, double seconds) {
     if (seconds <= least) return false;
     ever_ = std::max(ever_, seconds);
@@ -33,9 +33,9 @@ class longest_call {
     ++rounds_;
   }
 
-  double ever() const { return ever_; }  ///< seconds
+  double ever() const { return ever_; }  ///< the longest call, in seconds
 
-  /// The call whose shortest time of all rounds is the longest, in seconds.
+  /// The maximum over all calls of the call's shortest time in any round, in seconds.
   double each_time() const {
     double longest = least;
     for (const auto& [number, seconds] : each_time_) longest = std::max(longest, seconds);
@@ -43,7 +43,7 @@ class longest_call {
   }
 
  private:
-  std::unordered_map<std::uint64_t, double> each_time_;  // calls that were long in all rounds so far
+  std::unordered_map<std::uint64_t, double> each_time_;  // calls that were slow in every round so far
   std::unordered_map<std::uint64_t, double> now_;
   double ever_ = least;
   unsigned rounds_ = 0;

@@ -1,4 +1,4 @@
-// The machine and the build, as a benchmark's results have to name them.
+// Machine and build information for benchmark results.
 #pragma once
 
 #include <bloomery/kernel.hpp>
@@ -50,7 +50,7 @@ inline double load_average() {
 inline nlohmann::ordered_json machine_facts() {
   utsname system{};
   uname(&system);
-  const std::string release = system.release;  // the first two of its numbers are enough
+  const std::string release = system.release;  // reported up to the second number
   char date[32];
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
@@ -68,8 +68,8 @@ inline nlohmann::ordered_json machine_facts() {
   };
 }
 
-/// To a file, unless its name is empty, with the load of the machine now.
-/// @throws std::runtime_error it cannot be written
+/// Writes results and the present load of the machine to a file, unless its name is empty.
+/// @throws std::runtime_error  the file cannot be written
 inline void write_json(const std::string& path, nlohmann::ordered_json results) {
   if (path.empty()) return;
   if (results.contains("machine")) {

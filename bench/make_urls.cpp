@@ -1,6 +1,5 @@
-// make_urls LINES [SHARE]: URLs for measurements, one a line, about 40 bytes each, the same ones every time.
-//
-// SHARE of the lines (0 to 1, default 0.3) repeat an earlier line, as a crawler's links do.
+// Generator of benchmark input: make_urls LINES [SHARE] prints URLs of about 40 bytes, one per line. The output is
+// deterministic. SHARE of the lines (0 to 1, default 0.3) repeat an earlier line, like the links that a crawler finds.
 //
 //   $ build/bench/bench/make_urls 100000000 > urls.txt
 #include <bloomery/hash.hpp>
@@ -13,7 +12,7 @@
 
 namespace {
 
-// The name of URL number i: a host and a path, from the bits of its hash.
+// Appends URL number i, a host and a path from the bits of a hash of i.
 void append_url(std::string& to, std::uint64_t i) {
   static constexpr const char* tops[] = {"com", "org", "net", "de", "io", "fr", "co", "es"};
   const bloomery::key_hash hash = bloomery::mix{}(i);

@@ -1,7 +1,7 @@
-// bloomery's filters as contestants: types known to the compiler, chosen at run time, and each set of kernels.
+// bloomery's filters as contestants: filter<>, any_filter, and each kernel set.
 #pragma once
 
-#include "look_ups.hpp"
+#include "lookups.hpp"
 #include "peers/peer.hpp"
 
 #include <bloomery/any_filter.hpp>
@@ -21,7 +21,7 @@ namespace bench {
 
 using bloomery::geometry;
 
-/// bits_per_key bits a key, in whole blocks, with the number of probes that errs least.
+/// The geometry with this many bits per key, in whole blocks, and the number of probes with the lowest FPR.
 template <class Layout>
 geometry geometry_of(std::uint64_t n, unsigned bits_per_key) {
   const std::uint64_t bits = n * bits_per_key;
@@ -31,7 +31,7 @@ geometry geometry_of(std::uint64_t n, unsigned bits_per_key) {
     const std::uint64_t blocks = std::max<std::uint64_t>(bits / Layout::block_bits, 1);
     std::uint32_t probes = 8;
     if constexpr (requires { Layout::most_chosen_probes; }) {
-      constexpr std::uint64_t sample = 1024;  // blocks: the rate hardly depends on their number
+      constexpr std::uint64_t sample = 1024;  // blocks; the FPR hardly depends on their number
       const auto rate = [&](std::uint32_t k) {
         return Layout::expected_fpr({sample * Layout::block_bits, k}, sample * Layout::block_bits / bits_per_key);
       };
@@ -42,7 +42,7 @@ geometry geometry_of(std::uint64_t n, unsigned bits_per_key) {
   }
 }
 
-/// The calls that filter<> and any_filter have alike.
+/// The operations that filter<> and any_filter have in common.
 template <class Filter, class Key>
 class our_calls {
  public:
@@ -78,7 +78,7 @@ struct untyped : our_calls<bloomery::any_filter, Key> {
              .capacity = n})) {}
 };
 
-/// Kernel set number `Set`, whatever the library chose. Integers only.
+/// Kernel set number `Set`, regardless of the library's choice. Integers only.
 template <class Layout, std::size_t Set>
 class by_kernel {
  public:
@@ -123,15 +123,15 @@ class by_kernel {
 
 namespace detail {
 
-// Tables hold names by pointer; these live as long as the program.
-inline const char* kept(std::string name) {
+// Returns a copy of the name with static lifetime, because contestants hold pointers.
+inline const char* static_name(std::string name) {
   static std::deque<std::string> names;
   return names.emplace_back(std::move(name)).c_str();
 }
 
 template <template <class, class> class Subject, class Layout, class Key>
 void add(std::vector<contestant<Key>>& to, const std::string& kind) {
-  to.push_back(contestant_of<Subject<Layout, Key>, Key>(kept(kind + std::string(Layout::name))));
+  to.push_back(contestant_of<Subject<Layout, Key>, Key>(static_name(kind + std::string(Layout::name))));
 }
 
 template <class Layout, std::size_t Set>
@@ -139,7 +139,7 @@ void add_kernel(std::vector<contestant<std::uint64_t>>& to) {
   const bloomery::kernels::kernel_set& set = *bloomery::kernels::kernel_sets[Set];
   if (!set.supported()) return;
   const std::string name = "kernels " + std::string(set.name) + " " + std::string(Layout::name);
-  to.push_back(contestant_of<by_kernel<Layout, Set>, std::uint64_t>(kept(name)));
+  to.push_back(contestant_of<by_kernel<Layout, Set>, std::uint64_t>(static_name(name)));
 }
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Memory in pages of a chosen size, for the machine's limits and for peers that take an allocator.
+// Page allocation with a chosen page size, for the machine's limits and for peers with an allocator parameter.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,9 +11,9 @@ namespace bench {
 
 inline constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-/// Zeroed pages of 2 MiB, if the system has them, or of 4 KiB.
+/// Zeroed pages of 2 MiB, if the system supports them, or of 4 KiB.
 inline std::uint8_t* take_pages(std::size_t bytes, bool huge) {
-  const std::size_t all = bytes + huge_page;  // room to begin at a multiple of 2 MiB; what is over is never touched
+  const std::size_t all = bytes + huge_page;  // for alignment to 2 MiB; the excess is never touched
   void* const taken = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (taken == MAP_FAILED) throw std::bad_alloc();
   madvise(taken, all, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Makes tables of what compare measured, and puts them and its charts into the documentation.
+"""Report generator: turns benchmark results into tables and charts, and publishes them in the documentation.
 
     bench/report.py tables build/bench/compare-axes.json  Markdown on standard output
     bench/report.py goals build/bench/compare-goals.json  ratios to peers and to the machine's limits
-    bench/report.py families build/bench                  filters that forget, grow, expire and seal
-    bench/report.py publish build/bench                  what bench/run left there into docs/performance.md, and charts
+    bench/report.py families build/bench                  counting, scalable, rebuilding, sliding-window, static filters
+    bench/report.py publish build/bench                  the results in a folder to docs/performance.md and its charts
 
-A ratio is the median of the ratios of the single rounds. It says how many times as fast ours is; of families, how many
-times as long it takes.
+A ratio is the median of the ratios of the rounds: the speedup of ours over the other; for families, its time divided by
+that of split_block512.
 """
 
 import json
@@ -21,11 +21,11 @@ import charts
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DOCS = os.path.join(ROOT, "docs")
 
-# ---- what was measured -----------------------------------------------------------------------------------------------
+# ---- results -----------------------------------------------------------------------------------------------
 
 
 class Setting:
-    """A measurement is named "contestant: operation way threads", as in "bloomery line: lookup bulk 1"."""
+    """A measurement is named "contestant: operation way threads", for example "bloomery split_block: lookup bulk 1"."""
 
     def __init__(self, measured: dict) -> None:
         self.measured = measured
@@ -71,7 +71,7 @@ def number(value: float | None) -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    """In Markdown; columns of numbers stand to the right."""
+    """A Markdown table with right-aligned numbers."""
     columns = [[row[i] for row in rows if row[i]] for i in range(len(head))]
     rule = ["---:" if i > 0 and column and column[0][0].isdigit() else "---" for i, column in enumerate(columns)]
     return ["".join(f"| {cell} " if cell else "| " for cell in row) + "|" for row in (head, rule, *rows)]
@@ -99,7 +99,7 @@ LIMITS = [f"limit lines huge{ahead}: lookup limit 1" for ahead in ("", " to L1",
 
 def title(s: dict) -> str:
     kind = "integers" if s["keys"] == "u64" else "strings of 43 bytes"
-    words = f"{short(s['n'])} {kind}, {s['bits']} bits a key, {s['hits']} % present"
+    words = f"{short(s['n'])} {kind}, {s['bits']} bits per key, {s['hits']}% present"
     return words + (f", up to {s['threads']} threads" if s["threads"] > 1 else "")
 
 
@@ -127,8 +127,8 @@ def setting_table(s: Setting) -> list[str]:
             half = (row["rate_most"] - row["rate_least"]) / 2
             cells.append(f"{100 * row['rate']:.3f} ± {100 * half:.3f}" if row["wrong"] else "0")
         rows.append(cells)
-    head = ["ns a key", *columns.values()] + (["lookup / limit"] if limit else []) + ["bits a key"]
-    lines = table(head + (["errs, %"] if with_rates else []), rows)
+    head = ["ns per key", *columns.values()] + (["lookup / limit"] if limit else []) + ["bits per key"]
+    lines = table(head + (["FPR, %"] if with_rates else []), rows)
     limits = {what.partition(": ")[0]: s.median(what) for what in s.samples if what.startswith("limit")}
     if limits:
         words = [f"{name.removeprefix('limit ')} {number(limits[name])}" for name in limits]
@@ -149,9 +149,9 @@ SMALL = ["u64/10000/12/50/1", "u64/1000000/12/50/1"]
 LARGE = ["u64/100000000/12/50/1"]
 PAIR = ["u64/100000000/12/50/2"]  # of threads
 
-# Words, settings, ours, what it is compared with, at least, dream. Each line is for both layouts: LAYOUT is split_block
-# with Boost's BLOCK fmb32<8>, or line with fmb64<8>; two figures in a pair are for the one and the other. A figure below
-# 1 allows ours to be slower.
+# Description, settings, ours, the alternatives it is compared with, target, ideal. Each row applies to both layouts:
+# LAYOUT is split_block with Boost's BLOCK fmb32<8>, or split_block512 with fmb64<8>; a pair has a figure for each. A
+# figure below 1 allows ours to be slower.
 GOALS = [
     ("bulk lookup / Boost native, its quicker call", SMALL, "bloomery LAYOUT: lookup bulk 1",
      ["boost BLOCK native: lookup bulk 1", "boost BLOCK native: lookup single 1"], (1.35, 1.9), (1.6, 2.3)),
@@ -209,12 +209,12 @@ def goals(results: dict) -> str:
 CALLS = [("batch", "batch"), ("single", "one by one"), ("chained", "chained")]
 
 
-def against_line(s: Setting, what: str) -> str:
-    """Nanoseconds a key, and how many times those of the split_block512 filter."""
-    ours, line = f"{s.measured['family']}: {what}", f"line: {what}"
+def against_reference(s: Setting, what: str) -> str:
+    """Nanoseconds per key, and their ratio to those of the split_block512 filter."""
+    ours, reference = f"{s.measured['family']}: {what}", f"split_block512: {what}"
     if ours not in s.samples:
         return ""
-    ratio = f" ({s.ratio(ours, line):.2f})" if line in s.samples else ""
+    ratio = f" ({s.ratio(ours, reference):.2f})" if reference in s.samples else ""
     return number(s.median(ours)) + ratio
 
 
@@ -223,19 +223,19 @@ def family_tables(results: dict) -> list[str]:
     rows, notes = [], []
     for s in settings:
         family = s.measured["family"]
-        ours, line = s.rows[family], s.rows["split_block512"]
+        ours, reference = s.rows[family], s.rows["split_block512"]
         added = "build" if f"{family}: build batch 1" in s.samples else "insert"
-        errs = [f"{100 * ours['exact_rate']:.4g}", f"{100 * ours['wrong'] / ours['asked']:.3g}"]
-        cells = [family, f"{ours['bits_a_key']:.2f}", f"{line['bits_a_key']:.2f}", *errs]
-        cells += [against_line(s, f"{added} {way} 1") for way in ("batch", "single")]
-        cells += [against_line(s, f"{kind} {way} 1") for kind in ("present", "absent") for way, _ in CALLS]
+        fprs = [f"{100 * ours['exact_rate']:.4g}", f"{100 * ours['wrong'] / ours['asked']:.3g}"]
+        cells = [family, f"{ours['bits_a_key']:.2f}", f"{reference['bits_a_key']:.2f}", *fprs]
+        cells += [against_reference(s, f"{added} {way} 1") for way in ("batch", "single")]
+        cells += [against_reference(s, f"{kind} {way} 1") for kind in ("present", "absent") for way, _ in CALLS]
         rows.append(cells)
-        if removed := against_line(s, "remove batch 1"):
-            notes.append(f"{family}: to remove a key, batch, {removed} ns.")
-        if built := against_line(s, "build batch 2"):
-            notes.append(f"{family}: to build with two threads, by the clock, {built} ns a key.")
-    head = ["ns a key (ours / split_block512)", "bits a key", "split_block512's", "errs, %, exact", "measured", "insert or build, batch",
-            "one by one"] + [f"{kind}, {words}" for kind in ("present", "absent") for _, words in CALLS]  # fmt: skip
+        if removed := against_reference(s, "remove batch 1"):
+            notes.append(f"{family}: removing a key, batch: {removed} ns.")
+        if built := against_reference(s, "build batch 2"):
+            notes.append(f"{family}: building with two threads, wall-clock time: {built} ns per key.")
+    head = ["ns per key (ours / split_block512)", "bits per key", "of split_block512", "FPR, %, expected", "measured",
+            "insert or build, batch", "one by one"] + [f"{kind}, {words}" for kind in ("present", "absent") for _, words in CALLS]  # fmt: skip
     title = f"#### {short(settings[0].measured['n'])} keys"
     return ["", title, "", machine(results), "", *table(head, rows), "", *(" ".join(notes),)]
 
@@ -249,42 +249,42 @@ def family_goals(tables: list[dict], growth: dict[str, dict]) -> list[str]:
         rows.append([words, short(keys), digits + unit, f"{most:g}{unit}", met])
 
     def longest(words: str, of: dict, figures: dict) -> None:
-        row(f"{words}, each of {of['rounds']} times", of["keys"], figures["each_time_us"] / 1000, 1, " ms")
-        row(f"{words}, ever", of["keys"], figures["ever_us"] / 1000, 1, " ms")
+        row(f"{words}, in each of {of['rounds']} rounds", of["keys"], figures["each_time_us"] / 1000, 1, " ms")
+        row(f"{words}, at worst", of["keys"], figures["ever_us"] / 1000, 1, " ms")
 
     if log := growth.get("log"):
-        row("logged: bits a key at rest, at most", log["keys"], log["bits_at_rest"], 13)
-        row("logged: bits a key while made anew, both files", log["keys"], log["bits_growing"], 23)
-        row("logged: rate, measured, %", log["keys"], 100 * log["measured"], 1)
+        row("rebuilding: bits per key at rest, at most", log["keys"], log["bits_at_rest"], 13)
+        row("rebuilding: bits per key during a rebuild, both files", log["keys"], log["bits_growing"], 23)
+        row("rebuilding: measured FPR, %", log["keys"], 100 * log["measured"], 1)
     if layers := growth.get("growing"):
         for when, most in (("full", 17), ("grown", 33)):
-            words = "newest layer full" if when == "full" else "just grown, the worst"
+            words = "newest layer full" if when == "full" else "new layer, the worst"
             rule = f"RedisBloom's rule: {layers[f'redis_bits_{when}']:.0f}"
-            row(f"growing: bits a key, {words} ({rule})", layers["keys"], layers[f"bits_{when}"], most)
-        row("growing: rate, the highest measured, %", layers["keys"], 100 * layers["measured"], 1)
-        longest("growing: longest insert", layers, layers)
+            row(f"scalable: bits per key, {words} ({rule})", layers["keys"], layers[f"bits_{when}"], most)
+        row("scalable: highest measured FPR, %", layers["keys"], 100 * layers["measured"], 1)
+        longest("scalable: longest insert", layers, layers)
     if window := growth.get("window"):
         for layout in ("sliding", "sliding64"):
-            longest(f"{layout}: longest insert while it turns", window, window[layout])
+            longest(f"{layout}: longest insert around a new generation", window, window[layout])
     for results in tables:
         for s in map(Setting, results["settings"]):
             family, n = s.measured["family"], s.measured["n"]
             if family == "fuse8":
-                row("fuse8: bits a key", n, s.rows[family]["bits_a_key"], 9.02)
-            for name, most in (("logged", 1.3), ("growing", 3)):
+                row("fuse8: bits per key", n, s.rows[family]["bits_a_key"], 9.02)
+            for name, most in (("rebuilding", 1.3), ("scalable", 3)):
                 if family != name:
                     continue
                 for way, words in CALLS:
                     calls = [f"{kind} {way} 1" for kind in ("present", "absent")]
-                    worse = max(s.ratio(f"{name}: {call}", f"line: {call}") for call in calls)
-                    row(f"{name}: look-ups / split_block512, {words}, the worse", n, worse, most)
-    order = ["logged", "growing", "sliding", "sliding64", "fuse8"]
+                    worse = max(s.ratio(f"{name}: {call}", f"split_block512: {call}") for call in calls)
+                    row(f"{name}: lookups / split_block512, {words}, the worse", n, worse, most)
+    order = ["rebuilding", "scalable", "sliding", "sliding64", "fuse8"]
     rows.sort(key=lambda cells: order.index(cells[0].partition(":")[0]))
     return table(["", "keys", "reached", "at most", ""], rows)
 
 
 def families(folder: str) -> str:
-    """Of what bench/run left in a folder: time_families, and the programs that watch filters grow and turn."""
+    """Tables of the results in a folder of time_families, time_growing, time_log and time_window."""
     names = [name for name in os.listdir(folder) if re.fullmatch(r"families-\d+\.json", name)]
     tables = sorted((load(os.path.join(folder, name)) for name in names), key=lambda r: r["settings"][0]["n"])
     growth = {}
@@ -295,12 +295,12 @@ def families(folder: str) -> str:
     lines = ["#### Targets", "", *family_goals(tables, growth)]
     if growth:
         if "window" in growth:
-            line = growth["window"]["split_block512"]
-            each_time, ever = line["each_time_us"] / 1000, line["ever_us"] / 1000
+            reference = growth["window"]["split_block512"]
+            each_time, ever = reference["each_time_us"] / 1000, reference["ever_us"] / 1000
             lines += [
                 "",
-                "The longest insert of the split_block512 filter beside the windows, which has nothing to turn: "
-                f"{each_time:.2f} ms each time, {ever:.2f} ms ever, the machine's.",
+                "The longest insert of the split_block512 filter, which has no generations, shows the share of the "
+                f"machine: {each_time:.2f} ms in each round, {ever:.2f} ms at worst.",
             ]
         loads = ", ".join(f"time_{name} {figures['load_at_end']:.1f}" for name, figures in growth.items())
         lines += ["", f"Load of the machine when these ended: {loads}."]
@@ -313,7 +313,7 @@ def families(folder: str) -> str:
 
 
 def place(name: str, text: str) -> None:
-    """Replaces what stands between the marks of that name in docs/performance.md."""
+    """Replaces the text between the marks of this name in docs/performance.md."""
     path = os.path.join(DOCS, "performance.md")
     with open(path, encoding="utf-8") as file:
         page = file.read()
@@ -333,7 +333,7 @@ def load(path: str) -> dict:
 
 
 def publish(folder: str) -> None:
-    """The library's figures come from the plan that was run last."""
+    """Publishes the results of the plan that was run last, and those of the families and the command."""
     plans = [os.path.join(folder, f"compare-{plan}.json") for plan in ("all", "axes", "quick", "goals")]
     if measured := list(filter(os.path.exists, plans)):
         results = load(max(measured, key=os.path.getmtime))

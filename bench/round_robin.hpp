@@ -1,5 +1,5 @@
-// Measuring so that contestants can be compared on a machine that is not quiet: all take turns, round after round, each
-// round in another order, and ratios are taken within a round.
+// Round-robin measurement on a machine with other load: contestants take turns, each round in another random order, and
+// ratios are taken within a round.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace bench {
 
-/// Makes the compiler believe that a result is used.
+/// Keeps the compiler from removing the computation of a result.
 inline void consume(std::uint64_t result) { asm volatile("" : : "r"(result) : "memory"); }
 
 inline double wall_seconds() {
@@ -29,14 +29,14 @@ inline double thread_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-/// Of all threads.
+/// CPU time of all threads.
 inline double processor_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-/// Seconds that `now` counts during work().
+/// The seconds of work() by the clock `now`.
 template <class Work>
 double seconds_of(double (*now)(), Work work) {
   const double begin = now();
@@ -44,10 +44,10 @@ double seconds_of(double (*now)(), Work work) {
   return now() - begin;
 }
 
-/// Seconds a pass, of passes repeated for `least` seconds; prepare() before each is not timed. By the wall clock; if
-/// the work is all this thread's, less the share of time in which the system gave its core to others.
+/// Seconds per pass, repeated for at least `least` seconds; prepare() runs before each pass, untimed. Wall-clock time;
+/// if `this_thread` does all the work, without the share of time during which the thread was not running.
 template <class Prepare, class Pass>
-double seconds_a_pass(double least, bool this_thread, Prepare prepare, Pass pass) {
+double seconds_per_pass(double least, bool this_thread, Prepare prepare, Pass pass) {
   const double wall_begin = wall_seconds();
   const double thread_begin = thread_seconds();
   double timed = 0;
@@ -61,8 +61,8 @@ double seconds_a_pass(double least, bool this_thread, Prepare prepare, Pass pass
   } while (timed < least);
   const double thread = thread_seconds() - thread_begin;
   const double wall = wall_seconds() - wall_begin;
-  const double had_the_core = this_thread && thread < wall ? thread / wall : 1;
-  return timed * had_the_core / static_cast<double>(passes);
+  const double running_share = this_thread && thread < wall ? thread / wall : 1;
+  return timed * running_share / static_cast<double>(passes);
 }
 
 struct entry {
@@ -70,12 +70,12 @@ struct entry {
   std::string operation;
   std::string way;
   unsigned threads;
-  std::function<double()> measure;   ///< nanoseconds a key
-  std::vector<double> samples = {};  ///< one a round
+  std::function<double()> measure;   ///< nanoseconds per key
+  std::vector<double> samples = {};  ///< one per round
 };
 
-/// Measures all entries in turn after one round of warming up. Those of which one measurement takes longer than
-/// `patience` seconds have the warming up alone, as their only sample.
+/// Measures all entries in turn after a warm-up round. An entry whose measurement takes longer than `patience` seconds
+/// gets no other: the warm-up is its only sample.
 inline void race(
     std::vector<entry>& entries, unsigned rounds, double patience, const std::function<void()>& before_round = [] {}) {
   std::mt19937_64 dice(1);
@@ -115,7 +115,7 @@ inline summary summarize(std::vector<double> samples) {
 
 inline double median(std::vector<double> samples) { return summarize(std::move(samples)).median; }
 
-/// Median of the ratios of the single rounds.
+/// The median of the ratios of the rounds.
 inline double median_ratio(const std::vector<double>& ours, const std::vector<double>& theirs) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) ratios.push_back(ours[i] / theirs[i]);

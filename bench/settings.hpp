@@ -1,4 +1,4 @@
-// What is measured: a middle of all axes, and one axis varied at a time.
+// Benchmark settings: a central setting, and variations of it along one axis at a time.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace bench {
 struct setting {
   bool strings = false;
   std::uint64_t n = 1'000'000;
-  unsigned bits = 12;     ///< a key
-  unsigned hits = 50;     ///< percent of the keys asked for that are present
-  unsigned threads = 1;   ///< if more: each measurement with one thread and with so many
-  bool inserting = true;  ///< measured, too
-  const char* only = "";  ///< contestants whose name this expression matches; empty: all
+  unsigned bits = 12;     ///< per key
+  unsigned hits = 50;     ///< percentage of lookup keys that are present
+  unsigned threads = 1;   ///< above 1: each measurement runs with 1 to `threads` threads
+  bool inserting = true;  ///< whether inserts are measured, too
+  const char* only = "";  ///< regular expression for the names of contestants; empty: all
 };
 
 /// keys/n/bits/hits/threads
@@ -27,16 +27,15 @@ inline std::string name_of(const setting& s) {
 struct plan {
   std::string_view name;
   unsigned rounds;
-  double least_seconds;       ///< of a measurement
-  double patience;            ///< seconds; what takes longer is measured once
-  std::uint64_t absent_keys;  ///< asked for to measure an error rate
+  double least_seconds;       ///< per measurement
+  double patience;            ///< seconds; slower entries are measured once
+  std::uint64_t absent_keys;  ///< looked up to measure the FPR
   std::vector<setting> settings;
 };
 
-inline constexpr const char* of_threads = "^bloomery (split_block|line)$|^boost fmb.* native";
-inline constexpr const char* of_goals =
-    "^bloomery (split_block|line)$|^any_filter|^boost fmb|^textbook|^leveldb|^limit";
-inline constexpr const char* of_huge_ones = "^bloomery (split_block|line)$|^boost fmb.* native huge|^limit";
+inline constexpr const char* of_threads = "^bloomery split_block(512)?$|^boost fmb.* native";
+inline constexpr const char* of_goals = "^bloomery split_block(512)?$|^any_filter|^boost fmb|^textbook|^leveldb|^limit";
+inline constexpr const char* of_huge_ones = "^bloomery split_block(512)?$|^boost fmb.* native huge|^limit";
 
 inline std::vector<plan> plans() {
   constexpr std::uint64_t k = 1'000, M = 1'000'000, G = 1'000'000'000;
@@ -76,7 +75,7 @@ inline std::vector<plan> plans() {
         {.n = 1 * M, .only = of_goals},
         {.n = 100 * M, .only = of_goals},
         {.strings = true, .n = 1 * M, .only = of_goals},
-        {.n = 100 * M, .threads = 2, .only = "^bloomery (split_block|line)$"}}},
+        {.n = 100 * M, .threads = 2, .only = "^bloomery split_block(512)?$"}}},
   };
 }
 

@@ -1,25 +1,26 @@
-// time_families [KEYS [ROUNDS]]: the filters from which keys can be removed, that grow, that forget, and that are
-// sealed, each beside a filter of layout split_block512 that errs as seldom with as many keys.
+// Benchmark of the filter families: time_families [KEYS [ROUNDS]] compares counting, scalable, rebuilding,
+// sliding-window and static filters each with a split_block512 filter of the same expected FPR for the same number of
+// keys.
 //
 //   $ build/bench/bench/time_families 1000000 9 --json families.json
 //
-// counting        filter<> of layout counting, made for so many keys at 1 %
-// growing         scalable_filter<> at 1 %, never told a number: layers
-// logged          rebuilding_filter at 1 %, begun with 1000 keys: in a file, as is the line filter beside it, an
-// any_filter window(_line)   sliding_window_filter<> at 1 %, a window of so many keys at its worst moment: 8/7 of them
-// are held fuse8, fuse16   static_filter<>, 0.39 % and 0.0015 %
+// counting             filter<> of layout counting with capacity KEYS, at 1%
+// scalable             scalable_filter<> at 1%, grown from its smallest layer
+// rebuilding           rebuilding_filter at 1%, initial capacity 1000, in a file; compared with an any_filter in a file
+// sliding, sliding64   sliding_window_filter<> at 1% with a window of KEYS keys, when it is fullest: 8/7 of them
+// fuse8, fuse16        static_filter<>, 0.39% and 0.0015%
 //
-// The line filter is made anew for the exact rate that the other has with these keys. Nanoseconds a key: of the
-// processor, all threads together, so that what else runs on the machine disturbs less; by the clock for more than one
-// thread. All passes of a pair take turns (round_robin.hpp), with new keys asked for each round; a figure is the median
-// of the rounds, a ratio ours / line that of the rounds' ratios.
+// The split_block512 filter is made for the expected FPR that the other filter has with these keys. Times are
+// nanoseconds per key, in CPU time of all threads, on which other programs have less influence; with several threads,
+// in wall-clock time. The passes of a pair take turns (round_robin.hpp), with other lookup keys in each round; a figure
+// is the median of the rounds, a ratio the median of the rounds' ratios.
 //
-// insert            into an emptied filter: one call, one call a key. What grew is made anew, its memory fresh
-// build             at once, by so many threads; the line filter's is insert_all()
-// remove            all keys again
-// present, absent   look-ups: batch, one by one, and chained (none starts before the one before has ended)
+// insert            into an empty filter, by one call or by one call per key. Grown filters start again from nothing
+// build             from all keys at once, by several threads; for split_block512, insert_all()
+// remove            all keys
+// present, absent   lookups: batch, one by one, and chained (each starts after the previous one has ended)
 #include "keys.hpp"
-#include "look_ups.hpp"
+#include "lookups.hpp"
 #include "machine_facts.hpp"
 #include "round_robin.hpp"
 
@@ -55,11 +56,11 @@ using namespace bloomery;
 using json = nlohmann::ordered_json;
 using integers = std::span<const std::uint64_t>;
 
-constexpr double rate = 0.01;
+constexpr double target_fpr = 0.01;
 constexpr std::size_t queries = std::size_t{1} << 20;
-constexpr unsigned most_threads = 2;                     // of a build
-constexpr std::uint64_t most_logged_singly = 1'000'000;  // a key a system call: more say nothing new
-constexpr double patience = 60;                          // seconds; what takes longer is measured once
+constexpr unsigned most_threads = 2;                      // for builds
+constexpr std::uint64_t most_single_in_file = 1'000'000;  // above it, single inserts are skipped: a system call per key
+constexpr double patience = 60;                           // seconds; slower passes are measured once
 
 struct options {
   std::uint64_t keys = 1'000'000;
@@ -69,7 +70,7 @@ struct options {
   std::string json_file;
 };
 
-// Files of filters, gone when it is.
+// A folder for filter files, removed by the destructor.
 class scratch {
  public:
   explicit scratch(const std::string& folder) : folder_(folder + "/time_families.files") {
@@ -87,9 +88,9 @@ class scratch {
   std::string folder_;
 };
 
-// ---- filters that are filled ----
+// ---- subjects ----
 
-// A filter in memory that can be cleared.
+// A filter in memory that supports clear().
 template <class Filter>
 class cleared {
  public:
@@ -102,21 +103,22 @@ class cleared {
     for (const std::uint64_t key : keys) filter_.insert(key);
   }
   std::uint64_t bytes() const { return filter_.byte_size(); }
-  double exact_rate() const { return filter_.expected_fpr(); }
+  double expected_fpr() const { return filter_.expected_fpr(); }
 
  private:
   Filter filter_;
 };
 
-constexpr std::size_t batch = 4096;  // of insertions into files
+constexpr std::size_t batch = 4096;  // keys per insert() into a file
 
-class logged {
+class rebuilding {
  public:
-  explicit logged(std::string path) : path_(std::move(path)) { empty(); }
+  explicit rebuilding(std::string path) : path_(std::move(path)) { empty(); }
   const rebuilding_filter& filter() const { return *filter_; }
   void empty() {
     if (filter_) filter_->abandon();
-    filter_.emplace(rebuilding_filter::create(path_, {.keys = key_kind::u64le, .capacity = 1000, .target_fpr = rate}));
+    filter_.emplace(
+        rebuilding_filter::create(path_, {.keys = key_kind::u64le, .capacity = 1000, .target_fpr = target_fpr}));
   }
   void insert(integers keys) {
     for (std::size_t first = 0; first < keys.size(); first += batch) {
@@ -129,19 +131,19 @@ class logged {
     filter_->settle();
   }
   std::uint64_t bytes() const { return std::filesystem::file_size(path_); }
-  double exact_rate() const { return filter_->expected_fpr(); }
-  ~logged() { filter_->abandon(); }
-  logged(const logged&) = delete;
-  logged& operator=(const logged&) = delete;
+  double expected_fpr() const { return filter_->expected_fpr(); }
+  ~rebuilding() { filter_->abandon(); }
+  rebuilding(const rebuilding&) = delete;
+  rebuilding& operator=(const rebuilding&) = delete;
 
  private:
   std::string path_;
   std::optional<rebuilding_filter> filter_;
 };
 
-class line_in_file {
+class fixed_in_file {
  public:
-  line_in_file(const std::string& path, std::uint64_t n, double wanted)
+  fixed_in_file(const std::string& path, std::uint64_t n, double wanted)
       : path_(path),
         filter_(any_filter::create(
             path, {.layout = "split_block512", .keys = key_kind::u64le, .capacity = n, .target_fpr = wanted})) {}
@@ -156,24 +158,24 @@ class line_in_file {
     for (const std::uint64_t key : keys) filter_.insert(key);
   }
   std::uint64_t bytes() const { return std::filesystem::file_size(path_); }
-  double exact_rate() const { return filter_.expected_fpr(); }
+  double expected_fpr() const { return filter_.expected_fpr(); }
 
  private:
   std::string path_;
   any_filter filter_;
 };
 
-// Made of all its keys.
+// A static filter, built from all its keys.
 template <fuse_fingerprint Fingerprint>
-class sealed {
+class fuse {
  public:
-  explicit sealed(integers keys) { build(keys, 1); }
+  explicit fuse(integers keys) { build(keys, 1); }
   const static_filter<std::uint64_t, Fingerprint>& filter() const { return *filter_; }
   void build(integers keys, unsigned threads) {
     filter_.emplace(static_filter<std::uint64_t, Fingerprint>::build(keys, threads));
   }
   std::uint64_t bytes() const { return filter_->byte_size(); }
-  double exact_rate() const { return filter_->expected_fpr(); }
+  double expected_fpr() const { return filter_->expected_fpr(); }
 
  private:
   std::optional<static_filter<std::uint64_t, Fingerprint>> filter_;
@@ -181,18 +183,18 @@ class sealed {
 
 using fixed = cleared<filter<std::uint64_t, layouts::split_block512>>;
 
-fixed line_of(std::uint64_t n, double wanted) {
+fixed reference_filter(std::uint64_t n, double wanted) {
   return fixed(filter<std::uint64_t, layouts::split_block512>(n, wanted));
 }
 
-// ---- one family beside its line filter ----
+// ---- a family and its reference filter ----
 
-class pair {
+class comparison {
  public:
-  pair(std::string family, std::uint64_t n, unsigned rounds)
+  comparison(std::string family, std::uint64_t n, unsigned rounds)
       : family_(std::move(family)), n_(n), rounds_(rounds), present_(n, queries, 100), absent_(n, queries, 0) {}
 
-  // Inserting `keys`, which it ends with.
+  // Times inserts of `keys`; each pass leaves the subject with these keys.
   template <class Subject>
   void insertions(const std::string& name, Subject& subject, integers keys, bool singly = true) {
     add(name, "insert", "batch", 1, keys.size(), [&subject, keys] {
@@ -206,7 +208,7 @@ class pair {
     });
   }
 
-  // build(threads) makes it.
+  // Times build(threads), which makes the filter.
   void builds(const std::string& name, std::size_t keys, const std::function<void(unsigned)>& build) {
     for (unsigned threads = 1; threads <= most_threads; ++threads) {
       add(name, "build", "batch", threads, keys,
@@ -224,7 +226,7 @@ class pair {
   }
 
   template <class Subject>
-  void look_ups(const std::string& name, const Subject& subject) {
+  void lookups(const std::string& name, const Subject& subject) {
     for (const bool present : {true, false}) {
       const auto pass = [&](const char* way, auto count) {
         add(name, present ? "present" : "absent", way, 1, queries, [this, name, present, &subject, count] {
@@ -232,7 +234,7 @@ class pair {
           const double taken = seconds_of(
               processor_seconds, [&] { found = count(subject.filter(), (present ? present_ : absent_).view()); });
           if (present && found < queries) {
-            throw std::runtime_error(name + " denies a key that it was given: its times mean nothing");
+            throw std::runtime_error(name + " reports an inserted key as absent: its times are meaningless");
           }
           return taken;
         });
@@ -243,15 +245,16 @@ class pair {
     }
   }
 
-  // Both are full.
-  template <class Ours, class Line>
-  json measure(const Ours& ours, const Line& line) {
-    const json contestants = {facts(family_, ours), facts("split_block512", line)};
+  // Requires filled subjects.
+  template <class Ours, class Reference>
+  json measure(const Ours& ours, const Reference& reference) {
+    const json contestants = {facts(family_, ours), facts("split_block512", reference)};
     std::printf("\n%-22s %10s %14s %8s\n", (family_ + ", " + std::to_string(n_)).c_str(), "ours", "split_block512",
                 "ratio");
-    std::printf("%-22s %10.2f %10.2f %8.2f\n", "bits a key", bits(ours), bits(line), bits(ours) / bits(line));
-    std::printf("%-22s %8.4f %% %8.4f %%\n", "exact rate", 100 * ours.exact_rate(), 100 * line.exact_rate());
-    std::printf("%-22s %8.4f %% %8.4f %%\n", "measured", 100 * measured(contestants[0]),
+    std::printf("%-22s %10.2f %10.2f %8.2f\n", "bits per key", bits(ours), bits(reference),
+                bits(ours) / bits(reference));
+    std::printf("%-22s %9.4f%% %9.4f%%\n", "expected FPR", 100 * ours.expected_fpr(), 100 * reference.expected_fpr());
+    std::printf("%-22s %9.4f%% %9.4f%%\n", "measured FPR", 100 * measured(contestants[0]),
                 100 * measured(contestants[1]));
     std::fflush(stdout);
     race(entries_, rounds_, patience, [this] {
@@ -312,7 +315,7 @@ class pair {
     }
     return {{"name", name},
             {"bits_a_key", bits(subject)},
-            {"exact_rate", subject.exact_rate()},
+            {"exact_rate", subject.expected_fpr()},
             {"wrong", wrong},
             {"asked", times * queries}};
   }
@@ -325,60 +328,60 @@ class pair {
   std::vector<entry> entries_;
 };
 
-// A filter that takes keys, and its line filter, which takes the last n of them.
+// Compares a filter that holds `keys` with a reference filter that holds the last n of them.
 template <class Filter, class More>
 json time_cleared(const std::string& family, Filter made, integers keys, const options& o, More more) {
   cleared<Filter> ours(std::move(made));
   ours.insert(keys);
-  fixed beside = line_of(o.keys, ours.exact_rate());
+  fixed reference = reference_filter(o.keys, ours.expected_fpr());
   const integers last = keys.last(o.keys);
-  beside.insert(last);
-  pair both(family, o.keys, o.rounds);
+  reference.insert(last);
+  comparison both(family, o.keys, o.rounds);
   both.insertions(family, ours, keys);
-  both.insertions("split_block512", beside, last);
+  both.insertions("split_block512", reference, last);
   more(both, ours.filter());
-  both.look_ups(family, ours);
-  both.look_ups("split_block512", beside);
-  return both.measure(ours, beside);
+  both.lookups(family, ours);
+  both.lookups("split_block512", reference);
+  return both.measure(ours, reference);
 }
 
 template <class Filter>
 json time_cleared(const std::string& family, Filter made, integers keys, const options& o) {
-  return time_cleared(family, std::move(made), keys, o, [](pair&, Filter&) {});
+  return time_cleared(family, std::move(made), keys, o, [](comparison&, Filter&) {});
 }
 
-json time_logged(integers keys, const options& o) {
+json time_rebuilding(integers keys, const options& o) {
   const scratch files(o.folder);
-  logged ours(files.file("logged.bloom"));
+  rebuilding ours(files.file("rebuilding.bloom"));
   ours.insert(keys);
-  line_in_file beside(files.file("line.bloom"), o.keys, ours.exact_rate());
-  beside.insert(keys);
-  pair both("logged", o.keys, o.rounds);
-  const bool singly = o.keys <= most_logged_singly;
-  both.insertions("logged", ours, keys, singly);
-  both.insertions("split_block512", beside, keys, singly);
-  both.look_ups("logged", ours);
-  both.look_ups("split_block512", beside);
-  return both.measure(ours, beside);
+  fixed_in_file reference(files.file("split_block512.bloom"), o.keys, ours.expected_fpr());
+  reference.insert(keys);
+  comparison both("rebuilding", o.keys, o.rounds);
+  const bool singly = o.keys <= most_single_in_file;
+  both.insertions("rebuilding", ours, keys, singly);
+  both.insertions("split_block512", reference, keys, singly);
+  both.lookups("rebuilding", ours);
+  both.lookups("split_block512", reference);
+  return both.measure(ours, reference);
 }
 
 template <fuse_fingerprint Fingerprint>
-json time_sealed(const std::string& family, integers keys, const options& o) {
-  sealed<Fingerprint> ours(keys);
-  fixed beside = line_of(o.keys, ours.exact_rate());
-  beside.insert(keys);
-  pair both(family, o.keys, o.rounds);
+json time_static(const std::string& family, integers keys, const options& o) {
+  fuse<Fingerprint> ours(keys);
+  fixed reference = reference_filter(o.keys, ours.expected_fpr());
+  reference.insert(keys);
+  comparison both(family, o.keys, o.rounds);
   both.builds(family, keys.size(), [&](unsigned threads) { ours.build(keys, threads); });
   both.builds("split_block512", keys.size(), [&](unsigned threads) {
-    beside.empty();
-    beside.filter().insert_all(keys, threads);
+    reference.empty();
+    reference.filter().insert_all(keys, threads);
   });
-  both.look_ups(family, ours);
-  both.look_ups("split_block512", beside);
-  return both.measure(ours, beside);
+  both.lookups(family, ours);
+  both.lookups("split_block512", reference);
+  return both.measure(ours, reference);
 }
 
-// As many keys as a window holds at most, its last n those of number 0 to n - 1, which query_list calls present.
+// As many keys as a sliding window holds at most. The last n are the keys 0 to n - 1, which query_list uses as present.
 std::vector<std::uint64_t> keys_of(std::uint64_t n) {
   const std::uint64_t held = (n + window_slices - 1) / window_slices * window_generations;
   std::vector<std::uint64_t> keys(held);
@@ -392,33 +395,33 @@ void run(const options& o) {
   json results = {{"schema", 1}, {"plan", "families"}, {"rounds", o.rounds}, {"machine", machine_facts()}};
   results["missing"] = json::array();
   results["settings"] = json::array();
-  std::printf("%llu keys, medians of %u rounds, kernels %s, 1 thread unless more are named, load %.1f\n",
+  std::printf("%llu keys, medians of %u rounds, kernels %s, 1 thread unless noted, load %.1f\n",
               static_cast<unsigned long long>(o.keys), o.rounds, kernel_name().c_str(), load_average());
   const auto family = [&](const char* name, auto time) {
     if (std::regex_search(name, std::regex(o.only))) results["settings"].push_back(time());
   };
   family("counting", [&] {
-    const auto removals = [&](pair& both, filter<std::uint64_t, layouts::counting>& ours) {
+    const auto removals = [&](comparison& both, filter<std::uint64_t, layouts::counting>& ours) {
       both.removals("counting", ours, keys);
     };
-    return time_cleared("counting", filter<std::uint64_t, layouts::counting>(o.keys, rate), keys, o, removals);
+    return time_cleared("counting", filter<std::uint64_t, layouts::counting>(o.keys, target_fpr), keys, o, removals);
   });
-  family("growing", [&] { return time_cleared("growing", scalable_filter<std::uint64_t>(rate), keys, o); });
-  family("logged", [&] { return time_logged(keys, o); });
+  family("scalable", [&] { return time_cleared("scalable", scalable_filter<std::uint64_t>(target_fpr), keys, o); });
+  family("rebuilding", [&] { return time_rebuilding(keys, o); });
   family("sliding", [&] {
     return time_cleared(
         "sliding",
-        sliding_window_filter<std::uint64_t, layouts::sliding>({.window = window_of_keys(o.keys), .fpr = rate}), held,
-        o);
+        sliding_window_filter<std::uint64_t, layouts::sliding>({.window = window_of_keys(o.keys), .fpr = target_fpr}),
+        held, o);
   });
   family("sliding64", [&] {
     return time_cleared(
         "sliding64",
-        sliding_window_filter<std::uint64_t, layouts::sliding64>({.window = window_of_keys(o.keys), .fpr = rate}), held,
-        o);
+        sliding_window_filter<std::uint64_t, layouts::sliding64>({.window = window_of_keys(o.keys), .fpr = target_fpr}),
+        held, o);
   });
-  family("fuse8", [&] { return time_sealed<std::uint8_t>("fuse8", keys, o); });
-  family("fuse16", [&] { return time_sealed<std::uint16_t>("fuse16", keys, o); });
+  family("fuse8", [&] { return time_static<std::uint8_t>("fuse8", keys, o); });
+  family("fuse16", [&] { return time_static<std::uint16_t>("fuse16", keys, o); });
   write_json(o.json_file, std::move(results));
 }
 
@@ -427,12 +430,12 @@ void run(const options& o) {
 
 int main(int argc, char** argv) try {
   bench::options o;
-  CLI::App app("counting, growing, windowed and sealed filters beside line filters of equal error");
+  CLI::App app("filter families compared with split_block512 filters of the same FPR");
   app.add_option("KEYS", o.keys, "in each filter")->check(CLI::Range(1'000, 1'000'000'000))->capture_default_str();
-  app.add_option("ROUNDS", o.rounds, "each figure is the median of so many")
+  app.add_option("ROUNDS", o.rounds, "rounds; each figure is their median")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
-  app.add_option("--folder", o.folder, "where the logged filter's files may be")->capture_default_str();
+  app.add_option("--folder", o.folder, "folder of the rebuilding filter's files")->capture_default_str();
   app.add_option("--only", o.only, "only families whose name matches, as '^fuse'");
   app.add_option("--json", o.json_file, "file for the results");
   CLI11_PARSE(app, argc, argv);

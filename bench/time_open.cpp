@@ -1,12 +1,12 @@
-// time_open FILTER [ROUNDS]: how long open() takes, cold and warm, and which pages of the file it reads.
+// Benchmark of any_filter::open(): time_open FILTER [ROUNDS] measures cold and warm opens and the pages they read.
 //
-// Cold: none of the file is in the page cache. Afterwards mincore() names the pages that are: those that open() read,
-// and those that the kernel read ahead. One JSON object comes out, with a number a round in each list:
+// Before a cold open the file is dropped from the page cache. Afterwards mincore() reports the pages in memory: those
+// that open() read and those that the kernel read ahead. Prints one JSON object; its lists have one number per round:
 //
-//   bytes              of the file
-//   resident_before    pages in memory before a cold open; 0 if the system obeys
-//   cold_ns, warm_ns   nanoseconds
-//   read, last_read    pages in memory after the cold open: how many, and the number of the last
+//   bytes              file size
+//   resident_before    pages in memory before a cold open; 0 unless the system kept some
+//   cold_ns, warm_ns   times in nanoseconds
+//   read, last_read    after the cold open: the number of pages in memory, and the index of the last one
 #include <bloomery/any_filter.hpp>
 
 #include <fcntl.h>
@@ -24,19 +24,19 @@
 
 namespace {
 
-void want(bool success, const char* what) {
+void check(bool success, const char* what) {
   if (!success) throw std::runtime_error(what);
 }
 
-// A file seen from below: which of its pages are in the page cache.
+// A file and the state of its pages in the page cache.
 class cached_file {
  public:
   explicit cached_file(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     struct stat status {};
-    want(fd_ >= 0 && ::fstat(fd_, &status) == 0 && status.st_size > 0, "cannot open the filter");
+    check(fd_ >= 0 && ::fstat(fd_, &status) == 0 && status.st_size > 0, "cannot open the filter");
     bytes_ = static_cast<std::size_t>(status.st_size);
     at_ = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, fd_, 0);
-    want(at_ != MAP_FAILED, "cannot map the filter");
+    check(at_ != MAP_FAILED, "cannot map the filter");
   }
   cached_file(const cached_file&) = delete;
   cached_file& operator=(const cached_file&) = delete;
@@ -47,16 +47,16 @@ class cached_file {
 
   std::size_t bytes() const { return bytes_; }
 
-  void forget() const {
-    want(::fdatasync(fd_) == 0, "cannot sync the filter");  // pages not yet written would stay
-    want(::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED) == 0, "cannot drop the filter from the page cache");
+  void drop_cache() const {
+    check(::fdatasync(fd_) == 0, "cannot sync the filter");  // dirty pages would stay
+    check(::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED) == 0, "cannot drop the filter from the page cache");
   }
 
-  // Numbers of the pages that are in memory.
+  // The indices of the pages in memory.
   std::vector<std::uint64_t> resident() const {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     std::vector<unsigned char> states((bytes_ + page - 1) / page);
-    want(::mincore(at_, bytes_, states.data()) == 0, "cannot ask which pages are in memory");
+    check(::mincore(at_, bytes_, states.data()) == 0, "cannot ask which pages are in memory");
     std::vector<std::uint64_t> pages;
     for (std::uint64_t i = 0; i < states.size(); ++i) {
       if ((states[i] & 1) != 0) pages.push_back(i);
@@ -89,7 +89,7 @@ void run(const std::string& path, int rounds) {
   const cached_file file(path);
   std::vector<std::uint64_t> resident_before, cold, read, last_read, warm;
   for (int round = 0; round < rounds; ++round) {
-    file.forget();
+    file.drop_cache();
     resident_before.push_back(file.resident().size());
     cold.push_back(nanoseconds_to_open(path));
     const std::vector<std::uint64_t> pages = file.resident();

@@ -1,15 +1,13 @@
-// time_redis [KEYS [ROUNDS]]: what a shared filter costs its server and its client, at 1 %.
+// Benchmark of filters on Redis: time_redis [KEYS [ROUNDS]] measures the costs for server and client, at 1%.
 //
-// server   microseconds of the server's processor for a key (INFO cpu), ours beside the usual ways: k pipelined GETBITs
-// or
-//          SETBITs, and a script for each key. The same k, the same number of bits; the least of the rounds of each
-// client   keys a second that one thread looks up, by the clock on the wall
-// waiting  95th percentile of PINGs of another client, while one looks up or inserts as fast as it can
-// memory   bits a key of all that the server has more than before: fixed size, grown to a declared maximum, grown
-// without
-//          one from 100 keys; and the error measured with strangers
+// server   CPU time of the server per key in microseconds (INFO cpu), compared with the usual implementations: k
+//          pipelined GETBITs or SETBITs, and a script call per key, with the same k and number of bits; minimum
+// client   lookups per second of one thread, in wall-clock time
+// waiting  95th percentile of another client's PINGs during continuous lookups or inserts
+// memory   additional memory of the server in bits per key, with a fixed size, with growth to a declared maximum, and
+//          with unlimited growth from 100 keys; and the FPR measured with absent keys
 //
-// The server is a redis-server (or what BLOOMERY_VALKEY_SERVER names) of its own, on a Unix socket, bound to the first
+// Starts a redis-server (or the program that BLOOMERY_VALKEY_SERVER names) on a Unix socket and binds it to the first
 // processor; this program runs on the others, if there are any.
 #include <bloomery/redis.hpp>
 #include <bloomery/redis/plan.hpp>
@@ -41,12 +39,12 @@ using namespace bloomery;
 using bloomery_tests::test_server;
 using seconds = std::chrono::duration<double>;
 
-constexpr double rate = 0.01;
-constexpr std::size_t together = 16'384;  // keys of a call
+constexpr double target_fpr = 0.01;
+constexpr std::size_t batch_size = 16'384;  // keys per call
 
 double now() { return seconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// The value behind "name:" in what INFO says.
+// The value of "name:" in the answer to INFO.
 double fact(test_server& server, const char* section, const std::string& name) {
   const std::string text = server.command({"INFO", section}).text();
   const std::size_t at = text.find("\n" + name + ":");
@@ -65,8 +63,8 @@ std::vector<std::uint64_t> numbers(std::uint64_t from, std::uint64_t count) {
 
 template <class Work>
 void in_calls(const std::vector<std::uint64_t>& keys, Work work) {
-  for (std::size_t first = 0; first < keys.size(); first += together) {
-    work(std::span(keys).subspan(first, std::min(together, keys.size() - first)));
+  for (std::size_t first = 0; first < keys.size(); first += batch_size) {
+    work(std::span(keys).subspan(first, std::min(batch_size, keys.size() - first)));
   }
 }
 
@@ -75,7 +73,7 @@ void insert(redis_filter& f, const std::vector<std::uint64_t>& keys) {
 }
 
 std::uint64_t count(redis_filter& f, const std::vector<std::uint64_t>& keys) {
-  std::vector<std::uint64_t> bitmap(together / 64);
+  std::vector<std::uint64_t> bitmap(batch_size / 64);
   std::uint64_t hits = 0;
   in_calls(keys, [&](auto some) {
     f.may_contain(some, bitmap);
@@ -84,8 +82,8 @@ std::uint64_t count(redis_filter& f, const std::vector<std::uint64_t>& keys) {
   return hits;
 }
 
-// The usual ways: positions of a classic filter of as many bits, in one string.
-struct usual {
+// The usual implementations: the positions of a classic filter with the same number of bits, in one string.
+struct bit_commands {
   redis::router& router;
   std::string key;
   std::uint64_t bits;
@@ -104,7 +102,7 @@ struct usual {
     commands.clear();
   }
 
-  // k commands for each key, those of 100 keys in one group.
+  // k commands per key, in groups of 100 keys.
   void bit_by_bit(std::span<const std::uint64_t> keys, bool set) {
     for (std::size_t n = 0; n < keys.size(); ++n) {
       if (n % 100 == 0) commands.begin(0, set ? redis::mode::write : redis::mode::read);
@@ -139,11 +137,11 @@ return 1
 struct way {
   const char* name;
   std::function<void()> work;
-  double least = std::numeric_limits<double>::infinity();  // microseconds of the server for a key
+  double least = std::numeric_limits<double>::infinity();  // CPU time of the server per key, in microseconds
   double wall = std::numeric_limits<double>::infinity();
 };
 
-// Each in turn, round by round, so that a disturbance hits all alike.
+// Measures all in turn, round by round, so that other load affects all alike.
 void measure(test_server& server, std::vector<way>& ways, double keys, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     for (way& w : ways) {
@@ -166,22 +164,22 @@ void bind_to(pid_t pid, bool first) {
 }
 
 void row(const char* what, double ours, const char* peer, double theirs, const char* target) {
-  std::printf("%-28s %7.3f us   %-24s %7.3f us   %5.2f times   (target %s)\n", what, ours, peer, theirs, theirs / ours,
+  std::printf("%-28s %7.3f us   %-24s %7.3f us   ratio %5.2f   (target %s)\n", what, ours, peer, theirs, theirs / ours,
               target);
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
 double measured_fpr(redis_filter& f) {
-  constexpr std::uint64_t strangers = 500'000;
-  return static_cast<double>(count(f, numbers(std::uint64_t{1} << 40, strangers))) / strangers;
+  constexpr std::uint64_t absent = 500'000;
+  return static_cast<double>(count(f, numbers(std::uint64_t{1} << 40, absent))) / absent;
 }
 
 void memory_of_growth(test_server& server, const char* name, redis_params wanted, std::uint64_t keys) {
   const double before = fact(server, "memory", "used_memory");
   redis_filter f = redis_filter::create(server.address(name), wanted);
-  // Layers are just filled where the bits a key stop to fall; of the last tenfold growth the worst such point. The mean
-  // is over all keys that came.
+  // A layer is full where the bits per key stop falling; worst_full is the highest such value while the filter grows
+  // from keys / 10 to keys. The mean is over all inserted keys.
   double mean = 0, lowest = std::numeric_limits<double>::infinity(), worst_full = 0, most = 0, last = 0;
   std::uint64_t in = 0;
   while (in < keys) {
@@ -200,16 +198,16 @@ void memory_of_growth(test_server& server, const char* name, redis_params wanted
     }
   }
   if (worst_full == 0) worst_full = last;
-  std::printf("%-44s just filled %5.2f, mean %5.2f, most %5.2f, at the end %5.2f bits a key; error %.3f %%\n", name,
+  std::printf("%-44s when full %5.2f, mean %5.2f, maximum %5.2f, at the end %5.2f bits per key; FPR %.3f%%\n", name,
               worst_full, mean / static_cast<double>(keys), most, last, 100 * measured_fpr(f));
   f.drop();
 }
 
 }  // namespace
 
-int main(int count_of_words, char** words) try {
-  const std::uint64_t keys = count_of_words > 1 ? std::strtoull(words[1], nullptr, 10) : 1'000'000;
-  const int rounds = count_of_words > 2 ? std::atoi(words[2]) : 5;
+int main(int argc, char** argv) try {
+  const std::uint64_t keys = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
   test_server server;
   if (!server.is_there()) {
     std::fprintf(stderr, "time_redis: %s\n", test_server::how_to_get_one);
@@ -217,16 +215,16 @@ int main(int count_of_words, char** words) try {
   }
   bind_to(server.pid(), true);
   bind_to(0, false);
-  redis_params wanted{.filter = {.keys = key_kind::u64le, .capacity = keys, .target_fpr = rate}};
+  redis_params wanted{.filter = {.keys = key_kind::u64le, .capacity = keys, .target_fpr = target_fpr}};
   redis_filter f = redis_filter::create(server.address("ours"), wanted);
   const params& p = f.parameters().filter;
   const std::uint64_t measured = std::min<std::uint64_t>(keys, 1'000'000) / 2;
-  std::printf("%llu keys at 1 %%: %s, k = %u, %llu shards; calls of %zu keys; the least of %d rounds\n\n",
+  std::printf("%llu keys at 1%%: %s, k = %u, %llu shards; calls of %zu keys; minimum of %d rounds\n\n",
               static_cast<unsigned long long>(keys), p.layout.c_str(), p.geometry.probes,
-              static_cast<unsigned long long>(f.parameters().shards), together, rounds);
+              static_cast<unsigned long long>(f.parameters().shards), batch_size, rounds);
 
   redis::router router(server.address(), {});
-  usual peer{router, "peer", p.geometry.bits, p.geometry.probes};
+  bit_commands peer{router, "peer", p.geometry.bits, p.geometry.probes};
   const auto present = numbers(0, keys);
   insert(f, present);
   in_calls(present, [&](auto some) { peer.bit_by_bit(some, true); });
@@ -241,18 +239,18 @@ int main(int count_of_words, char** words) try {
       {"script, misses", [&] { in_calls(misses, [&](auto some) { peer.by_script(some); }); }},
   };
   measure(server, reads, static_cast<double>(measured), rounds);
-  row("look up, present", reads[0].least, "k GETBITs, pipelined", reads[2].least, "5");
-  row("look up, absent", reads[1].least, "k GETBITs, pipelined", reads[2].least, "5");
-  row("look up, present", reads[0].least, "EVALSHA a key", reads[3].least, "10");
-  row("look up, absent", reads[1].least, "EVALSHA a key", reads[4].least, "7");
-  std::printf("%-28s %7.2f million keys a second by one thread, present; %.2f absent (target 1.5)\n", "client",
+  row("lookup, present", reads[0].least, "k GETBITs, pipelined", reads[2].least, "5");
+  row("lookup, absent", reads[1].least, "k GETBITs, pipelined", reads[2].least, "5");
+  row("lookup, present", reads[0].least, "EVALSHA per key", reads[3].least, "10");
+  row("lookup, absent", reads[1].least, "EVALSHA per key", reads[4].least, "7");
+  std::printf("%-28s %7.2f million lookups per second by one thread, present; %.2f absent (target 1.5)\n", "client",
               1 / reads[0].wall, 1 / reads[1].wall);
 
-  // New keys each time: into a filter that has room, and a string as large.
+  // New keys in each round, into a filter with enough capacity and a string of the same size.
   const std::uint64_t fresh = measured / 4;
   std::uint64_t next = std::uint64_t{1} << 42;
   redis_filter empty = redis_filter::create(server.address("empty"), wanted);
-  usual empty_peer{router, "empty peer", p.geometry.bits, p.geometry.probes};
+  bit_commands empty_peer{router, "empty peer", p.geometry.bits, p.geometry.probes};
   std::vector<way> writes = {
       {"ours", [&] { insert(empty, numbers(next, fresh)); }},
       {"SETBIT",
@@ -274,7 +272,7 @@ int main(int count_of_words, char** words) try {
       redis_filter g = redis_filter::open(server.address(adding ? "empty" : "ours"));
       for (std::uint64_t i = 0; !done; ++i) {
         if (adding) {
-          insert(g, numbers((std::uint64_t{1} << 43) + i * together, together));
+          insert(g, numbers((std::uint64_t{1} << 43) + i * batch_size, batch_size));
         } else {
           count(g, misses);
         }
@@ -290,15 +288,15 @@ int main(int count_of_words, char** words) try {
     load.join();
     std::sort(waits.begin(), waits.end());
     std::printf("%-28s %7.3f ms at the 95th percentile, %.3f at the median (target 1)\n",
-                adding ? "PING beside inserts" : "PING beside look-ups", 1e3 * waits[1900], 1e3 * waits[1000]);
+                adding ? "PING during inserts" : "PING during lookups", 1e3 * waits[1900], 1e3 * waits[1000]);
   }
 
-  std::printf("\nmemory, all of the server's for the filter\n");
+  std::printf("\nadditional memory of the server\n");
   const double before = fact(server, "memory", "used_memory");
   wanted.shards = 0;
   redis_filter fixed = redis_filter::create(server.address("fixed"), wanted);
   insert(fixed, present);
-  std::printf("%-44s %5.2f bits a key (target 11.5); error %.3f %%\n", "fixed size",
+  std::printf("%-44s %5.2f bits per key (target 11.5); FPR %.3f%%\n", "fixed size",
               8 * (fact(server, "memory", "used_memory") - before) / static_cast<double>(keys),
               100 * measured_fpr(fixed));
   redis_params growing = wanted;
@@ -308,7 +306,7 @@ int main(int count_of_words, char** words) try {
   memory_of_growth(server, "grown to a declared maximum (14 at the end)", growing, keys);
   growing.growth = redis_growth::unlimited;
   growing.maximum = 0;
-  memory_of_growth(server, "grown from 100 (19.5 just filled, mean 25)", growing, keys);
+  memory_of_growth(server, "grown from 100 (19.5 when full, mean 25)", growing, keys);
   return 0;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "time_redis: %s\n", e.what());

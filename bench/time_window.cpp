@@ -1,9 +1,10 @@
-// time_window [KEYS [ROUNDS]]: the longest insert while a window turns.
+// Latency benchmark of sliding-window filters: time_window [KEYS [ROUNDS]] finds the longest insert around a new
+// generation.
 //
-// A window of so many keys (10 million), by keys, in memory, made so often (three times): every single insert is timed,
-// from a million keys before a new generation begins to three million after, in this thread's own time
-// (longest_call.hpp). A line filter stands beside: what the machine itself adds. What else such filters cost is
-// time_families' matter. With --json FILE the longest come out as JSON, too.
+// The window holds KEYS keys (10 million), counted by keys, in memory. Each of ROUNDS (3) runs times every single
+// insert from a million keys before a new generation begins to three million after, in CPU time of the thread
+// (longest_call.hpp). A split_block512 filter shows the share of the machine. time_families measures the other costs.
+// --json FILE also writes the longest times as JSON.
 #include "longest_call.hpp"
 #include "machine_facts.hpp"
 #include "round_robin.hpp"
@@ -27,14 +28,14 @@ namespace {
 
 using namespace bloomery;
 
-// Keys that no other call has had.
+// `count` keys from `next` on, which is advanced.
 std::vector<std::uint64_t> next_keys(std::uint64_t& next, std::uint64_t count) {
   std::vector<std::uint64_t> keys(count);
   for (std::uint64_t& key : keys) key = next++;
   return keys;
 }
 
-// Of inserts into what make() makes, with `before` keys in it.
+// The longest of `timed` inserts into the filter that make() returns, after `before` untimed inserts.
 template <class Make>
 nlohmann::ordered_json time_inserts(const char* name, int rounds, std::uint64_t before, std::uint64_t timed,
                                     Make make) {
@@ -53,7 +54,7 @@ nlohmann::ordered_json time_inserts(const char* name, int rounds, std::uint64_t 
     longest.end_round();
   }
   const double each_time = 1e6 * longest.each_time(), ever = 1e6 * longest.ever();
-  std::printf("%-12s longest of %llu inserts: %.0f us each time, %.0f us ever, of %d times\n", name,
+  std::printf("%-12s longest of %llu inserts: %.0f us in every round, %.0f us at worst, %d rounds\n", name,
               static_cast<unsigned long long>(timed), each_time, ever, rounds);
   return {{"each_time_us", each_time}, {"ever_us", ever}};
 }
@@ -64,16 +65,14 @@ int main(int argc, char** argv) try {
   std::uint64_t n = 10'000'000;
   int rounds = 3;
   std::string json_file;
-  CLI::App app("the longest insert while a window turns");
-  app.add_option("KEYS", n, "of the window")->check(CLI::Range(1'000L, 100'000'000'000L))->capture_default_str();
-  app.add_option("ROUNDS", rounds, "it is made, for the longest insert")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  app.add_option("--json", json_file, "file for the figures");
+  CLI::App app("the longest insert around a new generation of a sliding window");
+  app.add_option("KEYS", n, "keys in the window")->check(CLI::Range(1'000L, 100'000'000'000L))->capture_default_str();
+  app.add_option("ROUNDS", rounds, "runs for the longest insert")->check(CLI::Range(1, 100))->capture_default_str();
+  app.add_option("--json", json_file, "write the figures to this file");
   CLI11_PARSE(app, argc, argv);
   const std::uint64_t around = std::min<std::uint64_t>(1'000'000, n / 8);
   const std::uint64_t before =
-      (n + window_slices - 1) / window_slices * window_generations - around;  // all nearly full
+      (n + window_slices - 1) / window_slices * window_generations - around;  // all slices nearly full
   nlohmann::ordered_json figures = {{"keys", n}, {"rounds", rounds}};
   figures["split_block512"] = time_inserts("split_block512", rounds, n - around, 4 * around, [&] {
     return filter<std::uint64_t, layouts::split_block512, mix>(n, 0.01);

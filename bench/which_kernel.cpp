@@ -1,4 +1,4 @@
-// which_kernel: what the library chose on this machine, and the compiler that made it, for the head of a report.
+// Build information for report headers: which_kernel prints the kernel set chosen on this machine and the compiler.
 //
 //   $ build/bench/bench/which_kernel
 //   kernel avx2, g++ 12.2.0

@@ -1,7 +1,8 @@
-// inspect, open and load on any bytes: they say no or give a filter that answers, and never do harm.
+// Fuzz target for inspect, open and load: arbitrary bytes are rejected or give a filter that works, without undefined
+// behaviour.
 //
-// Random bytes never get past the header's checksum, so half of all mutations are followed by putting the checksums
-// right: of the header, of the slots, of the metadata, of the pages.
+// Random bytes never pass the header's checksum, so half of the mutations also correct the checksums of the header, the
+// slots, the metadata and the pages.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter.hpp>
@@ -33,7 +34,7 @@ namespace {
 
 using namespace bloomery;
 
-// Offsets of docs/format.md.
+// Offsets from docs/format.md.
 constexpr std::size_t page_bytes = format::page_bytes;
 constexpr std::size_t at_bits = 128;
 constexpr std::size_t at_metadata_bytes = 160;
@@ -41,7 +42,7 @@ constexpr std::size_t at_metadata_checksum = 168;
 constexpr std::size_t at_file_bytes = 176;
 constexpr std::size_t at_checksum = 504;
 
-// A file in memory, with a path.
+// An in-memory file with a path.
 class memory_file {
  public:
   explicit memory_file(std::span<const std::uint8_t> content) : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) {
@@ -59,7 +60,7 @@ class memory_file {
   std::string path_;
 };
 
-// Runs an action that may throw bloomery::error and nothing else; whether it did not.
+// Runs an action that may throw only bloomery::error; returns whether it succeeded.
 template <class Action>
 bool works(Action action) {
   try {
@@ -114,7 +115,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const inspection seen = inspect(file.path(), file_check::payload);
   require(seen.usable || !seen.problems.empty(), "an unusable file has a problem");
 
-  // Keyed files come from the golden ones, with their key.
+  // Keyed inputs derive from the golden files, which have this key.
   const secret_key golden{0x0706050403020100, 0x0F0E0D0C0B0A0908};
   std::optional<secret_key> secret;
   if (seen.info.parameters.key_check != 0) secret = golden;
@@ -136,7 +137,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     add(filter);
   }
 
-  // A sealed filter takes no keys, and a filter with a log none that the log does not get too.
+  // Static filters accept no keys; a filter with a key log accepts keys only together with the log.
   const bool takes_keys = !sealed && seen.info.parameters.log_id() == 0;
   const bool adds = works([&] {
     any_filter filter = open(access::read_write, file_check::header);
@@ -153,13 +154,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-// Makes the file agree with itself again, or parts of it, as far as its length allows.
+// Corrects the checksums of the file or of parts of it, as far as its length allows.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
                                                unsigned seed) {
   std::minstd_rand random(seed);
   const auto often = [&](unsigned percent) { return random() % 100 < percent; };
   if (size >= page_bytes && often(50)) {
-    // A field of the header: plain mutation hits its 180 bytes among thousands too rarely.
+    // Mutates a header field: plain mutation rarely hits the 180 bytes of the header.
     const std::size_t at = 4 * (random() % 47);
     std::array<std::uint8_t, 8> field;
     std::copy_n(data + at, field.size(), field.begin());

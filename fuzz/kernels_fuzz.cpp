@@ -1,7 +1,8 @@
-// All kernel sets that this processor supports against the layouts' definitions, for any keys, sizes and places.
+// Fuzz target for kernels: compares all supported kernel sets with the layouts' definitions, for any keys, sizes and
+// alignments.
 //
-// The first bytes choose layout, form of keys, probes, number of blocks, offset, fetching and the sizes of batches; the
-// rest are the words of the keys.
+// The first bytes choose layout, form of keys, probes, number of blocks, offset, prefetching and batch sizes; the rest
+// are the words of the keys.
 #include <bloomery/hash.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/blocked.hpp>
@@ -29,7 +30,7 @@ void require(bool truth, const char* what, const char* set) {
   std::abort();
 }
 
-// Words that count; what follows is left unread, so that there are hundreds of runs a second.
+// The number of words used; the rest is ignored, for hundreds of runs per second.
 constexpr std::size_t most_words = 160;
 
 struct layout_under_test {
@@ -52,7 +53,7 @@ constexpr layout_under_test tested[] = {
     row_of<layouts::blocked>(true, &kernels::kernel_set::blocked),
 };
 
-// The choices, as they stand at the front of the input.
+// The choices at the start of the input.
 struct choices {
   std::uint8_t layout, form, fetch, probes, offset, insert_batch, look_up_batch, repetitions;
   std::uint16_t blocks;
@@ -61,7 +62,7 @@ struct choices {
 };
 static_assert(sizeof(choices) == 24);
 
-// Keys as `form` wants them, on the heap: AddressSanitizer sees who reads beyond them.
+// Keys in the form `form`, on the heap, so that AddressSanitizer detects reads beyond the end.
 struct batch {
   std::vector<std::uint64_t> words;
   kernels::form form;
@@ -86,7 +87,7 @@ struct batch {
   }
 };
 
-// A filter of one set, `offset` bytes from where it is aligned, with not a byte beyond it.
+// A filter for one kernel set, `offset` bytes from an aligned address, in an allocation of exact size.
 struct filter_of_set {
   const kernels::kernel_set* set;
   std::vector<std::uint8_t> bytes;
@@ -100,7 +101,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::memcpy(&c, data, sizeof c);
   std::vector<std::uint64_t> words(std::min(most_words, (size - sizeof c) / 8));
   if (!words.empty()) std::memcpy(words.data(), data + sizeof c, 8 * words.size());
-  // Long batches out of short inputs: each round turns the words a little.
+  // Makes long batches from short inputs: each round rotates the words.
   const std::size_t given = words.size();
   for (std::size_t round = 1; round <= c.repetitions % 8; ++round) {
     for (std::size_t i = 0; i < given; ++i) words.push_back(words[i] * (2 * round + 1) ^ (words[i] >> round));
@@ -164,7 +165,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   }
 
-  // One key, on what is there.
+  // Single-key operations on the filled filter.
   if (!words.empty()) {
     const std::uint64_t hash64 = words.back();
     const std::uint64_t at = layout.block_of(hash64, blocks) * layout.block_bits / 8;

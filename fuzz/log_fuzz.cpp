@@ -1,6 +1,7 @@
-// key_log on any bytes: it says no or gives keys, the same ones however it is read, and never does harm.
+// Fuzz target for key_log: arbitrary bytes are rejected or give the same keys for every way of reading, without
+// undefined behaviour.
 //
-// Random bytes never get past a checksum, so most mutations are followed by putting some of them right.
+// Random bytes never pass a checksum, so most mutations also correct some checksums.
 #include <bloomery/detail/key_log.hpp>
 #include <bloomery/error.hpp>
 
@@ -29,7 +30,7 @@ namespace {
 
 using namespace bloomery;
 
-// Offsets of docs/format.md.
+// Offsets from docs/format.md.
 constexpr std::size_t header_bytes = key_log::header_bytes;
 constexpr std::size_t record_header_bytes = key_log::record_header_bytes;
 constexpr std::size_t at_id = 16;
@@ -74,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     if (keys.size() > 1 && seen.keys + seen.lost_keys > (std::uint64_t{1} << 62)) {
       ::close(fd);
-      return 0;  // no room for more in its count
+      return 0;  // its count is at the maximum
     }
     key_log log = key_log::open(path, {.mode = access::read_write});
     const std::vector<std::uint64_t> more = {1, 2, 3};
@@ -82,7 +83,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       log.append(more);
       log_reading after;
       std::vector<std::uint64_t> now = keys_of(log, after);
-      // Of a damaged log nobody can promise it: who knows its number can leave half a record that these keys complete.
+      // Not guaranteed for damaged logs: with knowledge of the log's number, an attacker can leave a partial record
+      // that these keys complete.
       require(!seen.whole() ||
                   (now.size() == keys.size() + more.size() && std::equal(keys.begin(), keys.end(), now.begin())),
               "what was there is there after more");
@@ -95,7 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-// Makes the header and the records that begin one behind the other agree with themselves again.
+// Corrects the checksums of the header and of consecutive records.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
                                                unsigned seed) {
   std::minstd_rand random(seed);

@@ -1,7 +1,7 @@
-// What comes from outside on the way to Redis, on any bytes: addresses, and replies of a server.
+// Fuzz target for Redis addresses and server replies.
 //
-// An address is refused or is the same again after it was written. Replies are the same however the bytes are cut, and
-// take no more memory than so many bytes may.
+// An address is rejected or survives a round trip. Replies do not depend on how the bytes are split, and their memory
+// is bounded by the number of bytes.
 #include <bloomery/error.hpp>
 #include <bloomery/redis/address.hpp>
 
@@ -39,7 +39,7 @@ struct outcome {
   redis::reply_list list;
 };
 
-// Every node of a reply once, as those who use it go through it.
+// Visits every node of a reply, as callers do.
 std::size_t nodes_below(const redis::reply& r) {
   std::size_t count = 1;
   require(r.text().size() <= redis::reader::most_characters, "a text has a bound");

@@ -1,10 +1,10 @@
-// What a fuzz target promises of any input.
+// The assertion of fuzz targets.
 #pragma once
 
 #include <cstdio>
 #include <cstdlib>
 
-/// Ends the program unless it is true, with words that tools/fuzz repeats at the end.
+/// Aborts unless the condition holds, with a message that tools/fuzz repeats at the end of its output.
 inline void require(bool truth, const char* what) {
   if (truth) return;
   std::fprintf(stderr, "broken promise: %s\n", what);

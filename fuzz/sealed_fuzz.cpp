@@ -1,7 +1,8 @@
-// check_fuse on any bytes: it refuses them, or lookups stay within them, one by one as in batches.
+// Fuzz target for check_fuse: arbitrary payloads are rejected, or single and batch lookups stay within bounds and
+// agree.
 //
-// The first byte chooses the width, the rest is a payload. Random bytes hardly ever get past the check, so half of all
-// mutations are followed by putting right what follows from the rest: first cells, sums, the size.
+// The first byte chooses the fingerprint width, the rest is the payload. Random bytes almost never pass the check, so
+// half of the mutations also correct the derived fields: first cells, sums, the size.
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/error.hpp>
@@ -45,7 +46,8 @@ void ask(std::span<const std::uint8_t> payload) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  const std::vector<std::uint8_t> payload(data + 1, data + size);  // to the byte: beyond it the sanitizer watches
+  const std::vector<std::uint8_t> payload(
+      data + 1, data + size);  // exact size, so that AddressSanitizer detects reads beyond the end
   const unsigned width = width_of(data[0]);
   try {
     check_fuse(width, payload, "fuzz");

@@ -1,4 +1,4 @@
-"""tools/fuzz: what broke is the end of its output, and the runs by number are the same ones every time."""
+"""Tests of tools/fuzz: a failure is the end of its output, and --runs is deterministic."""
 
 import base64
 import gzip
@@ -11,7 +11,7 @@ import unittest
 TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools", "fuzz")
 FOUND = bytes(range(256)) * 40
 
-# Tells how it was called and does as libFuzzer does when a promise breaks.
+# Prints its arguments and fails like a libFuzzer program whose assertion fails.
 BREAKS = f"""#!{sys.executable}
 import os, sys
 print(*sys.argv[1:], os.environ.get("BLOOMERY_KERNEL"))

@@ -1,7 +1,8 @@
-// Boost.Bloom through its public interface, with its own hashes. Compiled twice: as it is (BLOOMERY_PEER_BUILD
-// "portable") and for this very processor ("native"), where it uses AVX2.
+// Boost.Bloom as a contestant, through its public interface and with its own hashes. Compiled twice: with default flags
+// (BLOOMERY_PEER_BUILD "portable") and for the processor of this machine ("native"), where it uses AVX2.
 //
-// "huge": its array in huge pages, by its allocator parameter; without it, std::allocator, as its users run it.
+// Contestants named "huge" allocate huge pages through the allocator parameter; the others use std::allocator, the
+// default.
 #include "../pages.hpp"
 #include "peer.hpp"
 

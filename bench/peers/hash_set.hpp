@@ -1,5 +1,4 @@
-// An exact set as a contestant: no false positives, and the memory that costs. Strings are views, their text is not
-// counted.
+// Exact sets as contestants: no false positives, but much more memory. Strings are views; their text is not counted.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +8,11 @@ namespace bench {
 
 inline constexpr std::uint64_t most_keys_of_sets = 10'000'000;
 
-/// A pointer for each bucket; for each key a piece of the heap with its link, the key, and the hash of a string.
+/// A pointer per bucket, and a heap node per key: the link, the key, and for strings the hash.
 template <class Key>
 std::uint64_t memory_of(const std::unordered_set<Key>& set) {
-  constexpr std::uint64_t piece = sizeof(Key) == 8 ? 32 : 48;  // as glibc rounds 16 and 32 bytes with its own 8
-  return set.bucket_count() * sizeof(void*) + set.size() * piece;
+  constexpr std::uint64_t node = sizeof(Key) == 8 ? 32 : 48;  // 16 or 32 bytes plus the header of glibc, rounded up
+  return set.bucket_count() * sizeof(void*) + set.size() * node;
 }
 
 template <class Set>

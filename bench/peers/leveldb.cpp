@@ -1,5 +1,5 @@
-// LevelDB's built-in filter through its public interface, which makes a filter of a whole set of keys at once. An
-// integer is a slice of its 8 bytes.
+// LevelDB's built-in filter as a contestant, through its public interface, which builds a filter from all keys at once.
+// An integer is passed as a slice of its 8 bytes.
 #include "peer.hpp"
 
 #include <leveldb/filter_policy.h>
@@ -47,6 +47,6 @@ BLOOMERY_PEERS {
   using namespace bench;
   static auto integers = contestant_of<subject<std::uint64_t>, std::uint64_t>("leveldb");
   static auto strings = contestant_of<subject<std::string_view>, std::string_view>("leveldb");
-  integers.most_keys = strings.most_keys = 200'000'000;  // it counts in int and copies a slice for each key
+  integers.most_keys = strings.most_keys = 200'000'000;  // it counts in int and copies a slice per key
   *list = {{&integers, 1}, {&strings, 1}};
 }

@@ -1,4 +1,4 @@
-// The libraries of peers, each loaded with its names to itself. One that was not built is skipped, loudly.
+// Loader of the peer libraries, each with symbols of its own (RTLD_LOCAL). Missing libraries are reported and skipped.
 #pragma once
 
 #include "peer.hpp"
@@ -14,7 +14,7 @@ namespace bench {
 
 struct expected_peer {
   const char* file;
-  const char* how;  ///< to get it
+  const char* how;  ///< how to install it
 };
 
 inline constexpr expected_peer expected_peers[] = {
@@ -24,7 +24,7 @@ inline constexpr expected_peer expected_peers[] = {
     {"boost_portable", "as boost_native"},
 };
 
-/// Adds what the libraries beside this program have; returns the names of those that are missing.
+/// Adds the contestants of one library.
 template <class Key, class List>
 void add_of(const peers& from, List& to) {
   if constexpr (sizeof(Key) == sizeof(std::uint64_t)) {
@@ -34,6 +34,7 @@ void add_of(const peers& from, List& to) {
   }
 }
 
+/// Loads the libraries in the folder peers beside this program; adds the names of absent ones to `missing`.
 inline std::vector<peers> load_peers(std::vector<std::string>& missing) {
   const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "peers";
   std::vector<peers> all;
@@ -45,14 +46,14 @@ inline std::vector<peers> load_peers(std::vector<std::string>& missing) {
       continue;
     }
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    auto* const ask =
+    auto* const get_peers =
         library == nullptr ? nullptr : reinterpret_cast<void (*)(peers*)>(dlsym(library, "bloomery_bench_peers"));
-    if (ask == nullptr) {
+    if (get_peers == nullptr) {
       std::fprintf(stderr, "SKIP %s: %s\n", peer.file, dlerror());
       missing.push_back(peer.file);
       continue;
     }
-    ask(&all.emplace_back());
+    get_peers(&all.emplace_back());
   }
   return all;
 }

@@ -1,8 +1,8 @@
-// What the benchmark asks of a contestant: a table of functions, so that one compiled for another processor can live in
-// a library of its own (peers/load.hpp) and no code of one replaces another's when linking.
+// The interface of a contestant: a table of functions. A contestant compiled for another processor is in a shared
+// library of its own (peers/load.hpp), so the linker cannot merge its code with that of another.
 //
-// contestant_of<Subject, Key>() makes the table from a class. Loops over single keys are instantiated here, beside the
-// class, and so are inlined as they are for its users.
+// contestant_of<Subject, Key>() makes the table from a class. The loops over single keys are instantiated with the
+// class and inline its calls, as application code does.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,24 @@ namespace bench {
 template <class Key>
 struct contestant {
   const char* name;
-  unsigned only_bits;         ///< bits a key it is written for; 0: any
-  std::uint64_t most_keys;    ///< above it, it is left out; 0: no limit
-  std::uint64_t least_bytes;  ///< filters below this size are left out: huge pages change nothing there
+  unsigned only_bits;         ///< the only supported bits per key; 0: any
+  std::uint64_t most_keys;    ///< skipped above this number of keys; 0: no limit
+  std::uint64_t least_bytes;  ///< skipped below this filter size, where huge pages change nothing
 
   void* (*make)(std::uint64_t keys, unsigned bits_per_key);
   void (*unmake)(void* subject);
   void (*clear)(void* subject);
-  std::uint64_t (*bytes)(const void* subject);  ///< of memory, all in all
+  std::uint64_t (*bytes)(const void* subject);  ///< total memory
 
-  // Null where the contestant has no such call.
-  void (*prepare)(void* subject, const Key* keys, std::size_t count);  ///< not timed: keys in the form its calls want
-  void (*insert)(void* subject, const Key* keys, std::size_t count);   ///< one call a key
+  // Null if the contestant does not support the operation.
+  void (*prepare)(void* subject, const Key* keys,
+                  std::size_t count);  ///< untimed: converts the keys to the contestant's type
+  void (*insert)(void* subject, const Key* keys, std::size_t count);  ///< one call per key
   void (*insert_bulk)(void* subject, const Key* keys, std::size_t count);
   void (*build)(void* subject, const Key* keys, std::size_t count, unsigned threads);
 
-  // How many of the keys are there, perhaps.
-  std::uint64_t (*count)(const void* subject, const Key* keys, std::size_t count);  ///< one call a key
+  // The number of keys that may be present.
+  std::uint64_t (*count)(const void* subject, const Key* keys, std::size_t count);  ///< one call per key
   std::uint64_t (*count_bulk)(const void* subject, const Key* keys, std::size_t count);
 };
 
@@ -81,7 +82,7 @@ contestant<Key> contestant_of(const char* name) {
   return c;
 }
 
-/// What a library of peers shows: one function, BLOOMERY_PEERS, that returns this.
+/// The contestants of a peer library, filled in by its only exported function, BLOOMERY_PEERS.
 struct peers {
   std::span<const contestant<std::uint64_t>> integers;
   std::span<const contestant<std::string_view>> strings;

@@ -1,5 +1,5 @@
-// What one writes after reading the article: k probes at (h1 + i * h2) % m in a vector of words. Its hashes are good
-// and quick ones, bloomery's, so that a comparison is one of layouts and loops.
+// The textbook filter as a contestant: k probes at (h1 + i * h2) % m in a vector of words. It uses bloomery's hashes,
+// so the comparison is between layouts and loops.
 #pragma once
 
 #include <bloomery/hash.hpp>

@@ -1,4 +1,4 @@
-// An exact set of 128-bit hashes of fixed room: what was seen since the last time all was written down.
+// An exact set of 128-bit hashes with a fixed capacity: the hashes seen since the last flush.
 #pragma once
 
 #include <bloomery/detail/key_hash.hpp>
@@ -11,15 +11,15 @@
 
 namespace bloomery::cli {
 
-/// Open addressing, linear probing, at most half full; 32 to 64 bytes of memory for each hash of room.
+/// Open addressing, linear probing, at most half full; 32 to 64 bytes of memory per hash of capacity.
 class hash_set {
  public:
   explicit hash_set(std::size_t most)
       : most_(most), slots_(std::bit_ceil(2 * std::max<std::size_t>(most, 1))), mask_(slots_.size() - 1) {}
 
-  /// True if it was not there. Must not be called when full().
+  /// Returns true if the hash is new. Requires !full().
   bool insert(key_hash hash) {
-    if (hash == key_hash{}) {  // stands for an empty slot
+    if (hash == key_hash{}) {  // the value of an empty slot
       const bool is_new = !has_zero_;
       has_zero_ = true;
       count_ += is_new ? 1 : 0;

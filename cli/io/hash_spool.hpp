@@ -1,5 +1,4 @@
-// Hashes kept on disk until their number is known: for a filter that is to be sized by keys which can be read only
-// once.
+// A disk spool for hashes: sizes a filter by the number of distinct keys when the input can be read only once.
 #pragma once
 
 #include "cli/io/temporary_file.hpp"
@@ -13,18 +12,18 @@
 
 namespace bloomery::cli {
 
-/// Temporary files, one for each share of the hash space, so that distinct hashes are counted a share at a time.
+/// Temporary files, one per partition of the hash space, so that distinct hashes are counted one partition at a time.
 class hash_spool {
  public:
   hash_spool();
 
   void append(std::span<const key_hash> hashes);
 
-  /// The number of distinct hashes. Takes memory for one share: 64 bytes for every 256 hashes, at most.
+  /// The number of distinct hashes. Needs memory for one partition: at most 64 bytes per 256 hashes.
   /// @throws interrupted, error io
   std::uint64_t count_distinct();
 
-  /// Calls visit(some hashes) until all were there, share after share. Keys of a share lie near each other in a filter.
+  /// Calls visit(hashes) for all hashes, one partition at a time. Keys of a partition are close together in a filter.
   /// @throws interrupted, error io
   void each(const std::function<void(std::span<const key_hash>)>& visit);
 

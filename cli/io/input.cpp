@@ -24,14 +24,14 @@ using namespace app;
 
 namespace {
 
-constexpr std::size_t chunk_bytes = std::size_t{256} << 10;  // with its keys and hashes it stays in the L2 cache
+constexpr std::size_t chunk_bytes = std::size_t{256} << 10;  // fits into the L2 cache with its keys and hashes
 constexpr std::size_t packed_bytes = std::size_t{64} << 10;
 
 const std::string standard_input = "-";
 
 std::string shown(const std::string& name) { return name == standard_input ? "standard input" : name; }
 
-// The bytes of a descriptor as they are.
+// Uncompressed input from a descriptor.
 class plain_source final : public byte_source {
  public:
   plain_source(const std::string& name, std::atomic<std::uint64_t>& bytes_read, int cancelled)
@@ -65,8 +65,8 @@ class plain_source final : public byte_source {
     }
   }
 
-  // Whether the input starts with `magic`. Reads no further than the first byte that differs, so that somebody who
-  // types lines is not kept waiting.
+  // Whether the input starts with `magic`. Stops reading at the first byte that differs, so that
+  // interactive input does not block.
   bool starts_with(std::string_view magic) {
     while (peeked_.size() < magic.size() && magic.starts_with(peeked_)) {
       std::array<char, 4096> bytes;
@@ -82,7 +82,7 @@ class plain_source final : public byte_source {
   bool regular() const { return regular_; }
 
  private:
-  // Waits for bytes; false if a signal or cancel() ended it.
+  // Waits for input; false if a signal or cancel() ended the wait.
   bool wait() const {
     while (!regular_ && stop_signal() == 0) {
       std::array<pollfd, 3> ready{pollfd{fd_, POLLIN, 0}, pollfd{stop_descriptor(), POLLIN, 0},
@@ -132,7 +132,7 @@ class gzip_source final : public byte_source {
         stream_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
         stream_.avail_in = static_cast<uInt>(got);
       }
-      // Files made by appending one gzip file to another have several members.
+      // Concatenated gzip files have several members.
       if (std::exchange(between_members_, false)) inflateReset(&stream_);
       const int result = inflate(&stream_, Z_NO_FLUSH);
       if (result == Z_STREAM_END)
@@ -215,7 +215,7 @@ bool is_regular(const std::string& name, std::uint64_t* bytes = nullptr) {
   return true;
 }
 
-// Short runs add up in bytes, which the compiler does sixteen at a time.
+// Sums short runs in bytes, which the compiler vectorises, sixteen at a time.
 std::uint64_t count_of(std::string_view text, char wanted) {
   std::uint64_t total = 0;
   while (!text.empty()) {
@@ -289,7 +289,7 @@ bool reader::next(chunk& to) {
       to.size = std::exchange(carry_, {}).size();
     }
     if (to.room - to.size < chunk_bytes) {
-      // A line longer than the chunk: more room, twice as much so that copying stays cheap.
+      // A line longer than the chunk: doubles the buffer, so that copying stays cheap.
       const std::size_t room = std::max(2 * to.size, to.size + chunk_bytes);
       auto larger = std::make_unique_for_overwrite<char[]>(room);
       if (to.size > 0) std::memcpy(larger.get(), to.buffer.get(), to.size);

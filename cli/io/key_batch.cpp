@@ -52,7 +52,7 @@ void cut_and_hash(const any_filter& filter, const input_options& inputs, key_bat
   }
 }
 
-// Reading all bits ten times a second would cost more than the work: the fill follows from the count.
+// Estimates the fill ratio from the count: reading all bits ten times per second would cost more than the work.
 double expected_fill(const any_filter& filter) {
   const geometry& g = filter.parameters().geometry;
   if (const auto window = filter.window()) {
@@ -137,7 +137,7 @@ bool for_each_batch(filter_handle& filter, const input_options& inputs, const pa
   reader source(inputs);
   progress bar(options.show_progress, options.verb);
   const bool tells_at_once = !filter.capabilities().is_remote;
-  const key_kind kind = filter.parameters().keys;  // read once: an insertion may replace the parameters
+  const key_kind kind = filter.parameters().keys;  // read once, because an insertion may replace the parameters
   std::uint64_t keys = 0;
   run_pipeline<key_batch>(
       options.threads, [&](key_batch& batch) { return source.next(batch.text); },

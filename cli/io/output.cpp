@@ -32,7 +32,7 @@ void output::write_now(std::string_view bytes) const {
     const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EPIPE) throw reader_gone{};
-    if (written < 0 && errno == EAGAIN) {  // another process made it non-blocking
+    if (written < 0 && errno == EAGAIN) {  // another process made the descriptor non-blocking
       pollfd room{fd_, POLLOUT, 0};
       ::poll(&room, 1, -1);
       continue;
@@ -44,7 +44,7 @@ void output::write_now(std::string_view bytes) const {
 
 void output::write_through(std::string_view bytes) {
   flush();
-  // What is too large to gather goes out as it is.
+  // Text larger than the buffer is written directly.
   if (bytes.size() >= most_gathered) return write_now(bytes);
   gathered_.append(bytes);
 }

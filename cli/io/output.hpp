@@ -1,4 +1,4 @@
-// Results on standard output: gathered into large writes, shown at once on a terminal.
+// Buffered output of results: large writes, or each line at once on a terminal.
 #pragma once
 
 #include <string>
@@ -6,13 +6,13 @@
 
 namespace bloomery::cli {
 
-/// The reader of our output has gone. Not an error: we stop quietly, as SIGPIPE would have stopped us.
+/// Thrown when the reader has closed the pipe. Not an error: the command ends silently, as by SIGPIPE.
 struct reader_gone {};
 
-/// Lines to a descriptor.
+/// Writes lines to a descriptor.
 class output {
  public:
-  /// @param fd    an open descriptor, not closed here
+  /// @param fd    an open descriptor; stays open
   /// @param name  for messages
   output(int fd, std::string name);
 
@@ -25,10 +25,10 @@ class output {
   /// @throws reader_gone, error io
   void flush();
 
-  /// flush(), and for a regular file waits until the bytes are on disk. @throws reader_gone, error io
+  /// Flushes; a regular file is also synced to disk. @throws reader_gone, error io
   void sync();
 
-  /// A terminal: a line should be seen as soon as it is known.
+  /// Whether the output is a terminal, which shows each line at once.
   bool watched() const noexcept { return terminal_; }
 
   bool regular_file() const noexcept { return regular_; }

@@ -59,7 +59,7 @@ void progress::show(const progress_state& state) {
     if (done < 1) line += fmt::format(", {} left", time_text(seconds / done - seconds));
   }
   std::fputs((color_ ? "\r\x1B[K\x1B[36m" + line + "\x1B[0m" : "\r" + line).c_str(), stderr);
-  if (!color_) std::fputs("    ", stderr);  // covers the tail of a longer line before
+  if (!color_) std::fputs("    ", stderr);  // covers the end of a longer previous line
   std::fflush(stderr);
   shown_ = true;
 }

@@ -1,4 +1,4 @@
-// The bar on stderr while work is long: only on a terminal, ten times a second at most.
+// The progress bar on stderr: only on a terminal, updated at most ten times per second.
 #pragma once
 
 #include <chrono>
@@ -7,26 +7,26 @@
 
 namespace bloomery::cli {
 
-/// What the bar shows.
+/// The numbers that the bar shows.
 struct progress_state {
   std::uint64_t keys = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_total = 0;  ///< 0: unknown
-  double fill = -1;               ///< share of bits set; below 0: not shown
-  double rate_now = -1;           ///< error rate; below 0: not shown
+  double fill = -1;               ///< fill ratio; below 0: not shown
+  double rate_now = -1;           ///< current FPR; below 0: not shown
 };
 
 class progress {
  public:
-  /// @param wanted  false (as with --no-progress) never shows anything
+  /// @param wanted  false (--no-progress): never shows anything
   progress(bool wanted, std::string verb);
   progress(const progress&) = delete;
-  ~progress();  ///< wipes the bar
+  ~progress();  ///< erases the bar
 
-  /// True about ten times a second on a terminal: only then is gathering a state worthwhile.
+  /// True about ten times per second on a terminal: only then collect a state for show().
   bool due();
   void show(const progress_state& state);
-  void wipe();  ///< makes room for a message
+  void wipe();  ///< erases the bar before a message
 
  private:
   bool shown_ = false;

@@ -1,4 +1,4 @@
-// errno as an error that says what was tried, on what, and what can be done.
+// Conversion of errno to an error with the operation, its object and a hint.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 namespace bloomery::cli {
 
 /// Throws the error that errno stands for: "NAME: cannot VERB: No space left on device; HINT".
-/// `if_full` is for a full disk, `otherwise` for all else but limits, which have their own.
+/// `if_full` is the hint for a full disk, `otherwise` for other errors except limits, which have hints of their own.
 [[noreturn]] void fail(const std::string& verb, const std::string& name, const std::string& if_full = "",
                        const std::string& otherwise = "");
 
-/// Lets this process have as many open files as the system allows, and says how many that are.
+/// Raises the limit of open files to the maximum and returns it.
 unsigned long allow_many_files();
 
 }  // namespace bloomery::cli

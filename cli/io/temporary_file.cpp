@@ -15,7 +15,8 @@
 namespace bloomery::cli {
 namespace {
 
-constexpr std::size_t most_gathered = std::size_t{32} << 10;  // a partition has a file, and there are hundreds
+constexpr std::size_t most_gathered = std::size_t{32}
+                                      << 10;  // small, because there are hundreds of files, one per partition
 
 [[noreturn]] void fail_to(const std::string& verb) {
   const std::string hint = "set TMPDIR to a folder with room";

@@ -1,4 +1,4 @@
-// A file without a name, in TMPDIR: what does not fit in memory for a while. It vanishes with the process.
+// An unnamed temporary file in TMPDIR, for data that does not fit in memory. It disappears with the process.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,33 @@ namespace bloomery::cli {
 
 class temporary_file {
  public:
-  /// @throws error  not_found, not_permitted, io: the folder for temporary files refuses
+  /// @throws error  not_found, not_permitted, io: no file can be created in the temporary folder
   temporary_file();
   temporary_file(temporary_file&& other) noexcept;
   temporary_file& operator=(temporary_file&&) = delete;
   ~temporary_file();
 
-  /// Appends; gathered into large writes. @throws error io (disk full)
+  /// Appends, buffered. @throws error io (disk full)
   void append(std::span<const char> bytes);
 
-  /// Ends writing and goes back to the start, for reading; may be called again to read again.
+  /// Ends writing and starts reading from the beginning; may be called again.
   void rewind();
 
-  /// Reads up to the whole span, gathered from large reads; fewer bytes at the end. After rewind().
+  /// Fills the span, buffered; fewer bytes at the end of the file. Requires rewind().
   std::size_t read(std::span<char> to);
 
-  /// Gives its room back before its time.
+  /// Frees the disk space before the destructor does.
   void discard();
 
   std::uint64_t size() const noexcept { return size_; }
 
-  /// A path under which this process can open it again.
+  /// A path by which this process can open the file again.
   std::string path() const;
 
-  /// The folder: TMPDIR, else /tmp.
+  /// The temporary folder: TMPDIR, else /tmp.
   static std::string folder();
 
-  /// Bytes free there.
+  /// Free bytes in the temporary folder.
   static std::uint64_t room();
 
  private:

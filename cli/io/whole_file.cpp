@@ -17,7 +17,7 @@
 namespace bloomery::cli {
 namespace {
 
-// The file that a link points to is replaced, not the link.
+// Follows links: the target of a link is replaced, not the link.
 std::string behind_links(const std::string& path) {
   std::error_code missing;
   const auto real = std::filesystem::canonical(path, missing);
@@ -29,7 +29,7 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// A file beside its final place, removed unless it gets there.
+// A temporary file next to its final path, removed unless it is renamed to that path.
 class beside {
  public:
   explicit beside(const std::string& path) : path_(path) {

@@ -1,4 +1,4 @@
-// Files that appear when they are whole: a reader, or the next command, never meets half of one.
+// Atomic file replacement: a file appears under its name only when it is complete.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace bloomery::cli {
 
-/// Refuses a path at which no file can be made or replaced: better now than after the work.
+/// Checks, before the work begins, that a file can be created or replaced at this path.
 /// @throws error not_found, not_permitted
 void check_can_write(const std::string& path);
 
-/// Makes the file, or replaces an old one; the old one, or nothing, stays if this fails or the process is killed.
+/// Creates or replaces the file. On failure, or if the process is killed, the old state remains.
 /// @throws error not_found, not_permitted, io
 void write_whole(const std::string& path, std::string_view bytes);
 

@@ -8,7 +8,7 @@
 namespace bloomery::cli {
 namespace {
 
-// 1, 2 or 5 times a power of ten, the smallest that is not below `least`.
+// The smallest 1, 2 or 5 times a power of ten that is at least `least`.
 double round_step(double least) {
   const double power = std::pow(10, std::floor(std::log10(least)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -34,7 +34,7 @@ axis linear_axis(double high, unsigned ticks) {
 
 axis rate_axis(double highest, double target, unsigned ticks) {
   highest = std::max(highest, target);
-  // Where most keys are wrongly found, that is what is to be seen, and not the promise.
+  // At very high FPRs a linear axis shows more than powers of ten around the target.
   const bool promise_is_seen = highest < 25 * target;
   if (promise_is_seen || highest > 0.25) return linear_axis(std::min(1.04 * highest, 1.0), ticks);
   axis a{std::max(std::pow(10, std::floor(std::log10(target)) - 2), 1e-300), 1.5 * highest, true, {}};

@@ -1,4 +1,4 @@
-// The axes of a chart, whatever draws it: from numbers to places, and round numbers to write beside them.
+// Chart axes, independent of the output: the mapping from numbers to positions, and ticks with labels.
 #pragma once
 
 #include <string>
@@ -10,21 +10,20 @@ struct axis {
   double low = 0;
   double high = 1;
   bool logarithmic = false;
-  std::vector<double> ticks;  ///< round numbers from low to high
+  std::vector<double> ticks;  ///< round numbers, ascending
 
-  /// Where a value lies: 0 at low, 1 at high; what is beyond lies at the end.
+  /// The position of a value: 0 at low, 1 at high; clamped.
   double place(double value) const;
 };
 
 /// From 0 to `high`, with about `ticks` round numbers.
 axis linear_axis(double high, unsigned ticks);
 
-/// For rates up to `highest` of a filter that promises `target`: from 0, so that a student sees how the error grows; by
-/// powers of ten where the promise would lie too close to 0 to be seen.
+/// An axis for FPRs up to `highest` of a filter with the target FPR `target`: linear from 0, which shows the growth
+/// best; logarithmic if the target would be indistinguishable from 0.
 axis rate_axis(double highest, double target, unsigned ticks);
 
-/// What to write beside a tick: "2 %", "0.01 %", "1e-06"; at the foot of powers of ten, where 0 lies too,
-/// "up to 1e-09".
+/// The label of a tick: "2 %", "0.01 %", "1e-06"; "up to 1e-09" at the low end of a logarithmic axis, which includes 0.
 std::string rate_label(const axis& a, double rate);
 
 }  // namespace bloomery::cli

@@ -1,4 +1,4 @@
-// One drawing function for all kinds of files; units are points of a page of 960 by 600.
+// Charts drawn by cairo: one drawing function for all file types, in points on a page of 960 by 600.
 //
 //   title
 //   subtitle
@@ -34,13 +34,13 @@ constexpr double left = 92;  // the frame
 constexpr double right = 850;
 constexpr double top = 128;
 constexpr double bottom = 536;
-constexpr double png_scale = 2;  // pixels a point: sharp on dense screens and on paper
+constexpr double png_scale = 2;  // pixels per point, for high-resolution screens and print
 
 struct color {
   double red, green, blue;
 };
 
-// Told apart by colour-blind eyes, and by their lightness on a grey print. [Okabe & Ito 2008]
+// Distinct for colour-blind readers and in greyscale. [Okabe & Ito 2008]
 constexpr color ink{0.13, 0.13, 0.13};
 constexpr color faint{0.88, 0.88, 0.88};
 constexpr color orange{0.90, 0.62, 0.00};
@@ -74,7 +74,7 @@ class drawing {
 
   void set(color c, double alpha = 1) { cairo_set_source_rgba(to_, c.red, c.green, c.blue, alpha); }
 
-  // `anchor`: 0 the text starts at x, 1 it ends there, 0.5 it is centred. Returns its width.
+  // `anchor`: 0 starts the text at x, 1 ends it at x, 0.5 centres it. Returns the width.
   double text(double at_x, double at_y, double anchor, double size, const std::string& words, bool bold = false) {
     set(ink);
     cairo_select_font_face(to_, "sans-serif", CAIRO_FONT_SLANT_NORMAL,
@@ -95,7 +95,7 @@ class drawing {
     cairo_stroke(to_);
   }
 
-  // Dots are strokes without length and with round ends: short in a file, and there are thousands.
+  // Dots are strokes of length 0 with round caps: a compact form for thousands of dots.
   void dot(double at_x, double at_y) {
     cairo_move_to(to_, at_x, at_y);
     cairo_line_to(to_, at_x, at_y);
@@ -170,7 +170,7 @@ class drawing {
 
   void draw_curves() {
     cairo_save(to_);
-    cairo_rectangle(to_, left, top, right - left, bottom - top + 4);  // dots at a rate of 0 are whole
+    cairo_rectangle(to_, left, top, right - left, bottom - top + 4);  // does not clip dots at 0
     cairo_clip(to_);
     const auto& points = chart_.points;
     if (chart_.runs > 1) {
@@ -184,7 +184,7 @@ class drawing {
     cairo_set_line_join(to_, CAIRO_LINE_JOIN_ROUND);
     cairo_set_line_width(to_, 5);
     cairo_stroke(to_);
-    // A stroke for each run, so that dots of several runs at one place are darker.
+    // One stroke per run, so that overlapping dots of several runs are darker.
     for (std::size_t run = 0; run < chart_.runs; ++run) {
       for (const measured_point& p : points) dot(x_of(p), y(p.rates[run]));
       set(blue, points.size() > 50 ? 0.35 : 0.55);

@@ -1,4 +1,4 @@
-// The chart of an experiment: how the error grows with the keys, by theory and as measured. Drawn by cairo.
+// Experiment charts: expected and measured FPR against the number of keys, drawn by cairo.
 #pragma once
 
 #include "app/experiment.hpp"
@@ -11,7 +11,7 @@ namespace bloomery::cli {
 
 using namespace app;
 
-/// A point of the theory's curve.
+/// A point on the curve of the expected FPR.
 struct theory_point {
   std::uint64_t keys = 0;
   double rate = 0;
@@ -23,10 +23,10 @@ struct chart {
   std::uint64_t capacity = 0;
   double target_fpr = 0;
   std::uint64_t runs = 0;
-  std::vector<theory_point> theory;  ///< as many as make a smooth curve, from 0 keys on
+  std::vector<theory_point> theory;  ///< enough points for a smooth curve, from 0 keys on
   std::vector<measured_point> points;
 
-  double highest_rate() const;  ///< of all curves and dots
+  double highest_rate() const;  ///< maximum of all curves and dots
 };
 
 /// The chart as the bytes of a file. @throws error io: cairo cannot draw (out of memory, no font)

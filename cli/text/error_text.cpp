@@ -10,7 +10,7 @@
 namespace bloomery::cli {
 namespace {
 
-// The filter whose log an error names: FILTER.log.
+// The path of the filter, if an error names its key log FILTER.log.
 std::string filter_of_log(const std::string& log) {
   constexpr std::string_view ending = ".log";
   return log.ends_with(ending) ? log.substr(0, log.size() - ending.size()) : log;

@@ -1,4 +1,4 @@
-// Errors in the words of the command: the library's hints, with the commands and options that follow them.
+// Error texts of the command: the library's hints, expressed as commands and options.
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -7,15 +7,15 @@
 
 namespace bloomery::cli {
 
-/// What the user can do, for the command line: names commands and options where the hint's code has some, and is the
-/// hint's own words elsewhere. Empty if there is no hint.
+/// The hint of an error for the command line: commands and options if the hint's code has some, otherwise the hint's
+/// own text. Empty without a hint.
 ///
 /// Example:
 ///     const error missing(errc::not_found, {"there is no filter of this name", "redis://host/f", "", "", hint::make_shared_filter});
 ///     assert(hint_text(missing) == "make one: bloomery build -o redis://host/f -n NUMBER");
 std::string hint_text(const error& e);
 
-/// The error's whole sentence as what() has it, with hint_text() for its end.
+/// The text of what(), ending in hint_text().
 std::string sentence_of(const error& e);
 
 }  // namespace bloomery::cli

@@ -6,7 +6,7 @@
 namespace bloomery::cli {
 namespace {
 
-// Damerau-Levenshtein distance, optimal string alignment: rows of the usual table.
+// Damerau-Levenshtein distance (optimal string alignment), with three rows of the table.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> two_up(b.size() + 1);
   std::vector<std::size_t> up(b.size() + 1);

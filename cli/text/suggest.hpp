@@ -1,4 +1,4 @@
-// "Did you mean ...?"
+// Suggestions for mistyped names.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace bloomery::cli {
 
-/// The candidate that takes the fewest letters to change (inserted, left out, replaced, neighbours swapped), or "" if
-/// none is within a third of its length.
+/// The candidate with the smallest edit distance (insertions, deletions, substitutions, swaps of neighbours), or "" if
+/// all distances exceed a third of the length.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace bloomery::cli

@@ -1,4 +1,5 @@
-// Bars are the measured mean, marks the theory: where the experiment agrees, marks stand on the tops of the bars.
+// Charts in block characters: bars show the measured mean, marks the theory. If both agree, the marks are on top of the
+// bars.
 #include "cli/text/terminal_chart.hpp"
 
 #include "app/numbers.hpp"
@@ -24,7 +25,7 @@ constexpr unsigned least_columns = 40;
 constexpr unsigned most_columns = 120;
 
 struct symbols {
-  std::array<const char*, 9> bar;  // by eighths of a cell
+  std::array<const char*, 9> bar;  // in eighths of a cell
   const char* spread;
   const char* theory;
   const char* across;
@@ -57,7 +58,7 @@ struct cell {
   paint color = paint::none;
 };
 
-// Linear between the points; the first one stands for all before it.
+// Linear interpolation between points; constant before the first.
 template <class Point, class Value>
 double at_keys(const std::vector<Point>& points, double keys, Value value) {
   const auto next =
@@ -148,7 +149,7 @@ class picture {
       const std::string label = count_text(static_cast<std::uint64_t>(std::llround(tick)));
       const std::size_t middle = margin_ + 2 + column_of(tick);
       const std::size_t start = std::min(middle - label.size() / 2, margin_ + 2 + columns_ - label.size());
-      if (start < text.size() && tick != 0) continue;  // no room beside the label before
+      if (start < text.size() && tick != 0) continue;  // would overlap the previous label
       text.resize(std::max(text.size(), start), ' ');
       text.replace(start, std::string::npos, label + " ");
     }
@@ -168,12 +169,12 @@ class picture {
     entries.push_back({s_.down, paint::target, "n = " + count_text(chart_.capacity)});
     const std::string indent(margin_ + 2, ' ');
     std::string text = indent + "keys inserted";
-    std::size_t room = 0;  // left on the line
+    std::size_t space = 0;  // left on the line
     for (const entry& e : entries) {
-      const std::size_t wanted = e.words.size() + 4;  // with the symbol and three blanks
-      const bool fits = wanted <= room;
-      if (!fits) room = std::max<std::size_t>(columns_ + 2, wanted);  // the first on a line needs no blanks before it
-      room -= wanted;
+      const std::size_t wanted = e.words.size() + 4;  // with the symbol and three spaces
+      const bool fits = wanted <= space;
+      if (!fits) space = std::max<std::size_t>(columns_ + 2, wanted);  // the first on a line needs no spaces before it
+      space -= wanted;
       text += fits ? "  " : "\n" + indent;
       text += look_.color ? code(e.color) + std::string(e.symbol) + code(paint::none) : e.symbol;
       text += " " + e.words;
@@ -191,12 +192,12 @@ class picture {
   const symbols& s_;
   axis rates_;
   axis keys_;
-  std::size_t margin_ = 0;  // columns of the rates' labels
+  std::size_t margin_ = 0;  // columns of the labels of the vertical axis
   unsigned columns_ = 0;    // of the plot
   std::vector<cell> cells_;
 };
 
-// The locale that characters are in; empty if none is named.
+// The locale for characters; empty if the environment names none.
 std::string_view locale_name() {
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(variable);

@@ -1,4 +1,4 @@
-// The chart of an experiment in block characters, for a terminal.
+// Terminal charts: the chart of an experiment in block characters.
 #pragma once
 
 #include "cli/text/chart.hpp"
@@ -7,19 +7,19 @@
 
 namespace bloomery::cli {
 
-/// What a terminal can show.
+/// The capabilities of a terminal.
 struct terminal_look {
   unsigned columns = 80;
-  bool unicode = true;  ///< else ASCII alone
+  bool unicode = true;  ///< false: ASCII only
   bool color = false;
 };
 
-/// Of what standard output is: its width if it is a terminal, else 80; ASCII where the environment names a locale
+/// The capabilities of standard output: the width of the terminal, else 80; ASCII if the environment names a locale
 /// without UTF-8; colour on a terminal unless NO_COLOR is set.
 terminal_look look_of_standard_output();
 
-/// Lines of at most this many columns; with axes, a legend and marks where n and p are. Empty where there is no room
-/// for a chart: in less than 40 columns.
+/// Draws the chart in lines of at most the terminal's width, with axes, a legend, and marks at n and p. Empty for fewer
+/// than 40 columns.
 std::string terminal_chart(const chart& c, const terminal_look& look);
 
 }  // namespace bloomery::cli

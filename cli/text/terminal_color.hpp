@@ -1,10 +1,9 @@
-// The decision whether a terminal is written to in colour.
+// Detection of terminal colour support.
 #pragma once
 
 namespace bloomery::cli {
 
-/// Whether a terminal may be written to in colour: unless NO_COLOR is set and not empty [no-color.org], or TERM is
-/// dumb.
+/// Whether output to a terminal may be coloured: not if NO_COLOR is set and not empty [no-color.org], or TERM is dumb.
 bool wants_color();
 
 }  // namespace bloomery::cli

@@ -1,4 +1,4 @@
-// cache_guard: a look-up service over a table of users, with a shared Bloom filter in front.
+// cache_guard: an HTTP lookup service for a table of users, with a Bloom filter on Redis in front.
 //
 //   cache_guard --table users.db --filter redis://127.0.0.1/users
 //   curl -X POST -d 'Alice' localhost:8080/users/alice;  curl localhost:8080/users/alice;  curl localhost:8080/metrics
@@ -79,7 +79,7 @@ arguments parse(int argc, char** argv) {
   return a;
 }
 
-// Until SIGINT or SIGTERM comes, which all threads leave to this one.
+// Waits for SIGINT or SIGTERM, which all other threads block.
 void serve(const arguments& a) {
   sigset_t ends;
   sigemptyset(&ends);

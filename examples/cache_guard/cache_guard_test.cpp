@@ -1,5 +1,5 @@
-// The real program, on a real database and a real server: how many lookups reach the database, and what happens when
-// the filter's server is killed, frozen, or comes back empty.
+// End-to-end tests of cache_guard with a real database and server: the share of lookups that reach the database, and
+// the behaviour when the filter's server is killed, frozen, or restarted empty.
 #include "table.hpp"
 
 #include "redis/servers.hpp"
@@ -37,7 +37,7 @@ std::string user(std::uint64_t i) { return "user-" + std::to_string(i); }
 
 // A database with users 0 .. count-1.
 void make_users(const std::string& path, std::uint64_t count) {
-  sqlite_table(path)();  // makes the table
+  sqlite_table(path)();  // creates the table
   sqlite3* db = nullptr;
   if (sqlite3_open(path.c_str(), &db) != SQLITE_OK) throw std::runtime_error("cannot open the database");
   const std::string sql = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < " +
@@ -47,7 +47,7 @@ void make_users(const std::string& path, std::uint64_t count) {
   if (status != SQLITE_OK) throw std::runtime_error("cannot fill the database");
 }
 
-// cache_guard as a process.
+// A cache_guard process.
 class program {
  public:
   explicit program(std::vector<std::string> arguments) {
@@ -89,7 +89,7 @@ class program {
     return c;
   }
 
-  // The numbers of /metrics, by their names without "cache_guard_".
+  // The metrics by name, without the prefix "cache_guard_".
   std::map<std::string, std::uint64_t> metrics() const {
     const auto response = client().Get("/metrics");
     if (!response || response->status != 200) throw std::runtime_error("no metrics");
@@ -120,7 +120,7 @@ class program {
   std::string greeting_;
 };
 
-// Looks up so many keys, one in 20 of them present, by four clients at once. How many answers were wrong.
+// Looks up `count` keys, one in 20 of them present, with four concurrent clients. Returns the number of wrong answers.
 std::uint64_t look_up(const program& service, std::uint64_t users, std::uint64_t lookups) {
   std::atomic<std::uint64_t> wrong = 0;
   std::vector<std::thread> clients;
@@ -183,7 +183,7 @@ TEST_F(CacheGuard, KeepsLookupsOfAbsentKeysFromTheDatabase) {
   EXPECT_EQ(with["filter_errors_total"], 0u);
   EXPECT_EQ(with["database_queries_total"], present + with["false_positives_total"]);
   EXPECT_EQ(with["filter_negatives_total"] + with["database_queries_total"], lookups);
-  // The promised rate, and five deviations of a binomial.
+  // The target FPR, plus five standard deviations of a binomial.
   const double absent = static_cast<double>(lookups - present);
   EXPECT_LE(static_cast<double>(with["false_positives_total"]), 0.01 * absent + 5 * std::sqrt(0.01 * absent));
 }
@@ -207,7 +207,7 @@ TEST_F(CacheGuard, AnswersRightWhenTheFiltersServerIsKilledAndWhenItComesBackEmp
   EXPECT_EQ(look_up(service, users, 400), 0u);
   ASSERT_EQ(service.metrics()["database_queries_total"], 20 + service.metrics()["false_positives_total"]);
 
-  // While lookups go on.
+  // During lookups.
   std::thread killer([&] {
     wait_until("lookups go on", [&] { return service.metrics()["lookups_total"] > 600; });
     server.kill_hard();
@@ -225,7 +225,7 @@ TEST_F(CacheGuard, AnswersRightWhenTheFiltersServerIsKilledAndWhenItComesBackEmp
   EXPECT_EQ(away["keys_not_in_filter"], 1u);
   EXPECT_EQ(away["filter_negatives_total"] + away["database_queries_total"], away["lookups_total"]);
 
-  server.restart();  // without a key: the filter is made again from the table
+  server.restart();  // empty: the filter is rebuilt from the table
   wait_until("the filter is back", [&] { return service.metrics()["filter_up"] == 1; });
   const auto before = service.metrics();
   EXPECT_EQ(look_up(service, users, 2'000), 0u);
@@ -256,7 +256,7 @@ TEST_F(CacheGuard, LeavesAFrozenServerAlone) {
 
   EXPECT_EQ(look_up(service, users, 2'000), 0u);
 
-  // At most the four that were under way have waited for it.
+  // At most the four lookups in progress have waited for it.
   auto frozen = service.metrics();
   server.thaw();
   EXPECT_GE(frozen["filter_errors_total"], 1u);

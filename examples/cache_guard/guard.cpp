@@ -14,8 +14,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t keys_of_a_batch = 10'000;
 
-// A key that a filter gets last of all. Without it a filter is not full, whoever made, emptied or is filling it, and
-// what it says is absent may be in the table.
+// A marker key, inserted last. A filter without it is incomplete, because it is new, was emptied or is being filled,
+// and its negative answers are not valid.
 constexpr std::string_view full_mark("\0full", 5);
 
 bloomery::redis_options in_time(std::chrono::milliseconds time) {
@@ -25,8 +25,8 @@ bloomery::redis_options in_time(std::chrono::milliseconds time) {
   return options;
 }
 
-// Who asked the filter just before it failed has given up before it is filled again: half filled it says too often that
-// a key is absent.
+// Lookups that were sent just before a failure must have timed out before refilling begins, because a partly filled
+// filter gives false negatives.
 guard_options with_long_pause(guard_options options) {
   options.pause = std::max(options.pause, 2 * options.filter_time);
   return options;
@@ -44,20 +44,20 @@ guard::guard(table_opener table, guard_options options)
         return std::make_unique<bloomery::redis_filter>(
             bloomery::redis_filter::open(*options_.filter, in_time(options_.filter_time)));
       }) {
-  tables_.give_back(tables_.take());  // a table that cannot be opened is told at once
+  tables_.give_back(tables_.take());  // throws at once if the table cannot be opened
   if (!options_.filter) return;
   if (!fill_filter()) ++counted_.filter_errors;
-  mender_ = std::thread([this] { mend_filter(); });
+  repairer_ = std::thread([this] { repair_filter(); });
 }
 
 guard::~guard() {
-  if (!mender_.joinable()) return;
+  if (!repairer_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
   }
   wake_.notify_all();
-  mender_.join();
+  repairer_.join();
 }
 
 std::optional<std::string> guard::find(const std::string& key) {
@@ -66,9 +66,9 @@ std::optional<std::string> guard::find(const std::string& key) {
   if (options_.filter && filter_is_up_) {
     try {
       filter_pointer filter = filters_.take();
-      const std::array<std::string_view, 2> asked = {full_mark, key};  // in one round trip
+      const std::array<std::string_view, 2> wanted = {full_mark, key};  // in one round trip
       std::uint64_t answers = 0;
-      filter->may_contain(std::span<const std::string_view>(asked), {&answers, 1});
+      filter->may_contain(std::span<const std::string_view>(wanted), {&answers, 1});
       filters_.give_back(std::move(filter));
       const bool is_full = (answers & 1) != 0;
       filter_said_maybe = is_full && (answers & 2) != 0;
@@ -111,13 +111,13 @@ void guard::put(const std::string& key, const std::string& value) {
       }
     }
     const std::lock_guard lock(mutex_);
-    if (filter_is_up_) continue;  // it has come back this moment, without this key
+    if (filter_is_up_) continue;  // it has just recovered, without this key
     not_in_filter_.push_back(key);
     return;
   }
 }
 
-// Nobody asks the filter from now on, until the mender has brought it back.
+// Stops lookups in the filter until the repair thread has restored it.
 void guard::filter_failed() {
   ++counted_.filter_errors;
   {
@@ -128,7 +128,7 @@ void guard::filter_failed() {
   wake_.notify_all();
 }
 
-void guard::mend_filter() {
+void guard::repair_filter() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [&] { return ends_ || !filter_is_up_; });
@@ -140,7 +140,7 @@ void guard::mend_filter() {
   }
 }
 
-// Gives the filter all that it may lack, and has it asked again. False: it cannot be reached, or is lost again.
+// Inserts all keys that the filter may lack and resumes lookups. False: the server is unreachable or failed again.
 bool guard::fill_filter() {
   try {
     std::unique_ptr<user_table> table = tables_.take();
@@ -148,7 +148,7 @@ bool guard::fill_filter() {
     std::optional<bloomery::redis_filter> filter;
     try {
       bloomery::redis_filter::open(*options_.filter,
-                                   in_time(options_.filter_time));  // a server that is away is soon told
+                                   in_time(options_.filter_time));  // detects an unreachable server soon
       filter = bloomery::redis_filter::open(*options_.filter, options);
     } catch (const bloomery::error& e) {
       if (e.code() == bloomery::errc::unavailable) throw;
@@ -183,7 +183,7 @@ bool guard::fill_filter() {
       const std::lock_guard lock(mutex_);
       not_in_filter_.erase(not_in_filter_.begin(), not_in_filter_.begin() + static_cast<std::ptrdiff_t>(keys.size()));
     }
-  } catch (const std::exception&) {  // of the filter, or of the table: lookups will tell
+  } catch (const std::exception&) {  // of the filter or the table; lookups report it
     return false;
   }
 }
@@ -199,10 +199,10 @@ std::string guard::metrics() const {
   add("database_queries_total", "counter", "Lookups that reached the database.", counted_.database_queries);
   add("false_positives_total", "counter", "Keys that the filter took for present and the database does not have.",
       counted_.false_positives);
-  add("filter_errors_total", "counter", "Times that the filter was asked and failed.", counted_.filter_errors);
+  add("filter_errors_total", "counter", "Lookups that the filter did not answer.", counted_.filter_errors);
   add("filter_skipped_total", "counter", "Lookups that left out a filter which had failed.", counted_.filter_skipped);
   add("writes_total", "counter", "Rows written.", counted_.writes);
-  add("filter_up", "gauge", "1 while the filter is asked.", filter_is_up_ ? 1 : 0);
+  add("filter_up", "gauge", "1 while the filter is wanted.", filter_is_up_ ? 1 : 0);
   const std::lock_guard lock(mutex_);
   add("keys_not_in_filter", "gauge", "Keys written while the filter was away, to be given to it.",
       not_in_filter_.size());

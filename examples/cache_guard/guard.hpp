@@ -1,12 +1,12 @@
-// A filter in front of a table: keys that the table does not have cost no query.
+// A Bloom filter in front of a table, which answers lookups of most absent keys without a query.
 //
-//   find:  filter says absent -> absent, the table is not asked
-//          filter says maybe  -> the table is asked
-//          filter does not answer -> the table is asked (fail open), and the filter is left alone for a while
-//   put:   table first, then filter. A filter that is being filled anew from the table meanwhile gets the row either way.
+//   find:  filter reports absent    -> absent, without a query
+//          filter reports maybe     -> queries the table
+//          filter does not answer   -> queries the table (fail open), and skips the filter for a while
+//   put:   table first, then filter. A filter that is being refilled from the table gets the row in either case.
 //
-// What must hold is that the filter has every key that the table has. So after each failure the filter is not believed
-// before it has been given all keys of the table again, and what was put meanwhile.
+// Invariant: the filter has every key of the table. So after each failure the filter is not used until all keys of the
+// table, and those put meanwhile, have been inserted again.
 #pragma once
 
 #include "table.hpp"
@@ -30,24 +30,24 @@
 namespace cache_guard {
 
 struct guard_options {
-  std::optional<bloomery::redis_address> filter = {};  ///< none: every lookup asks the table
-  double rate = 0.01;                                  ///< of the filter: absent keys that still reach the table
-  std::chrono::milliseconds filter_time{250};          ///< a lookup waits so long for the filter before it fails open
+  std::optional<bloomery::redis_address> filter = {};  ///< none: every lookup queries the table
+  double rate = 0.01;                                  ///< target FPR: share of absent keys that reach the table
+  std::chrono::milliseconds filter_time{250};          ///< timeout of the filter, after which a lookup fails open
   std::chrono::milliseconds pause{1000};               ///< between two attempts to reach a filter that has failed
 };
 
-/// What was counted since the start.
+/// Counters since the start.
 struct counters {
   std::atomic<std::uint64_t> lookups = 0;
   std::atomic<std::uint64_t> filter_negatives = 0;  ///< answered by the filter alone
-  std::atomic<std::uint64_t> database_queries = 0;  ///< of lookups
-  std::atomic<std::uint64_t> false_positives = 0;   ///< the filter said maybe, the table has no such key
-  std::atomic<std::uint64_t> filter_errors = 0;     ///< the filter was asked and did not answer
-  std::atomic<std::uint64_t> filter_skipped = 0;    ///< the filter was not asked, as it had failed before
+  std::atomic<std::uint64_t> database_queries = 0;  ///< queries by lookups
+  std::atomic<std::uint64_t> false_positives = 0;   ///< reported maybe by the filter, absent in the table
+  std::atomic<std::uint64_t> filter_errors = 0;     ///< lookups that the filter did not answer
+  std::atomic<std::uint64_t> filter_skipped = 0;    ///< lookups that skipped a failed filter
   std::atomic<std::uint64_t> writes = 0;
 };
 
-/// Things of which each thread takes one at a time: those that came back, else new ones.
+/// A pool of objects, each used by one thread at a time.
 template <class Thing>
 class pool {
  public:
@@ -64,7 +64,7 @@ class pool {
     }
     return make_();
   }
-  /// Only what works is given back.
+  /// Returns an object to the pool; only if it still works.
   void give_back(std::unique_ptr<Thing> thing) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(thing));
@@ -80,10 +80,10 @@ class pool {
   std::vector<std::unique_ptr<Thing>> idle_;
 };
 
-/// For any number of threads.
+/// The guard. Thread-safe.
 class guard {
  public:
-  /// Fills the filter with the table's keys, if it can be reached; else that is done as soon as it can.
+  /// Fills the filter with the table's keys, as soon as its server is reachable.
   guard(table_opener table, guard_options options);
   guard(const guard&) = delete;
   guard& operator=(const guard&) = delete;
@@ -93,11 +93,11 @@ class guard {
   std::optional<std::string> find(const std::string& key);
   void put(const std::string& key, const std::string& value);
 
-  /// In Prometheus' text format.
+  /// The counters in Prometheus' text format.
   std::string metrics() const;
   const counters& counted() const noexcept { return counted_; }
 
-  /// Whether the filter is asked at present.
+  /// Whether lookups use the filter at present.
   bool filter_is_up() const { return filter_is_up_; }
 
  private:
@@ -105,7 +105,7 @@ class guard {
 
   std::unique_ptr<bloomery::redis_filter> open_filter(bool may_create);
   bool fill_filter();
-  void mend_filter();
+  void repair_filter();
   void filter_failed();
 
   const guard_options options_;
@@ -115,10 +115,10 @@ class guard {
 
   std::atomic<bool> filter_is_up_ = false;
   mutable std::mutex mutex_;
-  std::condition_variable wake_;            // the mender
-  bool ends_ = false;                       // under mutex_, as the next
+  std::condition_variable wake_;            // wakes the repair thread
+  bool ends_ = false;                       // guarded by mutex_, like the next
   std::vector<std::string> not_in_filter_;  // keys that were put while the filter was not up
-  std::thread mender_;
+  std::thread repairer_;
 };
 
 }  // namespace cache_guard

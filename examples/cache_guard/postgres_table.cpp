@@ -1,4 +1,4 @@
-// The table in PostgreSQL.
+// The guarded table in PostgreSQL.
 #include "table.hpp"
 
 #include <stdexcept>
@@ -20,7 +20,7 @@ class postgres final : public user_table {
  public:
   explicit postgres(const std::string& conninfo) : to_(PQconnectdb(conninfo.c_str()), PQfinish) {
     if (PQstatus(to_.get()) != CONNECTION_OK) fail();
-    // Two who do this at once would disturb each other, although it says "if not".
+    // Only if missing: concurrent CREATE TABLE IF NOT EXISTS statements can fail.
     if (!find_relation()) {
       run("CREATE TABLE IF NOT EXISTS users (key TEXT PRIMARY KEY, value TEXT NOT NULL)");
     }
@@ -41,7 +41,7 @@ class postgres final : public user_table {
   }
 
   void for_each_key(const std::function<void(std::string_view)>& take) override {
-    // A cursor, so that neither side holds more than some thousand rows.
+    // A cursor, so that client and server hold only some thousand rows.
     run("BEGIN");
     try {
       run("DECLARE keys NO SCROLL CURSOR FOR SELECT key FROM users");
@@ -68,7 +68,7 @@ class postgres final : public user_table {
     return PQgetvalue(r.get(), 0, 0)[0] == 't';
   }
 
-  // Connects again once if the server has gone away meanwhile.
+  // Reconnects once if the connection was lost.
   result run(const char* sql, std::initializer_list<std::string> values = {}) {
     if (PQstatus(to_.get()) != CONNECTION_OK) PQreset(to_.get());
     std::array<const char*, 2> texts{};

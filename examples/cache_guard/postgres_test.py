@@ -1,6 +1,6 @@
-"""cache_guard with its table in a real PostgreSQL: warmed up from it, written to, and answering without the filter.
+"""End-to-end test of cache_guard with PostgreSQL: warm-up from the table, writes, and lookups without the filter.
 
-    postgres_test.py CACHE_GUARD     exit status 0 good, 1 bad; a line that starts with SKIP where a server is missing
+    postgres_test.py CACHE_GUARD     exit status 0 passed, 1 failed; prints a line that starts with SKIP if a server is missing
 """
 import glob
 import os
@@ -16,7 +16,7 @@ import urllib.request
 
 
 def find(program, *places):
-    """The path of a server's program, or None."""
+    """The path of a program, or None."""
     for place in places:
         for path in sorted(glob.glob(os.path.join(place, program))):
             return path
@@ -27,7 +27,7 @@ def wait_until(what, condition):
     end = time.monotonic() + 30
     while not condition():
         if time.monotonic() > end:
-            raise RuntimeError("waited in vain: " + what)
+            raise RuntimeError("timeout: " + what)
         time.sleep(0.02)
 
 

@@ -1,4 +1,4 @@
-// The table in SQLite. The write-ahead log lets lookups go on while a row is written.
+// The guarded table in SQLite. The write-ahead log allows lookups during writes.
 #include "table.hpp"
 
 #include <sqlite3.h>
@@ -82,11 +82,11 @@ class sqlite final : public user_table {
   }
 
   void bind(sqlite3_stmt* statement, int at, const std::string& value) {
-    // The text outlives the step.
+    // SQLITE_STATIC is safe: the text outlives the step.
     if (sqlite3_bind_text64(statement, at, value.data(), value.size(), SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK) fail();
   }
 
-  // Whether there is a row.
+  // Returns whether there is a row.
   bool step(sqlite3_stmt* statement) {
     const int status = sqlite3_step(statement);
     if (status != SQLITE_ROW && status != SQLITE_DONE) fail();

@@ -1,4 +1,4 @@
-// The table that is to be guarded: rows (key, value), in SQLite or PostgreSQL.
+// The guarded table: rows (key, value), in SQLite or PostgreSQL.
 //
 //   CREATE TABLE users (key TEXT PRIMARY KEY, value TEXT NOT NULL)
 //
@@ -20,24 +20,24 @@ class user_table {
 
   virtual std::optional<std::string> find(const std::string& key) = 0;
 
-  /// Adds a row or replaces its value. It is committed when this returns.
+  /// Adds a row or replaces its value; committed on return.
   virtual void put(const std::string& key, const std::string& value) = 0;
 
-  /// All rows there are.
+  /// The number of rows.
   virtual std::uint64_t size() = 0;
 
-  /// Tells of each key, streamed: the table need not fit in memory. Every row that was committed before is told of.
+  /// Calls back for each key, streamed: the table need not fit in memory. Includes all rows committed before the call.
   virtual void for_each_key(const std::function<void(std::string_view key)>& take) = 0;
 };
 
-/// Makes connections to one table.
+/// Opens connections to one table.
 using table_opener = std::function<std::unique_ptr<user_table>()>;
 
-/// @param path  of the database; it is made if it is not there
+/// @param path  of the database; created if missing
 table_opener sqlite_table(const std::string& path);
 
-/// @param conninfo  as libpq takes it: "host=db dbname=shop"
-/// @throws std::runtime_error  this was built without libpq
+/// @param conninfo  in the format of libpq: "host=db dbname=shop"
+/// @throws std::runtime_error  built without libpq
 table_opener postgres_table(const std::string& conninfo);
 
 }  // namespace cache_guard

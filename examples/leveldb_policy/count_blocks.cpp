@@ -1,9 +1,10 @@
-// count_blocks: how many data blocks LevelDB reads for absent keys without a filter, with its own, and with bloomery's.
+// Block-read benchmark: count_blocks counts the data blocks that LevelDB reads for absent keys without a filter, with
+// its own filters, and with bloomery's.
 //
-//   count_blocks [KEYS [VALUE_BYTES [BITS_A_KEY]]]        1000000 100 10
+//   count_blocks [KEYS [VALUE_BYTES [BITS_PER_KEY]]]      1000000 100 10
 //
-// The filters of layout `split_block512` are made first: they take whole lines of 64 bytes, so more than the bits asked
-// for. LevelDB's own are made with the bits asked for, and once more with at least as much memory as the lines took.
+// The split_block512 filters consist of whole 64-byte lines, so they have more bits than requested. LevelDB's own
+// filters are measured with the requested bits, and again with at least as much memory as the split_block512 filters.
 #include "database.hpp"
 #include "filter_policies.hpp"
 
@@ -25,7 +26,7 @@ double line_rate(std::uint64_t bytes, std::uint64_t keys) {
   return bloomery::layouts::split_block512::expected_fpr({8 * bytes, bloomery::layouts::split_block512::lanes}, keys);
 }
 
-// That of k independent probes; LevelDB's are steps from one 32-bit hash, which in short filters errs more often.
+// The FPR of k independent probes. LevelDB's probes are steps from one 32-bit hash, with a higher FPR in short filters.
 rate_of_filter builtin_rate(int bits_per_key) {
   const auto k = static_cast<std::uint32_t>(std::clamp(static_cast<int>(bits_per_key * 0.69), 1, 30));
   return [k](std::uint64_t bytes, std::uint64_t keys) {
@@ -51,13 +52,13 @@ double bits_per_key(const row& r, const workload& work) {
   return 8 * static_cast<double>(r.made.bytes) / static_cast<double>(work.keys);
 }
 
-// The fewest bits a key for which LevelDB's own filters take no less memory; a byte of each of them is not of its bits.
+// The minimum of bits per key at which LevelDB's own filters take at least as much memory; each has a byte for k.
 int bits_of_equal_memory(const row& lines, const workload& work) {
   const double extra = 8 * static_cast<double>(lines.made.filters) / static_cast<double>(work.keys);
   return std::max(1, static_cast<int>(std::ceil(bits_per_key(lines, work) - extra)));
 }
 
-// True unless a key was lost.
+// Returns false if a key was lost.
 bool print(const std::string& name, const row& r, const workload& work, double expected) {
   const auto per_thousand = [](std::uint64_t blocks, std::uint64_t lookups) {
     return 1000 * static_cast<double>(blocks) / static_cast<double>(lookups);
@@ -72,13 +73,13 @@ bool print(const std::string& name, const row& r, const workload& work, double e
 }
 
 bool run(const workload& work, int bits) {
-  const line_policy line(bits);
+  const split_block512_policy line(bits);
   const row lines = measure(work, &line, &line, line_rate);
 
   std::printf("%llu keys of 16 bytes with values of %zu, %.1f keys a filter. Blocks read per 1000 lookups:\n\n",
               static_cast<unsigned long long>(work.keys), work.value_bytes,
               static_cast<double>(work.keys) / static_cast<double>(lines.made.filters));
-  std::printf("%-26s %10s %14s %14s %12s %10s\n", "filter", "bits a key", "filter bytes", "absent keys", "by formula",
+  std::printf("%-26s %10s %14s %14s %12s %10s\n", "filter", "bits per key", "filter bytes", "absent keys", "by formula",
               "present");
 
   bool all_found = print("none", measure(work, nullptr, nullptr, {}), work, 1);
@@ -109,7 +110,7 @@ int main(int count, char** words) try {
   work.absent_lookups = work.keys;
   work.present_lookups = (work.keys + 9) / 10;
   if (count > 4 || work.keys == 0 || bits < 1) {
-    std::fprintf(stderr, "usage: count_blocks [KEYS [VALUE_BYTES [BITS_A_KEY]]], each at least 1\n");
+    std::fprintf(stderr, "usage: count_blocks [KEYS [VALUE_BYTES [BITS_PER_KEY]]], each at least 1\n");
     return 2;
   }
   return run(work, bits) ? 0 : 1;

@@ -21,7 +21,7 @@
 namespace leveldb_policy {
 namespace {
 
-// Key i, present for i < keys and absent from there on: mix64 is a bijection, so no two are equal.
+// Key i, present for i < keys and absent otherwise. Keys are distinct, because mix64 is a bijection.
 std::string key_of(std::uint64_t i) {
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(bloomery::mix64(i)));
@@ -63,7 +63,7 @@ class counting_env : public leveldb::EnvWrapper {
 
 // ---- observing filters ----------------------------------------------------------------------------------------------
 
-// The given policy, and what it made.
+// A policy that records the filters made by another.
 class observed_policy : public leveldb::FilterPolicy {
  public:
   explicit observed_policy(const leveldb::FilterPolicy& policy) : policy_(policy) {}
@@ -77,7 +77,7 @@ class observed_policy : public leveldb::FilterPolicy {
     return policy_.KeyMayMatch(key, filter);
   }
 
-  // Keys are spread evenly, so an absent one falls among those of a filter in proportion to their number.
+  // Keys are evenly spread, so the probability that an absent key uses a filter is proportional to the filter's keys.
   filters_made made(const rate_of_filter& rate) const {
     filters_made all;
     double keys_in_all = 0;
@@ -95,13 +95,13 @@ class observed_policy : public leveldb::FilterPolicy {
 
  private:
   const leveldb::FilterPolicy& policy_;
-  // Number of filters by their bytes and keys. LevelDB makes them in one thread, and the database is closed when asked.
+  // Number of filters by size and keys. No lock: LevelDB makes filters in one thread, and this is read after closing.
   mutable std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> filters_of_;
 };
 
 // ---- opening --------------------------------------------------------------------------------------------------------
 
-// A database and what it needs, which must outlive it.
+// A database with the objects that must outlive it.
 class database {
  public:
   database(const std::string& folder, const leveldb::FilterPolicy* policy) : cache_(leveldb::NewLRUCache(0)) {
@@ -109,9 +109,9 @@ class database {
     options.create_if_missing = true;
     options.env = &env_;
     options.filter_policy = policy;
-    options.block_cache = cache_.get();                // of no capacity: every block that is wanted is read
-    options.write_buffer_size = std::size_t{1} << 30;  // the most LevelDB takes: all keys become one table
-    options.compression = leveldb::kNoCompression;     // the same blocks whether LevelDB was built with snappy or not
+    options.block_cache = cache_.get();                // capacity 0: every block is read from the file
+    options.write_buffer_size = std::size_t{1} << 30;  // LevelDB's maximum: all keys go into one table
+    options.compression = leveldb::kNoCompression;     // the same blocks with and without snappy
     leveldb::DB* db = nullptr;
     require(leveldb::DB::Open(options, folder, &db));
     db_.reset(db);
@@ -147,7 +147,7 @@ filters_made fill(const std::string& folder, const workload& work, const leveldb
   std::vector<std::string> keys;
   keys.reserve(work.keys);
   for (std::uint64_t i = 0; i < work.keys; ++i) keys.push_back(key_of(i));
-  std::sort(keys.begin(), keys.end());  // LevelDB takes them in any order, and fastest in this one
+  std::sort(keys.begin(), keys.end());  // LevelDB inserts sorted keys fastest
 
   std::unique_ptr<observed_policy> observed;
   if (policy != nullptr) observed = std::make_unique<observed_policy>(*policy);
@@ -172,7 +172,7 @@ lookups_done look_up(const std::string& folder, const workload& work, const leve
   database base(folder, policy);
   lookups_done done;
   std::string value;
-  // Opening the table reads its index and its filters, which then stay in memory: all further reads are data blocks.
+  // Opening the table loads its index and filters into memory: all further reads are data blocks.
   require(base.db().Get({}, key_of(0), &value));
 
   const std::uint64_t first = base.reads();

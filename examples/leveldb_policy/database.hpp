@@ -1,6 +1,6 @@
-// A LevelDB database to measure with: how many data blocks are read from its file, how large its filters are.
+// A LevelDB database for measurements: counts the data blocks read from its file and the sizes of its filters.
 //
-// All keys are in one table, and no block is kept in memory. So a lookup asks one filter, and reads one block or none.
+// All keys are in one table, and no block is cached, so a lookup uses one filter and reads at most one block.
 #pragma once
 
 #include <leveldb/filter_policy.h>
@@ -19,13 +19,13 @@ struct workload {
   std::uint64_t present_lookups = 100'000;
 };
 
-/// The exact error rate of a filter of `bytes` bytes with `keys` keys.
+/// The expected FPR of a filter of `bytes` bytes with `keys` keys.
 using rate_of_filter = std::function<double(std::uint64_t bytes, std::uint64_t keys)>;
 
 struct filters_made {
   std::uint64_t filters = 0;
   std::uint64_t bytes = 0;
-  double rate = 0;  ///< that an absent key has to expect, by the formula
+  double rate = 0;  ///< mean expected FPR for absent keys
 };
 
 struct lookups_done {
@@ -34,7 +34,7 @@ struct lookups_done {
   std::uint64_t lost = 0;                ///< present keys that were not found; must be 0
 };
 
-/// A new folder for temporary files, removed with all that is in it.
+/// A new temporary folder, removed with its contents.
 class temporary_folder {
  public:
   temporary_folder();
@@ -47,11 +47,11 @@ class temporary_folder {
   std::string path_;
 };
 
-/// Makes the database in an empty folder. A null policy makes no filters. @throws std::runtime_error
+/// Creates the database in an empty folder. A null policy makes no filters. @throws std::runtime_error
 filters_made fill(const std::string& folder, const workload& work, const leveldb::FilterPolicy* policy,
                   const rate_of_filter& rate);
 
-/// Opens it, with a policy that may be another than the one which made it, and looks keys up.
+/// Opens the database, possibly with another policy than at its creation, and looks keys up.
 /// @throws std::runtime_error
 lookups_done look_up(const std::string& folder, const workload& work, const leveldb::FilterPolicy* policy);
 

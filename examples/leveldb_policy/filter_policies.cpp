@@ -24,12 +24,12 @@ bloomery::key_hash hash_of(const leveldb::Slice& key) {
   return bloomery::xxh3{}(std::string_view(key.data(), key.size()));
 }
 
-// LevelDB speaks of char, bloomery of bytes.
+// Conversions between LevelDB's char and bloomery's bytes.
 const std::uint8_t* bytes_of(const leveldb::Slice& slice) {
   return reinterpret_cast<const std::uint8_t*>(slice.data());
 }
 
-// Room for a filter behind what is in *dst, all zero.
+// Appends a zeroed filter to *dst.
 std::uint8_t* append_zeros(std::string* dst, std::size_t bytes) {
   const std::size_t before = dst->size();
   dst->resize(before + bytes);
@@ -38,14 +38,16 @@ std::uint8_t* append_zeros(std::string* dst, std::size_t bytes) {
 
 }  // namespace
 
-// ---- line_policy ----------------------------------------------------------------------------------------------------
+// ---- split_block512_policy ------------------------------------------------------------------------------------------
 
-line_policy::line_policy(int bits_per_key) : bits_per_key_(bits_per_key) { assert(bits_per_key >= 1); }
+split_block512_policy::split_block512_policy(int bits_per_key) : bits_per_key_(bits_per_key) {
+  assert(bits_per_key >= 1);
+}
 
-// Another hash or another rule of bits would need another name.
-const char* line_policy::Name() const { return "bloomery.line.xxh3"; }
+// Part of the format: another hash or size rule requires another name.
+const char* split_block512_policy::Name() const { return "bloomery.line.xxh3"; }
 
-void line_policy::CreateFilter(const leveldb::Slice* keys, int n, std::string* dst) const {
+void split_block512_policy::CreateFilter(const leveldb::Slice* keys, int n, std::string* dst) const {
   const std::size_t bits = static_cast<std::size_t>(n) * static_cast<std::size_t>(bits_per_key_);
   const std::size_t lines =
       std::max<std::size_t>(1, (bits + layouts::split_block512::block_bits - 1) / layouts::split_block512::block_bits);
@@ -54,7 +56,7 @@ void line_policy::CreateFilter(const leveldb::Slice* keys, int n, std::string* d
   for (int i = 0; i < n; ++i) bloomery::insert_one<layouts::split_block512>(filter, g, hash_of(keys[i]));
 }
 
-bool line_policy::KeyMayMatch(const leveldb::Slice& key, const leveldb::Slice& filter) const {
+bool split_block512_policy::KeyMayMatch(const leveldb::Slice& key, const leveldb::Slice& filter) const {
   if (filter.empty() || filter.size() % line_bytes != 0) return true;
   return bloomery::has_one<layouts::split_block512>(bytes_of(filter), lines_in(filter.size()), hash_of(key));
 }
@@ -63,7 +65,7 @@ bool line_policy::KeyMayMatch(const leveldb::Slice& key, const leveldb::Slice& f
 
 namespace {
 
-constexpr int most_probes = 30;  // above, k is reserved for other encodings
+constexpr int most_probes = 30;  // larger k are reserved for other encodings
 
 // [leveldb 1.23, util/hash.cc, seed of util/bloom.cc]
 std::uint32_t leveldb_hash(const leveldb::Slice& key) {
@@ -82,7 +84,7 @@ std::uint32_t leveldb_hash(const leveldb::Slice& key) {
   return h ^ (h >> 24);
 }
 
-// The bits of a key, one next() after the other.
+// The bit positions of a key, one per call of next().
 class probes {
  public:
   probes(const leveldb::Slice& key, std::uint64_t bits)

@@ -1,4 +1,4 @@
-// The policies against LevelDB's own, byte by byte and block by block.
+// Tests of the policies against LevelDB's own: equal bytes, and block reads in a database.
 #include "database.hpp"
 #include "filter_policies.hpp"
 
@@ -23,7 +23,7 @@ namespace {
 
 using keys = std::vector<std::string>;
 
-// Keys of 0 to 40 bytes of any value.
+// Random keys of 0 to 40 bytes.
 keys random_keys(std::size_t count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   keys all(count);
@@ -41,7 +41,7 @@ std::string filter_of(const leveldb::FilterPolicy& policy, const keys& all) {
   return filter;
 }
 
-// Asks with copies that end where they end, so that a sanitizer sees a read beyond.
+// Looks up exact-size copies, so that AddressSanitizer detects reads beyond the end.
 bool asks(const leveldb::FilterPolicy& policy, const std::string& key, const std::string& filter) {
   const std::vector<char> exact_key(key.begin(), key.end());
   const std::vector<char> exact_filter(filter.begin(), filter.end());
@@ -76,7 +76,7 @@ TEST(BuiltinPolicy, WritesTheKnownBytesOfHello) {
 TEST(BuiltinPolicy, HashesKeysOfEveryLengthAsLevelDbDoes) {
   const auto own = leveldbs_own(10);
   for (std::size_t length = 0; length < 70; ++length) {
-    for (const char fill : {'\0', 'x', '\x7F', '\x80', '\xFF'}) {  // LevelDB's bytes are unsigned
+    for (const char fill : {'\0', 'x', '\x7F', '\x80', '\xFF'}) {  // LevelDB hashes unsigned bytes
       const keys all = {std::string(length, fill)};
 
       EXPECT_EQ(filter_of(builtin_policy(10), all), filter_of(*own, all)) << length;
@@ -119,7 +119,7 @@ TEST(BuiltinPolicy, AnswersAsLevelDbDoesToBytesThatAreNoFilter) {
 TEST(Policies, AppendToWhatIsThere) {
   const leveldb::Slice key("hello");
   for (const leveldb::FilterPolicy* policy :
-       std::initializer_list<const leveldb::FilterPolicy*>{new line_policy(10), new builtin_policy(10)}) {
+       std::initializer_list<const leveldb::FilterPolicy*>{new split_block512_policy(10), new builtin_policy(10)}) {
     const std::unique_ptr<const leveldb::FilterPolicy> owned(policy);
     std::string several = "before";
     policy->CreateFilter(&key, 1, &several);
@@ -128,10 +128,10 @@ TEST(Policies, AppendToWhatIsThere) {
   }
 }
 
-// ---- line_policy ----------------------------------------------------------------------------------------------------
+// ---- split_block512_policy ------------------------------------------------------------------------------------------
 
-// The layout's definition, as the comment of line.hpp has it.
-std::string line_filter_by_definition(const keys& all, std::size_t lines) {
+// The definition of the layout, as in split_block512.hpp.
+std::string filter_by_definition(const keys& all, std::size_t lines) {
   __extension__ using wide = unsigned __int128;
   std::string filter(64 * lines, '\0');
   for (const std::string& key : all) {
@@ -159,12 +159,12 @@ TEST(LinePolicy, WritesTheLinesOfTheDefinitionAndNothingElse) {
     SCOPED_TRACE(count);
     const keys all = random_keys(count, /*seed=*/count);
 
-    EXPECT_EQ(filter_of(line_policy(bits_per_key), all), line_filter_by_definition(all, lines));
+    EXPECT_EQ(filter_of(split_block512_policy(bits_per_key), all), filter_by_definition(all, lines));
   }
 }
 
 TEST(LinePolicy, NeverMissesAKeyAndErrsAsOftenAsTheFormulaSays) {
-  const line_policy policy(10);
+  const split_block512_policy policy(10);
   for (const std::size_t count : {10u, 33u, 51u, 95u, 1000u}) {
     SCOPED_TRACE(count);
     const int filters = 200;
@@ -183,13 +183,13 @@ TEST(LinePolicy, NeverMissesAKeyAndErrsAsOftenAsTheFormulaSays) {
       expected += lookups * bloomery::layouts::split_block512::expected_fpr({8 * filter.size(), 8}, count);
     }
 
-    // Five deviations of a binomial, and half as much again, as lookups in one filter share its luck.
+    // Five standard deviations of a binomial, times 1.5, because lookups in the same filter are correlated.
     EXPECT_NEAR(wrong, expected, 1.5 * 5 * std::sqrt(expected) + 5);
   }
 }
 
 TEST(LinePolicy, SaysMaybeToBytesThatAreNoneOfItsFilters) {
-  const line_policy policy(10);
+  const split_block512_policy policy(10);
   for (std::size_t length = 0; length < 300; ++length) {
     const bool whole_lines = length > 0 && length % 64 == 0;
 
@@ -199,7 +199,7 @@ TEST(LinePolicy, SaysMaybeToBytesThatAreNoneOfItsFilters) {
 }
 
 TEST(LinePolicy, ReadsLinesAtAnyAddress) {
-  const line_policy policy(10);
+  const split_block512_policy policy(10);
   const keys all = random_keys(200, /*seed=*/3);
   const std::string filter = filter_of(policy, all);
   for (std::size_t offset = 0; offset < 64; ++offset) {
@@ -228,12 +228,12 @@ TEST(Database, WithoutAFilterReadsABlockForEveryKey) {
   EXPECT_EQ(made.filters, 0u);
   EXPECT_EQ(done.lost, 0u);
   EXPECT_EQ(done.blocks_for_present, small.present_lookups);
-  EXPECT_NEAR(static_cast<double>(done.blocks_for_absent), 20'000, 100);  // none for a key behind the last
+  EXPECT_NEAR(static_cast<double>(done.blocks_for_absent), 20'000, 100);  // no read for keys after the last one
 }
 
 TEST(Database, WithLinesReadsAsManyBlocksAsTheFormulaSays) {
   const temporary_folder folder;
-  const line_policy policy(10);
+  const split_block512_policy policy(10);
 
   const filters_made made = fill(folder.path(), small, &policy, [](std::uint64_t bytes, std::uint64_t count) {
     return bloomery::layouts::split_block512::expected_fpr({8 * bytes, 8}, count);

@@ -28,7 +28,7 @@ constexpr std::uint64_t most_cells_of_call = 100'000;
 constexpr std::uint64_t most_ranges = 16'384;
 constexpr std::uint64_t most_searched = 1'000'000;
 constexpr std::uint64_t all = ~std::uint64_t{0};
-constexpr int most_waiting = 48;  // requests for news: half of those that the server answers at once
+constexpr int most_waiting = 48;  // long-polling requests: half of the server's threads
 
 response json_response(const json& value, int status = 200) { return {status, "application/json", text_of(value)}; }
 
@@ -63,7 +63,7 @@ std::uint64_t queried(const request& r, const std::string& name, std::uint64_t o
   return at == r.query.end() ? otherwise : number_from(name, at->second);
 }
 
-// The cells that a request means: from .. to - 1, within those there are.
+// The requested cells: from .. to - 1, limited to existing ones.
 std::pair<std::uint64_t, std::uint64_t> stretch(const request& r, std::uint64_t cells) {
   const std::uint64_t from = queried(r, "from", 0);
   const std::uint64_t to = std::min(queried(r, "to", cells), cells);
@@ -94,12 +94,12 @@ double rate_of(const params& p, bool grows, std::uint64_t keys) {
   return grows ? scalable_fpr(p.target_fpr, keys, p.capacity) : expected_fpr(p, keys);
 }
 
-// Of a curve: where a rate takes long there are fewer.
+// The number of points of a curve: fewer where an FPR is slow to compute.
 std::uint64_t points_of(const params& p) {
   return p.scheme == "pharo" || p.geometry.probes > layouts::classic::most_chosen_probes ? 12 : 60;
 }
 
-// The rate for every number of probes, with the same bits and keys.
+// The FPR for every number of probes, with the same bits and keys.
 json probes_of(const params& p) {
   const layout_facts* facts = find_layout_facts(p.layout);
   const bool any_number =
@@ -122,7 +122,7 @@ json layouts_of(const wanted_filter& wanted, const params& p) {
   if (wanted.grows || !p.scheme.empty() || p.target_fpr <= 0 || p.target_fpr >= 1) return nullptr;
   const std::vector<candidate> candidates = layout_candidates(p.capacity, p.target_fpr);
   const auto is_taken = [&](const candidate& c) { return c.layout == p.layout; };
-  if (std::none_of(candidates.begin(), candidates.end(), is_taken)) return nullptr;  // counters, or generations
+  if (std::none_of(candidates.begin(), candidates.end(), is_taken)) return nullptr;  // a counting or sliding layout
   json list = json::array();
   for (const candidate& c : candidates) {
     list.push_back({{"layout", c.layout},
@@ -372,7 +372,7 @@ response api::answer_of_filter(const request& r, const std::string& id, const st
       const std::uint64_t most = std::max(e.filter().parameters().capacity / 2 * 3, 2 * e.distinct()) + 1;
       const params p = e.filter().parameters();
       const bool grows = e.filter().has_layers();
-      lock.unlock();  // of some schemes it takes long
+      lock.unlock();  // slow for some schemes
       return json_response({{"points", curve_of(p, grows, most)}});
     }
     if (what == "file") return {200, "application/octet-stream", e.filter().file(), "filter.bloom"};
@@ -393,7 +393,7 @@ response api::answer_of_filter(const request& r, const std::string& id, const st
   no_such_thing(r);
 }
 
-// Waits in short steps: the server may be told to end meanwhile.
+// Waits in short steps, so that stopping the server takes effect soon.
 json api::news_of(inspection& i, std::uint64_t after) {
   json seen = i.look(0, std::chrono::milliseconds(0));
   if (after == 0 || seen["version"].get<std::uint64_t>() > after) return seen;

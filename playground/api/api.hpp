@@ -1,5 +1,5 @@
-// The API of docs/playground-api.md: a request comes in, a response goes out. It has no sockets and starts no threads, so
-// that it can be a part of programs without them; playground/host/ has both.
+// The request handler of the API (docs/playground-api.md), independent of HTTP. It has no sockets and starts no threads,
+// so that programs without them can embed it; playground/host/ has both.
 #pragma once
 
 #include "playground/api/jobs.hpp"
@@ -25,17 +25,17 @@ struct response {
   int status = 200;
   std::string type = "application/json";
   std::string body;
-  std::string file_name = {};  ///< to be saved under; empty: to be shown
+  std::string file_name = {};  ///< name for a download; empty: inline
 };
 
-/// What the program around the API provides.
+/// What the surrounding program provides.
 struct api_options {
   std::vector<std::unique_ptr<inspection>> inspections = {};  ///< the API numbers them from 0
   session_store::limits most = {};
   unsigned threads = 1;  ///< that a job may use; 1: it starts none
 };
 
-/// Any number of threads may use it. Jobs wait until the program runs them.
+/// The API. Thread-safe. Jobs wait until the surrounding program runs them.
 ///
 /// Example:
 ///     api playground({});
@@ -43,21 +43,21 @@ struct api_options {
 ///     assert(made.status == 201);
 class api {
  public:
-  /// The most bytes of a request's body.
+  /// Maximum size of a request's body in bytes.
   static constexpr std::size_t most_body = std::size_t{16} << 20;
 
-  /// Of a filter's file: of the most bits that one can have here, and what the file adds.
+  /// Maximum size of an uploaded filter file: the largest filter plus headers.
   static constexpr std::size_t most_file = std::size_t{160} << 20;
 
   explicit api(api_options options);
 
-  /// Every request has an answer: what goes wrong is one, too.
+  /// Handles a request. Errors become responses.
   response handle(const request& r);
 
-  /// The queue of which the program calls run_one(), or gives it to a job_thread (playground/host/own_thread.hpp).
+  /// The queue of jobs. The program calls run_one() on it, or gives it to a job_thread (playground/host/own_thread.hpp).
   jobs& queued_jobs() noexcept { return jobs_; }
 
-  /// Ends all waits for news and long computations of requests.
+  /// Ends all waiting requests and cancels running jobs.
   void stop() {
     stopped_ = true;
     for (const auto& i : inspections_) i->stop();
@@ -73,13 +73,13 @@ class api {
   void check_goes_on() const;
   json news_of(inspection& i, std::uint64_t after);
 
-  const std::string session_ = random_id();  // of this start of the program
+  const std::string session_ = random_id();  // identifies this run of the program
   const unsigned threads_;
   session_store filters_;
   jobs jobs_;
   std::vector<std::unique_ptr<inspection>> inspections_;
   std::atomic<bool> stopped_{false};
-  std::atomic<int> waiting_{0};  // requests for news
+  std::atomic<int> waiting_{0};  // requests that wait for a change
 };
 
 }  // namespace bloomery::playground

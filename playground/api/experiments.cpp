@@ -1,4 +1,5 @@
-// The jobs themselves: the error as filters fill, lookups beside other structures, and where a lookup's time goes.
+// Experiments that run as jobs: FPR against the number of keys, lookup speed compared with other structures, and a
+// breakdown of lookup time.
 #include "playground/api/jobs.hpp"
 
 #include "app/addresses.hpp"
@@ -21,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t most_capacity = 1'000'000;
 
-// ---- the error as filters fill --------------------------------------------------------------------------------------
+// ---- FPR against keys -----------------------------------------------------------------------------------------------
 
 json known_of(const app::experiment& e, std::span<const app::measured_point> points) {
   json list = json::array();
@@ -69,13 +70,13 @@ job analysis_of(fields& body, unsigned threads) {
   return [e](job_watch& watch) { return analysis(e, watch); };
 }
 
-// ---- lookups a second -----------------------------------------------------------------------------------------------
+// ---- lookups per second ---------------------------------------------------------------------------------------------
 
 using clock = std::chrono::steady_clock;
 
 double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
-// Keys to look for: half of them are there, half are not, in an order that has nothing to do with where they lie.
+// Lookup keys: half present, half absent, in an order unrelated to their position.
 struct address_book {
   explicit address_book(std::uint64_t keys) : text(2), there(), asked() {
     text[0].make(1, 0, keys);
@@ -92,7 +93,7 @@ struct address_book {
   std::vector<std::string_view> asked;
 };
 
-// Lookups a second of one round, of as many keys as a twentieth of a second allows.
+// Lookups per second, measured for a twentieth of a second.
 template <class LookUp>
 double round_of(const std::vector<std::string_view>& asked, job_watch& watch, LookUp look_up) {
   constexpr double enough = 0.05;
@@ -101,13 +102,13 @@ double round_of(const std::vector<std::string_view>& asked, job_watch& watch, Lo
   const clock::time_point start = clock::now();
   double seconds = 0;
   while (seconds < enough) {
-    // The clock is looked at after one, two, four, ... lookups: one in a long list takes a millisecond.
+    // Reads the clock after 1, 2, 4, ... lookups, because a lookup in a long list takes a millisecond.
     const std::uint64_t some = std::max<std::uint64_t>(1, std::min<std::uint64_t>(lookups, 1024));
     for (std::uint64_t i = 0; i < some; ++i) found += look_up(asked[(lookups + i) % asked.size()]) ? 1 : 0;
     lookups += some;
     seconds = seconds_since(start);
   }
-  [[maybe_unused]] volatile const std::uint64_t seen = found;  // or the compiler would not look
+  [[maybe_unused]] volatile const std::uint64_t seen = found;  // keeps the compiler from removing the lookups
   watch.done(1);
   return static_cast<double>(lookups) / seconds;
 }
@@ -136,7 +137,7 @@ json benchmark(const std::vector<std::uint64_t>& sizes, job_watch& watch) {
     watch.done(0);
     const std::unordered_set<std::string_view> set(book.there.begin(), book.there.end());
     std::vector<std::vector<double>> seen(structures);
-    // Turn and turn about: what disturbs the machine disturbs all of them.
+    // In turn, so that other load affects all structures alike.
     for (int i = 0; i < rounds; ++i) {
       seen[0].push_back(round_of(book.asked, watch, [&](std::string_view key) { return filter.may_contain(key); }));
       seen[1].push_back(round_of(book.asked, watch, [&](std::string_view key) {
@@ -173,9 +174,9 @@ job benchmark_of(fields& body) {
   return [sizes](job_watch& watch) { return benchmark(sizes, watch); };
 }
 
-// ---- where the time goes --------------------------------------------------------------------------------------------
+// ---- breakdown of lookup time ---------------------------------------------------------------------------------------
 
-// Nanoseconds a key, the median of some rounds.
+// Nanoseconds per key: the median of several rounds.
 double nanoseconds(std::uint64_t keys, job_watch& watch, const std::function<void()>& work) {
   constexpr int rounds = 7;
   std::vector<double> seen;
@@ -189,8 +190,8 @@ double nanoseconds(std::uint64_t keys, job_watch& watch, const std::function<voi
   return seen[rounds / 2];
 }
 
-// A lookup hashes the key, reads its cells, and waits for memory. The first is timed alone; the second in a filter so
-// small that it lies in the processor's nearest cache; what is left of the whole is the waiting.
+// A lookup hashes the key, tests its cells, and waits for memory. Hashing is timed alone, testing in a filter that fits
+// into the first-level cache; the rest of a full lookup is the wait for memory.
 json profile(const params& p, job_watch& watch) {
   watch.total(3 * 7);
   constexpr std::uint64_t asked = 1 << 16;

@@ -18,7 +18,7 @@ namespace bloomery::playground {
 /// The progress of a running job, and whether it should continue. Any number of threads may use it.
 class job_watch {
  public:
-  /// A job is cancelled if no client asked for it within this time.
+  /// A job is cancelled if no client has requested its state for this long.
   static constexpr auto most_idle = std::chrono::minutes(5);
 
   /// @throws cancelled  also after most_idle without a request for the job
@@ -40,7 +40,7 @@ class job_watch {
   json error_ = nullptr;
 };
 
-/// Does the work, tells the watch, returns the result.
+/// Does the work, reports progress to the watch, and returns the result.
 using job = std::function<json(job_watch&)>;
 
 /// Any number of threads may use it, of which one runs the jobs.
@@ -53,9 +53,9 @@ using job = std::function<json(job_watch&)>;
 class jobs {
  public:
   static constexpr std::size_t most_waiting = 16;
-  static constexpr std::size_t most_kept = 256;  ///< results; the oldest give way
+  static constexpr std::size_t most_kept = 256;  ///< results; the oldest are dropped first
 
-  /// @throws error unavailable: too many are waiting
+  /// @throws error  unavailable: too many jobs are waiting
   std::string add(const std::string& kind, job work);
 
   /// @throws error not_found
@@ -81,11 +81,11 @@ class jobs {
   };
   std::mutex turn_;
   std::function<void()> when_added_;
-  std::deque<entry> entries_;  // all that are known, the oldest first
+  std::deque<entry> entries_;  // the oldest first
 };
 
-/// The jobs of the API. @param threads  that a job may use; 1: it starts none
-/// @throws error  as the library, for a body that says no such thing
+/// Adds the job that a request's body describes. @param threads  that the job may use; 1: it starts none
+/// @throws error  as the library; invalid_argument: an unknown job
 std::string add_job(jobs& to, fields body, unsigned threads);
 
 }  // namespace bloomery::playground

@@ -14,20 +14,20 @@ namespace bloomery::playground {
 namespace {
 
 constexpr std::uint64_t line_bytes = 64;
-constexpr std::uint64_t most_whole = std::uint64_t{64} << 20;    // bytes that come over the network
-constexpr std::uint64_t most_sampled = std::uint64_t{16} << 20;  // of a larger one
+constexpr std::uint64_t most_whole = std::uint64_t{64} << 20;    // bytes over the network
+constexpr std::uint64_t most_sampled = std::uint64_t{16} << 20;  // bytes of a larger filter
 
-// The spread over fewer lines says nothing: any spread of the keys is likely enough.
+// The variance of fewer blocks has no significance.
 constexpr std::uint64_t least_lines = 16;
 
-// A layer of a shard, or a generation.
+// A layer or generation of one shard.
 struct stretch {
-  std::uint64_t first = 0;  // its first line, of all the filter's
+  std::uint64_t first = 0;  // index of its first line in the filter
   std::uint64_t lines = 0;
   std::size_t pool = 0;
 };
 
-// Stretches whose keys fell on any of their lines alike, as they were read.
+// A pool: stretches over whose lines keys are distributed uniformly, with their measured fill.
 struct pool {
   std::uint64_t lines = 0;
   geometry read = {0, 0};
@@ -38,8 +38,8 @@ struct pool {
 
 class all_stretches {
  public:
-  // Keys choose among the shards of a filter, or of a generation that has begun in all of them. Those that grow do so
-  // each for itself: how full a layer of one is tells nothing of the others.
+  // Keys are distributed over all shards of a filter of fixed size, and of a generation that has begun in all of them.
+  // Shards of scalable filters grow independently, so their layers are separate pools.
   all_stretches(const redis_info& now, const std::vector<redis_shard>& shards) {
     std::map<std::int64_t, std::vector<std::pair<std::size_t, geometry>>> by_number;  // the oldest first
     for (std::size_t s = 0; s < shards.size(); ++s) {
@@ -60,7 +60,7 @@ class all_stretches {
   std::uint64_t lines() const noexcept { return lines_; }
   std::vector<pool>& pools() noexcept { return pools_; }
 
-  /// Null: a stretch that began later.
+  /// Null for a stretch that began after info().
   const stretch* find(std::uint64_t shard, std::int64_t layer) const {
     const auto at = stretches_.find({layer, static_cast<std::size_t>(shard)});
     return at == stretches_.end() ? nullptr : &at->second;
@@ -72,9 +72,9 @@ class all_stretches {
   std::uint64_t lines_ = 0;
 };
 
-// By what was read, not by what was told before: others go on to insert. Each pool's blocks have their own
-// distribution, and the histogram has the sum.
-// @param small  the blocks of pools that tell nothing
+// The expected blocks, from the bits read rather than from info(), because other clients insert meanwhile. Each pool
+// has a distribution of its own; the histogram has their sum.
+// @param small  number of blocks in pools too small for a test
 void expect_of_pools(histogram& h, params p, const std::vector<pool>& pools, const histogram& small) {
   std::map<std::uint32_t, std::vector<double>> by_probes;  // number of blocks by keys per block
   for (const pool& one : pools) {
@@ -103,12 +103,12 @@ std::optional<fill_seen> fill_of(redis_filter& filter, const redis_info& now, co
   const std::uint64_t cells_of_line = 8 * line_bytes / cell_bits_of(p);
   const bool whole = all.lines() * line_bytes <= most_whole;
   const std::uint64_t most = whole ? most_whole : most_sampled;
-  // Of a sample a range has some runs of lines at least.
+  // In a sample, each range has at least some runs of lines.
   const std::uint64_t most_ranges = whole ? 4096 : 1024;
   const std::uint64_t lines_of_range = std::max<std::uint64_t>((all.lines() + most_ranges - 1) / most_ranges, 1);
   fill_seen seen;
   seen.by_blocks = histogram_of(cells_of_line);
-  seen.by_blocks.unseen = of_live_filters;
+  seen.by_blocks.tolerated = tolerated_while_written;
   histogram small = histogram_of(cells_of_line);
   bool is_another = false;
   seen.cells_of_range = lines_of_range * cells_of_line;

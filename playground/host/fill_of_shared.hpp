@@ -1,5 +1,4 @@
-// How full a shared filter is, whatever it is made of: its layers, or its generations, one behind another, and in each
-// the shards.
+// The fill pass over a filter on Redis: its layers or generations in order, and within each the shards.
 #pragma once
 
 #include "playground/inspect/fill_pass.hpp"
@@ -12,12 +11,12 @@
 
 namespace bloomery::playground {
 
-/// Reads all bits of a filter of up to 64 MiB, and 16 MiB of a larger one, evenly spread to spare its servers. The
-/// expected blocks are set, too, unless some of the blocks are as good as full.
-/// @param now       and
-/// @param shards    as info() told them just now; what came since then is left out
-/// @param progress  hears the share that is done
-/// @return          nothing: the filter was replaced meanwhile
+/// Reads all bits of a filter of up to 64 MiB, and 16 MiB of a larger one, evenly spread, to limit the load on its
+/// servers. Sets the expected blocks, too, unless some blocks are nearly full.
+/// @param now       facts from info()
+/// @param shards    shards from info(); layers and generations that began later are left out
+/// @param progress  receives the completed share
+/// @return          nothing if the filter was replaced meanwhile
 std::optional<fill_seen> fill_of(redis_filter& filter, const redis_info& now, const std::vector<redis_shard>& shards,
                                  const std::function<void(double)>& progress);
 

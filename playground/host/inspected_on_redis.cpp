@@ -35,16 +35,16 @@ namespace bloomery::playground {
 namespace {
 
 constexpr std::uint64_t queries_of_server = 10'000;
-constexpr std::size_t most_shards = 4096;  // reported one by one
+constexpr std::size_t most_shards = 4096;  // listed individually
 
 class inspected_on_redis final : public watched {
  public:
   inspected_on_redis(const std::string& name, const redis::open_options& options)
       : watched(redis_address::parse(name).text(), "redis"), address_(name), options_(options) {}
 
-  // On a connection of its own, because reading all bits may take long. A server that accepts connections but does not
-  // answer must not hold all requests: few of them wait, for a second, and after a failure the server is left alone for
-  // a moment.
+  // Lookups use a connection of their own, because reading all bits may take long. A server that accepts connections
+  // but does not answer must not block all requests: only a few wait, for a second, and after a failure requests fail
+  // at once for a moment.
   json ask(const key_list& keys) override {
     struct seat {
       seat() : number(++all_asking) {}
@@ -76,13 +76,13 @@ class inspected_on_redis final : public watched {
  private:
   static constexpr int most_asking = 16;
   static constexpr auto until_tried_again = std::chrono::seconds(2);
-  inline static std::atomic<int> all_asking{0};  // of all filters on Redis
+  inline static std::atomic<int> all_asking{0};  // for all filters on Redis
 
   [[noreturn]] void refuse(const char* what, const char* hint) const {
     throw error(errc::unavailable, {what, name(), "an answer within a second", "", hint});
   }
 
-  static constexpr std::uint64_t most_pulled = std::uint64_t{512} << 20;  // bits: 64 MiB come over the network
+  static constexpr std::uint64_t most_pulled = std::uint64_t{512} << 20;  // in bits: 64 MiB over the network
 
   filter_handle& opened(std::unique_ptr<filter_handle>& filter) {
     if (!filter) filter = redis::open_filter(address_, options_);
@@ -99,7 +99,7 @@ class inspected_on_redis final : public watched {
       }
       read(filter, *shared);
     } catch (const error&) {
-      filter_.reset();  // it may be another one when it is there again
+      filter_.reset();  // another filter may have its name when the server is back
       throw;
     }
   }
@@ -122,11 +122,11 @@ class inspected_on_redis final : public watched {
       facts.expected_fpr = of_bits.expected_fpr;
       facts.keys_left = of_bits.keys_left;
       fill = fill_of(copy.view(), app::hardware_threads(), hear);
-      fill->by_blocks.unseen = of_live_filters;
+      fill->by_blocks.tolerated = tolerated_while_written;
       expect(fill->by_blocks, p, facts.fill->estimated_keys->value);
     } else {
       fill = fill_of(shared, now, shards, hear);
-      if (!fill) return;  // the filter was replaced meanwhile: the next look sees the new one
+      if (!fill) return;  // the filter was replaced; the next reading sees the new one
       facts.layers = layers_of(p, shards);
     }
     json seen = finding_of(facts, measured);
@@ -136,7 +136,7 @@ class inspected_on_redis final : public watched {
     mark_ = mark;
   }
 
-  // The first shards one by one, and the sums of all shards by node.
+  // The first shards individually, and the sums of all shards per node.
   static void add_shards(json& seen, const std::vector<redis_shard>& shards, const params& p) {
     struct sum {
       std::uint64_t shards = 0;
@@ -171,7 +171,7 @@ class inspected_on_redis final : public watched {
     }
   }
 
-  // Layers of one number in all shards together; the oldest first.
+  // Sums over the layers with the same number in all shards; the oldest first.
   static std::vector<layer_facts> layers_of(const params& p, const std::vector<redis_shard>& shards) {
     struct sum {
       layer_facts facts{.cells_set = 0};
@@ -200,12 +200,12 @@ class inspected_on_redis final : public watched {
     return layers;
   }
 
-  std::string address_;  // with its password
+  std::string address_;  // including its password
   redis::open_options options_;
-  std::unique_ptr<filter_handle> filter_;  // the reader's
+  std::unique_ptr<filter_handle> filter_;  // used by the reading thread
   std::timed_mutex asking_;
   std::unique_ptr<filter_handle> asked_;
-  std::optional<error> failed_;  // of the last answer
+  std::optional<error> failed_;  // the result of the last lookup
   std::chrono::steady_clock::time_point failed_at_;
   std::optional<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::optional<std::int64_t>>>
       mark_;

@@ -73,7 +73,7 @@ std::optional<refusal> foreign_page(const httplib::Request& req, const std::stri
                               {"the request is for another host", "Host", fmt::format("{}:{}", host, port),
                                several ? "several" : host_header, fmt::format("go to http://127.0.0.1:{}/", port)})};
   }
-  // A link from elsewhere may lead to the page, but no other page may use the API.
+  // Links from other pages may lead to the page, but other pages may not use the API.
   const std::string origin = req.get_header_value("Origin");
   const std::string site = req.get_header_value("Sec-Fetch-Site");
   const bool own = site.empty() || site == "same-origin" || site == "none";
@@ -107,7 +107,7 @@ std::optional<refusal> unusual_body(const httplib::Request& req) {
   }
   const std::size_t lengths = req.get_header_value_count("Content-Length");
   const std::string length = req.get_header_value("Content-Length");
-  // With an unclear length, it would be unclear where the next request begins.
+  // An ambiguous length would make the start of the next request ambiguous.
   if (lengths > 1 || (lengths == 1 && !is_number(length))) {
     return refusal{400, error(errc::invalid_argument,
                               {"cannot use this length", "Content-Length", "one whole number of bytes",
@@ -137,7 +137,7 @@ std::optional<refusal> unusual_request(const httplib::Request& req) {
     return refusal{417, error(errc::invalid_argument, {"cannot meet this expectation", "Expect", "100-continue",
                                                        expected, "leave out the header"})};
   }
-  // A list of a thousand ranges would be a thousand copies.
+  // A thousand ranges would produce a thousand copies.
   if (!req.ranges.empty()) {
     return refusal{416, error(errc::invalid_argument, {"responses are not sent in parts", "Range", "no such header",
                                                        req.get_header_value("Range"), "leave out the header"})};

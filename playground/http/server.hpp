@@ -1,4 +1,4 @@
-// The page and the API over HTTP, for browsers on this machine unless another host is given.
+// The HTTP server of the page and the API; listens on this machine only, unless another host is given.
 #pragma once
 
 #include "playground/api/api.hpp"
@@ -9,10 +9,10 @@
 
 namespace bloomery::playground::http {
 
-/// Answers requests and runs the jobs until it is stopped.
+/// Serves requests and runs the jobs until it is stopped.
 class server {
  public:
-  /// Listens from now on. @param port  0: any that is free
+  /// Starts to listen. @param port  0: any free port
   /// @throws error  invalid_argument: no such host; io: the port is in use, or not allowed
   server(api& answers, const std::string& host, std::uint16_t port);
   ~server();  ///< stops
@@ -22,7 +22,7 @@ class server {
   std::uint16_t port() const noexcept;
   std::string url() const;  ///< "http://127.0.0.1:4711/"
 
-  /// Ends when no thread answers a request any more: within seconds. Responses on their way may be cut off.
+  /// Stops and returns when no thread handles a request: within seconds. Responses in progress may be truncated.
   void stop();
 
  private:

@@ -17,7 +17,7 @@ fill_seen fill_of(const cell_view& view, unsigned threads, const std::function<v
   fill_seen seen;
   seen.by_blocks = histogram_for(view);
   const std::uint64_t block_cells = seen.by_blocks.block_cells;
-  // Ranges of whole blocks, so that one walk over the blocks tells both.
+  // Ranges of whole blocks, so that one pass over the blocks serves both.
   const std::uint64_t blocks = (cells + block_cells - 1) / block_cells;
   const std::uint64_t blocks_of_range = (blocks + most_ranges - 1) / most_ranges;
   const std::uint64_t pieces_blocks = std::max<std::uint64_t>(blocks_at_once / blocks_of_range, 1) * blocks_of_range;
@@ -51,7 +51,7 @@ fill_seen fill_of(const cell_view& view, unsigned threads, const std::function<v
 
 void add_fill(json& seen, const params& p, const fill_seen& fill) {
   const histogram& h = fill.by_blocks;
-  // Some schemes of others hash unevenly by themselves.
+  // Some foreign schemes hash unevenly even for random keys.
   const bool even = p.scheme.empty() || p.scheme == "guava";
   const double chance = even ? evenness(h).value_or(-1) : -1;
   const bool known = chance >= 0;

@@ -13,20 +13,20 @@
 
 namespace bloomery::playground {
 
-/// How full ranges and blocks are.
+/// The set cells per range and per block.
 struct fill_seen {
   histogram by_blocks;
   std::uint64_t cells_of_range = 0;
-  std::vector<std::uint64_t> ranges;  ///< cells that are not 0, of each range
-  std::vector<std::uint64_t> read;    ///< cells of each range that were looked at; empty: all of them
+  std::vector<std::uint64_t> ranges;  ///< non-zero cells per range
+  std::vector<std::uint64_t> read;    ///< cells read per range; empty: all
 };
 
-/// Counts every cell once.
+/// Counts all cells.
 /// @param threads   that share the pass; 1: it starts none
-/// @param progress  hears the share that is done, from one of them
+/// @param progress  receives the completed share, from one of the threads
 fill_seen fill_of(const cell_view& cells, unsigned threads, const std::function<void(double)>& progress);
 
-/// Adds heat and histogram to what is told of a filter; a verdict that was not bad becomes so if its blocks are uneven.
+/// Adds heat map and histogram to the findings of a filter; uneven blocks make the verdict bad.
 void add_fill(json& seen, const params& p, const fill_seen& fill);
 
 }  // namespace bloomery::playground

@@ -18,7 +18,7 @@ json json_of(const measured_rate& m) {
   return {{"rate", m.rate()}, {"low", within.low}, {"high", within.high}, {"queries", m.queries}};
 }
 
-// The FPR that more keys would bring. Null where the filter takes no more, grows, or loses the old ones.
+// The FPR with more keys. Null for filters that accept no more keys, grow, or drop old keys.
 json forecast_of(const filter_facts& facts) {
   const bool grows = facts.shared && facts.shared->grows;
   if (facts.static_keys || facts.parameters.has_window() || grows) return nullptr;

@@ -1,4 +1,4 @@
-// What the API reports alike about filters in files and on servers: their facts, forecasts, and answers for keys.
+// Findings: facts, forecasts and lookup results, in the same form for filters in files and on servers.
 #pragma once
 
 #include "playground/json/json.hpp"
@@ -11,10 +11,10 @@
 
 namespace bloomery::playground {
 
-/// All that follows from facts and a measurement; what it takes shards and cells for is null. Requires facts.fill.
+/// All findings from facts and a measurement; those that need shards or cells are null. Requires facts.fill.
 json finding_of(const filter_facts& facts, const std::optional<measured_rate>& measured);
 
-/// The API's answer for keys; with the cells of local filters that have bits or counters.
+/// The lookup results for keys, with the cells of local filters of bits or counters.
 /// @throws error  invalid_argument: addresses; as contains() and explain()
 json answers_of(const key_list& keys, filter_handle& filter);
 

@@ -12,7 +12,7 @@ constexpr std::uint64_t run_of_cells = 512;
 constexpr std::uint64_t most_bins = 520;
 constexpr std::uint64_t most_block = 4096;
 
-// One ball more into b cells.
+// The distribution of occupied cells after one more ball into b cells.
 void throw_ball(std::vector<double>& chances, double b) {
   for (std::size_t x = chances.size() - 1; x > 0; --x) {
     const auto filled = static_cast<double>(x);
@@ -21,7 +21,7 @@ void throw_ball(std::vector<double>& chances, double b) {
   chances[0] = 0;
 }
 
-// The sum of two independent variables.
+// The distribution of the sum of two independent variables.
 std::vector<double> sum_of(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<double> sum(a.size() + b.size() - 1);
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -31,10 +31,10 @@ std::vector<double> sum_of(const std::vector<double>& a, const std::vector<doubl
   return sum;
 }
 
-// A bound that the keys of a block exceed with negligible probability, for this mean.
+// A number of keys per block that is exceeded with negligible probability, for this mean.
 std::uint64_t most_load(double mean) { return static_cast<std::uint64_t>(mean + 9 * std::sqrt(mean) + 20); }
 
-// How many of `blocks` have j keys, by a Poisson variable.
+// The expected number of blocks with j keys (Poisson).
 std::vector<double> poisson(double blocks, double mean) {
   std::vector<double> with(most_load(mean) + 1);
   for (std::size_t j = 0; j < with.size(); ++j) {
@@ -57,8 +57,8 @@ std::vector<double> binomial(std::uint64_t count, double chance) {
   return result;
 }
 
-// Of b cells, those that are set: by k balls of each of a Poisson number of keys. Mean and variance follow from the
-// chances that one cell, or two, have none.
+// The normal approximation of the set cells among b, if each of a Poisson number of keys sets k of them. Mean and
+// variance follow from the probabilities that one cell, or two cells, are not set.
 std::vector<double> normal(std::uint64_t b, double mean_keys, double k) {
   const auto cells = static_cast<double>(b);
   const double one_empty = std::exp(mean_keys * std::expm1(k * std::log1p(-1 / cells)));
@@ -79,7 +79,7 @@ std::vector<double> normal(std::uint64_t b, double mean_keys, double k) {
   return result;
 }
 
-// The chance of a chi-square so large [Wilson & Hilferty 1931].
+// The upper tail probability of chi-square [Wilson & Hilferty 1931].
 double tail_of_chi_square(double chi_square, double degrees) {
   const double nine = 2 / (9 * degrees);
   const double deviation = (std::cbrt(chi_square / degrees) - (1 - nine)) / std::sqrt(nine);
@@ -138,8 +138,8 @@ std::optional<double> evenness(const histogram& h) {
   if (groups.size() > 2) {
     double chi_square = 0;
     for (const group& g : groups) chi_square += (g.found - g.expected) * (g.found - g.expected) / g.expected;
-    // The sum is given, and the mean was fitted.
-    chance = tail_of_chi_square(std::max(chi_square - h.unseen * all, 0.0), static_cast<double>(groups.size() - 2));
+    // Two degrees of freedom fewer: the sum is given, and the mean was fitted.
+    chance = tail_of_chi_square(std::max(chi_square - h.tolerated * all, 0.0), static_cast<double>(groups.size() - 2));
   }
   double beyond = 0;
   for (std::size_t i = h.blocks.size(); i-- > 0;) {
@@ -197,16 +197,16 @@ std::vector<double> blocks_of_loads(const params& p, std::uint64_t block_cells, 
   const auto b = static_cast<double>(block_cells);
   const layout_facts* facts = find_layout_facts(p.layout);
   const bool by_lanes = facts != nullptr && facts->lanes != 0;
-  const std::uint64_t lanes = by_lanes ? facts->lanes : 1;
+  const std::uint64_t words = by_lanes ? facts->lanes : 1;
   const std::uint64_t balls_of_key = by_lanes ? 1 : p.geometry.probes;
   std::vector<double> expected(block_cells + 1);
-  std::vector<double> lane(block_cells / lanes + 1);
+  std::vector<double> lane(block_cells / words + 1);
   lane[0] = 1;
   for (std::size_t j = 0; j < with.size(); ++j) {
-    for (std::uint64_t i = 0; j > 0 && i < balls_of_key; ++i) throw_ball(lane, b / static_cast<double>(lanes));
+    for (std::uint64_t i = 0; j > 0 && i < balls_of_key; ++i) throw_ball(lane, b / static_cast<double>(words));
     if (with[j] < 1e-15) continue;
     std::vector<double> block = lane;
-    for (std::uint64_t doubled = 1; doubled < lanes; doubled *= 2) block = sum_of(block, block);  // lanes are 8
+    for (std::uint64_t doubled = 1; doubled < words; doubled *= 2) block = sum_of(block, block);  // there are 8 words
     for (std::size_t x = 0; x < block.size(); ++x) expected[x] += with[j] * block[x];
   }
   return expected;

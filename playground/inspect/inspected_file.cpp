@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::uint64_t queries_of_file = 100'000;
 
-// The library tells the system to expect random access. Reading all bytes is faster with read-ahead.
+// Enables read-ahead for a full scan; the library has advised the system to expect random access.
 void will_read_all(std::span<const std::uint8_t> bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(bytes.data());
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -74,10 +74,10 @@ class inspected_file final : public watched {
     const any_filter& bits = *filter->local();
     const file_info& file = *bits.opened_from();
     const app::readable_while_cut readable(bits.bytes());
-    // Generations of a window by time expire without a writer.
+    // Generations of a window by time expire even without a writer.
     const std::uint64_t epoch = file.parameters.window().by_time() ? moment_of(bits) : 0;
-    // A writer that has the file mapped changes its bytes long before its times: until it has closed the file, all is
-    // read again.
+    // A writer with a mapping changes the bytes long before the file's modification time, so the file is read again
+    // until the writer has closed it.
     const mark_of_file mark{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec, file.counts.inserted,
                             file.clean, epoch};
     if (mark_ == mark && file.clean) return;
@@ -99,11 +99,11 @@ class inspected_file final : public watched {
     const bool can_look_up = filter->capabilities().can_look_up || secret_;
     json seen = finding_of(facts, can_look_up ? std::optional(measured()) : std::nullopt);
     if (fill) {
-      if (!file.clean) fill->by_blocks.unseen = of_live_filters;  // a writer adds keys meanwhile
+      if (!file.clean) fill->by_blocks.tolerated = tolerated_while_written;  // a writer may be adding keys
       if (facts.fill->estimated_keys) expect(fill->by_blocks, facts.parameters, facts.fill->estimated_keys->value);
       add_fill(seen, facts.parameters, *fill);
     }
-    // A writer that has the file mapped, and time itself, change it without its time.
+    // Mapped writes and expiry do not update the modification time.
     const bool dated = !mark_ || mark_->seconds != mark.seconds || mark_->nanoseconds != mark.nanoseconds;
     publish(std::move(seen), dated ? std::optional(milliseconds_of(now.st_mtim)) : std::nullopt);
     mark_ = mark;
@@ -120,7 +120,7 @@ class inspected_file final : public watched {
     return m;
   }
 
-  // The epoch at which lookups see a window by time; once all keys have expired it stays the same.
+  // The epoch of lookups in a window by time; constant once all keys have expired.
   static std::uint64_t moment_of(const any_filter& filter) {
     return std::min(filter.epoch(), window_state::of(filter.bytes().data()).newest + window_generations);
   }

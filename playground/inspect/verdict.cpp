@@ -8,11 +8,11 @@
 namespace bloomery::playground {
 namespace {
 
-// The promise; or what the filter does as it was planned, where a scheme's own rule of sizes promises a little too
-// much.
+// The target FPR; or the FPR at capacity if that is higher, because the size rules of some schemes miss the target
+// slightly.
 double planned_rate(const params& p) {
-  const bool dear = p.geometry.probes > layouts::classic::most_chosen_probes;  // such a rate takes a second
-  if (p.scheme.empty() || p.capacity == 0 || dear) return p.target_fpr;
+  const bool slow = p.geometry.probes > layouts::classic::most_chosen_probes;  // computing such an FPR takes a second
+  if (p.scheme.empty() || p.capacity == 0 || slow) return p.target_fpr;
   return std::max(p.target_fpr, expected_fpr(p, p.capacity));
 }
 

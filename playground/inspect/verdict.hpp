@@ -12,7 +12,7 @@ namespace bloomery::playground {
 /// @param level  "good", "watch" or "bad"
 json verdict(const char* level, const char* code, const std::string& text);
 
-/// The most important finding. Requires f.fill.
+/// The most severe verdict that applies. Requires f.fill.
 json verdict_of(const filter_facts& f);
 
 }  // namespace bloomery::playground

@@ -66,14 +66,14 @@ void watched::publish(json facts, std::optional<std::int64_t> at) {
   problem_ = nullptr;
   changed_at_ = at.value_or(now());
   done_ = 1;
-  news();
+  notify();
 }
 
 void watched::progress(double done) {
   const std::lock_guard lock(turn_);
   if (!known_.is_null() || done < done_ + 0.05) return;
   done_ = done;
-  news();
+  notify();
 }
 
 void watched::fail(json problem) {
@@ -81,10 +81,10 @@ void watched::fail(json problem) {
   if (problem_ == problem) return;
   if (problem_.is_null()) failed_at_ = now();
   problem_ = std::move(problem);
-  news();
+  notify();
 }
 
-void watched::news() {
+void watched::notify() {
   ++version_;
   if (when_news_) when_news_(version_);
 }

@@ -1,4 +1,4 @@
-// The part that all inspections share: what was read last of the filter, and its version.
+// Base class of inspections: the state read last, and its version.
 #pragma once
 
 #include "playground/inspect/inspection.hpp"
@@ -13,11 +13,11 @@
 
 namespace bloomery::playground {
 
-/// The hint of errors of the filter itself.
+/// The hint for errors of the filter itself.
 inline constexpr const char* looked_for_again = "put the filter back: it is looked for again every second";
 
-/// A subclass reads its filter in read_if_changed(). It has no thread: its owner calls update() from time to time, or
-/// gives it to in_own_thread() (playground/host/own_thread.hpp).
+/// A derived class implements read_if_changed(). The base class starts no thread: the owner calls update() from time to
+/// time, or gives the object to in_own_thread() (playground/host/own_thread.hpp).
 class watched : public inspection {
  public:
   const std::string& name() const noexcept override { return name_; }
@@ -38,26 +38,26 @@ class watched : public inspection {
 
   bool ending();
 
-  /// Reads the filter once, and publishes what has changed. An exception is published as the present problem.
+  /// Reads the filter once and publishes changes. The caller publishes an exception as the present problem.
   virtual void read_if_changed() = 0;
 
-  /// A writer that is at work makes us read again, also when it waits for keys: that is no news.
-  /// @param at  when it was changed, if something other than this reading tells; milliseconds since 1970
+  /// Publishes a reading, unless it equals the last one: an idle writer, too, causes repeated readings.
+  /// @param at  time of the change if known independently of this reading, in milliseconds since 1970
   void publish(json facts, std::optional<std::int64_t> at = {});
 
-  /// Of the first time: the earlier state stays visible while it is read again.
+  /// Publishes the progress of the first reading. Later readings keep the earlier state visible.
   void progress(double done);
 
  private:
-  // Null: nothing is wrong any more, and what was known is true again.
+  // Null: the problem is over, and the known state is valid again.
   void fail(json problem);
-  void news();
+  void notify();
 
   std::string name_;
   const char* kind_;
   std::mutex turn_;
   std::function<void(std::uint64_t)> when_news_;
-  json known_;    // null: it was never read
+  json known_;    // null: never read
   json problem_;  // null: none
   double done_ = 0;
   std::int64_t changed_at_ = 0;  // milliseconds since 1970

@@ -19,7 +19,8 @@
 namespace bloomery::playground {
 namespace {
 
-constexpr std::uint64_t most_exact = (std::uint64_t{1} << 53) - 1;  // of a number in JSON
+constexpr std::uint64_t most_exact =
+    (std::uint64_t{1} << 53) - 1;  // the largest integer that JSON numbers hold exactly
 
 [[noreturn]] void refuse(const std::string& field, const std::string& expected, const std::string& found,
                          const std::string& hint) {
@@ -28,12 +29,12 @@ constexpr std::uint64_t most_exact = (std::uint64_t{1} << 53) - 1;  // of a numb
                                        found.size() > most_shown ? found.substr(0, most_shown) + "..." : found, hint});
 }
 
-// Goes through a body before anything of it is kept: nothing in it is deep, or long without end, or said twice.
+// Validates a body before it is parsed: limits on depth and length, and no duplicate names.
 class body_check final : public nlohmann::json_sax<json> {
  public:
   static constexpr std::size_t most_depth = 8;
   static constexpr std::size_t most_values = 300'000;
-  static constexpr std::size_t most_names = 64;  // of one object
+  static constexpr std::size_t most_names = 64;  // per object
 
   bool null() override { return value(); }
   bool boolean(bool) override { return value(); }
@@ -67,9 +68,9 @@ class body_check final : public nlohmann::json_sax<json> {
                                 : not_json(position);
   }
 
-  /// @throws error invalid_argument, too_large: what is wrong
+  /// @throws error  invalid_argument, too_large
   void read(std::string_view text) {
-    // The parser takes a NUL for the end.
+    // The parser would stop at a NUL.
     const std::size_t nul = text.find('\0');
     if (nul == std::string_view::npos ? json::sax_parse(text, this) : not_json(nul)) return;
     throw error(code_, problem_);
@@ -104,7 +105,7 @@ class body_check final : public nlohmann::json_sax<json> {
     return true;
   }
 
-  std::vector<std::vector<std::string>> names_;  // of the objects that are open; arrays have none
+  std::vector<std::vector<std::string>> names_;  // of the open objects; empty for arrays
   std::size_t values_ = 0;
   error_text problem_;
   errc code_ = errc::invalid_argument;
@@ -112,7 +113,7 @@ class body_check final : public nlohmann::json_sax<json> {
 
 std::string shown(const json& value) { return value.dump(-1, ' ', true, json::error_handler_t::replace); }
 
-// Of a field: null is as good as nothing.
+// Whether a field is absent or null.
 std::string given(const json& value) { return value.is_null() ? "nothing" : shown(value); }
 
 std::string key_from(const std::string& field, const json& value) {
@@ -136,7 +137,7 @@ std::string key_from(const std::string& field, const json& value) {
                std::to_string(key.size()), "use the command, or a hash of it as the key"});
 }
 
-// What a number in JSON may be, in words.
+// The range of numbers, for errors.
 std::string range_text(std::uint64_t least, std::uint64_t most) {
   return fmt::format("a whole number, {} to {}", least, most);
 }
@@ -144,7 +145,7 @@ std::string range_text(std::uint64_t least, std::uint64_t most) {
 json or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 json finite_or_null(double number) { return std::isfinite(number) ? json(number) : json(nullptr); }
 
-// Whose numbers of cells begin with 1.
+// Whether the scheme counts cells from 1.
 std::uint64_t first_number(const params& p) { return p.scheme == "pharo" ? 1 : 0; }
 
 }  // namespace
@@ -180,7 +181,7 @@ std::optional<std::uint64_t> fields::number_if_any(const std::string& name, std:
   } else if (value.is_number_float() && value.get<double>() >= 0 &&
              value.get<double>() <= static_cast<double>(most_exact) &&
              std::floor(value.get<double>()) == value.get<double>()) {
-    number = static_cast<std::uint64_t>(value.get<double>());  // 1e3 is one, too
+    number = static_cast<std::uint64_t>(value.get<double>());  // such as 1e3
   } else {
     refused(value.is_number() ? fmt::format("give a whole number from {} on", least)
                               : "give a number, without quotes around it");
@@ -296,7 +297,7 @@ wanted_filter wanted_from(fields& body) {
 }
 
 json json_of_key(std::string_view key) {
-  // nlohmann's writer knows whether a text is UTF-8, and says so by throwing.
+  // nlohmann's serialiser throws if the text is not UTF-8.
   json text = std::string(key);
   try {
     static_cast<void>(text.dump());
@@ -351,7 +352,7 @@ std::string alarm_of(const filter_facts& f) {
 
 json facts_json(const filter_facts& f, std::optional<std::uint64_t> keys) {
   const params& p = f.parameters;
-  // The cells of a static filter say nothing of its keys: all of them count as set.
+  // Cells of static filters do not show which keys are present: all count as set.
   const std::uint64_t cells = f.static_keys ? cells_of(p) : f.fill->cells;
   const std::uint64_t ones = f.static_keys ? cells : f.fill->cells_set;
   json layers = json::array();

@@ -1,4 +1,4 @@
-// The shapes of docs/playground-api.md: what goes out as JSON, and what comes in, checked field by field.
+// JSON of the API (docs/playground-api.md): strict parsing of requests, field by field, and serialisation of results.
 #pragma once
 
 #include "playground/session/demo_session.hpp"
@@ -19,31 +19,31 @@ namespace bloomery::playground {
 
 using json = nlohmann::ordered_json;
 
-/// A request's body: an object whose fields are asked for one by one, and all of which must be known.
+/// The body of a request: an object whose fields are read one by one. Unknown fields are errors.
 ///
 /// Example:
 ///     fields body(R"({"count": 3, "seed": "7"})");
 ///     assert(body.number("count", 1, 100) == 3 && body.seed("seed") == 7);
-///     body.end();  // throws if there was anything else
+///     body.end();  // throws if there are other fields
 class fields {
  public:
   /// @throws error invalid_argument: not a JSON object in UTF-8
   explicit fields(std::string_view text);
   static fields of(json object);  ///< @throws error as above
 
-  /// @throws error  invalid_argument: it is missing, of another type, or out of its range; so with the others
+  /// @throws error  invalid_argument: the field is missing, of another type, or out of range; so do all other readers
   std::uint64_t number(const std::string& name, std::uint64_t least, std::uint64_t most);
   std::optional<std::uint64_t> number_if_any(const std::string& name, std::uint64_t least, std::uint64_t most);
   std::optional<double> rate_if_any(const std::string& name);
   std::string text_if_any(const std::string& name);
-  bool flag(const std::string& name);           ///< false if it is not there
-  std::uint64_t seed(const std::string& name);  ///< a number in a string, or below 2^53 as it is; 0 if it is not there
+  bool flag(const std::string& name);           ///< false if absent
+  std::uint64_t seed(const std::string& name);  ///< a number below 2^53, or a string of digits; 0 if absent
   std::string key(const std::string& name);     ///< a string, or {"base64": "..."}
   key_list keys(std::uint64_t most);            ///< "keys" or "addresses"; too_large: more than `most`
   fields object(const std::string& name);
-  json take(const std::string& name);  ///< null if it is not there
+  json take(const std::string& name);  ///< null if absent
 
-  /// @throws error invalid_argument: a field that was not taken
+  /// @throws error  invalid_argument: a field that was not read
   void end() const;
 
  private:
@@ -61,13 +61,13 @@ json facts_json(const filter_facts& f, std::optional<std::uint64_t> keys);  ///<
 json json_of(const key_view& view, std::uint64_t block_cells);
 json json_of(const error& e);
 
-/// What is wrong with the count of keys, in a sentence; empty: nothing.
+/// A sentence about a contradictory count of keys; empty if there is none.
 std::string alarm_of(const filter_facts& f);
 
-/// As it is sent: one line, in which what is no UTF-8 is replaced.
+/// Serialised on one line; invalid UTF-8 is replaced.
 std::string text_of(const json& value);
 
-/// The HTTP status that says best what an error is.
+/// The HTTP status of an error.
 int status_of(errc code) noexcept;
 
 }  // namespace bloomery::playground

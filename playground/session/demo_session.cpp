@@ -18,14 +18,14 @@ namespace {
 
 constexpr std::size_t batch_size = 4096;
 constexpr std::uint64_t most_found = 20;
-constexpr std::uint64_t most_named_bytes = std::uint64_t{1} << 20;  // of owners in an answer
+constexpr std::uint64_t most_named_bytes = std::uint64_t{1} << 20;  // of owners per response
 
 std::uint64_t size_of(const key_list& keys) {
   if (const auto* range = std::get_if<address_range>(&keys)) return range->count;
   return std::get<std::vector<std::string>>(keys).size();
 }
 
-// Calls work(key) for every key, a string_view that lives until work is done.
+// Calls work(key) for every key; the string_view is valid during the call.
 template <class Work>
 void each_key(const key_list& keys, Work work) {
   if (const auto* texts = std::get_if<std::vector<std::string>>(&keys)) {
@@ -92,7 +92,7 @@ shown_filter demo_session::as_at_first() const {
   return filter;
 }
 
-// The key as the filter takes it: for a filter of integers, 07 is 7. @throws error invalid_argument: not a number
+// The key in canonical form: for a filter of integers, 07 becomes 7. @throws error  invalid_argument: not a number
 std::string demo_session::as_taken(std::string key) const {
   return filter_.parameters().keys == key_kind::u64le ? std::to_string(number_of_key(key)) : key;
 }
@@ -106,22 +106,22 @@ key_list demo_session::as_taken(key_list keys) const {
 
 bool demo_session::insert(std::string_view key) {
   const bool is_new = filter_.insert(key);
-  std::optional<std::uint64_t> part = filter_.epoch();
-  if (filter_.has_layers()) part = is_new ? std::optional<std::uint64_t>(filter_.view().layers() - 1) : std::nullopt;
-  keys_.add(key, part);
+  std::optional<std::uint64_t> section = filter_.epoch();
+  if (filter_.has_layers()) section = is_new ? std::optional<std::uint64_t>(filter_.view().layers() - 1) : std::nullopt;
+  keys_.add(key, section);
   return is_new;
 }
 
-std::uint64_t demo_session::oldest_part() const {
+std::uint64_t demo_session::oldest_section() const {
   const std::uint64_t epoch = filter_.epoch();
   return epoch - std::min<std::uint64_t>(epoch, window_slices);
 }
 
-bool demo_session::is_in(const reference_set::entry& e) const { return e.copies > 0 && e.part >= oldest_part(); }
+bool demo_session::is_in(const reference_set::entry& e) const { return e.copies > 0 && e.section >= oldest_section(); }
 
-std::uint64_t demo_session::distinct() const { return keys_.distinct_since(oldest_part()); }
+std::uint64_t demo_session::distinct() const { return keys_.distinct_since(oldest_section()); }
 
-// Calls work(key, cell) for each cell of each key that is in the filter; each cell of a key once.
+// Calls work(key, cell) once for each distinct cell of each key in the filter.
 template <class Work>
 void demo_session::each_owner(Work work) const {
   constexpr std::uint64_t usual_probes = 16;
@@ -135,8 +135,8 @@ void demo_session::each_owner(Work work) const {
     if (!is_in(e)) continue;
     met.clear();
     for (const place& at : filter_.places_of(key, cells)) {
-      // One layer of a scalable filter took the key.
-      if (filter_.has_layers() && at.layer != e.part) continue;
+      // Only one layer of a scalable filter has the key.
+      if (filter_.has_layers() && at.layer != e.section) continue;
       if (std::find(met.begin(), met.end(), at) != met.end()) continue;
       met.push_back(at);
       work(key, at.cell);
@@ -161,7 +161,7 @@ key_view demo_session::view_of(const std::string& key) const {
   return view;
 }
 
-// Adds the owners of the cells of these keys: keys that are in the filter and have the cell, too.
+// Adds the owners of the cells: the keys in the filter that share them.
 void demo_session::name_owners(std::vector<key_view>& views) const {
   std::unordered_map<std::uint64_t, owners_of_cell> found;
   for (const key_view& view : views) {
@@ -213,7 +213,7 @@ answers demo_session::add(key_list keys) {
   filter_.check_takes_keys();
   keys = as_taken(std::move(keys));
   each_key(keys, [&](std::string_view key) { filter_.check_key(key); });
-  // The first keys are shown as the filter was just before each of them.
+  // Each of the first keys is shown with the state of the filter just before its insertion.
   each_key(keys, [&](std::string_view key) {
     ++result.count;
     const bool shown = result.keys.size() < most_shown_keys;
@@ -271,7 +271,7 @@ void demo_session::do_again(const step& s) {
 }
 
 bool demo_session::can_undo() const {
-  // A scheme hashes slowly.
+  // Schemes hash slowly.
   const std::uint64_t most = filter_.parameters().scheme.empty() ? most_keys : most_keys / 5;
   return !steps_.empty() && keys_of_steps_ <= most;
 }
@@ -284,7 +284,7 @@ void demo_session::undo() {
     throw error(errc::incompatible, {"too much would have to be done again", "", "",
                                      std::to_string(keys_of_steps_) + " keys", "reset the filter"});
   }
-  shown_filter first = as_at_first();  // of a file, for which there may be no room now: then nothing is taken back
+  shown_filter first = as_at_first();  // may throw (out of memory for a filter from a file) before anything is undone
   first.learn_from(filter_);
   facts_.reset();
   if (const auto* added = std::get_if<add_step>(&steps_.back())) keys_of_steps_ -= size_of(added->keys);
@@ -321,7 +321,7 @@ owners_of_cell demo_session::owners(std::uint64_t cell, std::uint64_t most) cons
 }
 
 search_result demo_session::search(std::uint64_t count, std::uint64_t seed) const {
-  // Numbers far from those of added addresses, which begin at 0.
+  // Far from the numbers of added addresses, which begin at 0.
   constexpr std::uint64_t far_away = std::uint64_t{1} << 50;
   search_result result;
   const auto ask = [&](std::string_view key) {
@@ -359,7 +359,7 @@ std::uint64_t demo_session::byte_size_of(const key_list& keys) {
   constexpr std::uint64_t of_address = 40;
   std::uint64_t bytes = size_of(keys) * (reference_set::bytes_of_entry + sizeof(std::string));
   if (const auto* texts = std::get_if<std::vector<std::string>>(&keys)) {
-    for (const std::string& key : *texts) bytes += 2 * key.size();  // in the set, and in the step
+    for (const std::string& key : *texts) bytes += 2 * key.size();  // in the reference set and in the step
   } else {
     bytes += of_address * size_of(keys);
   }

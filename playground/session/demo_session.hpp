@@ -1,6 +1,6 @@
 // A demo session: a filter, the reference set of its keys, and the steps so far, which can be undone.
 //
-// To undo a step, all steps before it are done again from the start: no step needs an inverse.
+// Undoing the last step repeats all earlier steps from the start, so no step needs an inverse.
 #pragma once
 
 #include "playground/session/reference_set.hpp"
@@ -18,19 +18,19 @@
 
 namespace bloomery::playground {
 
-/// Random addresses first .. first + count - 1 of a seed: keys that need not be sent.
+/// The random addresses first .. first + count - 1 of a seed, which the client need not send.
 struct address_range {
   std::uint64_t seed = 0;
   std::uint64_t first = 0;
   std::uint64_t count = 0;
 };
 
-/// Keys as they are, or addresses.
+/// Explicit keys, or addresses.
 using key_list = std::variant<std::vector<std::string>, address_range>;
 
-/// What the reference set says of a key.
+/// The state of a key in the reference set.
 enum class membership : std::uint8_t {
-  unknown,  ///< the filter has keys of a file, and this may be one of them
+  unknown,  ///< the key may be one of the unknown keys of a file
   added,
   never,
   removed,
@@ -44,13 +44,13 @@ const char* name_of(membership m) noexcept;
 struct key_cell {
   place at;
   std::uint32_t value = 0;
-  bool again = false;                    ///< the key had it before, by another probe
-  bool becomes_set = false;              ///< it was 0, and adding the key set it
-  std::vector<std::string> owners = {};  ///< keys that are in and have this cell; some
-  std::uint64_t owner_count = 0;         ///< of all
+  bool again = false;                    ///< an earlier probe of the same key selected it, too
+  bool becomes_set = false;              ///< set by the insertion of this key
+  std::vector<std::string> owners = {};  ///< some of the keys in the filter that share the cell
+  std::uint64_t owner_count = 0;         ///< all such keys
 };
 
-/// A key and what the filter says of it.
+/// A key and its lookup result.
 struct key_view {
   std::string key;
   std::optional<key_hash> hash;
@@ -63,16 +63,16 @@ struct key_view {
 };
 
 struct answers {
-  std::vector<key_view> keys;  ///< of the first ones
+  std::vector<key_view> keys;  ///< the first keys
   std::uint64_t count = 0;
-  std::uint64_t yes = 0;  ///< asked: maybe there; added: certainly new
+  std::uint64_t yes = 0;  ///< lookups: possibly present; inserts: certainly new
   std::uint64_t false_positives = 0;
 };
 
 struct removal_view {
   bool found = true;
   std::vector<place> cells;
-  std::vector<std::string> lost;  ///< keys that are in, and are denied now; some
+  std::vector<std::string> lost;  ///< some of the keys that became false negatives
   std::uint64_t lost_count = 0;
 };
 
@@ -90,16 +90,16 @@ struct owners_of_cell {
 
 struct search_result {
   measured_rate measured;
-  std::vector<std::string> found;  ///< false positives; some
+  std::vector<std::string> found;  ///< some of the false positives
 };
 
-/// Not to be used by two threads at once.
+/// A filter with its reference set and its steps. Not thread-safe.
 class demo_session {
  public:
-  static constexpr std::uint64_t most_keys = 1'000'000;  ///< of all steps
+  static constexpr std::uint64_t most_keys = 1'000'000;  ///< in all steps together
   static constexpr std::uint64_t most_owned_keys =
-      200'000;  ///< with more, or with many probes, owners of cells are not searched
-  static constexpr std::uint64_t most_shown_keys = 100;  ///< of a call
+      200'000;  ///< with more keys, or with many probes, owners of cells are not searched
+  static constexpr std::uint64_t most_shown_keys = 100;  ///< per step
   static constexpr std::uint64_t most_key_bytes = 65'536;
   static constexpr std::uint64_t most_named_owners = 3;
   static constexpr std::uint64_t most_bits = std::uint64_t{1} << 30;
@@ -108,41 +108,41 @@ class demo_session {
   explicit demo_session(wanted_filter wanted);
   static void check_size(const wanted_filter& wanted);  ///< @throws error as above
 
-  /// A filter from the bytes of a file, whose keys are unknown. @throws error as any_filter::from_bytes
+  /// A filter from the bytes of a file; its keys are unknown. @throws error  as any_filter::from_bytes
   explicit demo_session(std::string file_bytes);
 
-  /// @throws error  too_large: more keys than most_keys; incompatible, invalid_argument: as shown_filter; then none is
-  ///        added
+  /// @throws error  too_large: more keys than most_keys; incompatible, invalid_argument: as shown_filter. After an
+  ///                error no key was added
   answers add(key_list keys);
   answers ask(key_list keys) const;
 
   /// @throws error as shown_filter
   removal_view remove(std::string key,
-                      bool by_force);  ///< by force: bits are cleared only if the filter contains the key
+                      bool by_force);  ///< by_force: clears the bits of the key if the filter contains it
 
   void tick(std::uint64_t milliseconds);
 
-  /// Undoes the last step. @throws error incompatible: there is none, or too many keys would have to be inserted again
+  /// Undoes the last step. @throws error  incompatible: there is no step, or too many keys would be inserted again
   void undo();
   bool can_undo() const;
 
-  /// Removes all keys and steps, and the keys of the file that the filter came from.
+  /// Removes all keys, including those of the file, and all steps.
   /// @throws error incompatible: a static filter
   void reset();
 
   owners_of_cell owners(std::uint64_t cell, std::uint64_t most) const;
 
-  /// Looks up `count` random addresses, or numbers, that were never added.
+  /// Looks up `count` random addresses or numbers that were never added.
   search_result search(std::uint64_t count, std::uint64_t seed) const;
 
   const shown_filter& filter() const noexcept { return filter_; }
   const reference_set& keys() const noexcept { return keys_; }
-  std::uint64_t distinct() const;  ///< keys in the filter, by the reference set
+  std::uint64_t distinct() const;  ///< keys in the filter, according to the reference set
   bool knows_keys() const noexcept { return wanted_ || emptied_; }
   std::uint64_t steps() const noexcept { return steps_.size(); }
-  const filter_facts& facts() const;                        ///< until the next step
-  std::uint64_t byte_size() const;                          ///< of memory, about
-  static std::uint64_t byte_size_of(const key_list& keys);  ///< what they would add to it, at most
+  const filter_facts& facts() const;                        ///< valid until the next step
+  std::uint64_t byte_size() const;                          ///< approximate memory
+  static std::uint64_t byte_size_of(const key_list& keys);  ///< upper bound of the memory that adding them would take
 
  private:
   struct add_step {
@@ -162,24 +162,24 @@ class demo_session {
   key_list as_taken(key_list keys) const;
   void do_again(const step& s);
   bool insert(std::string_view key);
-  bool take_out(const std::string& key, bool by_force);  // false: the filter had not got it
+  bool take_out(const std::string& key, bool by_force);  // false: the filter does not contain it
   membership membership_of(std::string_view key) const;
   key_view view_of(const std::string& key) const;
   void name_owners(std::vector<key_view>& views) const;
   bool is_in(const reference_set::entry& e) const;
-  std::uint64_t oldest_part() const;  // that is remembered; 0: all are
+  std::uint64_t oldest_section() const;  // still in the window; 0: all are
   template <class Work>
   void each_owner(Work work) const;
 
   std::optional<wanted_filter> wanted_;
-  std::string file_;      // the filter came from these bytes
-  bool emptied_ = false;  // the keys of the file were removed
-  std::uint64_t begun_;   // when, in milliseconds since 1970: its clock begins there, however often it begins
+  std::string file_;      // bytes of the file of the original filter
+  bool emptied_ = false;  // the keys of the file are no longer in the filter
+  std::uint64_t begun_;   // start of the filter's clock, milliseconds since 1970; the same after every undo
   shown_filter filter_;
   reference_set keys_;
   std::vector<step> steps_;
   std::uint64_t keys_of_steps_ = 0;
-  mutable std::optional<filter_facts> facts_;  // since the last step: of some schemes they take long
+  mutable std::optional<filter_facts> facts_;  // cached until the next step: slow for some schemes
 };
 
 }  // namespace bloomery::playground

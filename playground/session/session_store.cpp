@@ -17,7 +17,7 @@ std::string random_id() {
 }
 
 session_store::reservation session_store::make_room(std::uint64_t bytes) {
-  those_gone gone;
+  evicted gone;
   const std::lock_guard lock(turn_);
   make_room_locked(bytes, 0, gone);
   bytes_ += bytes;
@@ -30,7 +30,7 @@ session_store::reservation::~reservation() {
   from_->bytes_ -= bytes_;
 }
 
-void session_store::make_room_locked(std::uint64_t bytes, std::size_t filters, those_gone& gone) {
+void session_store::make_room_locked(std::uint64_t bytes, std::size_t filters, evicted& gone) {
   const clock::time_point now = clock::now();
   while (entries_.size() + coming_ + filters > most_.filters || bytes > most_.bytes - std::min(bytes_, most_.bytes)) {
     const auto idle = std::min_element(entries_.begin(), entries_.end(),
@@ -49,7 +49,7 @@ void session_store::make_room_locked(std::uint64_t bytes, std::size_t filters, t
 
 std::string session_store::put(std::uint64_t bytes, const std::function<demo_session()>& make) {
   {
-    those_gone gone;
+    evicted gone;
     const std::lock_guard lock(turn_);
     make_room_locked(bytes, 1, gone);
     bytes_ += bytes;

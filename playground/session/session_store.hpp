@@ -15,7 +15,7 @@
 
 namespace bloomery::playground {
 
-/// 32 hexadecimal digits of the system's randomness.
+/// 32 random hexadecimal digits from the system.
 std::string random_id();
 
 /// A demo session and its lock.
@@ -30,15 +30,15 @@ class session_store {
  public:
   struct limits {
     std::size_t filters = 1024;
-    std::uint64_t bytes = std::uint64_t{2} << 30;          ///< of memory, of all filters
-    std::chrono::seconds idle = std::chrono::minutes(10);  ///< before one may be given up for another
+    std::uint64_t bytes = std::uint64_t{2} << 30;          ///< memory of all filters
+    std::chrono::seconds idle = std::chrono::minutes(10);  ///< after which a session may be evicted
   };
 
   explicit session_store(limits most) : most_(most) {}
 
-  /// Adds the session that `make` returns, once there is room for its `bytes`. Sessions that were not used within
-  /// `idle` make room, the longest unused first.
-  /// @throws error  unavailable: there is no room; and as `make`
+  /// Adds the session that `make` returns. If the limits require it, first evicts sessions that have been idle for at
+  /// least `idle`, the longest idle first.
+  /// @throws error  unavailable: the limits are reached; and as `make`
   std::string put(std::uint64_t bytes, const std::function<demo_session()>& make);
 
   /// Reserves memory until it is destroyed.
@@ -58,10 +58,10 @@ class session_store {
   /// @throws error as put()
   [[nodiscard]] reservation make_room(std::uint64_t bytes);
 
-  /// @throws error not_found: no such session, or it made room for another
+  /// @throws error  not_found: no such session, or it was evicted
   std::shared_ptr<guarded_session> get(const std::string& id);
 
-  /// Notes how much memory a filter takes now.
+  /// Updates the memory of a session.
   void weigh(const std::string& id, std::uint64_t bytes);
 
   void drop(const std::string& id);
@@ -75,14 +75,14 @@ class session_store {
     std::uint64_t bytes = 0;
     clock::time_point asked;
   };
-  using those_gone = std::vector<std::shared_ptr<guarded_session>>;  // destroyed outside the lock, which takes long
-  void make_room_locked(std::uint64_t bytes, std::size_t filters, those_gone& gone);
+  using evicted = std::vector<std::shared_ptr<guarded_session>>;  // destroyed outside the lock, because that takes long
+  void make_room_locked(std::uint64_t bytes, std::size_t filters, evicted& gone);
 
   limits most_;
   std::mutex turn_;
   std::unordered_map<std::string, entry> entries_;
-  std::uint64_t bytes_ = 0;  // reserved ones, too
-  std::size_t coming_ = 0;   // filters that are being made
+  std::uint64_t bytes_ = 0;  // with reservations
+  std::size_t coming_ = 0;   // sessions under construction
 };
 
 }  // namespace bloomery::playground

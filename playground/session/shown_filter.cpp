@@ -13,7 +13,7 @@
 namespace bloomery::playground {
 namespace {
 
-// call(keys) with the one key as the filter takes it.
+// Calls call(keys) with the key in the type of the filter.
 template <class Call>
 auto with_key(const filter_handle& filter, std::string_view key, Call call) {
   if (filter.parameters().keys != key_kind::u64le) return call(key_span(std::span(&key, 1)));
@@ -83,7 +83,7 @@ shown_filter::shown_filter(any_filter filter)
 
 void shown_filter::stop_clock_at(std::uint64_t milliseconds) {
   if (!params_.window().by_time()) return;
-  // At the newest generation rather than today's: long after, no key would be left to see.
+  // At the newest generation rather than at the present time, when all keys of an old file have expired.
   const window_facts facts = facts_of_window(params_, filter().bytes());
   now_ = (facts.epoch != 0 ? facts.epoch : milliseconds / facts.part) * facts.part;
   filter_->tick(*now_);
@@ -175,8 +175,8 @@ filter_facts shown_filter::facts(std::optional<std::uint64_t> keys) const {
   return f;
 }
 
-// info() searches for the number of keys behind the counters. Here it is known, or the counters may stand for it: for
-// some schemes a search takes seconds.
+// info() without the search for the number of distinct keys, which takes seconds for some schemes. Here the number is
+// known or taken from the counters.
 filter_facts shown_filter::facts_of_bits(std::optional<std::uint64_t> keys) const {
   const any_filter& bits = filter();
   const fill_statistics seen = measure_fill(params_, bits.bytes());

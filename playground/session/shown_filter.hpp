@@ -1,5 +1,4 @@
-// A filter that is shown while it is used: whatever it is made of, it has numbered cells (bloomery/cells.hpp), and
-// keys have cells.
+// Visualised filters: any in-memory filter with its numbered cells (bloomery/cells.hpp) and the cells of keys.
 #pragma once
 
 #include "playground/session/wanted_filter.hpp"
@@ -20,10 +19,10 @@
 
 namespace bloomery::playground {
 
-/// A key of a filter of integers. @throws error invalid_argument: not a number
+/// Parses a key of a filter of integers. @throws error  invalid_argument: not a number
 std::uint64_t number_of_key(std::string_view key);
 
-/// Whether the filter may contain a key, which is written as text if its keys are integers, too.
+/// Looks a key up; keys of a filter of integers are given in decimal.
 /// @throws error  invalid_argument: not a number, for a filter of integers; as filter_handle::contains()
 bool contains(filter_handle& filter, std::string_view key);
 
@@ -44,14 +43,14 @@ std::vector<place> places_of(const key_explanation& why, const cell_view& cells)
 /// The cells that lookups see now, and the FPR of these bits. Requires a sliding-window filter.
 fill_facts fill_of_window(const filter_handle& filter);
 
-/// How full ranges of cells are.
+/// The fill ratio of ranges of cells.
 struct fill_ranges {
   std::uint64_t cells_of_range = 0;
   std::vector<std::uint64_t> ones;
 };
 
-/// Cells per range such that there are at most `most` ranges: whole blocks, or a part that divides a block.
-/// @param block  cells of a block; 0: there are no blocks
+/// Cells per range such that there are at most `most` ranges: whole blocks, or a divisor of a block.
+/// @param block  cells per block; 0: no blocks
 std::uint64_t range_for(std::uint64_t cells, std::uint64_t most, std::uint64_t block);
 
 /// A filter in memory, of any kind. The clock of a sliding-window filter runs until it is stopped.
@@ -65,7 +64,7 @@ class shown_filter {
   explicit shown_filter(const wanted_filter& wanted);
   explicit shown_filter(any_filter filter);
 
-  const params& parameters() const noexcept { return params_; }  ///< for scalable filters of the first layer
+  const params& parameters() const noexcept { return params_; }  ///< for scalable filters those of the first layer
   bloomery::capabilities capabilities() const { return filter_->capabilities(); }
   bool has_layers() const noexcept { return filter_->local() == nullptr; }  ///< a scalable filter
   bool has_window() const { return capabilities().has_window; }
@@ -79,8 +78,9 @@ class shown_filter {
 
   std::uint64_t epoch() const;  ///< of the newest generation; 0 without a window
 
-  /// True: certainly new. @throws error  incompatible: a static filter; invalid_argument: as check_key(); too_large: no
-  ///                                     memory for another layer
+  /// Returns true if the key was certainly new.
+  /// @throws error  incompatible: a static filter; invalid_argument: as check_key(); too_large: no memory for another
+  ///                layer
   bool insert(std::string_view key) const;
   bool may_contain(std::string_view key) const { return contains(*filter_, key); }
 
@@ -98,27 +98,27 @@ class shown_filter {
   /// generation of this moment. Other filters ignore it. @param milliseconds  since 1970
   void stop_clock_at(std::uint64_t milliseconds);
 
-  /// Takes over what takes long to compute from a filter of the same parameters.
+  /// Copies cached results of slow computations from a filter with the same parameters.
   void learn_from(const shown_filter& other) { most_ = other.most_; }
 
-  /// Advances a stopped clock. @throws error incompatible: there is none
+  /// Advances a stopped clock. @throws error  incompatible: the clock is not stopped
   void tick(std::uint64_t milliseconds);
 
   std::vector<place> places_of(std::string_view key) const { return places_of(key, view()); }
-  std::vector<place> places_of(std::string_view key, const cell_view& cells) const {  ///< of many keys, with one view()
+  std::vector<place> places_of(std::string_view key, const cell_view& cells) const {  ///< for many keys with one view()
     return playground::places_of(explained(key), cells);
   }
-  std::optional<key_hash> hash_of(std::string_view key) const { return explained(key).hash; }  ///< a scheme has none
+  std::optional<key_hash> hash_of(std::string_view key) const { return explained(key).hash; }  ///< empty for schemes
 
   cell_view view() const { return filter_->cells(); }
   std::uint64_t cells() const { return view().size(); }
-  std::uint64_t block_cells() const { return view().block_cells(); }  ///< 0: there are no blocks
+  std::uint64_t block_cells() const { return view().block_cells(); }  ///< 0: no blocks
 
-  /// Values of cells that exist. Of cells wider than a byte whether they are not 0.
+  /// The values of these cells; 0 or 1 for cells wider than a byte.
   std::vector<std::uint8_t> values(std::uint64_t from, std::uint64_t count) const;
 
-  /// Counts the cells of from .. to - 1 that are not 0, in at most `most` ranges as range_for() has them; the last may
-  /// be shorter. Requires from < to <= cells().
+  /// Counts the non-zero cells of from .. to - 1 in at most `most` ranges of the size range_for(); the last may be
+  /// shorter. Requires from < to <= cells().
   fill_ranges fill(std::uint64_t from, std::uint64_t to, std::uint64_t most) const;
 
   /// filter_handle::info() with all bits read; keys_left of a scalable filter until it grows, of a sliding-window
@@ -139,7 +139,7 @@ class shown_filter {
   std::unique_ptr<filter_handle> filter_;
   params params_;
   std::optional<std::uint64_t> now_;           // of a stopped clock, milliseconds since 1970
-  mutable std::optional<std::uint64_t> most_;  // keys_within() of the target FPR: takes long for some schemes
+  mutable std::optional<std::uint64_t> most_;  // keys_within() of the target FPR; slow for some schemes
 };
 
 }  // namespace bloomery::playground

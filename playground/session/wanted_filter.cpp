@@ -42,7 +42,7 @@ void check_names(const wanted_filter& w) {
          "leave scheme out, or take one of these");
 }
 
-// Refuses fields that do not go together, by the name of the first.
+// Rejects incompatible fields; the error names the first.
 void check_companions(const wanted_filter& w) {
   struct given {
     const char* field;
@@ -116,7 +116,7 @@ params sized(const wanted_filter& w) {
     wanted.target_fpr = w.rate.value_or(0.01);
     return complete(std::move(wanted));
   }
-  // The capacity follows: as many keys as the bits hold at this rate.
+  // Derives the capacity: the number of keys that the bits hold at this FPR.
   const std::vector<app::layout_plan> plans = app::plan_layouts(size);
   const auto named =
       std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return plan.p.layout == w.layout; });
@@ -131,7 +131,7 @@ params sized(const wanted_filter& w) {
   return complete(std::move(p));
 }
 
-// The text of an error with the names of fields in place of the options of the command.
+// The text of an error with names of fields instead of command-line options.
 std::string in_names_of_fields(std::string text) {
   static constexpr std::pair<std::string_view, std::string_view> names[] = {
       {"--layout", "layout"}, {"--hash", "hash"}, {"--seed", "seed"}, {"-n", "capacity"},

@@ -1,4 +1,4 @@
-// A filter that a request asks for, and its parameters. Errors name the field at fault.
+// Filter requests of the API, and the parameters they lead to. Errors name the invalid field.
 #pragma once
 
 #include <bloomery/params.hpp>
@@ -10,7 +10,7 @@
 
 namespace bloomery::playground {
 
-/// The fields of a request: two of capacity, rate and bits, and what else is chosen.
+/// The fields of a request: two of capacity, rate and bits, and the optional choices.
 struct wanted_filter {
   std::string layout = {};
   std::string scheme = {};
@@ -24,14 +24,14 @@ struct wanted_filter {
   bool grows = false;  ///< a scalable filter, whose first layer is for `capacity` keys
 };
 
-/// The parameters of such a filter; of a scalable filter those of its first layer.
-/// @throws error  invalid_argument, too_large; `where` is the field at fault, as the API names it
+/// The parameters of the requested filter; for scalable filters, those of the first layer.
+/// @throws error  invalid_argument, too_large; `where` is the API's name of the invalid field
 params params_of(const wanted_filter& wanted);
 
-/// The layouts that a request can name.
+/// The layouts that requests can name.
 std::span<const char* const> layouts_to_choose();
 
-/// The hashes that a request can name; keyed hashes are not among them, because the API takes no secrets.
+/// The hashes that requests can name. Keyed hashes are excluded, because the API accepts no secrets.
 std::span<const char* const> hashes_to_choose() noexcept;
 
 }  // namespace bloomery::playground

@@ -9,9 +9,8 @@
 //
 // No group contains a branch on a key. ops has
 //
-//   split_block, split_block512, blocked              types with choice(hash64), offset(hash64, blocks), one_has(block,
-//   choice, probes)
-//                                             and one_insert(...)
+//   split_block, split_block512, blocked      types with choice(hash64), offset(hash64, blocks),
+//                                             one_has(block, choice, probes) and one_insert(...)
 //   stage<Layout, Form>(words, count, whitening, blocks, choices, offsets)
 //   group_has<Layout, Fetch>(bytes, g, ahead, count, probes)       bit i: key i is present
 //   group_insert<Layout, Fetch>(...)                               bit i: key i is new

@@ -1,5 +1,5 @@
-// Passes of look-ups: one call for many keys, a call a key, and calls of which none starts before the one before has
-// ended. Each returns how many keys were found.
+// Lookup passes: batch, single and chained (each call starts after the previous one has ended). Each returns the number
+// of keys found.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ ones_in(std::span<const std::uint64_t> words) {
   return sum;
 }
 
-/// Calls has(keys, bitmap) for pieces whose bitmap stays in the first cache, and counts.
+/// Calls has(keys, bitmap) for pieces whose bitmap fits into the first-level cache; returns the number of set bits.
 template <class Key, class Has>
 std::uint64_t count_in_pieces(std::span<const Key> keys, Has has) {
   std::array<std::uint64_t, 512> bitmap;
@@ -46,7 +46,7 @@ std::uint64_t count_single(const Filter& filter, std::span<const Key> keys) {
   return hits;
 }
 
-/// The next look-up does not start before the one before has read its memory.
+/// Each lookup starts after the previous one has read its memory.
 template <class Filter, class Key>
 std::uint64_t count_chained(const Filter& filter, std::span<const Key> keys) {
   std::uint64_t hits = 0;

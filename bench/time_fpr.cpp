@@ -1,10 +1,9 @@
-// time_certificate [MIB [ROUNDS]]: what the exact error rates cost.
+// Benchmark of exact statistics: time_fpr [MIB [ROUNDS]] measures measure_fill(), count_shared() and expected_fpr().
 //
-// certificate  measure_fill() of a filter of so many MiB, beside a plain read of the same memory by the same thread:
-// the
-//              sum of its words, as the compiler vectorises it. Turns are taken; medians, and the median of the ratios.
-// overlap      count_shared() of two such filters, beside a plain read of both
-// predicted    expected_fpr(n) of filters for n = 1000 to 10^10 keys, in microseconds: the slowest of them
+// measure_fill   for a filter of MIB MiB, compared with a plain read of the same memory by the same thread: the sum of
+//                its words, vectorised by the compiler. Both take turns; medians, and the median of the ratios
+// count_shared   for two such filters, compared with a plain read of both
+// expected_fpr   for capacities n = 1000 to 10^10 keys, in microseconds: the slowest
 #include "round_robin.hpp"
 
 #include <bloomery/detail/storage.hpp>
@@ -28,7 +27,7 @@ namespace {
 
 using namespace bloomery;
 
-volatile std::uint64_t sink = 0;  // results go here, so that they are computed
+volatile std::uint64_t sink = 0;  // keeps the compiler from removing the work
 
 using bench::median;
 
@@ -60,7 +59,7 @@ void compare(const std::string& name, int rounds, auto work, auto read) {
   for (int round = 0; round <= rounds; ++round) {
     const double time = seconds_of(work);
     const double plain = seconds_of(read);
-    if (round == 0) continue;  // warming up
+    if (round == 0) continue;  // warm-up
     times.push_back(time);
     reads.push_back(plain);
     ratios.push_back(time / plain);
@@ -71,7 +70,7 @@ void compare(const std::string& name, int rounds, auto work, auto read) {
 
 constexpr const char* layouts[] = {"split_block", "split_block512", "blocked", "blocked_page", "classic"};
 
-void time_certificates(std::uint64_t size, int rounds) {
+void time_measurements(std::uint64_t size, int rounds) {
   const heap_storage bytes = random_bits(size, 1);
   std::printf("%llu MiB, one thread, kernels %s\n", static_cast<unsigned long long>(size >> 20), kernel_name().c_str());
   std::printf("%-24s %13s %13s %8s\n", "", "time", "plain read", "ratio");
@@ -79,17 +78,17 @@ void time_certificates(std::uint64_t size, int rounds) {
     const bool eight = std::string(layout) == "split_block" || std::string(layout) == "split_block512";
     const params p = complete({.layout = layout, .geometry = {8 * size, eight ? 8u : 7u}});
     compare(
-        "certificate " + p.layout, rounds, [&] { sink = sink + measure_fill(p, view(bytes)).ones; },
+        "measure_fill " + p.layout, rounds, [&] { sink = sink + measure_fill(p, view(bytes)).ones; },
         [&] { read_plainly(view(bytes)); });
   }
   const heap_storage other = random_bits(size, 2);
   compare(
-      "overlap", rounds, [&] { sink = sink + count_shared(view(bytes), view(other)).both; },
+      "count_shared", rounds, [&] { sink = sink + count_shared(view(bytes), view(other)).both; },
       [&] { read_plainly(view(bytes)), read_plainly(view(other)); });
 }
 
-void time_predictions() {
-  std::printf("%-24s %13s\n", "predicted rate", "slowest");
+void time_expected_fpr() {
+  std::printf("%-24s %13s\n", "expected_fpr", "slowest");
   for (const char* layout : layouts) {
     double slowest = 0;
     for (const double rate : {1e-1, 1e-2, 1e-4, 1e-6}) {
@@ -98,7 +97,7 @@ void time_predictions() {
         try {
           p = complete({.layout = layout, .capacity = n, .target_fpr = rate});
         } catch (const std::exception&) {
-          continue;  // the layout cannot be so large
+          continue;  // above the layout's maximum size
         }
         std::vector<double> times;
         for (const double share : {0.9, 1.0, 1.1, 0.5, 1.5}) {
@@ -117,10 +116,10 @@ void time_predictions() {
 int main(int argc, char** argv) try {
   const int mebibytes = argc > 1 ? std::atoi(argv[1]) : 1024;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 7;
-  if (mebibytes < 1 || rounds < 1) throw std::runtime_error("usage: time_certificate [MIB [ROUNDS]]");
-  time_certificates(static_cast<std::uint64_t>(mebibytes) << 20, rounds);
-  time_predictions();
+  if (mebibytes < 1 || rounds < 1) throw std::runtime_error("usage: time_fpr [MIB [ROUNDS]]");
+  time_measurements(static_cast<std::uint64_t>(mebibytes) << 20, rounds);
+  time_expected_fpr();
 } catch (const std::exception& e) {
-  std::fprintf(stderr, "time_certificate: %s\n", e.what());
+  std::fprintf(stderr, "time_fpr: %s\n", e.what());
   return 1;
 }
