@@ -50,15 +50,15 @@ std::string means_text(const requirements& wanted, const option& o) {
   const std::string& layout = o.parameters.layout;
   switch (o.take) {
     case structure::plain:
-    case structure::windowed:
+    case structure::sliding_window:
       return layout + ": " +
              (o.layout_why.ground == layout_ground::quickest_that_fits
                   ? "the quickest that fits " + bytes_text(wanted.memory_bytes)
                   : judgement_text(o.layout_why, layout));
     case structure::counting: return "counting: counters of 4 bits, all of a key in one cache line";
-    case structure::sealed: return layout + ": the shortest fingerprints that err so rarely";
-    case structure::growing: return "growing: layers that double, and rates that sum to what is asked; no disk";
-    case structure::logged:
+    case structure::static_set: return layout + ": the shortest fingerprints that err so rarely";
+    case structure::scalable: return "growing: layers that double, and rates that sum to what is asked; no disk";
+    case structure::rebuilding:
       return "logged: rebuilt from its log at the size it needs, so that a lookup has one filter to ask";
   }
   return {};
@@ -136,7 +136,7 @@ std::string change_text(const requirements& wanted, const advice& a, const chang
   }
   if (then.lines != now.lines)
     s += fmt::format(", {} a lookup instead of {}", counted(then.lines, "cache line"), now.lines);
-  if (then.take == structure::sealed && now.take != structure::sealed) s += ", error " + rate_text(then.rate);
+  if (then.take == structure::static_set && now.take != structure::static_set) s += ", error " + rate_text(then.rate);
   if (then.disk_bytes != 0 && now.disk_bytes == 0) s += ", and " + bytes_text(then.disk_bytes) + " of disk";
   return s;
 }

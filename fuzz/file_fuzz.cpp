@@ -131,7 +131,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(!opens || seen.usable, "what opens is usable");
   require(!is_whole || opens, "what opens with a check opens without");
   require(is_whole == loads, "load and open agree on the payload");
-  const bool sealed = family_of(seen.info.parameters) == family::sealed;
+  const bool sealed = family_of(seen.info.parameters) == family::static_set;
   if (loads && !sealed) {
     any_filter filter = any_filter::load(file.path(), {.secret = secret});
     add(filter);

@@ -335,7 +335,7 @@ std::string text_of(const info_result& r) {
   if (f.window) {
     out.line("window",
              fmt::format("{}, in 7 generations of {} and the newest", length_text(f.window->length),
-                         f.window->length.by_time() ? duration_text(f.window->part) : count_text(f.window->part)));
+                         f.window->length.by_time() ? duration_text(f.window->slice) : count_text(f.window->slice)));
   }
   out.line("size", size_line(f));
   if (f.static_keys)

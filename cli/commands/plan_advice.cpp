@@ -95,16 +95,16 @@ std::vector<std::string> commands_for(const requirements& r, const advice& a) {
                          (r.keys != 0 && r.keys < o.for_keys ? " --foldable" : "") + rest);
       break;
     case structure::counting: commands.push_back("bloomery build --counting" + keys + rate + rest); break;
-    case structure::windowed:
+    case structure::sliding_window:
       commands.push_back(
           "bloomery build" + window_option(o.parameters) + (o.parameters.window().by_time() ? keys : "") + rate +
           (o.parameters.layout == layouts::sliding::name ? "" : " --layout " + o.parameters.layout) + rest);
       break;
-    case structure::sealed:
+    case structure::static_set:
       commands.push_back(fmt::format("bloomery seal --width {}{}", cell_bits_of(o.parameters), rest));
       break;
-    case structure::growing: commands.push_back("bloomery dedup --grow" + rate + secret + " INPUT"); break;
-    case structure::logged: commands.push_back("bloomery build --grow" + rate + rest); break;
+    case structure::scalable: commands.push_back("bloomery dedup --grow" + rate + secret + " INPUT"); break;
+    case structure::rebuilding: commands.push_back("bloomery build --grow" + rate + rest); break;
   }
   return commands;
 }
@@ -128,7 +128,7 @@ std::string taken_text(const option& o) {
   return s;
 }
 
-bool grows(const option& o) { return o.take == structure::growing || o.take == structure::logged; }
+bool grows(const option& o) { return o.take == structure::scalable || o.take == structure::rebuilding; }
 
 void print(const requirements& r, const advice& a, output& out) {
   const option& o = a.taken;

@@ -22,7 +22,7 @@ seen_lines::seen_lines(std::unique_ptr<filter_handle> filter, bool in_file, outp
   if (can.has_window && !can.is_remote) {
     const params& p = filter_->parameters();
     keys_per_step_ = std::clamp<std::size_t>(static_cast<std::size_t>(p.capacity / 32), 512, 8192);
-    if (p.window().by_time()) slice_ms_ = filter_->summary().window->part;
+    if (p.window().by_time()) slice_ms_ = filter_->summary().window->slice;
     if (in_file) {
       file_ = std::move(filter_);
       filter_ = make_handle(file_->local()->clone());

@@ -157,8 +157,8 @@ std::string window_option(const params& p) {
 std::string window_text(const params& p) { return p.has_window() ? " in " + length_text(p.window()) : ""; }
 
 std::string generation_text(const window_facts& f, std::uint64_t epoch) {
-  if (f.length.by_time()) return fmt::format("from {}", moment_text(epoch * f.part));
-  return fmt::format("insertions {} to {}", count_text(epoch * f.part + 1), count_text((epoch + 1) * f.part));
+  if (f.length.by_time()) return fmt::format("from {}", moment_text(epoch * f.slice));
+  return fmt::format("insertions {} to {}", count_text(epoch * f.slice + 1), count_text((epoch + 1) * f.slice));
 }
 
 nlohmann::ordered_json window_json(const window_facts& f) {
@@ -169,7 +169,7 @@ nlohmann::ordered_json window_json(const window_facts& f) {
   };
   nlohmann::ordered_json window;
   window[f.length.by_time() ? "seconds" : "keys"] = number(f.length.count);
-  window["part"] = number(f.part);
+  window["part"] = number(f.slice);
   window["epoch"] = f.epoch;
   window["insertions"] = f.insertions;
   window["keys_held"] = f.keys_held();

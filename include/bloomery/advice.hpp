@@ -111,12 +111,12 @@ struct requirements {
 
 /// Filter structures. The first four are the families of params; the others combine plain filters.
 enum class structure : std::uint8_t {
-  plain,     ///< fixed size: filter<>, any_filter
-  counting,  ///< supports removal: layout "counting"
-  windowed,  ///< expires old keys: sliding_window_filter
-  sealed,    ///< built once from all keys: static_filter
-  growing,   ///< adds layers, in memory: scalable_filter
-  logged,    ///< rebuilt at the required size from a key log: rebuilding_filter
+  plain,           ///< fixed size: filter<>, any_filter
+  counting,        ///< supports removal: layout "counting"
+  sliding_window,  ///< expires old keys: sliding_window_filter
+  static_set,      ///< built once from all keys: static_filter
+  scalable,        ///< adds layers, in memory: scalable_filter
+  rebuilding,      ///< rebuilt at the required size from a key log: rebuilding_filter
 };
 
 /// "plain", "counting", "windowed", "sealed", "growing" or "logged".
@@ -234,9 +234,9 @@ struct advice {
 ///     const advice sealed = advise({.keys = 1'000'000, .rate = 0.01, .sealed = true});
 ///     assert(sealed.taken.parameters.layout == "fuse8" && sealed.taken.bits_per_key < 9.1);
 ///     const advice unknown = advise({.rate = 0.01});
-///     assert(unknown.taken.take == structure::growing && unknown.taken.worst_bits_per_key < 34);
+///     assert(unknown.taken.take == structure::scalable && unknown.taken.worst_bits_per_key < 34);
 ///     const advice unknown_with_log = advise({.rate = 0.01, .log = true});
-///     assert(unknown_with_log.taken.take == structure::logged && unknown_with_log.taken.bits_per_key < 13);
+///     assert(unknown_with_log.taken.take == structure::rebuilding && unknown_with_log.taken.bits_per_key < 13);
 advice advise(const requirements& wanted);
 
 }  // namespace bloomery

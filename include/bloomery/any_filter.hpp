@@ -240,7 +240,7 @@ class any_filter {
   ///
   /// Example:
   ///     any_filter seen(complete({.layout = "sliding", .target_fpr = 0.01, .extra = window_of_keys(7000)}));
-  ///     assert(seen.capacity() == 7000 && seen.window()->part == 1000);
+  ///     assert(seen.capacity() == 7000 && seen.window()->slice == 1000);
   std::optional<window_facts> window() const;
 
   /// window()->epoch, quickly: the newest generation. 0 without a window.

@@ -112,7 +112,7 @@ class concurrent_filter {
   /// @throws error  invalid_argument: capacity is 0, or the rate is outside (0, 1); too_large: more than this machine's
   ///                memory
   concurrent_filter(std::uint64_t capacity, double target_fpr, Hash hash = {})
-      : concurrent_filter(kind::promised(capacity, target_fpr, hash), hash) {}
+      : concurrent_filter(kind::params_for(capacity, target_fpr, hash), hash) {}
 
   /// An empty filter of a given geometry.
   /// @throws error  invalid_argument: not a geometry of this layout; too_large

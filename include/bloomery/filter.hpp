@@ -103,7 +103,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   /// @throws error  invalid_argument: capacity is 0, the rate is outside (0, 1); too_large: more than this machine's
   /// memory
   filter(std::uint64_t capacity, double target_fpr, Hash hash = {}) requires std::same_as<Storage, heap_storage>
-      : filter(kind::promised(capacity, target_fpr, hash), hash) {}
+      : filter(kind::params_for(capacity, target_fpr, hash), hash) {}
   template <std::floating_point Capacity>
   filter(Capacity capacity, double target_fpr, Hash hash = {}) = delete;
 
@@ -148,7 +148,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   /// @throws error as the constructor, and mapped_storage::create
   static filter create(const std::string& path, const filter_options& wanted, const create_options& options = {},
                        Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
-    const params p = kind::promised(wanted.capacity, wanted.fpr, hash);
+    const params p = kind::params_for(wanted.capacity, wanted.fpr, hash);
     return filter(p, mapped_storage::create(path, p, options), hash);
   }
 

@@ -286,10 +286,10 @@ bulk_target bulk_target_of(std::uint8_t* bytes, const geometry& g) {
 
 /// Families of filters by the operations that they support.
 enum class family : std::uint8_t {
-  plain,     ///< insert and look up; the layouts of layout_names(), and all schemes
-  counting,  ///< also remove: layout "counting"
-  windowed,  ///< sliding-window filters: layouts "sliding" and "sliding64"
-  sealed,    ///< static filters, built once from all keys: layouts "fuse8", "fuse16", "fuse32"
+  plain,           ///< insert and look up; the layouts of layout_names(), and all schemes
+  counting,        ///< also remove: layout "counting"
+  sliding_window,  ///< sliding-window filters: layouts "sliding" and "sliding64"
+  static_set,      ///< static filters, built once from all keys: layouts "fuse8", "fuse16", "fuse32"
 };
 
 /// "plain", "counting", "windowed" or "sealed".
@@ -327,7 +327,7 @@ const layout_facts* find_layout_facts(std::string_view name) noexcept;
 ///
 /// Example:
 ///     assert(layouts_of(family::plain).front().name == "split_block");
-///     assert(layouts_of(family::windowed).front().name == "sliding");
+///     assert(layouts_of(family::sliding_window).front().name == "sliding");
 std::vector<layout_facts> layouts_of(bloomery::family f);
 
 }  // namespace bloomery

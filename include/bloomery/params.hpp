@@ -81,7 +81,7 @@ struct params {
   std::uint64_t seed = 0;            ///< of the hash; not a secret
   bloomery::geometry geometry = {};  ///< bits and probes
   std::uint64_t capacity = 0;        ///< n, the keys it was made for
-  double target_fpr = 0;             ///< p, promised at capacity
+  double target_fpr = 0;             ///< p, the FPR at capacity
 
   std::optional<secret_key> secret = {};  ///< of hash siphash; never written, so absent in what a file says
   std::uint64_t key_check = 0;            ///< bloomery::key_check of the secret; 0: the filter has none
@@ -176,7 +176,7 @@ std::uint64_t block_bits_of(const params& p);
 ///     assert(family_of({.layout = "split_block512"}) == family::plain);
 family family_of(const params& p) noexcept;
 
-/// Bits of a cell: 1, but 4 for counting and 8 for window, and the width of a fingerprint for sealed filters.
+/// Bits of a cell: 1, but 4 for counting and 8 for window, and the width of a fingerprint for static filters.
 ///
 /// Example:
 ///     assert(cell_bits_of({.layout = "split_block512"}) == 1);

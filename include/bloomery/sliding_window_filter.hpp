@@ -80,7 +80,7 @@ class sliding_window_filter {
   ///     assert(recent.may_contain(42) && recent.facts().insertions == 701);
   explicit sliding_window_filter(const sliding_window_options& options,
                                  Hash hash = {}) requires std::same_as<Storage, heap_storage>
-      : sliding_window_filter(promised(options, hash), hash, options.clock) {}
+      : sliding_window_filter(params_for(options, hash), hash, options.clock) {}
 
   /// Opens a filter file in place. Of the options it uses `mode`, `check`, `waiting` and `clock`; `hash` has the secret
   /// of a keyed filter.
@@ -106,7 +106,7 @@ class sliding_window_filter {
   static sliding_window_filter create(const std::string& path, const sliding_window_options& wanted,
                                       const create_options& options = {},
                                       Hash hash = {}) requires std::same_as<Storage, mapped_storage> {
-    const params p = promised(wanted, hash);
+    const params p = params_for(wanted, hash);
     return sliding_window_filter(p, mapped_storage::create(path, p, options), hash, wanted.clock);
   }
 
@@ -234,7 +234,7 @@ class sliding_window_filter {
     return p;
   }
 
-  static params promised(const sliding_window_options& wanted, const Hash& hash) {
+  static params params_for(const sliding_window_options& wanted, const Hash& hash) {
     const std::uint64_t capacity = wanted.capacity == 0 ? wanted.window.keys() : wanted.capacity;
     params p = describe(Layout::geometry_for(capacity, wanted.fpr), capacity, wanted.fpr, hash);
     p.extra = wanted.window;

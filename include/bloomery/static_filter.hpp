@@ -33,10 +33,10 @@ namespace BLOOMERY_EXPORT bloomery {
 ///
 /// Example:
 ///     std::vector<std::uint64_t> hash64s{mix{}(7).hash64};
-///     const fuse_bytes sealed = fuse_build(hash64s, 16);
-///     const params p = fuse_params({.hash = "mix", .keys = key_kind::u64le}, 16, sealed);
-///     assert(p.layout == "fuse16" && p.capacity == 1 && p.geometry.bits == 8 * sealed.payload.size());
-params fuse_params(const params& hashing, unsigned width, const fuse_bytes& sealed);
+///     const fuse_bytes built = fuse_build(hash64s, 16);
+///     const params p = fuse_params({.hash = "mix", .keys = key_kind::u64le}, 16, built);
+///     assert(p.layout == "fuse16" && p.capacity == 1 && p.geometry.bits == 8 * built.payload.size());
+params fuse_params(const params& hashing, unsigned width, const fuse_bytes& built);
 
 /// An immutable set of keys without false negatives. The FPR is 2^-w for fingerprints of w bits, whatever the number of
 /// keys.
@@ -56,10 +56,10 @@ params fuse_params(const params& hashing, unsigned width, const fuse_bytes& seal
 ///
 /// Example:
 ///     const std::vector<std::string_view> cities{"Madrid", "Barcelona", "Madrid"};
-///     const auto sealed = static_filter<>::build(cities);
-///     assert(sealed.insert_count() == 2 && sealed.may_contain("Barcelona"));
-///     assert(!sealed.may_contain("Berlin"));  // certain
-///     sealed.save("cities.bloom");
+///     const auto built = static_filter<>::build(cities);
+///     assert(built.insert_count() == 2 && built.may_contain("Barcelona"));
+///     assert(!built.may_contain("Berlin"));  // certain
+///     built.save("cities.bloom");
 ///     assert((static_filter<std::string_view, std::uint8_t, xxh3, mapped_storage>::open("cities.bloom").insert_count() == 2));
 template <class Key = std::string_view, fuse_fingerprint Fingerprint = std::uint8_t,
           class Hash = typename default_hash<Key>::type, storage Storage = heap_storage>

@@ -380,7 +380,7 @@ json facts_json(const filter_facts& f, std::optional<std::uint64_t> keys) {
                              {"capacity", f.window->keys_per_slice}});
     }
     window = {{"epoch", f.window->epoch},
-              {"part", f.window->part},
+              {"part", f.window->slice},
               {"insertions", f.window->insertions},
               {"generations", generations}};
   }

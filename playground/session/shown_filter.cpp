@@ -85,7 +85,7 @@ void shown_filter::stop_clock_at(std::uint64_t milliseconds) {
   if (!params_.window().by_time()) return;
   // At the newest generation rather than at the present time, when all keys of an old file have expired.
   const window_facts facts = facts_of_window(params_, filter().bytes());
-  now_ = (facts.epoch != 0 ? facts.epoch : milliseconds / facts.part) * facts.part;
+  now_ = (facts.epoch != 0 ? facts.epoch : milliseconds / facts.slice) * facts.slice;
   filter_->tick(*now_);
 }
 

@@ -68,7 +68,7 @@ void check_companions(const wanted_filter& w) {
         {layout, scheme, bits, probes, window});
   alone(window.is, "a filter with a window has a size and a layout of its own", window.field, {scheme, bits, probes});
   alone(scheme.is, "a scheme has a layout and hashes of its own", "scheme", {layout, hash, seed});
-  const bool layout_has_window = family_of({.layout = w.layout}) == family::windowed;
+  const bool layout_has_window = family_of({.layout = w.layout}) == family::sliding_window;
   if (window.is && layout.is && !layout_has_window) {
     refuse("this layout has no window", "layout", "sliding, sliding64, or none", w.layout,
            fmt::format("leave out layout or {}", window.field));
@@ -172,7 +172,7 @@ error in_names_of_fields(const error& e, const wanted_filter& w) {
 std::span<const char* const> layouts_to_choose() {
   static const std::vector<const char*> names = [] {
     std::vector<layout_facts> all;
-    for (const family f : {family::plain, family::counting, family::windowed}) {
+    for (const family f : {family::plain, family::counting, family::sliding_window}) {
       const std::vector<layout_facts> some = layouts_of(f);
       all.insert(all.end(), some.begin(), some.end());
     }

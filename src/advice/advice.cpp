@@ -24,7 +24,7 @@ constexpr std::uint32_t cache_line_bits = 512;
 
 // Cache lines that a lookup may touch. A block is aligned to its size. For sliding, includes the line of the stamp.
 std::uint32_t lines_of(const params& p) {
-  const std::uint32_t most = p.geometry.probes + (family_of(p) == family::windowed ? 1 : 0);
+  const std::uint32_t most = p.geometry.probes + (family_of(p) == family::sliding_window ? 1 : 0);
   const std::uint64_t block = block_bits_of(p);
   return block == 0 ? most : std::min(most, std::max(1u, static_cast<std::uint32_t>(block / cache_line_bits)));
 }
@@ -109,21 +109,21 @@ params window_params(const demand& d, std::string_view layout) {
   return complete(std::move(p));
 }
 
-option windowed_option(const demand& d) {
-  return best_of(d, structure::windowed, {window_params(d, "sliding64"), window_params(d, "sliding")});
+option sliding_window_option(const demand& d) {
+  return best_of(d, structure::sliding_window, {window_params(d, "sliding64"), window_params(d, "sliding")});
 }
 
 constexpr unsigned fuse_widths[] = {8, 16, 32};
 
 double least_fuse_rate(const demand& d) { return fuse_rate(*std::rbegin(fuse_widths), d.most); }
 
-option sealed_option(const demand& d) {
+option static_option(const demand& d) {
   for (const unsigned width : fuse_widths) {
     if (fuse_rate(width, d.most) > d.w.rate) continue;
     params p = params_of(d, std::string(fuse_layout_name(width)), d.most);
     p.geometry = fuse_geometry(width, d.most);
     p.target_fpr = 0;  // follows from the width
-    return of_params(d, structure::sealed, complete(std::move(p)));
+    return of_params(d, structure::static_set, complete(std::move(p)));
   }
   throw error(errc::too_large,
               {"no fingerprint is long enough for this rate", "rate", "", rate_text(d.w.rate), hint::use_higher_rate});
@@ -188,10 +188,10 @@ class layers {
   std::vector<scalable_layer> known_ = {};
 };
 
-option growing_option(const demand& d) {
+option scalable_option(const demand& d) {
   layers all(d.w.rate);
   option o;
-  o.take = structure::growing;
+  o.take = structure::scalable;
   o.for_keys = d.most;
   if (d.unbounded && d.w.keys == 0 && d.w.memory_bytes != 0) {
     o.for_keys = std::clamp<std::uint64_t>(all.keys_within(d.w.memory_bytes), 1, d.most);
@@ -215,11 +215,11 @@ option growing_option(const demand& d) {
 }
 
 // The worst case is a rebuild, when the old and the new filter exist at the same time.
-option logged_option(const demand& d) {
+option rebuilding_option(const demand& d) {
   const auto made_for = [&](std::uint64_t keys) { return rebuilding_filter::completed(params_of(d, "", keys)); };
   const auto at = [&](std::uint64_t keys) {
     option o;
-    o.take = structure::logged;
+    o.take = structure::rebuilding;
     o.for_keys = keys;
     o.parameters = made_for(rebuilding_filter::grown_capacity(keys));
     const auto outgrown = static_cast<std::uint64_t>(static_cast<double>(keys) / rebuilding_filter::nearly_full);
@@ -252,18 +252,21 @@ struct maker {
 };
 
 // The simplest first: if two take the same memory, the first is taken.
-constexpr maker makers[] = {{structure::plain, plain_option},       {structure::sealed, sealed_option},
-                            {structure::logged, logged_option},     {structure::growing, growing_option},
-                            {structure::windowed, windowed_option}, {structure::counting, counting_option}};
+constexpr maker makers[] = {{structure::plain, plain_option},
+                            {structure::static_set, static_option},
+                            {structure::rebuilding, rebuilding_option},
+                            {structure::scalable, scalable_option},
+                            {structure::sliding_window, sliding_window_option},
+                            {structure::counting, counting_option}};
 
 // Why the structure cannot meet the requirements; empty if it can.
 std::optional<ground> inability(structure take, const demand& d) {
-  if (take == structure::windowed && !d.windowed()) return ground::forgets_keys;
-  if (take != structure::windowed && d.windowed()) return ground::keeps_all_keys;
+  if (take == structure::sliding_window && !d.has_window()) return ground::forgets_keys;
+  if (take != structure::sliding_window && d.has_window()) return ground::keeps_all_keys;
   if (take != structure::counting && d.w.deletes) return ground::cannot_remove;
-  if (take == structure::sealed && !d.w.sealed) return ground::keys_come_later;
-  if (take == structure::logged && !d.w.log) return ground::needs_log;
-  if (d.unbounded && take != structure::growing && take != structure::logged) return ground::needs_capacity;
+  if (take == structure::static_set && !d.w.sealed) return ground::keys_come_later;
+  if (take == structure::rebuilding && !d.w.log) return ground::needs_log;
+  if (d.unbounded && take != structure::scalable && take != structure::rebuilding) return ground::needs_capacity;
   return std::nullopt;
 }
 
@@ -325,10 +328,10 @@ ground why_taken(const option& taken, const demand& d) {
       }
       return d.range() ? ground::smaller_than_growing : ground::number_known;
     case structure::counting: return ground::removes_keys;
-    case structure::windowed: return ground::forgets_old_keys;
-    case structure::sealed: return ground::static_is_smaller;
-    case structure::growing: return ground::grows;
-    case structure::logged: return ground::grows_with_log;
+    case structure::sliding_window: return ground::forgets_old_keys;
+    case structure::static_set: return ground::static_is_smaller;
+    case structure::scalable: return ground::grows;
+    case structure::rebuilding: return ground::grows_with_log;
   }
   return ground::number_known;
 }
@@ -353,15 +356,15 @@ std::vector<question> questions(const demand& d, const option& taken) {
     all.push_back({what, d.w, for_fewer_bits});
     set(all.back().asked);
   };
-  const bool grown = taken.take == structure::growing || taken.take == structure::logged;
+  const bool grown = taken.take == structure::scalable || taken.take == structure::rebuilding;
   if (d.w.deletes) ask(what_if::without_deletes, [](requirements& w) { w.deletes = false; });
-  if (d.windowed()) {
+  if (d.has_window()) {
     ask(what_if::nothing_forgotten, [&](requirements& w) {
       w.window = {};
       w.keys = w.most_keys = d.most;
     });
   }
-  if (taken.take == structure::growing && !d.w.log) ask(what_if::with_log, [](requirements& w) { w.log = true; });
+  if (taken.take == structure::scalable && !d.w.log) ask(what_if::with_log, [](requirements& w) { w.log = true; });
   if (grown) {
     const auto known = [&](requirements& w) {
       w.grows = false;
@@ -377,7 +380,7 @@ std::vector<question> questions(const demand& d, const option& taken) {
         true);
   } else if (d.w.sealed) {
     ask(what_if::keys_come_later, [](requirements& w) { w.sealed = false; });
-  } else if (!d.w.deletes && !d.windowed()) {
+  } else if (!d.w.deletes && !d.has_window()) {
     ask(
         what_if::no_keys_later,
         [&](requirements& w) {
@@ -398,10 +401,10 @@ std::vector<question> questions(const demand& d, const option& taken) {
 
 std::vector<change> changes_of(const demand& d, const option& taken) {
   std::vector<change> changes;
-  if (taken.take == structure::windowed && block_bits_of(taken.parameters) > cache_line_bits) {
-    for (const layout_facts& layout : layouts_of(family::windowed)) {
+  if (taken.take == structure::sliding_window && block_bits_of(taken.parameters) > cache_line_bits) {
+    for (const layout_facts& layout : layouts_of(family::sliding_window)) {
       if (layout.block_bits != cache_line_bits) continue;
-      const option in_line = of_params(d, structure::windowed, window_params(d, layout.name));
+      const option in_line = of_params(d, structure::sliding_window, window_params(d, layout.name));
       if (fits(in_line, d)) changes.push_back({what_if::one_cache_line, in_line});
     }
   }
@@ -411,7 +414,7 @@ std::vector<change> changes_of(const demand& d, const option& taken) {
     const bool same = then->take == taken.take && then->parameters.layout == taken.parameters.layout &&
                       then->parameters.geometry == taken.parameters.geometry;
     if (same || (q.for_fewer_bits && then->bits_per_key >= taken.bits_per_key)) continue;
-    if (q.asked.sealed && !d.w.sealed && then->take != structure::sealed) continue;
+    if (q.asked.sealed && !d.w.sealed && then->take != structure::static_set) continue;
     changes.push_back({q.what, *then});
   }
   return changes;
@@ -489,7 +492,7 @@ std::vector<caution> cautions_of(const demand& d, const advice& a) {
 
 std::uint64_t keys_in_memory(const demand& d, const option& taken) {
   if (d.w.memory_bytes == 0 || !d.unbounded) return 0;
-  if (taken.take == structure::growing) return layers(d.w.rate).keys_within(d.w.memory_bytes);
+  if (taken.take == structure::scalable) return layers(d.w.rate).keys_within(d.w.memory_bytes);
   const double share = static_cast<double>(d.w.memory_bytes) / static_cast<double>(taken.bytes);
   return static_cast<std::uint64_t>(static_cast<double>(taken.for_keys) * share * 0.999);  // sizes are whole blocks
 }

@@ -29,7 +29,7 @@ void check_sealed(const requirements& w, const demand& d) {
     contradiction("sealed", "deletes",
                   "a static filter never changes: require deletes only, or seal the remaining keys again");
   }
-  if (d.windowed()) {
+  if (d.has_window()) {
     contradiction("sealed", "a window",
                   "keys of a static filter never expire: leave out one of the two, or seal one filter per period");
   }
@@ -75,7 +75,7 @@ demand demand_of(const requirements& w) {
   if (w.grows && w.most_keys != 0) {
     contradiction("growth without bound", "a most number of keys", "a range of keys is enough: leave growth out");
   }
-  if (d.windowed()) check_window(w);
+  if (d.has_window()) check_window(w);
   if (w.sealed) check_sealed(w, d);
   if (w.deletes && d.unbounded) {
     contradiction("deletes", "an unknown number of keys",

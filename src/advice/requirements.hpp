@@ -15,7 +15,7 @@ struct demand {
   std::uint64_t fewest;  ///< minimum number of distinct keys, per window if there is one; 0 if unbounded and unknown
   std::uint64_t most;    ///< the number of keys that the figures assume
 
-  bool windowed() const { return w.window.count != 0; }
+  bool has_window() const { return w.window.count != 0; }
   bool range() const { return !unbounded && fewest != most; }
 };
 

@@ -74,7 +74,7 @@ void put_name(std::span<std::uint8_t> bytes, std::size_t at, const std::string& 
 // A sliding-window filter has a window of keys or of milliseconds, at most 2^62; other filters have none.
 bool window_fits(const params& p) {
   const std::uint64_t length = p.window().count;
-  return family_of(p) == family::windowed ? length != 0 && length <= window_length::most : !p.has_window();
+  return family_of(p) == family::sliding_window ? length != 0 && length <= window_length::most : !p.has_window();
 }
 
 constexpr const char* window_expected = "keys or milliseconds, at most 2^62, for sliding-window filters only";

@@ -373,7 +373,7 @@ struct any_filter::impl {
     return all_new;
   }
 
-  // What ones() counts: counters, and elsewhere bits. A sealed filter's cells are values, and any of them may be 0.
+  // What ones() counts: counters, and elsewhere bits. A static filter's cells are values, and any of them may be 0.
   std::uint64_t cells() const {
     return removals != nullptr ? parameters.geometry.bits / cell_bits : parameters.geometry.bits;
   }

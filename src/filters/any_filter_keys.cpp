@@ -93,7 +93,7 @@ std::vector<std::uint64_t> any_filter::cells(std::uint64_t key) const {
 
 std::vector<std::uint64_t> any_filter::cells(key_hash hash) const {
   impl_->want_hashes();
-  if (family_of(parameters()) == family::sealed) return static_cells(parameters(), bytes(), hash.hash64);
+  if (family_of(parameters()) == family::static_set) return static_cells(parameters(), bytes(), hash.hash64);
   std::vector<std::uint64_t> result(parameters().geometry.probes);
   impl_->layout->cells(parameters().geometry, hash, result.data());
   return result;

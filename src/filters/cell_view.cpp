@@ -18,12 +18,12 @@ constexpr std::uint64_t stamp_bytes = layouts::sliding::stamp_bytes;
 
 std::uint64_t block_cells_of(const params& p) {
   const std::uint64_t bits = block_bits_of(p);
-  const bool has_stamps = family_of(p) == family::windowed;
+  const bool has_stamps = family_of(p) == family::sliding_window;
   return has_stamps ? bits / 8 - stamp_bytes : bits / cell_bits_of(p);
 }
 
 std::uint64_t cells_of(const params& p) {
-  if (family_of(p) != family::windowed) return p.geometry.bits / cell_bits_of(p);
+  if (family_of(p) != family::sliding_window) return p.geometry.bits / cell_bits_of(p);
   return (p.geometry.bits / 8 - window_state_bytes) / (block_bits_of(p) / 8) * block_cells_of(p);
 }
 
@@ -37,8 +37,8 @@ cell_view::cell_view(const params& p, std::span<const std::uint8_t> bytes, std::
   switch (family_of(p)) {
     case family::plain: break;
     case family::counting: kind_ = kind::counter; break;
-    case family::windowed: kind_ = kind::generations; break;
-    case family::sealed: kind_ = kind::fingerprint; break;
+    case family::sliding_window: kind_ = kind::generations; break;
+    case family::static_set: kind_ = kind::fingerprint; break;
   }
   if (const scheme* const s = find_scheme(p.scheme); s != nullptr && s->from_top) mask_ = 7;
 }

@@ -97,8 +97,8 @@ key_explanation explain_key(const any_filter& filter, key_span one_key) {
     key = std::span<const key_hash>(&hash, 1);
   }
   switch (family_of(filter.parameters())) {
-    case family::sealed: explain_fingerprint(filter, hash.hash64, result); break;
-    case family::windowed: explain_generations(filter, cells_of(filter, key), result); break;
+    case family::static_set: explain_fingerprint(filter, hash.hash64, result); break;
+    case family::sliding_window: explain_generations(filter, cells_of(filter, key), result); break;
     case family::plain:
     case family::counting: explain_bits(filter, cells_of(filter, key), result); break;
   }

@@ -125,8 +125,8 @@ filter_facts facts_of(const any_filter& filter, info_depth depth) {
 
   const params& p = facts.parameters;
   switch (family_of(p)) {
-    case family::sealed: add_static(facts, filter, depth); return facts;
-    case family::windowed: add_window(facts, filter, depth); return facts;
+    case family::static_set: add_static(facts, filter, depth); return facts;
+    case family::sliding_window: add_window(facts, filter, depth); return facts;
     case family::counting:
       facts.counting = counting_facts{.counters = p.geometry.bits / layouts::counting::cell_bits,
                                       .refused_removals = filter.counts().refused_removals};
@@ -208,7 +208,7 @@ log_facts facts_of_log(const std::string& path, const params& filter, const key_
 std::uint64_t estimate_distinct(const params& p, std::uint64_t counted) {
   const family kind = family_of(p);
   // Counting filters count copies, and static filters all keys.
-  if (kind == family::counting || kind == family::sealed) return counted;
+  if (kind == family::counting || kind == family::static_set) return counted;
   if (p.geometry.probes > layouts::classic::most_chosen_probes) return counted;
   return estimate_distinct(counted, [&](std::uint64_t keys) { return expected_fpr(p, keys); });
 }

@@ -64,9 +64,9 @@ bool window_facts::has_overfull_generation() const noexcept {
 }
 
 generations::generations(const params& p, window_clock clock)
-    : by_keys_(!p.window().by_time()), part_(0), clock_(std::move(clock)) {
+    : by_keys_(!p.window().by_time()), slice_(0), clock_(std::move(clock)) {
   row_of(p);
-  part_ = checked_length(p).slice_length();
+  slice_ = checked_length(p).slice_length();
 }
 
 std::uint64_t milliseconds_since_1970() noexcept {
@@ -97,8 +97,8 @@ void generations::check(std::span<const std::uint8_t> bytes, bool settled, const
   const bool zeros = std::all_of(bytes.begin() + sizeof s, bytes.begin() + window_state_bytes,
                                  [](std::uint8_t byte) { return byte == 0; });
   if (!zeros) damaged("reserved bytes of the window's state", "zeros", 1);
-  if (s.newest > window_length::most / part_) {
-    damaged("newest generation of the window", "at most " + std::to_string(window_length::most / part_), s.newest);
+  if (s.newest > window_length::most / slice_) {
+    damaged("newest generation of the window", "at most " + std::to_string(window_length::most / slice_), s.newest);
   }
   if (s.insertions > most_insertions) damaged("insertions of the window", "at most 2^62", s.insertions);
   if (!settled) return;
@@ -108,9 +108,9 @@ void generations::check(std::span<const std::uint8_t> bytes, bool settled, const
     left -= keys;
   }
   // A killed writer may have begun the next generation without inserting a key.
-  if (!by_keys_ || s.newest == s.insertions / part_) return;
-  if (s.insertions > 0 && s.newest == (s.insertions - 1) / part_) return;
-  damaged("newest generation of the window", std::to_string(s.insertions / part_) + ", for its insertions", s.newest);
+  if (!by_keys_ || s.newest == s.insertions / slice_) return;
+  if (s.insertions > 0 && s.newest == (s.insertions - 1) / slice_) return;
+  damaged("newest generation of the window", std::to_string(s.insertions / slice_) + ", for its insertions", s.newest);
 }
 
 std::uint64_t generations::unite(std::uint8_t* bytes, const std::uint8_t* other) const {
@@ -150,7 +150,7 @@ window_facts facts_of_window(const params& p, std::span<const std::uint8_t> byte
   s = s.at(epoch.value_or(s.newest));
   window_facts f;
   f.length = checked_length(p);
-  f.part = f.length.slice_length();
+  f.slice = f.length.slice_length();
   f.keys_per_slice = p.capacity / window_slices + (p.capacity % window_slices != 0 ? 1 : 0);
   f.epoch = s.newest;
   f.insertions = s.insertions;

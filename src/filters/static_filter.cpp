@@ -2,7 +2,7 @@
 
 namespace bloomery {
 
-params fuse_params(const params& hashing, unsigned width, const fuse_bytes& sealed) {
+params fuse_params(const params& hashing, unsigned width, const fuse_bytes& built) {
   params p;
   p.layout = fuse_layout_name(width);
   p.hash = hashing.hash;
@@ -10,9 +10,9 @@ params fuse_params(const params& hashing, unsigned width, const fuse_bytes& seal
   p.seed = hashing.seed;
   p.secret = hashing.secret;
   p.key_check = hashing.key_check;
-  p.geometry = {8 * sealed.payload.size(), fuse::probes};
-  p.capacity = sealed.keys;
-  p.target_fpr = fuse_rate(width, sealed.keys);
+  p.geometry = {8 * built.payload.size(), fuse::probes};
+  p.capacity = built.keys;
+  p.target_fpr = fuse_rate(width, built.keys);
   return p;
 }
 

@@ -11,7 +11,7 @@ namespace bloomery {
 template <class L>
 constexpr family family_in() noexcept {
   if constexpr (sliding_window_layout<L>)
-    return family::windowed;
+    return family::sliding_window;
   else if constexpr (layout_with_removal<L>)
     return family::counting;
   else

@@ -41,7 +41,7 @@ double root(double variance) { return std::sqrt(std::max(variance, 0.0)); }
 }  // namespace
 
 estimate estimated_keys(const params& p, std::uint64_t ones) {
-  if (family_of(p) == family::sealed) return {static_cast<double>(p.capacity), 0};  // cells do not depend on it
+  if (family_of(p) == family::static_set) return {static_cast<double>(p.capacity), 0};  // cells do not depend on it
   return keys_from_zeros(occupancy_for(p), zeros_beside(p, ones));
 }
 

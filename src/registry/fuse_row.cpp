@@ -74,13 +74,13 @@ std::vector<std::uint64_t> static_cells(const params& p, std::span<const std::ui
 }
 
 void refuse_keys_if_static(const params& p, const std::string& where) {
-  if (family_of(p) != family::sealed) return;
+  if (family_of(p) != family::static_set) return;
   throw error(errc::not_permitted, {"a static filter takes no more keys, and keys cannot be removed", where, "", "",
                                     hint::seal_old_and_new_keys});
 }
 
 void refuse_empty_if_static(const params& p) {
-  if (family_of(p) == family::sealed) refuse_making();
+  if (family_of(p) == family::static_set) refuse_making();
 }
 
 }  // namespace bloomery

@@ -48,7 +48,7 @@ constexpr layout_row row_of_fuse(const single_key_calls* single) {
   row.single = single;
   row.occupancy = fuse_occupancy;
   row.scan_cells = look_at_fuse<F>;
-  row.family = family::sealed;
+  row.family = family::static_set;
   row.cell_bits = 8 * sizeof(F);
   row.fixed_probes = fuse::probes;
   row.most_chosen_probes = fuse::probes;

@@ -141,7 +141,8 @@ std::string difference(const params& a, const params& b) {
   };
   if (a.scheme != b.scheme) return differ("scheme", a.scheme, b.scheme);
   if (a.layout != b.layout) return differ("layout", a.layout, b.layout);
-  if (family_of(a) == family::sealed) return "layout: " + a.layout + ", and the cells of static filters do not add up";
+  if (family_of(a) == family::static_set)
+    return "layout: " + a.layout + ", and the cells of static filters do not add up";
   if (a.hash != b.hash) return differ("hash", a.hash, b.hash);
   if (a.keys != b.keys) return differ("keys", name_of(a.keys), name_of(b.keys));
   if (a.seed != b.seed) return differ("seed", std::to_string(a.seed), std::to_string(b.seed));

@@ -22,7 +22,7 @@ void check_window_length(const window_length& length) {
 }
 
 void check_window_length(const params& p) {
-  if (family_of(p) == family::windowed) return check_window_length(p.window());
+  if (family_of(p) == family::sliding_window) return check_window_length(p.window());
   if (!p.has_window()) return;
   throw error(errc::invalid_argument, {"only sliding-window filters have a window", "window",
                                        "layout sliding or sliding64", "'" + p.layout + p.scheme + "'", ""});

@@ -161,7 +161,7 @@ TEST(Advice, TakesTheWindowThatTheRuleForLayoutsTakes) {
       const advice by_time =
           advise({.keys = 100'000, .rate = rate, .window = window_of_time(std::chrono::hours(24)), .prefer = prefer});
 
-      EXPECT_EQ(by_keys.taken.take, structure::windowed);
+      EXPECT_EQ(by_keys.taken.take, structure::sliding_window);
       EXPECT_EQ(
           by_keys.taken.parameters,
           complete({.layout = expected, .capacity = 100'000, .target_fpr = rate, .extra = window_of_keys(100'000)}));
@@ -192,7 +192,7 @@ TEST(Advice, PredictsTheMemoryAndTheLayersOfAGrowingFilter) {
 
     const option o = advise({.keys = keys, .rate = rate, .grows = true}).taken;
 
-    EXPECT_EQ(o.take, structure::growing);
+    EXPECT_EQ(o.take, structure::scalable);
     EXPECT_EQ(o.bytes, real.byte_size()) << keys;
     EXPECT_EQ(o.lines, real.layers().size()) << keys;
     EXPECT_NEAR(o.rate / real.expected_fpr(), 1, 0.02) << keys;
@@ -215,7 +215,7 @@ TEST(Advice, TakesALogIfItMay) {
   const advice with = advise({.rate = 0.01, .log = true});
   const advice without = advise({.rate = 0.01});
 
-  EXPECT_EQ(with.taken.take, structure::logged);
+  EXPECT_EQ(with.taken.take, structure::rebuilding);
   EXPECT_LE(with.taken.bits_per_key, 13);
   EXPECT_LE(with.taken.worst_bits_per_key, 23);
   EXPECT_EQ(with.taken.lines, 1u);
@@ -224,7 +224,7 @@ TEST(Advice, TakesALogIfItMay) {
   ASSERT_NE(log, nullptr);
   EXPECT_EQ(log->bits_per_key, with.taken.bits_per_key);
   EXPECT_EQ(log->worst_bits_per_key, with.taken.worst_bits_per_key);
-  EXPECT_EQ(find(without, structure::logged)->why, ground::needs_log);
+  EXPECT_EQ(find(without, structure::rebuilding)->why, ground::needs_log);
 }
 
 TEST(Advice, TakesAFixedSizeForARangeUnlessGrowingTakesLessAtWorst) {
@@ -238,11 +238,11 @@ TEST(Advice, TakesAFixedSizeForARangeUnlessGrowingTakesLessAtWorst) {
     const advice with_log = advise({.keys = fewest, .most_keys = most, .rate = 0.01, .log = true});
 
     const double at_fewest = static_cast<double>(most) / static_cast<double>(fewest) * fixed;
-    const bool too_wide = at_fewest > find(a, structure::growing)->worst_bits_per_key;
-    EXPECT_EQ(a.taken.take, too_wide ? structure::growing : structure::plain);
+    const bool too_wide = at_fewest > find(a, structure::scalable)->worst_bits_per_key;
+    EXPECT_EQ(a.taken.take, too_wide ? structure::scalable : structure::plain);
     EXPECT_EQ(too_wide, ratio > 3.1);
-    const bool too_wide_for_log = at_fewest > find(with_log, structure::logged)->worst_bits_per_key;
-    EXPECT_EQ(with_log.taken.take, too_wide_for_log ? structure::logged : structure::plain);
+    const bool too_wide_for_log = at_fewest > find(with_log, structure::rebuilding)->worst_bits_per_key;
+    EXPECT_EQ(with_log.taken.take, too_wide_for_log ? structure::rebuilding : structure::plain);
     EXPECT_EQ(a.taken.for_keys, most);
   }
   EXPECT_EQ(advise({.most_keys = 1000}).taken.parameters, advise({.keys = 1000}).taken.parameters);
@@ -329,10 +329,10 @@ TEST(Advice, SaysWhyTheOthersArePassedOver) {
     const option* o = find(a, s);
     return o == nullptr ? std::nullopt : std::optional(o->why);
   };
-  EXPECT_EQ(why({.keys = 1000}, structure::windowed), ground::forgets_keys);
+  EXPECT_EQ(why({.keys = 1000}, structure::sliding_window), ground::forgets_keys);
   EXPECT_EQ(why({.window = window_of_keys(1000)}, structure::plain), ground::keeps_all_keys);
   EXPECT_EQ(why({.keys = 1000, .deletes = true}, structure::plain), ground::cannot_remove);
-  EXPECT_EQ(why({.keys = 1000}, structure::sealed), ground::keys_come_later);
+  EXPECT_EQ(why({.keys = 1000}, structure::static_set), ground::keys_come_later);
   EXPECT_EQ(why({.rate = 0.01}, structure::plain), ground::needs_capacity);
   EXPECT_EQ(why({.keys = 1000}, structure::counting), ground::more_bits);
   EXPECT_EQ(why({.keys = 1'000'000, .memory_bytes = 2 << 20}, structure::counting), ground::over_memory);
@@ -390,7 +390,7 @@ TEST(Advice, AgreesToWhatGoesTogether) {
   EXPECT_EQ(advise({.keys = 1000, .most_keys = 5000, .deletes = true}).taken.for_keys, 5000u);
   EXPECT_EQ(advise({.keys = 1000, .sealed = true, .log = true}).taken.for_keys, 1000u);
   EXPECT_EQ(advise({.keys = 1000, .window = window_of_time(std::chrono::seconds(1)), .log = true}).taken.take,
-            structure::windowed);
+            structure::sliding_window);
   EXPECT_EQ(advise({.keys = 1000, .most_keys = 2000, .window = window_of_time(std::chrono::seconds(1))}).taken.for_keys,
             2000u);
   EXPECT_EQ(advise({.keys = 1000, .rate = 0.01, .log = true}).taken.take, structure::plain);
@@ -451,9 +451,9 @@ TEST(Advice, KeepsItsRuleWhateverIsAsked) {
       EXPECT_LE(t.rate, r.rate);
       EXPECT_TRUE(r.memory_bytes == 0 || t.bytes <= r.memory_bytes);
       EXPECT_EQ(r.deletes, t.take == structure::counting);
-      EXPECT_EQ(r.window.count != 0, t.take == structure::windowed);
-      EXPECT_TRUE(t.take != structure::sealed || r.sealed);
-      EXPECT_TRUE(t.take != structure::logged || r.log);
+      EXPECT_EQ(r.window.count != 0, t.take == structure::sliding_window);
+      EXPECT_TRUE(t.take != structure::static_set || r.sealed);
+      EXPECT_TRUE(t.take != structure::rebuilding || r.log);
       EXPECT_GE(t.why, ground::number_known);
       EXPECT_THAT(app::taken_reason(r, a), HasSubstr(". "));
       EXPECT_EQ(a.passed_over.size(), 5u);

@@ -26,7 +26,7 @@ namespace {
 
 using bloomery_tests::scratch_folder;
 
-constexpr std::uint64_t part = 1000;  // milliseconds of a generation
+constexpr std::uint64_t slice = 1000;  // milliseconds of a generation
 constexpr std::uint64_t start = 1'700'000'000'000;
 
 class SeenLines : public ::testing::Test {
@@ -177,19 +177,19 @@ class WindowInFile : public SeenLines {
 
 TEST_F(WindowInFile, FileHasLinesInTheGenerationInWhichTheyCame) {
   std::uint64_t now = start;
-  seen_lines seen = make(wanted(window_of_milliseconds(7 * part)), [&] { return now; });
-  for (int turn = 0; turn < 5; ++turn, now += part + 200) EXPECT_EQ(take(seen, 100 * turn, 100).size(), 100u);
-  now -= 5 * part;  // it stands still for the filter
+  seen_lines seen = make(wanted(window_of_milliseconds(7 * slice)), [&] { return now; });
+  for (int turn = 0; turn < 5; ++turn, now += slice + 200) EXPECT_EQ(take(seen, 100 * turn, 100).size(), 100u);
+  now -= 5 * slice;  // it stands still for the filter
   EXPECT_EQ(take(seen, 450, 100).size(), 50u);
 
-  now = start + 6 * part;
+  now = start + 6 * slice;
   EXPECT_EQ(take(seen, 0, 1).size(), 0u);
   const std::vector<std::uint8_t> bits = end(seen);
 
   any_filter file = any_filter::load(path());
   EXPECT_TRUE(std::ranges::equal(file.bytes(), bits));
   file.set_clock(
-      [] { return start + 8 * part; });  // the lines of the start have expired, except the one that came again
+      [] { return start + 8 * slice; });  // the lines of the start have expired, except the one that came again
   EXPECT_TRUE(file.may_contain("0"));
   EXPECT_FALSE(file.may_contain("1"));
   EXPECT_TRUE(file.may_contain("101"));
@@ -197,7 +197,7 @@ TEST_F(WindowInFile, FileHasLinesInTheGenerationInWhichTheyCame) {
 
 TEST_F(WindowInFile, ABatchHasOneMoment) {
   std::uint64_t now = start;
-  seen_lines seen = make(wanted(window_of_milliseconds(7 * part)), [&] { return now += part; });
+  seen_lines seen = make(wanted(window_of_milliseconds(7 * slice)), [&] { return now += slice; });
 
   for (int turn = 0; turn < 4; ++turn) EXPECT_EQ(take(seen, 10'000 * turn, 3000).size(), 3000u);
   const std::vector<std::uint8_t> bits = end(seen);

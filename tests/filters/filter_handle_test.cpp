@@ -43,11 +43,11 @@ bool removes(filter_handle& filter) {
 }
 
 TEST(CapabilitiesOf, TellWhatAFilterOfTheseParametersDoes) {
-  for (const family kind : {family::plain, family::counting, family::windowed}) {
+  for (const family kind : {family::plain, family::counting, family::sliding_window}) {
     for (const layout_facts& layout : layouts_of(kind)) {
       SCOPED_TRACE(layout.name);
       params p{.layout = std::string(layout.name), .capacity = 100, .target_fpr = 0.01};
-      if (kind == family::windowed) p.extra = window_of_time(std::chrono::seconds(1));
+      if (kind == family::sliding_window) p.extra = window_of_time(std::chrono::seconds(1));
       const capabilities can = capabilities_of(p);
       const auto filter = make_handle(any_filter(complete(p)));
       const auto same = make_handle(any_filter(complete(p)));
@@ -63,7 +63,7 @@ TEST(CapabilitiesOf, TellWhatAFilterOfTheseParametersDoes) {
 }
 
 TEST(CapabilitiesOf, StaticFiltersTakeNothingAndWindowsByKeysDoNotMerge) {
-  for (const layout_facts& layout : layouts_of(family::sealed)) {
+  for (const layout_facts& layout : layouts_of(family::static_set)) {
     const capabilities can = capabilities_of({.layout = std::string(layout.name)});
     EXPECT_FALSE(can.can_insert || can.can_remove || can.can_merge || can.can_clear) << layout.name;
   }

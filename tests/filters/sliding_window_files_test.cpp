@@ -166,17 +166,17 @@ TYPED_TEST(SlidingWindowFile, OfALengthThatItCannotHaveLeavesTheOldFile) {
 template <class Layout>
 class torn_filter {
  public:
-  static constexpr std::uint64_t part = 1000;
-  static constexpr std::uint64_t last_epoch = some_day / part;
+  static constexpr std::uint64_t slice = 1000;
+  static constexpr std::uint64_t last_epoch = some_day / slice;
 
   torn_filter(const std::string& path, std::uint64_t first_key) : first_key_(first_key) {
     std::uint64_t now = 0;
     filter_of_integers<Layout> filter(
-        {.window = window_of_milliseconds(7 * part), .capacity = 2000, .fpr = 1e-6, .clock = [&] { return now; }});
+        {.window = window_of_milliseconds(7 * slice), .capacity = 2000, .fpr = 1e-6, .clock = [&] { return now; }});
     window_state state;
     for (std::uint64_t epoch = last_epoch - 7; epoch <= last_epoch + 1; ++epoch) {
       if (epoch == last_epoch + 1) state = window_state::of(filter.bytes().data());
-      now = epoch * part;
+      now = epoch * slice;
       for (std::uint64_t i = 0; i < 100; ++i) filter.insert(key(epoch, i));
     }
     filter.save(path);
@@ -192,7 +192,7 @@ class torn_filter {
   // The number of keys of the window that are missing. Keys of the first epoch expired when the blocks reached the
   // last.
   std::uint64_t missing(any_filter& filter, std::uint64_t epoch) const {
-    filter.set_clock([epoch] { return epoch * part; });
+    filter.set_clock([epoch] { return epoch * slice; });
     std::uint64_t result = 0;
     for (std::uint64_t of = std::max(last_epoch - 6, epoch - 7); of <= last_epoch + 1; ++of) {
       for (std::uint64_t i = 0; i < 100; ++i) result += filter.may_contain(key(of, i)) ? 0 : 1;
@@ -212,13 +212,13 @@ TYPED_TEST(SlidingWindowFile, LosesNoKeyOfBlocksThatAreAheadOfTheState) {
   const auto mine = [](std::uint64_t epoch, std::uint64_t i) { return epoch * 1000 + i; };
 
   for (std::uint64_t epoch = first; epoch <= first + 16; ++epoch) {
-    filter.set_clock([&] { return epoch * torn.part; });
+    filter.set_clock([&] { return epoch * torn.slice; });
     for (std::uint64_t i = 0; i < 100; ++i) filter.insert(mine(epoch, i));
 
     if (epoch <= first + 8) {
       EXPECT_EQ(torn.missing(filter, epoch), 0u) << epoch - first;
     }
-    filter.set_clock([&] { return epoch * torn.part; });
+    filter.set_clock([&] { return epoch * torn.slice; });
     for (std::uint64_t of = std::max(first, epoch - 7); of <= epoch; ++of) {
       for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(filter.may_contain(mine(of, i))) << epoch - of;
     }
@@ -234,10 +234,10 @@ TYPED_TEST(SlidingWindowFile, UnitedWithBlocksThatAreAheadLosesNoKey) {
   const std::uint64_t first = torn.last_epoch;
   std::uint64_t now = 0;
   filter_of_integers<TypeParam> sound(
-      {.window = window_of_milliseconds(7 * torn.part), .capacity = 2000, .fpr = 1e-6, .clock = [&] { return now; }});
+      {.window = window_of_milliseconds(7 * torn.slice), .capacity = 2000, .fpr = 1e-6, .clock = [&] { return now; }});
   const auto of_sound = [](std::uint64_t epoch) { return epoch * 1000; };
   for (std::uint64_t epoch = first - 7; epoch <= first; ++epoch) {
-    now = epoch * torn.part;
+    now = epoch * torn.slice;
     for (std::uint64_t i = 0; i < 100; ++i) sound.insert(of_sound(epoch) + i);
   }
 

@@ -115,12 +115,12 @@ std::string compared(const std::vector<operation>& operations, window_length len
   twin<Layout> cells(filter.parameters().geometry);
   const bool by_keys = !length.by_time();
   const std::uint64_t whole = length.count;
-  const std::uint64_t part = (whole + 6) / 7;
+  const std::uint64_t slice = (whole + 6) / 7;
   std::uint64_t newest = 0, insertions = 0;
   std::map<std::uint64_t, std::uint64_t> last;  // key -> moment, or insertion
 
-  const auto epoch_now = [&] { return by_keys ? newest : std::max(newest, clock / part); };
-  const auto moment_now = [&] { return by_keys ? insertions : std::max(clock, newest * part); };
+  const auto epoch_now = [&] { return by_keys ? newest : std::max(newest, clock / slice); };
+  const auto moment_now = [&] { return by_keys ? insertions : std::max(clock, newest * slice); };
   const auto problem = [&](bool answer, std::uint64_t key, const char* who) -> std::string {
     if (answer != cells.has(key, epoch_now())) return std::string(who) + " is not what the cells say";
     const auto seen = last.find(key);
@@ -129,7 +129,7 @@ std::string compared(const std::vector<operation>& operations, window_length len
     return {};
   };
   const auto note = [&](std::uint64_t key, bool is_new) -> std::string {
-    newest = by_keys ? insertions / part : std::max(newest, clock / part);
+    newest = by_keys ? insertions / slice : std::max(newest, clock / slice);
     std::string wrong = problem(!is_new, key, "insert");
     cells.insert(key, newest);
     last[key] = moment_now();
@@ -139,9 +139,9 @@ std::string compared(const std::vector<operation>& operations, window_length len
 
   for (const operation& o : operations) {
     std::string wrong;
-    if (o.what == operation::wait) clock += o.amount * part / 8;
-    if (o.what == operation::leap) clock += o.amount * part * 3;
-    if (o.what == operation::turn_back) clock -= std::min(clock, o.amount * part / 2);
+    if (o.what == operation::wait) clock += o.amount * slice / 8;
+    if (o.what == operation::leap) clock += o.amount * slice * 3;
+    if (o.what == operation::turn_back) clock -= std::min(clock, o.amount * slice / 2);
     if (o.what == operation::insert) wrong = note(o.key, filter.insert(o.key));
     if (o.what == operation::look_up) wrong = problem(filter.may_contain(o.key), o.key, "may_contain");
     std::vector<std::uint64_t> some(o.amount);

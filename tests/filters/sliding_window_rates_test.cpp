@@ -115,11 +115,11 @@ void expect_measured(const Filter& filter, double rate, std::uint64_t queries = 
 TYPED_TEST(SlidingWindowRate, KeepsItsPromiseAtTheWorstMoment) {
   constexpr std::uint64_t n = 100'000;
   filter_of_integers<TypeParam> filter({.window = window_of_keys(n)});
-  const std::uint64_t part = (n + 6) / 7;
+  const std::uint64_t slice = (n + 6) / 7;
   std::uint64_t key = 0;
 
   for (const int generations : {8, 12, 29}) {  // full for the first time, and after some rotations
-    while (key < part * static_cast<std::uint64_t>(generations)) filter.insert(key++);
+    while (key < slice * static_cast<std::uint64_t>(generations)) filter.insert(key++);
 
     EXPECT_LE(filter.expected_fpr(), 0.01);
     EXPECT_GT(filter.expected_fpr(), 0.0097);

@@ -30,21 +30,21 @@ void expect_equal(const A& found, const B& expected, const std::string& what) {
   throw violated(text.str());
 }
 
-/// Every capability is as promised.
-inline void expect_same(const bloomery::capabilities& found, const bloomery::capabilities& promised) {
+/// Every capability has its expected value.
+inline void expect_same(const bloomery::capabilities& found, const bloomery::capabilities& wanted) {
   const auto same = [](bool is, bool should_be, const char* which) {
     expect_equal(is, should_be, std::string("capability ") + which);
   };
-  same(found.can_insert, promised.can_insert, "can_insert");
-  same(found.can_remove, promised.can_remove, "can_remove");
-  same(found.can_merge, promised.can_merge, "can_merge");
-  same(found.can_clear, promised.can_clear, "can_clear");
-  same(found.counts_copies, promised.counts_copies, "counts_copies");
-  same(found.has_window, promised.has_window, "has_window");
-  same(found.grows, promised.grows, "grows");
-  same(found.is_remote, promised.is_remote, "is_remote");
-  same(found.commits_whole, promised.commits_whole, "commits_whole");
-  same(found.has_cells, promised.has_cells, "has_cells");
+  same(found.can_insert, wanted.can_insert, "can_insert");
+  same(found.can_remove, wanted.can_remove, "can_remove");
+  same(found.can_merge, wanted.can_merge, "can_merge");
+  same(found.can_clear, wanted.can_clear, "can_clear");
+  same(found.counts_copies, wanted.counts_copies, "counts_copies");
+  same(found.has_window, wanted.has_window, "has_window");
+  same(found.grows, wanted.grows, "grows");
+  same(found.is_remote, wanted.is_remote, "is_remote");
+  same(found.commits_whole, wanted.commits_whole, "commits_whole");
+  same(found.has_cells, wanted.has_cells, "has_cells");
 }
 
 /// Probability of at least h of n independent events of probability p.

@@ -27,7 +27,7 @@ enum class fact : std::uint8_t { absent, present, either };
 class reference {
  public:
   /// @param length  of the window: keys or milliseconds; else 0
-  reference(memory kind, std::uint64_t length) : kind_(kind), length_(length), part_((length + 6) / 7) {
+  reference(memory kind, std::uint64_t length) : kind_(kind), length_(length), slice_((length + 6) / 7) {
     entries_.resize(universe);
   }
 
@@ -54,8 +54,8 @@ class reference {
 
   /// The next key is inserted now: it begins the generation that is due.
   void begin_insertion() {
-    if (kind_ == memory::window_of_keys) newest_ = std::max(newest_, insertions_ / part_);
-    if (kind_ == memory::window_of_time) newest_ = std::max(newest_, to_ / part_);
+    if (kind_ == memory::window_of_keys) newest_ = std::max(newest_, insertions_ / slice_);
+    if (kind_ == memory::window_of_time) newest_ = std::max(newest_, to_ / slice_);
   }
 
   /// The key is in, as inserted now.
@@ -67,7 +67,7 @@ class reference {
     ++e.perhaps;
     if (kind_ == memory::window_of_servers) {
       e.surely_until = std::max(e.surely_until, from_ + length_);
-      e.perhaps_until = std::max(e.perhaps_until, to_ + 8 * part_);
+      e.perhaps_until = std::max(e.perhaps_until, to_ + 8 * slice_);
     } else {
       e.surely_until = e.perhaps_until = newest_ + 7;
     }
@@ -77,7 +77,7 @@ class reference {
   void attempt(key_id key) {
     entry& e = entries_[key];
     ++e.perhaps;
-    e.perhaps_until = kind_ == memory::window_of_servers ? to_ + 8 * part_ : epoch() + 8;
+    e.perhaps_until = kind_ == memory::window_of_servers ? to_ + 8 * slice_ : epoch() + 8;
   }
 
   /// One copy is taken out. Requires of(key) == present.
@@ -132,8 +132,8 @@ class reference {
   }
 
   /// The generation that lookups see.
-  std::uint64_t epoch() const { return kind_ == memory::window_of_time ? std::max(newest_, to_ / part_) : newest_; }
-  std::uint64_t part() const { return part_; }
+  std::uint64_t epoch() const { return kind_ == memory::window_of_time ? std::max(newest_, to_ / slice_) : newest_; }
+  std::uint64_t slice() const { return slice_; }
   memory kind() const { return kind_; }
 
  private:
@@ -146,7 +146,7 @@ class reference {
 
   memory kind_;
   std::uint64_t length_;
-  std::uint64_t part_;
+  std::uint64_t slice_;
   std::uint64_t from_ = 0, to_ = 0;
   std::uint64_t newest_ = 0, insertions_ = 0;
   std::vector<entry> entries_;

@@ -49,8 +49,8 @@ class trial {
       case verb::copy: copy(); break;
       case verb::reopen: reopen(); break;
       case verb::kill: kill(o); break;
-      case verb::tick: tick(o.amount * truth_.part() / 8); break;
-      case verb::turn_back: now_ -= std::min<std::uint64_t>(now_, o.amount * truth_.part() / 8); break;
+      case verb::tick: tick(o.amount * truth_.slice() / 8); break;
+      case verb::turn_back: now_ -= std::min<std::uint64_t>(now_, o.amount * truth_.slice() / 8); break;
       case verb::rotate: subject_->rotate(); break;
       case verb::replace: replace(o); break;
       case verb::give_up: subject_->give_up(); break;
@@ -103,7 +103,7 @@ class trial {
   void tick(std::uint64_t milliseconds) {
     now_ += milliseconds;
     if (promises_.memory != memory::window_of_servers) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(milliseconds, 2 * truth_.part())));
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(milliseconds, 2 * truth_.slice())));
   }
 
   void set_time() {
@@ -196,7 +196,7 @@ class trial {
     if (!s.window || promises_.is_remote()) return;
     expect_equal(s.window->insertions, truth_.insertions(), "insertions of the window");
     expect_equal(s.window->epoch, truth_.epoch(), "epoch of the window");
-    expect_equal(s.window->part, truth_.part(), "length of a generation");
+    expect_equal(s.window->slice, truth_.slice(), "length of a generation");
   }
 
   // What is told of the cells of a key agrees with the answer, and in memory with the bits themselves.
@@ -378,7 +378,7 @@ class trial {
     // By time the first half of its keys is up to seven generations old.
     const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
     const std::vector<key_id> hash64s[] = {{ids.begin(), middle}, {middle, ids.end()}};
-    const std::uint64_t age = std::min<std::uint64_t>(now_, o.amount % 8 * truth_.part());
+    const std::uint64_t age = std::min<std::uint64_t>(now_, o.amount % 8 * truth_.slice());
     timed([&] {
       for (const std::vector<key_id>& half : hash64s) {
         const std::uint64_t then = &half == hash64s ? now_ - age : now_;

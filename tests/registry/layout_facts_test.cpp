@@ -21,12 +21,17 @@ struct expected_facts {
 };
 
 constexpr expected_facts table[] = {
-    {"split_block", family::plain, 256, 1, 8, 8, 64, false}, {"split_block512", family::plain, 512, 1, 8, 8, 64, true},
-    {"blocked", family::plain, 512, 1, 0, 0, 64, true},      {"blocked_page", family::plain, 32768, 1, 0, 0, 64, false},
-    {"classic", family::plain, 0, 1, 0, 0, 128, false},      {"counting", family::counting, 512, 4, 0, 0, 64, true},
-    {"sliding", family::windowed, 4096, 8, 0, 0, 64, false}, {"sliding64", family::windowed, 512, 8, 0, 0, 64, false},
-    {"fuse8", family::sealed, 0, 8, 0, 3, 64, false},        {"fuse16", family::sealed, 0, 16, 0, 3, 64, false},
-    {"fuse32", family::sealed, 0, 32, 0, 3, 64, false},
+    {"split_block", family::plain, 256, 1, 8, 8, 64, false},
+    {"split_block512", family::plain, 512, 1, 8, 8, 64, true},
+    {"blocked", family::plain, 512, 1, 0, 0, 64, true},
+    {"blocked_page", family::plain, 32768, 1, 0, 0, 64, false},
+    {"classic", family::plain, 0, 1, 0, 0, 128, false},
+    {"counting", family::counting, 512, 4, 0, 0, 64, true},
+    {"sliding", family::sliding_window, 4096, 8, 0, 0, 64, false},
+    {"sliding64", family::sliding_window, 512, 8, 0, 0, 64, false},
+    {"fuse8", family::static_set, 0, 8, 0, 3, 64, false},
+    {"fuse16", family::static_set, 0, 16, 0, 3, 64, false},
+    {"fuse32", family::static_set, 0, 32, 0, 3, 64, false},
 };
 
 TEST(LayoutFacts, AreThoseOfTheFormat) {
@@ -50,7 +55,7 @@ TEST(LayoutFacts, AreThoseOfTheFormat) {
 TEST(LayoutFacts, ListEachLayoutInOneFamily) {
   std::size_t listed = 0;
 
-  for (const family f : {family::plain, family::counting, family::windowed, family::sealed}) {
+  for (const family f : {family::plain, family::counting, family::sliding_window, family::static_set}) {
     for (const layout_facts& facts : layouts_of(f)) {
       EXPECT_EQ(facts.family, f) << facts.name;
       EXPECT_EQ(facts, *find_layout_facts(facts.name));

@@ -314,13 +314,13 @@ TEST(SchemeRates, AreWhatIsMeasured) {
   constexpr std::uint64_t queries = 200'000;
   for (const scheme& row : schemes()) {
     const geometry size = row.geometry_for(n, 0.02);
-    const double promised = row.expected_fpr(size, n);
+    const double in_theory = row.expected_fpr(size, n);
 
     const double measured = measured_rate(row.name, size, n, queries);
 
     // Five standard deviations of the queries, and 1 % for the luck of this one filter's fill.
-    const double bound = 5 * std::sqrt(promised * (1 - promised) / queries) + 0.01 * promised;
-    EXPECT_NEAR(measured, promised, bound) << row.name;
+    const double bound = 5 * std::sqrt(in_theory * (1 - in_theory) / queries) + 0.01 * in_theory;
+    EXPECT_NEAR(measured, in_theory, bound) << row.name;
   }
 }
 
@@ -346,11 +346,11 @@ TEST(SchemeRates, OfPharoIs97PercentInsteadOfOneForAMillionKeys) {
   const scheme& pharo = *find_scheme("pharo");
   const geometry size = pharo.geometry_for(1'000'000, 0.01);
 
-  const double promised = pharo.expected_fpr(size, 1'000'000);
+  const double in_theory = pharo.expected_fpr(size, 1'000'000);
   const double measured = measured_rate("pharo", size, 1'000'000, 200'000);
 
-  EXPECT_NEAR(promised, 0.97, 0.005);
-  EXPECT_NEAR(measured, promised, 0.002);
+  EXPECT_NEAR(in_theory, 0.97, 0.005);
+  EXPECT_NEAR(measured, in_theory, 0.002);
 }
 
 TEST(SchemeRates, OfPharoFollowTheMeasureWhereFewKeysMakeAllFalsePositives) {
@@ -363,7 +363,7 @@ TEST(SchemeRates, OfPharoFollowTheMeasureWhereFewKeysMakeAllFalsePositives) {
   } const cases[] = {{10, 0.1, 2000, 0.1}, {100, 0.03, 300, 0.05}, {1000, 1e-6, 20, 0.25}};
   for (const auto& [n, p, filters, bound] : cases) {
     const geometry size = pharo.geometry_for(n, p);
-    const double promised = pharo.expected_fpr(size, n);
+    const double in_theory = pharo.expected_fpr(size, n);
     std::uint64_t reported = 0, queries = 0;
 
     std::vector<std::uint64_t> positions(size.probes);
@@ -377,7 +377,7 @@ TEST(SchemeRates, OfPharoFollowTheMeasureWhereFewKeysMakeAllFalsePositives) {
     }
 
     const double measured = static_cast<double>(reported) / static_cast<double>(queries);
-    EXPECT_NEAR(promised / measured, 1, bound) << n << " keys at " << p;
+    EXPECT_NEAR(in_theory / measured, 1, bound) << n << " keys at " << p;
   }
 }
 
@@ -393,8 +393,8 @@ TEST(SchemeRates, OfGuavaCountWhatDoubleHashingAdds) {
     for (int i = 0; i < 50'000; ++i, ++queries) reported += filter.may_contain("out-" + name + std::to_string(i));
   }
 
-  const double promised = guava.expected_fpr(size, 300);  // 25 times the asked 1e-6
-  const double expected = promised * static_cast<double>(queries);
+  const double in_theory = guava.expected_fpr(size, 300);  // 25 times the asked 1e-6
+  const double expected = in_theory * static_cast<double>(queries);
   EXPECT_NEAR(static_cast<double>(reported), expected, 5 * std::sqrt(expected));
 }
 

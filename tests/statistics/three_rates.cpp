@@ -87,7 +87,7 @@ turns chosen_turns() {
 }
 
 struct form {
-  std::vector<double> targets;  // rates promised at capacity
+  std::vector<double> targets;  // target FPRs
   std::uint64_t most_queries;   // where they do not tell 2 %, as many standard deviations count
   turns shared;                 // who take the combinations in turn
 };

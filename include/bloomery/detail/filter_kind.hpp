@@ -67,7 +67,7 @@ struct filter_kind {
   }
 
   /// The parameters of a filter for n keys with target FPR p. @throws error as Layout::geometry_for
-  static params promised(std::uint64_t capacity, double rate, const Hash& hash) {
+  static params params_for(std::uint64_t capacity, double rate, const Hash& hash) {
     return describe(Layout::geometry_for(capacity, rate), capacity, rate, hash);
   }
 

@@ -189,8 +189,8 @@ using fuse_watch = std::function<void(std::uint64_t keys)>;
 ///
 /// Example:
 ///     std::vector<std::uint64_t> hash64s{mix{}(1).hash64, mix{}(2).hash64, mix{}(1).hash64};
-///     const fuse_bytes sealed = fuse_build(hash64s, 8);
-///     assert(sealed.keys == 2 && fuse::has<std::uint8_t>(sealed.payload.data(), mix{}(2).hash64));
+///     const fuse_bytes built = fuse_build(hash64s, 8);
+///     assert(built.keys == 2 && fuse::has<std::uint8_t>(built.payload.data(), mix{}(2).hash64));
 fuse_bytes fuse_build(std::span<std::uint64_t> hash64s, unsigned width, unsigned threads = 0,
                       const fuse_watch& watch = {});
 

@@ -37,7 +37,7 @@ std::uint64_t milliseconds_since_1970() noexcept;
 /// The generations of a sliding-window filter at some moment.
 struct window_facts {
   window_length length;
-  std::uint64_t part = 0;            ///< L, length of a slice: milliseconds, or insertions
+  std::uint64_t slice = 0;           ///< L, length of a slice: milliseconds, or insertions
   std::uint64_t keys_per_slice = 0;  ///< distinct keys per generation that keep the target FPR: ceil(capacity / 7);
                                      ///< 0: no target FPR
   std::uint64_t epoch = 0;           ///< of the newest generation
@@ -58,7 +58,7 @@ class generations {
   void set_clock(window_clock clock) { clock_ = std::move(clock); }
 
   /// L, the length of a slice in milliseconds or insertions.
-  std::uint64_t part() const noexcept { return part_; }
+  std::uint64_t slice() const noexcept { return slice_; }
 
   /// The epoch used by lookups: the newest one, or for windows of time the clock's, if that is later. If the clock goes
   /// backwards, the epoch stays until the clock has caught up, so no key expires too early.
@@ -106,7 +106,7 @@ class generations {
 
   // The epoch of a time or an insertion number if it is later than `newest`. It rarely is, which saves the division.
   std::uint64_t later(std::uint64_t newest, std::uint64_t moment) const noexcept {
-    return moment < (newest + 1) * part_ ? newest : std::max(newest, moment / part_);
+    return moment < (newest + 1) * slice_ ? newest : std::max(newest, moment / slice_);
   }
 
   run begin_run(std::uint8_t* bytes, std::size_t wanted) const {
@@ -116,7 +116,7 @@ class generations {
     if (epoch != s.newest) [[unlikely]]
       begin_generation(bytes, s, epoch);
     if (by_keys_)
-      wanted = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, (epoch + 1) * part_ - s.insertions));
+      wanted = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, (epoch + 1) * slice_ - s.insertions));
     return {epoch, wanted};
   }
 
@@ -146,7 +146,7 @@ class generations {
   }
 
   bool by_keys_;
-  std::uint64_t part_;
+  std::uint64_t slice_;
   window_clock clock_;
 };
 

@@ -103,7 +103,7 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
     redis::meta m = description_of(plan, address.name);
     if (wanted.expires_in) m.expires_at = b->server_now() + wanted.expires_in->count();
     b->adopt(m);
-    if (m.windowed()) {
+    if (m.has_window()) {
       b->description.first_generation = m.first_generation = b->generation_now();
     }
     const std::string text = m.text();

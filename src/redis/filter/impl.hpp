@@ -118,12 +118,12 @@ struct redis_filter::impl {
   impl* replacement();
 
   std::int64_t server_now();  // milliseconds since 1970
-  std::int64_t generation_now() { return server_now() / static_cast<std::int64_t>(description.part()); }
+  std::int64_t generation_now() { return server_now() / static_cast<std::int64_t>(description.slice()); }
   bool is_over(std::int64_t generation) { return description.end_of_generation(generation) <= server_now(); }
 
   /// A layer that is not there: has its time come, by any server's clock? If not, it was evicted.
   bool may_be_over(std::int64_t layer) {
-    return description.windowed() && description.earliest_end_of_generation(layer) <= server_now();
+    return description.has_window() && description.earliest_end_of_generation(layer) <= server_now();
   }
 
   /// Runs what is in `commands`; replies that are errors are thrown.
@@ -210,9 +210,9 @@ struct redis_filter::impl {
   std::span<const std::uint64_t> cells_to_write(const redis_layer& layer, std::uint64_t shard, std::uint64_t hash64);
 
   /// By what generations are told to be over. Before commands are written: asking for the time runs some of its own.
-  std::int64_t time_for_generations() { return description.windowed() ? server_now() : 0; }
+  std::int64_t time_for_generations() { return description.has_window() ? server_now() : 0; }
   bool is_alive(std::int64_t layer, std::int64_t now) const {
-    return !description.windowed() || description.end_of_generation(layer) > now;
+    return !description.has_window() || description.end_of_generation(layer) > now;
   }
 
   void add_look(const key_group& g, const order& keys, std::size_t upto, std::int64_t now);

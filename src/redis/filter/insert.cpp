@@ -34,8 +34,8 @@ constexpr std::size_t remove_keys = 128;
 void redis_filter::impl::insert(std::span<const std::uint64_t> hash64s, std::uint8_t* is_new) {
   std::fill_n(is_new, hash64s.size(), std::uint8_t{0});
   // What is there already need not be written; nor, then, go to replicas and into the server's log.
-  const bool look_first =
-      description.grows() || (repeats_ > 0.5 && hash64s.size() > 1 && !description.counts() && !description.windowed());
+  const bool look_first = description.grows() ||
+                          (repeats_ > 0.5 && hash64s.size() > 1 && !description.counts() && !description.has_window());
   std::vector<std::uint32_t> todo;
   std::vector<std::uint32_t> doubly;  // keys that have to go into what is to replace this one
   if (look_first) {
@@ -67,7 +67,7 @@ void redis_filter::impl::insert(std::span<const std::uint64_t> hash64s, std::uin
 
 // Older layers that a write looks into, for what is_new says: those of a filter that grows were looked into before.
 std::size_t redis_filter::impl::older_layers(const shard_view& v) const {
-  return description.windowed() ? v.layers.size() - 1 : 0;
+  return description.has_window() ? v.layers.size() - 1 : 0;
 }
 
 // The commands that write some keys of a shard to its newest layer.
@@ -184,7 +184,7 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
   for (unsigned round = 0; !todo.empty(); ++round) {
     if (round == most_rounds) throw_restless(address);
     const order keys = order_of(hash64s, todo);
-    if (description.windowed() && catch_up(keys)) return insert(hash64s, is_new);
+    if (description.has_window() && catch_up(keys)) return insert(hash64s, is_new);
     const std::int64_t now = time_for_generations();
     const std::vector<key_group> groups = groups_of(keys, insert_keys);
     commands.clear();

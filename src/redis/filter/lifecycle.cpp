@@ -36,7 +36,7 @@ void redis_filter::impl::make_shards() {
   const std::string layer = redis::text_of(m.first);
   const std::string number = std::to_string(m.first_generation);
   const std::string expiry = std::to_string(m.expires_at);
-  const std::string end = std::to_string(m.windowed() ? m.end_of_generation(m.first_generation) : 0);
+  const std::string end = std::to_string(m.has_window() ? m.end_of_generation(m.first_generation) : 0);
   each_part(m.shards(), [&](std::span<const std::uint64_t> shards) {
     commands.clear();
     for (const std::uint64_t s : shards) {
@@ -110,7 +110,7 @@ bool redis_filter::impl::begin_generation(std::span<const std::uint64_t> shards)
     commands.word(redis::text_of(redis::new_stamp()));
     commands.word(64 * description.first.lines);
     commands.word(static_cast<std::uint64_t>(generation));
-    commands.word(description.part());
+    commands.word(description.slice());
     commands.word(std::uint64_t{window_generations});
     commands.word(static_cast<std::uint64_t>(description.end_of_generation(generation)));
   }
@@ -224,8 +224,8 @@ void redis_filter::impl::unlink_headless(const redis::meta& m, std::span<const s
   if (shards.empty()) return;
   std::int64_t first = 0;
   auto count = static_cast<std::int64_t>(redis::most_layers);
-  if (m.windowed()) {
-    first = std::max<std::int64_t>(server_now() / static_cast<std::int64_t>(m.part()) - window_generations, 0);
+  if (m.has_window()) {
+    first = std::max<std::int64_t>(server_now() / static_cast<std::int64_t>(m.slice()) - window_generations, 0);
     count = window_generations + 2;  // of servers' clocks that are ahead, the next one
   }
   commands.clear();

@@ -287,7 +287,7 @@ bool redis_filter::impl::copy_has(std::uint64_t shard, const shard_view& v, std:
     const auto held = copy_.find({shard, v.numbers[l]});
     const redis_layer& layer = v.layers[l];
     if (held == copy_.end() || held->second.size() != layer.lines * line_bytes) continue;
-    if (description.windowed() && is_over(v.numbers[l])) continue;
+    if (description.has_window() && is_over(v.numbers[l])) continue;
     const std::uint64_t line = line_of(layer, shard, hash64);
     const std::string_view bytes(reinterpret_cast<const char*>(held->second.data()) + line * line_bytes, line_bytes);
     if (line_has(bytes, cells_of(layer, shard, hash64), 1)) return true;

@@ -89,12 +89,12 @@ std::int64_t meta::end_of_generation(std::int64_t generation) const noexcept {
 }
 
 std::int64_t meta::earliest_end_of_generation(std::int64_t generation) const noexcept {
-  return (generation + window_generations) * static_cast<std::int64_t>(part());
+  return (generation + window_generations) * static_cast<std::int64_t>(slice());
 }
 
 bool meta::may_have(std::int64_t generation) const noexcept {
   constexpr std::uint64_t latest = std::uint64_t{1} << 58;  // milliseconds
-  return generation >= 0 && static_cast<std::uint64_t>(generation) <= latest / std::max<std::uint64_t>(part(), 1);
+  return generation >= 0 && static_cast<std::uint64_t>(generation) <= latest / std::max<std::uint64_t>(slice(), 1);
 }
 
 std::string meta::text() const {
@@ -270,12 +270,12 @@ std::optional<shard_view> view_of(const meta& m, const reply& header, const std:
     const std::size_t end = std::min(rest.find(','), rest.size());
     const auto number = number_in<std::int64_t>(rest.substr(0, end), where);
     const std::size_t l = view.numbers.size();
-    const bool follows = m.windowed() ? l == 0 || number > view.newest() : number == static_cast<std::int64_t>(l);
+    const bool follows = m.has_window() ? l == 0 || number > view.newest() : number == static_cast<std::int64_t>(l);
     if (!follows) damaged(where, "a shard's layers");
     if (l >= 64) damaged(where, "a shard has very many layers");
-    if (m.windowed() && !m.may_have(number)) damaged(where, "a generation of a time that never comes");
+    if (m.has_window() && !m.may_have(number)) damaged(where, "a generation of a time that never comes");
     view.numbers.push_back(number);
-    view.layers.push_back(m.windowed() ? m.first : layer_in(fields["layer" + std::to_string(number)], where));
+    view.layers.push_back(m.has_window() ? m.first : layer_in(fields["layer" + std::to_string(number)], where));
     const redis_layer& layer = view.layers.back();
     const redis_layer* const was = before != nullptr && l < before->layers.size() ? &before->layers[l]
                                    : l == 0                                       ? &m.first

@@ -38,13 +38,13 @@ struct meta {
   std::int64_t expires_at = 0;        // milliseconds since 1970; 0: never
   std::int64_t first_generation = 0;  // sliding-window filters: the first generation; else 0
 
-  bool windowed() const noexcept { return parameters.filter.has_window(); }
+  bool has_window() const noexcept { return parameters.filter.has_window(); }
   bool counts() const noexcept { return family_of(parameters.filter) == family::counting; }
   bool grows() const noexcept { return parameters.growth != redis_growth::none; }
   std::uint64_t shards() const noexcept { return parameters.shards; }
 
   /// Milliseconds of a generation: a seventh of the window.
-  std::uint64_t part() const noexcept { return parameters.filter.window().slice_length(); }
+  std::uint64_t slice() const noexcept { return parameters.filter.window().slice_length(); }
 
   /// When a generation goes: an eighth generation after it began, and a little later, for clocks that differ.
   std::int64_t end_of_generation(std::int64_t generation) const noexcept;

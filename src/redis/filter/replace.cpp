@@ -57,7 +57,7 @@ std::unique_ptr<redis_filter::impl> redis_filter::impl::make_coming(const redis_
                                      "", "", hint::drop_and_make_another});
   }
   if (wanted.expires_in) m.expires_at = server_now() + wanted.expires_in->count();
-  if (m.windowed()) m.first_generation = server_now() / static_cast<std::int64_t>(m.part());
+  if (m.has_window()) m.first_generation = server_now() / static_cast<std::int64_t>(m.slice());
   m.ready = true;
   redis_options same = options;
   same.secret = complete_params.filter.secret;
@@ -254,7 +254,7 @@ void redis_filter::impl::set_expiry(std::int64_t at) {
         commands.word(redis::text_of(v.stamp));
         commands.word(expiry);
         for (const std::int64_t number : v.numbers) {
-          commands.word(std::to_string(description.windowed() ? description.end_of_generation(number) : 0));
+          commands.word(std::to_string(description.has_window() ? description.end_of_generation(number) : 0));
         }
       }
       std::vector<std::uint64_t> again;
@@ -281,7 +281,7 @@ void redis_filter::impl::set_expiry(std::int64_t at) {
 
 void redis_filter::rotate() {
   impl& b = *impl_;
-  if (!b.description.windowed()) {
+  if (!b.description.has_window()) {
     throw error(errc::incompatible, {"the filter has no window", b.where(), "one made with a window", "", ""});
   }
   b.be_current();

@@ -169,7 +169,7 @@ redis_info redis_filter::impl::info(std::vector<redis_shard>* shards) {
     }
   }
   result.rate_now = std::min(result.rate_now, 1.0);
-  if (m.windowed()) keys = b.keys_in_window().value;
+  if (m.has_window()) keys = b.keys_in_window().value;
   result.is_estimate = !m.grows();
   result.inserted = m.grows() ? counted - std::min(reserved, counted)
                               : static_cast<std::uint64_t>(std::min(keys + 0.5, static_cast<double>(beyond_counting)));
@@ -182,7 +182,7 @@ redis_info redis_filter::info(std::vector<redis_shard>* shards) {
 
 estimate redis_filter::card() {
   impl& b = *impl_;
-  if (b.description.windowed()) {
+  if (b.description.has_window()) {
     return redis::begin_again([&] {
       b.be_current();
       b.load_all_views();
@@ -287,9 +287,9 @@ void redis_filter::read_lines(std::uint64_t most, const std::function<void(const
 namespace {
 
 void want_ungrown(const redis::meta& m, const std::string& where, const char* what) {
-  if (!m.windowed() && !m.grows()) return;
+  if (!m.has_window() && !m.grows()) return;
   throw error(errc::incompatible, {std::string("this filter cannot be ") + what, where, "one of fixed size",
-                                   m.windowed() ? "one with a window" : "one that grows", ""});
+                                   m.has_window() ? "one with a window" : "one that grows", ""});
 }
 
 }  // namespace

@@ -264,7 +264,7 @@ bool redis_filter::impl::explain_stale(std::span<const std::uint64_t> shards, re
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const shard_view& v = view(shards[i]);
     if (v.stamp != before[i] || how == redis::access::look_up_on_replica) continue;
-    if (description.windowed() && may_be_over(v.newest())) {
+    if (description.has_window() && may_be_over(v.newest())) {
       if (confirmed != nullptr) confirmed->push_back(shards[i]);
       continue;
     }

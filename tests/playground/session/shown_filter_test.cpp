@@ -113,7 +113,7 @@ TEST_P(ShownFilter, ItsFileIsTheLibrarysAndAnswersAlike) {
   if (filter.has_window()) {
     // Its clock stands where the filter's does.
     const bloomery::window_facts now = *filter.filter().window();
-    if (now.length.by_time()) loaded.set_clock([now] { return now.epoch * now.part; });
+    if (now.length.by_time()) loaded.set_clock([now] { return now.epoch * now.slice; });
   }
   for (int i = 0; i < 3000; ++i) {
     const std::string key = "key " + std::to_string(i);
