@@ -4,6 +4,7 @@
 #include <bloomery/sizing.hpp>
 
 #include <cmath>
+#include <new>
 #include <system_error>
 
 namespace bloomery {
@@ -86,9 +87,9 @@ void rebuilding_filter::impl::finish() {
     remove_quietly(rebuilt_name(log_path(path)));
     failed = true;
     failure = std::current_exception();
-    // Retry only after some more keys.
-    grow_at = std::max(filter.insert_count(), grow_at) + filter.insert_count() / 16 + 1000;
-    full_at = std::max(full_at, grow_at);
+    // Retry only after some more keys. The log counts all of them, a full filter none.
+    retry_at = log->keys() + log->keys() / 16 + 1000;
+    full_at = std::max(full_at, filter.insert_count() + filter.insert_count() / 16 + 1000);
   }
 }
 
@@ -100,9 +101,13 @@ void rebuilding_filter::impl::throw_failure() {
   } catch (const error& e) {
     error_text text = e.text();
     text.what = "it has all keys but could not be made larger, so its false-positive rate may exceed the target: " +
-                text.where + ": " + text.what;
+                (text.where.empty() ? "" : text.where + ": ") + text.what;
     text.where = path;
     throw error(e.code(), std::move(text));
+  } catch (const std::bad_alloc&) {
+    throw error(errc::too_large, {"it has all keys but could not be made larger, so its false-positive rate may exceed "
+                                  "the target: out of memory",
+                                  path, "", "", hint::none});
   }
 }
 
@@ -123,7 +128,9 @@ std::uint64_t rebuilding_filter::impl::make_room() {
       finish();
       if (failed && !failed_before) note_failure();
     }
-    if (!rebuilding && (filter.insert_count() >= grow_at || (!failed && log_is_overgrown()))) {
+    const bool is_due = failed ? log->keys() >= retry_at || filter.insert_count() >= full_at
+                               : filter.insert_count() >= grow_at || log_is_overgrown();
+    if (!rebuilding && is_due) {
       start();
       if (rebuilding->done) continue;
     }

@@ -141,6 +141,7 @@ struct rebuilding_filter::impl {
   callback<void(const std::string&)> notes;  // of open_options
   std::unique_ptr<job> rebuilding;
   std::uint64_t grow_at = 0;            // insert_count() at which the next filter is made
+  std::uint64_t retry_at = 0;           // keys of the log at which it is tried again after a failure
   std::uint64_t full_at = 0;            // insert_count() at which inserting waits for it
   std::uint64_t counted_when_full = 0;  // expected insert_count() at capacity
   std::uint64_t rebuilds = 0;

@@ -241,6 +241,25 @@ TEST(RebuildingFilter, ADiskThatFillsDuringARebuildLeavesTheOldFilter) {
   filter.close();  // the rebuild that succeeded has made up for those that failed
 }
 
+// A filter whose bits are nearly all set counts hardly any key as new.
+TEST(RebuildingFilter, ThatCouldNotGrowGrowsLaterHoweverFullItIs) {
+  const scratch_folder folder;
+  const std::string path = folder / "f";
+  rebuilding_filter filter = rebuilding_filter::create(path, of_integers);
+  std::filesystem::create_directory(path + ".rebuild");
+  add(filter, 0, 100'000);
+  ASSERT_GT(filter.expected_fpr(), 0.9);
+  EXPECT_THROW(filter.settle(), error);
+
+  std::filesystem::remove(path + ".rebuild");
+  add(filter, 100'000, 20'000);
+  filter.settle();
+
+  EXPECT_GT(filter.capacity(), 100'000u);
+  EXPECT_LE(filter.expected_fpr(), of_integers.target_fpr);
+  EXPECT_EQ(count_found(filter.view(), numbers(0, 120'000)), 120'000u);
+}
+
 // ---- killed processes -----------------------------------------------------------------------------------------------
 
 // Counts that a child process and its parent share.
