@@ -53,29 +53,6 @@ pass_options pass(const build_options& options, const char* verb) {
   return {options.common.threads, options.common.progress && !options.common.quiet, verb};
 }
 
-// The smallest filter of this kind, to hash with: hashes do not depend on the size.
-any_filter hasher_for(const making_options& wanted) {
-  making_options small = wanted;
-  small.bits.reset();
-  small.probes.reset();
-  return any_filter(params_for(small, 1, default_rate));
-}
-
-// Calls take(hashes) for all keys of the input. Returns their number. @throws interrupted
-template <class Take>
-std::uint64_t each_hash(const any_filter& hasher, const build_options& options, const char* verb, Take take) {
-  std::uint64_t keys = 0;
-  const bool whole = for_each_batch(
-      hasher, options.inputs, pass(options, verb), [](key_batch&) {},
-      [&](key_batch& batch) {
-        take(batch.hashes);
-        keys += batch.keys.size();
-        return true;
-      });
-  if (!whole) throw interrupted();
-  return keys;
-}
-
 // ---- in memory, and then saved --------------------------------------------------------------------------------------
 
 std::unique_ptr<filter_handle> make(const build_options& options, std::uint64_t capacity) {
@@ -103,8 +80,11 @@ std::unique_ptr<filter_handle> build_directly(const build_options& options, std:
 
 std::unique_ptr<filter_handle> build_by_way_of_hashes(const build_options& options, built& b) {
   hash_spool spool;
-  b.keys = each_hash(hasher_for(options.wanted), options, "read",
-                     [&](std::span<const key_hash> hashes) { spool.append(hashes); });
+  making_options hashing = options.wanted;
+  hashing.bits.reset();
+  hashing.probes.reset();
+  b.keys = for_each_hash(params_for(hashing, 1, default_rate), options.inputs, pass(options, "read"),
+                         [&](std::span<const key_hash> hashes) { spool.append(hashes); });
   std::unique_ptr<filter_handle> filter = make(options, spool.count_distinct());
   spool.each([&](std::span<const key_hash> hashes) { b.new_keys += filter->insert(hashes).changed; });
   return filter;
@@ -178,11 +158,6 @@ built build_with_log(const build_options& options) {
   const std::vector<std::string> files = {name, rebuilding_filter::log_path(name)};
   std::error_code none;
   const params p = growing_params(options.wanted, default_rate);
-  making_options hashing = options.wanted;
-  hashing.growing = false;
-  hashing.layout = p.layout;
-  hashing.hash = p.hash;
-  hashing.prefer.reset();
   built b;
   std::optional<rebuilding_filter> made;
   try {
@@ -192,8 +167,8 @@ built build_with_log(const build_options& options) {
       // Before there are keys in them: the new files may not be readable for more users than the old ones.
       for (const std::string& file : files) std::filesystem::permissions(file, old.permissions(), none);
     }
-    b.keys = each_hash(hasher_for(hashing), options, "build",
-                       [&](std::span<const key_hash> hashes) { filter.record(hashes); });
+    b.keys = for_each_hash(p.without_log(), options.inputs, pass(options, "build"),
+                           [&](std::span<const key_hash> hashes) { filter.record(hashes); });
     rebuild_plan plan;
     if (options.wanted.capacity && filter.log().estimate_distinct() <= *options.wanted.capacity) {
       plan.capacity = options.wanted.capacity;

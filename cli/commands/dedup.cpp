@@ -178,10 +178,15 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
   keys_done done;
   const std::string name = shown_name(options.state);
   const filter_summary now = summary_after(done, name, seen.filter());
-  if (done.failure) throw error(*done.failure);
+  result.failure = done.failure;
   if (can.is_remote) warn_if_overfull(name, seen.filter(), now);
   set_rate_and_losses(result, seen, now, in_file, before);
-  seen.close();
+  try {
+    seen.close();
+  } catch (const error& e) {
+    if (!result.failure) throw;
+    say("warning: " + sentence_of(e));
+  }
   return result;
 }
 
@@ -286,7 +291,9 @@ exit_status dedup(const dedup_options& options) {
   std::unique_ptr<output_file> suspects;
   if (!options.suspects.empty()) suspects = std::make_unique<output_file>(options.suspects);
   output* const to = suspects ? &suspects->lines() : nullptr;
-  say_after(options, options.exact ? dedup_exactly(options, out, to) : dedup_in_one_pass(options, out, to));
+  const dedup_result result = options.exact ? dedup_exactly(options, out, to) : dedup_in_one_pass(options, out, to);
+  say_after(options, result);
+  if (result.failure) throw error(*result.failure);
   return exit_status::found;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/commands/options.hpp"
 #include "cli/io/output.hpp"
 
+#include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
 
 #include <cstdint>
@@ -32,13 +33,14 @@ struct dedup_options {
 struct dedup_result {
   std::uint64_t lines_in = 0;
   std::uint64_t lines_out = 0;
-  std::uint64_t rescued = 0;        ///< exact only: suspects that turned out to be first occurrences
-  std::optional<double> rate = 0;   ///< the filter's FPR at the end; empty: unknown, and so are the losses
-  double expected_losses = 0;       ///< distinct lines dropped wrongly; 0 if exact
-  bool losses_are_at_most = false;  ///< expected_losses is a bound: other machines insert, too
-  bool finished = true;             ///< false: a signal ended it early
-  std::uint64_t bytes = 0;          ///< memory of a filter with layers
-  std::uint64_t layers = 0;         ///< 0: it has none
+  std::uint64_t rescued = 0;          ///< exact only: suspects that turned out to be first occurrences
+  std::optional<double> rate = 0;     ///< the filter's FPR at the end; empty: unknown, and so are the losses
+  double expected_losses = 0;         ///< distinct lines dropped wrongly; 0 if exact
+  bool losses_are_at_most = false;    ///< expected_losses is a bound: other machines insert, too
+  bool finished = true;               ///< false: a signal ended it early
+  std::optional<error> failure = {};  ///< of the filter, after all lines: to be thrown after the report
+  std::uint64_t bytes = 0;            ///< memory of a filter with layers
+  std::uint64_t layers = 0;           ///< 0: it has none
 };
 
 /// The filter that remembers lines.

@@ -88,28 +88,6 @@ keys_done change_keys(filter_handle& filter, const input_options& inputs, const 
   return done;
 }
 
-keys_done change_keys(
-    key_kind kind, const input_options& inputs, const common_options& common, const std::string& verb,
-    const std::function<std::uint64_t(key_batch& batch, std::size_t first, std::size_t count)>& change) {
-  keys_done done;
-  try {
-    done.finished = for_each_batch(kind, inputs, {1, common.progress && !common.quiet, verb}, [&](key_batch& batch) {
-      for (std::size_t first = 0; first < batch.keys.size(); first += filter_handle::keys_of_a_call) {
-        const std::size_t count = std::min(filter_handle::keys_of_a_call, batch.keys.size() - first);
-        done.undecided = count;
-        done.changed += change(batch, first, count);
-        done.undecided = 0;
-        done.keys += count;
-      }
-      return true;
-    });
-  } catch (const error& e) {
-    done.finished = false;
-    done.failure = with_numbers(e, done, verb == "remove", false);
-  }
-  return done;
-}
-
 filter_summary summary_after(keys_done& done, const std::string& name, filter_handle& filter) {
   if (done.failure) return {};
   try {
@@ -136,7 +114,7 @@ void commit(const keys_done& done, filter_handle& filter) {
 
 void count_failed(keys_done& done, const std::string& name, const error& why) {
   if (why.code() == errc::damaged || why.code() == errc::not_found) {
-    done.failure = why;
+    if (!done.failure) done.failure = why;
     return;
   }
   say(fmt::format("{}: warning: it is done, but how many keys there are now is not known: {}", name, sentence_of(why)));

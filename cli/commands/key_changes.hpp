@@ -35,12 +35,6 @@ keys_done change_keys(filter_handle& filter, const input_options& inputs, const 
                       const std::string& verb, const std::function<change_result(key_batch& batch)>& change,
                       const std::function<void()>& after);
 
-/// The same for a call that takes some keys of a batch at a time, in one thread.
-/// @param change  takes `count` keys of the batch, from `first` on; returns how many it changed
-keys_done change_keys(
-    key_kind kind, const input_options& inputs, const common_options& common, const std::string& verb,
-    const std::function<std::uint64_t(key_batch& batch, std::size_t first, std::size_t count)>& change);
-
 /// The summary after the work, unless that has failed or was not finished by a filter that commits as a whole. If a
 /// filter could not grow, that is a failure. A server that does not tell is a warning, and the work a success; but a
 /// filter that is gone, or a part of it, is a failure, for the keys may have been in it.

@@ -134,7 +134,7 @@ void check_size(const std::string& prefix, std::uint64_t bytes_each, std::uint64
 }
 
 // Both files of each copy; if one cannot be written, none is left.
-void write_copies(const std::string& prefix, const std::vector<any_filter>& copies,
+void write_copies(const std::string& prefix, const std::vector<std::unique_ptr<filter_handle>>& copies,
                   const std::vector<secret_key>& secrets) {
   std::vector<std::string> made;
   try {
@@ -142,7 +142,7 @@ void write_copies(const std::string& prefix, const std::vector<any_filter>& copi
       const std::string name = name_of_copy(prefix, i + 1);
       write_secret(key_of(name), secrets[i]);
       made.push_back(key_of(name));
-      copies[i].save(filter_of(name));
+      copies[i]->local()->save(filter_of(name));
       made.push_back(filter_of(name));
     }
   } catch (...) {
@@ -160,16 +160,10 @@ std::uint64_t distinct_keys_of(input_options& inputs, const common_options& comm
     text.emplace(spool_text(inputs));
     inputs.files = {text->path()};
   }
-  const any_filter hasher(complete({.layout = "classic", .capacity = 1, .target_fpr = rate_of_a_copy}));
   hash_spool spool;
-  const pass_options pass{common.threads, common.progress && !common.quiet, "count"};
-  const bool whole = for_each_batch(
-      hasher, inputs, pass, [](key_batch&) {},
-      [&](key_batch& batch) {
-        spool.append(batch.hashes);
-        return true;
-      });
-  if (!whole) throw interrupted();
+  for_each_hash({.layout = "classic", .target_fpr = rate_of_a_copy}, inputs,
+                {common.threads, common.progress && !common.quiet, "count"},
+                [&](std::span<const key_hash> hashes) { spool.append(hashes); });
   return std::max<std::uint64_t>(spool.count_distinct(), 1);
 }
 
@@ -194,7 +188,7 @@ exit_status noisy_split(const noisy_split_options& options) {
   wanted.capacity = options.capacity ? *options.capacity : distinct_keys_of(inputs, options.common, text);
   check_target_fpr(wanted);
 
-  std::vector<any_filter> copies;
+  std::vector<std::unique_ptr<filter_handle>> copies;
   std::vector<secret_key> secrets;
   for (std::uint64_t i = 0; i < options.copies; ++i) {
     secrets.push_back(random_secret());
@@ -202,33 +196,30 @@ exit_status noisy_split(const noisy_split_options& options) {
     if (i == 0) check_size(options.prefix, bytes_for(p.geometry.bits), options.copies);
     p.hash = "siphash";
     p.secret = secrets.back();
-    copies.emplace_back(p);
+    copies.push_back(make_handle(any_filter(p)));
   }
   std::uint64_t lines = 0;
   std::vector<key_hash> hashes;
   const pass_options pass{options.common.threads, options.common.progress && !options.common.quiet, "split"};
   const bool whole = for_each_batch(
-      copies.front(), inputs, pass, [](key_batch&) {},
+      *copies.front(), inputs, pass, [](key_batch&) {},
       [&](key_batch& batch) {
         lines += batch.keys.size();
-        for (any_filter& copy : copies) {
-          hashes.resize(batch.keys.size());
-          copy.hash(batch.keys, hashes);
-          copy.insert(hashes);
-        }
+        copies.front()->insert(batch.prepared);
+        for (std::size_t i = 1; i < copies.size(); ++i) copies[i]->insert(copies[i]->prepare(batch.keys, hashes));
         return true;
       });
   if (!whole) throw interrupted();
 
   write_copies(options.prefix, copies, secrets);
-  const std::uint64_t bytes = copies.front().byte_size();
+  const std::uint64_t bytes = copies.front()->local()->byte_size();
   double together = 1;
   nlohmann::ordered_json rates = nlohmann::ordered_json::array();
-  for (const any_filter& copy : copies) {
-    rates.push_back(copy.current_fpr());
-    together *= copy.current_fpr();
+  for (const auto& copy : copies) {
+    rates.push_back(copy->local()->current_fpr());
+    together *= copy->local()->current_fpr();
   }
-  const double rate = copies.front().current_fpr();
+  const double rate = copies.front()->local()->current_fpr();
   if (options.common.json) {
     output out(STDOUT_FILENO, "standard output");
     out.write(json_line({{"prefix", options.prefix},
@@ -249,32 +240,32 @@ exit_status noisy_split(const noisy_split_options& options) {
     say("a copy's no is certain: who tries all keys that there might be halves their number with each copy; "
         "this is not differential privacy");
   }
-  warn_if_wrong_size(options.prefix, copies.front(), *wanted.capacity);
+  warn_if_wrong_size(options.prefix, *copies.front()->local(), *wanted.capacity);
   return exit_status::found;
 }
 
 exit_status noisy_check(const noisy_check_options& options) {
   const std::vector<std::string> names = copies_named(options.copies);
-  std::vector<any_filter> copies;
-  for (const std::string& name : names) copies.push_back(open_copy(name));
+  std::vector<std::unique_ptr<filter_handle>> copies;
+  for (const std::string& name : names) copies.push_back(make_handle(open_copy(name)));
   const input_options& inputs = options.inputs;
   for (const std::string& name : names) check_output(inputs, filter_of(name));
   double rate = 1;
-  for (const any_filter& copy : copies) rate *= copy.current_fpr();
+  for (const auto& copy : copies) rate *= copy->local()->current_fpr();
   const auto ask_all = [&](key_batch& batch) {
-    look_up(copies.front(), batch);
+    batch.maybe.resize((batch.keys.size() + 63) / 64);
+    copies.front()->contains(batch.prepared, batch.maybe);
     // Each copy hashes with a secret of its own.
-    std::vector<key_hash> hashes(batch.keys.size());
+    std::vector<key_hash> hashes;
     std::vector<std::uint64_t> maybe(batch.maybe.size());
     for (std::size_t i = 1; i < copies.size(); ++i) {
-      copies[i].hash(batch.keys, hashes);
-      copies[i].may_contain(hashes, maybe);
+      copies[i]->contains(copies[i]->prepare(batch.keys, hashes), maybe);
       for (std::size_t word = 0; word < maybe.size(); ++word) batch.maybe[word] &= maybe[word];
     }
   };
   const lookup_pass ask = [&](const input_options& from, const pass_options& pass,
                               const std::function<bool(key_batch&)>& finish) {
-    return for_each_batch(copies.front(), from, pass, ask_all, finish);
+    return for_each_batch(*copies.front(), from, pass, ask_all, finish);
   };
   return screen(ask, {options.invert, options.count, inputs, options.common}, {{"copies", names}, {"rate", rate}});
 }

@@ -159,16 +159,10 @@ collected from_filter(const seal_options& options, const std::string& path) {
 collected from_keys(const seal_options& options) {
   making_options hashing = options.wanted;
   hashing.layout = "split_block512";
-  const any_filter hasher(params_for(hashing, 1, 0.01));
-  collected result{hasher.parameters(), {}, 0};
-  const bool whole = for_each_batch(
-      hasher, options.inputs, {options.common.threads, options.common.progress && !options.common.quiet, "read"},
-      [](key_batch&) {},
-      [&](key_batch& batch) {
-        result.hash64s.append(batch.hashes);
-        return true;
-      });
-  if (!whole) throw interrupted();
+  collected result{params_for(hashing, 1, 0.01), {}, 0};
+  for_each_hash(result.hashing, options.inputs,
+                {options.common.threads, options.common.progress && !options.common.quiet, "read"},
+                [&](std::span<const key_hash> hashes) { result.hash64s.append(hashes); });
   result.keys = result.hash64s.size();
   return result;
 }

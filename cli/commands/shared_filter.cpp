@@ -342,18 +342,4 @@ std::string growth_text(const redis_params& p) {
   return "not at all";
 }
 
-void warn_if_overfull(const redis_address& address, const redis_info& now) {
-  const params& p = now.parameters.filter;
-  if (now.parameters.growth != redis_growth::none || now.rate_now <= 1.01 * p.target_fpr) return;
-  if (p.has_window()) {
-    say(fmt::format(
-        "{}: warning: more keys at a time than a seventh of the {} it was made for in a window; error now {} "
-        "instead of {}; make a larger one",
-        address.text(), count_text(p.capacity), rate_text(now.rate_now), rate_text(p.target_fpr)));
-    return;
-  }
-  say(fmt::format("{}: warning: more keys than the {} it was made for; error now {} instead of {}; make a larger one",
-                  address.text(), count_text(p.capacity), rate_text(now.rate_now), rate_text(p.target_fpr)));
-}
-
 }  // namespace bloomery::cli

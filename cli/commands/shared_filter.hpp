@@ -133,7 +133,4 @@ std::string shared_size_text(const redis_params& p);
 /// "no growth", "up to 1,000,000 keys", "without limit".
 std::string growth_text(const redis_params& p);
 
-/// Warns of more keys than a filter was made for, unless it grows.
-void warn_if_overfull(const redis_address& address, const redis_info& now);
-
 }  // namespace bloomery::cli

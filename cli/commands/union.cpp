@@ -186,31 +186,31 @@ exit_status write_to_servers(const combine_options& options, const combined& all
   const redis_address address = redis_address::parse(options.output);
   shared_copy copy = put_on_servers(address, all.filter, *all.like, {}, options.server, options.secret);
   // The union is stored: a failure to count it is a warning.
-  std::optional<redis_info> now;
   keys_done done;
+  filter_summary now;
   try {
-    now = copy.filter.info();
-    warn_if_overfull(address, *now);
+    now = redis::summary_of(copy.filter.info());
   } catch (const error& e) {
     count_failed(done, address.text(), e);
     if (done.failure) throw error(*done.failure);
   }
-  const params& p = copy.filter.parameters().filter;
-  const bool counted_all = now && now->inserted < beyond_counting;
+  const std::unique_ptr<filter_handle> filter = redis::make_handle(std::move(copy.filter));
+  warn_if_overfull(address.text(), *filter, now);
+  const params& p = filter->parameters();
   if (options.json) {
     const nlohmann::ordered_json unknown = nullptr;
     print_result({{"filter", address.text()},
                   {"made", copy.made},
                   {"of", options.filters.size()},
-                  {"keys", counted_all ? nlohmann::ordered_json(now->inserted) : unknown},
-                  {"rate", now ? nlohmann::ordered_json(now->rate_now) : unknown},
+                  {"keys", now.insert_count ? nlohmann::ordered_json(*now.insert_count) : unknown},
+                  {"rate", now.fpr ? nlohmann::ordered_json(*now.fpr) : unknown},
                   {"capacity", p.capacity},
                   {"target_rate", p.target_fpr}});
-  } else if (!options.quiet && now) {
+  } else if (!options.quiet && now.fpr) {
     say(fmt::format("{}: the union of {} filters{}: {}; error {}", address.text(), options.filters.size(),
                     copy.made ? "" : ", and of what was there",
-                    counted_all ? "about " + counted(now->inserted, "key") : "all bits are set",
-                    rate_text(now->rate_now)));
+                    now.insert_count ? "about " + counted(*now.insert_count, "key") : "all bits are set",
+                    rate_text(*now.fpr)));
   }
   return exit_status::found;
 }

@@ -17,7 +17,8 @@
 namespace bloomery {
 namespace {
 
-// block_hit() from a table. Every rate needs the same few hundred values; caching them makes a rate twenty times as fast.
+// block_hit() from a table. Every rate needs the same few hundred values; caching them makes a rate twenty times as
+// fast.
 long double line_hit(long double i) {
   static const std::array<long double, 512> known = [] {
     std::array<long double, 512> hits;

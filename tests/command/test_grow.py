@@ -1,6 +1,7 @@
 """Filters that keep a log: build --grow, add, dedup --grow, rebuild, info."""
 
 import fcntl
+import json
 import os
 import resource
 import struct
@@ -77,6 +78,19 @@ class Grow(CommandTest):
         self.assert_has_all("f", keys(8000))
         self.bloomery("add", "-q", "f", stdin=b"more\n")  # there is room again
         self.assertLessEqual(self.info("f")["rate_now"], 1e-7)
+
+    def test_a_state_without_room_to_grow_is_an_error_after_the_report(self) -> None:
+        self.bloomery("dedup", "-q", "--grow", "--state", "s", stdin=b"first\n")
+        os.mkdir(os.path.join(self.folder, "s.rebuild"))
+
+        failed = self.bloomery("dedup", "--json", "--grow", "--state", "s", stdin=text(keys(30_000)), status=2)
+
+        report = json.loads(next(line for line in failed.err.splitlines() if line.startswith("{")))
+        self.assertEqual((report["lines_in"], report["complete"]), (30_000, True))
+        self.assertEqual(failed.out.count(b"\n"), report["lines_out"])
+        self.assertIn("it has all keys but could not be made larger", failed.err)
+        os.rmdir(os.path.join(self.folder, "s.rebuild"))
+        self.assertEqual(self.bloomery("dedup", "-q", "--grow", "--state", "s", stdin=text(keys(30_000))).out, b"")
 
     def test_an_older_plain_filter_goes_with_its_new_log_and_a_log_with_its_filter(self) -> None:
         self.make_filter("f", keys(100))

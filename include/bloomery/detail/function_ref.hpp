@@ -14,7 +14,7 @@ namespace detail {
 
 // Whether a callable is an empty std::function or another empty one, or a null function pointer.
 template <class Callable>
-bool is_empty(const Callable& callable) noexcept {
+[[gnu::visibility("hidden")]] bool is_empty(const Callable& callable) noexcept {
   if constexpr (!std::is_function_v<Callable> && requires { callable == nullptr; })
     return callable == nullptr;
   else

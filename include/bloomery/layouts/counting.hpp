@@ -32,7 +32,8 @@ namespace layouts {
 /// A layout that supports removal. It takes 4.1 times the memory of blocked at 5%, 4.4 times at 1% and 5.6 times at
 /// 0.01%: cache lines have fewer cells, so they fill less evenly. geometry::bits are memory bits, four per counter.
 ///
-/// Only inserted keys may be removed: see filter::remove(). Copies of a key count once in expected_fpr(), and saturated counters count as if their keys were still present.
+/// Only inserted keys may be removed: see filter::remove(). Copies of a key count once in expected_fpr(), and saturated
+/// counters count as if their keys were still present.
 ///
 /// Example:
 ///     const geometry g = layouts::counting::geometry_for(1'000'000, 0.01);

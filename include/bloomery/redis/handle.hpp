@@ -43,6 +43,9 @@ redis_filter* shared_filter_of(filter_handle& filter) noexcept;
 /// What a description of a shared filter says, as filter_handle::info() with info_depth::bits has it.
 filter_facts facts_of(const redis_info& now);
 
+/// The part of it that filter_handle::summary() has.
+filter_summary summary_of(const redis_info& now);
+
 /// A handle for an open shared filter or Guava chain.
 std::unique_ptr<filter_handle> make_handle(redis_filter filter);
 std::unique_ptr<filter_handle> make_handle(redis_chain chain);

@@ -23,6 +23,16 @@ std::span<std::uint64_t> words(key_span keys, std::uint64_t* bitmap) {
   return {bitmap, detail::bitmap_words(keys.size())};
 }
 
+// Of a filter that grows without limit, 0.
+std::uint64_t capacity_of(const redis_params& p) {
+  switch (p.growth) {
+    case redis_growth::none: return p.filter.capacity;
+    case redis_growth::to_maximum: return p.maximum;
+    case redis_growth::unlimited: break;
+  }
+  return 0;
+}
+
 // What a handle opened for reading only lacks.
 void remove_changes(bloomery::capabilities& can) {
   can.can_insert = can.can_remove = can.can_merge = can.can_clear = false;
@@ -51,16 +61,9 @@ class shared_handle final : public filter_handle {
   // Servers count bits in some tens of milliseconds for each 64 MiB: of larger filters nothing is told.
   filter_summary summary() override {
     const redis_params& p = filter_.parameters();
+    if (p.filter.geometry.bits <= most_bits_counted) return summary_of(filter_.info());
     filter_summary result;
-    result.capacity = p.growth == redis_growth::none         ? p.filter.capacity
-                      : p.growth == redis_growth::to_maximum ? p.maximum
-                                                             : 0;
-    if (p.filter.geometry.bits > most_bits_counted) return result;
-    const redis_info now = filter_.info();
-    if (now.inserted < beyond_counting) result.insert_count = now.inserted;
-    result.count_is_estimate = now.is_estimate;
-    result.fpr = now.rate_now;
-    result.is_overfull = p.growth == redis_growth::none && now.rate_now > 1.01 * p.filter.target_fpr;
+    result.capacity = capacity_of(p);
     return result;
   }
 
@@ -176,6 +179,17 @@ redis_options of_shared(const open_options& options) {
 }
 
 }  // namespace
+
+filter_summary summary_of(const redis_info& now) {
+  const redis_params& p = now.parameters;
+  filter_summary result;
+  result.capacity = capacity_of(p);
+  if (now.inserted < beyond_counting) result.insert_count = now.inserted;
+  result.count_is_estimate = now.is_estimate;
+  result.fpr = now.rate_now;
+  result.is_overfull = p.growth == redis_growth::none && now.rate_now > 1.01 * p.filter.target_fpr;
+  return result;
+}
 
 redis_filter* shared_filter_of(filter_handle& filter) noexcept {
   auto* const shared = dynamic_cast<shared_handle*>(&filter);
