@@ -4,6 +4,7 @@
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
 #include "cli/commands/counting.hpp"
+#include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/info_build.hpp"
 #include "cli/commands/open_handle.hpp"
@@ -14,6 +15,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/fold.hpp>
+#include <bloomery/judgement.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
 
@@ -57,6 +59,7 @@ struct info_result {
   bool needs_secret = false;  // to be measured
   std::vector<forecast_step> forecast = {};
   std::optional<std::vector<std::string>> page_problems = {};  // empty: pages were not checked
+  fpr_judgement judgement = {};
 };
 
 // ---- finding out ----------------------------------------------------------------------------------------------------
@@ -108,6 +111,7 @@ info_result find_out(const info_options& options) {
   info_result result{shown_name(options.filter),
                      filter->info(options.check_pages ? info_depth::everything : info_depth::bits)};
   measure(result, *filter, options);
+  if (result.facts.fill) result.judgement = judge_fpr(result.facts);
   result.forecast = forecast_of(result.facts);
   if (options.check_pages) result.page_problems = inspect(options.filter, file_check::payload).problems;
   return result;
@@ -223,6 +227,13 @@ void add_counters(page& out, const filter_facts& f) {
   out.line("removals", taint.empty() ? "none of a key that was not there" : taint);
 }
 
+std::string judgement_text(const fpr_judgement& j) {
+  const std::string rates = fmt::format("FPR now {}, target {}", rate_text(j.fpr), rate_text(j.target));
+  if (j.is_broken()) return "broken: " + rates;
+  if (j.verdict == fpr_verdict::kept) return "kept: " + rates;
+  return fmt::format("kept within chance: {}; at capacity chance explains up to {}", rates, rate_text(j.limit));
+}
+
 void add_rates(page& out, const info_result& r) {
   const filter_facts& f = r.facts;
   if (f.fill) {
@@ -241,27 +252,21 @@ void add_rates(page& out, const info_result& r) {
     out.line("measured", rate_with_interval(*r.measured));
   else if (r.needs_secret)
     out.line("measured", "not without its secret: add --secret KEYFILE");
-  if (!f.window || f.parameters.capacity == 0) return;
-  const double target = f.parameters.target_fpr;
-  out.line("promise", !f.window->has_overfull_generation()
-                          ? fmt::format("kept: {} over the whole window, up to {} in each generation",
-                                        rate_text(target), counted(f.window->keys_per_slice, "key"))
-                          : (f.window->rate > target ? "broken: " : "kept so far: ") + overfull_text(*f.window));
+  if (r.judgement.verdict != fpr_verdict::no_target) out.line("target FPR", judgement_text(r.judgement));
 }
 
-std::string keys_left_line(const filter_facts& f) {
+std::string keys_left_line(const filter_facts& f, const fpr_judgement& judgement) {
   const double target = f.parameters.target_fpr;
   if (target == 0) return "unknown";
   if (f.shared && f.shared->maximum) return count_text(*f.keys_left) + " of the most that were declared";
   if (*f.keys_left > 0) return fmt::format("{} until the error passes {}", count_text(*f.keys_left), rate_text(target));
   if (target >= 1) return "none: it is far too small, and says yes to nearly everything";
-  if (f.exceeds_target_fpr()) return fmt::format("none: the promise of {} is broken", rate_text(target));
-  return "none: it is full, and keeps its promise so far";
+  return judgement.is_broken() ? "none: it is too full" : "none: it is full";
 }
 
 void add_future(page& out, const info_result& r) {
   const filter_facts& f = r.facts;
-  if (f.keys_left && !f.static_keys) out.line("keys left", keys_left_line(f));
+  if (f.keys_left && !f.static_keys) out.line("keys left", keys_left_line(f, r.judgement));
   if (!r.forecast.empty() && f.distinct_keys > 0 && f.fill->current_fpr < 1) {
     std::string text;
     for (const forecast_step& step : r.forecast) {
@@ -432,6 +437,7 @@ void add_rates(json& result, const info_result& r) {
     result["predicted_for_keys"] = f.distinct_keys;
   }
   result["measured_rate"] = r.measured ? json_of(*r.measured) : json(nullptr);
+  add_verdict(result, r.judgement);
   if (f.keys_left || f.shared) result["keys_left"] = number_or_null(f.keys_left);
   if (!r.forecast.empty()) {
     result["forecast"] = json::array();

@@ -2,6 +2,7 @@
 
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
+#include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/text/error_text.hpp"
@@ -157,32 +158,16 @@ void print_result(const keys_done& done, const nlohmann::ordered_json& result) {
 }
 
 void warn_if_overfull(const std::string& name, const filter_handle& filter, const filter_summary& now) {
-  if (!now.is_overfull) return;
-  const params& p = filter.parameters();
-  const std::string rates =
-      fmt::format("error now {} instead of {}", rate_text(now.fpr.value_or(1)), rate_text(p.target_fpr));
-  if (now.window) {
-    say(fmt::format(
-        "{}: warning: {}; {}; give a larger -n, seven times the most keys that may come in a seventh of the "
-        "window",
-        name, overfull_text(*now.window), rates));
-  } else if (filter.capabilities().has_window) {
-    say(
-        fmt::format("{}: warning: more keys at a time than a seventh of the {} it was made for in a window; {}; make a "
-                    "larger one",
-                    name, count_text(p.capacity), rates));
-  } else {
-    say(fmt::format("{}: warning: more keys than the {} it was made for; {}; build a larger one", name,
-                    count_text(p.capacity), rates));
-  }
+  fpr_watch watch(name);
+  watch.judge(filter, now);
+  watch.end();
 }
 
 std::string state_text(const filter_handle& filter, const filter_summary& now, const std::string& noun) {
   std::string text;
   if (now.insert_count) {
-    const std::uint64_t keys = now.window ? now.window->keys_held() : *now.insert_count;
     const capabilities can = filter.capabilities();
-    text += fmt::format(", {} {}", count_text(keys),
+    text += fmt::format(", {} {}", distinct_text(filter, now),
                         can.has_window                                ? "held"
                         : can.counts_copies && !now.count_is_estimate ? noun + " with their copies"
                                                                       : noun);

@@ -58,7 +58,7 @@ void add_end(nlohmann::ordered_json& result, const keys_done& done);
 /// Prints the JSON object and throws what ended the work. A failure of the work is thrown even if printing fails.
 void print_result(const keys_done& done, const nlohmann::ordered_json& result);
 
-/// Says that more keys are in than the target FPR allows.
+/// Prints a warning if the filter breaks its target FPR: fpr_watch without an exit status.
 void warn_if_overfull(const std::string& name, const filter_handle& filter, const filter_summary& now);
 
 /// ", 3 in all, error now 0.0002 %" and what else is known, or "".

@@ -437,8 +437,7 @@ class examination {
       const std::optional<redis_info> now = info_at_once(*there);
       std::string text = shared_size_text(p);
       if (now) text += fmt::format("; {} in, error now {}", counted(now->inserted, "key"), rate_text(now->rate_now));
-      const bool broken =
-          now && p.growth == redis_growth::none && !p.filter.has_window() && now->rate_now > 1.01 * p.filter.target_fpr;
+      const bool broken = now && judge_fpr(p.filter, now->rate_now).is_broken();
       if (const auto bytes = memory_of_filter()) text += fmt::format("; it takes {} of memory", bytes_text(*bytes));
       found_.push_back({"filter", broken ? severity::risk : severity::ok, text,
                         broken ? "it has more keys than it was made for: make a larger one" : ""});

@@ -175,8 +175,8 @@ exit_status write_file(const combine_options& options, const operation& how, con
                                       : (at_most ? "at most " : "") + keys_text(keys, how.keys);
   say(fmt::format("{}: the {} of {} filters{} {}; error {}", options.output, how.name, options.filters.size(),
                   window ? "," : ":", number, rate_text(now.current_fpr)));
-  if (p.target_fpr > 0 && now.current_fpr > p.target_fpr) {
-    say(fmt::format("{}: warning: that is above the promised {}; filters made for more keys have room for {} {}",
+  if (judge_fpr(p, now.current_fpr).is_broken()) {
+    say(fmt::format("{}: warning: that is above the target FPR of {}; filters of a larger capacity have room for {} {}",
                     options.output, rate_text(p.target_fpr), how.intersects ? "an" : "a", how.name));
   }
   return exit_status::found;

@@ -3,11 +3,13 @@
 //   $ bloomery verify users.bloom --present users.txt --absent strangers.txt
 //
 // predicted: what its count of keys lets expect; certified: what its bits say; measured: absent keys that it reports.
-// Exit status: 0 all is well; 1 a present key is missing, or the filter is not what it says it is; 2 an error.
+// Exit status: 0 all is well; 1 a present key is missing, the filter is not what it says it is, or it breaks its target
+// FPR by more than chance; 2 an error.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
 #include "cli/commands/counting.hpp"
+#include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/io/key_batch.hpp"
@@ -15,6 +17,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
+#include <bloomery/judgement.hpp>
 #include <bloomery/measure.hpp>
 
 #include <fmt/format.h>
@@ -131,6 +134,7 @@ struct findings {
   std::uint64_t needed = 0;  // queries that would resolve the rate
   present_result present = {};
   absent_result absent = {};
+  fpr_judgement judgement = {};
 
   double fpr() const { return facts.fill->current_fpr; }
   bool certified() const { return facts.fill->is_exact; }
@@ -148,6 +152,18 @@ std::string why_uncertified(const filter_facts& facts) {
 // More than chance, which does this once in two million honest filters.
 bool differ(const measured_rate& measured, double certified) {
   return measured.queries > 0 && chance_of(measured.hits, measured.queries, certified) < 2.9e-7;
+}
+
+// Whether absent keys are reported more often than at this rate, and not by chance.
+bool exceeds(const measured_rate& measured, double rate) { return measured.rate() > rate && differ(measured, rate); }
+
+// The judgement of the FPR of the bits; where that is an estimate, absent keys may show that the target FPR is broken.
+fpr_judgement judge(const findings& f) {
+  fpr_judgement result = judge_fpr(f.facts);
+  if (f.certified() || result.verdict == fpr_verdict::no_target || !exceeds(f.measured, result.limit)) return result;
+  result.fpr = f.measured.rate();
+  result.verdict = fpr_verdict::broken;
+  return result;
 }
 
 // What is wrong, in words; nothing if all agrees.
@@ -185,19 +201,25 @@ std::vector<std::string> complaints(const findings& f) {
               "were chosen because they are reported"
             : "your absent keys are reported more seldom than random ones: they were chosen because they are not");
   }
+  if (!f.certified() && exceeds(f.absent.rate, std::max(f.judgement.limit, f.fpr()))) {
+    result.emplace_back(
+        "your absent keys are reported more often than the filter's FPR allows: some were inserted after all, or they "
+        "were chosen because they are reported");
+  }
+  if (f.judgement.is_broken()) {
+    result.push_back(fmt::format("the target FPR is broken: FPR now {}, target {}; build a larger filter",
+                                 rate_text(f.judgement.fpr), rate_text(f.judgement.target)));
+  }
   return result;
 }
 
 // Nothing is wrong; what has been compared?
 std::string verdict_on_a_sound_one(const findings& f) {
   const params& p = f.facts.parameters;
-  const bool too_full = p.target_fpr > 0 && f.fpr() > p.target_fpr * 1.01;
-  const std::string promise = too_full ? "too full: it promised " + rate_text(p.target_fpr) : "";
   if (!f.certified()) {
-    return (too_full ? promise + "; " : "nothing wrong was found, but ") +
-           "the error rate was not compared with the bits, because " + why_uncertified(f.facts);
+    return "nothing wrong was found, but the error rate was not compared with the bits, because " +
+           why_uncertified(f.facts);
   }
-  if (too_full) return "sound, but " + promise;
   const bool is_estimate = f.facts.count_is_estimate;
   if (f.facts.consistency && f.facts.consistency->count.conclusive && !is_estimate) {
     return "sound: all rates agree within chance";
@@ -258,6 +280,7 @@ exit_status report(const verify_options& options, const findings& f) {
                    {"present", nullptr},
                    {"absent", nullptr},
                    {"complaints", wrong}};
+    add_verdict(result, f.judgement);
     if (!options.present.files.empty()) {
       result["present"] = {{"keys", f.present.keys}, {"missing", f.present.missing}, {"first_missing", nullptr}};
       if (f.present.missing > 0) result["present"]["first_missing"] = f.present.first_missing;
@@ -327,6 +350,7 @@ exit_status verify(const verify_options& options) {
   f.measured = measure_rate(*filter, queries, 0, options.common.threads, [] { return stop_signal() == 0; });
   if (stop_signal() != 0) throw interrupted();
   look_for_users_keys(lookups_in(*filter), p.keys, options, f);
+  f.judgement = judge(f);
   return report(options, f);
 }
 
@@ -351,7 +375,9 @@ void add_verify(command_line& line) {
   add_from_replicas(c, o.server);
   add_server(c, o.server);
   c.footer(
-      "Exit status: 0 all is well, 1 a present key is missing or the filter is not what its count says, 2 an error.\n"
+      "Exit status: 0 all is well; 1 a present key is missing, the filter is not what its count says, or it breaks "
+      "its\n"
+      "target FPR by more than chance; 2 an error.\n"
       "Example: bloomery verify users.bloom --present users.txt");
 }
 

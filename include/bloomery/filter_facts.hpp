@@ -7,6 +7,7 @@
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/generations.hpp>
 #include <bloomery/detail/geometry.hpp>
+#include <bloomery/judgement.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
 
@@ -158,12 +159,16 @@ struct filter_facts {
   std::optional<double> expected_losses = {};
   std::optional<shared_facts> shared = {};
   std::optional<chain_facts> chain = {};
-
-  /// Whether the bits of this filter exceed its target FPR by more than 1%. Requires `fill`.
-  bool exceeds_target_fpr() const noexcept {
-    return parameters.target_fpr > 0 && parameters.target_fpr < 1 && fill->current_fpr > parameters.target_fpr * 1.01;
-  }
 };
+
+/// Judges the FPR of the present bits, or the expected FPR if they were not read. The target FPR of a Guava chain is that
+/// of all its bitmaps together. @throws error as judge_fpr(params, fpr)
+///
+/// Example:
+///     any_filter seen(complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.01}));
+///     for (int i = 0; i < 3000; ++i) seen.insert(std::to_string(i));
+///     assert(judge_fpr(make_handle(std::move(seen))->info(info_depth::bits)).is_broken());
+fpr_judgement judge_fpr(const filter_facts& facts);
 
 /// More keys than any filter can hold: stands for an unknown number when all cells are set.
 inline constexpr std::uint64_t beyond_counting = std::uint64_t{1} << 62;

@@ -68,7 +68,7 @@ struct filter_summary {
   std::uint64_t capacity = 0;                 ///< keys; 0: unknown, or it grows without a limit
   std::optional<double> fill_ratio;           ///< expected share of bits set, 0 to 1
   std::optional<double> fpr;                  ///< exact FPR, expected for the keys that are in or of the present bits
-  bool is_overfull = false;  ///< the FPR of the keys that are in exceeds the target: more than `capacity` came
+  bool is_overfull = false;  ///< `fpr` breaks the target FPR: judge_fpr(). More than `capacity` keys were inserted
   std::optional<window_facts> window;             ///< generations of a sliding-window filter
   std::optional<std::uint64_t> refused_removals;  ///< counting in a file: keys to be removed that were not there
   std::optional<std::uint64_t> rebuilds;          ///< times a rebuilding filter grew since it was opened
@@ -173,8 +173,8 @@ class filter_handle {
   /// @throws error  remote: unavailable, damaged, not_found
   virtual filter_summary summary() = 0;
 
-  /// Whether the expected FPR of the keys that are in exceeds the target, as far as counters tell: cheap enough to ask
-  /// often. A counting filter and one on servers answer in summary() only.
+  /// Whether the expected FPR of the inserted keys breaks the target FPR, by judge_fpr() and the filter's counters. Takes
+  /// no time while there is room. Counting filters and filters on servers answer in summary() only.
   virtual bool is_overfull() const;
 
   /// Everything that the filter reports about itself. @throws error  remote: unavailable, damaged, not_found

@@ -1,22 +1,11 @@
 #include "playground/inspect/verdict.hpp"
 
-#include <bloomery/layouts/classic.hpp>
+#include <bloomery/judgement.hpp>
 
 #include <algorithm>
 #include <cstdint>
 
 namespace bloomery::playground {
-namespace {
-
-// The target FPR; or the FPR at capacity if that is higher, because the size rules of some schemes miss the target
-// slightly.
-double planned_rate(const params& p) {
-  const bool slow = p.geometry.probes > layouts::classic::most_chosen_probes;  // computing such an FPR takes a second
-  if (p.scheme.empty() || p.capacity == 0 || slow) return p.target_fpr;
-  return std::max(p.target_fpr, expected_fpr(p, p.capacity));
-}
-
-}  // namespace
 
 json verdict(const char* level, const char* code, const std::string& text) {
   return {{"level", level}, {"code", code}, {"text", text}};
@@ -30,28 +19,24 @@ json verdict_of(const filter_facts& f) {
                    alarm + ": somebody chose the keys, or changed the bits, or the count is wrong");
   }
   if (f.fill->cells_set == 0) return verdict("good", "empty", "it is empty");
-  if (p.target_fpr <= 0 || p.target_fpr >= 1) return verdict("watch", "no_promise", "it promises nothing");
-  const double planned = planned_rate(p);
-  const double now = f.fill->current_fpr;
-  const double expected = f.expected_fpr.value_or(now);
-  // The FPR of one filter is a little above the mean by chance; it is far above only if the filter is too full.
-  const bool broken = now > planned * 1.25 || (now > planned * 1.01 && expected > planned * 1.001);
+  const fpr_judgement judgement = judge_fpr(f);
+  if (judgement.verdict == fpr_verdict::no_target) return verdict("watch", "no_promise", "it has no target FPR");
   if (f.window && f.window->has_overfull_generation()) {
-    return verdict(broken ? "bad" : "watch", "overfull",
-                   "a generation of its window has more keys than it is made for");
+    return verdict(judgement.is_broken() ? "bad" : "watch", "overfull",
+                   "more keys come in its window than its capacity");
   }
-  if (broken) return verdict("bad", "broken", "it errs more often than it promises");
-  if (now > planned * 1.01) {
-    return verdict("watch", "above", "it errs a little more often than it promises, by chance");
+  if (judgement.is_broken()) return verdict("bad", "broken", "it breaks its target FPR");
+  if (judgement.verdict == fpr_verdict::within_chance) {
+    const fpr_judgement size = judge_size(p);
+    if (size.fpr > p.target_fpr)
+      return verdict("watch", "scheme", "its FPR is a little above the target, by the size rule of its scheme");
+    return verdict("watch", "above", "its FPR is a little above the target, by chance");
   }
-  if (planned > p.target_fpr && (now > p.target_fpr * 1.01 || expected > p.target_fpr * 1.001)) {
-    return verdict("watch", "scheme", "its scheme errs a little more often than was asked for, even as planned");
-  }
-  if (f.keys_left == std::uint64_t{0}) return verdict("watch", "full", "it is full, and keeps its promise so far");
+  if (f.keys_left == std::uint64_t{0}) return verdict("watch", "full", "it is full, and keeps its target FPR");
   if (f.keys_left && *f.keys_left < std::max<std::uint64_t>(f.distinct_keys, 1) / 10) {
     return verdict("watch", "nearly_full", "it is nearly full");
   }
-  return verdict("good", "keeps", "it keeps its promise");
+  return verdict("good", "keeps", "it keeps its target FPR");
 }
 
 }  // namespace bloomery::playground

@@ -192,7 +192,8 @@ filter_facts shown_filter::facts_of_bits(std::optional<std::uint64_t> keys) cons
   f.consistency = consistency_facts{check_fill(params_, bits.insert_count(), seen.ones), f.distinct_keys, false};
   f.consistency->alarm = f.consistency->count.is_inconsistent() && !f.count_is_estimate;
   f.keys_left = 0;
-  if (params_.target_fpr <= 0 || params_.target_fpr >= 1 || f.exceeds_target_fpr()) return f;
+  const fpr_verdict verdict = judge_fpr(f).verdict;
+  if (verdict == fpr_verdict::no_target || verdict == fpr_verdict::broken) return f;
   if (!most_) most_ = keys_within(params_, params_.target_fpr);
   f.keys_left = *most_ - std::min(*most_, f.distinct_keys);
   return f;

@@ -79,9 +79,9 @@ void add_bits(filter_facts& facts, const any_filter& filter) {
   else if (nearly_full)
     facts.distinct_keys = std::max(fits.keys, by_bits);
 
-  // A target FPR of 100% cannot be exceeded.
-  const bool has_target = p.target_fpr > 0 && p.target_fpr < 1;
-  const std::uint64_t limit = has_target && !facts.exceeds_target_fpr() ? keys_within(p, p.target_fpr) : 0;
+  const fpr_verdict verdict = judge_fpr(facts).verdict;
+  const bool has_room = verdict == fpr_verdict::kept || verdict == fpr_verdict::within_chance;
+  const std::uint64_t limit = has_room ? keys_within(p, p.target_fpr) : 0;
   facts.keys_left = limit - std::min(limit, facts.distinct_keys);
 }
 

@@ -77,15 +77,15 @@ class handle_of_bits : public filter_handle {
 
   bool is_overfull() const override {
     const any_filter& filter = bits();
+    const params& p = filter.parameters();
     if (filter.capacity() == 0 || capabilities().counts_copies) return false;
-    const double target = filter.parameters().target_fpr;
-    if (!capabilities().has_window) return filter.insert_count() > filter.capacity() && filter.expected_fpr() > target;
+    if (!capabilities().has_window)
+      return filter.insert_count() > filter.capacity() && judge_fpr(p, filter.expected_fpr()).is_broken();
     // The counts of the generations as they are: window() would work out the FPR, too.
     const keys_by_generation& keys = window_state::of(filter.bytes().data()).keys;
     const std::uint64_t allowed = (filter.capacity() - 1) / window_slices + 1;
     if (*std::max_element(keys.begin(), keys.end()) <= allowed) return false;
-    const window_facts now = *filter.window();
-    return now.has_overfull_generation() && now.rate > target;
+    return judge_fpr(p, filter.window()->rate).is_broken();
   }
 
   filter_facts info(info_depth depth) override { return facts_of(bits(), depth); }
@@ -130,12 +130,8 @@ class handle_of_any_filter : public handle_of_bits {
   // Copies of one key count once, and full counters stay full: only the counters tell.
   void settle() override {
     if (!capabilities().counts_copies) return;
-    const estimate keys = filter().estimated_keys();
-    const auto capacity = static_cast<double>(filter().capacity());
     const double fpr = std::max(filter().expected_fpr(), filter().current_fpr());
-    const bool is_full = !std::isfinite(keys.value);
-    const bool holds_more = capacity > 0 && (is_full || keys.value - 3 * keys.sigma > capacity);
-    settled_ = {fpr, holds_more && fpr > filter().parameters().target_fpr};
+    settled_ = {fpr, filter().capacity() > 0 && judge_fpr(filter().parameters(), fpr).is_broken()};
   }
 
   filter_summary summary() override {

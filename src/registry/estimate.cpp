@@ -6,6 +6,7 @@
 
 #include "kernels/dispatch.hpp"
 #include "math/occupancy.hpp"
+#include "registry/occupancy_for.hpp"
 #include "registry/tables.hpp"
 
 #include <algorithm>
@@ -14,9 +15,6 @@
 #include <string>
 
 namespace bloomery {
-namespace {
-
-// Schemes have the occupancy of classic.
 occupancy occupancy_for(const params& p) {
   if (!p.scheme.empty() && find_scheme(p.scheme) != nullptr) return {1, p.geometry.bits, 0, p.geometry.probes};
   const layout_row* layout = find_layout(p.layout);
@@ -25,6 +23,8 @@ occupancy occupancy_for(const params& p) {
               {"no such layout or scheme", "", "one of " + layout_names() + ", " + scheme_names(),
                "'" + p.layout + p.scheme + "'", ""});
 }
+
+namespace {
 
 std::uint64_t zeros_beside(const params& p, std::uint64_t ones) {
   const std::uint64_t cells = p.geometry.bits / cell_bits_of(p);

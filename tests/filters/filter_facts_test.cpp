@@ -99,7 +99,7 @@ TEST_F(Facts, AFilterBeyondItsTargetHasNoKeysLeft) {
 
   const filter_facts facts = filter->info(info_depth::bits);
 
-  EXPECT_TRUE(facts.exceeds_target_fpr());
+  EXPECT_TRUE(judge_fpr(facts).is_broken());
   EXPECT_EQ(facts.keys_left, 0u);
 }
 

@@ -187,7 +187,7 @@ filter_summary summary_of(const redis_info& now) {
   if (now.inserted < beyond_counting) result.insert_count = now.inserted;
   result.count_is_estimate = now.is_estimate;
   result.fpr = now.rate_now;
-  result.is_overfull = p.growth == redis_growth::none && now.rate_now > 1.01 * p.filter.target_fpr;
+  result.is_overfull = judge_fpr(p.filter, now.rate_now).is_broken();
   return result;
 }
 

@@ -1,0 +1,108 @@
+#include <bloomery/judgement.hpp>
+
+#include <bloomery/filter_facts.hpp>
+#include <bloomery/layouts/classic.hpp>
+
+#include "math/rate_variance.hpp"
+#include "registry/occupancy_for.hpp"
+#include "registry/tables.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace bloomery {
+namespace {
+
+constexpr double rounding = 1 + 1e-9;
+
+bool has_target(double target) noexcept { return target > 0 && target < 1; }
+
+bool has_slow_rates(const params& p) noexcept { return p.geometry.probes > layouts::classic::most_chosen_probes; }
+
+fpr_judgement judgement_of(double fpr, double target, double limit) {
+  const fpr_verdict verdict = fpr <= target * rounding  ? fpr_verdict::kept
+                              : fpr <= limit * rounding ? fpr_verdict::within_chance
+                                                        : fpr_verdict::broken;
+  return {verdict, fpr, target, limit};
+}
+
+// E exp(4 s)
+double reach(double expected, double variance) {
+  return expected * std::exp(fpr_judgement_sigmas * std::sqrt(std::log1p(variance)));
+}
+
+// The generations of a sliding-window filter are filters of their own, whose FPRs and variances add up. On servers they
+// have another layout than in memory, and the geometry is that of one generation.
+double variance_of_window(const params& p, std::uint64_t keys) {
+  const layout_row* row = find_layout(p.layout);
+  const bool in_memory = row != nullptr && row->window != nullptr;
+  const occupancy generation = in_memory ? row->window->lane(p.geometry) : occupancy_for(p);
+  const std::uint64_t of_slice = keys / window_slices + (keys % window_slices != 0 ? 1 : 0);
+  return relative_variance_of_rate(generation, static_cast<double>(of_slice)) / window_generations;
+}
+
+double variance_at(const params& p, std::uint64_t keys) {
+  if (family_of(p) == family::static_set) return 0;
+  if (p.has_window()) return variance_of_window(p, keys);
+  return relative_variance_of_rate(occupancy_for(p), static_cast<double>(keys));
+}
+
+// The FPR that is expected at capacity; the target FPR where it takes long to compute, or follows from more than params.
+double expected_at(const params& p, std::uint64_t keys) {
+  const bool is_shared_window = p.has_window() && family_of(p) != family::sliding_window;
+  if (has_slow_rates(p) || p.capacity == 0 || is_shared_window) return p.target_fpr;
+  const double expected = expected_fpr(p, keys);
+  return expected <= tolerated_by_size_rules * p.target_fpr ? expected : p.target_fpr;
+}
+
+// The bitmaps of a Guava chain each have the target FPR, or that of half their bits, which is when the next one is added.
+fpr_judgement judge_chain(const filter_facts& facts, double fpr) {
+  const params& p = facts.parameters;
+  if (!has_target(p.target_fpr)) return {fpr_verdict::no_target, fpr, p.target_fpr, 1};
+  const double of_bitmap = std::max(p.target_fpr, std::pow(0.5, p.geometry.probes));
+  const double of_all = -std::expm1(static_cast<double>(facts.chain->growths + 1) * std::log1p(-of_bitmap));
+  return judgement_of(fpr, of_all, std::min(reach(of_all, variance_at(p, p.capacity)), 1.0));
+}
+
+}  // namespace
+
+const char* name_of(fpr_verdict verdict) noexcept {
+  constexpr std::array names = {"no_target", "kept", "within_chance", "broken"};
+  return names[static_cast<std::size_t>(verdict)];
+}
+
+fpr_judgement judge_fpr(const params& p, double fpr) {
+  const double target = p.target_fpr;
+  if (!has_target(target)) return {fpr_verdict::no_target, fpr, target, 1};
+  const std::uint64_t keys = p.capacity != 0 ? p.capacity : keys_within(p, target);
+  const double limit = reach(expected_at(p, keys), variance_at(p, keys));
+  return judgement_of(fpr, target, std::clamp(limit, target, 1.0));
+}
+
+fpr_judgement judge_size(const params& p) {
+  const double target = p.target_fpr;
+  if (!has_target(target) || p.capacity == 0 || has_slow_rates(p)) return {fpr_verdict::no_target, 0, target, 1};
+  return judgement_of(expected_fpr(p, p.capacity), target, tolerated_by_size_rules * target);
+}
+
+fpr_judgement judge_fpr(const filter_facts& facts) {
+  const params& p = facts.parameters;
+  const double fpr = facts.fill ? facts.fill->current_fpr : facts.expected_fpr.value_or(0);
+  if (facts.chain) return judge_chain(facts, fpr);
+  if (facts.layers.empty()) return judge_fpr(p, fpr);
+  if (!has_target(p.target_fpr)) return {fpr_verdict::no_target, fpr, p.target_fpr, 1};
+  // Layers are independent filters, whose FPRs add up to less than the target FPR.
+  double variance = 0;
+  for (const layer_facts& layer : facts.layers) {
+    params of_layer = p;
+    of_layer.geometry = layer.geometry;
+    const double share = layer.target_fpr / p.target_fpr;
+    variance += share * share * variance_at(of_layer, layer.capacity);
+  }
+  return judgement_of(fpr, p.target_fpr, std::min(reach(p.target_fpr, variance), 1.0));
+}
+
+}  // namespace bloomery

@@ -1,0 +1,13 @@
+// The occupancy of a filter, whether it has a layout or a scheme.
+#pragma once
+
+#include <bloomery/params.hpp>
+
+#include "math/occupancy.hpp"
+
+namespace bloomery {
+
+/// Schemes have the occupancy of classic. @throws error invalid_argument: unknown layout or scheme; a sliding layout
+occupancy occupancy_for(const params& p);
+
+}  // namespace bloomery
