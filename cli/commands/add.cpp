@@ -7,6 +7,7 @@
 // that commits as a whole (a counting filter) is then what it was.
 #include "app/numbers.hpp"
 #include "cli/commands/common.hpp"
+#include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/open_handle.hpp"
@@ -35,20 +36,16 @@ exit_status add(const add_options& options) {
       open_handle({options.filter, options.secret, options.now, options.chain, options.server, options.common.quiet},
                   access::read_write);
   const std::string name = shown_name(options.filter);
-  bool warned = false;
+  fpr_watch watch(name);
   keys_done done = change_keys(
       *filter, options.inputs, options.common, "add", [&](key_batch& batch) { return filter->insert(batch.prepared); },
-      [&] {
-        // Quiet, there is no report at the end: the one warning has to have the numbers of then.
-        if (warned || options.common.quiet || !filter->is_overfull()) return;
-        warned = true;
-        warn_if_overfull(name, *filter, filter->summary());
-      });
+      [&] { watch.after_batch(*filter); });
   const filter_summary now = summary_after(done, name, *filter);
   if (filter->capabilities().commits_whole) point_of_no_return();
-  const nlohmann::ordered_json result = json_of(done, name, "new", *filter, now);
+  watch.judge(*filter, now);
+  nlohmann::ordered_json result = json_of(done, name, "new", *filter, now);
+  add_verdict(result, watch.judgement());
   const std::string state = state_text(*filter, now, "in all");
-  if (!warned) warn_if_overfull(name, *filter, now);
   commit(done, *filter);  // throws if the disk will not have it: nothing is reported that is not there
   if (options.common.json) {
     print_result(done, result);
@@ -57,7 +54,7 @@ exit_status add(const add_options& options) {
                     count_text(done.changed), state));
   }
   if (done.failure) throw *done.failure;
-  return exit_status::found;
+  return watch.end();
 }
 
 }  // namespace
@@ -73,7 +70,11 @@ void add_add(command_line& line) {
   add_waiting(c, o.server);
   add_chain(c, o.chain);
   add_server(c, o.server);
-  c.footer("Example: bloomery add users.bloom new-users.txt");
+  c.footer(
+      "Exit status: 0 all keys are in, 2 an error, 3 all keys are in, but the filter does not keep its target FPR: "
+      "too\n"
+      "many keys for its capacity.\n"
+      "Example: bloomery add users.bloom new-users.txt");
 }
 
 }  // namespace bloomery::cli

@@ -10,6 +10,7 @@
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
+#include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/logged.hpp"
@@ -46,6 +47,7 @@ struct built {
   filter_summary now = {};
   std::uint64_t keys = 0;                       // lines read
   std::uint64_t new_keys = 0;                   // of them; a counting filter's size has all copies
+  std::string distinct = {};                    // their number in words
   std::optional<std::uint64_t> log_bytes = {};  // of a filter that keeps a key log
 };
 
@@ -59,12 +61,14 @@ std::unique_ptr<filter_handle> make(const build_options& options, std::uint64_t 
   params p = params_for(options.wanted, std::max<std::uint64_t>(capacity, 1), default_rate);
   if (options.foldable) p.geometry = foldable_geometry(p, 64);
   check_room(options.filter, bytes_for(p.geometry.bits));
+  warn_of_size(options.filter, p);
   any_filter filter(p);
   set_now(filter, options.wanted.window.now);
   return make_handle(std::move(filter));
 }
 
-std::unique_ptr<filter_handle> build_directly(const build_options& options, std::uint64_t capacity, built& b) {
+std::unique_ptr<filter_handle> build_directly(const build_options& options, std::uint64_t capacity, built& b,
+                                              fpr_watch& watch) {
   std::unique_ptr<filter_handle> filter = make(options, capacity);
   const bool whole = for_each_batch(
       *filter, options.inputs, pass(options, "build"), [](key_batch&) {},
@@ -72,6 +76,7 @@ std::unique_ptr<filter_handle> build_directly(const build_options& options, std:
         const change_result done = filter->insert(batch.prepared);
         b.keys += done.keys;
         b.new_keys += done.changed;
+        watch.after_batch(*filter);
         return true;
       });
   if (!whole) throw interrupted();
@@ -91,18 +96,18 @@ std::unique_ptr<filter_handle> build_by_way_of_hashes(const build_options& optio
 }
 
 // Schemes read the keys themselves, so the text is kept.
-std::unique_ptr<filter_handle> build_by_way_of_text(build_options options, built& b) {
+std::unique_ptr<filter_handle> build_by_way_of_text(build_options options, built& b, fpr_watch& watch) {
   const temporary_file text = spool_text(options.inputs);
   options.inputs.files = {text.path()};
-  return build_directly(options, count_lines(options.inputs), b);
+  return build_directly(options, count_lines(options.inputs), b, watch);
 }
 
-std::unique_ptr<filter_handle> build_from(const build_options& options, built& b) {
-  if (wants_window(options.wanted)) return build_directly(options, window_capacity_said(options.wanted), b);
-  if (options.wanted.capacity) return build_directly(options, *options.wanted.capacity, b);
-  if (can_reread(options.inputs)) return build_directly(options, count_lines(options.inputs), b);
+std::unique_ptr<filter_handle> build_from(const build_options& options, built& b, fpr_watch& watch) {
+  if (wants_window(options.wanted)) return build_directly(options, window_capacity_said(options.wanted), b, watch);
+  if (options.wanted.capacity) return build_directly(options, *options.wanted.capacity, b, watch);
+  if (can_reread(options.inputs)) return build_directly(options, count_lines(options.inputs), b, watch);
   if (options.wanted.scheme.empty()) return build_by_way_of_hashes(options, b);
-  return build_by_way_of_text(options, b);
+  return build_by_way_of_text(options, b, watch);
 }
 
 // The number of the log that the filter at `path` keeps.
@@ -125,17 +130,18 @@ void remove_log(const std::string& path, std::uint64_t id) {
   std::filesystem::remove(log, none);
 }
 
-built build_in_memory(const build_options& options) {
+built build_in_memory(const build_options& options, fpr_watch& watch) {
   const std::optional<std::uint64_t> old_log = log_id_of(options.filter);
   built b;
-  const std::unique_ptr<filter_handle> filter = build_from(options, b);
+  const std::unique_ptr<filter_handle> filter = build_from(options, b, watch);
   filter->settle();
   b.parameters = filter->parameters();
   b.now = filter->summary();
   point_of_no_return();
   filter->local()->save(options.filter, options.note);
   if (old_log) remove_log(options.filter, *old_log);
-  warn_if_overfull(options.filter, *filter, b.now);
+  watch.judge(*filter, b.now);
+  b.distinct = distinct_text(*filter, b.now);
   return b;
 }
 
@@ -150,7 +156,7 @@ void check_two_files(const build_options& options) {
   key_log::check_replaceable(rebuilding_filter::log_path(options.filter));
 }
 
-built build_with_log(const build_options& options) {
+built build_with_log(const build_options& options, fpr_watch& watch) {
   check_growing(options.wanted);
   check_two_files(options);
   // Under another name until it is whole; a kill leaves that.
@@ -177,6 +183,8 @@ built build_with_log(const build_options& options) {
     b.parameters = filter.parameters();
     b.new_keys = filter.insert_count();
     b.now.fpr = filter.expected_fpr();
+    b.distinct = distinct_text(b.parameters, b.new_keys, false);
+    watch.judge(b.parameters, *b.now.fpr, of_keys(b.distinct));
     b.log_bytes = filter.log().bytes();
     filter.close();
     rebuilding_filter::move(name, options.filter);
@@ -215,7 +223,7 @@ void check_file_options(const build_options& options) {
   check_not_the_key(options.filter, "-o", options.wanted.secret);
 }
 
-void report(const build_options& options, const built& b) {
+void report(const build_options& options, const built& b, const fpr_judgement& judgement) {
   const params& p = b.parameters;
   if (options.common.json) {
     nlohmann::ordered_json result = {{"filter", options.filter},
@@ -229,6 +237,7 @@ void report(const build_options& options, const built& b) {
                                      {"scheme", p.scheme},
                                      {"bits", p.geometry.bits},
                                      {"probes", p.geometry.probes}};
+    add_verdict(result, judgement);
     if (b.log_bytes) result["log_bytes"] = *b.log_bytes;
     if (b.now.window) result["window"] = window_json(*b.now.window);
     print_result(result);
@@ -236,15 +245,17 @@ void report(const build_options& options, const built& b) {
     const std::string room =
         b.log_bytes ? fmt::format("has room for {}, and grows by its log, {}", size_text(p), bytes_text(*b.log_bytes))
                     : "made for " + size_text(p);
-    say(fmt::format("{}: {}, {}; {}", options.filter, counted(b.keys, "line"), counted(b.new_keys, "key"), room));
+    say(fmt::format("{}: {}, {}; {}", options.filter, counted(b.keys, "line"), of_keys(b.distinct), room));
   }
 }
 
 exit_status build(const build_options& options) {
   if (is_shared(options.filter, options.server, options.sharing)) return build_shared(options);
   check_file_options(options);
-  report(options, options.wanted.growing ? build_with_log(options) : build_in_memory(options));
-  return exit_status::found;
+  fpr_watch watch(options.filter);
+  const built b = options.wanted.growing ? build_with_log(options, watch) : build_in_memory(options, watch);
+  report(options, b, watch.judgement());
+  return watch.end();
 }
 
 }  // namespace
@@ -278,10 +289,13 @@ void add_build(command_line& line) {
   add_sharing(c, o.sharing);
   add_waiting(c, o.server);
   add_server(c, o.server);
-  c.footer(std::string("Without -n the keys are counted first. The rate is 1 % if neither -p nor -m is given.\n") +
-           addresses +
-           "Example: bloomery build -o users.bloom -p 0.1% users.txt\n"
-           "         bloomery build -o redis://cache/users -n 10M users.txt");
+  c.footer(
+      std::string("Without -n the keys are counted first. The rate is 1 % if neither -p nor -m is given.\n") +
+      addresses +
+      "Exit status: 0 the filter is made, 2 an error, 3 the filter is made, but does not keep its target FPR: too\n"
+      "many keys for its capacity.\n"
+      "Example: bloomery build -o users.bloom -p 0.1% users.txt\n"
+      "         bloomery build -o redis://cache/users -n 10M users.txt");
 }
 
 }  // namespace bloomery::cli

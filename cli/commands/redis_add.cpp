@@ -5,6 +5,7 @@
 // build makes the filter if there is none of that name, and otherwise adds to it. Every client finds a key as soon as
 // it is inserted, and a killed run can be run again.
 #include "cli/commands/build.hpp"
+#include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/shared_filter.hpp"
 
 #include "app/numbers.hpp"
@@ -75,7 +76,8 @@ exit_status build_shared(const build_options& options) {
       *filter, inputs, options.common, "build", [&](key_batch& batch) { return filter->insert(batch.prepared); },
       [] {});
   const filter_summary now = summary_after(done, address.text(), *filter);
-  warn_if_overfull(address.text(), *filter, now);
+  fpr_watch watch(address.text());
+  watch.judge(*filter, now);
   if (options.common.json) {
     nlohmann::ordered_json result = {{"filter", address.text()},
                                      {"made", made},
@@ -89,6 +91,7 @@ exit_status build_shared(const build_options& options) {
                                      {"bits", p.filter.geometry.bits},
                                      {"probes", p.filter.geometry.probes},
                                      {"shards", p.shards}};
+    add_verdict(result, watch.judgement());
     add_end(result, done);
     print_result(done, result);
   } else if (!quiet && !done.failure) {
@@ -97,7 +100,7 @@ exit_status build_shared(const build_options& options) {
                     made ? "made" : "it was there already, made", shared_size_text(p)));
   }
   if (done.failure) throw *done.failure;
-  return exit_status::found;
+  return watch.end();
 }
 
 }  // namespace bloomery::cli
