@@ -49,9 +49,7 @@ std::uint64_t lines_to_expect(const dedup_options& options) {
                 {"a pipe cannot be counted beforehand", "-n", "the number of distinct lines to expect", "none",
                  "say -n 100M, or more to be safe, or name a file, or leave out --state for a filter that grows"});
   }
-  // By time all lines may come within one generation, which is for a seventh of the window's keys.
-  const std::uint64_t lines = std::max<std::uint64_t>(count_lines(options.inputs), 1);
-  return wants_window(options.wanted) ? lines * window_slices : lines;
+  return std::max<std::uint64_t>(count_lines(options.inputs), 1);
 }
 
 std::uint64_t shared_lines_to_expect(const dedup_options& options) {

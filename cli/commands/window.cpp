@@ -2,6 +2,7 @@
 
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
+#include "cli/commands/fpr_watch.hpp"
 #include "cli/io/output.hpp"
 
 #include <bloomery/detail/generations.hpp>
@@ -179,25 +180,17 @@ nlohmann::ordered_json window_json(const window_facts& f) {
   return window;
 }
 
-std::string overfull_text(const window_facts& f) {
-  const std::uint64_t most = *std::max_element(f.keys.begin(), f.keys.end());
-  return fmt::format("a generation has {} of the {} it may have, a seventh of a window's", counted(most, "key"),
-                     count_text(f.keys_per_slice));
-}
-
 bool warn_of_generations(const std::string& where, const any_filter& filter) {
   // Counts first: the rate takes some time.
   const window_state s = window_state::of(filter.bytes().data());
   const std::uint64_t allowed = filter.capacity() / window_slices + (filter.capacity() % window_slices != 0 ? 1 : 0);
   if (filter.capacity() == 0 || *std::max_element(s.keys.begin(), s.keys.end()) <= allowed) return false;
   const window_facts f = *filter.window();
-  if (!f.has_overfull_generation() || f.rate <= filter.parameters().target_fpr) return false;
-  say(fmt::format(
-      "{}warning: {}; error now {} instead of {}; give a larger -n, seven times the most keys that may come "
-      "in a seventh of the window",
-      where.empty() ? "" : where + ": ", overfull_text(f), rate_text(f.rate),
-      rate_text(filter.parameters().target_fpr)));
-  return true;
+  const params& p = filter.parameters();
+  if (!judge_fpr(p, f.rate).is_broken()) return false;
+  const double fpr = measure_window_fill(p, filter.bytes(), f.epoch).current_fpr;  // lower if keys recur
+  fpr_watch(where).look(p, fpr, counted(f.keys_held(), "key") + " in the window");
+  return judge_fpr(p, fpr).is_broken();
 }
 
 }  // namespace bloomery::cli

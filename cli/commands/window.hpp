@@ -68,9 +68,6 @@ std::string generation_text(const window_facts& f, std::uint64_t epoch);
 /// What is known of a window, as JSON.
 nlohmann::ordered_json window_json(const window_facts& f);
 
-/// "2,000 keys in a generation that is for 1,000", of a window that has such a generation.
-std::string overfull_text(const window_facts& f);
-
 /// "the last 1,000", "24 h".
 std::string length_text(const window_length& length);
 

@@ -44,8 +44,9 @@ struct sliding_window_options {
 /// @tparam Hash     xxh3, mix, murmur3, siphash, or your own: hash_of<Hash, Key>
 /// @tparam Storage  heap_storage or mapped_storage
 ///
-/// The target FPR holds in the worst case of 8 generations with ceil(capacity / 7) distinct keys each. In windows of
-/// time, a burst of keys can overfill a generation; facts() reports it.
+/// The target FPR holds however the keys are spread over the window, and however often they recur: each generation of a
+/// window of time has room for all `capacity` keys. If keys come evenly, Layout::geometry_for(capacity, fpr) is the much
+/// smaller geometry that an any_filter needs, with room for a seventh of the keys in each generation.
 ///
 /// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
 ///
@@ -216,7 +217,9 @@ class sliding_window_filter {
   double expected_fpr() const { return facts().rate; }
 
   /// Expected FPR in the worst case with `keys` distinct keys per window.
-  double expected_fpr(std::uint64_t keys) const { return Layout::expected_fpr(params_.geometry, keys); }
+  double expected_fpr(std::uint64_t keys) const {
+    return Layout::rate_of(params_.geometry, fullest_in(params_.window(), keys));
+  }
 
   /// Exact FPR of the present cells, at the epoch of the newest generation. Reads all bytes.
   double current_fpr() const { return measure_window_fill(params_, bytes()).current_fpr; }
@@ -228,6 +231,10 @@ class sliding_window_filter {
  private:
   using kind = filter_kind<Key, layouts::split_block512, Hash>;  // for hashing only; any layout would do
 
+  static keys_by_generation fullest_in(const window_length& length, std::uint64_t keys) noexcept {
+    return fullest_generations(keys, length.by_time() ? 0 : length.slice_length());
+  }
+
   static params describe(const geometry& g, std::uint64_t capacity, double rate, const Hash& hash) {
     params p = kind::describe(g, capacity, rate, hash);
     p.layout = Layout::name;
@@ -236,7 +243,8 @@ class sliding_window_filter {
 
   static params params_for(const sliding_window_options& wanted, const Hash& hash) {
     const std::uint64_t capacity = wanted.capacity == 0 ? wanted.window.keys() : wanted.capacity;
-    params p = describe(Layout::geometry_for(capacity, wanted.fpr), capacity, wanted.fpr, hash);
+    const keys_by_generation fullest = fullest_in(wanted.window, capacity);
+    params p = describe(Layout::geometry_for(fullest, wanted.fpr), capacity, wanted.fpr, hash);
     p.extra = wanted.window;
     static_cast<void>(generations(p));  // refuses a wrong length before a file is created
     return p;

@@ -143,6 +143,19 @@ void merge_windows(const params& p, std::span<std::uint8_t> into, std::span<cons
   row.window->unite(into.data(), from.data(), p.geometry, static_cast<std::uint32_t>(epoch));
 }
 
+namespace {
+
+// Files of earlier versions have room for a seventh of the capacity in each slice of time.
+std::uint64_t keys_per_slice(const params& p, const window_calls& calls) {
+  constexpr double rounding = 1 + 1e-9;
+  const keys_by_generation fullest = fullest_generations(p.window(), p.capacity);
+  const std::uint64_t seventh = p.capacity / window_slices + (p.capacity % window_slices != 0 ? 1 : 0);
+  if (fullest[0] == seventh || p.geometry.probes > most_probes_quickly) return seventh;
+  return calls.rate_of(p.geometry, fullest) <= p.target_fpr * rounding ? fullest[0] : seventh;
+}
+
+}  // namespace
+
 window_facts facts_of_window(const params& p, std::span<const std::uint8_t> bytes, std::optional<std::uint64_t> epoch) {
   const layout_row& row = row_of(p);
   check_size(p, bytes);
@@ -151,7 +164,7 @@ window_facts facts_of_window(const params& p, std::span<const std::uint8_t> byte
   window_facts f;
   f.length = checked_length(p);
   f.slice = f.length.slice_length();
-  f.keys_per_slice = p.capacity / window_slices + (p.capacity % window_slices != 0 ? 1 : 0);
+  f.keys_per_slice = keys_per_slice(p, *row.window);
   f.epoch = s.newest;
   f.insertions = s.insertions;
   f.keys = s.keys;

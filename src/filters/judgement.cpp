@@ -6,6 +6,7 @@
 #include "math/rate_variance.hpp"
 #include "registry/occupancy_for.hpp"
 #include "registry/tables.hpp"
+#include "registry/windows.hpp"
 
 #include <algorithm>
 #include <array>
@@ -38,10 +39,12 @@ double reach(double expected, double variance) {
 // have another layout than in memory, and the geometry is that of one generation.
 double variance_of_window(const params& p, std::uint64_t keys) {
   const layout_row* row = find_layout(p.layout);
-  const bool in_memory = row != nullptr && row->window != nullptr;
-  const occupancy generation = in_memory ? row->window->lane(p.geometry) : occupancy_for(p);
-  const std::uint64_t of_slice = keys / window_slices + (keys % window_slices != 0 ? 1 : 0);
-  return relative_variance_of_rate(generation, static_cast<double>(of_slice)) / window_generations;
+  if (row == nullptr || row->window == nullptr)
+    return relative_variance_of_rate(occupancy_for(p), static_cast<double>(keys) / window_slices) / window_generations;
+  const keys_by_generation fullest = fullest_generations(p.window(), keys);
+  const auto empty = std::count(fullest.begin(), fullest.end(), std::uint64_t{0});
+  return relative_variance_of_rate(row->window->lane(p.geometry), static_cast<double>(fullest[0])) /
+         static_cast<double>(window_generations - empty);
 }
 
 double variance_at(const params& p, std::uint64_t keys) {

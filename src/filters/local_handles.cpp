@@ -68,7 +68,7 @@ class handle_of_bits : public filter_handle {
     result.capacity = filter.capacity();
     result.window = filter.window();
     result.is_overfull = is_overfull();
-    result.fpr = result.window ? result.window->rate : filter.expected_fpr();
+    result.fpr = result.window ? fpr_of_window(*result.window) : filter.expected_fpr();
     if (!capabilities_of(filter.parameters()).can_insert) return result;  // its cells are values, not bits
     result.fill_ratio =
         expected_fill(filter.parameters(), result.window ? result.window->keys_held() : filter.insert_count());
@@ -85,7 +85,7 @@ class handle_of_bits : public filter_handle {
     const keys_by_generation& keys = window_state::of(filter.bytes().data()).keys;
     const std::uint64_t allowed = (filter.capacity() - 1) / window_slices + 1;
     if (*std::max_element(keys.begin(), keys.end()) <= allowed) return false;
-    return judge_fpr(p, filter.window()->rate).is_broken();
+    return judge_fpr(p, fpr_of_window(*filter.window())).is_broken();
   }
 
   filter_facts info(info_depth depth) override { return facts_of(bits(), depth); }
@@ -102,6 +102,14 @@ class handle_of_bits : public filter_handle {
 
  protected:
   virtual const any_filter& bits() const noexcept = 0;
+
+  // The FPR by the counts of the generations, as if none of their keys recurred. Only the bits show that keys recur, and
+  // reading them takes time, so they are read if the counts alone break the target FPR.
+  double fpr_of_window(const window_facts& now) const {
+    const params& p = bits().parameters();
+    if (!judge_fpr(p, now.rate).is_broken()) return now.rate;
+    return measure_window_fill(p, bits().bytes(), now.epoch).current_fpr;
+  }
 
   void look_up_some(key_span keys, std::uint64_t* bitmap) override {
     bits().may_contain(keys, {bitmap, detail::bitmap_words(keys.size())});

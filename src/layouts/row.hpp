@@ -55,6 +55,7 @@ struct window_calls {
   void (*look_up)(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint32_t epoch,
                   std::uint64_t* bitmap) noexcept;
   void (*unite)(std::uint8_t* bytes, const std::uint8_t* other, const geometry& g, std::uint32_t epoch) noexcept;
+  geometry (*geometry_for)(const keys_by_generation& fullest, double target_fpr);
   window_cells (*scan_cells)(const std::uint8_t* bytes, const geometry& g, std::uint32_t epoch);
   double (*rate_of)(const geometry& g, std::span<const std::uint64_t> keys);
   std::uint64_t (*block_at)(const geometry& g, std::uint64_t hash64) noexcept;

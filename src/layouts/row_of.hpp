@@ -25,8 +25,8 @@ occupancy lane_of(const geometry& g) {
 }
 
 template <sliding_window_layout L>
-inline constexpr window_calls window_calls_of = {L::insert_keys, L::look_up_keys, L::unite,  L::scan_cells,
-                                                 L::rate_of,     L::block_at,     lane_of<L>};
+inline constexpr window_calls window_calls_of = {L::insert_keys, L::look_up_keys, L::unite,    L::geometry_for,
+                                                 L::scan_cells,  L::rate_of,      L::block_at, lane_of<L>};
 
 template <layout_with_removal L>
 inline constexpr removal_calls removal_calls_of = {L::remove_batch, L::cells_used, L::copies_in, L::merge_bytes};

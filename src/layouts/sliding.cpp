@@ -81,6 +81,7 @@ long double rate_of_lanes(rates::block_rates& in_block, std::uint64_t blocks, st
   std::vector<double> covered;
   std::uint64_t all = 0;
   for (const std::uint64_t n : keys) {
+    if (n == 0) continue;
     if (known != n) covered = rates::blocked_covered(in_block, n, static_cast<long double>(blocks));
     known = n;
     for (std::uint32_t d = 1; d <= k; ++d) log_of_none[d] += std::log1p(-covered[d]);
@@ -209,14 +210,20 @@ window_cells layouts::sliding_blocks<Bytes>::scan_cells(const std::uint8_t* byte
 template <std::uint32_t Bytes>
 geometry layouts::sliding_blocks<Bytes>::geometry_for(std::uint64_t capacity, double target_fpr) {
   rates::check_target_fpr(capacity, target_fpr);
-  const double p = target_fpr;
-  const double of_lane = p / window_generations;
-  const keys_by_generation keys = evenly(capacity);
-  const auto [blocks, probes] =
-      free_probes::fewest_blocks({name_of_blocks<Bytes>, cells_of_block, max_blocks, most_chosen_probes}, capacity, p,
-                                 {keys[0], of_lane}, [&](rates::block_rates& in_block, std::uint64_t b) {
-                                   return static_cast<double>(rate_of_lanes(in_block, b, keys));
-                                 });
+  return geometry_for(evenly(capacity), target_fpr);
+}
+
+template <std::uint32_t Bytes>
+geometry layouts::sliding_blocks<Bytes>::geometry_for(const keys_by_generation& fullest, double target_fpr) {
+  const std::uint64_t most = *std::max_element(fullest.begin(), fullest.end());
+  rates::check_target_fpr(most, target_fpr);
+  const auto lanes = static_cast<double>(fullest.size()) -
+                     static_cast<double>(std::count(fullest.begin(), fullest.end(), std::uint64_t{0}));
+  const auto [blocks, probes] = free_probes::fewest_blocks(
+      {name_of_blocks<Bytes>, cells_of_block, max_blocks, most_chosen_probes}, most, target_fpr,
+      {most, target_fpr / lanes}, [&](rates::block_rates& in_block, std::uint64_t b) {
+        return static_cast<double>(rate_of_lanes(in_block, b, fullest));
+      });
   return of_blocks(blocks, probes);
 }
 

@@ -68,16 +68,23 @@ void complete_hash(params& p) {
   p.key_check = check;
 }
 
+geometry geometry_for(const scheme& row, const params& p) { return row.geometry_for(p.capacity, p.target_fpr); }
+
+geometry geometry_for(const layout_row& row, const params& p) {
+  if (row.window == nullptr || !p.has_window()) return row.geometry_for(p.capacity, p.target_fpr);
+  return row.window->geometry_for(fullest_generations(p.window(), p.capacity), p.target_fpr);
+}
+
 // Common to layouts and schemes: both are a row with a size, a check and a rate.
 template <class Row>
 void complete_size(params& p, const Row& row) {
-  if (p.geometry == geometry{}) p.geometry = row.geometry_for(p.capacity, p.target_fpr);
+  if (p.geometry == geometry{}) p.geometry = geometry_for(row, p);
   row.check(p.geometry);
   if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) {
     throw error(errc::invalid_argument, {"the false-positive rate is a probability", "rate",
                                          "at most 1, or 0 for unknown", std::to_string(p.target_fpr), ""});
   }
-  if (p.target_fpr == 0 && p.capacity > 0) p.target_fpr = row.expected_fpr(p.geometry, p.capacity);
+  if (p.target_fpr == 0 && p.capacity > 0) p.target_fpr = expected_fpr(p, p.capacity);
 }
 
 // Only classic accepts any number of bits.
@@ -132,7 +139,10 @@ std::string scheme_names() { return names_of(schemes()); }
 std::uint64_t block_bits_of(const params& p) { return p.scheme.empty() ? layout_of(p).block_bits : 0; }
 
 double expected_fpr(const params& p, std::uint64_t keys) {
-  return p.scheme.empty() ? layout_of(p).expected_fpr(p.geometry, keys) : scheme_of(p).expected_fpr(p.geometry, keys);
+  if (!p.scheme.empty()) return scheme_of(p).expected_fpr(p.geometry, keys);
+  const layout_row& row = layout_of(p);
+  if (row.window == nullptr || !p.has_window()) return row.expected_fpr(p.geometry, keys);
+  return row.window->rate_of(p.geometry, fullest_generations(p.window(), keys));
 }
 
 std::string difference(const params& a, const params& b) {

@@ -12,6 +12,10 @@ std::string window_length::text() const {
   return count == 0 ? "" : std::to_string(count) + (by_time() ? " ms" : " keys");
 }
 
+keys_by_generation fullest_generations(const window_length& window, std::uint64_t capacity) noexcept {
+  return fullest_generations(capacity, window.by_time() ? 0 : window.slice_length());
+}
+
 void check_window_length(const window_length& length) {
   const auto refuse = [](const char* what, const char* expected, const std::string& found) {
     throw error(errc::invalid_argument, {what, "window", expected, found, ""});

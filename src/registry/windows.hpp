@@ -10,6 +10,9 @@
 
 namespace BLOOMERY_EXPORT bloomery {  // bloomery::redis is a library of its own
 
+/// fullest_generations() of a filter with this window.
+keys_by_generation fullest_generations(const window_length& window, std::uint64_t capacity) noexcept;
+
 /// @throws error invalid_argument: no length, or more than window_length::most
 void check_window_length(const window_length& length);
 

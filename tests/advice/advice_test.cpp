@@ -146,31 +146,31 @@ TEST(Advice, SaysWhyItDoesNotSeal) {
 TEST(Advice, TakesTheWindowThatTheRuleForLayoutsTakes) {
   for (const preference prefer : {preference::speed, preference::memory}) {
     for (const double rate : {0.1, 0.01, 1e-3}) {
-      std::vector<candidate> both;
-      for (const char* layout : {"sliding64", "sliding"}) {
-        candidate c{layout};
-        c.geometry =
-            complete({.layout = layout, .capacity = 100'000, .target_fpr = rate, .extra = window_of_keys(100'000)})
-                .geometry;
-        both.push_back(c);
-      }
-      judge(both, prefer);
-      const std::string expected = both[0].chosen ? "sliding64" : "sliding";
+      const auto of_window = [&](const char* layout, const window_length& window) {
+        return complete({.layout = layout, .capacity = 100'000, .target_fpr = rate, .extra = window});
+      };
+      const auto expected = [&](const window_length& window) {
+        std::vector<candidate> both;
+        for (const char* layout : {"sliding64", "sliding"}) {
+          candidate c{layout};
+          c.geometry = of_window(layout, window).geometry;
+          both.push_back(c);
+        }
+        judge(both, prefer);
+        return of_window(both[0].chosen ? "sliding64" : "sliding", window);
+      };
+      const window_length last = window_of_keys(100'000);
+      const window_length day = window_of_time(std::chrono::hours(24));
 
-      const advice by_keys = advise({.rate = rate, .window = window_of_keys(100'000), .prefer = prefer});
-      const advice by_time =
-          advise({.keys = 100'000, .rate = rate, .window = window_of_time(std::chrono::hours(24)), .prefer = prefer});
+      const advice by_keys = advise({.rate = rate, .window = last, .prefer = prefer});
+      const advice by_time = advise({.keys = 100'000, .rate = rate, .window = day, .prefer = prefer});
 
       EXPECT_EQ(by_keys.taken.take, structure::sliding_window);
-      EXPECT_EQ(
-          by_keys.taken.parameters,
-          complete({.layout = expected, .capacity = 100'000, .target_fpr = rate, .extra = window_of_keys(100'000)}));
-      EXPECT_EQ(by_time.taken.parameters, complete({.layout = expected,
-                                                    .capacity = 100'000,
-                                                    .target_fpr = rate,
-                                                    .extra = window_of_time(std::chrono::hours(24))}));
+      EXPECT_EQ(by_keys.taken.parameters, expected(last));
+      EXPECT_EQ(by_time.taken.parameters, expected(day));
       EXPECT_LE(by_keys.taken.rate, rate);
-      EXPECT_EQ(by_keys.taken.bytes, by_time.taken.bytes);
+      EXPECT_LE(by_time.taken.rate, rate);
+      EXPECT_GT(by_time.taken.bytes, 3 * by_keys.taken.bytes);  // all keys may come in one slice
     }
   }
 }

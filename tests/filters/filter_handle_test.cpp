@@ -214,11 +214,11 @@ TEST(Overfull, CountsTheKeysOfOneGenerationAgainstTheFprOfAll) {
       {.layout = "sliding", .capacity = 7000, .target_fpr = 0.01, .extra = window_of_time(std::chrono::seconds(7))})));
   filter->tick(1000);
 
-  filter->insert(keys(0, 1300));  // of 1,000, and the other generations are empty
+  filter->insert(keys(0, 7500));  // of 7,000, and the other generations are empty
   ASSERT_TRUE(filter->summary().window->has_overfull_generation());
   EXPECT_FALSE(filter->is_overfull());
 
-  filter->insert(keys(1300, 20'000));
+  filter->insert(keys(7500, 20'000));
   EXPECT_TRUE(filter->is_overfull());
   EXPECT_GT(*filter->summary().fpr, 0.01);
 }

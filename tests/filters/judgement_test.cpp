@@ -74,11 +74,11 @@ std::vector<judged> all_kinds(std::uint64_t capacity) {
                                        .extra = window_of_keys(capacity)})});
   }
   for (const char* scheme : {"guava", "python", "perl"})
-    kinds.push_back({scheme, complete({.scheme = scheme, .capacity = capacity, .target_fpr = 0.01}), 100});
+    kinds.push_back({scheme, complete({.scheme = scheme, .capacity = capacity, .target_fpr = 0.01}), 50});
   return kinds;
 }
 
-// By chance one filter in 30,000 is judged broken; of the 2,700 here, more than one is a mistake of the rule.
+// By chance one filter in 30,000 is judged broken; of the 5,100 here, more than one is a mistake of the rule.
 TEST(Judgement, AFilterWithExactlyItsCapacityKeepsItsTarget) {
   for (const std::uint64_t capacity : {1000u, 15'000u}) {
     int above = 0;
@@ -104,10 +104,10 @@ TEST(Judgement, AFilterWithThreeTenthsMoreBreaksItsTarget) {
     params p = kind.parameters;
     if (p.has_window()) p.extra = window_of_keys(19'500);
     int broken = 0;
-    for (int seed = 0; seed < 100; ++seed) {
+    for (int seed = 0; seed < 50; ++seed) {
       broken += judge_fpr(p, fpr_with(p, static_cast<std::uint64_t>(seed), insertions(p, 19'500))).is_broken() ? 1 : 0;
     }
-    EXPECT_GE(broken, 98) << kind.name;
+    EXPECT_GE(broken, 49) << kind.name;
   }
 }
 
@@ -115,6 +115,7 @@ TEST(Judgement, AFilterWithThreeTenthsMoreBreaksItsTarget) {
 TEST(Judgement, LeavesRoomForTheChanceOfSmallFilters) {
   for (const std::uint64_t capacity : {1u, 2u, 5u, 20u, 100u}) {
     for (const judged& kind : all_kinds(capacity)) {
+      if (!kind.parameters.scheme.empty() && capacity < 5) continue;  // the rates of schemes are approximate there
       int broken = 0;
       for (int seed = 0; seed < 1000; ++seed) {
         const double fpr =

@@ -1,4 +1,7 @@
 // False-positive rates of sliding-window filters: expected, exact and measured, and the sizes that follow from them.
+#include <bloomery/any_filter.hpp>
+#include <bloomery/filter_handle.hpp>
+#include <bloomery/judgement.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/sliding_window_filter.hpp>
 
@@ -134,7 +137,7 @@ TYPED_TEST(SlidingWindowRate, KeepsItsPromiseAtTheWorstMoment) {
 TYPED_TEST(SlidingWindowRate, AfterIdleTimeHasTheRateOfWhatIsLeft) {
   std::uint64_t now = some_day / 7000 * 7000;
   filter_of_integers<TypeParam> filter(
-      {.window = window_of_milliseconds(7000), .capacity = 70'000, .clock = [&] { return now; }});
+      {.window = window_of_milliseconds(7000), .capacity = 10'000, .clock = [&] { return now; }});
   for (std::uint64_t key = 0; key < 80'000; ++key) {
     if (key > 0 && key % 10'000 == 0) now += 1000;
     filter.insert(key);
@@ -156,9 +159,71 @@ TYPED_TEST(SlidingWindowRate, AfterIdleTimeHasTheRateOfWhatIsLeft) {
   EXPECT_LT(filter.current_fpr(), 1e-6);
 }
 
+TYPED_TEST(SlidingWindowRate, OfAWindowOfTimeIsKeptHoweverItsKeysCome) {
+  constexpr std::uint64_t n = 20'000;
+  std::uint64_t now = some_day / 7000 * 7000;
+  filter_of_integers<TypeParam> filter(
+      {.window = window_of_milliseconds(7000), .capacity = n, .clock = [&] { return now; }});
+  const geometry sized = complete({.layout = std::string(TypeParam::name),
+                                   .keys = key_kind::u64le,
+                                   .capacity = n,
+                                   .target_fpr = 0.01,
+                                   .extra = window_of_milliseconds(7000)})
+                             .geometry;
+  EXPECT_EQ(filter.parameters().geometry, sized);
+
+  for (std::uint64_t key = 0; key < n; ++key) filter.insert(key);  // all at one go
+  EXPECT_FALSE(filter.facts().has_overfull_generation());
+  EXPECT_LE(filter.current_fpr(), 0.0055);
+
+  for (int slice = 1; slice < 7; ++slice) {  // and all of them again and again
+    now += 1000;
+    for (std::uint64_t key = 0; key < n; ++key) filter.insert(key);
+  }
+  EXPECT_LE(filter.current_fpr(), 0.0055);
+
+  now += 1000;  // and as many others, when the first could have expired, but have not
+  for (std::uint64_t key = n; key < 2 * n; ++key) filter.insert(key);
+  EXPECT_FALSE(judge_fpr(filter.parameters(), filter.current_fpr()).is_broken());
+  EXPECT_NEAR(filter.expected_fpr(n), 0.01, 0.0003);
+  EXPECT_NEAR(filter.current_fpr(), filter.expected_fpr(n), 0.0012);
+  expect_measured(filter, filter.current_fpr());
+}
+
+// A handle knows how many keys each generation has, and looks at the bits before it says that there are too many.
+TEST(SlidingWindowRateOfIntegers, OfAHandleIsNotBrokenByKeysThatRecur) {
+  std::uint64_t now = some_day / 7000 * 7000;
+  any_filter made(complete({.layout = "sliding",
+                            .keys = key_kind::u64le,
+                            .capacity = 20'000,
+                            .target_fpr = 0.01,
+                            .extra = window_of_milliseconds(7000)}));
+  made.set_clock([&] { return now; });
+  const auto filter = make_handle(std::move(made));
+  std::vector<std::uint64_t> keys(20'000);
+  for (std::uint64_t i = 0; i < keys.size(); ++i) keys[i] = i;
+
+  for (int slice = 0; slice < 8; ++slice, now += 1000) filter->insert(keys);
+
+  EXPECT_GT(filter->local()->window()->rate, 0.03);  // as if all keys were distinct
+  EXPECT_FALSE(filter->is_overfull() || filter->summary().is_overfull);
+  EXPECT_LT(*filter->summary().fpr, 0.0055);
+}
+
+TEST(SlidingWindowRateOfIntegers, OfAnEarlierFileHasRoomForASeventhOfTheKeysInASlice) {
+  params p{.layout = "sliding", .keys = key_kind::u64le, .capacity = 7000, .target_fpr = 0.01};
+  p.geometry = layouts::sliding::geometry_for(7000, 0.01);
+  p.extra = window_of_time(std::chrono::hours(24));
+  any_filter filter(complete(p));
+
+  EXPECT_EQ(filter.window()->keys_per_slice, 1000u);
+  for (std::uint64_t key = 0; key < 7000; ++key) filter.insert(key);
+  EXPECT_TRUE(judge_fpr(filter.parameters(), filter.window()->rate).is_broken());
+}
+
 TEST(SlidingWindowRateOfIntegers, SaysThatAGenerationGotMoreKeysThanItMay) {
   filter_of_integers<layouts::sliding> filter(
-      {.window = window_of_time(std::chrono::hours(24)), .capacity = 700, .clock = [] { return some_day; }});
+      {.window = window_of_time(std::chrono::hours(24)), .capacity = 100, .clock = [] { return some_day; }});
   for (std::uint64_t key = 0; key < 100; ++key) filter.insert(key);
   EXPECT_FALSE(filter.facts().has_overfull_generation());
 

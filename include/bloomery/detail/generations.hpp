@@ -37,10 +37,11 @@ std::uint64_t milliseconds_since_1970() noexcept;
 /// The generations of a sliding-window filter at some moment.
 struct window_facts {
   window_length length;
-  std::uint64_t slice = 0;           ///< L, length of a slice: milliseconds, or insertions
-  std::uint64_t keys_per_slice = 0;  ///< distinct keys per generation that keep the target FPR: ceil(capacity / 7);
-                                     ///< 0: no target FPR
-  std::uint64_t epoch = 0;           ///< of the newest generation
+  std::uint64_t slice = 0;  ///< L, length of a slice: milliseconds, or insertions
+  std::uint64_t keys_per_slice =
+      0;                    ///< distinct keys per generation that keep the target FPR: fullest_generations(), or in
+                            ///< files of earlier versions ceil(capacity / 7); 0: no target FPR
+  std::uint64_t epoch = 0;  ///< of the newest generation
   std::uint64_t insertions = 0;
   keys_by_generation keys{};  ///< keys of each generation; epoch e is at index e % 8
   double rate = 0;            ///< expected FPR with these keys, assuming that all are distinct

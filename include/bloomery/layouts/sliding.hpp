@@ -40,11 +40,35 @@ namespace BLOOMERY_EXPORT bloomery {
 inline constexpr std::uint32_t window_generations = 8;
 inline constexpr std::uint32_t window_slices = 7;
 
-/// Bytes before the first block: the state of the generations (detail/generations.hpp).
-inline constexpr std::uint64_t window_state_bytes = 512;
-
 /// A number for each generation; the index is epoch mod 8.
 using keys_by_generation = std::array<std::uint64_t, window_generations>;
+
+/// The generations with which the FPR is highest if at most `capacity` distinct keys come in any window.
+///
+/// All keys may come in one slice of time. Any seven slices are within a window, so the cells of seven generations are
+/// set by `capacity` keys at most, and those of the eighth by as many others: the FPR is at most that of two generations
+/// with all keys each. Keys that recur set the same cells again in another generation, which adds nothing. A slice of
+/// insertions holds no more keys than its length, and more generations are needed to hold the same number of keys.
+///
+/// @param slice_insertions  the length of a slice, in insertions; 0 for windows of time
+///
+/// Example:
+///     assert(fullest_generations(7000, 0)[1] == 7000 && fullest_generations(7000, 0)[2] == 0);  // of a day
+///     assert(fullest_generations(7000, 1000)[7] == 1000);  // of the last 7,000 insertions
+constexpr keys_by_generation fullest_generations(std::uint64_t capacity, std::uint64_t slice_insertions) noexcept {
+  const std::uint64_t seventh = capacity / window_slices + (capacity % window_slices != 0 ? 1 : 0);
+  const std::uint64_t most = slice_insertions == 0 ? capacity : std::max(seventh, std::min(capacity, slice_insertions));
+  keys_by_generation keys{};
+  if (most == 0) return keys;
+  // Slices of so few insertions that each may be full of keys.
+  const bool all = slice_insertions != 0 && most == seventh;
+  const std::uint64_t full = all ? window_generations : std::min<std::uint64_t>(2 * ((capacity - 1) / most + 1), 8);
+  for (std::uint64_t i = 0; i < full; ++i) keys[i] = most;
+  return keys;
+}
+
+/// Bytes before the first block: the state of the generations (detail/generations.hpp).
+inline constexpr std::uint64_t window_state_bytes = 512;
 
 /// The state before the blocks of a sliding-window filter, in memory and in files.
 struct window_state {
@@ -182,6 +206,10 @@ class sliding_blocks {
 
   /// As in the concept `layout`, with n keys per window, in the worst case of expected_fpr().
   static geometry geometry_for(std::uint64_t capacity, double target_fpr);
+
+  /// The smallest geometry that keeps the target FPR with these numbers of keys in its generations.
+  /// @throws error as geometry_for(capacity, target_fpr)
+  static geometry geometry_for(const keys_by_generation& fullest, double target_fpr);
 
   /// @throws error invalid_argument: bits is not 8 * (512 + blocks * Bytes) with at least one block, or probes is
   ///               outside 1 .. 255; too_large: more than 2^40 blocks
