@@ -102,7 +102,8 @@ exit_status run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Each command explains itself: bloomery COMMAND --help\n"
-      "Numbers: 100M, 64MiB, 1%, 1e-4, '1 in 1000'. Exit status: 0 done or found, 1 nothing found, 2 error.");
+      "Numbers: 100M, 64MiB, 1%, 1e-4, '1 in 1000'. Exit status: 0 done or found, 1 nothing found, 2 error,\n"
+      "3 done, but a filter breaks its target false-positive rate.");
   command_line line{app};
 #define BLOOMERY_ADD(name) add_##name(line);
   BLOOMERY_COMMANDS(BLOOMERY_ADD)

@@ -51,7 +51,7 @@ exit_status add(const add_options& options) {
     print_result(done, result);
   } else if (!options.common.quiet && !done.failure) {
     say(fmt::format("{}: {}{} read, {} new{}", name, done.finished ? "" : "interrupted: ", counted(done.keys, "key"),
-                    count_text(done.changed), state));
+                    new_keys_text(done, now), state));
   }
   if (done.failure) throw *done.failure;
   return watch.end();

@@ -141,7 +141,8 @@ built build_in_memory(const build_options& options, fpr_watch& watch) {
   filter->local()->save(options.filter, options.note);
   if (old_log) remove_log(options.filter, *old_log);
   watch.judge(*filter, b.now);
-  b.distinct = distinct_text(*filter, b.now);
+  b.distinct =
+      filter->capabilities().counts_copies ? text_of_new_keys(b.new_keys, b.now) : distinct_text(*filter, b.now);
   return b;
 }
 

@@ -18,9 +18,6 @@ namespace {
 // Above this FPR so few keys are certainly new that their number says little about the others.
 constexpr double uncountable = 0.5;
 
-// Expected false positives among the inserted keys from which on the number of keys is not exact.
-constexpr double noticeable_losses = 0.01;
-
 // "FPR now 2.1 %, target 1 %, with about 1,200 keys of a capacity of 1,000"
 std::string comparison(const params& p, double fpr, const std::string& keys) {
   std::string text = fmt::format("FPR now {}, target {}", rate_text(fpr), rate_text(p.target_fpr));
@@ -54,17 +51,15 @@ std::string distinct_text(const params& p, std::uint64_t counted, bool is_estima
 std::string of_keys(const std::string& distinct) { return distinct + (distinct == "1" ? " key" : " keys"); }
 
 std::string distinct_text(const filter_handle& filter, const filter_summary& now) {
-  if (now.window) {
-    const bool is_exact =
-        !now.count_is_estimate && static_cast<double>(now.window->keys_held()) * now.window->rate < noticeable_losses;
-    return (is_exact ? "" : "at least ") + count_text(now.window->keys_held());
-  }
+  if (now.window) return text_of_new_keys(now.window->keys_held(), now);
   if (!now.insert_count) return "";
   if (filter.local() != nullptr) return distinct_text(filter.parameters(), *now.insert_count, now.count_is_estimate);
-  // Of several layers or shards: the FPR that the keys met is at most the present one.
-  const bool is_exact =
-      !now.count_is_estimate && static_cast<double>(*now.insert_count) * now.fpr.value_or(1) < noticeable_losses;
-  return (is_exact ? "" : "about ") + count_text(*now.insert_count);
+  return text_of_new_keys(*now.insert_count, now);  // of several layers or shards
+}
+
+std::string text_of_new_keys(std::uint64_t count, const filter_summary& now) {
+  const bool is_exact = !now.count_is_estimate && static_cast<double>(count) * now.fpr.value_or(1) < noticeable_losses;
+  return (is_exact ? "" : "about ") + count_text(count);
 }
 
 void warn_of_size(const std::string& name, const params& p) {

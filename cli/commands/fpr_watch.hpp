@@ -21,11 +21,17 @@
 
 namespace bloomery::cli {
 
+/// Expected false positives among the inserted keys from which on the number of keys is not exact.
+inline constexpr double noticeable_losses = 0.01;
+
 /// The number of distinct keys that a filter is said to hold: "1,000", "about 20,000,212" if some of the keys were
 /// probably false positives when they were inserted, "at least 73,210" if those cannot be estimated.
 /// @param counted      keys that were certainly new: insert_count()
 /// @param is_estimate  the count was estimated from the bits
 std::string distinct_text(const params& p, std::uint64_t counted, bool is_estimate);
+
+/// The same of keys that were certainly new to a filter that had at most its present FPR meanwhile.
+std::string text_of_new_keys(std::uint64_t count, const filter_summary& now);
 
 /// "1 key", "about 20,000,212 keys".
 std::string of_keys(const std::string& distinct);

@@ -178,7 +178,10 @@ std::string count_line(const filter_facts& f) {
   }
   const std::string keys = counted(*f.insert_count, "key");
   // Writers reserve room for keys that may not come.
-  return (f.shared && !f.count_is_estimate ? "at most " : "") + keys + ", " + how;
+  if (f.shared && !f.count_is_estimate) return "at most " + keys + ", " + how;
+  const double losses = static_cast<double>(*f.insert_count) * f.expected_fpr.value_or(0);
+  if (f.counting || f.count_is_estimate || is_stale || losses < noticeable_losses) return keys + ", " + how;
+  return "at least " + keys + ": those that were certainly new";
 }
 
 void add_keys(page& out, const filter_facts& f) {

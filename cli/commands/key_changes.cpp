@@ -163,6 +163,12 @@ void warn_if_overfull(const std::string& name, const filter_handle& filter, cons
   watch.end();
 }
 
+std::string new_keys_text(const keys_done& done, const filter_summary& now) {
+  const auto others = static_cast<double>(done.keys - done.changed);
+  const bool is_exact = others * now.fpr.value_or(1) < noticeable_losses;
+  return (is_exact ? "" : "at least ") + count_text(done.changed);
+}
+
 std::string state_text(const filter_handle& filter, const filter_summary& now, const std::string& noun) {
   std::string text;
   if (now.insert_count) {

@@ -61,6 +61,9 @@ void print_result(const keys_done& done, const nlohmann::ordered_json& result);
 /// Prints a warning if the filter breaks its target FPR: fpr_watch without an exit status.
 void warn_if_overfull(const std::string& name, const filter_handle& filter, const filter_summary& now);
 
+/// The number of inserted keys that were new: "12", "at least 12" if some of the others were probably false positives.
+std::string new_keys_text(const keys_done& done, const filter_summary& now);
+
 /// ", 3 in all, error now 0.0002 %" and what else is known, or "".
 /// @param noun  "in all", "left"
 std::string state_text(const filter_handle& filter, const filter_summary& now, const std::string& noun);

@@ -96,7 +96,7 @@ exit_status build_shared(const build_options& options) {
     print_result(done, result);
   } else if (!quiet && !done.failure) {
     say(fmt::format("{}: {}{}, {} new; {} for {}", address.text(),
-                    done.finished ? "" : "interrupted: ", counted(done.keys, "line"), count_text(done.changed),
+                    done.finished ? "" : "interrupted: ", counted(done.keys, "line"), new_keys_text(done, now),
                     made ? "made" : "it was there already, made", shared_size_text(p)));
   }
   if (done.failure) throw *done.failure;

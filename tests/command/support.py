@@ -379,9 +379,9 @@ class CommandTest(unittest.TestCase):
             struct.pack_into("<Q", data, slot + 56, checksum(bytes(data[slot : slot + 56])))
         self.write(name, bytes(data))
 
-    def make_filter(self, name: str, lines: Iterable[bytes], *options: object) -> None:
+    def make_filter(self, name: str, lines: Iterable[bytes], *options: object, status: int | None = 0) -> None:
         """A filter of these keys, which come by a pipe."""
-        self.bloomery("build", "-q", "-o", name, *options, stdin=text(lines))
+        self.bloomery("build", "-q", "-o", name, *options, stdin=text(lines), status=status)
 
     def bits_of(self, name: str) -> bytes:
         """The filter's own bytes."""

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import resource
 import threading
 import unittest
@@ -55,7 +56,7 @@ class Add(CommandTest):
 
         added = self.add(keys(5000, "new"))
 
-        self.assertEqual(list(added), ["filter", "keys", "new", "size", "rate", "complete"])
+        self.assertEqual(list(added), ["filter", "keys", "new", "size", "rate", "complete", "fpr_verdict"])
         self.assertAlmostEqual(added["rate"] / split_block_rate(self.info("f")["bits"], 10_000), 1, delta=0.02)
 
     def test_of_two_failures_the_first_is_the_result_and_both_are_said(self) -> None:
@@ -71,41 +72,80 @@ class Add(CommandTest):
         self.assertRegex(second, "warning: .*cannot write: File too large")
         self.assertRegex(first, "'three'")
 
-    def test_passing_the_capacity_warns_once_with_the_error_now(self) -> None:
-        self.build(keys(90), "-n", 100)
+    def test_a_filter_with_exactly_its_capacity_keeps_its_target(self) -> None:
+        for seed in range(20):
+            built = self.bloomery("build", "-o", "f", "-n", 15_000, "--seed", seed, stdin=text(keys(14_000)))
+            added = self.bloomery("add", "f", stdin=text(keys(1000, "more")))
+            self.assertNotIn("warning", built.err + added.err, seed)
+            self.assertIn(self.info("f")["fpr_verdict"], ("kept", "within_chance"))
 
-        below = self.bloomery("add", "f", stdin=text(keys(5, "a")))
-        above = self.bloomery("add", "f", stdin=text(keys(100_000, "b")))
+    def test_a_broken_target_is_the_last_line_and_the_exit_status(self) -> None:
+        for quiet in [], ["-q"]:
+            self.build(keys(90), "-n", 100)
 
-        self.assertNotIn("warning", below.err)
-        self.assertEqual(above.err.count("warning"), 1)
-        self.assertRegex(above.err, "made for; error now .* instead of 1 %")
-        self.assertRegex(above.err, "error now 100 %\n$")
-        self.assert_has_all("f", keys(90) + keys(5, "a") + keys(1000, "b"))
+            below = self.bloomery("add", *quiet, "f", stdin=text(keys(5, "a")))
+            above = self.bloomery("add", *quiet, "f", stdin=text(keys(100_000, "b")), status=3)
+            still = self.bloomery("add", *quiet, "f", stdin=b"one more\n", status=3)
 
-    def test_it_warns_only_where_the_error_expected_exceeds_the_target(self) -> None:
+            self.assertNotIn("warning", below.err)
+            for run in above, still:
+                last = run.err.splitlines()[-1]
+                self.assertRegex(last, "f: warning: the target FPR is broken: FPR now 100 %, target 1 %, with .*keys; the capacity is 100 keys")
+            self.assert_has_all("f", keys(90) + keys(5, "a") + keys(1000, "b"))
+
+    def test_the_judgement_is_in_the_result(self) -> None:
+        self.build(keys(50), "-n", 100)
+
+        kept = self.add([b"a"])
+        broken = self.bloomery("add", "--json", "f", stdin=text(keys(1000, "b")), status=3)
+
+        self.assertEqual((kept["fpr_verdict"], broken.json["fpr_verdict"], broken.json["complete"]), ("kept", "broken", True))
+        self.assertEqual(self.info("f")["fpr_verdict"], "broken")
+
+    def test_while_it_fills_it_warns_at_each_doubling_of_the_rate(self) -> None:
+        self.build([], "-n", 200_000, "-p", "1%", "--layout", "split_block")
+
+        said = self.bloomery("add", "f", stdin=text(keys(800_000)), status=3).err.splitlines()
+
+        *warnings, report, last = said
+        rates = [float(re.search("warning: FPR now ([0-9.]+) %", line)[1]) / 100 for line in warnings]
+        self.assertGreater(len(rates), 4)
+        self.assertTrue(0.01 < rates[0] < 0.02, rates)
+        for before, after in zip(rates, rates[1:]):
+            self.assertTrue(1.99 * before <= after < 3 * before, rates)
+        self.assertRegex(report, "800,000 keys read")
+        now = split_block_rate(self.info("f")["bits"], 800_000)
+        self.assertRegex(last, "the target FPR is broken: FPR now")
+        self.assertAlmostEqual(float(re.search("FPR now ([0-9.]+) %", last)[1]) / 100 / now, 1, delta=0.02)
+
+    def test_it_warns_only_above_the_target(self) -> None:
         self.build(keys(20), "-n", 20, "-p", "1%")
         bits = self.info("f")["bits"]
         self.assertLess(split_block_rate(bits, 21), 0.01)  # whole blocks have room for more keys than were asked for
-        self.assertGreater(split_block_rate(bits, 200), 0.01)
+        self.assertGreater(split_block_rate(bits, 200), 0.03)
         warned = []
 
         for more in keys(180, "more"):
-            run = self.bloomery("add", "--json", "f", stdin=text([more]))
+            run = self.bloomery("add", "--json", "f", stdin=text([more]), status=None)
             rate = run.json["rate"]
             self.assertAlmostEqual(rate / split_block_rate(bits, self.info("f")["predicted_for_keys"]), 1, delta=0.05)  # which is for many blocks
-            warned.append((rate > 0.01, "warning" in run.err))
+            self.assertEqual(run.status, 3 if "warning" in run.err else 0)
+            warned.append((rate, "warning" in run.err))
 
-        self.assertEqual({over for over, _ in warned}, {False, True})
-        for i, (over, said) in enumerate(warned):
-            self.assertEqual(over, said, i)
+        self.assertEqual({over for _, over in warned}, {False, True})
+        for rate, said in warned:
+            if not 0.01 < rate < 0.03:  # between them chance decides
+                self.assertEqual(said, rate > 0.01, rate)
 
-    def test_quiet_it_warns_once_with_the_numbers_at_the_end(self) -> None:
-        self.build(keys(90), "-n", 100)
+    def test_a_number_of_keys_that_is_an_estimate_is_said_to_be_one(self) -> None:
+        self.build(keys(10), "-n", 400_000, "-p", "1%")
 
-        above = self.bloomery("add", "-q", "f", stdin=text(keys(1_000_000, "b")))
+        few = self.bloomery("add", "f", stdin=text(keys(10, "few"))).err
+        many = self.bloomery("add", "f", stdin=text(keys(380_000, "many"))).err
 
-        self.assertRegex(above.err, r"\A[^\n]*warning: [^\n]*error now 100 % instead of 1 %[^\n]*\n\Z")
+        self.assertIn(", 20 in all,", few)
+        about = int(re.search("about ([0-9,]+) in all", many)[1].replace(",", ""))
+        self.assertAlmostEqual(about, 380_020, delta=120)  # of them, some 300 were false positives when they came
 
     def test_a_result_that_cannot_be_written_hides_no_earlier_failure(self) -> None:
         self.bloomery("build", "-q", "--u64", "-n", 10, "-o", "f", stdin=b"1\n")

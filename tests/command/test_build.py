@@ -1,6 +1,7 @@
 """bloomery build: no key is lost, wrong answers keep to the formula, and every option does what it says."""
 
 import os
+import re
 import unittest
 
 from support import BLOCK_BITS, LAYOUTS, CommandTest, classic_rate, cut, keys, packed, rate_of, split_block_rate, text, zstd
@@ -132,12 +133,30 @@ class Build(CommandTest):
 
         self.assertEqual(self.bloomery("check", "f", stdin=b"\nkey\n", status=1).out, b"")
 
-    def test_more_keys_than_n_give_a_warning_with_the_error_now(self) -> None:
-        built = self.bloomery("build", "-o", "f", "-n", 100, "--json", stdin=text(keys(10_000)))
+    def test_more_keys_than_n_break_the_target(self) -> None:
+        built = self.bloomery("build", "-o", "f", "-n", 100, "--json", stdin=text(keys(10_000)), status=3)
 
-        self.assertEqual(built.err.count("warning"), 1)
+        self.assertRegex(built.err.splitlines()[-1], "f: warning: the target FPR is broken: FPR now 100 %, target 1 %")
+        self.assertEqual(built.json["fpr_verdict"], "broken")
         self.assertAlmostEqual(built.json["rate"], 1, delta=0.01)
         self.assert_has_all("f", keys(10_000))
+
+    def test_a_scheme_that_cannot_keep_the_target_at_capacity_is_warned_of(self) -> None:
+        far = self.bloomery("build", "-o", "f", "--scheme", "pharo", "-n", 2_000_000, "-p", "2%", stdin=b"one\n")
+        near = self.bloomery("build", "-o", "f", "--scheme", "guava", "-n", 2_000_000, "-p", "2%", stdin=b"one\n")
+
+        self.assertRegex(far.err, r"f: warning: with 2,000,000 keys the FPR will be 9[0-9.]+ %, target 2 %: scheme pharo is not made for so many")
+        self.assertNotIn("warning", near.err)
+
+    def test_the_number_of_keys_is_said_to_be_an_estimate_where_it_is_one(self) -> None:
+        few = self.bloomery("build", "-o", "f", "-n", 400_000, "-p", "1%", stdin=text(keys(10)))
+        many = self.bloomery("build", "-o", "f", "-n", 400_000, "-p", "1%", stdin=text(keys(400_000)))
+        full = self.bloomery("build", "-o", "f", "-n", 1000, "-p", "1%", stdin=text(keys(400_000)), status=3)
+
+        self.assertIn("10 lines, 10 keys;", few.err)
+        about = int(re.search("400,000 lines, about ([0-9,]+) keys;", many.err)[1].replace(",", ""))
+        self.assertAlmostEqual(about, 400_000, delta=120)
+        self.assertRegex(full.err, "400,000 lines, at least [0-9,]+ keys;")
 
     # ---- how keys are cut out
 
@@ -200,7 +219,7 @@ class Build(CommandTest):
         built = self.build("f", "-n", 1000, "-p", "2%", stdin=text(keys(500) + keys(500)))
 
         self.assertEqual(list(built), ["filter", "keys", "new", "capacity", "bytes", "target_rate", "rate", "layout", "scheme",
-                                       "bits", "probes"])
+                                       "bits", "probes", "fpr_verdict"])
         known = self.info("f")
         self.assertEqual([built[name] for name in ("layout", "bits", "probes")],
                          [known[name] for name in ("layout", "bits", "probes")])

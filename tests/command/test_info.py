@@ -21,13 +21,13 @@ from support import (
 )
 
 FACTS = """filter layout scheme hash keys seed key_check bits bytes file_bytes probes capacity target_rate inserted
-count_is_estimate estimated_keys estimated_keys_sigma fill rate_now predicted_rate predicted_for_keys measured_rate keys_left
+count_is_estimate estimated_keys estimated_keys_sigma fill rate_now predicted_rate predicted_for_keys measured_rate fpr_verdict keys_left
 forecast times_foldable alarm bits_deviation clean note""".split()
 
 
 class Info(CommandTest):
-    def build(self, count: int, *options: object) -> None:
-        self.bloomery("build", "-q", "-o", "f", *options, stdin=text(keys(count)))
+    def build(self, count: int, *options: object, status: int = 0) -> None:
+        self.bloomery("build", "-q", "-o", "f", *options, stdin=text(keys(count)), status=status)
 
     def test_json_has_every_fact(self) -> None:
         self.build(5000, "-n", 10_000, "-p", "2%", "--seed", 7, "--note", "hello")
@@ -89,9 +89,9 @@ class Info(CommandTest):
         self.assertEqual({"ALARM", "secret"} & set(said), set())
 
     def test_an_overfull_filter_says_that_its_promise_is_broken(self) -> None:
-        self.build(200, "-n", 100)
+        self.build(200, "-n", 100, status=3)
         twice = self.info("f")
-        self.build(100_000, "-n", 100)
+        self.build(100_000, "-n", 100, status=3)
         full = self.info("f")
 
         said = self.bloomery("info", "f").out.decode()
@@ -102,7 +102,9 @@ class Info(CommandTest):
         self.assertEqual(full["rate_now"], 1)
         self.assertNotRegex(said, "4,611,686")
         self.assertRegex(said, "predicted +100 % for more keys than it can tell")
-        self.assertRegex(said, "keys left +none: the promise of 1 % is broken")
+        self.assertRegex(said, "target FPR +broken: FPR now 100 %, target 1 %")
+        self.assertRegex(said, "keys left +none: it is too full")
+        self.assertEqual((twice["fpr_verdict"], full["fpr_verdict"]), ("broken", "broken"))
 
     def test_check_finds_a_flipped_byte_of_the_bits_anywhere(self) -> None:
         self.build(10_000, "-n", 10_000)

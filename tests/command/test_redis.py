@@ -113,7 +113,7 @@ class BuildAddCheck(RedisTest):
 
         self.assertEqual((made["made"], made["keys"], made["new"], made["capacity"]), (True, 500, 500, 1000))
         self.assertEqual((again["made"], again["keys"], again["new"], again["capacity"]), (False, 500, 0, 1000))
-        self.assertEqual(list(added), ["filter", "keys", "new", "size", "rate", "complete"])
+        self.assertEqual(list(added), ["filter", "keys", "new", "size", "rate", "complete", "fpr_verdict"])
         self.assertEqual((added["filter"], added["keys"], added["complete"]), (self.f, 700, True))
         self.assertAlmostEqual(added["new"], 200, delta=4)
         self.assertAlmostEqual(added["size"], 700, delta=40)
@@ -156,9 +156,9 @@ class BuildAddCheck(RedisTest):
         self.assertEqual(len(self.server.keys()), 4 * len(names))
 
     def test_more_keys_than_planned_are_warned_of(self) -> None:
-        said = self.bloomery("build", "-n", 100, "-o", self.f, stdin=text(keys(1000))).err
+        said = self.bloomery("build", "-n", 100, "-o", self.f, stdin=text(keys(1000)), status=3).err
 
-        self.assertRegex(said, "warning: more keys than the 100 it was made for; error now .* instead of 1 %")
+        self.assertRegex(said, r"warning: the target FPR is broken: FPR now .*, target 1 %[^\n]*\n\Z")
 
     def test_a_secret_is_asked_for_and_is_nowhere_on_the_server(self) -> None:
         self.bloomery("keygen", "-o", "key")
@@ -288,7 +288,7 @@ class InfoVerifyExplain(RedisTest):
         self.assertEqual(
             list(known),
             "filter layout family hash keys seed key_check shards lines_of_a_shard layers epoch bits bytes first_bits probes capacity target_rate growth"
-            " most_keys window_seconds expires_at inserted count_is_estimate fill rate_now measured_rate keys_left".split(),
+            " most_keys window_seconds expires_at inserted count_is_estimate fill rate_now measured_rate fpr_verdict keys_left".split(),
         )
         self.assertEqual((known["filter"], known["layout"], known["hash"], known["capacity"], known["target_rate"]), (self.f, "blocked", "xxh3", 20_000, 0.005))
         self.assertEqual((known["growth"], known["most_keys"], known["window_seconds"], known["expires_at"]), ("none", None, None, None))

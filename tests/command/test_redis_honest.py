@@ -24,10 +24,10 @@ class Verify(RedisTest):
                 self.assertRegex(page, rf"(?m)^verdict +nothing wrong was found, but the error rate was not compared with the bits, because .*{why}")
                 self.assertNotRegex(page, "agree|certified|predicted")
 
-    def test_too_full_it_is_called_that_and_no_more(self) -> None:
-        self.bloomery("build", "-q", "--window", "1h", "-n", 100, "-o", self.f, stdin=text(keys(3000)))
+    def test_too_full_it_breaks_its_target(self) -> None:
+        self.bloomery("build", "-q", "--window", "1h", "-n", 100, "-o", self.f, stdin=text(keys(3000)), status=3)
 
-        self.assertRegex(self.bloomery("verify", "--queries", 1000, self.f).out, rb"(?m)^verdict +too full: it promised 1 %; the error rate was not compared")
+        self.assertRegex(self.bloomery("verify", "--queries", 1000, self.f, status=1).out, rb"(?m)^verdict +the target FPR is broken: FPR now")
 
     def test_of_fixed_size_bits_are_compared_with_answers_and_with_no_count(self) -> None:
         self.bloomery("build", "-q", "-n", 1000, "-o", self.f, stdin=text(keys(1000)))

@@ -35,7 +35,7 @@ class Schemes(CommandTest):
         made = text(md5_key(i) for i in range(30_000))
         asked = [md5_key(99_999), md5_key(9_999), b"abcdefghijklmnopqrstuvwxyz123456"]
 
-        built = self.bloomery("build", "-o", "fixed", "--scheme", "guava", "-n", 10_000, "-p", 0.0005, stdin=made)
+        built = self.bloomery("build", "-o", "fixed", "--scheme", "guava", "-n", 10_000, "-p", 0.0005, stdin=made, status=3)
 
         facts = self.info("fixed")
         self.assertEqual((facts["bits"], facts["probes"], facts["scheme"]), (158_208, 11, "guava"))

@@ -116,7 +116,7 @@ class Combining(CommandTest):
         said = self.bloomery("union", "-o", "u", "a", "b").err
 
         self.assertEqual(run.err, "")
-        self.assertRegex(said, "u: warning: that is above the promised 1 %; filters made for more keys have room for a union")
+        self.assertRegex(said, "u: warning: that is above the target FPR of 1 %; filters of a larger capacity have room for a union")
 
     def test_disjoint_sets_have_no_number_of_common_keys(self) -> None:
         self.make_filter("a", keys(1000, "a"), "-n", 2000)

@@ -7,7 +7,7 @@ import unittest
 from support import LAYOUTS, CommandTest, certified_rate, keys, rate_of, text
 
 FACTS = """filter predicted predicted_for_keys certified measured queries_to_resolve target_rate count_is_estimate bits_set
-bits_set_expected bits_set_sigma present absent complaints""".split()
+bits_set_expected bits_set_sigma present absent complaints fpr_verdict""".split()
 
 
 class VerifyTest(CommandTest):
@@ -208,17 +208,28 @@ class Verdicts(VerifyTest):
         self.assertEqual((found["queries_to_resolve"], found["complaints"]), (0, []))
         self.assertRegex(said, "verdict +sound")
 
-    def test_an_overfull_filter_is_sound_but_too_full(self) -> None:
-        self.make_filter("over", keys(2000), "-n", 1000, "-p", "1%")
-        self.make_filter("full", keys(50_000), "-n", 100, "-p", "1%")
+    def test_an_overfull_filter_breaks_its_target(self) -> None:
+        self.make_filter("over", keys(2000), "-n", 1000, "-p", "1%", status=3)
+        self.make_filter("full", keys(50_000), "-n", 100, "-p", "1%", status=3)
 
-        over = self.said("over", "--present", "present")
-        full = self.said("full", "--present", "present")
+        over = self.said("over", "--present", "present", status=1)
+        full = self.said("full", "--present", "present", status=1)
+        found = self.verify("over", status=1)
 
-        self.assertRegex(over, "verdict +sound, but too full: it promised 1 %")
+        self.assertRegex(over, r"verdict +the target FPR is broken: FPR now [0-9.]+ %, target 1 %")
         self.assertRegex(full, "predicted +100 % for more keys than it can tell")
         self.assertRegex(full, "certified +100 %")
-        self.assertRegex(full, "verdict +sound, but too full: it promised 1 %")
+        self.assertRegex(full, "verdict +the target FPR is broken: FPR now 100 %, target 1 %")
+        self.assertEqual((found["fpr_verdict"], len(found["complaints"])), ("broken", 1))
+
+    def test_a_filter_with_exactly_its_capacity_is_not_accused_by_chance(self) -> None:
+        for seed in range(20):
+            self.make_filter("g", keys(15_000), "-n", 15_000, "-p", "1%", "--seed", seed)
+
+            found = self.bloomery("verify", "--json", "--queries", 1000, "g").json
+
+            self.assertEqual(found["complaints"], [])
+            self.assertEqual(found["fpr_verdict"], "kept" if found["certified"] <= 0.01 else "within_chance")
 
     def test_more_bits_than_the_count_explains_are_pollution(self) -> None:
         self.patch("f", inserted=1500)
@@ -292,22 +303,26 @@ class Verdicts(VerifyTest):
         writer.kill()
         writer.wait()
 
-        run = self.bloomery("verify", "--json", "--queries", "100k", "f", "--present", "present")
+        run = self.bloomery("verify", "--json", "--queries", "100k", "f", "--present", "present", status=1)
 
         self.assertRegex(run.err, "f: note: not closed cleanly")
-        self.assertEqual((run.json["count_is_estimate"], run.json["complaints"]), (True, []))
+        self.assertEqual((run.json["count_is_estimate"], run.json["fpr_verdict"], len(run.json["complaints"])), (True, "broken", 1))
         self.assertAlmostEqual(run.json["predicted_for_keys"], 4000, delta=200)
 
     def test_no_honest_filter_is_accused(self) -> None:
         for layout in LAYOUTS:
             for seed, (n, fill) in enumerate([(n, fill) for n in (3, 50, 2000) for fill in (0.3, 1, 2.5)]):
                 count = math.ceil(n * fill)
-                self.make_filter("g", keys(count), "-n", n, "-p", "3%", "--layout", layout, "--seed", seed)
+                self.make_filter("g", keys(count), "-n", n, "-p", "3%", "--layout", layout, "--seed", seed, status=None)
                 self.write("own", keys(count))
 
-                found = self.bloomery("verify", "--json", "--queries", "30k", "g", "--present", "own", "--absent", "absent").json
+                found = self.bloomery("verify", "--json", "--queries", "30k", "g", "--present", "own", "--absent", "absent", status=None).json
 
-                self.assertEqual(found["complaints"], [], (layout, n, fill))
+                others = [said for said in found["complaints"] if not said.startswith("the target FPR is broken")]
+                self.assertEqual(others, [], (layout, n, fill))
+                self.assertEqual(len(found["complaints"]), 1 if found["fpr_verdict"] == "broken" else 0)
+                if fill <= 1 or n == 2000:
+                    self.assertEqual(found["fpr_verdict"] == "broken", fill > 1, (layout, n, fill, found["certified"]))
 
     def test_help_says_what_the_exit_status_means(self) -> None:
         said = self.bloomery("verify", "--help").out.decode()
