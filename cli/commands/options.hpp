@@ -20,8 +20,9 @@ using namespace app;
 
 struct command_line;
 
-/// As grep: 0 something was found, 1 nothing was, 2 an error. Commands that do not search succeed with 0.
-enum class exit_status : int { found = 0, nothing = 1, error = 2 };
+/// As grep: 0 something was found, 1 nothing was, 2 an error. Commands that do not search succeed with 0. 3: the work was
+/// done, but a target was not kept.
+enum class exit_status : int { found = 0, nothing = 1, error = 2, broken = 3 };
 
 // ---- of most commands -----------------------------------------------------------------------------------------------
 
