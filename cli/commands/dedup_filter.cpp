@@ -191,10 +191,10 @@ std::unique_ptr<filter_handle> as_handle(rebuilding_filter filter, const std::st
 
 std::unique_ptr<filter_handle> make_file(const dedup_options& options) {
   if (grows_in_file(options.wanted)) {
-    const std::uint64_t capacity = options.wanted.capacity.value_or(growing_from);
-    params p = growing_params(with_loss_as_rate(options), growing_target(capacity));
-    if (!options.wanted.rate && !options.max_loss) p.capacity = capacity;
-    return as_handle(rebuilding_filter::create(options.state, std::move(p), {.replace = false}), options.state);
+    making_options wanted = with_loss_as_rate(options);
+    if (!wanted.rate && !wanted.capacity) wanted.capacity = growing_from;
+    const params p = growing_params(wanted, growing_target(wanted.capacity.value_or(growing_from)));
+    return as_handle(rebuilding_filter::create(options.state, p, {.replace = false}), options.state);
   }
   const params p = fixed_params(options, lines_to_expect(options));
   return make_handle(any_filter::create(options.state, p, {.reserve = true, .replace = false}));

@@ -53,15 +53,6 @@ void insert_group(Table& table, key_batch& batch, unsigned group) {
   }
 }
 
-// Two texts of one integer are one key.
-void use_integers_as_text(key_batch& batch) {
-  if (batch.integers.empty()) return;
-  batch.cut.clear();
-  for (const std::uint64_t& key : batch.integers)
-    batch.cut.emplace_back(reinterpret_cast<const char*>(&key), sizeof key);
-  batch.keys = batch.cut;
-}
-
 pass_options pass_of(const dedup_options& options, const char* verb, const output* watched = nullptr) {
   const bool visible = watched != nullptr && watched->watched();
   return {options.common.threads, options.common.progress && !options.common.quiet && !visible, verb};
@@ -129,7 +120,6 @@ dedup_result dedup_in_memory(const dedup_options& options, const params& filter,
   key_table<text_slot> repeated;
   dedup_result result =
       write_new_lines(options, filter, repeated, "dedup, 2 of 2", out, suspects, [&](key_batch& batch) {
-        use_integers_as_text(batch);
         const std::span<const key_hash> hashes = batch.prepared.hashes();
         batch.is_new.resize(hashes.size());
         for (std::size_t i = 0; i < hashes.size(); ++i) {
@@ -148,7 +138,6 @@ dedup_result dedup_by_hash(const dedup_options& options, output& out, output* su
   table_type table;
   dedup_result result =
       write_new_lines(options, hashing_of(options), table, "dedup", out, suspects, [](key_batch& batch) {
-        use_integers_as_text(batch);
         batch.is_new.resize(batch.keys.size());
         sort_by_group<table_type>(batch, [](std::size_t) { return true; });
       });
