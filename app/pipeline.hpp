@@ -4,8 +4,11 @@
 //   worker 2:           read 1 | prepare 1    | finish 1 | ...
 //   worker 3:                    read 2 | prepare 2        | finish 2 | ...
 //
-// Each worker carries a batch through all three stages; tickets keep reading and finishing in order, so results do not
-// depend on the number of workers, and no more batches than workers are in memory.
+// Each worker carries a batch through all stages; tickets keep reading and finishing in order, so results do not depend
+// on the number of workers, and no more batches than workers are in memory.
+//
+// Between prepare and finish, a batch can take steps. Each step takes the batches in order, but different steps work on
+// different batches at once: a set in eight parts takes eight batches at a time, a part each.
 #pragma once
 
 #include <condition_variable>
@@ -18,18 +21,21 @@
 namespace bloomery::app {
 
 /// Calls read(batch) -> bool until it returns false, prepare(batch) on each batch, and finish(batch) -> bool on each in
-/// the order of reading, until it returns false.
+/// the order of reading, until it returns false. Before finish(batch) it calls step(batch, s) for s = 0 .. steps - 1,
+/// for each s in the order of reading.
 ///
-/// Calls of read never overlap, nor do calls of finish, but a read may overlap a finish. The first exception of any
-/// stage stops the pipeline and is rethrown here.
+/// Calls of read never overlap, nor do calls of finish, nor calls of one step, but calls of different stages and steps
+/// do. The first exception of any stage stops the pipeline and is rethrown here.
 ///
 /// @param unblock  called when finish returns false or a stage throws: must end a read that waits for input
 /// @tparam Batch  default constructible; one per worker, reused
-template <class Batch, class Read, class Prepare, class Finish, class Unblock>
-void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, Unblock unblock) {
+template <class Batch, class Read, class Prepare, class Step, class Finish, class Unblock>
+void run_pipeline(unsigned workers, Read read, Prepare prepare, unsigned steps, Step step, Finish finish,
+                  Unblock unblock) {
   if (workers <= 1) {
     for (Batch batch; read(batch);) {
       prepare(batch);
+      for (unsigned s = 0; s < steps; ++s) step(batch, s);
       if (!finish(batch)) return;
     }
     return;
@@ -38,9 +44,9 @@ void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, U
   std::mutex reading;
   std::mutex finishing;
   std::condition_variable turn;
-  std::uint64_t tickets = 0;  // guarded by reading
-  std::uint64_t next = 0;     // guarded by finishing
-  bool stopped = false;       // guarded by finishing
+  std::uint64_t tickets = 0;                   // guarded by reading
+  std::vector<std::uint64_t> next(steps + 1);  // the batch that each step, or finish, takes next; guarded by finishing
+  bool stopped = false;                        // guarded by finishing
   std::exception_ptr failure;
 
   // Later failures are consequences of the stop.
@@ -67,20 +73,35 @@ void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, U
     }
     try {
       if (!failed) prepare(batch);
+      for (unsigned s = 0; s < steps && !failed; ++s) {
+        {
+          std::unique_lock lock(finishing);
+          turn.wait(lock, [&] { return stopped || next[s] == ticket; });
+          if (stopped) return false;
+        }
+        step(batch, s);
+        {
+          const std::lock_guard lock(finishing);
+          ++next[s];
+        }
+        turn.notify_all();
+      }
     } catch (...) {
       failed = std::current_exception();
     }
     bool go_on = false;
     {
       std::unique_lock lock(finishing);
-      turn.wait(lock, [&] { return stopped || next == ticket; });
+      turn.wait(lock, [&] { return stopped || next[steps] == ticket; });
       if (stopped) return false;
+      lock.unlock();  // only the batch whose turn it is gets here; steps go on meanwhile
       try {
         if (!failed) go_on = finish(batch);
       } catch (...) {
         failed = std::current_exception();
       }
-      if (go_on) ++next;  // otherwise no other worker gets a turn until stop()
+      lock.lock();
+      if (go_on) ++next[steps];  // otherwise no other worker gets a turn until stop()
     }
     if (go_on)
       turn.notify_all();
@@ -107,6 +128,13 @@ void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, U
   }
   for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);
+}
+
+/// The same without steps.
+template <class Batch, class Read, class Prepare, class Finish, class Unblock>
+void run_pipeline(unsigned workers, Read read, Prepare prepare, Finish finish, Unblock unblock) {
+  run_pipeline<Batch>(
+      workers, read, prepare, 0, [](Batch&, unsigned) {}, finish, unblock);
 }
 
 }  // namespace bloomery::app

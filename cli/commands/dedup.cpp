@@ -1,10 +1,8 @@
-// bloomery dedup: the first occurrence of each line, in order, in a few bits per line.
+// bloomery dedup: the first occurrence of each line, in order.
 //
-//   $ bloomery dedup urls.txt > distinct.txt
-// bloomery: 100,000,000 keys at 0.01 %: 281 MiB (split_block512, 23.61 bits a key); expects to drop 1,463 distinct
-// lines wrongly ... bloomery: 100,000,000 lines in, 70,003,738 out, 29,996,262 dropped; expected wrongly dropped: 127
-// lines (0.000181 % of ...
-//
+//   $ bloomery dedup urls.txt > distinct.txt                 exact
+//   $ tail -f log | bloomery dedup                           by 70 bits of each line's hash
+//   $ bloomery dedup -p 1e-4 urls.txt > distinct.txt         in a filter, 24 bits per line
 //   $ bloomery dedup --state redis://cache/seen -n 100M urls.txt > mine.txt
 //
 // With --state a filter in a file or on servers remembers lines from run to run. A file never runs ahead of the output:
@@ -13,8 +11,10 @@
 #include "cli/commands/dedup.hpp"
 
 #include "app/numbers.hpp"
+#include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/key_changes.hpp"
+#include "cli/commands/line_output.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/seen_lines.hpp"
 #include "cli/commands/window.hpp"
@@ -40,10 +40,6 @@
 namespace bloomery::cli {
 namespace {
 
-std::string losses_text(double lines) {
-  return lines < 100 ? fmt::format("{:.3g}", lines) : count_text(static_cast<std::uint64_t>(std::llround(lines)));
-}
-
 // Ends the last line of a file that is appended to (>>), after a run that was killed within it: without an end the next
 // line would be glued to it.
 void end_torn_line(output& out, char line_end) {
@@ -62,44 +58,18 @@ void end_torn_line(output& out, char line_end) {
 
 // ---- one pass -------------------------------------------------------------------------------------------------------
 
-// Writes the new lines of a batch to the output and the others to the suspects, if they are wanted.
-class line_sorter {
- public:
-  line_sorter(output& out, output* suspects, char line_end)
-      : kept_(out, line_end), suspects_(suspects), end_(line_end) {}
-
-  // Returns the number of new lines.
-  std::uint64_t write(const key_batch& batch) {
-    std::uint64_t count = 0;
-    for (std::size_t i = 0; i < batch.lines.size(); ++i) {
-      if (batch.is_new[i] != 0) {
-        kept_.add(batch.lines[i]);
-        ++count;
-      } else if (suspects_ != nullptr) {
-        suspects_->write(batch.lines[i]);
-        suspects_->write({&end_, 1});
-      }
-    }
-    kept_.finish(batch.text.text().data() + batch.text.size);
-    return count;
-  }
-
- private:
-  line_writer kept_;
-  output* suspects_;
-  char end_;
-};
-
-// Whether more lines are in than the filter is for. Then it warns.
-bool warn_if_full(const filter_handle& filter, std::uint64_t lines) {
+// Warns if the filter breaks its target FPR. A file's filter gets its lines late, so it is judged by their number.
+// @param lines  distinct lines in the filter
+// @param window_broken  whether a window broke it; set here
+void warn_of_fpr(fpr_watch& watch, filter_handle& filter, std::uint64_t lines, bool& window_broken) {
   const capabilities can = filter.capabilities();
   const params& p = filter.parameters();
-  if (can.is_remote || can.grows) return false;  // servers are asked at the end
-  if (can.has_window) return warn_of_generations("", *filter.local());
-  if (p.capacity == 0 || lines <= p.capacity) return false;
-  say(fmt::format("warning: more distinct lines than the {} the filter was made for; error now {}; give a larger -n",
-                  count_text(p.capacity), rate_text(expected_fpr(p, lines))));
-  return true;
+  if (can.is_remote || can.grows) return;  // servers are asked at the end
+  if (can.has_window) {
+    if (!window_broken) window_broken = warn_of_generations("", *filter.local());
+    return;
+  }
+  if (p.capacity != 0 && lines > p.capacity) watch.look(p, expected_fpr(p, lines), counted(lines, "line"));
 }
 
 // The lines of a batch that failed on servers.
@@ -123,16 +93,20 @@ void set_rate_and_losses(dedup_result& result, seen_lines& seen, const filter_su
     result.losses_are_at_most = true;
     const double rate = now.fpr.value_or(1);
     if (rate < 1) result.expected_losses = static_cast<double>(result.lines_out) * rate / (1 - rate);
+    result.stated_losses = result.expected_losses;
   } else if (can.has_window || (can.grows && in_file)) {
     result.expected_losses = seen.expected_losses();
+    result.stated_losses = p.target_fpr * static_cast<double>(result.lines_out);
   } else if (can.grows) {
     const filter_facts facts = filter.info(info_depth::counts);
     result.expected_losses = facts.expected_losses.value_or(0);
+    result.stated_losses = p.target_fpr * static_cast<double>(result.lines_out);
     result.layers = facts.layers.size();
     result.bytes = facts.bytes;
   } else {
     const std::uint64_t distinct = estimate_distinct(p, before + result.lines_out);
     result.expected_losses = losses_between(p, estimate_distinct(p, before), distinct);
+    result.stated_losses = losses_between(p, before, std::max(p.capacity, before));
     result.rate = expected_fpr(p, distinct);
   }
 }
@@ -153,7 +127,8 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
   const pass_options pass{options.common.threads, options.common.progress && !options.common.quiet && !out.watched(),
                           "dedup"};
   dedup_result result;
-  bool warned = false;
+  result.max_loss = options.max_loss;
+  fpr_watch watch(shown_name(options.state));
   result.finished = for_each_batch(
       seen.filter(), options.inputs, pass, [](key_batch&) {},
       [&](key_batch& batch) {
@@ -169,7 +144,7 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
         }
         result.lines_in += batch.lines.size();
         seen.written();
-        if (!warned) warned = warn_if_full(seen.filter(), before + result.lines_out);
+        warn_of_fpr(watch, seen.filter(), before + result.lines_out, result.overfull);
         return true;
       });
   if (suspects != nullptr) suspects->flush();  // before the state has their keys
@@ -179,7 +154,10 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
   const std::string name = shown_name(options.state);
   const filter_summary now = summary_after(done, name, seen.filter());
   result.failure = done.failure;
-  if (can.is_remote) warn_if_overfull(name, seen.filter(), now);
+  if (can.is_remote) {
+    warn_if_overfull(name, seen.filter(), now);
+    result.overfull = now.is_overfull;
+  }
   set_rate_and_losses(result, seen, now, in_file, before);
   try {
     seen.close();
@@ -189,78 +167,6 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
   }
   return result;
 }
-
-void say_after(const dedup_options& options, const dedup_result& r) {
-  const std::uint64_t dropped = r.lines_in - r.lines_out;
-  // Above 50%, hardly any line is certainly new, and the few that are say nothing about the others.
-  const bool known = options.exact || (r.rate && *r.rate <= 0.5);
-  const double losses = std::min(r.expected_losses, static_cast<double>(dropped));
-  if (options.common.json) {
-    const nlohmann::ordered_json expected = known ? nlohmann::ordered_json(losses) : nlohmann::ordered_json(nullptr);
-    const nlohmann::ordered_json rate = r.rate ? nlohmann::ordered_json(*r.rate) : nlohmann::ordered_json(nullptr);
-    nlohmann::ordered_json report = {{"lines_in", r.lines_in}, {"lines_out", r.lines_out},
-                                     {"dropped", dropped},     {"expected_wrongly_dropped", expected},
-                                     {"rate", rate},           {"rescued", r.rescued},
-                                     {"exact", options.exact}, {"complete", r.finished}};
-    if (r.layers > 0) {
-      report["bytes"] = r.bytes;
-      report["layers"] = r.layers;
-    }
-    std::fputs(json_line(report).c_str(), stderr);
-    return;
-  }
-  if (options.common.quiet) return;
-  std::string lost;
-  if (options.exact) {
-    lost = fmt::format("none wrongly; {} of the filter kept", counted(r.rescued, "false alarm"));
-  } else if (known) {
-    const double distinct = static_cast<double>(r.lines_out) + losses;
-    const std::string share =
-        r.lines_out == 0 ? "" : fmt::format(" ({} of the distinct)", share_text(losses, distinct));
-    lost = fmt::format("expected wrongly dropped: {}{} lines{}", r.losses_are_at_most ? "at most " : "",
-                       losses_text(losses), share);
-  } else if (r.rate) {
-    lost = fmt::format("how many wrongly is unknown: the filter is far too small, error now {}; give a larger -n",
-                       rate_text(*r.rate));
-  } else {
-    lost = "how many wrongly is unknown: the filter's bits were not counted";
-  }
-  if (r.layers > 0) lost += fmt::format("; {} in {}", bytes_text(r.bytes), counted(r.layers, "layer"));
-  say(fmt::format("{}{} in, {} out, {} dropped; {}", r.finished ? "" : "interrupted: ", counted(r.lines_in, "line"),
-                  count_text(r.lines_out), count_text(dropped), lost));
-}
-
-}  // namespace
-
-void say_before(const dedup_options& options, const dedup_filter& made, std::uint64_t before) {
-  if (options.common.quiet || options.common.json) return;
-  const capabilities can = made.filter->capabilities();
-  const params& p = made.filter->parameters();
-  const std::string rate = rate_text(p.target_fpr);
-  if (can.is_remote) return say(fmt::format("{}: {}; it is shared", shown_name(options.state), made.size));
-  if (can.has_window) {
-    return say(
-        fmt::format("{}; once a window is full, up to {} of the new lines are dropped wrongly", made.size, rate));
-  }
-  if (can.grows && options.state.empty()) return say(fmt::format("grows with its input, at most {} in total", rate));
-  if (can.grows) {
-    return say(fmt::format("{}: {} so far; it grows, and drops at most {} of the distinct lines wrongly", options.state,
-                           counted(before, "line"), rate));
-  }
-  const std::string losses = options.exact
-                                 ? "suspects are looked at again, nothing is lost"
-                                 : fmt::format("expects to drop {} distinct lines wrongly while it fills up",
-                                               losses_text(losses_between(p, before, std::max(p.capacity, before))));
-  const std::string so_far = before == 0 ? "" : fmt::format(", {} of them taken", count_text(before));
-  say(fmt::format("{}{}; {}", made.size, so_far, losses));
-  if (before < p.capacity || before == 0) return;
-  say(fmt::format(
-      "warning: it is full, error now {}: new lines will be dropped wrongly at this rate and more; start another, "
-      "with a larger -n",
-      rate_text(expected_fpr(p, estimate_distinct(p, before)))));
-}
-
-namespace {
 
 // Suspects must not overwrite the output, the state or its log, under whatever name or link.
 void check_suspects(const dedup_options& options) {
@@ -279,6 +185,15 @@ void check_suspects(const dedup_options& options) {
   if (same(options.state) || same(rebuilding_filter::log_path(options.state))) refuse("the state would be overwritten");
 }
 
+dedup_result dedup_as_asked(const dedup_options& options, output& out, output* suspects) {
+  switch (mode_of(options)) {
+    case dedup_mode::exact: return dedup_exactly(options, out, suspects);
+    case dedup_mode::hashes: say_before_hashing(options); return dedup_by_hash(options, out, suspects);
+    case dedup_mode::filter: break;
+  }
+  return dedup_in_one_pass(options, out, suspects);
+}
+
 exit_status dedup(const dedup_options& options) {
   check_dedup_filter(options);
   { const reader readable(options.inputs); }  // a missing file is reported before all else
@@ -291,13 +206,46 @@ exit_status dedup(const dedup_options& options) {
   std::unique_ptr<output_file> suspects;
   if (!options.suspects.empty()) suspects = std::make_unique<output_file>(options.suspects);
   output* const to = suspects ? &suspects->lines() : nullptr;
-  const dedup_result result = options.exact ? dedup_exactly(options, out, to) : dedup_in_one_pass(options, out, to);
-  say_after(options, result);
+  const dedup_result result = dedup_as_asked(options, out, to);
+  const exit_status status = say_after(options, result);
   if (result.failure) throw error(*result.failure);
-  return exit_status::found;
+  return status;
 }
 
 }  // namespace
+
+dedup_result dedup_exactly(const dedup_options& options, output& out, output* suspects) {
+  dedup_options counted = options;
+  std::optional<temporary_file> text;
+  const auto room = [] {
+    return fmt::format("{}, where {} are free", temporary_file::folder(), bytes_text(temporary_file::room()));
+  };
+  if (!name_standard_input(counted.inputs)) {
+    if (!options.common.quiet) say("a copy of the input is kept in " + room());
+    text.emplace(spool_text(counted.inputs));
+    counted.inputs.files = {text->path()};
+  }
+  const text_size size = measure_text(counted.inputs);
+  if (!counted.wanted.capacity) counted.wanted.capacity = std::max<std::uint64_t>(size.lines, 1);
+  const params filter = params_of_exact(counted);
+  const std::uint64_t memory =
+      options.memory ? *options.memory / 8 : (static_cast<std::uint64_t>(::sysconf(_SC_AVPHYS_PAGES)) * 4096) / 2;
+  if (memory_to_remember(size) <= memory) return dedup_in_memory(counted, filter, out, suspects);
+  if (!options.common.quiet) {
+    say(fmt::format("{} of lines may not fit into {} of memory: repeated lines are compared in {}",
+                    bytes_text(size.bytes), bytes_text(memory), room()));
+  }
+  return dedup_on_disk(counted, filter, std::max<std::uint64_t>(size.lines, 1), out, suspects);
+}
+
+dedup_mode mode_of(const dedup_options& options) {
+  const making_options& wanted = options.wanted;
+  if (options.exact) return dedup_mode::exact;
+  if (!options.state.empty() || options.max_loss || wanted.rate || !wanted.layout.empty() || wanted.prefer ||
+      wanted.window.length)
+    return dedup_mode::filter;
+  return can_reread(options.inputs) && !wanted.growing ? dedup_mode::exact : dedup_mode::hashes;
+}
 
 void add_dedup(command_line& line) {
   auto& c = *line.app.add_subcommand("dedup", "print the first occurrence of each line, in order");
@@ -309,13 +257,14 @@ void add_dedup(command_line& line) {
                "a filter file that remembers, or an address, of one that many machines share: made if missing, else "
                "gone on with")
       ->check(check_name);
-  c.add_option("--suspects", o.suspects, "write the lines that the filter seemed to have seen to this file")
-      ->check(check_name);
+  c.add_option("--suspects", o.suspects, "write the lines that are not printed to this file")->check(check_name);
   c.add_flag(
       "--grow", o.wanted.growing,
-      "a filter that grows, instead of counting lines first; with --state a log of all keys' hashes is beside it");
+      "without counting lines first; with -p a filter that grows; with --state a log of all keys' hashes is beside it");
   add_window(c, o.wanted.window);
-  c.add_flag("--exact", o.exact, "lose nothing: look at every suspect again, with temporary files");
+  c.add_flag("--exact", o.exact, "lose nothing, also of a pipe: compare lines in memory or in temporary files");
+  parsed(c, "--memory", o.memory, parse_bits,
+         "memory for the lines of exact mode, before it uses temporary files: 4GiB; half of the free memory");
   add_kind(c, o.wanted);
   add_secret(c, o.wanted.secret);
   add_inputs(line, c, o.inputs);
@@ -324,8 +273,12 @@ void add_dedup(command_line& line) {
   add_waiting(c, o.server);
   add_server(c, o.server);
   c.footer(
-      "Without -n a file's lines are counted, and for a pipe the filter grows. The rate is 1e-4 unless -p or\n"
-      "--max-loss is given.\n"
+      "Files are exact. A pipe is remembered by 70 bits of the hash of each line, and its lines are printed as they\n"
+      "come. -p or --max-loss chooses a filter, which needs less memory and drops a few distinct lines; so does "
+      "--state,\n"
+      "which expects to drop fewer than 0.01 lines unless -p or --max-loss is given.\n"
+      "Exit status 3: more lines are expected to be dropped wrongly than --max-loss allows, or twice as many as were\n"
+      "expected before.\n"
       "With an address a line goes out at one of the machines only. What a killed run was just about to write, up to\n"
       "256 KiB of lines, is remembered and goes out nowhere; with a file it would go out again.\n"
       "Example: bloomery dedup --state seen.bloom today.txt > new.txt");

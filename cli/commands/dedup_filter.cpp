@@ -26,7 +26,7 @@
 namespace bloomery::cli {
 namespace {
 
-constexpr double default_rate = 1e-4;
+constexpr double default_rate = 1e-4;  // of windows and of filters on servers
 
 [[noreturn]] void refuse(const std::string& why, const std::string& option, const std::string& found,
                          const std::string& to_do) {
@@ -35,10 +35,20 @@ constexpr double default_rate = 1e-4;
 
 // ---- parameters -----------------------------------------------------------------------------------------------------
 
-// Without --grow too, a pipe of unknown length needs a filter that grows.
+// A pipe of unknown length needs a filter that grows, and so do more lines than -n. A layout that was asked for does not
+// grow.
 bool grows_in_memory(const dedup_options& options) {
-  if (!options.state.empty() || options.wanted.window.length) return false;
-  return options.wanted.growing || (!options.wanted.capacity && !can_reread(options.inputs));
+  const making_options& wanted = options.wanted;
+  if (!options.state.empty() || wanted.window.length) return false;
+  if (wanted.growing) return true;
+  if (!can_reread(options.inputs)) return !wanted.capacity;
+  return wanted.capacity && wanted.layout.empty() && !wanted.prefer && count_lines(options.inputs) > *wanted.capacity;
+}
+
+// A state whose size nothing determines grows from run to run.
+bool grows_in_file(const making_options& wanted) {
+  if (wanted.growing) return true;
+  return !wanted.capacity && !wanted.window.length && wanted.layout.empty() && !wanted.prefer;
 }
 
 std::uint64_t lines_to_expect(const dedup_options& options) {
@@ -81,7 +91,8 @@ double rate_for_losses(making_options wanted, std::uint64_t n, double share) {
 
 // A filter for n lines, of fixed size.
 params fixed_params(const dedup_options& options, std::uint64_t n) {
-  if (!options.max_loss) return params_for(options.wanted, n, default_rate);
+  if (options.wanted.rate || options.wanted.window.length) return params_for(options.wanted, n, default_rate);
+  const double share = options.max_loss.value_or(default_losses / static_cast<double>(n));
   making_options wanted = options.wanted;
   if (wanted.layout.empty()) {
     // The rate depends on the layout and the layout on the rate. So twice: a layout by a guess at the rate, the rate of
@@ -91,10 +102,10 @@ params fixed_params(const dedup_options& options, std::uint64_t n) {
       guess.rate = rate;
       return params_for(guess, n, default_rate).layout;
     };
-    wanted.layout = layout_at(*options.max_loss);
-    wanted.layout = layout_at(rate_for_losses(wanted, n, *options.max_loss));
+    wanted.layout = layout_at(share);
+    wanted.layout = layout_at(rate_for_losses(wanted, n, share));
   }
-  return params_for(wanted, n, rate_for_losses(wanted, n, *options.max_loss));
+  return params_for(wanted, n, rate_for_losses(wanted, n, share));
 }
 
 // For filters that grow or are shared: an FPR of the share that may be lost never loses more.
@@ -108,15 +119,11 @@ making_options with_loss_as_rate(const dedup_options& options) {
 
 std::unique_ptr<filter_handle> make_scalable(const dedup_options& options) {
   const making_options wanted = with_loss_as_rate(options);
-  if (wanted.capacity) {
+  if (wanted.capacity && wanted.growing) {
     refuse("a filter that grows asks for no number of lines", "-n", count_text(*wanted.capacity),
            "leave out -n or --grow");
   }
-  params p;
-  p.hash = wanted.hash;
-  p.keys = wanted.keys;
-  p.seed = wanted.seed;
-  p.secret = secret_of(wanted.secret);
+  params p = hashing_of(options);
   p.target_fpr = wanted.rate.value_or(default_rate);
   std::unique_ptr<filter_handle> filter = make_scalable_handle(std::move(p));
   const std::string& layout = filter->parameters().layout;
@@ -175,10 +182,17 @@ void check_existing(const dedup_options& options, const dedup_filter& there) {
 
 // ---- in a file ------------------------------------------------------------------------------------------------------
 
+std::unique_ptr<filter_handle> as_handle(rebuilding_filter filter, const std::string& path) {
+  if (loses_few(filter.parameters())) filter.set_growing_target(growing_target);
+  return make_handle(std::move(filter), path);
+}
+
 std::unique_ptr<filter_handle> make_file(const dedup_options& options) {
-  if (options.wanted.growing) {
-    const params p = growing_params(with_loss_as_rate(options), default_rate);
-    return make_handle(rebuilding_filter::create(options.state, p, {.replace = false}), options.state);
+  if (grows_in_file(options.wanted)) {
+    making_options wanted = with_loss_as_rate(options);
+    if (!wanted.rate && !wanted.capacity) wanted.capacity = growing_from;
+    const params p = growing_params(wanted, growing_target(wanted.capacity.value_or(growing_from)));
+    return as_handle(rebuilding_filter::create(options.state, p, {.replace = false}), options.state);
   }
   const params p = fixed_params(options, lines_to_expect(options));
   return make_handle(any_filter::create(options.state, p, {.reserve = true, .replace = false}));
@@ -217,9 +231,12 @@ dedup_filter open_or_make_file(const dedup_options& options) {
   if (wanted.growing) check_growing(wanted);
   if (auto made = make_file_if_missing(options)) return {std::move(made)};
   // With --grow a filter without a log is refused before its file is touched.
-  dedup_filter there{wanted.growing ? make_handle(open_logged(options.state, wanted.secret, quiet), options.state)
-                                    : open_handle({.name = options.state, .secret = wanted.secret, .quiet = quiet},
-                                                  access::read_write)};
+  std::error_code none;
+  const bool has_log = std::filesystem::exists(rebuilding_filter::log_path(options.state), none);
+  dedup_filter there{
+      wanted.growing || has_log
+          ? as_handle(open_logged(options.state, wanted.secret, quiet), options.state)
+          : open_handle({.name = options.state, .secret = wanted.secret, .quiet = quiet}, access::read_write)};
   if (there.filter->capabilities().grows) check_growing(wanted);
   there.size = size_text(there.filter->parameters());
   check_existing(options, there);
@@ -249,6 +266,33 @@ dedup_filter open_or_make_shared(const dedup_options& options) {
 
 }  // namespace
 
+params hashing_of(const dedup_options& options) {
+  const making_options& wanted = options.wanted;
+  params p;
+  p.hash = wanted.hash;
+  p.keys = wanted.keys;
+  p.seed = wanted.seed;
+  p.secret = secret_of(wanted.secret);
+  p.target_fpr = default_rate;
+  return p;
+}
+
+params params_of_exact(const dedup_options& options) {
+  constexpr double few_suspects = 0.01;
+  return params_for(options.wanted, *options.wanted.capacity, few_suspects);
+}
+
+// Each capacity c is 1.24 times the one before, so about 0.2 c keys are inserted at an FPR of at most t / c + c / 2^64.
+// The first part adds up to 0.2 t per growth: 45 of them lead from 65,536 keys to 10^9.
+double growing_target(std::uint64_t capacity) {
+  const auto c = static_cast<double>(capacity);
+  return default_losses / 8 / c + c * 0x1p-64;
+}
+
+bool loses_few(const params& p) {
+  return p.target_fpr <= 1.01 * growing_target(std::max<std::uint64_t>(p.capacity, 1));
+}
+
 void check_dedup_filter(const dedup_options& options) {
   if (options.exact) refuse_with_window(options.wanted, "--exact");
   if (options.max_loss) refuse_with_window(options.wanted, "--max-loss");
@@ -258,6 +302,8 @@ void check_dedup_filter(const dedup_options& options) {
   }
   if (options.exact && options.wanted.growing)
     refuse("--exact counts lines first, and its filter does not grow", "--grow", "", "leave out --grow or --exact");
+  if (options.memory && mode_of(options) != dedup_mode::exact)
+    refuse("only exact mode keeps lines in memory", "--memory", "", "leave out --memory, or add --exact");
   if (options.max_loss && options.wanted.rate)
     refuse("-p and --max-loss are two targets", "--max-loss", "", "give -p or --max-loss");
   check_server_options(options.state, options.server, options.sharing);

@@ -46,7 +46,7 @@ bool for_each_batch(filter_handle& filter, const input_options& inputs, const pa
                     const std::function<void(key_batch&)>& prepare, const std::function<bool(key_batch&)>& finish) {
   reader source(inputs);
   progress bar(options.show_progress, options.verb);
-  const bool tells_at_once = !filter.capabilities().is_remote;
+  const bool tells_at_once = !options.only_hashes && !filter.capabilities().is_remote;
   const key_kind kind = filter.parameters().keys;  // read once, because an insertion may replace the parameters
   std::uint64_t keys = 0;
   run_pipeline<key_batch>(
@@ -57,6 +57,7 @@ bool for_each_batch(filter_handle& filter, const input_options& inputs, const pa
         batch.prepared = filter.prepare(given, batch.hashes);
         prepare(batch);
       },
+      options.steps, [&](key_batch& batch, unsigned step) { options.step(batch, step); },
       [&](key_batch& batch) {
         const bool go_on = finish(batch);
         keys += batch.keys.size();
@@ -74,12 +75,16 @@ bool for_each_batch(filter_handle& filter, const input_options& inputs, const pa
   return stop_signal() == 0;
 }
 
-std::uint64_t for_each_hash(const params& hashing, const input_options& inputs, const pass_options& options,
-                            const std::function<void(std::span<const key_hash>)>& take) {
+std::unique_ptr<filter_handle> make_hasher(const params& hashing) {
   params smallest = hashing;
   smallest.capacity = 1;
   smallest.geometry = {};
-  const std::unique_ptr<filter_handle> hasher = make_handle(any_filter(complete(smallest)));
+  return make_handle(any_filter(complete(smallest)));
+}
+
+std::uint64_t for_each_hash(const params& hashing, const input_options& inputs, const pass_options& options,
+                            const std::function<void(std::span<const key_hash>)>& take) {
+  const std::unique_ptr<filter_handle> hasher = make_hasher(hashing);
   std::uint64_t keys = 0;
   const bool whole = for_each_batch(
       *hasher, inputs, options, [](key_batch&) {},

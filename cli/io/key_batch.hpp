@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,8 @@ struct key_batch {
   key_span prepared;                       // the keys in the fastest form for a filter_handle
   std::vector<std::uint8_t> is_new;        // results of insertions
   std::vector<std::uint64_t> maybe;        // results of lookups, one bit per key
+  std::vector<std::uint32_t> order;        // for passes in steps: the keys' numbers, those of the first step first
+  std::vector<std::uint32_t> step_ends;    // where the keys of each step end in `order`
 
   bool may_contain(std::size_t i) const { return (maybe[i / 64] >> (i % 64) & 1) != 0; }
 };
@@ -38,8 +41,14 @@ std::uint64_t parse_integer_key(std::string_view key, const std::string& source)
 struct pass_options {
   unsigned threads = 1;
   bool show_progress = true;
-  std::string verb;  ///< for the progress bar
+  std::string verb = {};     ///< for the progress bar
+  bool only_hashes = false;  ///< the filter only hashes, so the progress bar shows nothing of it
+  unsigned steps = 0;        ///< steps between prepare and finish, as in app/pipeline.hpp
+  std::function<void(key_batch&, unsigned)> step = {};
 };
+
+/// An empty filter that hashes keys as a filter of these parameters does, whatever its size.
+std::unique_ptr<filter_handle> make_hasher(const params& hashing);
 
 /// Reads all inputs and calls prepare(batch) in parallel and finish(batch) in order for each batch; finish returns
 /// false to stop. Batches have lines and keys; `prepared` has the keys in the fastest form for `filter`.

@@ -152,6 +152,17 @@ class rebuilding_filter {
   ///                damaged: the log, without salvage; not_permitted, io
   void rebuild(const rebuild_plan& plan = {});
 
+  /// Chooses the target FPR of each larger filter by its capacity, for targets that fall as the filter grows. Empty: the
+  /// present target stays, which is the default. It is not stored: call it each time the filter was opened.
+  ///
+  /// Example:
+  ///     rebuilding_filter seen = rebuilding_filter::create("falling.bloom", {.target_fpr = 1e-5});
+  ///     seen.set_growing_target([](std::uint64_t capacity) { return 0.01 / static_cast<double>(capacity); });
+  ///     for (std::uint64_t i = 0; i < 5000; ++i) seen.insert(std::to_string(i));
+  ///     seen.settle();
+  ///     assert(seen.parameters().target_fpr == 0.01 / static_cast<double>(seen.capacity()));
+  void set_growing_target(callback<double(std::uint64_t)> target);
+
   /// Waits for a rebuild that is under way, and takes its result.
   /// @throws error  io, damaged, not_permitted: the last rebuild failed, and its error was not thrown yet; the filter
   ///                has all keys and stays open

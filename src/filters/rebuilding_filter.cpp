@@ -89,6 +89,10 @@ void rebuilding_filter::may_contain(key_span keys, std::span<std::uint64_t> bitm
   impl_->filter.may_contain(keys, bitmap);
 }
 
+void rebuilding_filter::set_growing_target(callback<double(std::uint64_t)> target) {
+  impl_->target = std::move(target);
+}
+
 void rebuilding_filter::settle() {
   impl_->finish();
   impl_->throw_failure();

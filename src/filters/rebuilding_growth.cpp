@@ -49,6 +49,7 @@ rebuilding_filter::impl::wanted rebuilding_filter::impl::growth() const {
   w.least = w.p.capacity;
   w.upto = log->bytes();
   w.anew = log_is_wasteful(*w.keys);
+  w.target = target;
   return w;
 }
 

@@ -59,6 +59,7 @@ struct rebuilding_filter::impl {
     bool anew = false;                      // rewrite the log, too
     bool salvage = false;
     std::function<void()> watch = {};
+    callback<double(std::uint64_t)> target = {};  // by the capacity; empty: p.target_fpr
   };
 
   struct made {
@@ -139,6 +140,7 @@ struct rebuilding_filter::impl {
   std::optional<key_log> log;  // if open for writing
   any_filter filter;
   callback<void(const std::string&)> notes;  // of open_options
+  callback<double(std::uint64_t)> target;    // of larger filters; empty: the present one
   std::unique_ptr<job> rebuilding;
   std::uint64_t grow_at = 0;            // insert_count() at which the next filter is made
   std::uint64_t retry_at = 0;           // keys of the log at which it is tried again after a failure

@@ -53,6 +53,7 @@ rebuilding_filter::impl::made rebuilding_filter::impl::make(const std::string& p
     }
     w.p.geometry = {};
     w.p.capacity = w.capacity.value_or(std::max(w.least, grown_capacity(*w.keys)));
+    if (w.target) w.p.target_fpr = w.target(w.p.capacity);
     if (static_cast<double>(w.p.capacity) < 0.99 * static_cast<double>(*w.keys)) {
       throw error(errc::invalid_argument,
                   {"a capacity below the keys it has", path, std::to_string(*w.keys) + " or more",

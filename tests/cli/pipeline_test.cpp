@@ -119,6 +119,57 @@ TEST_P(PipelineOfWorkers, NeverReadsTwiceNorFinishesTwiceAtOnce) {
   EXPECT_FALSE(overlapped);
 }
 
+TEST_P(PipelineOfWorkers, EachStepTakesTheBatchesInOrder) {
+  constexpr unsigned steps = 5;
+  std::vector<std::vector<int>> taken(steps);
+  std::vector<std::atomic<int>> inside(steps);
+  std::vector<int> finished;
+  std::atomic<bool> overlapped{false};
+
+  run_pipeline<number_batch>(
+      GetParam(), numbers_up_to(400), [](number_batch& batch) { batch.square = 0; }, steps,
+      [&](number_batch& batch, unsigned step) {
+        if (inside[step].fetch_add(1) != 0) overlapped = true;
+        if (batch.square != static_cast<int>(step)) overlapped = true;  // after all earlier steps of this batch
+        ++batch.square;
+        taken[step].push_back(batch.number);
+        std::this_thread::yield();
+        inside[step].fetch_sub(1);
+      },
+      [&](number_batch& batch) {
+        if (batch.square != steps) overlapped = true;
+        finished.push_back(batch.number);
+        return true;
+      },
+      nothing_to_unblock);
+
+  std::vector<int> all(400);
+  for (int i = 0; i < 400; ++i) all[static_cast<std::size_t>(i)] = i;
+  EXPECT_FALSE(overlapped);
+  EXPECT_EQ(finished, all);
+  for (const auto& numbers : taken) EXPECT_EQ(numbers, all);
+}
+
+TEST_P(PipelineOfWorkers, AFailedStepEndsItAfterTheEarlierBatches) {
+  for (int round = 0; round < 50; ++round) {
+    int finished = 0;
+    const auto run = [&] {
+      run_pipeline<number_batch>(
+          GetParam(), numbers_up_to(100), [](number_batch&) {}, 3,
+          [](number_batch& batch, unsigned step) {
+            if (batch.number == 20 && step == 1) throw std::runtime_error("no");
+          },
+          [&](number_batch&) {
+            ++finished;
+            return true;
+          },
+          nothing_to_unblock);
+    };
+    EXPECT_THROW(run(), std::runtime_error);
+    EXPECT_EQ(finished, 20);
+  }
+}
+
 TEST_P(PipelineOfWorkers, StopsWhenFinishSaysSo) {
   for (int round = 0; round < 300; ++round) {
     int finished = 0;

@@ -29,9 +29,6 @@ class DedupGrowing(CommandTest):
                 self.assertGreater(run.report["layers"], 3)
                 self.assertEqual(set(run.lines) - set(keys(n)), set())
 
-    def test_the_default_rate_is_that_of_a_filter_that_does_not_grow(self) -> None:
-        self.assertIn("at most 0.01 % in total", self.bloomery("dedup", stdin=b"x\n").err)
-
     def test_its_memory_follows_its_input(self) -> None:
         n = 400_000
         reports = [self.bloomery("dedup", "-q", "--json", "-p", "1%", stdin=text(keys(m))).report for m in (10, n)]
@@ -104,7 +101,7 @@ class DedupGrowing(CommandTest):
         self.write("lines", text(keys(10)))
 
         for options, says in [
-            (["--grow", "-n", 5, "lines"], "no number of lines.* -n or --grow"),
+            (["--grow", "-n", 5, "-p", "1%", "lines"], "no number of lines.* -n or --grow"),
             (["--grow", "--layout", "blocked_page", "lines"], "layers of layout split_block512"),
             (["--grow", "--prefer", "memory", "lines"], "layers of layout split_block512"),
             (["--grow", "--exact", "lines"], "leave out --grow or --exact"),

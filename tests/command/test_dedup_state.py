@@ -3,6 +3,7 @@
 import fcntl
 import itertools
 import os
+import re
 import struct
 import subprocess
 import termios
@@ -52,26 +53,32 @@ class DedupState(CommandTest):
 
     def test_the_state_has_exactly_the_bits_of_its_lines(self) -> None:
         self.write("lines", keys(3000))
-        self.dedup("-n", 10_000, "lines")
+        self.dedup("-n", 10_000, "-p", "1e-4", "lines")
 
         self.bloomery("build", "-q", "-o", "built", "-n", 10_000, "-p", "1e-4", "lines")
 
         size = self.info("state")["bytes"]
         self.assertEqual(self.payload("state", size), self.payload("built", size))
 
-    def test_without_n_a_new_state_is_made_for_the_lines_of_the_file(self) -> None:
+    def test_a_layout_makes_a_state_of_fixed_size_for_the_lines_of_the_file(self) -> None:
         self.write("lines", keys(3000))
 
-        self.dedup("lines")
+        self.dedup("--layout", "classic", "lines")
 
-        self.assertEqual((self.info("state")["capacity"], self.info("state")["target_rate"]), (3000, 1e-4))
+        self.assertEqual((self.info("state")["capacity"], self.info("state")["layout"]), (3000, "classic"))
+        self.refused("dedup", "-q", "--state", "other", "--layout", "classic", stdin=b"line\n", says="pipe cannot be counted.* -n 100M")
 
-    def test_a_pipe_needs_n_for_a_new_state_only(self) -> None:
-        self.refused("dedup", "-q", "--state", "state", stdin=b"line\n", says="-n")
-        self.assertEqual(os.listdir(self.folder), [])
-        self.dedup("-n", 100, stdin=b"line\n")
+    def test_a_pipe_needs_no_n(self) -> None:
+        self.dedup(stdin=b"line\n")
 
         self.assertEqual(self.dedup(stdin=b"line\nother\n"), [b"other"])
+
+    def test_a_state_of_fixed_size_expects_to_lose_less_than_a_hundredth_of_a_line(self) -> None:
+        run = self.bloomery("dedup", "--state", "state", "-n", 50_000, stdin=b"line\n")
+
+        losses = float(re.search(r"expects to drop ([\d.e-]+) distinct", run.err)[1])
+        self.assertLessEqual(losses, 0.01001)
+        self.assertGreater(losses, 0.009)
 
     def test_it_says_what_is_taken_and_counts_only_this_run(self) -> None:
         self.dedup("-n", 10_000, stdin=text(keys(4000)))
@@ -100,17 +107,18 @@ class DedupState(CommandTest):
                 self.assertEqual(self.bloomery("dedup", "-q", "--state", "state", f"in{i}").out, b"")
 
     def remove_state(self) -> None:
-        if os.path.exists(self.path("state")):
-            os.unlink(self.path("state"))
+        for name in "state", "state.log":
+            if os.path.exists(self.path(name)):
+                os.unlink(self.path(name))
 
     def test_a_state_that_is_full_says_so_before_and_does_not_pretend_to_know_after(self) -> None:
-        self.bloomery("dedup", "-p", "20%", "--state", "state", "-n", 1000, stdin=text(keys(50_000)))
+        self.bloomery("dedup", "-p", "20%", "--state", "state", "-n", 1000, stdin=text(keys(50_000)), status=3)
 
-        run = self.bloomery("dedup", "--state", "state", stdin=text(keys(5000, "other")))
+        run = self.bloomery("dedup", "--state", "state", stdin=text(keys(5000, "other")), status=3)
 
         self.assertIn("it is full", run.err)
         self.assertIn("unknown", run.err)
-        again = self.bloomery("dedup", "--state", "state", "--json", stdin=text(keys(5000, "third")))
+        again = self.bloomery("dedup", "--state", "state", "--json", stdin=text(keys(5000, "third")), status=3)
         self.assertIsNone(again.report["expected_wrongly_dropped"])
 
     def test_the_state_is_neither_the_output_nor_the_suspects(self) -> None:

@@ -1,4 +1,4 @@
-// dedup --exact: three passes over the input that lose no line and keep the order, in little memory.
+// Exact dedup of inputs that do not fit into memory: three passes that lose no line and keep the order.
 //
 //   1. Every key is inserted into the filter. A line that is certainly new is a first occurrence. The others are
 //      suspects: nearly all are repetitions, a few are false positives. A second, small filter takes the suspects' keys.
@@ -9,6 +9,7 @@
 // All copies of a key are candidates of one share, in order, so the set sees them as the input has them. It holds each
 // key once: lines that are repeated a million times cost no memory.
 #include "cli/commands/dedup.hpp"
+#include "cli/commands/line_output.hpp"
 
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
@@ -19,8 +20,6 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory_resource>
 #include <optional>
@@ -29,7 +28,6 @@
 namespace bloomery::cli {
 namespace {
 
-constexpr std::uint64_t exact_bytes_a_line = 16;                 // disk of a candidate beside its key's own bytes
 constexpr std::uint64_t share_memory = std::uint64_t{64} << 20;  // of the set of a share, if all its keys are distinct
 constexpr std::uint64_t memory_a_key = 72;                       // beside the key's bytes: node, buckets old and new
 constexpr std::uint64_t most_shares = 4000;                      // each is an open file
@@ -72,12 +70,13 @@ class exact_dedup {
         dropped_(lines / 64 + 1) {}
 
   dedup_result run(output& out, output* suspects) {
-    find_suspects(suspects);
+    find_suspects();
     if (suspects_ > 0) {
+      check_room_for_candidates();
       gather_candidates();
       for (temporary_file& share : shares_) settle(share);
     }
-    return write(out);
+    return write(out, suspects);
   }
 
  private:
@@ -92,8 +91,7 @@ class exact_dedup {
              counted(lines, "line") + " or more", "run again when nobody writes to it"}};
   }
 
-  void find_suspects(output* suspects) {
-    const char line_end = inputs_.line_end();
+  void find_suspects() {
     const bool whole = for_each_batch(
         filter_, inputs_, pass("dedup, 1 of 3"), [](key_batch&) {},
         [&](key_batch& batch) {
@@ -103,9 +101,7 @@ class exact_dedup {
           for (std::size_t i = 0; i < batch.lines.size(); ++i) {
             if (batch.is_new[i] != 0) continue;
             suspect_hashes_.push_back(batch.prepared.hashes()[i]);
-            if (suspects == nullptr) continue;
-            suspects->write(batch.lines[i]);
-            suspects->write({&line_end, 1});
+            suspect_bytes_ += batch.keys[i].size();
           }
           suspected_->insert(suspect_hashes_);
           suspects_ += suspect_hashes_.size();
@@ -114,8 +110,23 @@ class exact_dedup {
           return true;
         });
     if (!whole) throw interrupted();
-    if (suspects != nullptr) suspects->flush();
     dropped_.resize(lines_ / 64 + 1);
+  }
+
+  // Candidates are the suspects, the first occurrences of their keys, which are no longer in sum, and false positives of
+  // the second filter.
+  void check_room_for_candidates() const {
+    const double others = suspected_->summary().fpr.value_or(1);
+    const auto record_bytes = [](std::uint64_t bytes, std::uint64_t lines) {
+      return bytes + lines * sizeof(record_head);
+    };
+    const double all = static_cast<double>(record_bytes(text_bytes_, lines_));
+    const double needed = 2 * static_cast<double>(record_bytes(suspect_bytes_, suspects_)) + 1.1 * others * all;
+    const std::uint64_t most = static_cast<std::uint64_t>(std::min(needed, all));
+    const std::uint64_t free = temporary_file::room();
+    if (most <= free) return;
+    throw error(errc::io, {"too little temporary space to compare lines", temporary_file::folder(), bytes_text(most),
+                           bytes_text(free) + " free", "set TMPDIR to a folder with room, or give -p"});
   }
 
   void gather_candidates() {
@@ -157,25 +168,24 @@ class exact_dedup {
     share.discard();
   }
 
-  dedup_result write(output& out) {
-    dedup_result result;
-    line_writer kept(out, inputs_.line_end());
+  dedup_result write(output& out, output* suspects) {
+    dedup_result result{.mode = dedup_mode::exact};
+    line_sorter sorter(out, suspects, inputs_.line_end());
     std::vector<std::string_view> lines;
     reader source(inputs_);
     progress bar(pass("", &out).show_progress, "dedup, 3 of 3");
     for (chunk piece; source.next(piece);) {
       cut_lines(piece.text(), inputs_.line_end(), lines);
-      for (const std::string_view line : lines) {
-        if (result.lines_in == lines_) throw changed_input(lines_ + 1);
-        const std::uint64_t number = result.lines_in++;
-        if ((dropped_[number / 64] >> (number % 64) & 1) != 0) continue;
-        kept.add(line);
-        ++result.lines_out;
-      }
-      kept.finish(piece.text().data() + piece.size);
+      if (result.lines_in + lines.size() > lines_) throw changed_input(result.lines_in + lines.size());
+      result.lines_out += sorter.write(piece, lines, [&](std::size_t i) {
+        const std::uint64_t number = result.lines_in + i;
+        return (dropped_[number / 64] >> (number % 64) & 1) == 0;
+      });
+      result.lines_in += lines.size();
       if (bar.due()) bar.show({result.lines_in, source.bytes_read(), source.bytes_total()});
     }
     out.flush();
+    if (suspects != nullptr) suspects->flush();
     result.finished = stop_signal() == 0;
     if (result.finished && result.lines_in < lines_) throw changed_input(result.lines_in);
     result.rescued = suspects_ - dropped_lines_;
@@ -192,32 +202,17 @@ class exact_dedup {
   std::vector<temporary_file> shares_;
   std::uint64_t lines_ = 0;
   std::uint64_t suspects_ = 0;
+  std::uint64_t suspect_bytes_ = 0;
   std::uint64_t dropped_lines_ = 0;
   std::uint64_t text_bytes_ = 0;
 };
 
 }  // namespace
 
-dedup_result dedup_exactly(const dedup_options& options, output& out, output* suspects) {
-  dedup_options counted = options;
-  std::optional<temporary_file> text;
-  const std::string room =
-      fmt::format("in {}, where {} are free", temporary_file::folder(), bytes_text(temporary_file::room()));
-  if (!name_standard_input(counted.inputs)) {
-    if (!options.common.quiet) say("--exact reads its input three times: a copy of the pipe is kept " + room);
-    text.emplace(spool_text(counted.inputs));
-    counted.inputs.files = {text->path()};
-  }
-  const text_size size = measure_text(counted.inputs);
-  if (!options.common.quiet) {
-    say(fmt::format("--exact may need {} of disk, if most lines are repeated, {}",
-                    bytes_text(size.bytes + size.lines * exact_bytes_a_line), room));
-  }
-  const std::uint64_t lines = std::max<std::uint64_t>(size.lines, 1);
-  if (!counted.wanted.capacity) counted.wanted.capacity = lines;
-  const dedup_filter made = open_or_make(counted);
-  say_before(options, made, 0);
-  return exact_dedup(counted, *made.filter, lines).run(out, suspects);
+dedup_result dedup_on_disk(const dedup_options& options, const params& filter, std::uint64_t lines, output& out,
+                           output* suspects) {
+  const std::unique_ptr<filter_handle> made = make_handle(any_filter(filter));
+  return exact_dedup(options, *made, lines).run(out, suspects);
 }
 
 }  // namespace bloomery::cli

@@ -1,0 +1,152 @@
+// dedup in memory: pipes by 70 bits of each line's hash, files exactly.
+//
+// Exactly, in two passes over the input, which keep the text of repeated keys only:
+//
+//   1. Every key is inserted into a filter of 1%. Keys that the filter had, or seemed to have, are suspects; a set keeps
+//      their hashes.
+//   2. A line whose key is no suspect occurs once and is printed. Of the others, the first of each text is printed: the
+//      texts of suspects are kept and compared.
+#include "app/signals.hpp"
+#include "cli/commands/dedup.hpp"
+#include "cli/commands/line_output.hpp"
+#include "cli/io/key_batch.hpp"
+#include "cli/io/key_table.hpp"
+
+#include <bloomery/error.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace bloomery::cli {
+namespace {
+
+constexpr std::size_t ahead = 12;  // keys whose slots are on their way to the cache
+
+// The chosen keys of a batch in batch.order, those of each group together and in order: each step inserts one group.
+template <class Table, class Chosen>
+void sort_by_group(key_batch& batch, Chosen chosen) {
+  const std::span<const key_hash> hashes = batch.prepared.hashes();
+  batch.step_ends.assign(Table::groups, 0);
+  std::uint32_t total = 0;
+  for (std::size_t i = 0; i < hashes.size(); ++i) {
+    if (!chosen(i)) continue;
+    ++batch.step_ends[Table::group_of(hashes[i])];
+    ++total;
+  }
+  batch.order.resize(total);
+  std::uint32_t start = 0;
+  for (std::uint32_t& end : batch.step_ends) start += std::exchange(end, start);
+  for (std::size_t i = 0; i < hashes.size(); ++i)
+    if (chosen(i)) batch.order[batch.step_ends[Table::group_of(hashes[i])]++] = static_cast<std::uint32_t>(i);
+}
+
+template <class Table>
+void insert_group(Table& table, key_batch& batch, unsigned group) {
+  const std::span<const key_hash> hashes = batch.prepared.hashes();
+  const std::size_t end = batch.step_ends[group];
+  for (std::size_t at = group == 0 ? 0 : batch.step_ends[group - 1]; at < end; ++at) {
+    if (at + ahead < end) table.prefetch(hashes[batch.order[at + ahead]]);
+    const std::uint32_t i = batch.order[at];
+    batch.is_new[i] = table.insert(hashes[i], batch.keys[i]) ? 1 : 0;
+  }
+}
+
+pass_options pass_of(const dedup_options& options, const char* verb, const output* watched = nullptr) {
+  const bool visible = watched != nullptr && watched->watched();
+  return {options.common.threads, options.common.progress && !options.common.quiet && !visible, verb};
+}
+
+// Inserts the keys that `choose(batch)` has put into batch.order, and writes what is new.
+template <class Table, class Choose>
+dedup_result write_new_lines(const dedup_options& options, const params& hashing, Table& table, const char* verb,
+                             output& out, output* suspects, Choose choose) {
+  const std::unique_ptr<filter_handle> hasher = make_hasher(hashing);
+  line_sorter sorter(out, suspects, options.inputs.line_end());
+  pass_options pass = pass_of(options, verb, &out);
+  pass.only_hashes = true;
+  pass.steps = Table::groups;
+  pass.step = [&](key_batch& batch, unsigned group) { insert_group(table, batch, group); };
+  dedup_result result;
+  result.finished = for_each_batch(*hasher, options.inputs, pass, choose, [&](key_batch& batch) {
+    result.lines_out += sorter.write(batch);
+    result.lines_in += batch.lines.size();
+    if (out.watched() || batch.text.may_wait) out.flush();
+    return true;
+  });
+  out.flush();
+  if (suspects != nullptr) suspects->flush();
+  return result;
+}
+
+// The keys that the filter had when they came.
+struct suspected_keys {
+  key_table<hash_slot> hashes;
+  std::uint64_t lines = 0;  // of these keys, but for their first ones
+};
+
+suspected_keys find_suspects(const dedup_options& options, filter_handle& filter) {
+  suspected_keys suspects;
+  const bool whole = for_each_batch(
+      filter, options.inputs, pass_of(options, "dedup, 1 of 2"), [](key_batch&) {},
+      [&](key_batch& batch) {
+        const std::span<const key_hash> hashes = batch.prepared.hashes();
+        batch.is_new.resize(hashes.size());
+        filter.insert(batch.prepared, batch.is_new);
+        for (std::size_t i = 0; i < hashes.size(); ++i) {
+          if (batch.is_new[i] != 0) continue;
+          suspects.hashes.insert(hashes[i], {});
+          ++suspects.lines;
+        }
+        return true;
+      });
+  if (!whole) throw interrupted();
+  return suspects;
+}
+
+}  // namespace
+
+std::uint64_t memory_to_remember(const text_size& size) {
+  // Each key twice, so half of them are suspects: the text with its length, a slot of it, and a slot of the hash, of
+  // which a growing partition may be only 40% or 60% full.
+  constexpr std::uint64_t filter = 2;
+  constexpr std::uint64_t suspect = 8 + 16 * 10 / 4 + 8 * 10 / 6;
+  return size.bytes / 2 + size.lines / 2 * suspect + size.lines * filter;
+}
+
+dedup_result dedup_in_memory(const dedup_options& options, const params& filter, output& out, output* suspects) {
+  const suspected_keys suspected = find_suspects(options, *make_handle(any_filter(filter)));
+  key_table<text_slot> repeated;
+  dedup_result result =
+      write_new_lines(options, filter, repeated, "dedup, 2 of 2", out, suspects, [&](key_batch& batch) {
+        const std::span<const key_hash> hashes = batch.prepared.hashes();
+        batch.is_new.resize(hashes.size());
+        for (std::size_t i = 0; i < hashes.size(); ++i) {
+          if (i + ahead < hashes.size()) suspected.hashes.prefetch(hashes[i + ahead]);
+          batch.is_new[i] = suspected.hashes.contains(hashes[i]) ? 0 : 1;
+        }
+        sort_by_group<key_table<text_slot>>(batch, [&](std::size_t i) { return batch.is_new[i] == 0; });
+      });
+  result.mode = dedup_mode::exact;
+  if (result.finished) result.rescued = suspected.lines - (result.lines_in - result.lines_out);
+  return result;
+}
+
+dedup_result dedup_by_hash(const dedup_options& options, output& out, output* suspects) {
+  using table_type = key_table<hash_slot>;
+  table_type table;
+  dedup_result result =
+      write_new_lines(options, hashing_of(options), table, "dedup", out, suspects, [](key_batch& batch) {
+        batch.is_new.resize(batch.keys.size());
+        sort_by_group<table_type>(batch, [](std::size_t) { return true; });
+      });
+  const auto kept = static_cast<double>(result.lines_out);
+  result.mode = dedup_mode::hashes;
+  result.expected_losses = losses_by_hash(kept);
+  result.stated_losses = default_losses;
+  result.rate = 2 * result.expected_losses / std::max(kept, 1.0);
+  return result;
+}
+
+}  // namespace bloomery::cli
