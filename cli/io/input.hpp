@@ -4,6 +4,8 @@
 // One thread at a time reads; several threads may cut. gzip and zstd are recognised by their first bytes.
 #pragma once
 
+#include "cli/io/byte_source.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -37,14 +39,6 @@ struct chunk {
   bool may_wait = false;                ///< the next chunk may be delayed: flush results
 
   std::string_view text() const { return {buffer.get(), size}; }
-};
-
-/// The decompressed bytes of an input.
-class byte_source {
- public:
-  virtual ~byte_source() = default;
-  /// Reads at least one byte; returns 0 at the end or after a signal. @throws error
-  virtual std::size_t read(std::span<char> to) = 0;
 };
 
 /// Reads all inputs in order.
