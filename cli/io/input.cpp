@@ -1,19 +1,16 @@
 #include "cli/io/input.hpp"
 
 #include "app/signals.hpp"
+#include "cli/io/open_input.hpp"
 #include "cli/io/system_error.hpp"
 
 #include <bloomery/error.hpp>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -25,186 +22,9 @@ using namespace app;
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{256} << 10;  // fits into the L2 cache with its keys and hashes
-constexpr std::size_t packed_bytes = std::size_t{64} << 10;
-
-const std::string standard_input = "-";
-
-std::string shown(const std::string& name) { return name == standard_input ? "standard input" : name; }
-
-// Uncompressed input from a descriptor.
-class plain_source final : public byte_source {
- public:
-  plain_source(const std::string& name, std::atomic<std::uint64_t>& bytes_read, int cancelled)
-      : name_(name), bytes_read_(bytes_read), cancelled_(cancelled), owned_(name != standard_input) {
-    fd_ = owned_ ? ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK) : STDIN_FILENO;
-    if (fd_ < 0) fail("open", shown(name));
-    struct stat status {};
-    regular_ = ::fstat(fd_, &status) == 0 && S_ISREG(status.st_mode);
-    if (regular_) ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
-  }
-  plain_source(const plain_source&) = delete;
-  plain_source& operator=(const plain_source&) = delete;
-  ~plain_source() override {
-    if (owned_) ::close(fd_);
-  }
-
-  std::size_t read(std::span<char> to) override {
-    if (!peeked_.empty()) {
-      const std::size_t count = std::min(to.size(), peeked_.size());
-      std::copy_n(peeked_.begin(), count, to.begin());
-      peeked_.erase(0, count);
-      return count;
-    }
-    for (;;) {
-      if (!wait()) return 0;
-      const ssize_t got = ::read(fd_, to.data(), to.size());
-      if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (got < 0) fail("read", shown(name_));
-      bytes_read_.fetch_add(static_cast<std::uint64_t>(got), std::memory_order_relaxed);
-      return static_cast<std::size_t>(got);
-    }
-  }
-
-  // Whether the input starts with `magic`. Stops reading at the first byte that differs, so that
-  // interactive input does not block.
-  bool starts_with(std::string_view magic) {
-    while (peeked_.size() < magic.size() && magic.starts_with(peeked_)) {
-      std::array<char, 4096> bytes;
-      const std::string before = std::exchange(peeked_, {});
-      const std::size_t got = read(bytes);
-      peeked_ = before;
-      if (got == 0) return false;
-      peeked_.append(bytes.data(), got);
-    }
-    return std::string_view(peeked_).starts_with(magic);
-  }
-
-  bool regular() const { return regular_; }
-
- private:
-  // Waits for input; false if a signal or cancel() ended the wait.
-  bool wait() const {
-    while (!regular_ && stop_signal() == 0) {
-      std::array<pollfd, 3> ready{pollfd{fd_, POLLIN, 0}, pollfd{stop_descriptor(), POLLIN, 0},
-                                  pollfd{cancelled_, POLLIN, 0}};
-      if (::poll(ready.data(), ready.size(), -1) <= 0) continue;
-      if (ready[2].revents != 0) return false;
-      if (ready[0].revents != 0) break;
-    }
-    return stop_signal() == 0;
-  }
-
-  std::string name_;
-  std::atomic<std::uint64_t>& bytes_read_;
-  int cancelled_;
-  bool owned_;
-  int fd_ = -1;
-  bool regular_ = false;
-  std::string peeked_;
-};
-
-[[noreturn]] void broken_data(const std::string& name, const std::string& why) {
-  throw error(errc::damaged, {"compressed data is damaged or cut short: " + why, shown(name), "", "", ""});
-}
-
-class gzip_source final : public byte_source {
- public:
-  gzip_source(std::string name, std::unique_ptr<byte_source> packed)
-      : name_(std::move(name)), packed_(std::move(packed)) {
-    constexpr int gzip_only = 16;
-    if (inflateInit2(&stream_, MAX_WBITS + gzip_only) != Z_OK) broken_data(name_, "no memory");
-  }
-  gzip_source(const gzip_source&) = delete;
-  gzip_source& operator=(const gzip_source&) = delete;
-  ~gzip_source() override { inflateEnd(&stream_); }
-
-  std::size_t read(std::span<char> to) override {
-    stream_.next_out = reinterpret_cast<Bytef*>(to.data());
-    stream_.avail_out = static_cast<uInt>(std::min<std::size_t>(to.size(), 1u << 30));
-    const uInt room = stream_.avail_out;
-    while (stream_.avail_out == room) {
-      if (stream_.avail_in == 0) {
-        const std::size_t got = packed_->read(buffer_);
-        if (got == 0) {
-          if (!between_members_ && stop_signal() == 0) broken_data(name_, "unexpected end");
-          return 0;
-        }
-        stream_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
-        stream_.avail_in = static_cast<uInt>(got);
-      }
-      // Concatenated gzip files have several members.
-      if (std::exchange(between_members_, false)) inflateReset(&stream_);
-      const int result = inflate(&stream_, Z_NO_FLUSH);
-      if (result == Z_STREAM_END)
-        between_members_ = true;
-      else if (result != Z_OK && result != Z_BUF_ERROR)
-        broken_data(name_, stream_.msg == nullptr ? "gzip" : stream_.msg);
-    }
-    return room - stream_.avail_out;
-  }
-
- private:
-  std::string name_;
-  std::unique_ptr<byte_source> packed_;
-  z_stream stream_{};
-  bool between_members_ = false;
-  std::vector<char> buffer_ = std::vector<char>(packed_bytes);
-};
-
-class zstd_source final : public byte_source {
- public:
-  zstd_source(std::string name, std::unique_ptr<byte_source> packed)
-      : name_(std::move(name)), packed_(std::move(packed)), stream_(ZSTD_createDStream(), ZSTD_freeDStream) {
-    if (!stream_) broken_data(name_, "no memory");
-  }
-
-  std::size_t read(std::span<char> to) override {
-    ZSTD_outBuffer out{to.data(), to.size(), 0};
-    while (out.pos == 0) {
-      if (in_.pos == in_.size) {
-        const std::size_t got = packed_->read(buffer_);
-        if (got == 0) {
-          if (inside_frame_ && stop_signal() == 0) broken_data(name_, "unexpected end");
-          return 0;
-        }
-        in_ = {buffer_.data(), got, 0};
-      }
-      const std::size_t left = ZSTD_decompressStream(stream_.get(), &out, &in_);
-      if (ZSTD_isError(left) != 0) broken_data(name_, ZSTD_getErrorName(left));
-      inside_frame_ = left != 0;
-    }
-    return out.pos;
-  }
-
- private:
-  std::string name_;
-  std::unique_ptr<byte_source> packed_;
-  std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream_;
-  ZSTD_inBuffer in_{nullptr, 0, 0};
-  bool inside_frame_ = false;
-  std::vector<char> buffer_ = std::vector<char>(packed_bytes);
-};
-
-std::unique_ptr<byte_source> open_source(const std::string& name, std::atomic<std::uint64_t>& bytes_read,
-                                         int cancelled) {
-  auto plain = std::make_unique<plain_source>(name, bytes_read, cancelled);
-  if (plain->starts_with("\x1F\x8B")) return std::make_unique<gzip_source>(name, std::move(plain));
-  if (plain->starts_with("\x28\xB5\x2F\xFD")) return std::make_unique<zstd_source>(name, std::move(plain));
-  for (const auto& [magic, tool] : {std::pair{std::string_view("\xFD"
-                                                               "7zXZ\0",
-                                                               6),
-                                              "xzcat"},
-                                    std::pair{std::string_view("BZh91AY&SY"), "bzcat"}}) {
-    if (!plain->starts_with(magic)) continue;
-    throw error(errc::invalid_argument,
-                {"this kind of compression is not read", shown(name), "plain text, gzip or zstd", "",
-                 std::string("unpack it: ") + tool + " FILE | bloomery ..."});
-  }
-  return plain;
-}
 
 std::vector<std::string> names_of(const input_options& options) {
-  return options.files.empty() ? std::vector{standard_input} : options.files;
+  return options.files.empty() ? std::vector<std::string>{standard_input} : options.files;
 }
 
 bool is_regular(const std::string& name, std::uint64_t* bytes = nullptr) {
@@ -247,16 +67,16 @@ void check(const input_options& options) {
 reader::reader(const input_options& options) : options_(options), names_(names_of(options)) {
   bool all_regular = true;
   for (const std::string& name : names_) {
-    if (name != standard_input && ::access(name.c_str(), R_OK) != 0) fail("read", shown(name));
+    if (name != standard_input && ::access(name.c_str(), R_OK) != 0) fail("read", shown_input(name));
     struct stat status {};
     if (name != standard_input && ::stat(name.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
       errno = EISDIR;
-      fail("read", shown(name));
+      fail("read", shown_input(name));
     }
     all_regular &= is_regular(name, &bytes_total_);
   }
   if (!all_regular) bytes_total_ = 0;
-  if (::pipe2(cancel_, O_CLOEXEC | O_NONBLOCK) != 0) fail("watch", shown(names_.front()));
+  if (::pipe2(cancel_, O_CLOEXEC | O_NONBLOCK) != 0) fail("watch", shown_input(names_.front()));
 }
 
 reader::~reader() {
@@ -272,7 +92,9 @@ void reader::cancel() noexcept {
 
 bool reader::open_next() {
   if (opened_ == names_.size() || stop_signal() != 0) return false;
-  source_ = open_source(names_[opened_++], bytes_read_, cancel_[0]);
+  const std::string& name = names_[opened_++];
+  source_ = open_input(name, {.as_text = options_.as_text, .quiet = options_.quiet}, bytes_read_, cancel_[0]);
+  if (!options_.as_text) check_.emplace(name, options_.nul_separated);
   return true;
 }
 
@@ -306,6 +128,7 @@ bool reader::next(chunk& to) {
       continue;
     }
     const char* fresh = to.buffer.get() + to.size;
+    if (check_) check_->look_at({fresh, got});
     to.size += got;
     const void* last = ::memrchr(fresh, options_.line_end(), got);
     if (last == nullptr) continue;
