@@ -267,6 +267,7 @@ void add_dedup(command_line& line) {
          "memory for the lines of exact mode, before it uses temporary files: 4GiB; half of the free memory");
   add_kind(c, o.wanted);
   add_secret(c, o.wanted.secret);
+  add_no_lock(c);
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_sharing(c, o.sharing);
