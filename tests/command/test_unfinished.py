@@ -10,14 +10,16 @@ import unittest
 
 from support import COMMAND, LONG, CommandTest, keys, text
 
-# All that change a file, its name or its lock, and openat, which creates; most of its calls load libraries.
-CALLS = "openat,linkat,link,rename,renameat2,unlink,fdatasync,fsync,msync,ftruncate,fallocate,write,pwrite64,fchmod,flock"
+# Calls that change a file or its name.
+CALLS = "linkat,link,rename,renameat2,unlink,fdatasync,fsync,msync,ftruncate,fallocate,pwrite64"
+if LONG:
+    CALLS += ",openat,write,fchmod,flock"
 KILLED = -9
 
 
 def can_trace() -> bool:
     strace = shutil.which("strace")
-    return strace is not None and subprocess.run([strace, "-o", "/dev/null", "true"], capture_output=True).returncode == 0
+    return strace is not None and subprocess.run([strace, "-f", "-o", "/dev/null", "true"], capture_output=True).returncode == 0
 
 
 @unittest.skipUnless(can_trace(), "SKIPPED: kills at each system call need strace, and the right to trace")
@@ -55,8 +57,7 @@ class Unfinished(CommandTest):
         counts = self.count_calls(*command, stdin=stdin)
         kills = 0
         for call, times in counts.items():
-            first = max(1, times - 8) if call == "openat" and not LONG else 1
-            for number in range(first, times + 1):
+            for number in range(1, times + 1):
                 self.clear()
                 prepare()
                 ended = self.trace(f"inject={call}:signal=KILL:when={number}", *command, stdin=stdin)
@@ -66,7 +67,7 @@ class Unfinished(CommandTest):
                 kills += 1
                 with self.subTest(call=call, number=number, left=sorted(os.listdir(self.folder))):
                     yield
-        self.assertGreater(kills, 8)
+        self.assertGreater(kills, 2)
 
     def files(self) -> list[str]:
         return sorted(os.listdir(self.folder))
@@ -156,7 +157,7 @@ class Unfinished(CommandTest):
 
             self.assertEqual(self.files(), ["f"])
 
-    def test_keys_and_charts_are_whole(self) -> None:
+    def test_a_killed_keygen_leaves_a_whole_key_or_none(self) -> None:
         for _ in self.each_kill(lambda: None, "keygen", "-o", "key"):
             self.assertIn(self.files(), ([], ["key"]))
             if self.files():
