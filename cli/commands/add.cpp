@@ -10,6 +10,7 @@
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/open_handle.hpp"
+#include "cli/commands/record_clock.hpp"
 #include "cli/commands/shared_filter.hpp"
 
 #include "app/signals.hpp"
@@ -31,13 +32,15 @@ struct add_options {
 
 exit_status add(const add_options& options) {
   check_not_an_input(options.filter, "add", options.inputs);
+  check_times(options.inputs, options.filter, options.now);
   const std::unique_ptr<filter_handle> filter =
       open_handle({options.filter, options.secret, options.now, options.chain, options.server, options.common.quiet},
                   access::read_write);
   const std::string name = shown_name(options.filter);
+  timed_insertion into(*filter, options.inputs);
   bool warned = false;
   keys_done done = change_keys(
-      *filter, options.inputs, options.common, "add", [&](key_batch& batch) { return filter->insert(batch.prepared); },
+      *filter, options.inputs, options.common, "add", [&](key_batch& batch) { return into.insert(batch); },
       [&] {
         // Quiet, there is no report at the end: the one warning has to have the numbers of then.
         if (warned || options.common.quiet || !filter->is_overfull()) return;
@@ -70,6 +73,7 @@ void add_add(command_line& line) {
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);
   add_now(c, o.now);
+  add_times(c, o.inputs);
   add_waiting(c, o.server);
   add_chain(c, o.chain);
   add_server(c, o.server);

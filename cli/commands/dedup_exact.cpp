@@ -12,6 +12,7 @@
 
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
+#include "cli/io/csv_header_printer.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/system_error.hpp"
 #include "cli/io/temporary_file.hpp"
@@ -163,8 +164,10 @@ class exact_dedup {
     std::vector<std::string_view> lines;
     reader source(inputs_);
     progress bar(pass("", &out).show_progress, "dedup, 3 of 3");
+    csv_header_printer header;
     for (chunk piece; source.next(piece);) {
-      cut_lines(piece.text(), inputs_.line_end(), lines);
+      header.print(piece, out);
+      cut_records(piece.text(), inputs_, lines);
       for (const std::string_view line : lines) {
         if (result.lines_in == lines_) throw changed_input(lines_ + 1);
         const std::uint64_t number = result.lines_in++;
