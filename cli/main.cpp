@@ -130,7 +130,9 @@ exit_status run(int argc, char** argv) {
   for (const input_options* inputs : line.inputs) check(*inputs);
   refuse_wrong_kernels();
   install_signal_handlers();
-  return line.run();
+  const exit_status status = line.run();
+  for (const input_options* inputs : line.inputs) say_notes(*inputs->notes);
+  return status;
 }
 
 int report(const std::string& text) {

@@ -11,6 +11,7 @@
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/open_handle.hpp"
+#include "cli/commands/record_clock.hpp"
 #include "cli/commands/shared_filter.hpp"
 
 #include "app/signals.hpp"
@@ -32,13 +33,15 @@ struct add_options {
 
 exit_status add(const add_options& options) {
   check_not_an_input(options.filter, "add", options.inputs);
+  check_times(options.inputs, options.filter, options.now);
   const std::unique_ptr<filter_handle> filter =
       open_handle({options.filter, options.secret, options.now, options.chain, options.server, options.common.quiet},
                   access::read_write);
   const std::string name = shown_name(options.filter);
+  timed_insertion into(*filter, options.inputs);
   fpr_watch watch(name);
   keys_done done = change_keys(
-      *filter, options.inputs, options.common, "add", [&](key_batch& batch) { return filter->insert(batch.prepared); },
+      *filter, options.inputs, options.common, "add", [&](key_batch& batch) { return into.insert(batch); },
       [&] { watch.after_batch(*filter); });
   const filter_summary now = summary_after(done, name, *filter);
   if (filter->capabilities().commits_whole) point_of_no_return();
@@ -68,6 +71,7 @@ void add_add(command_line& line) {
   add_secret(c, o.secret);
   add_no_lock(c);
   add_now(c, o.now);
+  add_times(c, o.inputs);
   add_waiting(c, o.server);
   add_chain(c, o.chain);
   add_server(c, o.server);

@@ -9,6 +9,7 @@
 #include "cli/commands/grammar.hpp"
 #include "cli/io/output.hpp"
 #include "cli/io/progress.hpp"
+#include "cli/io/records.hpp"
 #include "cli/io/whole_file.hpp"
 #include "cli/text/chart.hpp"
 #include "cli/text/terminal_chart.hpp"
@@ -64,14 +65,17 @@ class distinct_lines {
   explicit distinct_lines(const input_options& inputs) {
     if (inputs.files.empty()) return;
     reader source(inputs);
-    std::vector<std::string_view> lines;
-    std::vector<std::string_view> cut;
+    record_cutter cutter(inputs);
+    records found;
     for (chunk piece; source.next(piece);) {
-      const std::string& text = texts_.emplace_back(piece.text());
-      cut_lines(text, inputs.line_end(), lines);
-      if (!keys_are_lines(inputs)) cut_keys(lines, inputs, cut);
-      const auto& keys = keys_are_lines(inputs) ? lines : cut;
-      keys_.insert(keys_.end(), keys.begin(), keys.end());
+      cutter.cut(piece, found);
+      std::string& text = texts_.emplace_back();
+      for (const std::string_view key : found.keys) text += key;
+      std::size_t at = 0;
+      for (const std::string_view key : found.keys) {
+        keys_.push_back(std::string_view(text).substr(at, key.size()));
+        at += key.size();
+      }
       if (stop_signal() != 0) throw interrupted();
     }
     if (stop_signal() != 0) throw interrupted();

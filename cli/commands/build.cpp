@@ -14,6 +14,7 @@
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/logged.hpp"
+#include "cli/commands/record_clock.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/hash_spool.hpp"
@@ -70,10 +71,11 @@ std::unique_ptr<filter_handle> make(const build_options& options, std::uint64_t 
 std::unique_ptr<filter_handle> build_directly(const build_options& options, std::uint64_t capacity, built& b,
                                               fpr_watch& watch) {
   std::unique_ptr<filter_handle> filter = make(options, capacity);
+  timed_insertion into(*filter, options.inputs);
   const bool whole = for_each_batch(
       *filter, options.inputs, pass(options, "build"), [](key_batch&) {},
       [&](key_batch& batch) {
-        const change_result done = filter->insert(batch.prepared);
+        const change_result done = into.insert(batch);
         b.keys += done.keys;
         b.new_keys += done.changed;
         watch.after_batch(*filter);
@@ -210,7 +212,16 @@ void report(const build_options& options, const built& b, const fpr_judgement& j
   }
 }
 
+// Before anything is read.
+void check_build_times(const build_options& options) {
+  check_times(options.inputs, options.filter, options.wanted.window.now);
+  const auto& window = options.wanted.window.length;
+  if (!options.inputs.time.is_set() || (window && window->by_time())) return;
+  throw error(errc::invalid_argument, {"times are for a window by time", "--time-field", "", "", "add --window 24h"});
+}
+
 exit_status build(const build_options& options) {
+  check_build_times(options);
   if (is_shared(options.filter, options.server, options.sharing)) return build_shared(options);
   check_file_options(options);
   check_locks(options.filter);
@@ -243,6 +254,7 @@ void add_build(command_line& line) {
       "--grow", o.wanted.growing,
       "keep a log of all keys' hashes in FILTER.log, so that the filter can grow; on Redis it grows without one");
   add_window(c, o.wanted.window);
+  add_times(c, o.inputs);
   c.add_flag("--foldable", o.foldable, "round the size up so that fold can halve it at least six times");
   add_secret(c, o.wanted.secret);
   add_no_lock(c);

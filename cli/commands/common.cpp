@@ -251,8 +251,16 @@ void check_output(const input_options& inputs, const std::string& filter) {
 }
 
 temporary_file spool_text(const input_options& inputs) {
+  if (inputs.has_header() && inputs.files.size() > 1) {
+    throw error(errc::invalid_argument, {"several CSV files with headers are read twice, and one of them is a pipe",
+                                         "INPUT", "files", "", "write the pipe to a file first"});
+  }
   temporary_file text;
-  reader source(inputs);
+  input_options raw = inputs;  // a header stays what it is: the first record
+  raw.header = false;
+  for (field_range& range : raw.fields) range.name.clear();
+  raw.time = {};
+  reader source(raw);
   for (chunk piece; source.next(piece);) {
     text.append(piece.text());
     if (piece.text().back() != inputs.line_end()) text.append(std::string(1, inputs.line_end()));

@@ -16,8 +16,10 @@
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/line_output.hpp"
 #include "cli/commands/open_handle.hpp"
+#include "cli/commands/record_clock.hpp"
 #include "cli/commands/seen_lines.hpp"
 #include "cli/commands/window.hpp"
+#include "cli/io/csv_header_printer.hpp"
 #include "cli/text/error_text.hpp"
 
 #include <bloomery/error.hpp>
@@ -114,6 +116,7 @@ void set_rate_and_losses(dedup_result& result, seen_lines& seen, const filter_su
 dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output* suspects) {
   dedup_filter made = open_or_make(options);
   const capabilities can = made.filter->capabilities();
+  check_times(options.inputs, made.filter->parameters());
   const bool in_file = !options.state.empty() && !can.is_remote;
   const std::uint64_t before = can.is_remote ? 0 : made.filter->summary().insert_count.value_or(0);
   say_before(options, made, before);
@@ -122,6 +125,7 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
 
   window_clock clock;
   if (const auto now = options.wanted.window.now) clock = [now] { return *now; };
+  if (options.inputs.time.is_set()) clock = [] { return std::uint64_t{0}; };  // the records have the time
   seen_lines seen(std::move(made.filter), in_file, out, std::move(clock));
   line_sorter sorter(out, suspects, line_end);
   const pass_options pass{options.common.threads, options.common.progress && !options.common.quiet && !out.watched(),
@@ -129,12 +133,14 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
   dedup_result result;
   result.max_loss = options.max_loss;
   fpr_watch watch(shown_name(options.state));
+  csv_header_printer header;
   result.finished = for_each_batch(
       seen.filter(), options.inputs, pass, [](key_batch&) {},
       [&](key_batch& batch) {
         const char* lines_are = "not printed, and may be remembered";
         try {
           seen.take(batch);
+          header.print(batch.text, out);
           lines_are = "remembered, and those of them that were new may not be printed";
           result.lines_out += sorter.write(batch);
           if (out.watched() || batch.text.may_wait || can.is_remote) out.flush();
@@ -149,6 +155,7 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
       });
   if (suspects != nullptr) suspects->flush();  // before the state has their keys
   seen.finish();
+  options.inputs.notes->late = seen.late_records();
 
   keys_done done;
   const std::string name = shown_name(options.state);
@@ -196,6 +203,7 @@ dedup_result dedup_as_asked(const dedup_options& options, output& out, output* s
 
 exit_status dedup(const dedup_options& options) {
   check_dedup_filter(options);
+  check_times(options.inputs, options.state, options.wanted.window.now);
   { const reader readable(options.inputs); }  // a missing file is reported before all else
   check_not_an_input(options.suspects, "--suspects", options.inputs);
   check_not_an_input(options.state, "--state", options.inputs);
@@ -262,6 +270,7 @@ void add_dedup(command_line& line) {
       "--grow", o.wanted.growing,
       "without counting lines first; with -p a filter that grows; with --state a log of all keys' hashes is beside it");
   add_window(c, o.wanted.window);
+  add_times(c, o.inputs);
   c.add_flag("--exact", o.exact, "lose nothing, also of a pipe: compare lines in memory or in temporary files");
   parsed(c, "--memory", o.memory, parse_bits,
          "memory for the lines of exact mode, before it uses temporary files: 4GiB; half of the free memory");

@@ -310,6 +310,11 @@ void check_dedup_filter(const dedup_options& options) {
     refuse("only exact mode keeps lines in memory", "--memory", "", "leave out --memory, or add --exact");
   if (options.max_loss && options.wanted.rate)
     refuse("-p and --max-loss are two targets", "--max-loss", "", "give -p or --max-loss");
+  std::error_code unknown;
+  const bool is_made = options.state.empty() || !std::filesystem::exists(options.state, unknown);
+  const auto& window = options.wanted.window.length;
+  if (options.inputs.time.is_set() && is_made && !(window && window->by_time()))
+    refuse("times are for a window by time", "--time-field", "", "add --window 24h");
   check_server_options(options.state, options.server, options.sharing);
   making_options wanted = options.wanted;
   // A filter that exists decides whether it has a window by time.

@@ -9,6 +9,7 @@
 #include "app/signals.hpp"
 #include "cli/commands/dedup.hpp"
 #include "cli/commands/line_output.hpp"
+#include "cli/io/csv_header_printer.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/key_table.hpp"
 
@@ -69,7 +70,9 @@ dedup_result write_new_lines(const dedup_options& options, const params& hashing
   pass.steps = Table::groups;
   pass.step = [&](key_batch& batch, unsigned group) { insert_group(table, batch, group); };
   dedup_result result;
+  csv_header_printer header;
   result.finished = for_each_batch(*hasher, options.inputs, pass, choose, [&](key_batch& batch) {
+    header.print(batch.text, out);
     result.lines_out += sorter.write(batch);
     result.lines_in += batch.lines.size();
     if (out.watched() || batch.text.may_wait) out.flush();

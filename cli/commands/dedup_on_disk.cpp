@@ -13,6 +13,7 @@
 
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
+#include "cli/io/csv_header_printer.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/system_error.hpp"
 #include "cli/io/temporary_file.hpp"
@@ -174,8 +175,10 @@ class exact_dedup {
     std::vector<std::string_view> lines;
     reader source(inputs_);
     progress bar(pass("", &out).show_progress, "dedup, 3 of 3");
+    csv_header_printer header;
     for (chunk piece; source.next(piece);) {
-      cut_lines(piece.text(), inputs_.line_end(), lines);
+      header.print(piece, out);
+      cut_records(piece.text(), inputs_, lines);
       if (result.lines_in + lines.size() > lines_) throw changed_input(result.lines_in + lines.size());
       result.lines_out += sorter.write(piece, lines, [&](std::size_t i) {
         const std::uint64_t number = result.lines_in + i;

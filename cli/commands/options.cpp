@@ -1,10 +1,13 @@
 #include "cli/commands/options.hpp"
 
 #include "app/numbers.hpp"
+#include "cli/commands/common.hpp"
 #include "cli/commands/grammar.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/params.hpp>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -71,9 +74,53 @@ void add_key_shape(command_line& line, CLI::App& app, input_options& o) {
   app.add_flag("-0,--null", o.nul_separated, "lines end with NUL");
   app.add_flag("--text", o.as_text, "read binary data and archives as lines, too, which are refused otherwise");
   app.add_flag("--crlf", o.crlf, "lines end with CR LF: the CR is not part of the key");
-  app.add_option("-d,--delimiter", o.delimiter, "character between fields, with -f; TAB if not given");
-  app.add_option("-f,--field", o.field, "the key is this field, from 1; a line without it has the empty key")
-      ->check(CLI::Range(1, 1'000'000));
+  parsed(app, "-d,--delimiter", o.delimiter, parse_delimiter,
+         "text between fields, with -f; TAB if not given, in CSV a comma; \\t \\n \\r \\0 \\\\ and \\xHH are bytes");
+  parsed(app, "-f,--field", o.fields, parse_fields,
+         "the key is this field, or these: 1,3-5; in CSV also names; a field that a line lacks is empty");
+  app.add_flag("--csv", o.csv,
+               "input is CSV: fields may be in quotes, and then have separators and line breaks in them");
+  app.add_flag("--header", o.header,
+               "the first record of each CSV file is its header, no key; implied by a name in -f");
+  parsed(app, "--jsonl", o.paths, parse_json_paths,
+         "input is JSON Lines, and the key is the value at this path, or these, as in jq: .user.id,.tags[0]");
+}
+
+void add_times(CLI::App& app, input_options& o) {
+  app.add_option_function<std::string>(
+      "--time-field",
+      [&o](const std::string& text) {
+        const auto one = [](auto list) {
+          if (list.size() == 1) return std::optional(list.front());
+          throw error(errc::invalid_argument, {"a record has one time", "--time-field", "one field", "a list", ""});
+        };
+        if (text.starts_with('.') || text.starts_with('['))
+          o.time.path = one(parse_json_paths(text, "--time-field"));
+        else
+          o.time.field = one(parse_fields(text, "--time-field"));
+      },
+      "for windows by time: the time of a record, a field (4-5 with the text between) or a path; the window's clock "
+      "goes by it");
+  app.add_option_function<std::string>(
+      "--time-format",
+      [&o](const std::string& text) {
+        o.time.format = time_format::parse(text, "--time-format");
+        o.format_is_set = true;
+      },
+      "iso8601, rfc3339, clf, epoch, epoch-ms or a pattern as of strptime; the usual ones are recognised if not given");
+}
+
+void say_notes(const input_notes& notes) {
+  std::uint64_t lacking = 0;
+  for (const auto& [files, count] : notes.lacking) lacking += count;
+  if (lacking > 0) {
+    say(fmt::format("warning: {} no value for the key or a part of it, which is empty then",
+                    lacking == 1 ? "1 record has" : count_text(lacking) + " records have"));
+  }
+  if (notes.late > 0) {
+    say(fmt::format("warning: {} older than the window when read, and taken as of the newest time before",
+                    notes.late == 1 ? "1 record was" : count_text(notes.late) + " records were"));
+  }
 }
 
 void add_inputs(command_line& line, CLI::App& app, input_options& o) {

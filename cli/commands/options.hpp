@@ -66,6 +66,12 @@ bool no_lock();
 void add_inputs(command_line& line, CLI::App& app, input_options& o);
 void add_key_shape(command_line& line, CLI::App& app, input_options& o);
 
+/// --time-field and --time-format, for commands that fill windows by time.
+void add_times(CLI::App& app, input_options& o);
+
+/// Warns of what the command met in its inputs.
+void say_notes(const input_notes& notes);
+
 // ---- filters to be made ---------------------------------------------------------------------------------------------
 
 /// Options of sliding-window filters.

@@ -1,5 +1,6 @@
 #include "cli/commands/screen.hpp"
 
+#include "cli/io/csv_header_printer.hpp"
 #include "cli/io/output.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +15,9 @@ exit_status screen(const lookup_pass& ask, const screen_options& options, nlohma
   std::uint64_t keys = 0;
   std::uint64_t selected = 0;
   const pass_options pass{common.threads, common.progress && !common.quiet && !(prints && out.watched()), "check"};
+  csv_header_printer header;
   ask(options.inputs, pass, [&](key_batch& batch) {
+    if (prints) header.print(batch.text, out);
     keys += batch.keys.size();
     for (std::size_t i = 0; i < batch.keys.size(); ++i) {
       if (batch.may_contain(i) == options.invert) continue;

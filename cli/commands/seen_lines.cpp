@@ -27,7 +27,7 @@ seen_lines::seen_lines(std::unique_ptr<filter_handle> filter, bool in_file, outp
       file_ = std::move(filter_);
       filter_ = make_handle(file_->local()->clone());
     }
-    come_to_now();
+    come_to(slice_ms_ == 0 ? 0 : clock_());
   } else if (in_file) {
     unwritten_.emplace(2 * most_pending);
   }
@@ -36,13 +36,18 @@ seen_lines::seen_lines(std::unique_ptr<filter_handle> filter, bool in_file, outp
 
 void seen_lines::take(key_batch& batch) {
   batch.is_new.resize(batch.keys.size());
-  come_to_now();
   if (unwritten_) return look_up(batch);
-  insert(batch);
-  if (!file_) return;
-  const std::span<const key_hash> hashes = batch.prepared.hashes();
-  pending_.insert(pending_.end(), hashes.begin(), hashes.end());
-  pending_bytes_ += batch.text.size;
+  if (slice_ms_ != 0 && !batch.times.empty()) {
+    if (!record_clock_) record_clock_.emplace(*filter_);
+    record_clock_->each_run(batch.times, [&](std::size_t first, std::size_t count, std::uint64_t now) {
+      come_to(now);
+      insert(batch, first, count);
+    });
+  } else {
+    if (slice_ms_ != 0) come_to(clock_());
+    insert(batch, 0, batch.keys.size());
+  }
+  if (file_) pending_bytes_ += batch.text.size;
 }
 
 void seen_lines::written() {
@@ -58,21 +63,22 @@ void seen_lines::finish() {
 
 void seen_lines::close() { (file_ ? file_ : filter_)->commit(); }
 
-// The file gets the pending keys before the time moves to another generation: keys belong to the one in which they
-// came.
-void seen_lines::come_to_now() {
+// Keys belong to the generation in which they came: the file gets them with its clock at that moment.
+void seen_lines::come_to(std::uint64_t now) {
   if (slice_ms_ == 0) return;
-  const std::uint64_t now = clock_();
-  if (!pending_.empty() && now / slice_ms_ != moment_ / slice_ms_) write_down();
+  if (file_ && (slices_.empty() || now / slice_ms_ != moment_ / slice_ms_)) slices_.push_back({pending_.size(), now});
   moment_ = now;
   filter_->tick(now);
-  if (file_) file_->tick(now);
 }
 
-void seen_lines::insert(key_batch& batch) {
+void seen_lines::insert(key_batch& batch, std::size_t from, std::size_t keys) {
+  if (file_) {
+    const std::span<const key_hash> hashes = batch.prepared.hashes().subspan(from, keys);
+    pending_.insert(pending_.end(), hashes.begin(), hashes.end());
+  }
   const std::span<std::uint8_t> is_new = batch.is_new;
-  for (std::size_t first = 0; first < is_new.size();) {
-    const std::size_t rest = is_new.size() - first;
+  for (std::size_t first = from; first < from + keys;) {
+    const std::size_t rest = from + keys - first;
     const std::size_t count = keys_per_step_ == 0 ? rest : std::min(keys_per_step_, rest);
     const change_result done = filter_->insert(batch.prepared.part(first, count), is_new.subspan(first, count));
     first += count;
@@ -96,7 +102,14 @@ void seen_lines::look_up(key_batch& batch) {
 
 void seen_lines::write_down() {
   out_.sync();
-  (file_ ? file_ : filter_)->insert(std::span<const key_hash>(pending_));
+  const std::span<const key_hash> pending = pending_;
+  if (slices_.empty()) (file_ ? file_ : filter_)->insert(pending);
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    const std::size_t end = i + 1 < slices_.size() ? slices_[i + 1].first : pending.size();
+    file_->tick(slices_[i].moment);
+    file_->insert(pending.subspan(slices_[i].first, end - slices_[i].first));
+  }
+  if (!slices_.empty()) slices_ = {{0, moment_}};
   if (unwritten_) {
     add_losses(pending_.size(), fpr_);
     fpr_ = fpr_now();

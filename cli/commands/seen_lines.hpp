@@ -1,6 +1,7 @@
 // The lines that dedup has seen, remembered in a filter of any kind.
 #pragma once
 
+#include "cli/commands/record_clock.hpp"
 #include "cli/io/hash_set.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
@@ -25,7 +26,8 @@ namespace bloomery::cli {
 ///   a window in a file       A copy in memory works as above. The file gets the same keys, those of dropped lines too,
 ///                            in the same order once the output has the lines.
 ///
-/// A sliding window by time takes all keys of a batch at one moment: when the batch came.
+/// A sliding window by time takes all keys of a batch at one moment: when the batch came. If records have times, it
+/// takes each key at the moment that a record_clock shows.
 class seen_lines {
  public:
   /// @param in_file  the filter is in a file
@@ -53,10 +55,19 @@ class seen_lines {
   /// lookups of the FPR at that moment.
   double expected_losses() const noexcept { return expected_losses_; }
 
+  /// Records that were older than the window.
+  std::uint64_t late_records() const noexcept { return record_clock_ ? record_clock_->late() : 0; }
+
  private:
+  // From pending_[first] on keys came in the slice of this moment.
+  struct slice_start {
+    std::size_t first;
+    std::uint64_t moment;
+  };
+
   bool waits_for_output() const noexcept { return unwritten_.has_value() || file_ != nullptr; }
-  void come_to_now();
-  void insert(key_batch& batch);
+  void come_to(std::uint64_t now);
+  void insert(key_batch& batch, std::size_t from, std::size_t keys);
   void look_up(key_batch& batch);
   void write_down();
   void add_losses(std::uint64_t kept, double fpr);
@@ -66,11 +77,13 @@ class seen_lines {
   std::unique_ptr<filter_handle> file_;  // of a window in a file: filter_ is its copy in memory
   output& out_;
   window_clock clock_;
-  std::uint64_t slice_ms_ = 0;         // length of a generation; 0: no local window by time
-  std::uint64_t moment_ = 0;           // what the filters' clocks show
+  std::uint64_t slice_ms_ = 0;  // length of a generation; 0: no local window by time
+  std::uint64_t moment_ = 0;    // what the clock of filter_ shows
+  std::optional<record_clock> record_clock_;
   std::size_t keys_per_step_ = 0;      // of a local window: from one look at the FPR to the next; 0: no look
   std::optional<hash_set> unwritten_;  // pending_ as a set; for filters that are looked up before lines are inserted
   std::vector<key_hash> pending_;      // printed, or dropped in a window, and not yet in the file
+  std::vector<slice_start> slices_;    // of a window in a file: of the pending keys
   std::uint64_t pending_bytes_ = 0;    // of their lines
   double fpr_ = 0;
   double expected_losses_ = 0;

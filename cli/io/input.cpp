@@ -2,6 +2,8 @@
 
 #include "app/signals.hpp"
 #include "cli/io/open_input.hpp"
+#include "cli/io/record_frame.hpp"
+#include "cli/io/records.hpp"
 #include "cli/io/system_error.hpp"
 
 #include <bloomery/error.hpp>
@@ -35,36 +37,10 @@ bool is_regular(const std::string& name, std::uint64_t* bytes = nullptr) {
   return true;
 }
 
-// Sums short runs in bytes, which the compiler vectorises, sixteen at a time.
-std::uint64_t count_of(std::string_view text, char wanted) {
-  std::uint64_t total = 0;
-  while (!text.empty()) {
-    const std::size_t length = std::min<std::size_t>(text.size(), 255);
-    std::uint8_t found = 0;
-    for (std::size_t i = 0; i < length; ++i) found = static_cast<std::uint8_t>(found + (text[i] == wanted ? 1 : 0));
-    total += found;
-    text.remove_prefix(length);
-  }
-  return total;
-}
-
 }  // namespace
 
-void check(const input_options& options) {
-  if (options.delimiter.size() > 1) {
-    throw error(errc::invalid_argument, {"cannot separate fields by this", "-d", "one character",
-                                         "'" + options.delimiter + "'", "for a TAB leave -d out"});
-  }
-  if (!options.delimiter.empty() && options.field == 0) {
-    throw error(errc::invalid_argument,
-                {"a separator of fields says nothing by itself", "-d", "", "", "name the field: -f 1"});
-  }
-  if (options.crlf && options.nul_separated) {
-    throw error(errc::invalid_argument, {"lines end with CR LF or with NUL", "--crlf", "", "", "drop --crlf or -0"});
-  }
-}
-
-reader::reader(const input_options& options) : options_(options), names_(names_of(options)) {
+reader::reader(const input_options& options)
+    : options_(options), names_(names_of(options)), frame_(record_frame::make(options)) {
   bool all_regular = true;
   for (const std::string& name : names_) {
     if (name != standard_input && ::access(name.c_str(), R_OK) != 0) fail("read", shown_input(name));
@@ -95,6 +71,7 @@ bool reader::open_next() {
   const std::string& name = names_[opened_++];
   source_ = open_input(name, {.as_text = options_.as_text, .quiet = options_.quiet}, bytes_read_, cancel_[0]);
   if (!options_.as_text) check_.emplace(name, options_.nul_separated);
+  if (frame_) frame_->begin_source(names_[opened_ - 1]);
   return true;
 }
 
@@ -111,7 +88,7 @@ bool reader::next(chunk& to) {
       to.size = std::exchange(carry_, {}).size();
     }
     if (to.room - to.size < chunk_bytes) {
-      // A line longer than the chunk: doubles the buffer, so that copying stays cheap.
+      // A record longer than the chunk: doubles the buffer, so that copying stays cheap.
       const std::size_t room = std::max(2 * to.size, to.size + chunk_bytes);
       auto larger = std::make_unique_for_overwrite<char[]>(room);
       if (to.size > 0) std::memcpy(larger.get(), to.buffer.get(), to.size);
@@ -124,47 +101,23 @@ bool reader::next(chunk& to) {
     to.may_wait = got < chunk_bytes;
     if (got == 0) {
       source_.reset();
-      if (to.size > 0) return true;
+      if (frame_) frame_->end_source(to.text());
+      if (to.size > 0 && (!frame_ || frame_->deliver(to))) return true;
       continue;
     }
     const char* fresh = to.buffer.get() + to.size;
     if (check_) check_->look_at({fresh, got});
     to.size += got;
-    const void* last = ::memrchr(fresh, options_.line_end(), got);
-    if (last == nullptr) continue;
-    const auto whole = static_cast<std::size_t>(static_cast<const char*>(last) - to.buffer.get()) + 1;
+    std::size_t whole = 0;
+    if (frame_) {
+      whole = frame_->last_end(to.text());
+    } else if (const void* last = ::memrchr(fresh, options_.line_end(), got)) {
+      whole = static_cast<std::size_t>(static_cast<const char*>(last) - to.buffer.get()) + 1;
+    }
+    if (whole == 0) continue;
     carry_.assign(to.buffer.get() + whole, to.size - whole);
     to.size = whole;
-    return true;
-  }
-}
-
-void cut_lines(std::string_view text, char line_end, std::vector<std::string_view>& lines) {
-  lines.clear();
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end) {
-    const void* found = std::memchr(at, line_end, static_cast<std::size_t>(end - at));
-    const char* const stop = found == nullptr ? end : static_cast<const char*>(found);
-    lines.emplace_back(at, static_cast<std::size_t>(stop - at));
-    at = stop + 1;
-  }
-}
-
-void cut_keys(std::span<const std::string_view> lines, const input_options& options,
-              std::vector<std::string_view>& keys) {
-  const char delimiter = options.delimiter.empty() ? '\t' : options.delimiter[0];
-  keys.clear();
-  for (std::string_view line : lines) {
-    if (options.crlf && line.ends_with('\r')) line.remove_suffix(1);
-    if (options.field > 0) {
-      for (std::uint64_t skipped = 1; skipped < options.field && !line.empty(); ++skipped) {
-        const std::size_t at = line.find(delimiter);
-        line.remove_prefix(at == std::string_view::npos ? line.size() : at + 1);
-      }
-      line = line.substr(0, line.find(delimiter));
-    }
-    keys.push_back(line);
+    if (!frame_ || frame_->deliver(to)) return true;
   }
 }
 
@@ -190,8 +143,7 @@ text_size measure_text(const input_options& options) {
   reader inputs(options);
   for (chunk piece; inputs.next(piece);) {
     total.bytes += piece.size;
-    total.lines += count_of(piece.text(), options.line_end());
-    if (piece.text().back() != options.line_end()) ++total.lines;
+    total.lines += count_records(piece.text(), options);
   }
   if (standard_input_at >= 0) ::lseek(STDIN_FILENO, standard_input_at, SEEK_SET);
   return total;

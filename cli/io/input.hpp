@@ -1,15 +1,20 @@
-// Key input from files and pipes: inputs are read in chunks that end at line ends, and chunks are cut into lines and
-// keys.
+// Key input from files and pipes: inputs are read in chunks of complete records. A record is a line, or in CSV what
+// RFC 4180 calls one; records.hpp cuts chunks into records, keys and times.
 //
 // One thread at a time reads; several threads may cut. Compressed inputs are recognised by their first bytes,
 // and inputs that are not text are refused.
 #pragma once
 
 #include "cli/io/byte_source.hpp"
+#include "cli/io/csv.hpp"
+#include "cli/io/fields.hpp"
 #include "cli/io/file_kinds.hpp"
+#include "cli/io/json_lines.hpp"
+#include "cli/io/times.hpp"
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,32 +24,60 @@
 
 namespace bloomery::cli {
 
-/// The inputs and the position of keys in their lines.
-struct input_options {
-  std::vector<std::string> files;  ///< "-" is standard input; none at all means standard input
-  bool nul_separated = false;      ///< lines end with NUL, not LF
-  bool crlf = false;               ///< removes a CR at the end of a line
-  std::string delimiter;           ///< separator of fields, one character; empty: TAB
-  std::uint64_t field = 0;         ///< the key is this field, counted from 1; 0: the whole line
-  bool as_text = false;            ///< reads archives and binary data as lines, too
-  bool quiet = false;              ///< does not tell that keys are read from a terminal
+/// The place of a record's time.
+struct time_option {
+  std::optional<field_range> field;  ///< of text and CSV
+  std::optional<json_path> path;     ///< of JSON Lines
+  time_format format;
 
-  char line_end() const { return nul_separated ? '\0' : '\n'; }
+  bool is_set() const { return field || path; }
 };
 
-/// @throws error invalid_argument: a delimiter of several characters, or without a field
+/// What is worth a warning at the end of a command, for each list of inputs that was read.
+struct input_notes {
+  std::map<std::vector<std::string>, std::uint64_t> lacking;  ///< records of CSV or JSON Lines without a field
+  std::uint64_t late = 0;                                     ///< records older than the window
+};
+
+/// The inputs, the form of their records, and the position of keys and times in them.
+struct input_options {
+  std::vector<std::string> files;   ///< "-" is standard input; none at all means standard input
+  bool nul_separated = false;       ///< lines end with NUL, not LF
+  bool crlf = false;                ///< removes a CR at the end of a line
+  std::string delimiter;            ///< separator of fields; empty: TAB, in CSV a comma
+  std::vector<field_range> fields;  ///< the key is these fields; none: the whole line
+  bool csv = false;
+  bool header = false;           ///< the first record of each CSV file names its columns; implied by a name
+  std::vector<json_path> paths;  ///< lines are JSON, and the key is these values; none: not JSON
+  time_option time;
+  bool format_is_set = false;                                            ///< --time-format
+  std::shared_ptr<input_notes> notes = std::make_shared<input_notes>();  ///< shared with copies
+
+  bool as_text = false;  ///< reads archives and binary data as lines, too
+  bool quiet = false;    ///< does not report that keys are read from a terminal
+
+  char line_end() const { return nul_separated ? '\0' : '\n'; }
+  bool has_header() const;
+  std::string_view separator() const { return !delimiter.empty() ? std::string_view(delimiter) : csv ? "," : "\t"; }
+};
+
+/// @throws error invalid_argument: options that contradict each other
 void check(const input_options& options);
 
-/// Complete lines of one input. The buffer is reused by the next chunk.
+/// Complete records of one input. The buffer is reused by the next chunk.
 struct chunk {
   std::unique_ptr<char[]> buffer;
   std::size_t room = 0;
   std::size_t size = 0;
-  const std::string* source = nullptr;  ///< the input's name, for messages
-  bool may_wait = false;                ///< the next chunk may be delayed: flush results
+  const std::string* source = nullptr;       ///< the input's name, for messages
+  bool may_wait = false;                     ///< the next chunk may be delayed: flush results
+  std::uint64_t first_line = 1;              ///< number of its first line, where the form of records or a time needs it
+  std::shared_ptr<const csv_header> header;  ///< of the input, if it has one
 
   std::string_view text() const { return {buffer.get(), size}; }
 };
+
+class record_frame;
 
 /// Reads all inputs in order.
 class reader {
@@ -54,8 +87,9 @@ class reader {
   reader(const reader&) = delete;
   ~reader();
 
-  /// The next chunk of complete lines; the last line of an input may lack its end. False at the end.
-  /// @throws error  io; as decompress(); invalid_argument: the input is not text
+  /// The next chunk of complete records; the last one of an input may lack its end. False at the end. A chunk without
+  /// records brings the header of an input that has nothing else.
+  /// @throws error  io; as decompress(); invalid_argument: not text, a CSV quote that is never closed, a header
   bool next(chunk& to);
 
   /// Makes a next() that waits in another thread, and all later calls, return false.
@@ -74,20 +108,11 @@ class reader {
   std::unique_ptr<byte_source> source_;
   std::optional<binary_check> check_;         // of source_
   int cancel_[2] = {-1, -1};                  // a pipe, readable after cancel()
-  std::string carry_;                         // start of a line that ends in the next chunk
+  std::string carry_;                         // start of a record that ends in the next chunk
+  std::unique_ptr<record_frame> frame_;       // null: records are lines, and their numbers do not matter
   std::atomic<std::uint64_t> bytes_read_{0};  // also read by the progress bar's thread
   std::uint64_t bytes_total_ = 0;
 };
-
-/// Cuts a chunk into lines without their ends. `lines` point into the chunk.
-void cut_lines(std::string_view text, char line_end, std::vector<std::string_view>& lines);
-
-/// The keys of lines: the selected field, without CR if selected. A line without the field has the empty key.
-void cut_keys(std::span<const std::string_view> lines, const input_options& options,
-              std::vector<std::string_view>& keys);
-
-/// Whether keys are entire lines.
-inline bool keys_are_lines(const input_options& options) { return options.field == 0 && !options.crlf; }
 
 /// Whether all inputs are regular files, standard input included, and can be read again.
 bool can_reread(const input_options& options);
@@ -98,7 +123,7 @@ bool name_standard_input(input_options& options);
 
 /// Totals of all inputs, decompressed.
 struct text_size {
-  std::uint64_t lines = 0;
+  std::uint64_t lines = 0;  ///< records
   std::uint64_t bytes = 0;
 };
 

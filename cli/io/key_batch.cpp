@@ -27,13 +27,8 @@ std::uint64_t parse_integer_key(std::string_view key, const std::string& source)
 namespace {
 
 void cut(key_kind kind, const input_options& inputs, key_batch& batch) {
-  cut_lines(batch.text.text(), inputs.line_end(), batch.lines);
-  if (keys_are_lines(inputs)) {
-    batch.keys = batch.lines;
-  } else {
-    cut_keys(batch.lines, inputs, batch.cut);
-    batch.keys = batch.cut;
-  }
+  if (!batch.cutter) batch.cutter = std::make_unique<record_cutter>(inputs);
+  batch.cutter->cut(batch.text, batch);
   if (kind == key_kind::u64le) {
     batch.integers.clear();
     for (const std::string_view key : batch.keys) batch.integers.push_back(parse_integer_key(key, *batch.text.source));
@@ -49,6 +44,7 @@ bool for_each_batch(filter_handle& filter, const input_options& inputs, const pa
   const bool tells_at_once = !options.only_hashes && !filter.capabilities().is_remote;
   const key_kind kind = filter.parameters().keys;  // read once, because an insertion may replace the parameters
   std::uint64_t keys = 0;
+  std::uint64_t lacking = 0;
   run_pipeline<key_batch>(
       options.threads, [&](key_batch& batch) { return source.next(batch.text); },
       [&](key_batch& batch) {
@@ -61,6 +57,7 @@ bool for_each_batch(filter_handle& filter, const input_options& inputs, const pa
       [&](key_batch& batch) {
         const bool go_on = finish(batch);
         keys += batch.keys.size();
+        lacking += batch.lacking;
         if (!bar.due()) return go_on;
         progress_state state{keys, source.bytes_read(), source.bytes_total(), -1, -1};
         if (tells_at_once) {
@@ -72,6 +69,7 @@ bool for_each_batch(filter_handle& filter, const input_options& inputs, const pa
         return go_on;
       },
       [&] { source.cancel(); });
+  if (lacking > 0) inputs.notes->lacking[inputs.files] = lacking;
   return stop_signal() == 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "cli/io/input.hpp"
 #include "cli/io/progress.hpp"
+#include "cli/io/records.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter_handle.hpp>
@@ -17,18 +18,16 @@
 namespace bloomery::cli {
 
 /// A chunk of input with its keys and hashes.
-struct key_batch {
+struct key_batch : records {
   chunk text;
-  std::vector<std::string_view> lines;
-  std::vector<std::string_view> cut;       // keys, if they are not entire lines
-  std::span<const std::string_view> keys;  // one per line
-  std::vector<std::uint64_t> integers;     // the keys of a filter of integers
-  std::vector<key_hash> hashes;            // empty for schemes that hash the keys themselves
-  key_span prepared;                       // the keys in the fastest form for a filter_handle
-  std::vector<std::uint8_t> is_new;        // results of insertions
-  std::vector<std::uint64_t> maybe;        // results of lookups, one bit per key
-  std::vector<std::uint32_t> order;        // for passes in steps: the keys' numbers, those of the first step first
-  std::vector<std::uint32_t> step_ends;    // where the keys of each step end in `order`
+  std::unique_ptr<record_cutter> cutter;
+  std::vector<std::uint64_t> integers;   // the keys of a filter of integers
+  std::vector<key_hash> hashes;          // empty for schemes that hash the keys themselves
+  key_span prepared;                     // the keys in the fastest form for a filter_handle
+  std::vector<std::uint8_t> is_new;      // results of insertions
+  std::vector<std::uint64_t> maybe;      // results of lookups, one bit per key
+  std::vector<std::uint32_t> order;      // for passes in steps: the keys' numbers, those of the first step first
+  std::vector<std::uint32_t> step_ends;  // where the keys of each step end in `order`
 
   bool may_contain(std::size_t i) const { return (maybe[i / 64] >> (i % 64) & 1) != 0; }
 };

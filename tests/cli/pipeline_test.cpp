@@ -3,7 +3,7 @@
 #include "app/pipeline.hpp"
 #include "app/numbers.hpp"
 #include "cli/io/hash_set.hpp"
-#include "cli/io/input.hpp"
+#include "cli/io/records.hpp"
 
 #include "support/errors.hpp"
 #include "support/files.hpp"
@@ -454,7 +454,7 @@ TEST(CutLines, SplitsAtLineEndsOnly) {
 
 input_options fields(std::uint64_t field, std::string delimiter = "", bool crlf = false, bool nul_separated = false) {
   input_options options;
-  options.field = field;
+  if (field > 0) options.fields = {{field, field}};
   options.delimiter = std::move(delimiter);
   options.crlf = crlf;
   options.nul_separated = nul_separated;
@@ -470,7 +470,8 @@ input_options inputs(std::vector<std::string> files, bool nul_separated = false)
 
 std::vector<std::string_view> keys_of(std::vector<std::string_view> lines, const input_options& options) {
   std::vector<std::string_view> keys{"left over"};
-  cut_keys(lines, options, keys);
+  made_keys made;
+  cut_keys(lines, options, made, keys);
   return keys;
 }
 
@@ -493,10 +494,11 @@ TEST(CutKeys, DropsOneCarriageReturnWhereAsked) {
 }
 
 TEST(InputOptions, ThatContradictEachOtherAreRefused) {
-  EXPECT_EQ(code_of([] { check(fields(1, ",,")); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([] { check(fields(1, "a\n")); }), errc::invalid_argument);
   EXPECT_EQ(code_of([] { check(fields(0, ",")); }), errc::invalid_argument);
   EXPECT_EQ(code_of([] { check(fields(0, "", true, true)); }), errc::invalid_argument);
   EXPECT_EQ(code_of([] { check(fields(1, ",")); }), std::nullopt);
+  EXPECT_EQ(code_of([] { check(fields(1, ",,")); }), std::nullopt);
 }
 
 // ---- reader ---------------------------------------------------------------------------------------------------------

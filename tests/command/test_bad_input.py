@@ -92,9 +92,9 @@ class BadWords(CommandTest):
         for command in ["build", "-o", "f", "-n", 10], ["dedup", "-n", 10]:
             self.refused(*command, "-0", "--crlf", says="--crlf or -0")
             self.refused(*command, "-d", ",", says="-f 1")
-            self.refused(*command, "-d", "ab", "-f", 1, says="one character")
+            self.refused(*command, "-d", "a\\q", "-f", 1, says="cannot separate fields")
             self.refused(*command, "-f", 0, says="field")
-            self.refused(*command, "-f", "x", says="field")
+            self.refused(*command, "-f", "x", says="names in CSV only")
             self.refused(*command, "-j", 0, says="threads")
             self.refused(*command, "-j", 1000, says="threads")
 

@@ -1,0 +1,111 @@
+"""Keys of fields: -f with lists and ranges, separators of any length, and the same keys whatever the form of the input."""
+
+import csv
+import io
+import itertools
+import json
+import random
+import unittest
+
+from support import CommandTest, cut, first_occurrences, text
+
+EXACT = "-n", 100_000, "-p", "1e-9"
+
+
+def key_of(fields: list[bytes]) -> bytes:
+    """The documented key of several fields."""
+    if len(fields) == 1:
+        return fields[0]
+    return b"\x1f".join(f.replace(b"\x1b", b"\x1b\x1b").replace(b"\x1f", b"\x1b\x1f") for f in fields)
+
+
+class Fields(CommandTest):
+    def dedup(self, *arguments: object, **options) -> list[bytes]:
+        return self.bloomery("dedup", "-q", *EXACT, *arguments, **options).lines
+
+    def chosen(self, line: bytes, delimiter: bytes, numbers: list[int]) -> list[bytes]:
+        fields = line.split(delimiter)
+        return [fields[n - 1] if n <= len(fields) else b"" for n in numbers]
+
+    def test_lists_and_ranges_choose_what_a_tuple_of_the_fields_chooses(self) -> None:
+        chance = random.Random(3)
+        for option, delimiter in ((";", b";"), ("||", b"||"), ("aa", b"aa"), ("\\t", b"\t"), ("\\x1f", b"\x1f"), ("\\0", b"\0"),
+                                  ("\\\\", b"\\"), ("\\", b"\\"), ("::", b"::")):
+            pieces = [b"", b"a", b"b", b"\x1b", b"\x1f", delimiter[:1] if len(delimiter) > 1 else b"c"]
+            lines = [delimiter.join(chance.choice(pieces) for _ in range(chance.randrange(1, 6))) for _ in range(3000)]
+            for fields, numbers in (("2", [2]), ("1,3", [1, 3]), ("3,1", [3, 1]), ("2-4", [2, 3, 4]), ("-2,5", [1, 2, 5])):
+                with self.subTest(delimiter=option, fields=fields):
+                    out = self.dedup("-d", option, "-f", fields, stdin=text(lines))
+                    expected = first_occurrences(lines, lambda line: tuple(self.chosen(line, delimiter, numbers)))
+                    self.assertEqual(out, expected)
+
+    def test_an_open_range_takes_all_further_fields(self) -> None:
+        lines = [b"1 a b", b"2 a b", b"3 a b c", b"4 a", b"5 a ", b"6", b"7 "]
+        self.assertEqual(self.dedup("-d", " ", "-f", "2-", stdin=text(lines)), [b"1 a b", b"3 a b c", b"4 a", b"5 a ", b"6"])
+
+    def test_one_field_has_the_key_that_the_field_alone_has(self) -> None:
+        self.make_filter("f", [b"x", b"a\x1fb"], *EXACT)
+        self.assertEqual(self.bloomery("check", "-f", 2, "f", stdin=b"1\tx\n2\ty\n3\ta\x1fb\n").lines, [b"1\tx", b"3\ta\x1fb"])
+
+    def test_no_two_tuples_share_a_key_and_the_key_is_the_documented_one(self) -> None:
+        values = [b"", b"a", b"\x1f", b"\x1b", b"\x1b\x1f", b"\x1f\x1b", b"a\x1f", b"\x1fa", b"\x1b\x1b"]
+        tuples = list(itertools.product(values, repeat=3))
+        lines = [b"\t".join(t) for t in tuples]
+        self.assertEqual(self.dedup("-f", "1-3", stdin=text(lines)), lines)
+        self.make_filter("f", [key_of(list(t)) for t in tuples[::2]], *EXACT)
+        self.assertEqual(self.bloomery("check", "-f", "1-3", "f", stdin=text(lines)).lines, lines[::2])
+
+    def test_text_csv_and_json_give_one_tuple_one_key(self) -> None:
+        rows = [(f"user {i}", str(i * i), f"a,{i}") for i in range(100)]
+        self.bloomery("build", "-q", "-o", "f", *EXACT, "-d", "::", "-f", "2,3",
+                      stdin="".join("::".join(row) + "\n" for row in rows[:50]).encode())
+        table = io.StringIO()
+        csv.writer(table).writerows([("who", "square", "what"), *rows])
+        found = self.bloomery("check", "-c", "--csv", "-f", "square,what", "f", stdin=table.getvalue().encode())
+        self.assertEqual(found.lines, [b"50"])
+        lines = "".join(json.dumps({"u": {"n": int(n)}, "w": [w]}) + "\n" for _, n, w in rows).encode()
+        self.assertEqual(self.bloomery("check", "-c", "--jsonl", ".u.n,.w[0]", "f", stdin=lines).lines, [b"50"])
+
+    def test_verify_remove_and_explain_cut_keys_alike(self) -> None:
+        lines = [b"%d,%d,x" % (i, i % 7) for i in range(50)]
+        self.bloomery("build", "-q", "--counting", "-o", "f", "-n", 100, "-p", "1e-9", "-d", ",", "-f", "1,2", stdin=text(lines))
+        self.write("lines", lines)
+        result = self.bloomery("verify", "--json", "--queries", 1000, "-d", ",", "-f", "1,2", "f", "--present", "lines").json
+        self.assertEqual(result["present"], {"keys": 50, "missing": 0, "first_missing": None})
+        found = self.bloomery("explain", "--json", "f", "3\x1f3", "-d", ",", "-f", "1,2", "--keys", "lines").json
+        self.assertTrue(found["keys"][0]["put_in"])
+        self.bloomery("remove", "-q", "-d", ",", "-f", "1,2", "f", stdin=text(lines[:20]))
+        self.assertEqual(self.bloomery("check", "-d", ",", "-f", "1,2", "f", "lines").lines, lines[20:])
+
+    def test_what_makes_no_sense_is_refused(self) -> None:
+        for arguments, says in (
+            (("-f", "0"), "-f: not a list of fields"),
+            (("-f", "1-257"), "at most 256 fields"),
+            (("-f", "2-1"), "from the lower number"),
+            (("-f", "1000001"), "not a list of fields"),
+            (("-f", "1,,2"), "not a list of fields"),
+            (("-f", ""), "not a list of fields"),
+            (("-f", "name"), "names in CSV only"),
+            (("-d", ","), "name the field: -f 1"),
+            (("-f", "1", "-d", "\\q"), "-d: cannot separate fields by this"),
+            (("-f", "1", "-d", "\\x1"), "-d: cannot separate fields by this"),
+            (("-f", "1", "-d", ""), "empty"),
+            (("-f", "1", "-d", "a\\n"), "choose another separator"),
+            (("--header",), "a header is for CSV"),
+            (("--csv", "-0"), "leave out -0"),
+            (("--csv", "-d", ";;"), "one byte"),
+            (("--csv", "-d", '"'), "one byte"),
+            (("--csv", "--jsonl", ".a"), "CSV or JSON Lines"),
+            (("--jsonl", ".a", "-f", "1"), "paths, not fields"),
+            (("--jsonl", "a"), "not a path"),
+            (("--jsonl", ".a..b"), "not a path"),
+            (("--jsonl", ".a[x]"), "not a path"),
+            (("--jsonl", ".a,"), "not a path"),
+            (("--jsonl", '."a'), "not a path"),
+        ):
+            with self.subTest(arguments=arguments):
+                self.refused("dedup", "-n", 10, *arguments, stdin=b"", says=says)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,165 @@
+"""--time-field: a window by time goes by the times in the records, beside a dict of keys and beside one run for each hour."""
+
+import json
+import random
+import unittest
+from datetime import datetime, timedelta, timezone
+
+from support import CommandTest, cut, text
+
+START = 1_767_600_000  # 2026-01-05 08:00:00 UTC
+HOUR = 3600
+
+
+class twin:
+    """A window of seven slices, as docs/design.md has it, of exact keys and milliseconds."""
+
+    def __init__(self, window: int) -> None:
+        self.window, self.slice = window, -(-window // 7)
+        self.now, self.late = 0, 0
+        self.last: dict[bytes, int] = {}
+
+    def is_new(self, key: bytes, time: int) -> bool:
+        self.late += self.now - time > self.window
+        self.now = max(self.now, time)
+        epoch = self.now // self.slice
+        seen = key in self.last and self.last[key] >= epoch - 7
+        self.last[key] = epoch
+        return not seen
+
+
+def utc(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+class Times(CommandTest):
+    def log(self, count: int, hours: int, disorder: int, seed: int = 1, keys: int = 400) -> list[tuple[int, bytes]]:
+        """Times in milliseconds and keys, roughly in order."""
+        chance = random.Random(seed)
+        times = sorted(START * 1000 + chance.randrange(hours * HOUR * 1000) for _ in range(count))
+        return [(max(time - chance.choice([0, 0, 0, disorder]), 1), b"key-%d" % chance.randrange(keys)) for time in times]
+
+    def test_a_log_of_a_week_agrees_with_a_dict(self) -> None:
+        for disorder in 0, 100_000, 20 * HOUR * 1000:
+            log = self.log(30_000, 168, disorder, keys=3000)
+            lines = [b"%d.%03d\t%s" % (time // 1000, time % 1000, key) for time, key in log]
+            self.write("log", lines)
+            for window, milliseconds in ("14h", 14 * HOUR * 1000), ("24h", 24 * HOUR * 1000), ("5min", 300_000):
+                truth = twin(milliseconds)
+                expected = [line for line, (time, key) in zip(lines, log) if truth.is_new(key, time)]
+                for threads, state in (1, ()), (4, ()), (2, ("--state", f"{window}-{disorder}.bloom")):
+                    with self.subTest(window=window, disorder=disorder, threads=threads, state=state):
+                        run = self.bloomery("dedup", "-q", "-j", threads, *state, "--window", window, "-n", 100_000, "-p", "1e-9",
+                                            "-f", 2, "--time-field", 1, "log")
+                        self.assertEqual(run.lines, expected)
+                        if truth.late:
+                            self.assertIn(f"{truth.late:,} record", run.err)
+                            self.assertIn("older than the window", run.err)
+                        else:
+                            self.assertNotIn("older", run.err)
+
+    def test_one_run_prints_what_168_runs_of_an_hour_print(self) -> None:
+        log = self.log(8000, 168, 0)
+        lines = [b"%s %s" % (utc(time / 1000).strftime("%Y-%m-%dT%H:%M:%SZ").encode(), key) for time, key in log]
+        options = "dedup", "-q", "--window", "14h", "-n", 50_000, "-p", "1e-9", "-d", " ", "-f", 2
+        hourly = []
+        for hour in range(168):
+            now = START + hour * HOUR
+            part = [line for line, (time, _) in zip(lines, log) if now * 1000 <= time < (now + HOUR) * 1000]
+            hourly += self.bloomery(*options, "--state", "hourly", "--now", now, stdin=text(part)).lines
+        self.assertLess(len(hourly), len(lines) * 0.9)
+        self.assertEqual(self.bloomery(*options, "--time-field", 1, stdin=text(lines)).lines, hourly)
+        self.assertEqual(self.bloomery(*options, "--time-field", 1, "--state", "once", stdin=text(lines)).lines, hourly)
+        now = START + 168 * HOUR - 1
+        self.write("keys", sorted({key for _, key in log}))
+        self.assertEqual(self.bloomery("check", "--now", now, "once", "keys").lines, self.bloomery("check", "--now", now, "hourly", "keys").lines)
+
+    def test_build_and_add_put_keys_where_their_times_are(self) -> None:
+        log = self.log(5000, 100, 0)
+        lines = [b"%s,%d" % (key, time) for time, key in log]
+        options = "-d", ",", "-f", 1, "--time-field", 2
+        self.bloomery("build", "-q", "-o", "f", "--window", "21h", "-n", 50_000, "-p", "1e-9", *options, stdin=text(lines[:2000]))
+        self.bloomery("add", "-q", "f", *options, stdin=text(lines[2000:]))
+        truth = twin(21 * HOUR * 1000)
+        for time, key in log:
+            truth.is_new(key, time)
+        asked = sorted({key for _, key in log})
+        for hours in 0, 3, 12, 20, 24:
+            now = truth.now + hours * HOUR * 1000
+            held = [key for key in asked if truth.last[key] >= now // truth.slice - 7]
+            found = self.bloomery("check", "--now", f"{now / 1000:.3f}", "f", stdin=text(asked), status=None).lines
+            self.assertEqual(found, held, hours)
+
+    def test_the_usual_times_are_recognised_and_each_format_reads_its_own(self) -> None:
+        moment = utc(START + 1)
+        same = ["2026-01-05T08:00:01Z", "2026-01-05 08:00:01", "2026-01-05T09:30:01+01:30", "2026-01-05t07:00:01.000-0100", "2026/01/05 08:00:01",
+                "05/Jan/2026:08:00:01 +0000", "[05/Jan/2026:10:00:01 +0200]", "[05/Jan/2026:08:00:01", str(START + 1), f"{START + 1}.0",
+                str((START + 1) * 1000), str((START + 1) * 10**6), str((START + 1) * 10**9)]
+        formats = [("iso8601", same[0]), ("rfc3339", same[2]), ("clf", same[5]), ("epoch", str(START + 1)), ("epoch-ms", str((START + 1) * 1000)),
+                   ("%d.%m.%Y %H:%M:%S", moment.strftime("%d.%m.%Y %H:%M:%S")), ("%b %d %Y %I:%M:%S %p %z", "Jan 05 2026 09:00:01 AM +0100"),
+                   ("%Y%m%d-%H%M%S.%f!", "20260105-080001.000250!"), ("%%%Y-%m-%d %T", "%2026-01-05 08:00:01")]
+        options = "--window", "7s", "-n", 100, "-p", "1e-9", "--time-field", 1, "-f", 2
+        # A slice is a second: the moment is right if the newest generation begins with it.
+        for name, time in [(None, time) for time in same] + formats:
+            with self.subTest(format=name, time=time):
+                given = ("--time-format", name) if name else ()
+                built = self.bloomery("build", "--json", "-o", "f", *options, *given, stdin=f"{time}\tx\n".encode()).json
+                self.assertEqual(built["window"]["epoch"], START + 1)
+
+    def test_a_record_without_a_readable_time_is_named(self) -> None:
+        options = "dedup", "-q", "--window", "24h", "-n", 1000, "-f", 2, "--time-field", 1
+        for bad in ("", "soon", "2026-02-30", "2026-13-01", "2026-01-05T24:00:00Z", "2026-01-05T08:00:00Q", "1969-12-31", "-5", "12345678901234567890",
+                    "99999999999999999999", "05/Foo/2026:08:00:01 +0000", "10000-01-01", "2026-01-05T08:00:01.Z", "1" * 200):
+            data = b"2026-01-05\tx\n" * 40_000 + bad.encode() + b"\ty\n"
+            run = self.bloomery(*options, stdin=data, status=2)
+            self.assertIn("standard input, line 40,001: this record has no readable time", run.err, bad)
+            self.assertIn(f"'{bad[:60]}", run.err)
+        run = self.bloomery(*options, "--time-format", "epoch", stdin=b"2026-01-05\tx\n", status=2)
+        self.assertIn("expected seconds since 1970", run.err)
+        run = self.bloomery(*options, "--time-format", "%H:%M", stdin=b"12:30\tx\n", status=2)
+        self.assertIn("no readable time", run.err)
+
+    def test_times_come_from_csv_json_and_ranges_of_fields(self) -> None:
+        log = self.log(3000, 100, 0)
+        truth = twin(7 * HOUR * 1000)
+        chosen = [truth.is_new(key, time // 1000 * 1000) for time, key in log]
+        forms = {
+            ("-d", " ", "-f", "1", "--time-field", "4-5"): lambda t, k: f"{k} - - [{t:%d/%b/%Y:%H:%M:%S} +0000] \"GET /\" 200",
+            ("--csv", "-f", "2", "--time-field", "1"): lambda t, k: f'"{t:%Y-%m-%d %H:%M:%S}","{k}"',
+            ("--jsonl", ".k", "--time-field", ".t[0]"): lambda t, k: json.dumps({"t": [t.isoformat()], "k": k}),
+        }
+        for options, form in forms.items():
+            lines = [form(utc(time // 1000), key.decode()).encode() for time, key in log]
+            run = self.bloomery("dedup", "-q", "--window", "7h", "-n", 50_000, "-p", "1e-9", *options, stdin=text(lines))
+            self.assertEqual(run.lines, [line for line, new in zip(lines, chosen) if new], options)
+        header = self.bloomery("dedup", "-q", "--window", "7h", "-n", 50, "--csv", "--time-field", "when", stdin=b"when,k\n2026-01-05,a\n")
+        self.assertEqual(header.lines, [b"when,k", b"2026-01-05,a"])
+
+    def test_what_makes_no_sense_is_refused(self) -> None:
+        self.bloomery("build", "-q", "-o", "plain", "-n", 10, stdin=b"")
+        self.bloomery("build", "-q", "-o", "keys", "--window-keys", 10, stdin=b"")
+        window = "--window", "24h", "-n", 10
+        for arguments, says in (
+            (("dedup", "-n", 10, "--time-field", 1), "add --window 24h"),
+            (("dedup", "--window-keys", 10, "--time-field", 1), "add --window 24h"),
+            (("dedup", *window, "--time-format", "clf"), "add --time-field"),
+            (("dedup", *window, "--time-field", 1, "--now", 5), "leave out --now"),
+            (("dedup", *window, "--time-field", ".a"), "add --jsonl"),
+            (("dedup", *window, "--jsonl", ".a", "--time-field", 1), "use a path"),
+            (("dedup", *window, "--csv", "--time-field", "1-2"), "one number or name"),
+            (("dedup", *window, "--time-field", "1,2"), "one time"),
+            (("dedup", *window, "--time-field", "when"), "names in CSV only"),
+            (("dedup", *window, "--time-field", 1, "--time-format", "%s"), "use epoch"),
+            (("dedup", *window, "--time-field", 1, "--time-format", "noon"), "not a format of times"),
+            (("dedup", "--state", "plain", "--time-field", 1), "does not go by time|has no window"),
+            (("build", "-o", "new", "-n", 10, "--time-field", 1), "add --window 24h"),
+            (("build", "-o", "redis://nowhere/x", *window, "--time-field", 1), "their own clock"),
+            (("add", "plain", "--time-field", 1), "does not go by time"),
+            (("add", "keys", "--time-field", 1), "does not go by time"),
+        ):
+            with self.subTest(arguments=arguments):
+                self.refused(*arguments, stdin=b"", says=says)
+
+
+if __name__ == "__main__":
+    unittest.main()
