@@ -233,7 +233,7 @@ dedup_result dedup_exactly(const dedup_options& options, output& out, output* su
     text.emplace(spool_text(counted.inputs));
     counted.inputs.files = {text->path()};
   }
-  const text_size size = measure_text(counted.inputs);
+  const text_size size = measure_text(counted.inputs, options.common.threads);
   if (!counted.wanted.capacity) counted.wanted.capacity = std::max<std::uint64_t>(size.lines, 1);
   const params filter = params_of_exact(counted);
   const std::uint64_t memory =
