@@ -64,7 +64,12 @@ void add_window(CLI::App& app, window_options& o) {
 
 void add_key_shape(command_line& line, CLI::App& app, input_options& o) {
   line.inputs.push_back(&o);
+  app.parse_complete_callback([&app, &o] {
+    const CLI::Option* const quiet = app.get_option_no_throw("--quiet");
+    o.quiet = quiet != nullptr && quiet->count() > 0;
+  });
   app.add_flag("-0,--null", o.nul_separated, "lines end with NUL");
+  app.add_flag("--text", o.as_text, "read binary data and archives as lines, too, which are refused otherwise");
   app.add_flag("--crlf", o.crlf, "lines end with CR LF: the CR is not part of the key");
   app.add_option("-d,--delimiter", o.delimiter, "character between fields, with -f; TAB if not given");
   app.add_option("-f,--field", o.field, "the key is this field, from 1; a line without it has the empty key")
@@ -72,8 +77,9 @@ void add_key_shape(command_line& line, CLI::App& app, input_options& o) {
 }
 
 void add_inputs(command_line& line, CLI::App& app, input_options& o) {
-  app.add_option("INPUT", o.files,
-                 "files of keys, one a line; gzip and zstd are recognised; '-' or none: standard input")
+  app.add_option(
+         "INPUT", o.files,
+         "files of keys, one per line; gzip, zstd, lz4, xz and bzip2 are recognised; '-' or none: standard input")
       ->check(check_name);
   add_key_shape(line, app, o);
 }

@@ -1,8 +1,7 @@
 #include "cli/io/input.hpp"
 
 #include "app/signals.hpp"
-#include "cli/io/decompress.hpp"
-#include "cli/io/raw_input.hpp"
+#include "cli/io/open_input.hpp"
 #include "cli/io/system_error.hpp"
 
 #include <bloomery/error.hpp>
@@ -23,33 +22,6 @@ using namespace app;
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{256} << 10;  // fits into the L2 cache with its keys and hashes
-
-// Whether the input starts with `magic`. Stops reading at the first byte that differs, so that interactive input does
-// not block.
-bool starts_with(raw_input& input, std::string_view magic) {
-  while (input.peeked().size() < magic.size() && magic.starts_with(input.peeked())) {
-    if (!input.peek_more()) return false;
-  }
-  return input.peeked().starts_with(magic);
-}
-
-std::unique_ptr<byte_source> open_source(const std::string& name, std::atomic<std::uint64_t>& bytes_read,
-                                         int cancelled) {
-  auto plain = std::make_unique<raw_input>(name, bytes_read, cancelled);
-  if (starts_with(*plain, "\x1F\x8B")) return decompress(compression::gzip, name, std::move(plain));
-  if (starts_with(*plain, "\x28\xB5\x2F\xFD")) return decompress(compression::zstd, name, std::move(plain));
-  for (const auto& [magic, tool] : {std::pair{std::string_view("\xFD"
-                                                               "7zXZ\0",
-                                                               6),
-                                              "xzcat"},
-                                    std::pair{std::string_view("BZh91AY&SY"), "bzcat"}}) {
-    if (!starts_with(*plain, magic)) continue;
-    throw error(errc::invalid_argument,
-                {"this kind of compression is not read", shown_input(name), "plain text, gzip or zstd", "",
-                 std::string("unpack it: ") + tool + " FILE | bloomery ..."});
-  }
-  return plain;
-}
 
 std::vector<std::string> names_of(const input_options& options) {
   return options.files.empty() ? std::vector<std::string>{standard_input} : options.files;
@@ -120,7 +92,9 @@ void reader::cancel() noexcept {
 
 bool reader::open_next() {
   if (opened_ == names_.size() || stop_signal() != 0) return false;
-  source_ = open_source(names_[opened_++], bytes_read_, cancel_[0]);
+  const std::string& name = names_[opened_++];
+  source_ = open_input(name, {.as_text = options_.as_text, .quiet = options_.quiet}, bytes_read_, cancel_[0]);
+  if (!options_.as_text) check_.emplace(name, options_.nul_separated);
   return true;
 }
 
@@ -154,6 +128,7 @@ bool reader::next(chunk& to) {
       continue;
     }
     const char* fresh = to.buffer.get() + to.size;
+    if (check_) check_->look_at({fresh, got});
     to.size += got;
     const void* last = ::memrchr(fresh, options_.line_end(), got);
     if (last == nullptr) continue;

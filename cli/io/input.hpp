@@ -1,14 +1,17 @@
 // Key input from files and pipes: inputs are read in chunks that end at line ends, and chunks are cut into lines and
 // keys.
 //
-// One thread at a time reads; several threads may cut. gzip and zstd are recognised by their first bytes.
+// One thread at a time reads; several threads may cut. Compressed inputs are recognised by their first bytes,
+// and inputs that are not text are refused.
 #pragma once
 
 #include "cli/io/byte_source.hpp"
+#include "cli/io/file_kinds.hpp"
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +26,8 @@ struct input_options {
   bool crlf = false;               ///< removes a CR at the end of a line
   std::string delimiter;           ///< separator of fields, one character; empty: TAB
   std::uint64_t field = 0;         ///< the key is this field, counted from 1; 0: the whole line
+  bool as_text = false;            ///< reads archives and binary data as lines, too
+  bool quiet = false;              ///< does not tell that keys are read from a terminal
 
   char line_end() const { return nul_separated ? '\0' : '\n'; }
 };
@@ -50,7 +55,7 @@ class reader {
   ~reader();
 
   /// The next chunk of complete lines; the last line of an input may lack its end. False at the end.
-  /// @throws error  io, damaged (compressed data)
+  /// @throws error  io; as decompress(); invalid_argument: the input is not text
   bool next(chunk& to);
 
   /// Makes a next() that waits in another thread, and all later calls, return false.
@@ -67,6 +72,7 @@ class reader {
   std::vector<std::string> names_;
   std::size_t opened_ = 0;
   std::unique_ptr<byte_source> source_;
+  std::optional<binary_check> check_;         // of source_
   int cancel_[2] = {-1, -1};                  // a pipe, readable after cancel()
   std::string carry_;                         // start of a line that ends in the next chunk
   std::atomic<std::uint64_t> bytes_read_{0};  // also read by the progress bar's thread

@@ -1,5 +1,6 @@
 #include "file/format.hpp"
 
+#include <bloomery/detail/file_magic.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
 
@@ -15,7 +16,7 @@ namespace bloomery::format {
 namespace {
 
 // A non-text byte, then a name, then line ends that a transfer in text mode would change.
-constexpr std::array<std::uint8_t, 8> magic = {0x89, 'B', 'L', 'M', 'R', '\r', '\n', 0x1A};
+constexpr const file_magic& magic = filter_magic;
 
 // Offsets of the immutable fields.
 constexpr std::size_t at_version = 8;

@@ -1,5 +1,6 @@
 #include <bloomery/detail/key_log.hpp>
 
+#include <bloomery/detail/file_magic.hpp>
 #include <bloomery/detail/key_hash.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
@@ -27,7 +28,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "fields are written as they lie in memory");
 
-constexpr std::array<std::uint8_t, 8> magic = {0x89, 'B', 'L', 'M', 'L', '\r', '\n', 0x1A};
+constexpr const file_magic& magic = key_log_magic;
 constexpr std::uint32_t version = 1;
 
 // Offsets of the header's fields.

@@ -214,8 +214,8 @@ class BadFiles(CommandTest):
         broken[len(packed) // 2] ^= 0xFF
         for name, data in ("cut.gz", packed[:-9]), ("broken.gz", bytes(broken)), ("cut.zst", b"\x28\xb5\x2f\xfd\x20"):
             self.write(name, data)
-            self.refused("build", "-q", "-o", "g", name, says=f"{name}.*damaged or cut short")
-            self.refused("dedup", "-q", "--exact", name, says=f"{name}.*damaged or cut short")
+            self.refused("build", "-q", "-o", "g", name, says=f"{name}: compressed data is (damaged|cut short)")
+            self.refused("dedup", "-q", "--exact", name, says=f"{name}: compressed data is (damaged|cut short)")
         self.assertFalse(os.path.exists(self.path("g")))
 
 
@@ -332,10 +332,10 @@ class OddInput(CommandTest):
 
         self.assertEqual(self.bloomery("check", "f", stdin=b"two\none").out, b"two\none\n")
 
-    def test_nul_bytes_within_lines_count(self) -> None:
-        self.bloomery("build", "-q", "-o", "f", "-n", 10, "-p", "1e-9", stdin=b"a\0b\n\0\n")
+    def test_nul_bytes_within_lines_of_text_count(self) -> None:
+        self.bloomery("build", "-q", "-o", "f", "-n", 10, "-p", "1e-9", "--text", stdin=b"a\0b\n\0\n")
 
-        self.assertEqual(self.bloomery("check", "f", stdin=b"a\0c\na\na\0b\n\0\n\0\0\n").out, b"a\0b\n\0\n")
+        self.assertEqual(self.bloomery("check", "f", "--text", stdin=b"a\0c\na\na\0b\n\0\n\0\0\n").out, b"a\0b\n\0\n")
 
     def test_without_the_option_cr_is_part_of_the_key(self) -> None:
         self.bloomery("build", "-q", "-o", "f", "-n", 10, stdin=b"a\r\n")

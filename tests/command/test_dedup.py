@@ -67,7 +67,7 @@ class Dedup(CommandTest):
     def test_lines_are_bytes_and_the_last_one_gets_its_end(self) -> None:
         odd = [b"\xff\xfe", b"", b"a\0b", b"a\0c", b"tail \r", b"tail ", b"\xc3\xa9", b"e\xcc\x81"]
 
-        out = self.bloomery("dedup", "-q", "-n", 100, stdin=text(odd + odd) + b"last")
+        out = self.bloomery("dedup", "-q", "--text", "-n", 100, stdin=text(odd + odd) + b"last")
 
         self.assertEqual(out.out, text(odd) + b"last\n")
 

@@ -56,7 +56,7 @@ class DedupExact(CommandTest):
     def test_bytes_of_all_kinds_are_lines(self) -> None:
         odd = [b"", b"\0", b"\0\0", b"\r", b"a\0b", b"a\0c", b"\xff", b"x" * 300_000, b"x" * 300_001]
 
-        out = self.bloomery("dedup", "-q", "--exact", "-n", 1, stdin=text(odd * 3) + b"last")
+        out = self.bloomery("dedup", "-q", "--text", "--exact", "-n", 1, stdin=text(odd * 3) + b"last")
 
         self.assertEqual(out.out, text(odd) + b"last\n")
 

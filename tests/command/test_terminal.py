@@ -103,6 +103,29 @@ class Terminal(CommandTest):
         self.assertNotIn("\r", plain.replace("\r\n", ""))
         self.assertEqual(quiet, "")
 
+    def typed(self, *arguments: object) -> str:
+        """Standard error of a command whose standard input is a terminal: a user types a key and Ctrl-D."""
+        ours, theirs = pty.openpty()
+        try:
+            process = self.start(*arguments, stdin=theirs)
+            os.write(ours, b"key-1\n\x04")
+            _, err = process.communicate(timeout=60)
+        finally:
+            os.close(theirs)
+            os.close(ours)
+        self.assertEqual(process.returncode, 0, err)
+        return err.decode()
+
+    def test_on_a_terminal_it_tells_once_that_it_reads_keys(self) -> None:
+        hint = "bloomery: reading keys from standard input, one per line; end with Ctrl-D\n"
+        self.write("lines", keys(10))
+        for command in ["build", "-o", "g"], ["build", "-n", 9, "-o", "h"], ["add", "f"], ["check", "f"], ["dedup", "-n", 9], ["dedup", "--exact"]:
+            with self.subTest(command=command):
+                self.assertEqual(self.typed(*command).count(hint), 1)
+                self.assertNotIn(hint, self.typed(*command, "-q"))
+                self.assertNotIn(hint, self.typed(*command, "lines"))
+                self.assertNotIn(hint, self.bloomery(*command, stdin=b"key-1\n").err)
+
     def test_short_work_shows_no_bar(self) -> None:
         self.assertNotIn("\r", self.seen("add", "f", wait=0).replace("\r\n", ""))
 

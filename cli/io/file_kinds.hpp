@@ -1,0 +1,53 @@
+// Recognition of inputs by their first bytes: which compression they have, and what is no list of keys.
+#pragma once
+
+#include "cli/io/decompress.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace bloomery::cli {
+
+/// A kind of file, known by its first bytes.
+struct file_kind {
+  std::string name;                        ///< "a zip archive"
+  std::optional<compression> format = {};  ///< how it is read; none: it is refused
+  std::string hint = {};                   ///< what to do with a file that is refused
+  bool is_skippable = false;               ///< a frame of other data, before those of zstd or LZ4
+};
+
+/// The result of recognise().
+struct recognition {
+  const file_kind* kind = nullptr;  ///< null: none of those known
+  bool needs_more = false;          ///< the bytes are the beginning of a magic number
+};
+
+/// Recognises the kind of an input by the bytes that it begins with. Text is never taken for another kind.
+recognition recognise(std::string_view start);
+
+/// Refuses an input of a kind that has no keys in lines. @throws error invalid_argument, always
+[[noreturn]] void refuse_kind(const file_kind& kind, const std::string& input);
+
+/// Refuses decompressed or uncompressed input that is not text: an archive, compressed data, or a NUL byte among the
+/// first 64 KiB. Text in UTF-8, in Latin-1 or in any other encoding of single bytes has no NUL.
+class binary_check {
+ public:
+  /// @param input       its name, for messages
+  /// @param allows_nul  keys end with NUL
+  binary_check(std::string input, bool allows_nul) : input_(std::move(input)), allows_nul_(allows_nul) {}
+
+  /// The next bytes of the input. @throws error invalid_argument
+  void look_at(std::string_view bytes);
+
+ private:
+  static constexpr std::size_t window = std::size_t{64} << 10;
+
+  std::string input_;
+  bool allows_nul_;
+  std::size_t seen_ = 0;
+};
+
+}  // namespace bloomery::cli

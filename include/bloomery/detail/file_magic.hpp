@@ -1,0 +1,14 @@
+// The first bytes of the library's files, by which other programs can recognise them (docs/format.md).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace bloomery {
+
+using file_magic = std::array<std::uint8_t, 8>;
+
+inline constexpr file_magic filter_magic = {0x89, 'B', 'L', 'M', 'R', '\r', '\n', 0x1A};
+inline constexpr file_magic key_log_magic = {0x89, 'B', 'L', 'M', 'L', '\r', '\n', 0x1A};
+
+}  // namespace bloomery
