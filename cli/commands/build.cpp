@@ -47,7 +47,17 @@ struct built {
   std::uint64_t keys = 0;                       // lines read
   std::uint64_t new_keys = 0;                   // of them; a counting filter's size has all copies
   std::optional<std::uint64_t> log_bytes = {};  // of a filter that keeps a key log
+  std::optional<file_info> replaced = {};       // the filter that was there before
 };
+
+// Called when all keys have been read: remembers the filter that will be replaced. An input without keys is more often a
+// mistake, such as a query that failed, than the wish for an empty filter.
+void check_replacement(const build_options& options, built& b) {
+  b.replaced = replaced_filter(options.filter, "-o");
+  if (!b.replaced || b.keys > 0 || options.allow_empty) return;
+  throw error(errc::already_exists, {"an empty filter would replace the filter " + options.filter, "-o",
+                                     "input with keys", "no key", "give --allow-empty if it shall be empty"});
+}
 
 pass_options pass(const build_options& options, const char* verb) {
   return {options.common.threads, options.common.progress && !options.common.quiet, verb};
@@ -94,27 +104,21 @@ std::unique_ptr<filter_handle> build_by_way_of_hashes(const build_options& optio
 std::unique_ptr<filter_handle> build_by_way_of_text(build_options options, built& b) {
   const temporary_file text = spool_text(options.inputs);
   options.inputs.files = {text.path()};
-  return build_directly(options, count_lines(options.inputs), b);
+  return build_directly(options, count_lines(options.inputs, options.common.threads), b);
 }
 
 std::unique_ptr<filter_handle> build_from(const build_options& options, built& b) {
   if (wants_window(options.wanted)) return build_directly(options, window_capacity_said(options.wanted), b);
   if (options.wanted.capacity) return build_directly(options, *options.wanted.capacity, b);
-  if (can_reread(options.inputs)) return build_directly(options, count_lines(options.inputs), b);
+  if (can_reread(options.inputs))
+    return build_directly(options, count_lines(options.inputs, options.common.threads), b);
   if (options.wanted.scheme.empty()) return build_by_way_of_hashes(options, b);
   return build_by_way_of_text(options, b);
 }
 
-// The number of the log that the filter at `path` keeps.
-std::optional<std::uint64_t> log_id_of(const std::string& path) {
-  const inspection found = inspect(path);
-  if (!found.usable || found.info.parameters.log_id() == 0) return std::nullopt;
-  return found.info.parameters.log_id();
-}
-
 // Removes the log of the filter that was replaced, and no other log. A kill just before leaves an unused log behind.
 void remove_log(const std::string& path, std::uint64_t id) {
-  if (log_id_of(path)) return;
+  if (const inspection found = inspect(path); found.usable && found.info.parameters.log_id() != 0) return;
   const std::string log = rebuilding_filter::log_path(path);
   try {
     if (key_log::open(log).parameters().log_id() != id) return;
@@ -126,15 +130,15 @@ void remove_log(const std::string& path, std::uint64_t id) {
 }
 
 built build_in_memory(const build_options& options) {
-  const std::optional<std::uint64_t> old_log = log_id_of(options.filter);
   built b;
   const std::unique_ptr<filter_handle> filter = build_from(options, b);
+  check_replacement(options, b);
   filter->settle();
   b.parameters = filter->parameters();
   b.now = filter->summary();
   point_of_no_return();
   filter->local()->save(options.filter, options.note);
-  if (old_log) remove_log(options.filter, *old_log);
+  if (b.replaced && b.replaced->parameters.log_id() != 0) remove_log(options.filter, b.replaced->parameters.log_id());
   warn_if_overfull(options.filter, *filter, b.now);
   return b;
 }
@@ -169,6 +173,7 @@ built build_with_log(const build_options& options) {
     }
     b.keys = for_each_hash(p.without_log(), options.inputs, pass(options, "build"),
                            [&](std::span<const key_hash> hashes) { filter.record(hashes); });
+    check_replacement(options, b);
     rebuild_plan plan;
     if (options.wanted.capacity && filter.log().estimate_distinct() <= *options.wanted.capacity) {
       plan.capacity = options.wanted.capacity;
@@ -213,6 +218,27 @@ void check_file_options(const build_options& options) {
   check_target_fpr(options.wanted);
   check_not_an_input(options.filter, "-o", options.inputs);
   check_not_the_key(options.filter, "-o", options.wanted.secret);
+  replaced_filter(options.filter, "-o");  // refuses a file that is not a filter before the keys are read
+}
+
+std::string replaced_text(const file_info& old) {
+  const params& p = old.parameters;
+  const std::string keys = !old.clean               ? "an unknown number of keys"
+                           : old.counts.is_estimate ? "about " + counted(old.counts.inserted, "key")
+                                                    : counted(old.counts.inserted, "key");
+  return fmt::format("it replaced a filter ({}{}) of {}{}", kind_text(p), p.log_id() == 0 ? "" : ", with a log", keys,
+                     p.target_fpr > 0 ? ", made for " + rate_text(p.target_fpr) : "");
+}
+
+nlohmann::ordered_json json_of(const file_info& old) {
+  const params& p = old.parameters;
+  nlohmann::ordered_json keys = nullptr;
+  if (old.clean) keys = old.counts.inserted;
+  return {{"layout", p.layout},
+          {"scheme", p.scheme},
+          {"keys", keys},
+          {"capacity", p.capacity},
+          {"target_rate", p.target_fpr}};
 }
 
 void report(const build_options& options, const built& b) {
@@ -231,12 +257,14 @@ void report(const build_options& options, const built& b) {
                                      {"probes", p.geometry.probes}};
     if (b.log_bytes) result["log_bytes"] = *b.log_bytes;
     if (b.now.window) result["window"] = window_json(*b.now.window);
+    if (b.replaced) result["replaced"] = json_of(*b.replaced);
     print_result(result);
   } else if (!options.common.quiet) {
     const std::string room =
         b.log_bytes ? fmt::format("has room for {}, and grows by its log, {}", size_text(p), bytes_text(*b.log_bytes))
                     : "made for " + size_text(p);
     say(fmt::format("{}: {}, {}; {}", options.filter, counted(b.keys, "line"), counted(b.new_keys, "key"), room));
+    if (b.replaced) say(fmt::format("{}: {}", options.filter, replaced_text(*b.replaced)));
   }
 }
 
@@ -271,6 +299,7 @@ void add_build(command_line& line) {
       "keep a log of all keys' hashes in FILTER.log, so that the filter can grow; on Redis it grows without one");
   add_window(c, o.wanted.window);
   c.add_flag("--foldable", o.foldable, "round the size up so that fold can halve it at least six times");
+  c.add_flag("--allow-empty", o.allow_empty, "replace a filter even if the input has no keys");
   add_secret(c, o.wanted.secret);
   c.add_option("--note", o.note, "a remark kept in the file");
   add_inputs(line, c, o.inputs);

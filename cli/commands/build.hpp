@@ -11,8 +11,9 @@ namespace bloomery::cli {
 struct build_options {
   std::string filter;
   making_options wanted;
-  std::string note;       ///< kept in the file as metadata
-  bool foldable = false;  ///< blocks rounded up to a multiple of 64
+  std::string note;          ///< kept in the file as metadata
+  bool foldable = false;     ///< blocks rounded up to a multiple of 64
+  bool allow_empty = false;  ///< an empty filter may replace another
   sharing_options sharing;
   server_options server;
   input_options inputs;

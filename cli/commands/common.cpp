@@ -193,19 +193,23 @@ void check_not_the_key(const std::string& path, const std::string& option, const
               {"the output would replace the secret key " + path, option, "", "", "choose another name"});
 }
 
-void check_replaceable(const std::string& path, const std::string& option) {
+std::optional<file_info> replaced_filter(const std::string& path, const std::string& option) {
   std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none) || std::filesystem::file_size(path, none) == 0) return;
-  if (const inspection old = inspect(path); old.usable) {
-    if (old.info.parameters.log_id() == 0) return;
-    throw error(
-        errc::already_exists,
-        {"a filter that keeps a log would be replaced: " + path, option, "a new name, or that of a filter without", "",
-         "choose another name, or remove it and its log " + rebuilding_filter::log_path(path)});
-  }
+  if (!std::filesystem::is_regular_file(path, none) || std::filesystem::file_size(path, none) == 0) return std::nullopt;
+  inspection old = inspect(path);
+  if (old.usable) return std::move(old.info);
   throw error(errc::already_exists,
               {"a file that is no filter would be replaced: " + path, option, "a new name, or that of a filter",
                "another file", "choose another name, or remove it"});
+}
+
+void check_replaceable(const std::string& path, const std::string& option) {
+  const std::optional<file_info> old = replaced_filter(path, option);
+  if (!old || old->parameters.log_id() == 0) return;
+  throw error(
+      errc::already_exists,
+      {"a filter that keeps a log would be replaced: " + path, option, "a new name, or that of a filter without", "",
+       "choose another name, or remove it and its log " + rebuilding_filter::log_path(path)});
 }
 
 void refuse_unless_plain(const params& p, const std::string& path, const std::string& what, const char* hint) {

@@ -65,8 +65,11 @@ void check_not_an_input(const std::string& path, const std::string& option, cons
 /// Refuses to write over the file of a secret key, which would be lost. @throws error invalid_argument
 void check_not_the_key(const std::string& path, const std::string& option, const std::string& keyfile);
 
-/// Refuses to write a filter over a file that is none: a key, a list; and over one whose log would be left alone.
-/// @throws error already_exists
+/// The filter in the file that a command is about to write over; none if there is no file, an empty one or a device.
+/// @throws error already_exists: a file that is not a filter: a key, a list
+std::optional<file_info> replaced_filter(const std::string& path, const std::string& option);
+
+/// As replaced_filter(); also refuses to replace a filter whose log would be left alone. @throws error already_exists
 void check_replaceable(const std::string& path, const std::string& option);
 
 /// Refuses counting, sliding-window and static filters: "counting filters have no overlap". @throws error incompatible

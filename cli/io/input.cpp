@@ -1,5 +1,6 @@
 #include "cli/io/input.hpp"
 
+#include "app/pipeline.hpp"
 #include "app/signals.hpp"
 #include "cli/io/open_input.hpp"
 #include "cli/io/system_error.hpp"
@@ -184,15 +185,26 @@ bool name_standard_input(input_options& options) {
   return true;
 }
 
-text_size measure_text(const input_options& options) {
+text_size measure_text(const input_options& options, unsigned threads) {
   const off_t standard_input_at = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
+  struct counted_chunk {
+    chunk piece;
+    std::uint64_t lines = 0;
+  };
   text_size total;
   reader inputs(options);
-  for (chunk piece; inputs.next(piece);) {
-    total.bytes += piece.size;
-    total.lines += count_of(piece.text(), options.line_end());
-    if (piece.text().back() != options.line_end()) ++total.lines;
-  }
+  run_pipeline<counted_chunk>(
+      threads, [&](counted_chunk& some) { return inputs.next(some.piece); },
+      [&](counted_chunk& some) {
+        const std::string_view text = some.piece.text();
+        some.lines = count_of(text, options.line_end()) + (text.back() != options.line_end() ? 1 : 0);
+      },
+      [&](counted_chunk& some) {
+        total.bytes += some.piece.size;
+        total.lines += some.lines;
+        return true;
+      },
+      [&] { inputs.cancel(); });
   if (standard_input_at >= 0) ::lseek(STDIN_FILENO, standard_input_at, SEEK_SET);
   return total;
 }

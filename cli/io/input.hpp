@@ -103,9 +103,11 @@ struct text_size {
 };
 
 /// Reads all inputs; restores the position of standard input. Requires can_reread().
-text_size measure_text(const input_options& options);
+text_size measure_text(const input_options& options, unsigned threads = 1);
 
 /// measure_text().lines
-inline std::uint64_t count_lines(const input_options& options) { return measure_text(options).lines; }
+inline std::uint64_t count_lines(const input_options& options, unsigned threads = 1) {
+  return measure_text(options, threads).lines;
+}
 
 }  // namespace bloomery::cli

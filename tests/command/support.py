@@ -381,7 +381,8 @@ class CommandTest(unittest.TestCase):
 
     def make_filter(self, name: str, lines: Iterable[bytes], *options: object) -> None:
         """A filter of these keys, which come by a pipe."""
-        self.bloomery("build", "-q", "-o", name, *options, stdin=text(lines))
+        data = text(lines)
+        self.bloomery("build", "-q", "-o", name, *options, *([] if data else ["--allow-empty"]), stdin=data)
 
     def bits_of(self, name: str) -> bytes:
         """The filter's own bytes."""

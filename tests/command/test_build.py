@@ -47,9 +47,9 @@ class Build(CommandTest):
     def test_the_layout_follows_the_rate_unless_it_is_named(self) -> None:
         layouts = []
         for p in "20%", "1%", "1e-4", "1e-5", "1e-6":
-            self.build("f", "-n", 1_000_000, "-p", p)
+            self.build("f", "--allow-empty", "-n", 1_000_000, "-p", p)
             layouts.append(self.info("f")["layout"])
-        self.build("f", "-n", 1_000_000, "-p", "1e-6", "--layout", "split_block512")
+        self.build("f", "--allow-empty", "-n", 1_000_000, "-p", "1e-6", "--layout", "split_block512")
 
         self.assertEqual(layouts, ["blocked", "split_block", "split_block512", "blocked", "blocked_page"])
         self.assertEqual(self.info("f")["layout"], "split_block512")
@@ -242,6 +242,62 @@ class Build(CommandTest):
             self.refused("build", "-o", "./keys", stdin=file, says="replace the input")
 
         self.assertEqual(self.read("keys"), text(keys(10)))
+
+    KINDS = [["-n", 1000], ["-n", 1000, "--counting"], ["-n", 1000, "--window-keys", 1000], ["-n", 1000, "--grow"],
+             ["-n", 1000, "--scheme", "guava"], ["-n", 1000, "--layout", "classic", "-p", "0.1%"]]  # fmt: skip
+
+    def test_an_empty_input_replaces_no_filter_unless_that_is_asked_for(self) -> None:
+        for old in self.KINDS:
+            for new in self.KINDS + [[]]:
+                with self.subTest(old=old, new=new):
+                    self.bloomery("build", "-q", "-o", "f", *old, stdin=text(keys(100)))
+                    before = {name: self.read(name) for name in os.listdir(self.folder)}
+                    self.refused("build", "-o", "f", *new, stdin=b"", says="empty filter would replace the filter f: expected input with keys, found no key; .*--allow-empty")
+                    with open("/dev/null", "rb") as null:
+                        self.refused("build", "-q", "-o", "f", *new, stdin=null, says="--allow-empty")
+                    self.assertEqual({name: self.read(name) for name in os.listdir(self.folder)}, before)
+
+                    self.bloomery("build", "-q", "--allow-empty", "-o", "f", *new, stdin=b"")
+                    self.assertEqual(self.count("f", keys(100)), 0)
+                    for name in os.listdir(self.folder):
+                        os.unlink(self.path(name))
+        self.bloomery("build", "-q", "-o", "f", stdin=b"")  # where there is none, an empty one is made
+        self.assertEqual(self.count("f", keys(100)), 0)
+
+    def test_it_tells_which_filter_it_replaces(self) -> None:
+        for options, kind in (["-n", 1000, "-p", "0.1%", "--layout", "blocked"], r"blocked"), (["--scheme", "guava", "-p", "0.1%"], "scheme guava"), (["--grow", "-p", "0.1%"], r"\w+, with a log"):
+            for new in ["-n", 10], ["--grow"]:
+                with self.subTest(old=options, new=new):
+                    self.bloomery("build", "-q", "-o", "f", *options, stdin=text(keys(50)))
+                    said = self.bloomery("build", "-o", "f", *new, stdin=b"x\n").err
+                    self.assertRegex(said, rf"\Abloomery: f: 1 line, 1 key; .*\nbloomery: f: it replaced a filter \({kind}\) of 50 keys, made for 0\.1 %\n\Z")
+                    for name in os.listdir(self.folder):
+                        os.unlink(self.path(name))
+        first = self.bloomery("build", "--json", "-o", "f", "-n", 100, "--layout", "blocked", stdin=text(keys(50))).json
+        again = self.bloomery("build", "--json", "-o", "f", stdin=b"x\n").json
+        self.assertNotIn("replaced", first)
+        self.assertEqual(again["replaced"], {"layout": "blocked", "scheme": "", "keys": 50, "capacity": 100, "target_rate": 0.01})
+
+    def test_a_file_that_is_no_filter_is_not_replaced(self) -> None:
+        self.write("notes", b"important\n")
+        self.write("keys", keys(10))
+        for options in [], ["-n", 10], ["--grow"], ["--counting"], ["--scheme", "guava"], ["--allow-empty"]:
+            with self.subTest(options=options):
+                self.refused("build", "-o", "notes", *options, "keys", says="a file that is no filter would be replaced: notes")
+                self.assertEqual(self.read("notes"), b"important\n")
+        self.refused("union", "-o", "notes", "a", "b", says="a file that is no filter would be replaced: notes")
+        self.write("notes", b"")
+        self.bloomery("build", "-q", "-o", "notes", "keys")  # an empty file loses nothing
+        self.assert_has_all("notes", keys(10))
+
+    def test_lines_are_counted_alike_by_any_number_of_threads(self) -> None:
+        lines = keys(200_000) + [b"", b"x" * 300_000, b"", b"last"]
+        self.write("a", lines)
+        self.write("b", text(lines)[:-1])
+        for threads in 1, 2, 3:
+            built = self.build("f", "-j", threads, "a", "b")
+            self.assertEqual((built["keys"], built["capacity"]), (2 * len(lines), 2 * len(lines)))
+            os.unlink(self.path("f"))
 
 
 if __name__ == "__main__":

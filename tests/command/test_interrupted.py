@@ -79,7 +79,7 @@ class WhileWaiting(CommandTest):
 
     def test_an_add_leaves_a_clean_file_with_the_keys_it_reports(self) -> None:
         for number in STOPS:
-            self.bloomery("build", "-q", "-o", "f", "-n", 10_000)
+            self.bloomery("build", "-q", "--allow-empty", "-o", "f", "-n", 10_000)
             process = self.start("add", "--json", "f")
             self.feed(process, text(keys(5000)) + b"a line without its en")
 

@@ -194,7 +194,7 @@ class Union(Window):
         self.refused("intersect", "-o", "c.bloom", "a.bloom", "b.bloom", says="no intersection")
         self.refused("fold", "-o", "c.bloom", "a.bloom", says="no fold")
         self.refused("overlap", "a.bloom", "b.bloom", says="no overlap")
-        self.make("--window", "1h", "-n", 700, name="b.bloom")
+        self.make("--allow-empty", "--window", "1h", "-n", 700, name="b.bloom")
         self.refused("union", "-o", "c.bloom", "b.bloom", "a.bloom", says="window")
         self.bloomery("build", "-q", "-o", "plain.bloom", "-n", 10, stdin=b"x\n")
         self.refused("check", "--now", START, "plain.bloom", says="does not go by time")
