@@ -68,8 +68,8 @@ struct create_options {
                          ///< locks, they are used.
 };
 
-/// Whether files in the directory of `path` can be locked, as writing a filter there needs. Also true if the directory
-/// does not allow to find out, because no file can be created in it.
+/// Whether files in the directory of `path` can be locked, as writing a filter there needs. Also true where
+/// this cannot be tested, because no file can be created in the directory.
 bool has_locks(const std::string& path);
 
 /// The contents of a file's header.
