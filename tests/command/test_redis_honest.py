@@ -41,7 +41,7 @@ class Verify(RedisTest):
 
 class Info(RedisTest):
     def test_a_full_filter_reports_no_number_of_keys(self) -> None:
-        self.bloomery("build", "-q", "-n", 1, "-o", self.f, stdin=text(keys(20_000)))
+        self.bloomery("build", "-q", "-n", 1, "-o", self.f, stdin=text(keys(20_000)), status=3)
 
         told = self.bloomery("info", "--json", self.f).json
         added = self.bloomery("add", "--json", self.f, stdin=b"one\n").json
