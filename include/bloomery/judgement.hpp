@@ -39,7 +39,7 @@ inline constexpr double fpr_judgement_sigmas = 4;
 
 /// Judges the exact FPR of the present bits, or the FPR expected for the present keys, of a filter of these parameters.
 ///
-///   broken if fpr > max(p, E exp(4 s)),   E = expected_fpr(n),   s^2 = ln(1 + V)
+///   broken if fpr > max(p, E exp(4 s - s^2 / 2)),   E = expected_fpr(n),   s^2 = ln(1 + V)
 ///
 /// where V is the relative variance of the FPR of a filter with n keys: the variance of the number of set bits, and of
 /// the number of keys in each block. The size rules of some schemes miss the target FPR: E may then be up to 1.5 p. For

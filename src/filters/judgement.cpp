@@ -30,9 +30,10 @@ fpr_judgement judgement_of(double fpr, double target, double limit) {
   return {verdict, fpr, target, limit};
 }
 
-// E exp(4 s)
+// E exp(4 s - s^2 / 2): the logarithm has the mean ln E - s^2 / 2. It rises up to s = 4.
 double reach(double expected, double variance) {
-  return expected * std::exp(fpr_judgement_sigmas * std::sqrt(std::log1p(variance)));
+  const double s = std::min(std::sqrt(std::log1p(variance)), fpr_judgement_sigmas);
+  return expected * std::exp(fpr_judgement_sigmas * s - s * s / 2);
 }
 
 // The generations of a sliding-window filter are filters of their own, whose FPRs and variances add up. On servers they

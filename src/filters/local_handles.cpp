@@ -138,7 +138,7 @@ class handle_of_any_filter : public handle_of_bits {
   // Copies of one key count once, and full counters stay full: only the counters tell.
   void settle() override {
     if (!capabilities().counts_copies) return;
-    const double fpr = std::max(filter().expected_fpr(), filter().current_fpr());
+    const double fpr = filter().current_fpr();
     settled_ = {fpr, filter().capacity() > 0 && judge_fpr(filter().parameters(), fpr).is_broken()};
   }
 

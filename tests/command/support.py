@@ -484,7 +484,7 @@ class MidwayTest(CommandTest):
                 out, _ = process.communicate(timeout=60)
             if process.returncode == -end:
                 return out or b""
-            self.assertEqual(process.returncode, 0)
+            self.assertIn(process.returncode, (0, 3))
         self.fail("it always ends before it is told to")
 
 

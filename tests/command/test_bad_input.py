@@ -293,7 +293,7 @@ class FullDisks(CommandTest):
         def limit() -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (len(self.read("f")), len(self.read("f"))))
 
-        self.bloomery("add", "-q", "f", stdin=text(keys(1000, "new")), preexec_fn=limit)
+        self.bloomery("add", "-q", "f", stdin=text(keys(1000, "new")), preexec_fn=limit, status=3)
 
         self.assert_has_all("f", keys(1000, "new"))
 

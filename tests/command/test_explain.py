@@ -32,7 +32,7 @@ class Explain(CommandTest):
 
     def make(self, layout: str, lines: list[bytes], bits: int, probes: int) -> None:
         chosen = [] if layout in ("split_block", "split_block512") else ["-k", probes]
-        self.make_filter("f", lines, "-n", 100, "-m", bits, "--layout", layout, *chosen)
+        self.make_filter("f", lines, "-n", 100, "-m", bits, "--layout", layout, *chosen, status=None)
 
     def test_the_bits_are_those_of_the_documented_example(self) -> None:
         for layout, (bits, probes, cells) in MADRID.items():

@@ -69,7 +69,7 @@ class Info(CommandTest):
         self.assertEqual(said["kind"], "split_block, hash xxh3, keys bytes")
         self.assertEqual(said["made for"], "10,000 keys at 1 %")
         self.assertIn(f"({facts['bits']:,} bits, 8 probes a key)", said["size"])
-        self.assertEqual(said["inserted"], f"{facts['inserted']:,} keys, as counted")
+        self.assertEqual(said["inserted"], f"at least {facts['inserted']:,} keys: those that were certainly new")
         self.assertEqual(
             said["estimated"],
             f"{round(facts['estimated_keys']):,} +- {math.ceil(2 * facts['estimated_keys_sigma'])} distinct keys, from the bits",
@@ -195,7 +195,7 @@ class Rates(CommandTest):
     def test_the_certified_rate_is_that_of_the_bits_in_every_layout(self) -> None:
         for layout in LAYOUTS:
             for rate, count in ("1%", 3000), ("30%", 3000), ("0.1%", 1000), ("10%", 8000):
-                self.make_filter("f", keys(count), "-n", self.COUNT, "-p", rate, "--layout", layout)
+                self.make_filter("f", keys(count), "-n", self.COUNT, "-p", rate, "--layout", layout, status=None)
 
                 facts = self.facts("f", "--queries", 0)
 
@@ -385,7 +385,7 @@ class Alarms(CommandTest):
         alarms, deviations = [], []
         for layout in LAYOUTS:
             for seed, (n, fill) in enumerate([(n, fill) for n in (200, 3000) for fill in (0.1, 0.5, 1, 1.5, 2, 3)]):
-                self.make_filter("f", keys(int(n * fill)), "-n", n, "-p", "2%", "--layout", layout, "--seed", seed)
+                self.make_filter("f", keys(int(n * fill)), "-n", n, "-p", "2%", "--layout", layout, "--seed", seed, status=None if fill > 1 else 0)
 
                 facts = self.facts("f")
 
@@ -410,7 +410,7 @@ class Alarms(CommandTest):
         for round in range(10):
             lines = keys(600 * (round + 1))
 
-            self.bloomery("add", "-q", "f", stdin=text(lines))
+            self.bloomery("add", "-q", "f", stdin=text(lines), status=3 if len(lines) > 5000 else 0)
 
             self.assertFalse(self.facts("f")["alarm"], round)
 

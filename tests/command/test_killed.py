@@ -41,14 +41,14 @@ class Killed(MidwayTest):
 
         for number, moment in enumerate(self.moments(ROUNDS[1])):
             more = keys(1000, f"round-{number}")
-            self.bloomery("add", "-q", "f", stdin=text(more))
+            self.bloomery("add", "-q", "f", stdin=text(more), status=None)
             complete += more
 
             self.end_midway(moment, SIGKILL, lambda: self.start_slow("add", "f"))
 
             dirty += not self.info("f")["clean"]
             self.assert_has_all("f", complete)
-        self.bloomery("add", "-q", "f", "lines")
+        self.bloomery("add", "-q", "f", "lines", status=None)
 
         self.assertGreater(dirty, ROUNDS[1] / 2, "it was hardly ever killed at work")
         self.assert_has_all("f", self.lines + complete)

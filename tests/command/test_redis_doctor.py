@@ -98,7 +98,7 @@ class Doctor(RedisTest):
         self.assertIn("shard 7 of 16", lost["text"])
 
         self.redis("FLUSHALL")
-        self.bloomery("build", "-q", "-n", 100, "-o", self.f, stdin=text(keys(1000)))
+        self.bloomery("build", "-q", "-n", 100, "-o", self.f, stdin=text(keys(1000)), status=3)
         self.assertRegex(self.findings()["filter"]["mend"], "larger one")
 
         self.redis("FLUSHALL")
@@ -191,7 +191,7 @@ class Permissions(RedisTest):
             return self.bloomery(*words, stdin=stdin, status=status, env=self.env)
 
         self.redis("CONFIG", "RESETSTAT")
-        for making in (["-n", 3000], ["--grow", "-n", 100], ["--max-keys", 9000, "-n", 100], ["--window", "1h", "-n", 3000], ["--counting", "-n", 3000]):
+        for making in (["-n", 3000], ["--grow", "-n", 100], ["--max-keys", 9000, "-n", 100], ["--window", "1h", "-n", 30_000], ["--counting", "-n", 3000]):
             with self.subTest(making=making):
                 for key in self.server.keys():
                     self.redis("DEL", key)

@@ -41,10 +41,10 @@ class Verify(RedisTest):
 
 class Info(RedisTest):
     def test_a_full_filter_reports_no_number_of_keys(self) -> None:
-        self.bloomery("build", "-q", "-n", 1, "-o", self.f, stdin=text(keys(20_000)))
+        self.bloomery("build", "-q", "-n", 1, "-o", self.f, stdin=text(keys(20_000)), status=3)
 
         told = self.bloomery("info", "--json", self.f).json
-        added = self.bloomery("add", "--json", self.f, stdin=b"one\n").json
+        added = self.bloomery("add", "--json", self.f, stdin=b"one\n", status=3).json
 
         self.assertEqual((told["fill"], told["rate_now"]), (1, 1))
         self.assertNotIn("inserted", told)
@@ -55,7 +55,7 @@ class Info(RedisTest):
 class Union(RedisTest):
     def build(self, name: str, *options: object, lines: int = 500) -> str:
         address = self.server.address(name)
-        self.bloomery("build", "-q", "--layout", "split_block512", *options, "-o", address, stdin=text(keys(lines, name)))
+        self.bloomery("build", "-q", "--layout", "split_block512", *options, "-o", address, stdin=text(keys(lines, name)), status=None)
         return address
 
     def test_nothing_is_written_before_all_inputs_are_read_and_compared(self) -> None:

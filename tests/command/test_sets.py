@@ -207,8 +207,8 @@ class Combining(CommandTest):
             self.write("empty", b"")
 
     def test_an_intersection_of_full_filters_has_a_count_that_is_not_zero(self) -> None:
-        self.make_filter("full", keys(5000), "-n", 10)
-        self.make_filter("too", keys(5000, "other"), "-n", 10)
+        self.make_filter("full", keys(5000), "-n", 10, status=3)
+        self.make_filter("too", keys(5000, "other"), "-n", 10, status=3)
 
         run = self.bloomery("intersect", "--json", "-o", "i", "full", "too")
 
@@ -260,7 +260,7 @@ class Combining(CommandTest):
             self.assertEqual((self.facts("u")["count_is_estimate"], self.facts("u")["clean"]), (True, True))
 
     def test_full_and_empty_filters_are_joined(self) -> None:
-        self.make_filter("full", keys(20_000), "-n", 100)
+        self.make_filter("full", keys(20_000), "-n", 100, status=3)
         self.make_filter("empty", [], "-n", 100)
 
         full = self.bloomery("union", "--json", "-o", "u", "full", "empty")
@@ -351,7 +351,7 @@ class Overlap(CommandTest):
             self.assertRegex(found, f"both +none: {why} empty")
 
     def test_of_full_filters_nothing_is_known(self) -> None:
-        self.make_filter("full", keys(20_000), "-n", 100)
+        self.make_filter("full", keys(20_000), "-n", 100, status=3)
         self.make_filter("some", keys(50), "-n", 100)
 
         found = self.overlap("full", "some", status=1)

@@ -327,7 +327,7 @@ class Verdicts(VerifyTest):
     def test_help_says_what_the_exit_status_means(self) -> None:
         said = self.bloomery("verify", "--help").out.decode()
 
-        self.assertTrue(re.search("Exit status: 0 .* 1 .* 2", said))
+        self.assertTrue(re.search("(?s)Exit status: 0 .* 1 .* 2", said))
         self.refused("verify", says="FILTER")
         self.refused("verify", "missing", says="missing: cannot open")
 
