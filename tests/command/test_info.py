@@ -119,7 +119,7 @@ class Info(CommandTest):
             unasked = self.bloomery("info", "--json", "f").json
 
             page = PAYLOAD_AT + at // 4096 * 4096
-            self.assertRegex(said, rf"1 page, the first at byte {page}\b")
+            self.assertRegex(said, rf"page {at // 4096} \(bytes {page} to {page + 4095}\) does not match its checksum")
             self.assertEqual(len(found["problems"]), 1)
             self.assertNotIn("problems", unasked)
 
