@@ -94,6 +94,13 @@ void add_secret(CLI::App& app, std::string& secret) {
   app.add_option("--secret", secret, "the file of the filter's secret key, as keygen makes it")->check(check_name);
 }
 
+void add_no_verify(CLI::App& app, file_check& check) {
+  app.add_flag_callback(
+      "--no-verify", [&check] { check = file_check::header; },
+      "do not compare pages of a file with their checksums before they are used: a damaged file then gives wrong "
+      "answers");
+}
+
 // ---- options of filters on servers ----------------------------------------------------------------------------------
 
 void add_server(CLI::App& app, server_options& o) {

@@ -4,6 +4,7 @@
 #include "app/layout_choice.hpp"
 #include "cli/io/input.hpp"
 
+#include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
@@ -52,6 +53,9 @@ struct common_options {
 void add_common(CLI::App& app, common_options& o, const std::string& quiet);
 
 void add_secret(CLI::App& app, std::string& secret);
+
+/// --no-verify: sets `check` to file_check::header.
+void add_no_verify(CLI::App& app, file_check& check);
 
 // ---- keys -----------------------------------------------------------------------------------------------------------
 
