@@ -92,6 +92,15 @@ void install_signal_handlers() {
   handle(SIGXFSZ, SIG_IGN);
 }
 
+void end_at_once_when_stopped() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction present {};
+    ::sigaction(signal, nullptr, &present);
+    if (present.sa_handler == on_stop) handle(signal, SIG_DFL);
+  }
+  if (stop_signal() != 0) throw interrupted();
+}
+
 int stop_signal() noexcept { return received.load(); }
 int stop_descriptor() noexcept { return wake[0]; }
 

@@ -14,6 +14,9 @@ namespace bloomery::app {
 /// except for bytes covered by readable_while_cut.
 void install_signal_handlers();
 
+/// From now on these signals end the process at once: for work that only reads and leaves nothing half done.
+void end_at_once_when_stopped();
+
 /// The stop signal received, or 0.
 int stop_signal() noexcept;
 

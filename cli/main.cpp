@@ -1,5 +1,6 @@
 // bloomery: the command itself: parses, runs the one command that is meant, and turns errors into words and exit
 // statuses.
+#include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/shared_filter.hpp"
@@ -9,7 +10,9 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/kernel.hpp>
+#include <bloomery/memory.hpp>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <fcntl.h>
@@ -154,7 +157,9 @@ int guarded(int argc, char** argv) {
     die_of(SIGPIPE);
     return static_cast<int>(exit_status::error);
   } catch (const std::bad_alloc&) {
-    return report("out of memory; ask for fewer keys or a higher error rate");
+    const memory_budget left = available_memory();
+    return report(fmt::format("out of memory: {} available ({}); use fewer keys or a higher false-positive rate",
+                              bytes_text(left.bytes), name_of(left.limit)));
   } catch (const error& e) {
     const int status = report(sentence_of(e));
     if (stop_signal() != 0) die_of(stop_signal());  // a server was left without its answer

@@ -19,6 +19,7 @@ struct check_options {
   std::optional<std::uint64_t> now;  ///< as in window_options
   bool invert = false;
   bool count = false;
+  file_check pages = file_check::automatic;
   chain_options chain;
   server_options server;
   input_options inputs;
@@ -27,8 +28,13 @@ struct check_options {
 
 exit_status check(const check_options& options) {
   check_output(options.inputs, options.filter);
-  const std::unique_ptr<filter_handle> filter =
-      open_handle({options.filter, options.secret, options.now, options.chain, options.server, options.common.quiet});
+  const std::unique_ptr<filter_handle> filter = open_handle({.name = options.filter,
+                                                             .secret = options.secret,
+                                                             .now = options.now,
+                                                             .chain = options.chain,
+                                                             .server = options.server,
+                                                             .quiet = options.common.quiet,
+                                                             .check = options.pages});
   return screen(lookups_in(*filter), {options.invert, options.count, options.inputs, options.common},
                 {{"filter", shown_name(options.filter)}});
 }
@@ -43,6 +49,7 @@ void add_check(command_line& line) {
   c.add_flag("-c,--count", o.count, "print their number only");
   add_secret(c, o.secret);
   add_now(c, o.now);
+  add_no_verify(c, o.pages);
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "print nothing; stop at the first");
   add_from_replicas(c, o.server);

@@ -56,7 +56,7 @@ void say_if_dirty(const std::string& path, const file_info& info) {
   if (info.clean) return;
   say(path +
       ": note: not closed cleanly (a writer is at work, or was killed); its keys are all there, its count of keys "
-      "is estimated");
+      "is estimated, its pages cannot be verified");
 }
 
 void wait_for_writer(const std::string& path) {

@@ -44,7 +44,7 @@ std::optional<secret_key> secret_of(const std::string& keyfile);
 
 /// any_filter::open, with the key in `keyfile` if that is not empty.
 any_filter open_filter(const std::string& path, const std::string& keyfile, access mode = access::read_only,
-                       file_check what = file_check::header, const callback<void(const std::string&)>& waiting = {});
+                       file_check what = file_check::automatic, const callback<void(const std::string&)>& waiting = {});
 
 /// "split_block" or "scheme guava".
 std::string kind_text(const params& p);

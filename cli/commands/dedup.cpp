@@ -24,6 +24,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
+#include <bloomery/memory.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 #include <bloomery/redis/address.hpp>
 
@@ -236,8 +237,7 @@ dedup_result dedup_exactly(const dedup_options& options, output& out, output* su
   const text_size size = measure_text(counted.inputs, options.common.threads);
   if (!counted.wanted.capacity) counted.wanted.capacity = std::max<std::uint64_t>(size.lines, 1);
   const params filter = params_of_exact(counted);
-  const std::uint64_t memory =
-      options.memory ? *options.memory / 8 : (static_cast<std::uint64_t>(::sysconf(_SC_AVPHYS_PAGES)) * 4096) / 2;
+  const std::uint64_t memory = options.memory ? *options.memory / 8 : available_memory().bytes / 2;
   if (memory_to_remember(size) <= memory) return dedup_in_memory(counted, filter, out, suspects);
   if (!options.common.quiet) {
     say(fmt::format("{} of lines may not fit into {} of memory: repeated lines are compared in {}",

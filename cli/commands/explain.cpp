@@ -37,6 +37,7 @@ struct explain_options {
   std::string secret;
   std::vector<std::string> keys;
   input_options owners;  ///< files of the keys that were put in; may be none
+  file_check check = file_check::automatic;
   server_options server;
   bool json = false;
 };
@@ -306,7 +307,8 @@ class explanation_page {
 };
 
 exit_status explain(const explain_options& options) {
-  const std::unique_ptr<filter_handle> filter = open_handle({options.filter, options.secret, {}, {}, options.server});
+  const std::unique_ptr<filter_handle> filter =
+      open_handle({.name = options.filter, .secret = options.secret, .server = options.server, .check = options.check});
   if (!filter->capabilities().has_cells) {
     throw error(errc::incompatible, {"this filter does not show the cells of a key", shown_name(options.filter), "", "",
                                      "use check instead"});
@@ -356,6 +358,7 @@ void add_explain(command_line& line) {
       ->allow_extra_args(false)
       ->check(check_name);
   add_secret(c, o.secret);
+  add_no_verify(c, o.check);
   c.add_flag("--json", o.json, "the result as one JSON object");
   add_from_replicas(c, o.server);
   add_server(c, o.server);

@@ -34,6 +34,7 @@ struct fold_options {
   std::string output;
   std::optional<double> rate;
   std::optional<std::uint64_t> times;
+  file_check check = file_check::payload;
   bool quiet = false;
   bool json = false;
 };
@@ -49,7 +50,7 @@ exit_status fold_filter(const fold_options& options) {
   check_replaceable(options.output, "-o");
   check_locks(options.output);
   const std::unique_ptr<filter_handle> file =
-      open_handle({.name = options.filter, .facts_only = true, .check_pages = true});
+      open_handle({.name = options.filter, .facts_only = true, .check = options.check});
   const file_info& info = *file->local()->opened_from();
   params p = info.parameters;
   refuse_unless_plain(p, options.filter, "fold", "build it again of another size");
@@ -138,6 +139,7 @@ void add_fold(command_line& line) {
          "error rate that may not be passed; the filter's own promise if not given");
   parsed(c, "--times", o.times, parse_count, "halve it so often, whatever comes of it");
   add_no_lock(c);
+  add_no_verify(c, o.check);
   c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
   c.add_flag("--json", o.json, "the result as one JSON object");
   c.footer("Example: bloomery fold large.bloom -o small.bloom -p 1%");

@@ -7,10 +7,12 @@
 #include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/info_build.hpp"
+#include "cli/commands/info_header.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
+#include "cli/io/progress.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
@@ -38,7 +40,9 @@ struct info_options {
   std::string secret;
   std::optional<std::uint64_t> queries;  ///< to measure the error with
   bool check_pages = false;
-  bool build = false;  ///< the program itself, instead of a filter
+  file_check check = file_check::automatic;
+  bool build = false;   ///< the program itself, instead of a filter
+  bool header = false;  ///< the file's header alone
   chain_options chain;
   server_options server;
   bool json = false;
@@ -96,17 +100,41 @@ std::vector<forecast_step> forecast_of(const filter_facts& facts) {
   return steps;
 }
 
+// Reading a large file takes as long as its disk takes: on a terminal, says what is done.
+void read_with_progress(const info_options& options, const filter_handle& filter) {
+  constexpr std::uint64_t large = std::uint64_t{1} << 30;
+  const any_filter* const local = filter.local();
+  if (local == nullptr || local->byte_size() < large) return;
+  progress bar(true, "checked");
+  if (::isatty(STDERR_FILENO) != 0) {
+    say(fmt::format("{}: reading {}; 'bloomery info --header' shows the parameters at once", options.filter,
+                    bytes_text(local->byte_size())));
+  }
+  const auto bytes = static_cast<double>(local->byte_size());
+  local->verify([&](double share) {
+    if (bar.due()) {
+      bar.show({.bytes_read = static_cast<std::uint64_t>(share * bytes),
+                .bytes_total = local->byte_size(),
+                .counts_keys = false});
+    }
+    return true;
+  });
+}
+
 info_result find_out(const info_options& options) {
-  const std::unique_ptr<filter_handle> filter = open_handle({.name = options.filter,
-                                                             .secret = options.secret,
-                                                             .chain = options.chain,
-                                                             .server = options.server,
-                                                             .quiet = true,
-                                                             .facts_only = true});
+  const std::unique_ptr<filter_handle> filter =
+      open_handle({.name = options.filter,
+                   .secret = options.secret,
+                   .chain = options.chain,
+                   .server = options.server,
+                   .quiet = true,
+                   .facts_only = true,
+                   .check = options.check_pages ? file_check::header : options.check});
   if (options.check_pages && filter->capabilities().is_remote) {
     throw error(errc::invalid_argument, {"a filter on servers has no pages with checksums", "--check", "", "",
                                          "leave it out: whether all of it is there is always checked"});
   }
+  read_with_progress(options, *filter);
   filter->tick(0);  // a window by time: as of its newest generation
   info_result result{shown_name(options.filter),
                      filter->info(options.check_pages ? info_depth::everything : info_depth::bits)};
@@ -322,9 +350,11 @@ void add_state(page& out, const info_result& r) {
   }
   if (f.expires_at) out.line("expires", moment_text(static_cast<std::uint64_t>(*f.expires_at) / 1000 * 1000));
   if (f.file) {
-    out.line("state", f.file->clean
-                          ? "clean"
-                          : "not closed cleanly: a writer is at work, or was killed; the count is out of date");
+    out.line("state",
+             f.file->clean
+                 ? "clean"
+                 : "not closed cleanly: a writer is at work, or was killed; the count is out of date, pages cannot be "
+                   "verified");
     if (!f.file->metadata.empty()) out.line("note", printable(f.file->metadata));
   }
   if (!r.page_problems) return;
@@ -495,6 +525,10 @@ void check_given(const info_options& options) {
   const auto refuse = [](const char* what, const char* option, const std::string& expected, const std::string& found) {
     throw error(errc::invalid_argument, {what, option, expected, found, "leave out one of the two"});
   };
+  if (options.header && options.build) refuse("a program has no file header", "--build", "", "--header");
+  if (options.header && (options.check_pages || options.queries)) {
+    refuse("the header alone is read", "--header", "", options.queries ? "--queries" : "--check");
+  }
   if (!options.build) {
     if (!options.filter.empty()) return;
     throw error(errc::invalid_argument, {"missing argument", "info", "the name of a FILTER, or --build", "neither",
@@ -512,6 +546,8 @@ void check_given(const info_options& options) {
 exit_status info(const info_options& options) {
   check_given(options);
   if (options.build) return info_of_build(options.json);
+  end_at_once_when_stopped();
+  if (options.header) return info_of_header(options.filter, options.json);
   const info_result result = find_out(options);
   output out(STDOUT_FILENO, "standard output");
   out.write(options.json ? json_line(json_of(result)) : text_of(result));
@@ -532,7 +568,9 @@ void add_info(command_line& line) {
   parsed(c, "--queries", o.queries, parse_count,
          "measure the error with so many absent keys; 0, and an address if not given: do not measure");
   add_secret(c, o.secret);
-  c.add_flag("--check", o.check_pages, "compare every page with its checksum; exit status 1 if some differ");
+  c.add_flag("--header", o.header, "the file's header alone: reads one page, whatever the size of the file");
+  c.add_flag("--check", o.check_pages, "list all pages that differ from their checksums; exit status 1 if some do");
+  add_no_verify(c, o.check);
   c.add_flag("--json", o.json, "the result as one JSON object");
   add_from_replicas(c, o.server);
   add_chain(c, o.chain);

@@ -47,7 +47,7 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
   check_server_options(wanted.name, wanted.server, {}, wanted.chain);
   redis::open_options options;
   options.mode = mode;
-  options.check = writes || wanted.check_pages ? file_check::payload : file_check::header;
+  options.check = writes ? file_check::payload : wanted.check;
   options.waiting = wait_for_writer;
   options.secret = secret_of(wanted.secret);
   options.notes = notes_for(wanted, is_address);

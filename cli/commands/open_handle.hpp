@@ -20,8 +20,8 @@ struct named_filter {
   chain_options chain = {};
   server_options server = {};
   bool quiet = false;
-  bool facts_only = false;   ///< as open_options::facts_only
-  bool check_pages = false;  ///< compare every page with its checksum for reading, too
+  bool facts_only = false;                   ///< as open_options::facts_only
+  file_check check = file_check::automatic;  ///< as open_options::check, for reading
 };
 
 /// Opens the filter. For writing it waits for another writer, compares every page with its checksum, and makes sure of

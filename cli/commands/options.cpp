@@ -160,6 +160,13 @@ void add_no_lock(CLI::App& app) {
 
 bool no_lock() { return locks_are_optional; }
 
+void add_no_verify(CLI::App& app, file_check& check) {
+  app.add_flag_callback(
+      "--no-verify", [&check] { check = file_check::header; },
+      "do not compare pages of a file with their checksums before they are used: a damaged file then gives wrong "
+      "answers");
+}
+
 // ---- options of filters on servers ----------------------------------------------------------------------------------
 
 void add_server(CLI::App& app, server_options& o) {

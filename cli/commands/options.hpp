@@ -4,6 +4,7 @@
 #include "app/layout_choice.hpp"
 #include "cli/io/input.hpp"
 
+#include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 
 #include <cstdint>
@@ -59,6 +60,9 @@ void add_no_lock(CLI::App& app);
 
 /// Whether --no-lock was given: create_options::no_lock.
 bool no_lock();
+
+/// --no-verify: sets `check` to file_check::header.
+void add_no_verify(CLI::App& app, file_check& check);
 
 // ---- keys -----------------------------------------------------------------------------------------------------------
 

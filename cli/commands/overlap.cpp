@@ -25,6 +25,7 @@ namespace {
 struct overlap_options {
   std::string a;
   std::string b;
+  file_check check = file_check::payload;
   bool json = false;
 };
 
@@ -35,8 +36,8 @@ nlohmann::ordered_json json_of(const estimate& e) {
 exit_status overlap_of(const overlap_options& options) {
   refuse_shared(options.a, "overlap");
   refuse_shared(options.b, "overlap");
-  const std::unique_ptr<filter_handle> a = open_handle({.name = options.a, .facts_only = true});
-  const std::unique_ptr<filter_handle> b = open_handle({.name = options.b, .facts_only = true});
+  const std::unique_ptr<filter_handle> a = open_handle({.name = options.a, .facts_only = true, .check = options.check});
+  const std::unique_ptr<filter_handle> b = open_handle({.name = options.b, .facts_only = true, .check = options.check});
   const params& p = a->parameters();
   check_compatible(options.a, p, options.b, b->parameters());
   refuse_unless_plain(p, options.a, "overlap", "compare plain filters made of their keys");
@@ -100,6 +101,7 @@ void add_overlap(command_line& line) {
   auto& o = line.options_of(c, overlap_of);
   c.add_option("A", o.a, "a filter's file")->required()->check(check_name);
   c.add_option("B", o.b, "another, of the same kind and size")->required()->check(check_name);
+  add_no_verify(c, o.check);
   c.add_flag("--json", o.json, "the result as one JSON object");
   c.footer(
       "Exit status: 0 they have keys in common, 1 not so that one could tell.\nExample: bloomery overlap mon.bloom "

@@ -138,7 +138,7 @@ exit_status push(const push_options& options) {
   const redis_address address = redis_address::parse(options.address);
   refuse_shared(options.file, "push");
   const std::unique_ptr<filter_handle> file =
-      open_handle({.name = options.file, .secret = options.secret, .check_pages = true});
+      open_handle({.name = options.file, .secret = options.secret, .check = file_check::payload});
   const any_filter& filter = *file->local();
   const auto [to, made] = put_on_servers(address, filter, shared_like(filter, options.file, options.sharing),
                                          options.sharing, options.server, options.secret);

@@ -34,6 +34,7 @@ struct combine_options {
   std::vector<std::string> filters;
   std::string secret;     ///< of shared filters; the bits of files take none
   server_options server;  ///< of shared filters, which unite but do not intersect
+  file_check check = file_check::payload;
   bool quiet = false;
   bool json = false;
 };
@@ -68,7 +69,7 @@ std::unique_ptr<filter_handle> open_one(const combine_options& options, std::siz
                       .secret = redis_address::is_one(name) ? options.secret : "",
                       .server = options_for_one(name, options.server),
                       .facts_only = true,
-                      .check_pages = true});
+                      .check = options.check});
 }
 
 any_filter copy_of(filter_handle& filter, const std::string& name) {
@@ -234,6 +235,7 @@ void add_combine(command_line& line, const char* name, const char* help, const c
       ->check(check_name);
   c.add_option("FILTER", o.filters, "two or more filters of one kind and size")->required()->check(check_name);
   add_no_lock(c);
+  add_no_verify(c, o.check);
   c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
   c.add_flag("--json", o.json, "the result as one JSON object");
   if (act == unite) {

@@ -38,6 +38,7 @@ struct verify_options {
   input_options present;  ///< its files may be none: then nothing is checked
   input_options absent;   ///< likewise
   std::optional<std::uint64_t> queries;
+  file_check check = file_check::automatic;
   server_options server;
   common_options common;
 };
@@ -334,8 +335,11 @@ exit_status report(const verify_options& options, const findings& f) {
 
 exit_status verify(const verify_options& options) {
   check_inputs(options);
-  const std::unique_ptr<filter_handle> filter = open_handle(
-      {.name = options.filter, .secret = options.secret, .server = options.server, .quiet = options.common.quiet});
+  const std::unique_ptr<filter_handle> filter = open_handle({.name = options.filter,
+                                                             .secret = options.secret,
+                                                             .server = options.server,
+                                                             .quiet = options.common.quiet,
+                                                             .check = options.check});
   filter->tick(0);  // a window by time: as of its newest generation
   findings f{filter->info(info_depth::everything)};
   const params& p = f.facts.parameters;
@@ -362,6 +366,7 @@ void add_verify(command_line& line) {
   auto& o = line.options_of(c, verify);
   c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
   add_key_shape(line, c, o.present);
+  add_no_verify(c, o.check);
   c.add_option("--present", o.present.files, "keys that were put in: each must be found; '-' is standard input")
       ->allow_extra_args(false)
       ->check(check_name);

@@ -46,8 +46,11 @@ bool progress::due() {
 
 void progress::show(const progress_state& state) {
   const double seconds = duration<double>(last_ - start_).count();
-  std::string line = fmt::format("{}: {} keys, {}/s", verb_, count_text(state.keys),
-                                 count_text(static_cast<std::uint64_t>(static_cast<double>(state.keys) / seconds)));
+  std::string line =
+      state.counts_keys
+          ? fmt::format("{}: {} keys, {}/s", verb_, count_text(state.keys),
+                        count_text(static_cast<std::uint64_t>(static_cast<double>(state.keys) / seconds)))
+          : fmt::format("{}: {} of {}", verb_, bytes_text(state.bytes_read), bytes_text(state.bytes_total));
   if (state.fill >= 0) line += fmt::format(", {:.0f} % full", state.fill * 100);
   if (state.rate_now >= 0) line += fmt::format(", error {}", rate_text(state.rate_now));
   if (state.bytes_total > 0 && state.bytes_read > 0) {

@@ -14,6 +14,7 @@ struct progress_state {
   std::uint64_t bytes_total = 0;  ///< 0: unknown
   double fill = -1;               ///< fill ratio; below 0: not shown
   double rate_now = -1;           ///< current FPR; below 0: not shown
+  bool counts_keys = true;        ///< false: shows bytes in place of keys
 };
 
 class progress {

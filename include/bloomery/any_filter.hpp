@@ -219,7 +219,16 @@ class any_filter {
   bool is_writable() const noexcept;
 
   const params& parameters() const noexcept;
-  std::span<const std::uint8_t> bytes() const noexcept;
+  std::span<const std::uint8_t> bytes() const noexcept;  ///< of a file that was opened on_use: verify() them first
+
+  /// Compares the pages that file_check::on_use has not compared with their checksums yet. Calls that read all bits do
+  /// so first. `go_on` is called with the share that is done, from 0 to 1; if it returns false, verify() ends early.
+  /// @throws error  damaged
+  ///
+  /// Example:
+  ///     any_filter(complete({.capacity = 1000, .target_fpr = 0.01})).save("all.bloom");
+  ///     any_filter::open("all.bloom", {.check = file_check::on_use}).verify();
+  void verify(const function_ref<bool(double share)>& go_on = {}) const;
 
   std::uint64_t capacity() const noexcept;      ///< keys
   std::uint64_t bit_size() const noexcept;      ///< bits
@@ -228,8 +237,8 @@ class any_filter {
   bool count_is_estimate() const noexcept;      ///< insert_count() includes an estimate: merge(), a killed writer
   const key_counts& counts() const noexcept;    ///< all counters
   bool tainted() const noexcept;                ///< counting: a removal of an absent key was refused
-  double fill_ratio() const noexcept;           ///< share of set bits, or of non-zero counters; reads all bits
-  double approximate_size() const noexcept;     ///< distinct keys, estimated from the bits; reads all bits
+  double fill_ratio() const;                    ///< share of set bits, or of non-zero counters; reads all bits
+  double approximate_size() const;              ///< distinct keys, estimated from the bits; reads all bits
   estimate estimated_keys() const;              ///< the same with its standard deviation
   double current_fpr() const;                   ///< exact FPR of the present bits, measure_fill(); reads all bits
 

@@ -32,7 +32,8 @@ namespace BLOOMERY_EXPORT bloomery {
 /// How to reach servers.
 struct redis_connection_options {
   /// Time limit for one connection attempt, more than 0. The system's lookup of the host name comes before it and has
-  /// its own limit (resolv.conf).
+  /// its own limit (resolv.conf). Before the first reply of a server, a refused connection is an error at once, and an
+  /// address that does not answer is one after this time. Later, lost connections are opened again within `time`.
   std::chrono::milliseconds connect_time{2'000};
   /// Time limit for one exchange with the servers, including its retries, more than 0. Each KiB sent or received adds a
   /// millisecond, up to ten times the limit. A call takes a few exchanges per 16,384 keys.

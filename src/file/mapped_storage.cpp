@@ -4,6 +4,7 @@
 
 #include "file/format.hpp"
 #include "file/open_file.hpp"
+#include "file/page_check.hpp"
 #include "file/publish.hpp"
 #include "file/unfinished.hpp"
 #include "platform/posix.hpp"
@@ -22,11 +23,9 @@
 namespace bloomery {
 namespace {
 
+using format::damage;
 using format::page_bytes;
-
-std::span<const std::uint8_t, page_bytes> page_of(const std::uint8_t* payload, std::uint64_t number) {
-  return std::span<const std::uint8_t, page_bytes>(payload + number * page_bytes, page_bytes);
-}
+using format::page_of;
 
 // The bytes of a filter file, on disk or in memory. read_at() returns the number of bytes read.
 struct bytes_on_disk {
@@ -84,23 +83,6 @@ void each_checksum(const Bytes& from, const format::extents& parts, const std::s
   }
 }
 
-struct damage {
-  std::uint64_t pages = 0;
-  std::uint64_t first = 0;
-
-  void add(std::uint64_t page) {
-    if (pages++ == 0) first = page;
-  }
-  std::string in_words() const {
-    return std::to_string(pages) + (pages == 1 ? " page" : " pages") + ", the first at byte " +
-           std::to_string(format::header_bytes + first * page_bytes);
-  }
-  void throw_if_any(const std::string& path) const {
-    if (pages == 0) return;
-    throw error(errc::damaged, {"pages do not match their checksums", path, "", in_words(), hint::restore_file});
-  }
-};
-
 // An owned memory mapping.
 struct mapping {
   std::uint8_t* at = nullptr;
@@ -146,9 +128,8 @@ damage damaged_pages(const format::open_file& h, const std::uint8_t* payload, co
                               format::header_bytes + bytes_for(h.fields.info.parameters.geometry.bits));
   damage found;
   const bytes_on_disk from{h.file.get(), path};
-  each_checksum(from, h.fields.parts, path, [&](std::uint64_t page, std::uint64_t stored) {
-    if (format::page_checksum(page_of(payload, page)) != stored) found.add(page);
-  });
+  each_checksum(from, h.fields.parts, path,
+                [&](std::uint64_t page, std::uint64_t stored) { found.compare(page, page_of(payload, page), stored); });
   return found;
 }
 
@@ -166,23 +147,24 @@ loaded_file load_payload(const Bytes& from, const format::decoded& fields, const
   each_checksum(from, parts, path, [&](std::uint64_t page, std::uint64_t stored) {
     const std::uint64_t begin = page * page_bytes;
     if (begin + page_bytes <= payload.size()) {
-      if (format::page_checksum(page_of(payload.data(), page)) != stored) found.add(page);
+      found.compare(page, page_of(payload.data(), page), stored);
     } else {
       format::page last{};
       from.read_at(last, format::header_bytes + begin);
-      if (format::page_checksum(last) != stored) found.add(page);
+      found.compare(page, last, stored);
     }
   });
   return loaded;
 }
 
-// Whether a writer has changed the file since its header was read: then pages and checksums are from different times
-// and do not prove damage.
-bool changed_since(const format::open_file& h, const std::string& path) {
-  format::page bytes{};
-  const std::size_t got = posix::read_at(h.file.get(), bytes, 0, path);
-  const format::decoded now = format::decode(std::span(bytes).first(got), h.fields.info.file_bytes, path);
-  return now.current.sequence != h.fields.current.sequence;
+// What `check` means for a file that is opened: automatic becomes one of the others.
+file_check resolved(file_check check, const format::open_file& head, bool writable) {
+  constexpr std::uint64_t small = std::uint64_t{32} << 20;  // verified in about 5 ms
+  if (!head.fields.info.clean) return file_check::header;   // the checksums are out of date
+  if (check != file_check::automatic && check != file_check::on_use) return check;
+  if (writable) return file_check::payload;  // a damaged page that changes would get a valid checksum
+  if (check == file_check::on_use) return check;
+  return head.fields.parts.payload_bytes <= small ? file_check::payload : file_check::on_use;
 }
 
 }  // namespace
@@ -191,7 +173,8 @@ struct mapped_storage::impl {
   std::string path;
   format::open_file head;
   mapping map;
-  std::vector<std::uint64_t> changed_pages;  // one bit per page; empty for a read-only mapping
+  std::vector<std::uint64_t> changed_pages;        // one bit per page; empty for a read-only mapping
+  std::unique_ptr<format::page_check> unverified;  // pages that are verified before their first use
 
   std::uint8_t* payload() const { return map.at + format::header_bytes; }
   bool writable() const { return !changed_pages.empty(); }
@@ -227,23 +210,27 @@ struct mapped_storage::impl {
 mapped_storage mapped_storage::open(const std::string& path, const open_options& options, const on_header& suits) {
   format::open_file head = format::open(path, options);
   if (suits) suits(head.parameters());
-  return map(path, std::move(head), options.mode, options.check);
+  return map(path, std::move(head), options);
 }
 
-mapped_storage mapped_storage::map(const std::string& path, format::open_file head, access mode, file_check check) {
-  const bool writable = mode == access::read_write;
+mapped_storage mapped_storage::map(const std::string& path, format::open_file head, const open_options& options) {
+  const bool writable = options.mode == access::read_write;
+  const file_check check = resolved(options.check, head, writable);
   const std::uint64_t length = format::header_bytes + head.fields.parts.pages * page_bytes;
   mapping map(head.file.get(), length, writable, path);
-  if (check == file_check::payload && head.fields.info.clean) {
+  if (check == file_check::payload) {
     const damage found = damaged_pages(head, map.at + format::header_bytes, path);
-    if (found.pages > 0 && !changed_since(head, path)) found.throw_if_any(path);
+    if (found.pages > 0 && !format::changed_since(head, path)) found.throw_if_any(path);
   }
-  auto s = std::make_unique<impl>(impl{path, std::move(head), std::move(map), {}});
+  auto s = std::make_unique<impl>(impl{path, std::move(head), std::move(map), {}, {}});
   if (writable) {
     s->changed_pages.assign(s->head.fields.parts.pages / 64 + 1, 0);
     // The pages changed by a killed writer are unknown.
     if (!s->head.fields.info.clean) std::fill(s->changed_pages.begin(), s->changed_pages.end(), ~std::uint64_t{0});
     s->mark(false, s->head.fields.current.counts);
+  }
+  if (check == file_check::on_use) {
+    s->unverified = std::make_unique<format::page_check>(s->head, s->payload(), path, options.notes);
   }
   return mapped_storage(s.release());
 }
@@ -271,7 +258,7 @@ mapped_storage mapped_storage::create(const std::string& path, const params& par
   posix::opened opened{file.publish(options.sync), parts.file_bytes};
   format::open_file head = read_header(path, std::move(opened));
   mapping map(head.file.get(), format::header_bytes + parts.pages * page_bytes, true, path);
-  auto s = std::make_unique<impl>(impl{path, std::move(head), std::move(map), {}});
+  auto s = std::make_unique<impl>(impl{path, std::move(head), std::move(map), {}, {}});
   s->changed_pages.assign(parts.pages / 64 + 1, 0);
   s->head.fields.info.clean = true;
   return mapped_storage(s.release());
@@ -309,6 +296,12 @@ mapped_storage::~mapped_storage() {
 }
 
 const file_info& mapped_storage::info() const noexcept { return impl_->head.fields.info; }
+
+format::page_check* mapped_storage::unverified() const noexcept { return impl_->unverified.get(); }
+
+void mapped_storage::verify() const {
+  if (impl_->unverified) impl_->unverified->verify_all();
+}
 
 void mapped_storage::changed_all() noexcept {
   std::fill(impl_->changed_pages.begin(), impl_->changed_pages.end(), ~std::uint64_t{0});
@@ -349,8 +342,7 @@ inspection inspect(const std::string& path, file_check check) noexcept {
     } else if (check == file_check::payload) {
       const mapping map(head.file.get(), format::header_bytes + head.fields.parts.pages * page_bytes, false, path);
       const damage found = damaged_pages(head, map.at + format::header_bytes, path);
-      if (found.pages > 0 && !changed_since(head, path))
-        result.problems.push_back("pages do not match their checksums: " + found.in_words());
+      if (found.pages > 0 && !format::changed_since(head, path)) result.problems.push_back(found.in_words());
     }
   } catch (const std::exception& e) {
     result.usable = false;

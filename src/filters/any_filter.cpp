@@ -16,6 +16,7 @@ void any_filter::merge(const any_filter& other) {
   const std::string reason = difference(parameters(), other.parameters());
   if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
   impl_->want_writable();
+  other.verify();
   if (impl_->window) {
     merge_windows(parameters(), {impl_->data, impl_->bytes}, other.bytes());
     impl_->inserted() += other.impl_->counts->inserted;
@@ -50,6 +51,7 @@ void any_filter::intersect(const any_filter& other) {
                  parameters().layout, hint::none});
   }
   impl_->want_writable();
+  other.verify();
   const estimate keys = estimate_overlap(parameters(), count_shared(bytes(), other.bytes())).keys_both;
   intersect_bits({impl_->data, impl_->bytes}, other.bytes());
   impl_->changed_everywhere();
@@ -79,6 +81,8 @@ any_filter& any_filter::operator&=(const any_filter& other) {
 }
 
 bool any_filter::operator==(const any_filter& other) const {
+  verify();
+  other.verify();
   const auto that_matters = [](const any_filter& f) {
     params p = f.parameters().without_log();
     p.capacity = 0;
@@ -120,7 +124,12 @@ bool any_filter::count_is_estimate() const noexcept { return impl_->counts->is_e
 const key_counts& any_filter::counts() const noexcept { return *impl_->counts; }
 bool any_filter::tainted() const noexcept { return impl_->counts->refused_removals > 0; }
 
-double any_filter::fill_ratio() const noexcept {
+void any_filter::verify(const function_ref<bool(double share)>& go_on) const {
+  if (impl_->unverified != nullptr) impl_->unverified->verify_all(go_on);
+}
+
+double any_filter::fill_ratio() const {
+  verify();
   std::uint64_t cells = impl_->cells();
   if (impl_->window) {
     const occupancy lane = impl_->layout->window->lane(parameters().geometry);
@@ -129,11 +138,17 @@ double any_filter::fill_ratio() const noexcept {
   return static_cast<double>(impl_->ones()) / static_cast<double>(cells);
 }
 
-estimate any_filter::estimated_keys() const { return impl_->estimated_keys(); }
+estimate any_filter::estimated_keys() const {
+  verify();
+  return impl_->estimated_keys();
+}
 
-double any_filter::current_fpr() const { return measure_fill(parameters(), bytes()).current_fpr; }
+double any_filter::current_fpr() const {
+  verify();
+  return measure_fill(parameters(), bytes()).current_fpr;
+}
 
-double any_filter::approximate_size() const noexcept { return impl_->estimated_keys().value; }
+double any_filter::approximate_size() const { return estimated_keys().value; }
 
 double any_filter::expected_fpr(std::uint64_t keys) const { return bloomery::expected_fpr(parameters(), keys); }
 

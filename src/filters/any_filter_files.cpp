@@ -102,9 +102,11 @@ any_filter any_filter::open_any(const std::string& path, const open_options& opt
   params p = unlocked(file.parameters(), options.secret, path, options.facts_only && !writes);
   if (options.to_remove && family_of(p) != family::counting) refuse_removal(p, path);
   if (writes) refuse_keys_if_static(p, path);
-  mapped_storage bytes = mapped_storage::map(path, std::move(file), options.mode, options.check);
+  mapped_storage bytes = mapped_storage::map(path, std::move(file), options);
   const file_info info = bytes.info();
+  format::page_check* const unverified = bytes.unverified();
   auto b = std::make_unique<impl>(std::move(p), std::move(bytes));
+  b->verify_on_use(unverified);
   b->check_window(info, writes, path);
   b->check_bytes(path);
   if (!info.clean && writes) b->estimate_count();
@@ -130,10 +132,12 @@ any_filter any_filter::from_bytes(std::span<const std::uint8_t> file, const open
 }
 
 std::vector<std::uint8_t> any_filter::to_bytes(const std::string& metadata) const {
+  verify();
   return file_bytes(parameters(), bytes(), *impl_->counts, metadata);
 }
 
 any_filter any_filter::clone() const {
+  verify();
   heap_storage copy(impl_->bytes);
   std::copy_n(impl_->data, impl_->bytes, copy.data());
   copy.counts() = *impl_->counts;
@@ -163,6 +167,7 @@ void any_filter::save(const std::string& path, const std::string& metadata) cons
 }
 
 void any_filter::save(const std::string& path, const create_options& options) const {
+  verify();
   save_file(path, parameters(), bytes(), *impl_->counts, options);
 }
 

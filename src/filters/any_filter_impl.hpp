@@ -13,6 +13,7 @@
 #include <bloomery/scheme.hpp>
 #include <bloomery/sizing.hpp>
 
+#include "file/page_check.hpp"
 #include "filters/hash_keys.hpp"
 #include "filters/removal.hpp"
 #include "registry/fuse_row.hpp"
@@ -52,7 +53,9 @@ struct any_filter::impl {
   std::uint64_t bytes = 0;
   key_counts* counts = nullptr;
   mapped_storage* mapped = nullptr;
-  const removal_calls* removals = nullptr;  // of a counting filter
+  format::page_check* unverified = nullptr;  // of a file whose pages are verified before their first use
+  bool is_special = false;                   // a window, or `unverified`: lookups need more than the layout's own call
+  const removal_calls* removals = nullptr;   // of a counting filter
   std::uint32_t cell_bits = 1;
   static constexpr auto no_keys = static_cast<key_kind>(~0u);
   key_kind takes = no_keys;  // without the filter's secret it stays so
@@ -79,6 +82,40 @@ struct any_filter::impl {
       window.emplace(parameters);
     else if (layout != nullptr && hash != nullptr)
       single = &single_key_calls_of(*layout, *hash);
+    is_special = window.has_value();
+  }
+
+  // From now on pages are verified before their first use. Those that say where cells are: at once.
+  void verify_on_use(format::page_check* pages) {
+    if (pages == nullptr) return;
+    unverified = pages;
+    is_special = true;
+    if (window) pages->verify(0, 1);
+    if (layout != nullptr && layout->check_bytes != nullptr) {
+      pages->verify(0, 1);
+      const std::uint64_t partitions = std::min(fuse::partitions_in(data), bytes / fuse::partition_bytes);
+      pages->verify(0, std::min(bytes, fuse::cells_at(partitions)));
+    }
+  }
+
+  // Verifies the pages of the cells that lookups of these keys read.
+  [[gnu::cold, gnu::noinline]] void verify_pages_of(const hash_span& keys) const {
+    if (!unverified->wants_pages_of(keys.size())) return;
+    std::array<std::uint64_t, max_probes> cells;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const key_hash key = keys.hash(i);
+      if (window) {
+        unverified->verify(layout->window->block_at(parameters.geometry, key.hash64), layout->block_bits / 8);
+      } else if (layout->check_bytes != nullptr) {
+        const std::uint64_t cell_bytes = cell_bits / 8;
+        for (const std::uint64_t cell : static_cells(parameters, {data, bytes}, key.hash64))
+          unverified->verify(cell * cell_bytes, cell_bytes);
+      } else {
+        layout->cells(parameters.geometry, key, cells.data());
+        for (const std::uint64_t cell : std::span(cells).first(parameters.geometry.probes))
+          unverified->verify(cell * cell_bits >> 3, 1);
+      }
+    }
   }
 
   std::uint64_t& inserted() { return counts->inserted; }
@@ -182,6 +219,8 @@ struct any_filter::impl {
   }
 
   void look_up_source(const hash_span& keys, std::uint64_t* bitmap) const {
+    if (!is_special) return layout->may_contain(data, parameters.geometry, keys, bitmap);
+    if (unverified != nullptr) verify_pages_of(keys);
     if (!window) return layout->may_contain(data, parameters.geometry, keys, bitmap);
     const auto epoch = static_cast<std::uint32_t>(window->epoch(data));
     layout->window->look_up(data, parameters.geometry, keys, epoch, bitmap);
@@ -193,7 +232,7 @@ struct any_filter::impl {
     return unseen != 0;
   }
 
-  bool has_one_in_window(key_hash key) const {
+  bool has_one_specially(key_hash key) const {
     std::uint64_t answer = 0;
     look_up_source(hash_span::hashes({&key, 1}), &answer);
     return answer != 0;
@@ -304,6 +343,9 @@ struct any_filter::impl {
     std::array<std::uint64_t, max_probes> cells;
     scheme->positions(key, parameters.geometry, parameters.seed, cells.data());
     const auto used = std::span(cells).first(parameters.geometry.probes);
+    if (unverified != nullptr && unverified->wants_pages_of(1)) {
+      for (const std::uint64_t cell : used) unverified->verify(cell >> 3, 1);
+    }
     return std::all_of(used.begin(), used.end(), [&](std::uint64_t cell) { return test_bit(data, cell); });
   }
 

@@ -37,14 +37,14 @@ bool any_filter::may_contain(std::string_view key) const {
   const impl& b = *impl_;
   b.want(key_kind::bytes);
   if (!uses_hashes()) return b.has_by_scheme(key);
-  if (b.window) return b.has_one_in_window(b.hash_one(key));
+  if (b.is_special) return b.has_one_specially(b.hash_one(key));
   return b.single->has_bytes(b.data, b.parameters.geometry, b.seed, key);
 }
 
 bool any_filter::may_contain(std::uint64_t key) const {
   const impl& b = *impl_;
   b.want(key_kind::u64le);
-  if (b.window) return b.has_one_in_window(b.hash_one(key));
+  if (b.is_special) return b.has_one_specially(b.hash_one(key));
   return b.single->has_integer(b.data, b.parameters.geometry, b.seed, key);
 }
 

@@ -10,6 +10,7 @@
 
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/memory.hpp>
 
 #include "kernels/dispatch.hpp"
 #include "platform/machine.hpp"
@@ -86,7 +87,7 @@ std::optional<plan> plan_for(const bulk_target& target, std::size_t count, unsig
   p.partitions = static_cast<std::size_t>(((blocks - 1) >> p.shift) + 1);
   // At most 1.5 times the size of the filter and half of the available memory, and not more than all keys need, with a
   // margin for uneven partitions.
-  const std::uint64_t most_bytes = std::min(filter_bytes + filter_bytes / 2, available_memory() / 2);
+  const std::uint64_t most_bytes = std::min(filter_bytes + filter_bytes / 2, available_memory().bytes / 2);
   for (p.threads = threads; p.threads > 0; --p.threads) {
     const std::uint64_t needed = count + count / 8 + 64 * p.partitions * p.threads;
     const std::uint64_t keys = std::min<std::uint64_t>(most_bytes / sizeof(std::uint64_t), needed);

@@ -96,6 +96,8 @@ key_explanation explain_key(const any_filter& filter, key_span one_key) {
     result.hash = hash;
     key = std::span<const key_hash>(&hash, 1);
   }
+  std::uint64_t found = 0;
+  filter.may_contain(key, std::span(&found, 1));  // verifies the pages that are read below
   switch (family_of(filter.parameters())) {
     case family::static_set: explain_fingerprint(filter, hash.hash64, result); break;
     case family::sliding_window: explain_generations(filter, cells_of(filter, key), result); break;

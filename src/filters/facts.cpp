@@ -112,6 +112,7 @@ log_facts empty_log_facts(const std::string& path, const params& filter, std::ui
 }  // namespace
 
 filter_facts facts_of(const any_filter& filter, info_depth depth) {
+  if (depth != info_depth::counts) filter.verify();
   const file_info* const file = filter.opened_from();
   const bool was_cut_off = file != nullptr && !file->clean;  // still so if it is open for reading
   filter_facts facts;

@@ -96,7 +96,10 @@ class handle_of_bits : public filter_handle {
 
   any_filter copy() override { return bits().clone(); }
 
-  cell_view cells() const override { return {parameters(), bits().bytes(), bits().epoch()}; }
+  cell_view cells() const override {
+    bits().verify();
+    return {parameters(), bits().bytes(), bits().epoch()};
+  }
 
   const any_filter* local() const noexcept override { return &bits(); }
 

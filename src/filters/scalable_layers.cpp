@@ -14,9 +14,9 @@
 #include "kernels/dispatch.hpp"
 #include "math/rates.hpp"
 #include "platform/machine.hpp"
+#include "platform/memory.hpp"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -41,10 +41,6 @@ std::uint64_t capacity_of(std::uint64_t first, std::size_t layer) {
   constexpr std::uint64_t beyond_any = std::uint64_t{1} << 60;
   const std::size_t doublings = layer == 0 ? 0 : layer - 1;
   return doublings < 60 && first <= beyond_any >> doublings ? first << doublings : beyond_any;
-}
-
-std::uint64_t physical_memory() {
-  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 // The first insert into a huge page waits until the system has allocated and zeroed 2 MiB: 0.2 ms, or 5 ms in a virtual
@@ -249,12 +245,11 @@ struct scalable_layers::impl {
   void grow() {
     if (!next) next = plan_of(rate, first, layers.size());
     const std::uint64_t bytes = next->facts.geometry.bits / 8;
-    if (layers.size() == most_layers || bytes > physical_memory() || taken() + bytes > physical_memory()) {
-      throw error(errc::too_large,
-                  {"a scalable filter needs more than this machine's memory", "memory",
-                   std::to_string(physical_memory()) + " bytes",
-                   std::to_string(taken()) + " bytes and " + std::to_string(bytes) + " more", hint::use_higher_rate});
+    if (layers.size() == most_layers) {
+      throw error(errc::too_large, {"a scalable filter has too many layers", "layers", std::to_string(most_layers),
+                                    std::to_string(layers.size() + 1), hint::use_higher_rate});
     }
+    check_memory_capacity("a scalable filter's layers", taken() + bytes);
     layers.emplace_back(*next);
     use_huge_pages(layers[layers.size() - 2].storage, true);
     use_huge_pages(newest().storage, false);

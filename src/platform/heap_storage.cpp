@@ -1,12 +1,11 @@
 #include <bloomery/detail/storage.hpp>
-#include <bloomery/error.hpp>
+#include "platform/memory.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <new>
-#include <string>
 #include <utility>
 
 namespace bloomery {
@@ -16,30 +15,21 @@ constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;
 constexpr std::uint64_t mapped_from = std::uint64_t{256} << 10;
 constexpr std::align_val_t cache_line{64};
 
-std::uint64_t physical_memory() {
-  const auto pages = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
-  return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-[[noreturn]] void refuse(std::uint64_t bytes) {
-  throw error(errc::too_large,
-              {"a filter in memory of this size", "memory", "at most " + std::to_string(physical_memory()) + " bytes",
-               std::to_string(bytes) + " bytes", hint::use_fewer_keys});
-}
+constexpr const char* what = "a filter in memory";
 
 // Small allocations come from the C++ heap, where sanitizers check them. Larger ones are anonymous pages, which are
 // zeroed on first access; zeroing takes about a millisecond per MiB.
 std::uint8_t* take(std::uint64_t bytes) {
-  if (bytes > physical_memory()) refuse(bytes);
+  check_memory_capacity(what, bytes);
   if (bytes < mapped_from) {
     void* at = ::operator new(bytes, cache_line, std::nothrow);
-    if (at == nullptr) refuse(bytes);
+    if (at == nullptr) refuse_memory(what, bytes);
     std::memset(at, 0, bytes);
     return static_cast<std::uint8_t*>(at);
   }
   // Huge pages start at multiples of 2 MiB: map one more and unmap the ends.
   void* taken = mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (taken == MAP_FAILED) refuse(bytes);
+  if (taken == MAP_FAILED) refuse_memory(what, bytes + huge_page);
   auto* begin = static_cast<std::uint8_t*>(taken);
   const std::uint64_t skip = (huge_page - reinterpret_cast<std::uintptr_t>(begin) % huge_page) % huge_page;
   if (skip > 0) munmap(begin, skip);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <limits>
 #include <sstream>
 #include <string>
 
@@ -45,12 +44,6 @@ std::uint64_t count_of(const std::string& list) {
   return std::max<std::uint64_t>(count, 1);
 }
 
-std::uint64_t number_in(const std::string& path, std::uint64_t otherwise) {
-  std::ifstream file(path);
-  std::uint64_t number = 0;
-  return file >> number ? number : otherwise;
-}
-
 std::uint64_t read_size() {
   const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index";
   for (int index = 0; index < 8; ++index) {
@@ -71,22 +64,6 @@ std::uint64_t read_size() {
 std::uint64_t own_cache_size() {
   static const std::uint64_t bytes = read_size();
   return bytes;
-}
-
-std::uint64_t available_memory() {
-  const auto unlimited = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t available =
-      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  std::ifstream facts("/proc/meminfo");
-  for (std::string name; facts >> name;) {
-    std::uint64_t kibibytes = 0;
-    if (name == "MemAvailable:" && facts >> kibibytes) available = kibibytes << 10;
-  }
-  // In a container its own control group is the visible root; elsewhere these files do not exist.
-  const std::string group = "/sys/fs/cgroup/memory.";
-  const std::uint64_t most = number_in(group + "max", unlimited);
-  const std::uint64_t used = number_in(group + "current", 0);
-  return std::min(available, most > used ? most - used : 0);
 }
 
 bool is_amd() noexcept {

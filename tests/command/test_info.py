@@ -118,12 +118,13 @@ class Info(CommandTest):
 
             said = self.bloomery("info", "--check", "f", status=1).out.decode()
             found = self.bloomery("info", "--check", "--json", "f", status=1).json
-            unasked = self.bloomery("info", "--json", "f").json
+            unverified = self.bloomery("info", "--json", "--no-verify", "f").json
+            self.refused("info", "f", says=rf"page {at // 4096} .*does not match its checksum: expected 0x\w+, found 0x\w+; ")
 
             page = PAYLOAD_AT + at // 4096 * 4096
-            self.assertRegex(said, rf"1 page, the first at byte {page}\b")
+            self.assertRegex(said, rf"page {at // 4096} \(bytes {page} to {page + 4095}\) does not match its checksum")
             self.assertEqual(len(found["problems"]), 1)
-            self.assertNotIn("problems", unasked)
+            self.assertNotIn("problems", unverified)
 
     def test_check_of_a_whole_file_has_no_problems(self) -> None:
         self.build(100)

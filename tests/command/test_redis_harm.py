@@ -4,6 +4,7 @@ shared filter can be is refused with the reason; passwords are in no word that i
 import itertools
 import json
 import os
+import socket
 import time
 import unittest
 from signal import SIGCONT, SIGSTOP
@@ -41,12 +42,36 @@ class Harm(RedisTest):
 
     def test_there_is_no_server(self) -> None:
         for address, why in {
-            "unix:///no/such/socket?name=f": "/no/such/socket: no answer within .*found No such file",
-            "redis://127.0.0.1:1/f": "127.0.0.1:1: no answer within .*found Connection refused",
-            "redis://no-such-host.invalid/f": "no-such-host.invalid:6379: no answer within ",
+            "unix:///no/such/socket?name=f": "/no/such/socket: cannot connect: found No such file",
+            "redis://127.0.0.1:1/f": "127.0.0.1:1: cannot connect: found Connection refused; check the host and the port",
+            "redis://no-such-host.invalid/f": "no-such-host.invalid:6379: (cannot connect|no answer within)",
         }.items():
             for verb in VERBS[:2] + VERBS[4:5]:
                 self.refused(*arguments([*verb, "--timeout", "200ms"], address), stdin=b"a\n", says=why)
+
+    def test_a_server_that_is_not_there_is_reported_within_a_second(self) -> None:
+        for address in "unix:///no/such/socket?name=f", "redis://127.0.0.1:1/f", "redis+cluster://127.0.0.1:1,127.0.0.1:2/f":
+            for verb in [*VERBS, ["redis", "doctor"]]:
+                began = time.monotonic()
+                self.refused(*arguments(verb, address), stdin=b"a\n", says="cannot connect: found .*; check the host and the port")
+                self.assertLess(time.monotonic() - began, 1, (verb, address))
+
+    def test_an_address_that_never_answers_is_given_up_after_the_connect_time(self) -> None:
+        # A listener whose queue is full: the system drops further attempts to connect, as a firewall does.
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(0)
+            port = listener.getsockname()[1]
+            held = [socket.socket() for _ in range(8)]
+            for one in held:
+                one.setblocking(False)
+                one.connect_ex(("127.0.0.1", port))
+            for scheme in "redis", "redis+cluster":
+                began = time.monotonic()
+                self.refused("check", f"{scheme}://127.0.0.1:{port}/f", stdin=b"a\n", says=r"cannot connect within \d+ ms; check the host and the port")
+                self.assertLess(time.monotonic() - began, 5)
+            for one in held:
+                one.close()
 
     def test_there_is_no_such_address(self) -> None:
         for address, why in {

@@ -155,7 +155,9 @@ TEST(DamagedFile, WithAPayloadByteFlippedNamesThePageWhereItIsRead) {
   for (std::size_t offset = page; offset < 4 * page;
        offset += offset % page == 0 || offset % page == page - 1 ? 1 : 91) {
     SCOPED_TRACE(offset);
-    const std::string first = "1 page, the first at byte " + std::to_string(offset / page * page);
+    const std::size_t begin = offset / page * page;
+    const std::string first = "page " + std::to_string(begin / page - 1) + " (bytes " + std::to_string(begin) + " to " +
+                              std::to_string(begin + page - 1) + ") does not match its checksum";
     file.flip(offset, 1u << offset % 8);
 
     const auto opened = error_of([&] { any_filter::open(folder / "f", {.check = file_check::payload}); });
@@ -170,7 +172,8 @@ TEST(DamagedFile, WithAPayloadByteFlippedNamesThePageWhereItIsRead) {
     EXPECT_TRUE(seen.usable);
     EXPECT_THAT(seen.problems, ElementsAre(HasSubstr(first)));
     EXPECT_THAT(inspect(folder / "f", file_check::header).problems, IsEmpty());
-    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f"); }), std::nullopt);
+    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f"); }), errc::damaged);
+    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.check = file_check::header}); }), std::nullopt);
     file.flip(offset, 1u << offset % 8);
   }
 }

@@ -234,7 +234,7 @@ TEST(CleanClose, WritesChecksumsOfExactlyThePagesThatChanged) {
   std::uint64_t key = 0;
   while (layouts::split_block::cells(g, mix{}(key)).next() / 8 / page != 2) ++key;
 
-  numbers filter = numbers::open(folder / "f", {.mode = access::read_write});
+  numbers filter = numbers::open(folder / "f", {.mode = access::read_write, .check = file_check::header});
   filter.insert(key);
   filter.insert(key);
   filter.close();

@@ -92,4 +92,14 @@ inline bytes with_header(bytes file, const std::function<void(bytes&)>& tamper) 
   return file;
 }
 
+// The file with the checksums of its pages as they are now: hostile, not damaged.
+inline bytes with_checksums(bytes file) {
+  const std::size_t pages = (bloomery::bytes_for(get<std::uint64_t>(file, 128)) - 1) / page + 1;
+  for (std::size_t number = 0; number < pages; ++number) {
+    const auto content = std::span<const std::uint8_t>(file).subspan((1 + number) * page).first<page>();
+    put(file, (1 + pages) * page + 8 * number, bloomery::format::page_checksum(content));
+  }
+  return file;
+}
+
 }  // namespace bloomery_tests

@@ -537,7 +537,7 @@ TEST(Filter, BeyondThisMachinesMemoryIsRefusedNotTried) {
             errc::too_large);
   EXPECT_EQ(code_of([] { heap_storage s(std::numeric_limits<std::uint64_t>::max()); }), errc::too_large);
   EXPECT_EQ(code_of([] { filter<> f(std::numeric_limits<std::uint64_t>::max(), 0.5); }), errc::too_large);
-  EXPECT_THAT(error_of([] { heap_storage s(1ull << 60); })->what(), HasSubstr("1152921504606846976 bytes"));
+  EXPECT_THAT(error_of([] { heap_storage s(1ull << 60); })->what(), HasSubstr("1099511627776 MiB of memory needed, "));
 }
 
 TEST(Filter, OfNoKeysOrNoProbabilityIsRefused) {

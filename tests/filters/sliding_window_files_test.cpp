@@ -38,6 +38,7 @@ using bloomery_tests::put;
 using bloomery_tests::read_file;
 using bloomery_tests::scratch_folder;
 using bloomery_tests::some_day;
+using bloomery_tests::with_checksums;
 using bloomery_tests::with_header;
 using bloomery_tests::write_file;
 
@@ -182,7 +183,7 @@ class torn_filter {
     filter.save(path);
     bytes torn = read_file(path);
     std::memcpy(torn.data() + 4096, &state, sizeof state);
-    write_file(path, torn);
+    write_file(path, with_checksums(std::move(torn)));
   }
 
   std::uint64_t key(std::uint64_t epoch, std::uint64_t i) const {
@@ -276,7 +277,7 @@ class HostileSlidingWindow : public ::testing::Test {
     bytes changed = whole_;
     std::memcpy(changed.data() + 4096, &state, sizeof state);
     if (reserved != 0) changed[4096 + reserved] = 1;
-    write_file(folder_ / "changed.bloom", changed);
+    write_file(folder_ / "changed.bloom", with_checksums(std::move(changed)));
     any_filter::open(folder_ / "changed.bloom");
   }
 
@@ -336,7 +337,7 @@ TEST_F(HostileSlidingWindow, CellsAndStampsDoNoHarm) {
     for (std::size_t at = 4096 + 512; at < 4096 + payload_bytes; ++at) {
       changed[at] = static_cast<std::uint8_t>(random());
     }
-    write_file(folder_ / "changed.bloom", changed);
+    write_file(folder_ / "changed.bloom", with_checksums(std::move(changed)));
 
     any_filter filter = any_filter::open(folder_ / "changed.bloom", {.mode = access::read_write});
 

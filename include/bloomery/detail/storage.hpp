@@ -52,7 +52,8 @@ class heap_storage {
   static constexpr bool tracks_changes = false;
 
   /// @param bytes  at least 1
-  /// @throws error too_large: more than this machine's physical memory, or the allocation fails
+  /// @throws error too_large: more than the memory of this machine or control group, or the allocation fails; the
+  ///               message names the limit
   explicit heap_storage(std::uint64_t bytes);
   heap_storage(const heap_storage& other);
   heap_storage(heap_storage&& other) noexcept;

@@ -139,7 +139,8 @@ void connection::open(const place& where, const tls_settings* tls, std::chrono::
   close();
   failure_.clear();
   last_refusal_.clear();
-  failed_permanently_ = false;
+  failed_permanently_ = found_no_server_ = false;
+  all_refused_ = true;
   where_ = where;
   tls_ = tls;
   const auto add = [&](const sockaddr* address, std::size_t length, int family) {
@@ -165,6 +166,7 @@ void connection::open(const place& where, const tls_settings* tls, std::chrono::
       problem = ::getaddrinfo(where.host.c_str(), port.c_str(), &hints, &found);
     }
     if (problem != 0) {
+      found_no_server_ = problem == EAI_NONAME || problem == EAI_NODATA;
       return fail(problem == EAI_SYSTEM ? system_text(errno) : std::string(::gai_strerror(problem)));
     }
     for (const addrinfo* a = found; a != nullptr; a = a->ai_next) add(a->ai_addr, a->ai_addrlen, a->ai_family);
@@ -178,7 +180,13 @@ void connection::open(const place& where, const tls_settings* tls, std::chrono::
 void connection::try_next_address(moment now) {
   if (now < address_deadline()) return;
   last_refusal_ = "no answer";
+  all_refused_ = false;
   connect_next();
+}
+
+void connection::refused_by_address(int number) {
+  last_refusal_ = system_text(number);
+  if (number != ECONNREFUSED && number != ENOENT) all_refused_ = false;
 }
 
 void connection::connect_next() {
@@ -189,7 +197,7 @@ void connection::connect_next() {
     candidates_.pop_back();
     socket_ = posix::descriptor(::socket(next.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!socket_) {
-      last_refusal_ = system_text(errno);
+      refused_by_address(errno);
       continue;
     }
     if (next.family != AF_UNIX) {
@@ -203,8 +211,9 @@ void connection::connect_next() {
       return connected();
     }
     if (errno == EINPROGRESS) return;
-    last_refusal_ = system_text(errno);  // EAGAIN for a Unix socket: its queue is full
+    refused_by_address(errno);  // EAGAIN for a Unix socket: its queue is full
   }
+  found_no_server_ = all_refused_;
   fail(last_refusal_);
 }
 
@@ -279,7 +288,7 @@ void connection::on_events(short events) {
     socklen_t length = sizeof problem;
     if (::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &problem, &length) != 0) problem = errno;
     if (problem != 0) {
-      last_refusal_ = system_text(problem);
+      refused_by_address(problem);
       return connect_next();
     }
     connected();

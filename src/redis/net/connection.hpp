@@ -64,6 +64,9 @@ class connection {
   /// Whether the failure is permanent, so that a retry is useless (an untrusted certificate).
   bool failed_permanently() const noexcept { return failed_permanently_; }
 
+  /// Whether nothing is there to connect to: the name has no address, or every address refused the connection.
+  bool found_no_server() const noexcept { return found_no_server_; }
+
   int descriptor() const noexcept { return socket_.get(); }
 
   /// The events for poll().
@@ -100,6 +103,7 @@ class connection {
 
   void fail(std::string why);
   void connect_next();
+  void refused_by_address(int number);
   void connected();
   void shake_hands();
   bool encrypt();
@@ -121,6 +125,8 @@ class connection {
   bool ready_ = false;
   bool has_more_ = false;
   bool failed_permanently_ = false;
+  bool found_no_server_ = false;
+  bool all_refused_ = true;  // the addresses tried so far
   std::string failure_;
   const tls_settings* tls_ = nullptr;
   std::unique_ptr<secured> secured_;

@@ -106,6 +106,8 @@ void router::impl::lost(node& n, const std::string& why) {
   last_place = n.where.text();
   const bool for_good = n.link.failed_permanently();
   const std::uint64_t maybe_sent = n.link.maybe_sent();
+  const bool was_opening = n.now == node::phase::opening;
+  const bool found_no_server = n.link.found_no_server();
   if (n.now != node::phase::ready || !n.under_way.empty()) {
     n.absent_until = now + shortest_absence * (1 << std::min(n.absences, 5U));
     if (n.absences < 255) ++n.absences;
@@ -115,6 +117,7 @@ void router::impl::lost(node& n, const std::string& why) {
   n.backoff_until = now + pause_after(n.failures);
   if (n.failures < 255) ++n.failures;
   if (for_good) distrust(n.where, problem);
+  if (was_opening && !address.cluster) refuse_if_never_there(n.where, found_no_server);
   need_map();
   bool broken = false;
   while (!n.under_way.empty()) {

@@ -185,7 +185,8 @@ struct router::impl {
   void need_map();
   void refresh_map();
   bool take_map(const reply& slots, const place& asked);
-  bool exchange(const place& with, const batch& question, reply_list& answers, milliseconds within);
+  bool exchange(const place& with, const batch& question, reply_list& answers, milliseconds within,
+                bool* found_no_server = nullptr);
   void set_role(node& n, bool is_replica);
   void forget_nodes();
 
@@ -220,6 +221,16 @@ struct router::impl {
     throw error(code, {std::move(what), where.text(), "", std::move(found), std::move(to_do)});
   }
 
+  // Before the first reply there is no connection to bring back: a server that is not there is reported, and an
+  // address that does not answer is tried for connect_time.
+  void refuse_if_never_there(const place& where, bool found_no_server) {
+    if (has_replied || (!found_no_server && now - began < options.connect_time)) return;
+    if (found_no_server) refuse(errc::unavailable, "cannot connect", where, last_problem, hint::check_host_and_port);
+    const auto spent = std::chrono::duration_cast<milliseconds>(now - began);
+    refuse(errc::unavailable, "cannot connect within " + std::to_string(spent.count()) + " ms", where,
+           last_problem.starts_with("no ") ? "" : last_problem, hint::check_host_and_port);
+  }
+
   [[noreturn]] void lose_writes(const node& n) {
     refuse(errc::unavailable, "the connection that wrote is lost, so the replicas that have the keys are unknown",
            n.where, last_problem, error_hint(hint::insert_again, "it may be in or not: insert it again"));
@@ -238,6 +249,8 @@ struct router::impl {
   std::vector<char> buffer = std::vector<char>(std::size_t{64} << 10);
   std::vector<pollfd> polled;
   std::vector<node*> polled_nodes;
+
+  bool has_replied = false;  // any server, in any call
 
   bool map_wanted = false;
   moment map_backoff_until{};

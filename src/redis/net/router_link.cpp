@@ -164,6 +164,7 @@ void router::impl::receive(node& n) {
 }
 
 void router::impl::replied(node& n, reply last) {
+  has_replied = true;
   n.failures = n.absences = 0;
   n.absent_until = {};
   sent& first = n.under_way.front();

@@ -74,11 +74,16 @@ void router::impl::refresh_map() {
   reply_list answers;
   const std::string problem_before = last_problem;
   const std::string place_before = last_place;
-  const milliseconds for_each = std::min(map_time * (1 << std::min(map_failures, 20U)), options.connect_time);
+  milliseconds for_each = std::min(map_time * (1 << std::min(map_failures, 20U)), options.connect_time);
+  if (!has_replied) {
+    const auto rest = std::chrono::ceil<milliseconds>(began + options.connect_time - now);
+    for_each = std::clamp(rest, milliseconds(1), for_each);
+  }
+  bool found_no_server = true;
   for (const place& p : places) {
     now = clock::now();
     if (now >= until) break;
-    if (!exchange(p, question, answers, for_each)) continue;
+    if (!exchange(p, question, answers, for_each, &found_no_server)) continue;
     const reply r(answers, 0);
     if (r.is_error()) {
       last_problem = r.text();
@@ -101,6 +106,7 @@ void router::impl::refresh_map() {
     return;
   }
   now = clock::now();
+  if (now < until) refuse_if_never_there(places.back(), found_no_server);
   map_backoff_until = now + pause_after(map_failures);
   if (map_failures < 255) ++map_failures;
 }
@@ -147,8 +153,10 @@ bool router::impl::take_map(const reply& ranges, const place& asked) {
   return true;
 }
 
-// One request on a separate connection. False: no answer; last_problem has the reason.
-bool router::impl::exchange(const place& with, const batch& question, reply_list& answers, milliseconds within) {
+// One request on a separate connection. False: no answer; last_problem has the reason, and `found_no_server` becomes
+// false if a server may be there.
+bool router::impl::exchange(const place& with, const batch& question, reply_list& answers, milliseconds within,
+                            bool* found_no_server) {
   if (address.tls && tls == nullptr) tls = std::make_unique<tls_settings>(options);
   node other;  // not in `nodes`
   other.where = with;
@@ -169,6 +177,7 @@ bool router::impl::exchange(const place& with, const batch& question, reply_list
   while (link.is_open()) {
     if (now >= std::min(until, end)) {
       last_problem = "no answer within " + std::to_string(within.count()) + " ms";
+      if (found_no_server != nullptr) *found_no_server = false;
       return false;
     }
     polled.assign(1, {link.descriptor(), link.wanted_events(), 0});
@@ -186,6 +195,7 @@ bool router::impl::exchange(const place& with, const batch& question, reply_list
           refuse(errc::damaged, "the reply is not from a Redis server", with, in.problem(), hint::check_host_and_port);
         }
         if (found == reader::found::none) break;
+        has_replied = true;
         if (checked < handshake_commands) {
           last_problem = check_handshake(answers, with, checked);
           if (!last_problem.empty()) return false;
@@ -199,6 +209,7 @@ bool router::impl::exchange(const place& with, const batch& question, reply_list
     }
   }
   last_problem = link.failure();
+  if (found_no_server != nullptr && !link.found_no_server()) *found_no_server = false;
   if (link.failed_permanently()) distrust(with, last_problem);
   return false;
 }

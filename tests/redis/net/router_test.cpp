@@ -200,6 +200,24 @@ TEST_F(Router, SaysThatNobodyIsThere) {
   EXPECT_EQ(thrown->text().found, "No such file or directory");
 }
 
+TEST_F(Router, ReportsAServerThatIsNotThereAtOnce) {
+  bloomery::redis_address no_socket = server->address();
+  no_socket.socket += "-not";
+  for (const bloomery::redis_address& address :
+       {no_socket, bloomery::redis_address::parse("redis://127.0.0.1:1/f"),
+        bloomery::redis_address::parse("redis+cluster://127.0.0.1:1,127.0.0.1:2/f")}) {
+    router r(address, {});
+    const auto begin = std::chrono::steady_clock::now();
+
+    const auto thrown = error_of([&] { r.run_on_nodes({"PING"}); });
+
+    ASSERT_TRUE(thrown);
+    EXPECT_EQ(thrown->code(), errc::unavailable);
+    EXPECT_EQ(thrown->text().what, "cannot connect");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+  }
+}
+
 TEST_F(Router, SelectsTheDatabase) {
   bloomery::redis_address three = server->address();
   three.database = 3;

@@ -1,0 +1,198 @@
+"""A file with damaged bytes is reported, or answered correctly: by every command that reads it, for every kind of filter."""
+
+import os
+import pty
+import random
+import re
+import signal
+import struct
+import time
+import unittest
+
+from support import LAYOUTS, PAYLOAD_AT, CommandTest, checksum, keys, text
+
+GIB = 1 << 30
+DAMAGE = r"page \d+ \(bytes \d+ to \d+\)( and \d+ other pages?)? do(es)? not match (its|their) checksums?: expected 0x[0-9a-f]{16}, found 0x[0-9a-f]{16}; restore"
+KINDS = {
+    **{layout: ["--layout", layout] for layout in LAYOUTS},
+    **{scheme: ["--scheme", scheme] for scheme in ("guava", "pharo", "python", "perl")},
+    "counting": ["--counting"],
+    "grow": ["--grow"],
+    "window": ["--window-keys", 40_000],
+    "sealed": None,
+}
+
+
+class Damage(CommandTest):
+    COUNT = 5000
+
+    def make(self, name: str, kind: str) -> None:
+        lines = text(keys(self.COUNT))
+        if KINDS[kind] is None:
+            self.bloomery("seal", "-q", "-o", name, stdin=lines)
+        else:
+            capacity = [] if kind == "window" else ["-n", 20_000]
+            self.bloomery("build", "-q", "-o", name, *capacity, *KINDS[kind], stdin=lines)
+
+    def damage(self, name: str, whole: bytes, chance: random.Random) -> None:
+        """Some bytes of the filter's own are zeroed, at least one of which was not 0."""
+        size = -(-int.from_bytes(whole[128:136], "little") // 8)
+        at = PAYLOAD_AT + chance.choice([i for i in range(size) if whole[PAYLOAD_AT + i] != 0])
+        file = bytearray(whole)
+        file[at : at + 50] = bytes(len(file[at : min(at + 50, PAYLOAD_AT + size)]))
+        self.write(name, bytes(file[: len(whole)]))
+
+    def reports(self, *arguments: object, stdin: bytes = b"") -> None:
+        result = self.bloomery(*arguments, stdin=stdin, status=None)
+        self.assertEqual(result.status, 2, arguments)
+        self.assertRegex(result.err, rf"\Abloomery: (\S*/)?f: {DAMAGE}", arguments)
+
+    def test_every_command_reports_it_for_every_kind_of_filter(self) -> None:
+        chance = random.Random(1)
+        one = text(keys(1))
+        for kind in KINDS:
+            with self.subTest(kind=kind):
+                self.make("f", kind)
+                self.make("g", kind)
+                whole = self.read("f")
+                for _ in range(3):
+                    self.damage("f", whole, chance)
+
+                    self.reports("check", "f", stdin=one)
+                    self.reports("check", "-c", "f", stdin=text(keys(2 * self.COUNT)))
+                    self.reports("info", "f")
+                    self.reports("info", "--json", "f")
+                    self.reports("verify", "f")
+                    self.reports("explain", "f", "key-1")
+                    if kind not in ("sealed", "counting"):
+                        self.reports("dedup", "-q", "--state", "f", stdin=one)
+                        self.reports("add", "-q", "f", stdin=one)
+                    if kind not in ("sealed", "grow"):
+                        self.reports("union", "-q", "-o", "u", "f", "g")
+                    if kind not in ("sealed", "grow", "counting", "window"):
+                        self.reports("overlap", "g", "f")
+                        self.reports("intersect", "-q", "-o", "u", "g", "f")
+                        self.reports("fold", "-q", "-o", "u", "--times", 1, "f") if kind in LAYOUTS else None
+                    self.assertFalse(os.path.exists(self.path("u")))
+
+    def test_without_verification_present_keys_are_denied(self) -> None:
+        self.make("f", "classic")
+        whole = self.read("f")
+        self.write("f", whole[:PAYLOAD_AT] + bytes(4096) + whole[PAYLOAD_AT + 4096 :])
+
+        found = self.bloomery("check", "--no-verify", "f", stdin=text(keys(self.COUNT)))
+
+        self.assertLess(len(found.lines), self.COUNT)
+        self.bloomery("info", "--no-verify", "f")
+        self.bloomery("explain", "--no-verify", "f", "key-1", status=None)
+        self.bloomery("overlap", "--no-verify", "f", "f")
+        self.bloomery("union", "-q", "--no-verify", "-o", "u", "f", "f")
+        self.bloomery("fold", "-q", "--no-verify", "-o", "u", "f")
+
+    def test_a_large_file_is_verified_where_it_is_used(self) -> None:
+        # 48 MiB, above the size that is verified at open.
+        lines = keys(1000)
+        self.bloomery("build", "-q", "-o", "f", "-m", "48MiB", "-k", 7, "--layout", "blocked", stdin=text(lines))
+        file = bytearray(self.read("f"))
+        used = next(i for i in range(PAYLOAD_AT, len(file)) if file[i] != 0)
+        unused = next(i for i in range(PAYLOAD_AT, len(file), 4096) if not any(file[i : i + 4096]))
+        file[unused] = 1
+        self.write("f", bytes(file))
+        self.assertEqual(self.bloomery("check", "f", stdin=text(lines)).lines, lines)
+        self.reports("info", "f")
+        self.reports("check", "-c", "f", stdin=text(keys(20_000)))  # more keys than pages: all are verified
+
+        file[used] = 0
+        self.write("f", bytes(file))
+
+        self.reports("check", "f", stdin=text(lines))
+        self.reports("check", "-j", 2, "f", stdin=text(lines))
+
+    def test_a_file_without_valid_checksums_is_reported_as_unverified_once(self) -> None:
+        self.make("f", "classic")
+        writer = self.start("add", "f")
+        while self.bloomery("info", "--header", "--json", "f").json["clean"]:
+            time.sleep(0.01)
+
+        checked = self.bloomery("check", "f", stdin=text(keys(self.COUNT)))
+        quiet = self.bloomery("check", "-q", "f", stdin=text(keys(1)))
+        writer.communicate(b"")
+
+        self.assertEqual(len(checked.lines), self.COUNT)
+        self.assertEqual(len(re.findall("its pages cannot be verified", checked.err)), 1)
+        self.assertEqual(quiet.err, "")
+
+
+class Header(CommandTest):
+    def huge(self, size: int) -> None:
+        """An empty filter of this size, which takes no room on the disk."""
+        self.bloomery("build", "-q", "-o", "huge", "-n", 10, "-m", 4096, "-k", 7, "--layout", "classic", stdin=b"")
+        header = bytearray(self.read("huge")[:PAYLOAD_AT])
+        pages = size // 4096
+        file_bytes = PAYLOAD_AT + 4096 * pages + 8 * pages
+        struct.pack_into("<Q", header, 128, 8 * size)
+        struct.pack_into("<Q", header, 176, file_bytes)
+        struct.pack_into("<Q", header, 504, checksum(bytes(header[:504])))
+        self.write("huge", bytes(header))
+        os.truncate(self.path("huge"), file_bytes)
+
+    def test_header_of_a_huge_file_is_shown_at_once(self) -> None:
+        self.huge(20 * GIB)
+        began = time.monotonic()
+
+        facts = self.bloomery("info", "--header", "--json", "huge").json
+        said = self.bloomery("info", "--header", "huge").out.decode()
+
+        self.assertLess(time.monotonic() - began, 2)
+        self.assertEqual((facts["bytes"], facts["bits"], facts["probes"], facts["layout"]), (20 * GIB, 160 * GIB, 7, "classic"))
+        self.assertRegex(said, r"(?m)^size +20(\.0)? GiB \(171,798,691,840 bits, 7 probes a key\)$")
+
+    def test_ctrl_c_ends_the_reading_of_a_huge_file(self) -> None:
+        self.huge(20 * GIB)
+        process = self.start("info", "huge")
+        time.sleep(1)
+
+        process.send_signal(signal.SIGINT)
+
+        self.assertEqual(process.wait(2), -signal.SIGINT)
+
+    def test_a_terminal_shows_how_much_is_read(self) -> None:
+        self.huge(20 * GIB)
+        ours, theirs = pty.openpty()
+        process = self.start("info", "huge", stderr=theirs)
+        os.close(theirs)
+        said = ""
+        end = time.monotonic() + 60
+        while "checked: " not in said and time.monotonic() < end:
+            said += os.read(ours, 65536).decode()
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+        self.assertRegex(said, r"\Abloomery: huge: reading 20(\.0)? GiB; 'bloomery info --header' shows the parameters at once\r\n")
+        self.assertRegex(said, r"checked: [\d.]+ [MG]iB of 20(\.0)? GiB  \[[#.]{20}\] \d+ %")
+
+    def test_header_says_what_info_says(self) -> None:
+        for options in [], ["--counting"], ["--window", "7d"], ["--grow"], ["--scheme", "guava"], ["--seed", 5, "--note", "hello"]:
+            with self.subTest(options=options):
+                self.bloomery("build", "-q", "-o", "f", "-n", 1000, *options, stdin=text(keys(100)))
+
+                header = self.bloomery("info", "--header", "--json", "f").json
+                info = self.bloomery("info", "--json", "f").json
+
+                for field in header.keys() & info.keys() - {"window", "log"}:
+                    self.assertEqual(header[field], info[field], field)
+                self.assertEqual(header["log"], "f.log" if options == ["--grow"] else None)
+                self.assertEqual(header["window_milliseconds"], 7 * 86_400_000 if "7d" in options else None)
+
+    def test_header_excludes_what_needs_more(self) -> None:
+        self.bloomery("build", "-q", "-o", "f", "-n", 10, stdin=b"")
+        for option in ["--check"], ["--queries", 5], ["--build"]:
+            self.refused("info", "--header", *option, "f", says="leave out one of the two")
+        self.refused("info", "--header", "redis://127.0.0.1/f", says="no file header")
+        self.write("f", b"text")
+        self.refused("info", "--header", "f", says="not a bloomery filter")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,320 @@
+// Pages that are verified before their first use: a damaged file never gives a wrong answer, whatever kind it is.
+//
+// The oracle is the filter in memory from which the file was saved.
+#include <bloomery/any_filter.hpp>
+#include <bloomery/filter.hpp>
+#include <bloomery/filter_handle.hpp>
+#include <bloomery/mapped_storage.hpp>
+#include <bloomery/static_filter.hpp>
+
+#include "file/format.hpp"
+#include "file/sample_file.hpp"
+#include "support/errors.hpp"
+#include "support/files.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iomanip>
+#include <optional>
+#include <random>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+using bloomery_tests::bytes;
+using bloomery_tests::code_of;
+using bloomery_tests::error_of;
+using bloomery_tests::page;
+using bloomery_tests::read_file;
+using bloomery_tests::sample_texts;
+using bloomery_tests::scratch_folder;
+using bloomery_tests::write_file;
+using testing::HasSubstr;
+
+constexpr std::size_t present = 10'000;  // keys that are in, followed by as many that are not
+
+struct kind {
+  std::string name;
+  std::function<any_filter()> make;
+};
+
+any_filter filled(params p) {
+  p.capacity = 30'000;
+  p.target_fpr = 0.001;
+  any_filter filter(complete(std::move(p)));
+  const auto texts = sample_texts(present);
+  const std::vector<std::string_view> keys(texts.begin(), texts.end());
+  filter.insert(keys);
+  return filter;
+}
+
+any_filter sealed_filter() {
+  const auto texts = sample_texts(8 * present);  // for some forty pages
+  const std::vector<std::string_view> keys(texts.begin(), texts.end());
+  const scratch_folder folder;
+  static_filter<std::string_view, std::uint16_t>::build(keys).save(folder / "f");
+  return any_filter::load(folder / "f");
+}
+
+std::vector<kind> kinds() {
+  std::vector<kind> all;
+  for (const char* layout : {"split_block", "split_block512", "blocked", "blocked_page", "classic", "counting"})
+    all.push_back({layout, [layout] { return filled({.layout = layout}); }});
+  for (const char* layout : {"sliding", "sliding64"})
+    all.push_back({layout, [layout] { return filled({.layout = layout, .extra = window_of_keys(70'000)}); }});
+  for (const char* scheme : {"guava", "pharo", "python", "perl"})
+    all.push_back({scheme, [scheme] { return filled({.scheme = scheme}); }});
+  all.push_back({"fuse16", sealed_filter});
+  return all;
+}
+
+class PagesOf : public testing::TestWithParam<kind> {
+ protected:
+  PagesOf() : original_(GetParam().make()) {
+    original_.save(path());
+    whole_ = read_file(path());
+    pages_ = (original_.byte_size() - 1) / page + 1;
+  }
+
+  std::string path() const { return folder_ / "f"; }
+  any_filter on_use() const { return any_filter::open(path(), {.check = file_check::on_use}); }
+
+  // Another value for a byte of the payload.
+  void damage(std::size_t at, std::mt19937_64& random) const {
+    bytes file = whole_;
+    std::uint8_t& byte = file[page + at];
+    const auto before = byte;
+    if (byte == 0 || random() % 2 == 0)
+      byte = static_cast<std::uint8_t>(byte ^ 1u << random() % 8);
+    else
+      byte = 0;
+    ASSERT_NE(byte, before);
+    write_file(path(), file);
+  }
+
+  scratch_folder folder_;
+  any_filter original_;
+  bytes whole_;
+  std::size_t pages_ = 0;
+};
+
+TEST_P(PagesOf, ADamagedFileAnswersEachKeyCorrectlyOrReportsDamage) {
+  std::mt19937_64 random(1);
+  const auto texts = sample_texts(2 * present);
+  std::size_t reported = 0;
+  std::size_t answered = 0;
+  for (int round = 0; round < 30; ++round) {
+    damage(random() % original_.byte_size(), random);
+    std::optional<any_filter> file;
+    if (const auto refused = error_of([&] { file.emplace(on_use()); })) {  // its state, or its partitions
+      ASSERT_EQ(refused->code(), errc::damaged);
+      ++reported;
+      continue;
+    }
+    for (std::size_t i = 0; i < 60; ++i) {  // few enough for pages to be verified one by one, at first
+      const std::string& text = texts[random() % texts.size()];
+      std::uint64_t batch_answer = 0;
+      const std::string_view key = text;
+      std::optional<bool> answer;
+      const auto thrown = error_of([&] {
+        file->may_contain(std::span(&key, 1), std::span(&batch_answer, 1));
+        answer = file->may_contain(key);
+      });
+      if (thrown) {
+        ASSERT_EQ(thrown->code(), errc::damaged) << thrown->what();
+        ++reported;
+      } else {
+        ASSERT_EQ(*answer, original_.may_contain(key)) << text;
+        ASSERT_EQ(batch_answer, *answer ? 1u : 0u) << text;
+        ++answered;
+      }
+    }
+  }
+  EXPECT_GT(reported, 0u);
+  EXPECT_GT(answered, 0u);
+}
+
+TEST_P(PagesOf, ManyLookupsFindDamageThatNoneOfTheirKeysTouches) {
+  std::mt19937_64 random(2);
+  const auto texts = sample_texts(2 * present);
+  const std::vector<std::string_view> keys(texts.begin(), texts.end());
+  std::vector<std::uint64_t> answers(keys.size() / 64 + 1);
+  for (int round = 0; round < 5; ++round) {
+    damage(random() % original_.byte_size(), random);
+
+    EXPECT_EQ(code_of([&] { on_use().may_contain(keys, answers); }), errc::damaged);
+  }
+}
+
+TEST_P(PagesOf, CallsThatReadAllBitsReportDamageAnywhere) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 5; ++round) {
+    damage(random() % original_.byte_size(), random);
+    const auto refused = [&](const std::function<void(const any_filter&)>& call) {
+      return code_of([&] { call(on_use()); });
+    };
+
+    EXPECT_EQ(refused([](const any_filter& f) { f.verify(); }), errc::damaged);
+    EXPECT_EQ(refused([](const any_filter& f) { static_cast<void>(f.clone()); }), errc::damaged);
+    EXPECT_EQ(refused([](const any_filter& f) { static_cast<void>(f.to_bytes()); }), errc::damaged);
+    EXPECT_EQ(refused([](const any_filter& f) { static_cast<void>(f.current_fpr()); }), errc::damaged);
+    EXPECT_EQ(refused([](const any_filter& f) { static_cast<void>(f.fill_ratio()); }), errc::damaged);
+    EXPECT_EQ(refused([&](const any_filter& f) { static_cast<void>(f == original_); }), errc::damaged);
+    EXPECT_EQ(code_of([&] { make_handle(on_use())->info(info_depth::bits); }), errc::damaged);
+    EXPECT_EQ(code_of([&] { any_filter::open(path()); }), errc::damaged) << "small: all of it at open";
+    EXPECT_EQ(code_of([&] { any_filter::open(path(), {.check = file_check::header}); }).value_or(errc::damaged),
+              errc::damaged);
+  }
+}
+
+TEST_P(PagesOf, AWholeFileAnswersAsTheFilterItWasSavedFrom) {
+  const auto texts = sample_texts(2 * present);
+  const std::vector<std::string_view> keys(texts.begin(), texts.end());
+  std::vector<std::uint64_t> expected(keys.size() / 64 + 1);
+  std::vector<std::uint64_t> answers(keys.size() / 64 + 1);
+  original_.may_contain(keys, expected);
+  const any_filter one_by_one = on_use();
+  const any_filter at_once = on_use();
+
+  at_once.may_contain(keys, answers);
+
+  EXPECT_EQ(answers, expected);
+  for (std::size_t i = 0; i < 40; ++i)
+    ASSERT_EQ(one_by_one.may_contain(keys[997 * i % keys.size()]),
+              (expected[997 * i % keys.size() / 64] >> 997 * i % keys.size() % 64 & 1) != 0);
+  EXPECT_TRUE(one_by_one == original_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Damaged, PagesOf, testing::ValuesIn(kinds()), [](const auto& of) { return of.param.name; });
+
+TEST(PageCheck, NamesThePageItsBytesAndBothChecksums) {
+  const scratch_folder folder;
+  filled({.layout = "classic"}).save(folder / "f");
+  bytes file = read_file(folder / "f");
+  const std::size_t pages = (bytes_for(any_filter::open(folder / "f").bit_size()) - 1) / page + 1;
+  ASSERT_GT(pages, 3u);
+  file[page + 2 * page + 17] ^= 1;
+  write_file(folder / "f", file);
+  const auto hexadecimal = [](std::uint64_t number) {
+    std::ostringstream text;
+    text << "0x" << std::hex << std::setw(16) << std::setfill('0') << number;
+    return text.str();
+  };
+  const auto third = std::span(file).subspan(3 * page).first<page>();
+
+  const auto thrown = error_of([&] { any_filter::open(folder / "f", {.check = file_check::on_use}).verify(); });
+
+  ASSERT_TRUE(thrown);
+  EXPECT_EQ(thrown->code(), errc::damaged);
+  EXPECT_EQ(thrown->text().where, folder / "f");
+  EXPECT_EQ(thrown->text().what, "page 2 (bytes 12288 to 16383) does not match its checksum");
+  EXPECT_EQ(thrown->text().expected, hexadecimal(bloomery_tests::get<std::uint64_t>(file, (1 + pages) * page + 16)));
+  EXPECT_EQ(thrown->text().found, hexadecimal(format::page_checksum(third)));
+  EXPECT_EQ(thrown->text().hint.code, hint::restore_file);
+
+  file[page + 17] ^= 1;
+  write_file(folder / "f", file);
+  EXPECT_THAT(error_of([&] { any_filter::open(folder / "f"); })->what(),
+              HasSubstr("page 0 (bytes 4096 to 8191) and 1 other page do not match their checksums"));
+}
+
+TEST(PageCheck, IsLeftOutWithFileCheckHeaderAndThenPresentKeysAreDenied) {
+  const scratch_folder folder;
+  filled({.layout = "split_block"}).save(folder / "f");
+  bytes file = read_file(folder / "f");
+  std::fill(file.begin() + page, file.begin() + 2 * page, std::uint8_t{0});
+  write_file(folder / "f", file);
+  const any_filter unverified = any_filter::open(folder / "f", {.check = file_check::header});
+  std::size_t denied = 0;
+
+  for (const std::string& text : sample_texts(present)) denied += unverified.may_contain(text) ? 0 : 1;
+
+  EXPECT_GT(denied, 100u);
+}
+
+TEST(PageCheck, EndsWithANoteWhenAnotherProcessBeginsToWrite) {
+  const scratch_folder folder;
+  filled({.layout = "classic"}).save(folder / "f");
+  std::vector<std::string> notes;
+  const any_filter reader = any_filter::open(
+      folder / "f", {.check = file_check::on_use, .notes = [&](const std::string& note) { notes.push_back(note); }});
+  any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
+  for (int i = 0; i < 20'000; ++i) writer.insert("more-" + std::to_string(i));
+
+  reader.verify();
+
+  EXPECT_TRUE(reader.may_contain("key-1"));
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes.front(), HasSubstr("another process has begun to write it"));
+}
+
+TEST(PageCheck, OfAFileThatWasNotClosedCleanlyIsNotPossible) {
+  const scratch_folder folder;
+  filled({.layout = "classic"}).save(folder / "f");
+  const any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
+
+  const any_filter reader = any_filter::open(folder / "f", {.check = file_check::on_use});
+
+  EXPECT_FALSE(reader.opened_from()->clean);
+  reader.verify();
+  EXPECT_TRUE(reader.may_contain("key-1"));
+}
+
+TEST(PageCheck, OfAFileForWritingIsDoneAtOpen) {
+  const scratch_folder folder;
+  filled({.layout = "classic"}).save(folder / "f");
+  bytes file = read_file(folder / "f");
+  file[page + 5] ^= 1;
+  write_file(folder / "f", file);
+
+  for (const file_check check : {file_check::automatic, file_check::on_use, file_check::payload}) {
+    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.mode = access::read_write, .check = check}); }),
+              errc::damaged);
+  }
+  EXPECT_TRUE(inspect(folder / "f").info.clean) << "it was not marked as being written";
+}
+
+TEST(PageCheck, StopsWhenItsCallerSaysSo) {
+  const scratch_folder folder;
+  any_filter(complete({.layout = "classic", .geometry = {std::uint64_t{32} << 20, 7}})).save(folder / "f");
+  const any_filter file = any_filter::open(folder / "f", {.check = file_check::on_use});
+  std::vector<double> shares;
+
+  file.verify([&](double share) {
+    shares.push_back(share);
+    return shares.size() < 2;
+  });
+
+  EXPECT_EQ(shares, (std::vector<double>{0.25, 0.5}));
+}
+
+TEST(PageCheck, IsSharedByThreads) {
+  const scratch_folder folder;
+  const any_filter original = filled({.layout = "blocked_page"});
+  original.save(folder / "f");
+  const any_filter file = any_filter::open(folder / "f", {.check = file_check::on_use});
+  const auto texts = sample_texts(2 * present);
+  const std::vector<std::string_view> keys(texts.begin(), texts.end());
+  std::vector<std::uint64_t> expected(keys.size() / 64 + 1);
+  original.may_contain(keys, expected);
+  std::vector<std::vector<std::uint64_t>> answers(4, std::vector<std::uint64_t>(keys.size() / 64 + 1));
+  std::vector<std::thread> threads;
+
+  for (auto& some : answers) threads.emplace_back([&] { file.may_contain(keys, some); });
+  for (std::thread& thread : threads) thread.join();
+
+  for (const auto& some : answers) EXPECT_EQ(some, expected);
+}
+
+}  // namespace
+}  // namespace bloomery
