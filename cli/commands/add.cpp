@@ -69,6 +69,7 @@ void add_add(command_line& line) {
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);
+  add_no_lock(c);
   add_now(c, o.now);
   add_waiting(c, o.server);
   add_chain(c, o.chain);

@@ -105,36 +105,14 @@ std::unique_ptr<filter_handle> build_from(const build_options& options, built& b
   return build_by_way_of_text(options, b);
 }
 
-// The number of the log that the filter at `path` keeps.
-std::optional<std::uint64_t> log_id_of(const std::string& path) {
-  const inspection found = inspect(path);
-  if (!found.usable || found.info.parameters.log_id() == 0) return std::nullopt;
-  return found.info.parameters.log_id();
-}
-
-// Removes the log of the filter that was replaced, and no other log. A kill just before leaves an unused log behind.
-void remove_log(const std::string& path, std::uint64_t id) {
-  if (log_id_of(path)) return;
-  const std::string log = rebuilding_filter::log_path(path);
-  try {
-    if (key_log::open(log).parameters().log_id() != id) return;
-  } catch (const error&) {
-    return;
-  }
-  std::error_code none;
-  std::filesystem::remove(log, none);
-}
-
 built build_in_memory(const build_options& options) {
-  const std::optional<std::uint64_t> old_log = log_id_of(options.filter);
   built b;
   const std::unique_ptr<filter_handle> filter = build_from(options, b);
   filter->settle();
   b.parameters = filter->parameters();
   b.now = filter->summary();
   point_of_no_return();
-  filter->local()->save(options.filter, options.note);
-  if (old_log) remove_log(options.filter, *old_log);
+  filter->local()->save(options.filter, create_options{.metadata = options.note, .no_lock = no_lock()});
   warn_if_overfull(options.filter, *filter, b.now);
   return b;
 }
@@ -153,38 +131,20 @@ void check_two_files(const build_options& options) {
 built build_with_log(const build_options& options) {
   check_growing(options.wanted);
   check_two_files(options);
-  // Under another name until it is whole; a kill leaves that.
-  const std::string name = fmt::format("{}.{}.new", options.filter, ::getpid());
-  const std::vector<std::string> files = {name, rebuilding_filter::log_path(name)};
-  std::error_code none;
-  const params p = growing_params(options.wanted, default_rate);
+  params p = growing_params(options.wanted, default_rate);
+  p.capacity = options.wanted.capacity.value_or(0);
   built b;
-  std::optional<rebuilding_filter> made;
-  try {
-    rebuilding_filter& filter =
-        made.emplace(rebuilding_filter::create(name, p, {.metadata = options.note, .replace = false}));
-    if (const auto old = std::filesystem::status(options.filter, none); std::filesystem::exists(old)) {
-      // Before there are keys in them: the new files may not be readable for more users than the old ones.
-      for (const std::string& file : files) std::filesystem::permissions(file, old.permissions(), none);
-    }
-    b.keys = for_each_hash(p.without_log(), options.inputs, pass(options, "build"),
-                           [&](std::span<const key_hash> hashes) { filter.record(hashes); });
-    rebuild_plan plan;
-    if (options.wanted.capacity && filter.log().estimate_distinct() <= *options.wanted.capacity) {
-      plan.capacity = options.wanted.capacity;
-    }
-    filter.rebuild(plan);
-    b.parameters = filter.parameters();
-    b.new_keys = filter.insert_count();
-    b.now.fpr = filter.expected_fpr();
-    b.log_bytes = filter.log().bytes();
-    filter.close();
-    rebuilding_filter::move(name, options.filter);
-  } catch (...) {
-    if (made) made->abandon();  // closing it would make a filter of all that was read
-    for (const std::string& file : files) std::filesystem::remove(file, none);
-    throw;
-  }
+  rebuilding_filter filter = rebuilding_filter::build(options.filter, p,
+                                                      [&](const std::function<void(key_span)>& record) {
+                                                        b.keys = for_each_hash(p.without_log(), options.inputs,
+                                                                               pass(options, "build"), record);
+                                                      },
+                                                      {.metadata = options.note, .no_lock = no_lock()});
+  b.parameters = filter.parameters();
+  b.new_keys = filter.insert_count();
+  b.now.fpr = filter.expected_fpr();
+  b.log_bytes = filter.log().bytes();
+  filter.close();
   return b;
 }
 
@@ -243,6 +203,7 @@ void report(const build_options& options, const built& b) {
 exit_status build(const build_options& options) {
   if (is_shared(options.filter, options.server, options.sharing)) return build_shared(options);
   check_file_options(options);
+  check_locks(options.filter);
   report(options, options.wanted.growing ? build_with_log(options) : build_in_memory(options));
   return exit_status::found;
 }
@@ -272,6 +233,7 @@ void add_build(command_line& line) {
   add_window(c, o.wanted.window);
   c.add_flag("--foldable", o.foldable, "round the size up so that fold can halve it at least six times");
   add_secret(c, o.wanted.secret);
+  add_no_lock(c);
   c.add_option("--note", o.note, "a remark kept in the file");
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");

@@ -65,6 +65,15 @@ void wait_for_writer(const std::string& path) {
   if (!std::exchange(said, true)) say(path + ": waiting for another process that is writing it");
 }
 
+void check_locks(const std::string& path) {
+  if (redis_address::is_one(path) || has_locks(path)) return;
+  if (!no_lock()) throw error(errc::io, {"this file system has no locks", path, "", "", hint::allow_no_lock});
+  static bool said = false;
+  if (!std::exchange(said, true)) {
+    say(path + ": warning: this file system has no locks: a filter that two processes write at once is damaged");
+  }
+}
+
 std::optional<secret_key> secret_of(const std::string& keyfile) {
   if (keyfile.empty()) return std::nullopt;
   static std::map<std::string, secret_key> known;
@@ -78,7 +87,8 @@ std::optional<secret_key> secret_of(const std::string& keyfile) {
 
 any_filter open_filter(const std::string& path, const std::string& keyfile, access mode, file_check what,
                        const callback<void(const std::string&)>& waiting) {
-  return any_filter::open(path, {.mode = mode, .check = what, .waiting = waiting, .secret = secret_of(keyfile)});
+  return any_filter::open(
+      path, {.mode = mode, .check = what, .waiting = waiting, .secret = secret_of(keyfile), .no_lock = no_lock()});
 }
 
 std::string kind_text(const params& p) { return p.scheme.empty() ? p.layout : "scheme " + p.scheme; }

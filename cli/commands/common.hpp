@@ -19,6 +19,10 @@
 
 namespace bloomery::cli {
 
+/// Refuses to write a filter on a file system without locks, before the input is read; with --no-lock it warns once.
+/// Does nothing for an address. @throws error io
+void check_locks(const std::string& path);
+
 /// Text of other origin, on one line and harmless to a terminal: control characters are shown as \x0A.
 std::string printable(const std::string& text);
 

@@ -318,6 +318,7 @@ void add_dedup(command_line& line) {
   c.add_flag("--exact", o.exact, "lose nothing: look at every suspect again, with temporary files");
   add_kind(c, o.wanted);
   add_secret(c, o.wanted.secret);
+  add_no_lock(c);
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_sharing(c, o.sharing);

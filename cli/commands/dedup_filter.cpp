@@ -180,10 +180,11 @@ void check_existing(const dedup_options& options, const dedup_filter& there) {
 std::unique_ptr<filter_handle> make_file(const dedup_options& options) {
   if (options.wanted.growing) {
     const params p = growing_params(with_loss_as_rate(options), default_rate);
-    return make_handle(rebuilding_filter::create(options.state, p, {.replace = false}), options.state);
+    return make_handle(rebuilding_filter::create(options.state, p, {.replace = false, .no_lock = no_lock()}),
+                       options.state);
   }
   const params p = fixed_params(options, lines_to_expect(options));
-  return make_handle(any_filter::create(options.state, p, {.reserve = true, .replace = false}));
+  return make_handle(any_filter::create(options.state, p, {.reserve = true, .replace = false, .no_lock = no_lock()}));
 }
 
 // Null if the file exists: it was there, or another process was quicker.
@@ -208,15 +209,18 @@ rebuilding_filter open_logged(const std::string& path, const std::string& keyfil
                                         .check = file_check::payload,
                                         .waiting = wait_for_writer,
                                         .secret = secret_of(keyfile),
-                                        .notes = [quiet](const std::string& text) {
-                                          if (!quiet || text.find(": warning: ") != std::string::npos) say(text);
-                                        }});
+                                        .notes =
+                                            [quiet](const std::string& text) {
+                                              if (!quiet || text.find(": warning: ") != std::string::npos) say(text);
+                                            },
+                                        .no_lock = no_lock()});
 }
 
 dedup_filter open_or_make_file(const dedup_options& options) {
   const making_options& wanted = options.wanted;
   const bool quiet = options.common.quiet;
   if (wanted.growing) check_growing(wanted);
+  check_locks(options.state);
   if (auto made = make_file_if_missing(options)) return {std::move(made)};
   // With --grow a filter without a log is refused before its file is touched.
   dedup_filter there{wanted.growing ? make_handle(open_logged(options.state, wanted.secret, quiet), options.state)

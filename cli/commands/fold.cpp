@@ -47,6 +47,7 @@ exit_status fold_filter(const fold_options& options) {
     throw error(errc::invalid_argument, {"how often to halve is said twice", "--times", "", "-p too", "leave out one"});
   }
   check_replaceable(options.output, "-o");
+  check_locks(options.output);
   const std::unique_ptr<filter_handle> file =
       open_handle({.name = options.filter, .facts_only = true, .check_pages = true});
   const file_info& info = *file->local()->opened_from();
@@ -99,7 +100,7 @@ exit_status fold_filter(const fold_options& options) {
   if (stop_signal() != 0) throw interrupted();
   point_of_no_return();
   save_file(options.output, p, bytes(), {.inserted = inserted, .is_estimate = info.counts.is_estimate || !info.clean},
-            info.metadata);
+            create_options{.metadata = info.metadata, .no_lock = no_lock()});
 
   if (options.json) {
     print_result({{"filter", options.output},
@@ -136,6 +137,7 @@ void add_fold(command_line& line) {
   parsed(c, "-p,--rate", o.rate, parse_rate,
          "error rate that may not be passed; the filter's own promise if not given");
   parsed(c, "--times", o.times, parse_count, "halve it so often, whatever comes of it");
+  add_no_lock(c);
   c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
   c.add_flag("--json", o.json, "the result as one JSON object");
   c.footer("Example: bloomery fold large.bloom -o small.bloom -p 1%");

@@ -15,6 +15,8 @@
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
 
+#include <bloomery/detail/key_file.hpp>
+#include <bloomery/detail/new_file.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/secret.hpp>
 
@@ -23,10 +25,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -57,6 +61,9 @@ std::string name_of_copy(const std::string& prefix, std::uint64_t i) { return fm
 std::string filter_of(const std::string& copy) { return copy + ".bloom"; }
 std::string key_of(const std::string& copy) { return copy + ".key"; }
 
+// A file that exists only while the copies get their names.
+std::string mark_of(const std::string& prefix) { return prefix + ".unfinished"; }
+
 bool exists(const std::string& path) {
   std::error_code none;
   return std::filesystem::exists(path, none);
@@ -71,6 +78,10 @@ std::vector<std::string> copies_named(const std::vector<std::string>& names) {
   };
   for (std::string name : names) {
     if (name.ends_with(".bloom")) name.resize(name.size() - std::string(".bloom").size());
+    if (exists(mark_of(name))) {
+      throw error(errc::damaged, {"these copies are incomplete: the run that makes them is at work, or was killed",
+                                  name, "", "", "wait for it, or run 'bloomery noisy split' again"});
+    }
     bool some = false;
     std::uint64_t last = 0;
     for (std::uint64_t i = 1; i <= most_copies; ++i) {
@@ -133,21 +144,50 @@ void check_size(const std::string& prefix, std::uint64_t bytes_each, std::uint64
   check_room(filter_of(name_of_copy(prefix, 1)), bytes);
 }
 
-// Both files of each copy; if one cannot be written, none is left.
+// Removes the copies of a run that was killed while it named them, and so reported none.
+void remove_unfinished(const std::string& prefix) {
+  if (!exists(mark_of(prefix))) return;
+  detail::unfinished_mark mark(mark_of(prefix));
+  std::uint64_t copies = 0;
+  const std::string& text = mark.text();
+  std::from_chars(text.data(), text.data() + text.size(), copies);
+  std::error_code none;
+  for (std::uint64_t i = 1; i <= std::min(copies, most_copies); ++i) {
+    std::filesystem::remove(filter_of(name_of_copy(prefix, i)), none);
+    std::filesystem::remove(key_of(name_of_copy(prefix, i)), none);
+  }
+  mark.remove();
+}
+
+// Both files of each copy: all of them or none. They are complete before the first one gets its name, and a kill while
+// they get their names leaves the mark.
 void write_copies(const std::string& prefix, const std::vector<std::unique_ptr<filter_handle>>& copies,
                   const std::vector<secret_key>& secrets) {
-  std::vector<std::string> made;
+  std::vector<std::pair<std::string, detail::new_file>> files;
+  const auto add = [&](const std::string& path, std::string_view bytes, std::uint32_t mode) {
+    detail::new_file& file = files.emplace_back(path, detail::new_file(path, false, mode)).second;
+    file.write(bytes);
+    file.sync();
+  };
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const std::string name = name_of_copy(prefix, i + 1);
+    const std::vector<std::uint8_t> bytes = copies[i]->local()->to_bytes();
+    add(key_of(name), detail::key_file_text(secrets[i]), 0600);
+    add(filter_of(name), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 0666);
+  }
+  detail::unfinished_mark mark(mark_of(prefix));
+  mark.write(fmt::format("{}\n", copies.size()));
+  std::size_t published = 0;
   try {
-    for (std::size_t i = 0; i < copies.size(); ++i) {
-      const std::string name = name_of_copy(prefix, i + 1);
-      write_secret(key_of(name), secrets[i]);
-      made.push_back(key_of(name));
-      copies[i]->local()->save(filter_of(name));
-      made.push_back(filter_of(name));
+    for (auto& [path, file] : files) {
+      file.publish(published + 1 == files.size());  // the last one syncs the directory, and so all names
+      ++published;
     }
+    mark.remove();
   } catch (...) {
     std::error_code none;
-    for (const std::string& path : made) std::filesystem::remove(path, none);
+    for (std::size_t i = 0; i < published; ++i) std::filesystem::remove(files[i].first, none);
+    std::filesystem::remove(mark_of(prefix), none);
     throw;
   }
 }
@@ -172,6 +212,7 @@ exit_status noisy_split(const noisy_split_options& options) {
     throw error(errc::invalid_argument,
                 {"copies of a noisy set", "--copies", "1 to 64", count_text(options.copies), ""});
   }
+  remove_unfinished(options.prefix);
   for (std::uint64_t i = 1; i <= options.copies; ++i) {
     for (const std::string& path :
          {filter_of(name_of_copy(options.prefix, i)), key_of(name_of_copy(options.prefix, i))}) {

@@ -52,11 +52,13 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
   options.secret = secret_of(wanted.secret);
   options.notes = notes_for(wanted, is_address);
   options.to_remove = to_remove;
+  options.no_lock = no_lock();
   options.facts_only = wanted.facts_only;
   options.connection = connection_of(wanted.server);
   options.wait_replicas = static_cast<unsigned>(wanted.server.wait_replicas);
   set_chain(options, wanted.chain);
   if (is_address) refuse_time(wanted.now);
+  if (writes) check_locks(wanted.name);
   if (options.guava_chain && options.wait_replicas != 0)
     refuse("a chain does not wait for replicas", "--wait-replicas", "leave it out");
   if (options.guava_chain && options.secret)

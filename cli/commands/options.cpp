@@ -94,6 +94,19 @@ void add_secret(CLI::App& app, std::string& secret) {
   app.add_option("--secret", secret, "the file of the filter's secret key, as keygen makes it")->check(check_name);
 }
 
+namespace {
+
+bool locks_are_optional = false;
+
+}  // namespace
+
+void add_no_lock(CLI::App& app) {
+  app.add_flag("--no-lock", locks_are_optional,
+               "write a filter on a file system without locks; no other process may write it meanwhile");
+}
+
+bool no_lock() { return locks_are_optional; }
+
 // ---- options of filters on servers ----------------------------------------------------------------------------------
 
 void add_server(CLI::App& app, server_options& o) {

@@ -53,6 +53,12 @@ void add_common(CLI::App& app, common_options& o, const std::string& quiet);
 
 void add_secret(CLI::App& app, std::string& secret);
 
+/// --no-lock, of all commands that write a local filter.
+void add_no_lock(CLI::App& app);
+
+/// Whether --no-lock was given: create_options::no_lock.
+bool no_lock();
+
 // ---- keys -----------------------------------------------------------------------------------------------------------
 
 // The input_options are checked when the whole line is parsed.

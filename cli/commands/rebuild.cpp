@@ -31,20 +31,24 @@ struct rebuild_options {
 
 exit_status rebuild(const rebuild_options& options) {
   refuse_shared(options.filter, "rebuild", true);
+  check_locks(options.filter);
   const bool quiet = options.common.quiet;
-  rebuilding_filter filter = rebuilding_filter::recover(
-      options.filter,
-      {.rate = options.rate,
-       .capacity = options.capacity,
-       .layout = options.layout,
-       .salvage = options.salvage,
-       .watch =
-           [] {
-             if (stop_signal() != 0) throw interrupted();
-           }},
-      {.waiting = wait_for_writer, .secret = secret_of(options.secret), .notes = [&](const std::string& text) {
-         if (!quiet) say(text);
-       }});
+  rebuilding_filter filter = rebuilding_filter::recover(options.filter,
+                                                        {.rate = options.rate,
+                                                         .capacity = options.capacity,
+                                                         .layout = options.layout,
+                                                         .salvage = options.salvage,
+                                                         .watch =
+                                                             [] {
+                                                               if (stop_signal() != 0) throw interrupted();
+                                                             }},
+                                                        {.waiting = wait_for_writer,
+                                                         .secret = secret_of(options.secret),
+                                                         .notes =
+                                                             [&](const std::string& text) {
+                                                               if (!quiet) say(text);
+                                                             },
+                                                         .no_lock = no_lock()});
   const params p = filter.parameters();
   const std::uint64_t keys = filter.insert_count();
   const std::uint64_t lost = filter.lost_keys();
@@ -88,6 +92,7 @@ void add_rebuild(command_line& line) {
   c.add_flag("--salvage", o.salvage, "if the log is damaged, go on without the keys that are lost");
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);
+  add_no_lock(c);
   c.footer("Example: bloomery rebuild users.bloom -p 0.1%");
 }
 

@@ -115,12 +115,13 @@ exit_status pull(const pull_options& options) {
   }
   check_replaceable(options.output, "-o");
   check_can_write(options.output);
+  check_locks(options.output);
   check_not_the_key(options.output, "-o", options.secret);
   redis_filter filter = open_shared(address, options.server, options.secret, options.quiet);
   check_room(options.output, bytes_for(filter.parameters().filter.geometry.bits));
   const any_filter copy = filter.pull();
   point_of_no_return();
-  copy.save(options.output, options.note);
+  copy.save(options.output, create_options{.metadata = options.note, .no_lock = no_lock()});
   const params& p = copy.parameters();
   if (options.json) {
     nlohmann::ordered_json result = {{"filter", options.output}, {"of", address.text()}};
@@ -165,6 +166,7 @@ void add_pull(command_line& line) {
       ->check(check_name);
   add_secret(c, o.secret);
   c.add_option("--note", o.note, "a remark kept in the file");
+  add_no_lock(c);
   c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
   c.add_flag("--json", o.json, "the result as one JSON object");
   add_server(c, o.server);

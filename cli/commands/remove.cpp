@@ -90,6 +90,7 @@ void add_remove(command_line& line) {
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);
+  add_no_lock(c);
   add_server(c, o.server);
   c.footer(
       "Remove only what was added: taking out a key that never was in may take parts of others with it.\n"

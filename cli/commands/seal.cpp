@@ -186,6 +186,7 @@ exit_status seal(const seal_options& options) {
   check_not_an_input(options.output, "-o", options.inputs);
   check_not_the_key(options.output, "-o", options.wanted.secret);
   check_replaceable(options.output, "-o");
+  check_locks(options.output);
   collected what = collect(options);
   check_room(options.output, what.hash64s.size() * width / 8);
 
@@ -197,7 +198,8 @@ exit_status seal(const seal_options& options) {
   bar.wipe();
   const params p = fuse_params(what.hashing, width, sealed);
   point_of_no_return();
-  save_file(options.output, p, {sealed.payload.data(), sealed.payload.size()}, {.inserted = sealed.keys}, options.note);
+  save_file(options.output, p, {sealed.payload.data(), sealed.payload.size()}, {.inserted = sealed.keys},
+            create_options{.metadata = options.note, .no_lock = no_lock()});
 
   const double bits_per_key =
       sealed.keys == 0 ? 0 : static_cast<double>(p.geometry.bits) / static_cast<double>(sealed.keys);
@@ -235,6 +237,7 @@ void add_seal(command_line& line) {
   c.add_flag_callback(
       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal");
   add_secret(c, o.wanted.secret);
+  add_no_lock(c);
   c.add_option("--note", o.note, "a remark kept in the file");
   add_inputs(line, c, o.inputs);
   c.get_option("INPUT")->description("files of keys, one a line; or one filter that has a log (build --grow)");

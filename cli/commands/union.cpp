@@ -99,6 +99,7 @@ void check_options(const combine_options& options, const operation& how) {
   if (redis_address::is_one(options.output)) return;
   check_replaceable(options.output, "-o");
   check_can_write(options.output);
+  check_locks(options.output);
 }
 
 // All the filters as one, in memory: nothing is written before all have been read and compared.
@@ -152,7 +153,7 @@ exit_status write_file(const combine_options& options, const operation& how, con
     counts = {.inserted = counted_of_estimate(p, certain), .is_estimate = true};
   }
   point_of_no_return();
-  save_file(options.output, p, all.filter.bytes(), counts, all.note);
+  save_file(options.output, p, all.filter.bytes(), counts, create_options{.metadata = all.note, .no_lock = no_lock()});
 
   if (options.json) {
     nlohmann::ordered_json result = {{"filter", options.output}, {"of", options.filters.size()}};
@@ -232,6 +233,7 @@ void add_combine(command_line& line, const char* name, const char* help, const c
       ->required()
       ->check(check_name);
   c.add_option("FILTER", o.filters, "two or more filters of one kind and size")->required()->check(check_name);
+  add_no_lock(c);
   c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
   c.add_flag("--json", o.json, "the result as one JSON object");
   if (act == unite) {

@@ -41,6 +41,8 @@ std::string hint_text(const error& e) {
     case hint::bring_back_own_log:
       return fmt::format("{}: bloomery rebuild {} --salvage", h.words(), filter_of_log(where));
     case hint::rebuild_from_log: return fmt::format("{}: bloomery rebuild {}", h.words(), filter_of_log(where));
+    case hint::allow_no_lock:
+      return "use another file system, or give --no-lock and see to it that no other process uses the file";
     case hint::unset_kernel: return h.words() + "; 'bloomery info --build' lists them";
     case hint::use_time_window: return "give a time: --window";
     case hint::build_of_equal_shards:

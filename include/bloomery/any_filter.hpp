@@ -101,6 +101,7 @@ class any_filter {
   /// Writes the filter as a file, whole or not at all. Metadata of the file it was read from is not copied.
   /// @throws error as save_file
   void save(const std::string& path, const std::string& metadata = {}) const;
+  void save(const std::string& path, const create_options& options) const;
 
   /// Closes a file that is mapped for writing: writes checksums, count and clean mark, and syncs. Afterwards the filter
   /// is as moved from. @throws error io
@@ -288,7 +289,7 @@ class any_filter {
 class file_edit {
  public:
   /// Locks and loads the file. If the last writer was killed, the count is estimated. Of the options it
-  /// uses `waiting`, `secret`, `clock` and `to_remove`.
+  /// uses `waiting`, `secret`, `clock`, `to_remove` and `no_lock`.
   ///
   /// @throws error   as any_filter::load; locked; incompatible: a filter that keeps a log, which would miss the new
   ///                 keys

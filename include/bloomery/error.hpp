@@ -51,6 +51,7 @@ enum class hint : std::uint8_t {
   use_its_program,
   use_its_version,
   name_regular_file,
+  allow_no_lock,
 
   // secrets
   give_the_secret,

@@ -54,15 +54,23 @@ struct open_options {
   callback<void(const std::string&)> notes = {};         ///< called with what was repaired, also later
   bool facts_only = false;  ///< read_only: open a keyed filter without its secret; it then refuses all keys
   bool to_remove = false;   ///< refuse a filter whose keys cannot be removed, before it is changed
+  bool no_lock = false;     ///< as in create_options
 };
 
 /// How a filter file is created.
 struct create_options {
   std::string metadata = {};  ///< the user's own bytes, which open() reports
-  bool reserve = true;  ///< take disk space for all of it at once; else it is sparse, and a full disk shows as SIGBUS
-  bool replace = true;  ///< replace an old file; else throw already_exists if there is one
-  bool sync = true;     ///< wait until the disk has it; else after checkpoint() or close() only
+  bool reserve = true;   ///< take disk space for all of it at once; else it is sparse, and a full disk shows as SIGBUS
+  bool replace = true;   ///< replace an old file; else throw already_exists if there is one
+  bool sync = true;      ///< wait until the disk has it; else after checkpoint() or close() only
+  bool no_lock = false;  ///< continue without a lock on a file system that has none, instead of throwing errc::io. The
+                         ///< caller must see to it that no other process writes the filter. Where the file system has
+                         ///< locks, they are used.
 };
+
+/// Whether files in the directory of `path` can be locked, as writing a filter there needs. Also true where
+/// this cannot be tested, because no file can be created in the directory.
+bool has_locks(const std::string& path);
 
 /// The contents of a file's header.
 struct file_info {
@@ -167,9 +175,12 @@ void refuse_log(const params& parameters, const std::string& path);
 
 /// Writes a filter as a file: to a temporary file in the same directory, which is synced and then renamed, so that
 /// `path` is always either the old file or the new one. A file that another process is writing is not replaced.
-/// The file is a copy without a key log: its number is not written.
+/// The file is a copy without a key log: its number is not written. A replaced filter's own log is removed.
 ///
-/// @throws error  invalid_argument (a name or metadata too long), not_permitted, locked, io
+/// @param options  uses `metadata`, `replace` and `no_lock`
+/// @throws error  invalid_argument (a name or metadata too long), not_permitted, locked, io; already_exists
+void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
+               const key_counts& counts, const create_options& options);
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
                const key_counts& counts, const std::string& metadata = {});
 

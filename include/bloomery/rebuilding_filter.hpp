@@ -80,13 +80,30 @@ class rebuilding_filter {
   ///     assert(rebuilding_filter::completed({}).layout == "split_block512");
   static params completed(params p);
 
-  /// Makes an empty filter and its log and opens both for writing.
+  /// Makes an empty filter and its log and opens both for writing. A log without keys and without a filter is replaced.
   ///
   /// @param p  as completed(); capacity is where it begins
   /// @throws error  as completed(); not_permitted, locked, already_exists, io; not_a_filter: another file than a log
-  ///                has
-  ///                the log's name
+  ///                has the log's name
   static rebuilding_filter create(const std::string& path, params p, const create_options& options = {});
+
+  /// Calls its argument with keys, in parts, for build().
+  using key_feed = std::function<void(const std::function<void(key_span)>& record)>;
+
+  /// Makes a filter of many keys, and its log, and opens both for writing. The files get their names, and replace old
+  /// ones, when they are complete; a killed process leaves the old ones. All keys are inserted at once, which is faster
+  /// than insert().
+  ///
+  /// @param p     as completed(); a capacity below the number of distinct keys is replaced by grown_capacity()
+  /// @throws error  as create(); whatever `feed` throws
+  ///
+  /// Example:
+  ///     const std::vector<std::string_view> cities = {"Madrid", "Bern", "Madrid"};
+  ///     const rebuilding_filter built = rebuilding_filter::build(
+  ///         "built.bloom", {.target_fpr = 0.01}, [&](const auto& record) { record(cities); });
+  ///     assert(built.log().keys() == 3 && built.may_contain("Bern"));
+  static rebuilding_filter build(const std::string& path, params p, const key_feed& feed,
+                                 const create_options& options = {});
 
   /// Opens a filter that has a log. For reading the log is not needed. For writing, keys that a killed writer left in
   /// the log alone are inserted, and a record that it tore is cut off; options.notes hears of both, and later of
@@ -98,7 +115,7 @@ class rebuilding_filter {
 
   /// Makes the filter again from its log alone, whatever has become of the filter's own file, and opens it for writing.
   /// Layout, rate and metadata are those of the old file if it can be read, else what the log was begun with. Of the
-  /// options it takes `waiting`, `secret` and `notes`.
+  /// options it takes `waiting`, `secret`, `notes` and `no_lock`.
   ///
   /// @throws error  as open() and rebuild(); already_exists: with salvage, a damaged one of earlier is still there
   static rebuilding_filter recover(const std::string& path, const rebuild_plan& plan = {},
@@ -108,10 +125,6 @@ class rebuilding_filter {
   /// recognised by its length, an older log by the number of its keys (it is read if its generation differs from the
   /// filter's). @throws error io
   static std::string missing_in(const file_info& filter, const key_log& log);
-
-  /// Renames a closed filter and its log, and replaces an old filter and log of that name.
-  /// @throws error  locked, not_permitted, io; not_a_filter: another file than a log has the log's name
-  static void move(const std::string& from, const std::string& to);
 
   rebuilding_filter(rebuilding_filter&&) noexcept;
   rebuilding_filter& operator=(rebuilding_filter&&) noexcept;

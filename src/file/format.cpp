@@ -130,7 +130,7 @@ bool decode_slot(std::span<const std::uint8_t> bytes, slot& s) {
   if (state != state_clean && state != state_dirty) return false;
   const auto count = get<std::uint32_t>(bytes, 20);
   if (count != keys_counted && count != keys_estimated) return false;
-  if (get<std::uint64_t>(bytes, 0) >= std::uint64_t{1} << 63) return false;  // leave room for later sequence numbers
+  if (get<std::uint64_t>(bytes, 0) >= sequence_numbers) return false;
   s = {get<std::uint64_t>(bytes, 0),
        state == state_clean,
        {get<std::uint64_t>(bytes, 8), count == keys_estimated, get<std::uint64_t>(bytes, 24),
@@ -283,7 +283,7 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
                (counts_removals || slots[i].counts.refused_removals == 0);
   }
   if (!valid[0] && !valid[1]) damaged(path, "both state slots are unreadable", "", "");
-  d.current_slot = !valid[0] || (valid[1] && slots[1].sequence > slots[0].sequence) ? 1 : 0;
+  d.current_slot = !valid[0] || (valid[1] && is_later(slots[1].sequence, slots[0].sequence)) ? 1 : 0;
   d.current = slots[d.current_slot];
   // If one slot is unreadable, it may have been the newest one, so the file cannot count as clean.
   d.info.slot_damaged = !valid[0] || !valid[1];

@@ -42,6 +42,19 @@ struct slot {
 inline constexpr std::size_t slot_at[2] = {512, 1024};
 inline constexpr std::size_t slot_bytes = 64;
 
+/// Sequence numbers count modulo 2^63: a file may be written without end.
+inline constexpr std::uint64_t sequence_numbers = std::uint64_t{1} << 63;
+
+constexpr std::uint64_t next_sequence(std::uint64_t sequence) noexcept {
+  return (sequence + 1) & (sequence_numbers - 1);
+}
+
+/// Whether `a` comes after `b`: by less than half of all numbers.
+constexpr bool is_later(std::uint64_t a, std::uint64_t b) noexcept {
+  const std::uint64_t ahead = (a - b) & (sequence_numbers - 1);
+  return ahead != 0 && ahead < sequence_numbers / 2;
+}
+
 std::array<std::uint8_t, slot_bytes> encode(const slot& s);
 
 /// A header page with the slot in both places.

@@ -4,6 +4,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
 
+#include "file/unfinished.hpp"
 #include "platform/posix.hpp"
 
 #define XXH_INLINE_ALL
@@ -304,7 +305,8 @@ key_log::key_log(key_log&&) noexcept = default;
 key_log& key_log::operator=(key_log&&) noexcept = default;
 key_log::~key_log() = default;
 
-key_log key_log::create(const std::string& path, const params& p, std::uint64_t generation, bool replace) {
+key_log key_log::create(const std::string& path, const params& p, std::uint64_t generation,
+                        const create_options& options) {
   auto s = std::make_unique<impl>();
   s->path = path;
   s->parameters = {.layout = p.layout,
@@ -316,15 +318,16 @@ key_log key_log::create(const std::string& path, const params& p, std::uint64_t 
                    .extra = key_log_id{p.log_id() != 0 ? p.log_id() : new_id()}};
   s->generation = generation;
   const header_image header = encode(s->parameters, generation);
-  posix::replacement file(path, replace);
+  posix::replacement file(path, {.replace = options.replace, .lock = format::locking_of(options.no_lock)});
   posix::write_at(file.fd(), header, 0, path);
   s->file = file.publish();
   return key_log(std::move(s));
 }
 
 key_log key_log::open(const std::string& path, const open_options& options) {
-  posix::opened opened =
-      options.mode == access::read_write ? posix::open_locked(path, options.waiting) : posix::open_regular(path, false);
+  posix::opened opened = options.mode == access::read_write
+                             ? posix::open_locked(path, options.waiting, format::locking_of(options.no_lock))
+                             : posix::open_regular(path, false);
   header_image header{};
   const std::size_t got = posix::read_at(opened.file.get(), header, 0, path);
   auto s = std::make_unique<impl>();
@@ -456,7 +459,7 @@ std::uint64_t key_log::estimate_distinct(std::uint64_t to) const {
 }
 
 void key_log::remove_duplicates() {
-  key_log fresh = create(impl_->path + ".rebuild", impl_->parameters, impl_->generation + 1);
+  key_log fresh = create(format::rebuilt_name(impl_->path), impl_->parameters, impl_->generation + 1);
   const log_reading seen = write_distinct(fresh);
   if (!seen.whole()) {
     ::unlink(fresh.impl_->path.c_str());

@@ -5,6 +5,7 @@
 #include "file/format.hpp"
 #include "file/open_file.hpp"
 #include "file/publish.hpp"
+#include "file/unfinished.hpp"
 #include "platform/posix.hpp"
 
 #include <fcntl.h>
@@ -203,7 +204,7 @@ struct mapped_storage::impl {
   void write_mark(bool clean, const key_counts& counts) {
     format::decoded& f = head.fields;
     f.current_slot = 1 - f.current_slot;
-    f.current = {f.current.sequence + 1, clean, counts};
+    f.current = {format::next_sequence(f.current.sequence), clean, counts};
     posix::write_at(head.file.get(), format::encode(f.current), format::slot_at[f.current_slot], path);
   }
 
@@ -224,7 +225,7 @@ struct mapped_storage::impl {
 };
 
 mapped_storage mapped_storage::open(const std::string& path, const open_options& options, const on_header& suits) {
-  format::open_file head = format::open(path, options.mode, options.waiting);
+  format::open_file head = format::open(path, options);
   if (suits) suits(head.parameters());
   return map(path, std::move(head), options.mode, options.check);
 }
@@ -252,7 +253,9 @@ mapped_storage mapped_storage::create(const std::string& path, const params& par
   const std::string& metadata = options.metadata;
   const format::page first = format::encode(parameters, {1, false, {}}, metadata);
   const format::extents parts = format::extents_for(parameters.geometry.bits, metadata.size());
-  posix::replacement file(path, options.replace);
+  const posix::locking lock = format::locking_of(options.no_lock);
+  format::clean_up(posix::behind_links(path), lock);
+  posix::replacement file(path, {.replace = options.replace, .lock = lock});
   // Payload and checksums of an empty filter are zeros: holes, or reserved space.
   if (::ftruncate(file.fd(), static_cast<off_t>(parts.file_bytes)) != 0) posix::fail("make room in", path);
   if (options.reserve) {
@@ -422,10 +425,21 @@ key_counts without_log(key_counts counts) {
 }  // namespace
 
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
-               const key_counts& counts, const std::string& metadata) {
-  posix::replacement file(path, true);
-  format::publish(file, path, parameters.without_log(), payload, without_log(counts), metadata);
+               const key_counts& counts, const create_options& options) {
+  const posix::locking lock = format::locking_of(options.no_lock);
+  format::clean_up(posix::behind_links(path), lock);
+  posix::replacement file(path, {.replace = options.replace, .lock = lock});
+  format::retired_log old_log(path, lock);
+  format::publish(file, path, parameters.without_log(), payload, without_log(counts), options.metadata);
+  old_log.remove();
 }
+
+void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
+               const key_counts& counts, const std::string& metadata) {
+  save_file(path, parameters, payload, counts, create_options{.metadata = metadata});
+}
+
+bool has_locks(const std::string& path) { return posix::has_locks(path); }
 
 std::vector<std::uint8_t> file_bytes(const params& parameters, std::span<const std::uint8_t> payload,
                                      const key_counts& counts, const std::string& metadata) {
@@ -444,9 +458,11 @@ std::vector<std::uint8_t> file_bytes(const params& parameters, std::span<const s
 
 namespace format {
 
-open_file open(const std::string& path, access mode, const callback<void(const std::string&)>& waiting) {
-  const bool writable = mode == access::read_write;
-  return read_header(path, writable ? posix::open_locked(path, waiting) : posix::open_regular(path, false));
+open_file open(const std::string& path, const open_options& options) {
+  if (options.mode == access::read_only) return read_header(path, posix::open_regular(path, false));
+  const posix::locking lock = locking_of(options.no_lock);
+  clean_up(posix::behind_links(path), lock);
+  return read_header(path, posix::open_locked(path, options.waiting, lock));
 }
 
 loaded_file load(const open_file& file, const std::string& path) {
@@ -462,7 +478,7 @@ loaded_file load(const open_file& file, const std::string& path) {
 
 }  // namespace format
 
-loaded_file load_file(const std::string& path) { return format::load(format::open(path, access::read_only, {}), path); }
+loaded_file load_file(const std::string& path) { return format::load(format::open(path, {}), path); }
 
 loaded_file load_bytes(std::span<const std::uint8_t> file) {
   const std::string path = "the bytes";  // the location in errors

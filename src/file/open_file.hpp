@@ -17,8 +17,9 @@ struct open_file {
   const params& parameters() const noexcept { return fields.info.parameters; }
 };
 
-/// Opens the file, for writing with its lock, and reads its header. @throws error  as mapped_storage::open
-open_file open(const std::string& path, access mode, const callback<void(const std::string&)>& waiting);
+/// Opens the file and reads its header. For writing, it cleans up after killed processes and locks the file first. Of
+/// the options it uses `mode`, `waiting` and `no_lock`. @throws error  as mapped_storage::open
+open_file open(const std::string& path, const open_options& options);
 
 /// Reads the file into memory. @throws error  as load_file()
 loaded_file load(const open_file& file, const std::string& path);

@@ -88,13 +88,13 @@ any_filter::any_filter(params p, heap_storage bytes) {
 }
 
 any_filter any_filter::open(const std::string& path, const open_options& options) {
-  format::open_file file = format::open(path, options.mode, options.waiting);
+  format::open_file file = format::open(path, options);
   if (options.mode == access::read_write) refuse_log(file.parameters(), path);
   return open_any(path, options, std::move(file));
 }
 
 any_filter any_filter::open_any(const std::string& path, const open_options& options) {
-  return open_any(path, options, format::open(path, options.mode, options.waiting));
+  return open_any(path, options, format::open(path, options));
 }
 
 any_filter any_filter::open_any(const std::string& path, const open_options& options, format::open_file file) {
@@ -159,7 +159,11 @@ any_filter any_filter::loaded(loaded_file file, const open_options& options, con
 }
 
 void any_filter::save(const std::string& path, const std::string& metadata) const {
-  save_file(path, parameters(), bytes(), *impl_->counts, metadata);
+  save(path, create_options{.metadata = metadata});
+}
+
+void any_filter::save(const std::string& path, const create_options& options) const {
+  save_file(path, parameters(), bytes(), *impl_->counts, options);
 }
 
 mapped_storage* any_filter::mapped() noexcept { return impl_->mapped; }

@@ -358,7 +358,7 @@ std::unique_ptr<filter_handle> make_scalable_handle(params p) {
 
 std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options) {
   const bool writes = options.mode == access::read_write;
-  std::optional<format::open_file> file = format::open(path, options.mode, options.waiting);
+  std::optional<format::open_file> file = format::open(path, options);
   const params found = file->parameters();
   if (writes && found.log_id() != 0 && !options.to_remove) {
     file.reset();  // the log has the lock that counts

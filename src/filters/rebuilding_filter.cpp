@@ -35,21 +35,10 @@ void rebuilding_filter::impl::want_writable() const {
   if (!log) detail::refuse_writing(path);
 }
 
-template <class Work>
-void rebuilding_filter::impl::in_hashes(key_span keys, Work work) const {
-  if (keys.form() == key_span::form_of_keys::hashes) return work(keys.hashes(), std::size_t{0});
-  std::vector<key_hash> room(std::min<std::size_t>(keys.size(), 4096));
-  for (std::size_t first = 0; first < keys.size(); first += room.size()) {
-    const std::span<key_hash> some(room.data(), std::min(room.size(), keys.size() - first));
-    filter.hash(keys.part(first, some.size()), some);
-    work(std::span<const key_hash>(some), first);
-  }
-}
-
-void rebuilding_filter::impl::log_keys(std::span<const key_hash> hashes) {
+void rebuilding_filter::impl::log_keys(key_log& to, std::span<const key_hash> hashes) {
   record.resize(hashes.size());
   std::transform(hashes.begin(), hashes.end(), record.begin(), [](const key_hash& hash) { return hash.hash64; });
-  log->append(record);
+  to.append(record);
 }
 
 std::uint64_t rebuilding_filter::impl::insert(key_span keys, std::span<std::uint8_t> is_new) {
@@ -59,7 +48,7 @@ std::uint64_t rebuilding_filter::impl::insert(key_span keys, std::span<std::uint
       const std::uint64_t room = std::min(make_room(), key_log::most_keys_of_record);
       const auto some =
           hashes.subspan(done, static_cast<std::size_t>(std::min<std::uint64_t>(room, hashes.size() - done)));
-      log_keys(some);
+      log_keys(*log, some);
       all_new += filter.insert(some, is_new.empty() ? is_new : is_new.subspan(first + done, some.size()));
       done += some.size();
     }
@@ -79,7 +68,7 @@ std::uint64_t rebuilding_filter::insert(key_span keys, std::span<std::uint8_t> i
 void rebuilding_filter::record(key_span keys) {
   impl_->want_writable();
   impl_->recorded = true;
-  impl_->in_hashes(keys, [&](std::span<const key_hash> hashes, std::size_t) { impl_->log_keys(hashes); });
+  impl_->in_hashes(keys, [&](std::span<const key_hash> hashes, std::size_t) { impl_->log_keys(*impl_->log, hashes); });
 }
 
 bool rebuilding_filter::may_contain(std::string_view key) const { return impl_->filter.may_contain(key); }

@@ -48,7 +48,8 @@ rebuilding_filter::impl::wanted rebuilding_filter::impl::growth() const {
   w.keys = filter.insert_count() > counted_when_full ? log->estimate_distinct() : distinct();
   w.least = w.p.capacity;
   w.upto = log->bytes();
-  w.anew = log_is_wasteful(*w.keys);
+  w.no_lock = no_lock;
+  w.anew = is_wasteful(*log, *w.keys);
   return w;
 }
 

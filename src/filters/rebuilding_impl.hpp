@@ -1,11 +1,13 @@
 // The state of a rebuilding_filter. Its functions are in rebuilding_make.cpp (a filter from its log),
-// rebuilding_growth.cpp (when a larger one is made, and the thread that makes it), rebuilding_open.cpp (create, open,
-// replay the log), rebuilding_recover.cpp (a filter whose files are damaged) and rebuilding_filter.cpp (the public
+// rebuilding_growth.cpp (when a larger one is made, and the thread that makes it), rebuilding_create.cpp (a new filter and
+// its log), rebuilding_open.cpp (open, replay the log), rebuilding_recover.cpp (a filter whose files are damaged) and rebuilding_filter.cpp (the public
 // calls).
 #pragma once
 
 #include <bloomery/error.hpp>
 #include <bloomery/rebuilding_filter.hpp>
+
+#include "file/unfinished.hpp"
 
 #include <unistd.h>
 
@@ -34,8 +36,7 @@ void check_logs_suit(const params& p);
 /// Whether this is the log of this filter, by what their headers say.
 bool is_log_of(const params& filter, const params& log);
 
-/// The name under which a new filter, or a new log, is made before it takes the old one's place.
-inline std::string rebuilt_name(const std::string& path) { return path + ".rebuild"; }
+using format::rebuilt_name;
 
 inline void remove_quietly(const std::string& path) noexcept { ::unlink(path.c_str()); }
 
@@ -58,6 +59,8 @@ struct rebuilding_filter::impl {
     std::uint64_t upto = 0;                 // bytes of the log
     bool anew = false;                      // rewrite the log, too
     bool salvage = false;
+    bool is_new = false;   // the filter does not have its name yet: both files are made under unfinished names
+    bool no_lock = false;  // of create_options
     std::function<void()> watch = {};
   };
 
@@ -96,12 +99,21 @@ struct rebuilding_filter::impl {
 
   /// Calls work(hashes, first) for the hashes of keys from `first` on.
   template <class Work>
-  void in_hashes(key_span keys, Work work) const;
-  void log_keys(std::span<const key_hash> hashes);
+  void in_hashes(key_span keys, Work work) const {
+    if (keys.form() == key_span::form_of_keys::hashes) return work(keys.hashes(), std::size_t{0});
+    std::vector<key_hash> room(std::min<std::size_t>(keys.size(), 4096));
+    for (std::size_t first = 0; first < keys.size(); first += room.size()) {
+      const std::span<key_hash> some(room.data(), std::min(room.size(), keys.size() - first));
+      filter.hash(keys.part(first, some.size()), some);
+      work(std::span<const key_hash>(some), first);
+    }
+  }
+
+  void log_keys(key_log& to, std::span<const key_hash> hashes);
 
   // ---- a filter from its log: rebuilding_make.cpp
 
-  /// Fills FILTER.rebuild from the log. @throws error damaged, invalid_argument, io
+  /// Fills FILTER.rebuild, or FILTER.unfinished, from the log. @throws error damaged, invalid_argument, io
   static made make(const std::string& path, const std::string& metadata, const key_log& log, wanted w,
                    const std::atomic<bool>& cancel);
 
@@ -109,7 +121,7 @@ struct rebuilding_filter::impl {
   void publish(made m);
 
   /// Whether the log has more than twice the bytes that this many distinct keys need.
-  bool log_is_wasteful(std::uint64_t keys) const;
+  static bool is_wasteful(const key_log& log, std::uint64_t keys);
 
   // ---- growth: rebuilding_growth.cpp
 
@@ -149,6 +161,7 @@ struct rebuilding_filter::impl {
   std::uint64_t overgrown_at = 0;     // bytes of the log
   bool failed = false;                // the last rebuild failed
   std::exception_ptr failure;         // its error, until it is thrown
+  bool no_lock = false;               // of open_options
   bool recorded = false;              // the log has keys that the filter lacks
   std::vector<std::uint64_t> record;  // hash64 of the keys that are being logged
 

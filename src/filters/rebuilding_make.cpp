@@ -28,8 +28,8 @@ struct cancelled {};
 rebuilding_filter::impl::made rebuilding_filter::impl::make(const std::string& path, const std::string& metadata,
                                                             const key_log& log, wanted w,
                                                             const std::atomic<bool>& cancel) {
-  const std::string log_name = rebuilt_name(log_path(path));
-  const std::string name = rebuilt_name(path);
+  const std::string log_name = rebuilt_name(w.is_new ? posix::unfinished_name(log_path(path)) : log_path(path));
+  const std::string name = w.is_new ? posix::unfinished_name(path) : rebuilt_name(path);
   const auto refuse_damage = [&](const log_reading& seen) {
     if (seen.whole() || w.salvage) return;
     throw error(errc::damaged, {"the log is damaged", log_path(path), "", seen.damage_in_words(), hint::salvage_log});
@@ -42,8 +42,9 @@ rebuilding_filter::impl::made rebuilding_filter::impl::make(const std::string& p
   try {
     log_reading seen;
     if (w.anew) {
-      fresh = key_log::create(log_name, w.p, log.generation() + 1);
-      posix::take_mode_of(log_path(path), log_name);
+      remove_quietly(log_name);  // of a rebuild that was killed
+      fresh = key_log::create(log_name, w.p, log.generation() + 1, {.replace = false, .no_lock = w.no_lock});
+      posix::take_mode_of(w.is_new ? path : log_path(path), log_name);
       seen = log.write_distinct(*fresh, w.upto, may_end);
       refuse_damage(seen);
       fresh->sync();
@@ -58,7 +59,9 @@ rebuilding_filter::impl::made rebuilding_filter::impl::make(const std::string& p
                   {"a capacity below the keys it has", path, std::to_string(*w.keys) + " or more",
                    std::to_string(w.p.capacity), hint::use_larger_capacity});
     }
-    made m{any_filter::create(name, w.p, {.metadata = metadata, .sync = false}), std::nullopt, w.upto, 0};
+    remove_quietly(name);
+    made m{any_filter::create(name, w.p, {.metadata = metadata, .replace = false, .sync = false, .no_lock = w.no_lock}),
+           std::nullopt, w.upto, 0};
     posix::take_mode_of(path, name);  // before there are keys in it
     const key_log& source = fresh ? *fresh : log;
     const std::uint64_t upto = fresh ? fresh->bytes() : w.upto;
@@ -112,8 +115,8 @@ void rebuilding_filter::impl::publish(made m) {
   }
 }
 
-bool rebuilding_filter::impl::log_is_wasteful(std::uint64_t keys) const {
-  return log->bytes() > key_log::header_bytes + 65'536 + 2 * bytes_of_keys(keys);
+bool rebuilding_filter::impl::is_wasteful(const key_log& log, std::uint64_t keys) {
+  return log.bytes() > key_log::header_bytes + 65'536 + 2 * bytes_of_keys(keys);
 }
 
 void rebuilding_filter::rebuild(const rebuild_plan& plan) {
@@ -133,8 +136,9 @@ void rebuilding_filter::rebuild(const rebuild_plan& plan) {
   w.capacity = plan.capacity;
   w.upto = b.log->bytes();
   w.salvage = plan.salvage;
+  w.no_lock = b.no_lock;
   w.watch = plan.watch;
-  w.anew = plan.salvage || b.log_is_wasteful(b.log->estimate_distinct());
+  w.anew = plan.salvage || impl::is_wasteful(*b.log, b.log->estimate_distinct());
   const std::atomic<bool> never = false;
   impl::made m = impl::make(b.path, b.metadata, *b.log, std::move(w), never);
   try {

@@ -1,5 +1,4 @@
-// Rebuilding filters are created and opened: the locks, the checks of the log, and the replay of keys that are in the
-// log alone.
+// Opening a rebuilding filter: its locks, the checks of its log, and the replay of keys that are in the log alone.
 #include "filters/rebuilding_impl.hpp"
 
 #include <bloomery/error.hpp>
@@ -45,60 +44,6 @@ bool rebuilding::is_log_of(const params& filter, const params& log) {
 
 namespace {
 
-// The quickest layout that needs at most a quarter more memory than the best one. Blocks smaller than a cache line are
-// left out: they need more memory and are no quicker.
-std::string layout_for(double rate) {
-  constexpr std::uint64_t many = 1'000'000;
-  constexpr std::uint32_t line_bits = 512;
-  struct candidate {
-    std::string_view name;
-    double bits;
-  };
-  std::vector<candidate> quickest_first;
-  double best = HUGE_VAL;
-  for (const layout_row& row : layout_rows()) {
-    if (row.bulk == nullptr || row.block_bits < line_bits) continue;
-    candidate& c = quickest_first.emplace_back(candidate{row.name, HUGE_VAL});
-    try {
-      c.bits = static_cast<double>(row.geometry_for(many, rate).bits);
-    } catch (const error& e) {
-      if (e.code() != errc::too_large) throw;  // this layout cannot reach the target FPR
-    }
-    best = std::min(best, c.bits);
-  }
-  const auto found = std::find_if(quickest_first.begin(), quickest_first.end(),
-                                  [&](const candidate& c) { return c.bits <= 1.25 * best; });
-  return std::string(found->name);
-}
-
-// The lock of a file, or nothing if the file does not exist. @throws error locked: another process writes it
-posix::descriptor locked_if_any(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return {};
-  posix::opened opened = posix::open_regular(path, false);
-  if (::access(path.c_str(), W_OK) != 0) posix::fail("replace", path);
-  if (::flock(opened.file.get(), LOCK_EX | LOCK_NB) != 0) {
-    throw error(errc::locked, {"this filter is open for writing", path, "", "", hint::wait_or_choose_another_name});
-  }
-  return std::move(opened.file);
-}
-
-// The log of a filter that is being made. @throws error locked: another process is making the same filter
-key_log begun_log(const std::string& path, const params& p) {
-  try {
-    return key_log::create(path, p);
-  } catch (const error& e) {
-    if (e.code() != errc::already_exists) throw;
-    throw error(errc::locked, {"another process is making this filter", path, "", "", hint::wait_for_writer});
-  }
-}
-
-void refuse_taken(const std::string& path, const std::string& log, bool has_filter, bool has_log) {
-  if (!has_filter && !has_log) return;
-  throw error(errc::already_exists, {"there is a file already", has_filter ? path : log, "", "",
-                                     has_filter ? hint::choose_another_name : hint::rebuild_from_log});
-}
-
 // The first byte of the log whose keys may be missing in the bits.
 std::uint64_t not_in_bits(const file_info& info, const key_log& log) {
   return info.counts.log_generation == log.generation() ? info.counts.logged : 0;
@@ -136,55 +81,14 @@ void rebuilding_filter::impl::replay_log() {
        " of them were missing");
 }
 
-params rebuilding_filter::completed(params p) {
-  if (p.target_fpr == 0) p.target_fpr = default_fpr;
-  if (p.capacity == 0) p.capacity = least_capacity;
-  if (p.layout.empty() && p.scheme.empty()) p.layout = layout_for(p.target_fpr);
-  check_logs_suit(p);
-  return complete(std::move(p));
-}
-
-rebuilding_filter rebuilding_filter::create(const std::string& path, params p, const create_options& options) {
-  p = completed(p.without_log());
-  const std::string name = posix::behind_links(path);
-  const std::string log_name = log_path(name);
-  // First the locks: the files of a rebuild belong to the process that writes this filter.
-  posix::descriptor old = locked_if_any(name);
-  posix::descriptor old_log = locked_if_any(log_name);
-  if (!options.replace) refuse_taken(path, log_name, bool(old), bool(old_log));
-  key_log::check_replaceable(log_name);
-  // Hold the temporary log's lock: a concurrent creator is refused, or finds the finished filter.
-  key_log log = begun_log(rebuilt_name(log_name), p);
-  bool filter_begun = false;
-  try {
-    // Another process may have created them since.
-    if (!old) old = locked_if_any(name);
-    if (!old_log) old_log = locked_if_any(log_name);
-    if (!options.replace) refuse_taken(path, log_name, bool(old), bool(old_log));
-    key_log::check_replaceable(log_name);
-    p.extra = log.parameters().extra;
-    filter_begun = true;
-    auto b = std::make_unique<impl>(
-        name, any_filter::create(rebuilt_name(name), p, {.metadata = options.metadata, .reserve = options.reserve}));
-    b->metadata = options.metadata;
-    b->set_bounds();
-    log.rename(log_name);
-    posix::rename_over(rebuilt_name(name), name);
-    b->log = std::move(log);
-    return rebuilding_filter(std::move(b));
-  } catch (...) {
-    if (filter_begun) remove_quietly(rebuilt_name(name));
-    remove_quietly(rebuilt_name(log_name));
-    throw;
-  }
-}
-
 rebuilding_filter rebuilding_filter::open(const std::string& path, const open_options& options) {
   const std::string name = posix::behind_links(path);
   if (options.mode == access::read_only) {
     any_filter filter = any_filter::open_any(name, options);
     return rebuilding_filter(std::make_unique<impl>(name, std::move(filter)));
   }
+  const posix::locking lock = format::locking_of(options.no_lock);
+  format::clean_up(name, lock);
   {
     // Before the log is looked for: report a file that is not a filter, or a filter that keeps no log, as such.
     const mapped_storage header = mapped_storage::open(name);
@@ -201,6 +105,7 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, const open_op
                 {"the filter's log is missing, and keys cannot be added without it; lookups still work", log_path(name),
                  "", "", hint::bring_back_log});
   }
+  format::finish_renames(name, lock, true);  // of a process that was killed while this one waited for the lock
   // While the log is locked no other process writes the filter. All checks come before the filter is marked dirty.
   {
     const mapped_storage header = mapped_storage::open(name);
@@ -217,6 +122,7 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, const open_op
   auto b = std::make_unique<impl>(name, any_filter::open_any(name, options));
   b->log = std::move(log);
   b->notes = options.notes;
+  b->no_lock = options.no_lock;
   b->metadata = b->filter.opened_from()->metadata;
   try {
     b->replay_log();
@@ -224,20 +130,10 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, const open_op
     b->filter.mapped()->abandon();  // it lacks keys of the log, so it must stay dirty
     throw;
   }
-  remove_quietly(rebuilt_name(name));  // of a rebuild that was killed
-  remove_quietly(rebuilt_name(log_path(name)));
+  format::remove_rebuild(name, lock);
   b->set_bounds();
   if (b->filter.insert_count() >= b->full_at) b->make_room();  // a writer was killed before it grew
   return rebuilding_filter(std::move(b));
-}
-
-void rebuilding_filter::move(const std::string& from, const std::string& to) {
-  const std::string name = posix::behind_links(to);
-  key_log::check_replaceable(log_path(name));
-  const posix::descriptor old = locked_if_any(name);
-  const posix::descriptor old_log = locked_if_any(log_path(name));
-  posix::rename_over(log_path(from), log_path(name));
-  posix::rename_over(from, name);
 }
 
 }  // namespace bloomery

@@ -37,6 +37,8 @@ std::string keep_damaged(const std::string& name) {
 rebuilding_filter rebuilding_filter::recover(const std::string& path, const rebuild_plan& plan,
                                              const open_options& options) {
   const std::string name = posix::behind_links(path);
+  const posix::locking lock = format::locking_of(options.no_lock);
+  format::clean_up(name, lock);
   inspection old;
   const auto look = [&] {
     old = inspect(name);
@@ -44,7 +46,9 @@ rebuilding_filter rebuilding_filter::recover(const std::string& path, const rebu
     throw error(errc::incompatible, {"the filter keeps no log", path, "", "", hint::make_filter_with_log});
   };
   look();
-  key_log log = key_log::open(log_path(name), {.mode = access::read_write, .waiting = options.waiting});
+  key_log log = key_log::open(log_path(name),
+                              {.mode = access::read_write, .waiting = options.waiting, .no_lock = options.no_lock});
+  format::finish_renames(name, lock, true);
   look();  // again: the process that had the lock may have replaced it
   const bool its_own = old.usable && is_log_of(old.info.parameters, log.parameters());
   if (old.usable && !its_own && !plan.salvage) {
@@ -68,6 +72,7 @@ rebuilding_filter rebuilding_filter::recover(const std::string& path, const rebu
   auto b =
       std::make_unique<impl>(name, any_filter(params{.layout = "split_block512", .capacity = 1, .target_fpr = 0.5}));
   b->notes = options.notes;
+  b->no_lock = options.no_lock;
   if (old.usable) b->metadata = old.info.metadata;
   const bool whole = its_own && missing.empty() && log.torn_bytes() == 0;
   if (plan.salvage && !(whole && log.read(0, [](std::span<const std::uint64_t>) {}).whole())) {

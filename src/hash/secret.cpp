@@ -1,6 +1,8 @@
 // Secrets: generation, check value, and key files of hexadecimal text.
 #include <bloomery/secret.hpp>
 
+#include <bloomery/detail/key_file.hpp>
+#include <bloomery/detail/new_file.hpp>
 #include <bloomery/error.hpp>
 
 #include "hash/siphash.hpp"
@@ -114,25 +116,29 @@ secret_key read_secret(const std::string& path, bool* readable_by_others) {
   return key_of(bytes);
 }
 
-void write_secret(const std::string& path, const secret_key& key) {
+std::string detail::key_file_text(const secret_key& key) {
   std::string text;
   for (const std::uint8_t byte : bytes_of(key)) {
     text += digits[byte >> 4];
     text += digits[byte & 15];
   }
-  text += '\n';
-  const posix::descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (!file && errno == EEXIST) {
+  return text + '\n';
+}
+
+void write_secret(const std::string& path, const secret_key& key) {
+  const auto refuse = [&] {
     throw error(errc::already_exists,
                 {"the file exists, and key files are never replaced", path, "", "", hint::choose_another_name});
-  }
-  if (!file) posix::fail("make", path);
+  };
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0) refuse();  // also a device, or a link to nowhere
   try {
-    posix::write_all(file.get(), {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, path);
-    posix::sync(file.get(), path);
-  } catch (...) {
-    ::unlink(path.c_str());  // do not leave a partial key file
-    throw;
+    detail::new_file file(path, false, S_IRUSR | S_IWUSR);
+    file.write(detail::key_file_text(key));
+    file.publish();
+  } catch (const error& e) {
+    if (e.code() != errc::already_exists || e.text().where != path) throw;
+    refuse();
   }
 }
 

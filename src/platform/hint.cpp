@@ -27,6 +27,8 @@ constexpr row rows[] = {
     {hint::use_its_program, "use_its_program", "open the filter with the program that made it"},
     {hint::use_its_version, "use_its_version", "use the version of bloomery that made it"},
     {hint::name_regular_file, "name_regular_file", "name a regular file"},
+    {hint::allow_no_lock, "allow_no_lock",
+     "use another file system, or allow working without a lock while no other process uses the file"},
     {hint::give_the_secret, "give_the_secret", "give the filter's own secret"},
     {hint::give_a_secret, "give_a_secret", "give a secret"},
     {hint::leave_out_the_secret, "leave_out_the_secret", "leave out the secret"},

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <random>
 #include <thread>
 #include <utility>
 
@@ -52,11 +51,24 @@ opened open_regular(const std::string& path, bool writable) {
   return {std::move(file), static_cast<std::uint64_t>(status.st_size)};
 }
 
-opened open_locked(const std::string& path, function_ref<void(const std::string& path)> waiting) {
+bool try_lock(int fd, const std::string& path, locking how) {
+  while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int number = errno;
+    if (number == EINTR) continue;
+    if (number == EWOULDBLOCK) return false;
+    const bool unsupported = number == ENOLCK || number == EOPNOTSUPP || number == ENOSYS || number == EINVAL;
+    if (!unsupported) fail("lock", path);
+    if (how == locking::if_possible) return true;
+    throw error(errc::io, {std::string("this file system has no locks: ") + std::strerror(number), path, "", "",
+                           hint::allow_no_lock});
+  }
+  return true;
+}
+
+opened open_locked(const std::string& path, function_ref<void(const std::string& path)> waiting, locking how) {
   for (;;) {
     opened result = open_regular(path, true);
-    while (::flock(result.file.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) fail("lock", path);
+    while (!try_lock(result.file.get(), path, how)) {
       if (!waiting) {
         throw error(errc::locked, {"another process is writing this filter", path, "", "", hint::wait_for_writer});
       }
@@ -128,17 +140,76 @@ void keep_owner_and_mode(int fd, const struct stat& old, const std::string& path
   if (::fchmod(fd, old.st_mode & 0777) != 0) fail("set the mode of", path);
 }
 
-// A name in the directory of `path` that is unique among threads and processes.
-std::string unused_name(const std::string& path) {
-  std::random_device random;
-  return path + "." + std::to_string(random()) + ".new";
-}
-
 error exists(const std::string& path) {
   return {errc::already_exists, {"there is a file already", path, "", "", hint::choose_another_name}};
 }
 
+// Unnamed files are named through /proc.
+descriptor unnamed_file(const std::string& path, std::uint32_t mode) {
+  descriptor file(::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode));
+  const std::string self = "/proc/self/fd/" + std::to_string(file.get());
+  if (file && ::access(self.c_str(), F_OK) != 0) return {};
+  return file;
+}
+
+// Whether `name` itself, not the target of a link, is the open file.
+bool is_name_of(int fd, const std::string& name) {
+  struct stat held {};
+  struct stat named {};
+  return ::fstat(fd, &held) == 0 && ::lstat(name.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
+         held.st_dev == named.st_dev;
+}
+
 }  // namespace
+
+std::string unfinished_name(const std::string& path) { return path + ".unfinished"; }
+
+bool remove_abandoned(const std::string& name, locking how) noexcept {
+  struct stat status {};
+  if (::lstat(name.c_str(), &status) != 0) return errno == ENOENT;
+  if (!S_ISREG(status.st_mode)) return false;  // opening a device may do anything
+  // A lock needs a file open for writing on NFS. O_NONBLOCK: the name may be that of a pipe by now.
+  const descriptor file(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file) return errno == ENOENT;
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  try {
+    if (!try_lock(file.get(), name, how)) return false;
+  } catch (const std::exception&) {
+    return false;
+  }
+  // Only the owner of this lock may remove or rename the file, so the name cannot change hands between the two calls.
+  return !is_name_of(file.get(), name) || ::unlink(name.c_str()) == 0;
+}
+
+void free_name(const std::string& name, const std::string& path, locking how) {
+  if (remove_abandoned(name, how)) return;
+  struct stat status {};
+  if (::lstat(name.c_str(), &status) != 0) return;
+  if (S_ISREG(status.st_mode) && ::access(name.c_str(), R_OK | W_OK) == 0) {
+    throw error(errc::locked, {"another process is making this file", path, "", "", hint::wait_for_writer});
+  }
+  throw error(errc::already_exists,
+              {"the name that the new file needs until it is complete is taken", name, "", "", hint::move_file_away});
+}
+
+bool has_locks(const std::string& path) {
+  const std::string real = behind_links(path);
+  struct stat status {};
+  if (::stat(real.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return true;  // written directly
+  descriptor file = unnamed_file(real, 0600);
+  const std::string name = unfinished_name(unfinished_name(real));  // not in the way of a new file
+  const bool named = !file;
+  if (named) file = descriptor(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return true;
+  bool works = true;
+  try {
+    try_lock(file.get(), real, locking::required);
+  } catch (const error&) {
+    works = false;
+  }
+  if (named && is_name_of(file.get(), name)) ::unlink(name.c_str());
+  return works;
+}
 
 void sync_folder_of(const std::string& path) {
   const descriptor folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -166,7 +237,8 @@ void rename_over(const std::string& from, const std::string& to, bool synced) {
   if (synced) sync_folder_of(to);
 }
 
-replacement::replacement(const std::string& path, bool replace) : path_(behind_links(path)) {
+replacement::replacement(const std::string& path, const replacement_options& options)
+    : path_(behind_links(path)), lock_(options.lock), mode_(options.mode) {
   struct stat status {};
   if (::stat(path_.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) {
@@ -178,80 +250,107 @@ replacement::replacement(const std::string& path, bool replace) : path_(behind_l
       if (!file_) fail("open", path_);
       return;
     }
-    if (!replace) throw exists(path_);
-    old_ = descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!old_) fail("open", path_);
+    if (!options.replace) throw exists(path_);
     if (::access(path_.c_str(), W_OK) != 0) fail("replace", path_);
-    if (::flock(old_.get(), LOCK_EX | LOCK_NB) != 0) {
+    old_ = descriptor(::open(path_.c_str(), O_RDWR | O_CLOEXEC));  // NFS locks only files that are open for writing
+    if (!old_) fail("open", path_);
+    if (!try_lock(old_.get(), path_, lock_)) {
       throw error(errc::locked, {"this filter is open for writing", path_, "", "", hint::wait_or_choose_another_name});
     }
   }
   make_beside();
 }
 
-replacement::replacement(const std::string& path, descriptor locked)
-    : path_(behind_links(path)), old_(std::move(locked)) {
+replacement::replacement(const std::string& path, descriptor locked, locking how)
+    : path_(behind_links(path)), lock_(how), old_(std::move(locked)) {
   if (::access(path_.c_str(), W_OK) != 0) fail("replace", path_);
   make_beside();
 }
 
-// An unnamed file disappears if the process is killed, but not every file system supports it.
 void replacement::make_beside() {
-  const auto keep_what_was = [this] {
-    struct stat status {};
-    if (!old_) return;
-    if (::fstat(old_.get(), &status) != 0) fail("look at", path_);
-    keep_owner_and_mode(file_.get(), status, path_);
-  };
-  const std::string folder = folder_of(path_);
-  file_ = descriptor(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
-  if (file_) return keep_what_was();
-  do {
-    temporary_ = unused_name(path_);
-    file_ = descriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  } while (!file_ && errno == EEXIST);
-  if (!file_) {
-    temporary_.clear();
-    fail("create", path_);
+  file_ = unnamed_file(path_, mode_);
+  if (!file_)
+    claim_name();
+  else if (!try_lock(file_.get(), path_, lock_))  // before it has a name
+    fail("lock", path_);
+  struct stat status {};
+  if (!old_) return;
+  if (::fstat(old_.get(), &status) != 0) fail("look at", path_);
+  keep_owner_and_mode(file_.get(), status, path_);
+}
+
+// Creates the new file under its fixed name, and locks it.
+void replacement::claim_name() {
+  const std::string name = unfinished_name(path_);
+  for (;;) {
+    file_ = descriptor(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode_));
+    if (!file_ && errno != EEXIST) fail("create", path_);
+    if (!file_) {
+      free_name(name, path_, lock_);
+      continue;
+    }
+    // A process that finds the file before it is locked takes it for abandoned: it holds the lock while it removes it.
+    while (is_name_of(file_.get(), name)) {
+      if (try_lock(file_.get(), path_, lock_) && is_name_of(file_.get(), name)) {
+        temporary_ = name;
+        return;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
-  keep_what_was();
 }
 
 replacement::~replacement() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (!temporary_.empty() && is_name_of(file_.get(), temporary_)) ::unlink(temporary_.c_str());
 }
 
 descriptor replacement::publish(bool synced) {
   if (synced) sync(file_.get(), path_);
   if (in_place_) return std::move(file_);
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) fail("lock", path_);
-  const std::string self = temporary_.empty() ? "/proc/self/fd/" + std::to_string(file_.get()) : temporary_;
-  const auto name_it = [&](const std::string& name) {
-    return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
-  };
-  if (!old_) {
-    // There was no file to replace: do not overwrite a file that another process has created since.
-    if (!name_it(path_)) {
-      if (errno == EEXIST) throw exists(path_);
-      fail("name", path_);
-    }
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
-  } else {
-    // linkat cannot replace a file: link a temporary name first, then rename it.
-    if (temporary_.empty()) {
-      std::string name = unused_name(path_);
-      while (!name_it(name)) {
-        if (errno != EEXIST) fail("name", name);
-        name = unused_name(path_);
-      }
-      temporary_ = name;
-    }
-    if (!same_file(old_.get(), path_)) throw exists(path_);
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a new file to", path_);
-  }
+  if (old_)
+    take_place_of_old();
+  else
+    name_new_file();
   temporary_.clear();
   if (synced) sync_folder_of(path_);
   return std::move(file_);
+}
+
+bool replacement::link_as(const std::string& name) const {
+  const std::string self = "/proc/self/fd/" + std::to_string(file_.get());
+  return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+// There was no file to replace: do not overwrite a file that another process has created since.
+void replacement::name_new_file() {
+  bool named = false;
+  if (temporary_.empty()) {
+    named = link_as(path_);
+  } else {
+    named = ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0;
+    if (!named && (errno == EINVAL || errno == ENOSYS)) {
+      named = ::link(temporary_.c_str(), path_.c_str()) == 0;
+      if (named) ::unlink(temporary_.c_str());
+    }
+  }
+  if (named) return;
+  if (errno == EEXIST) throw exists(path_);
+  fail("name", path_);
+}
+
+// linkat cannot replace a file: give the new file its temporary name first, then rename it.
+void replacement::take_place_of_old() {
+  const std::string name = unfinished_name(path_);
+  while (temporary_.empty()) {
+    if (link_as(name))
+      temporary_ = name;
+    else if (errno == EEXIST)
+      free_name(name, path_, lock_);
+    else
+      fail("name", name);
+  }
+  if (!same_file(old_.get(), path_)) throw exists(path_);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a new file to", path_);
 }
 
 }  // namespace bloomery::posix

@@ -40,12 +40,25 @@ struct opened {
 /// Opens a regular file. @throws error not_found, not_permitted, not_a_filter (a directory, a device), io
 opened open_regular(const std::string& path, bool writable);
 
+/// What to do where the file system has no locks (flock).
+enum class locking : std::uint8_t {
+  required,     ///< throw errc::io with hint::allow_no_lock
+  if_possible,  ///< continue without a lock: the caller knows that no other process uses the file
+};
+
+/// Locks an open file. False: another process has the lock. @throws error io: the file system has no locks
+bool try_lock(int fd, const std::string& path, locking how);
+
+/// Whether files in the directory of `path` can be locked. True also if that cannot be tested there.
+bool has_locks(const std::string& path);
+
 /// Opens a regular file for writing and locks it. If `path` is replaced while waiting for the lock, the new file is
 /// opened.
 ///
 /// @param waiting  called many times a second while another process has the lock; if empty, errc::locked is thrown
-/// @throws error   as open_regular(); locked
-opened open_locked(const std::string& path, function_ref<void(const std::string& path)> waiting);
+/// @throws error   as open_regular(); locked; io: the file system has no locks
+opened open_locked(const std::string& path, function_ref<void(const std::string& path)> waiting,
+                   locking how = locking::required);
 
 void write_all(int fd, std::span<const std::uint8_t> bytes, const std::string& path);
 void write_at(int fd, std::span<const std::uint8_t> bytes, std::uint64_t offset, const std::string& path);
@@ -72,17 +85,39 @@ void take_mode_of(const std::string& from, const std::string& to);
 /// @throws error not_permitted, io
 void rename_over(const std::string& from, const std::string& to, bool synced = true);
 
+/// "PATH.unfinished", the one name that a new file for `path` may have before it takes its place. The process that
+/// makes the file holds its lock, so an unlocked file of this name was left by a killed process.
+std::string unfinished_name(const std::string& path);
+
+/// Removes a regular file that no process has locked: a temporary file under a fixed name, left by a killed process.
+/// Links are not followed. Returns whether the name is free.
+bool remove_abandoned(const std::string& name, locking how = locking::required) noexcept;
+
+/// remove_abandoned(), for a file that is to get this name. @param path  what the file is made for, named in errors
+/// @throws error  locked: another process is making it; already_exists: the name belongs to a link or to another file
+void free_name(const std::string& name, const std::string& path, locking how = locking::required);
+
+/// How a replacement is made.
+struct replacement_options {
+  bool replace = true;  ///< false: no file may exist at the path
+  locking lock = locking::required;
+  std::uint32_t mode = 0666;  ///< of a file that replaces none; the umask applies
+};
+
 /// A new file that appears under its name only in publish(). Without publish() it is discarded.
+///
+/// The file has no name until then where the file system supports that (O_TMPFILE). A file that replaces another one is
+/// called unfinished_name() for a moment, and without O_TMPFILE it has that name from the beginning. A kill leaves at
+/// most this one file, which the next replacement of the same path removes.
 class replacement {
  public:
-  /// @param replace  false: no file may exist at `path`
-  /// @throws error  not_permitted, not_found (no such directory), locked (another process is writing the old file),
-  ///                already_exists
-  replacement(const std::string& path, bool replace);
+  /// @throws error  not_permitted, not_found (no such directory), locked (another process is writing the old file, or
+  ///                is making a new one), already_exists, io (no locks)
+  explicit replacement(const std::string& path, const replacement_options& options = {});
 
   /// Replaces a file that is already locked by open_locked(); the lock is held until the end.
   /// @throws error  not_permitted
-  replacement(const std::string& path, descriptor locked);
+  replacement(const std::string& path, descriptor locked, locking how = locking::required);
   replacement(replacement&&) = delete;
   ~replacement();
 
@@ -96,8 +131,14 @@ class replacement {
 
  private:
   void make_beside();
+  void claim_name();
+  bool link_as(const std::string& name) const;
+  void name_new_file();
+  void take_place_of_old();
 
   std::string path_;
+  locking lock_ = locking::required;
+  std::uint32_t mode_ = 0666;
   std::string temporary_;  ///< name until published; empty while the file is unnamed
   descriptor file_;
   descriptor old_;         ///< the file to be replaced, locked

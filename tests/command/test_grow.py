@@ -269,13 +269,13 @@ class Grow(CommandTest):
                 self.assertEqual(self.bloomery("dedup", "-q", "--state", state, f"in{i}").out, b"")
 
     def test_it_waits_for_who_is_just_making_the_state(self) -> None:
-        with open(self.path("s.log.rebuild"), "wb") as made:
+        with open(self.path("s.log.unfinished"), "wb") as made:
             fcntl.flock(made, fcntl.LOCK_EX)
             run = self.start("dedup", "--grow", "--state", "s")
             run.stdin.write(b"a\nb\na\n")
             run.stdin.close()
             self.assertIn(b"waiting for another process", run.stderr.readline())
-            os.unlink(self.path("s.log.rebuild"))
+            os.unlink(self.path("s.log.unfinished"))
 
         self.assertEqual((run.stdout.read(), run.wait(60)), (b"a\nb\n", 0))
         self.assert_has_all("s", [b"a", b"b"])

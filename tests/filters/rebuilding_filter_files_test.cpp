@@ -385,7 +385,8 @@ TEST(RebuildingFilter, ReplacesNoOtherFileThanALog) {
     ASSERT_TRUE(refused);
     EXPECT_EQ(refused->code(), errc::not_a_filter);
     EXPECT_THAT(refused->what(), HasSubstr("f.log"));
-    EXPECT_EQ(code_of([&] { rebuilding_filter::move(folder / "made", folder / "f"); }), errc::not_a_filter);
+    EXPECT_EQ(code_of([&] { rebuilding_filter::build(folder / "f", of_integers, [](const auto&) {}); }),
+              errc::not_a_filter);
   };
 
   is_refused();
@@ -404,7 +405,7 @@ TEST(RebuildingFilter, ReplacesNoOtherFileThanALog) {
   write_file(folder / "f.log", damaged);
   EXPECT_EQ(code_of([&] { rebuilding_filter::create(folder / "f", of_integers); }), std::nullopt);
   write_file(folder / "f.log", damaged);
-  EXPECT_EQ(code_of([&] { rebuilding_filter::move(folder / "made", folder / "f"); }), std::nullopt);
+  EXPECT_EQ(code_of([&] { rebuilding_filter::build(folder / "f", of_integers, [](const auto&) {}); }), std::nullopt);
 }
 
 TEST(RebuildingFilter, ACreationThatIsRefusedLeavesTheRebuildOfTheWriter) {

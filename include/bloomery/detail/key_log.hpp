@@ -63,11 +63,12 @@ class key_log {
   ///
   /// @param p           its log_id() becomes the log's number; 0: a new random number
   /// @param generation  number of times the log was rewritten, from 1
-  /// @param replace     replace an existing file; false: throw already_exists if there is one
+  /// @param options     uses `replace` and `no_lock`
   /// @throws error  invalid_argument, not_permitted, locked, already_exists, io
-  static key_log create(const std::string& path, const params& p, std::uint64_t generation = 1, bool replace = true);
+  static key_log create(const std::string& path, const params& p, std::uint64_t generation = 1,
+                        const create_options& options = {});
 
-  /// Opens a log; for read_write it is locked first. Of the options it uses `mode` and `waiting`. Bytes after the last whole record stay until cut_torn() or
+  /// Opens a log; for read_write it is locked first. Of the options it uses `mode`, `waiting` and `no_lock`. Bytes after the last whole record stay until cut_torn() or
   /// append(). Only the header and the end are read, unless there is no whole record near the end; read() finds damage
   /// before that.
   ///

@@ -1,0 +1,138 @@
+#include "file/unfinished.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/mapped_storage.hpp>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace bloomery::format {
+namespace {
+
+bool is_there(const std::string& name) {
+  struct stat status {};
+  return ::lstat(name.c_str(), &status) == 0;
+}
+
+// False for a link, which could lead to a file of others.
+bool is_file(const std::string& name) {
+  struct stat status {};
+  return ::lstat(name.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// The log_id of a filter's header; 0 if it cannot be read or the filter has no log.
+std::uint64_t id_of_filter(const std::string& path) {
+  const inspection found = inspect(path);
+  return found.usable ? found.info.parameters.log_id() : 0;
+}
+
+std::uint64_t id_of_log(const std::string& path) {
+  try {
+    return key_log::open(path).parameters().log_id();
+  } catch (const error&) {
+    return 0;
+  }
+}
+
+// The lock of a file; empty if another process has it or the file is gone.
+posix::descriptor lock_of(const std::string& name, posix::locking how) {
+  try {
+    posix::opened opened = posix::open_regular(name, true);
+    if (posix::try_lock(opened.file.get(), name, how) && posix::same_file(opened.file.get(), name)) {
+      return std::move(opened.file);
+    }
+  } catch (const error&) {
+    // Another process was faster.
+  }
+  return {};
+}
+
+// The filter at `path` is not the one of the log beside it, but the unfinished filter is.
+bool lacks_filter(const std::string& path) {
+  const std::string next = posix::unfinished_name(path);
+  if (!is_file(next)) return false;
+  const std::uint64_t id = id_of_filter(next);
+  return id != 0 && id == id_of_log(log_name(path)) && id != id_of_filter(path);
+}
+
+// The filter at `path` has no log beside it, but the unfinished log is its own.
+bool lacks_log(const std::string& path) {
+  const std::string log = log_name(path);
+  const std::string next = posix::unfinished_name(log);
+  if (!is_file(next) || is_there(log)) return false;
+  const std::uint64_t id = id_of_log(next);
+  return id != 0 && id == id_of_filter(path);
+}
+
+}  // namespace
+
+bool finish_renames(const std::string& path, posix::locking how, bool has_log_lock) {
+  const std::string log = log_name(path);
+  if (lacks_filter(path)) {
+    const std::string next = posix::unfinished_name(path);
+    posix::descriptor log_lock;
+    if (!has_log_lock && !(log_lock = lock_of(log, how))) return false;
+    const posix::descriptor next_lock = lock_of(next, how);
+    if (!next_lock) return false;
+    if (lacks_filter(path)) posix::rename_over(next, path);
+  } else if (lacks_log(path)) {
+    const std::string next = posix::unfinished_name(log);
+    const posix::descriptor next_lock = lock_of(next, how);
+    if (!next_lock) return false;
+    if (lacks_log(path)) posix::rename_over(next, log);
+  }
+  return true;
+}
+
+void clean_up(const std::string& path, posix::locking how) {
+  if (!finish_renames(path, how)) return;
+  const std::string next = posix::unfinished_name(path);
+  const std::string next_log = posix::unfinished_name(log_name(path));
+  for (const std::string& name : {next, next_log, rebuilt_name(next_log)}) {
+    posix::remove_abandoned(name, how);
+    posix::remove_abandoned(posix::unfinished_name(name), how);
+  }
+}
+
+void remove_rebuild(const std::string& path, posix::locking how) noexcept {
+  for (const std::string& name : {rebuilt_name(path), rebuilt_name(log_name(path))}) {
+    ::unlink(name.c_str());
+    posix::remove_abandoned(posix::unfinished_name(name), how);
+  }
+}
+
+retired_log::retired_log(const std::string& path, posix::locking how) {
+  const std::string real = posix::behind_links(path);
+  const std::uint64_t id = id_of_filter(real);
+  if (id == 0 || id != id_of_log(log_name(real))) return;
+  name_ = log_name(real);
+  key_log log = key_log::open(name_, {.mode = access::read_write, .no_lock = how == posix::locking::if_possible});
+  if (log.parameters().log_id() != id) return;
+  const std::string aside = posix::unfinished_name(name_);
+  posix::remove_abandoned(aside, how);
+  if (is_there(aside)) {
+    throw error(errc::locked, {"another process is making this filter", real, "", "", hint::wait_for_writer});
+  }
+  log.rename(aside);
+  log_ = std::move(log);
+  remove_rebuild(real, how);
+}
+
+retired_log::~retired_log() {
+  if (!log_) return;
+  try {
+    log_->rename(name_);
+  } catch (const error&) {
+    // clean_up() does it.
+  }
+}
+
+void retired_log::remove() noexcept {
+  if (!log_) return;
+  ::unlink(posix::unfinished_name(name_).c_str());
+  log_.reset();
+}
+
+}  // namespace bloomery::format
