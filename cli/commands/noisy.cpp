@@ -176,18 +176,25 @@ void write_copies(const std::string& prefix, const std::vector<std::unique_ptr<f
     add(filter_of(name), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 0666);
   }
   detail::unfinished_mark mark(mark_of(prefix));
-  mark.write(fmt::format("{}\n", copies.size()));
   std::size_t published = 0;
+  const auto undo = [&](std::size_t count) {
+    std::error_code none;
+    for (std::size_t i = 0; i < std::min(count, files.size()); ++i) std::filesystem::remove(files[i].first, none);
+    std::filesystem::remove(mark_of(prefix), none);
+  };
   try {
+    mark.write(fmt::format("{}\n", copies.size()));
     for (auto& [path, file] : files) {
       file.publish(published + 1 == files.size());  // the last one syncs the directory, and so all names
       ++published;
     }
     mark.remove();
+  } catch (const error& e) {
+    // publish() may fail when the file has its name already, unless another process has taken the name.
+    undo(published + (e.code() == errc::already_exists ? 0 : 1));
+    throw;
   } catch (...) {
-    std::error_code none;
-    for (std::size_t i = 0; i < published; ++i) std::filesystem::remove(files[i].first, none);
-    std::filesystem::remove(mark_of(prefix), none);
+    undo(published);
     throw;
   }
 }

@@ -13,6 +13,7 @@
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/progress.hpp"
+#include "cli/io/system_error.hpp"
 
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/key_log.hpp>
@@ -95,8 +96,11 @@ bool is_filter(const std::string& path) {
   std::error_code none;
   if (path == "-" || !std::filesystem::is_regular_file(path, none)) return false;  // (of a pipe no byte may be taken)
   std::ifstream file(path, std::ios::binary);
+  if (!file) fail("open", path);  // a filter must not be taken for a file of keys
   char start[8] = {};
-  return file.read(start, sizeof start) && std::memcmp(start, magic, sizeof start) == 0;
+  file.read(start, sizeof start);
+  if (file.bad()) fail("read", path);
+  return file && std::memcmp(start, magic, sizeof start) == 0;
 }
 
 // What is to be sealed: hashes, and how they were made.

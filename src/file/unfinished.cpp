@@ -115,7 +115,12 @@ retired_log::retired_log(const std::string& path, posix::locking how) {
   if (is_there(aside)) {
     throw error(errc::locked, {"another process is making this filter", real, "", "", hint::wait_for_writer});
   }
-  log.rename(aside);
+  try {
+    log.rename(aside);
+  } catch (...) {  // perhaps only the directory could not be synced
+    if (!is_there(name_)) ::rename(aside.c_str(), name_.c_str());
+    throw;
+  }
   log_ = std::move(log);
   remove_rebuild(real, how);
 }
@@ -123,7 +128,12 @@ retired_log::retired_log(const std::string& path, posix::locking how) {
 retired_log::~retired_log() {
   if (!log_) return;
   try {
-    log_->rename(name_);
+    // The filter may have been replaced before something failed: then nothing needs the log.
+    const std::string filter = name_.substr(0, name_.size() - log_name("").size());
+    if (id_of_filter(filter) == log_->parameters().log_id())
+      log_->rename(name_);
+    else
+      remove();
   } catch (const error&) {
     // clean_up() does it.
   }

@@ -116,8 +116,11 @@ std::size_t read_at(int fd, std::span<std::uint8_t> bytes, std::uint64_t offset,
 }
 
 void sync(int fd, const std::string& path) {
-  // Pipes and devices cannot be synced and return EINVAL.
-  if (::fdatasync(fd) != 0 && errno != EINVAL && errno != EROFS) fail("sync", path);
+  while (::fdatasync(fd) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EINVAL || errno == EROFS) return;  // pipes and devices cannot be synced
+    fail("sync", path);
+  }
 }
 
 bool same_file(int fd, const std::string& path) {
@@ -213,7 +216,11 @@ bool has_locks(const std::string& path) {
 
 void sync_folder_of(const std::string& path) {
   const descriptor folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder && ::fsync(folder.get()) != 0 && errno != EINVAL) fail("sync the folder of", path);
+  while (folder && ::fsync(folder.get()) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EINVAL) return;
+    fail("sync the folder of", path);
+  }
 }
 
 void take_mode_of(const std::string& from, const std::string& to) {

@@ -79,8 +79,13 @@ class Folder:
         return os.path.join(self.base, name)
 
     def names(self) -> set[str]:
-        """All files, those of folders below included."""
-        return {os.path.relpath(os.path.join(at, name), self.path) for at, _, names in os.walk(self.path) for name in names}
+        """All files, those of folders below included.
+
+        Not empty ones in TMPDIR: where there are no nameless files, a kill may come between the making of a temporary file
+        and the removal of its name.
+        """
+        found = {os.path.join(at, name) for at, _, names in os.walk(self.path) for name in names}
+        return {os.path.relpath(path, self.path) for path in found if not (path.startswith(self.temporary) and os.path.getsize(path) == 0)}
 
     def has(self, name: str) -> bool:
         return os.path.exists(self.at(name))

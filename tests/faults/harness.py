@@ -49,7 +49,7 @@ class Harness:
         chance = random.Random(f"{self.seed}/{row.name}/{number}")
         row.begin(folder)
         disturbance = self.faults.disturb(row, folder, number, chance)
-        row.connection_broken = disturbance.breaks_connection
+        row.connection_broken, row.can_tidy = disturbance.breaks_connection, disturbance.can_tidy
         tally.rounds += 1
         step = 0
         ends: list[End] = []

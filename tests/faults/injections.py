@@ -40,6 +40,7 @@ ERRORS = {
     "recvfrom": ["ECONNRESET", "EINTR"],
     "connect": ["ECONNREFUSED"],
 }
+IN_THE_WAY = {"unlink", "unlinkat", "fsync", "openat", "read", "pread64"}  # of a failed run that tidies up
 KILL = "SIGKILL"
 ONCE = {"EINTR", "EOPNOTSUPP"}  # forever, a command could never end, or has nothing to try
 MOST_OF_A_KIND = 40  # of one system call, spread over the run
@@ -98,8 +99,9 @@ class Injections:
         wrap = ["strace", "-f", "-qq", "-o", folder.beside("trace"), *fault.options()]
         # strace counts per thread: a message may be the first write of its thread.
         spares_messages = fault.call != "write" or not (fault.lasting or fault.number == 1)
+        can_tidy = fault.error == KILL or not (fault.call in IN_THE_WAY or fault.lasting and fault.call.startswith("rename"))
         breaks = fault.error in ("ECONNRESET", "ECONNREFUSED")
-        return Disturbance(str(fault), [lambda: folder.run(single(row.call), wrap)], spares_messages, breaks)
+        return Disturbance(str(fault), [lambda: folder.run(single(row.call), wrap)], spares_messages, breaks, can_tidy)
 
 
 def single(call: Call) -> Call:

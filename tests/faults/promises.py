@@ -24,6 +24,7 @@ class Disturbance:
     runs: list[Callable[[], End]]
     messages: bool = True  # standard error can be written
     breaks_connection: bool = False
+    can_tidy: bool = True  # files can be removed and renamed
 
 
 class Row:
@@ -78,7 +79,7 @@ class Row:
 
     def begin(self, folder: Folder) -> None:
         folder.copy_of(self.before)
-        self.connection_broken = False
+        self.connection_broken, self.can_tidy = False, True
         self.unfinished = False  # whether a run has ended early since the last whole one
 
     def judge(self, folder: Folder, step: int, end: End, message_expected: bool = True) -> int:
@@ -88,7 +89,7 @@ class Row:
         """
         if end.status in (self.status(step), PROMISE_NOT_KEPT):
             self.complete(folder, step)
-            self.tidy(folder, self.files_before | self.files_after)
+            self.tidy_if_it_can(folder)
             self.unfinished = False
             return step + 1
         was_finished, self.unfinished = not self.unfinished, True
@@ -96,7 +97,7 @@ class Row:
             return self.intact(folder, step)
         if end.signal in (2, 15):
             if was_finished:
-                self.tidy(folder, self.files_before | self.files_after)
+                self.tidy_if_it_can(folder)
                 self.closed(folder, step)
             return self.intact(folder, step)
         if end.status != REFUSED:
@@ -104,7 +105,7 @@ class Row:
         if message_expected and not end.has_message():
             raise Broken(f"it failed without a message: '{end.err.strip()}'")
         if was_finished:
-            self.tidy(folder, self.files_before | self.files_after)
+            self.tidy_if_it_can(folder)
         return self.intact(folder, step)
 
     def run_next(self, folder: Folder, step: int) -> None:
@@ -125,6 +126,10 @@ class Row:
     def names(self, folder: Folder) -> set[str]:
         """Everything that the command may have made."""
         return folder.names()
+
+    def tidy_if_it_can(self, folder: Folder) -> None:
+        if self.can_tidy:
+            self.tidy(folder, self.files_before | self.files_after)
 
     def tidy(self, folder: Folder, allowed: set[str]) -> None:
         litter = self.names(folder) - allowed

@@ -155,7 +155,7 @@ class SplitsNoisily(Row):
         return REFUSED if step > 0 else DONE
 
     def intact(self, folder: Folder, step: int) -> int:
-        if self.files_after <= folder.names():
+        if self.files_after <= folder.names() and not folder.has("m.unfinished"):
             self.complete(folder, step)
             return step + 1 if step == 0 else step
         return step
@@ -171,6 +171,10 @@ class BuildsOverLog(Replaces):
 
     def state(self, folder: Folder) -> dict[str, bytes | None]:
         return {"f": folder.read("f")}
+
+    def tidy(self, folder: Folder, allowed: set[str]) -> None:
+        """A log that could not be read is not known to belong to the old filter, and stays."""
+        super().tidy(folder, allowed if self.can_tidy else allowed | {"f.log"})
 
 
 def counting_truth(k: Keys, *changes: tuple[str, list[bytes]]) -> Callable[[Folder], None]:
