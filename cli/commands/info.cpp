@@ -20,6 +20,7 @@
 #include <bloomery/judgement.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
+#include <bloomery/redis/address.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -546,7 +547,7 @@ void check_given(const info_options& options) {
 exit_status info(const info_options& options) {
   check_given(options);
   if (options.build) return info_of_build(options.json);
-  end_at_once_when_stopped();
+  if (!redis_address::is_one(options.filter)) end_at_once_when_stopped();  // a server is left in order
   if (options.header) return info_of_header(options.filter, options.json);
   const info_result result = find_out(options);
   output out(STDOUT_FILENO, "standard output");

@@ -71,7 +71,10 @@ bool reader::open_next() {
   if (opened_ == names_.size() || stop_signal() != 0) return false;
   const std::string& name = names_[opened_++];
   source_ = open_input(name, {.as_text = options_.as_text, .quiet = options_.quiet}, bytes_read_, cancel_[0]);
-  if (!options_.as_text) check_.emplace(name, options_.nul_separated);
+  if (!options_.as_text) {
+    // A field may be separated by NUL.
+    check_.emplace(name, options_.nul_separated || options_.delimiter.find('\0') != std::string::npos);
+  }
   if (frame_) frame_->begin_source(names_[opened_ - 1]);
   return true;
 }
@@ -148,10 +151,7 @@ text_size measure_text(const input_options& options, unsigned threads) {
   reader inputs(options);
   run_pipeline<counted_chunk>(
       threads, [&](counted_chunk& some) { return inputs.next(some.piece); },
-      [&](counted_chunk& some) {
-        const std::string_view text = some.piece.text();
-        some.lines = count_of(text, options.line_end()) + (text.back() != options.line_end() ? 1 : 0);
-      },
+      [&](counted_chunk& some) { some.lines = count_records(some.piece.text(), options); },
       [&](counted_chunk& some) {
         total.bytes += some.piece.size;
         total.lines += some.lines;

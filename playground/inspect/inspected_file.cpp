@@ -56,7 +56,10 @@ class inspected_file final : public watched {
   }
 
  private:
-  std::unique_ptr<filter_handle> open() const { return open_filter(name(), {.secret = secret_}); }
+  // Findings are about the bits as they are, so a damaged file is shown, too. Answers about keys are not given from it.
+  std::unique_ptr<filter_handle> open(file_check check = file_check::automatic) const {
+    return open_filter(name(), {.check = check, .secret = secret_});
+  }
 
   [[noreturn]] void throw_cut() const {
     throw error(errc::damaged,
@@ -70,7 +73,8 @@ class inspected_file final : public watched {
       throw error(errc::not_found,
                   {"cannot read this file any more", name(), "", std::strerror(errno), looked_for_again});
     }
-    const std::unique_ptr<filter_handle> filter = open_filter(name(), {.facts_only = true});
+    const std::unique_ptr<filter_handle> filter =
+        open_filter(name(), {.check = file_check::header, .facts_only = true});
     const any_filter& bits = *filter->local();
     const file_info& file = *bits.opened_from();
     const app::readable_while_cut readable(bits.bytes());
@@ -110,7 +114,7 @@ class inspected_file final : public watched {
   }
 
   measured_rate measured() {
-    const std::unique_ptr<filter_handle> filter = open();
+    const std::unique_ptr<filter_handle> filter = open(file_check::header);
     const app::readable_while_cut readable(filter->local()->bytes());
     const bool hashes_quickly = filter->parameters().scheme.empty();
     const std::uint64_t queries = hashes_quickly ? queries_of_file : queries_of_file / 10;
@@ -152,7 +156,7 @@ std::unique_ptr<watched> inspect_file(const std::string& path, const std::option
                                       unsigned threads) {
   // A name that is no filter is said at once, not on the page.
   try {
-    open_filter(path, {.facts_only = true});
+    open_filter(path, {.check = file_check::header, .facts_only = true});
   } catch (const error& e) {
     if (e.code() != errc::not_a_filter) throw;
     constexpr std::string_view ending = ".log";

@@ -124,7 +124,7 @@ class Choice(CommandTest):
                     taken = next(row for row in plan["layouts"] if row["layout"] == plan["chosen"])
 
                     self.bloomery("build", "-q", "-o", "f", *options, *prefer, "lines")
-                    self.bloomery("dedup", "-q", "--state", "s", *options, *prefer, "lines")
+                    self.bloomery("dedup", "-q", "--state", "s", "-n", 20_000, *options, *prefer, "lines")
 
                     for name in "f", "s":
                         made = self.info(name)
@@ -147,7 +147,7 @@ class Choice(CommandTest):
                                  [taken[fact] for fact in ("layout", "bits", "probes", "rate")])  # fmt: skip
 
     def test_a_state_stays_what_it_is_and_says_so(self) -> None:
-        self.bloomery("dedup", "-q", "--state", "s", "-n", "100k", stdin=b"x\n")
+        self.bloomery("dedup", "-q", "--state", "s", "-n", "100k", "-p", "1e-4", stdin=b"x\n")
 
         same = self.bloomery("dedup", "--state", "s", "--prefer", "speed", stdin=b"x\n")
         other = self.bloomery("dedup", "--state", "s", "--prefer", "memory", stdin=b"x\n")

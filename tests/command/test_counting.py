@@ -253,7 +253,7 @@ class Counting(CountingTest):
         self.write("f", bytes(data))
 
         for command in "add", "remove":
-            self.refused(command, "f", stdin=b"key-1\n", says="checksums")
+            self.refused(command, "f", stdin=b"key-1\n", says="checksum")
         self.assertEqual(self.read("f"), bytes(data))
 
     def test_a_disk_without_room_for_the_new_file_keeps_the_old_one(self) -> None:

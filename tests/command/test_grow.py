@@ -80,7 +80,7 @@ class Grow(CommandTest):
         self.assertLessEqual(self.info("f")["rate_now"], 1e-7)
 
     def test_a_state_without_room_to_grow_is_an_error_after_the_report(self) -> None:
-        self.bloomery("dedup", "-q", "--grow", "--state", "s", stdin=b"first\n")
+        self.bloomery("dedup", "-q", "--grow", "-p", "1e-4", "--state", "s", stdin=b"first\n")
         os.mkdir(os.path.join(self.folder, "s.rebuild"))
 
         failed = self.bloomery("dedup", "--json", "--grow", "--state", "s", stdin=text(keys(30_000)), status=2)

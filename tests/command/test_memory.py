@@ -33,23 +33,23 @@ class Memory(CommandTest):
         build = self.filter_bytes(0.01) + 64 * MIB
 
         for threads in 1, 4:
-            self.assertLess(self.peak("dedup", "-j", threads, name), dedup)
-            self.assertLess(self.peak("dedup", "--state", f"state{threads}", "-j", threads, name), dedup)
+            self.assertLess(self.peak("dedup", "-p", "1e-4", "-j", threads, name), dedup)
+            self.assertLess(self.peak("dedup", "--state", f"state{threads}", "-n", COUNT, "-p", "1e-4", "-j", threads, name), dedup)
             self.assertLess(self.peak("build", "-o", "f", "-j", threads, name), build)
             self.assertLess(self.peak("check", "f", "-j", threads, name), build)
             self.assertLess(self.peak("add", "f", "-j", threads, name), build)
 
     def test_the_measure_sees_the_filter(self) -> None:
-        self.assertGreater(self.peak("dedup", self.write_urls(COUNT)), self.filter_bytes(1e-4) * 0.9)
+        self.assertGreater(self.peak("dedup", "-p", "1e-4", self.write_urls(COUNT)), self.filter_bytes(1e-4) * 0.9)
 
-    def test_exact_needs_the_filter_and_256_mib_whatever_the_share_of_duplicates(self) -> None:
+    def test_on_disk_it_needs_the_filter_and_256_mib_whatever_the_share_of_duplicates(self) -> None:
         allowed = self.filter_bytes(1e-4) + 256 * MIB
         for distinct in COUNT, COUNT // 2, COUNT // 100, 1:
             with self.subTest(distinct=distinct):
-                self.assertLess(self.peak("dedup", "--exact", self.write_urls(distinct)), allowed)
+                self.assertLess(self.peak("dedup", "--memory", "64MiB", self.write_urls(distinct)), allowed)
 
     def test_exact_needs_no_more_when_the_filter_is_far_too_small(self) -> None:
-        self.assertLess(self.peak("dedup", "--exact", "-n", 1000, self.write_urls(COUNT)), 256 * MIB)
+        self.assertLess(self.peak("dedup", "--memory", "64MiB", "-n", 1000, self.write_urls(COUNT)), 256 * MIB)
 
     def test_exact_needs_no_more_for_many_very_short_lines(self) -> None:
         alphabet = [bytes([i]) for i in range(40, 240)]
@@ -57,7 +57,7 @@ class Memory(CommandTest):
             for a in alphabet[: 200 if LONG else 104]:
                 file.write(b"".join(a + b + c + b"\n" for b in alphabet for c in alphabet))
 
-        self.assertLess(self.peak("dedup", "--exact", "-n", 1000, "short"), 256 * MIB)
+        self.assertLess(self.peak("dedup", "--memory", "64MiB", "-n", 1000, "short"), 256 * MIB)
 
     def test_a_pipe_is_counted_in_256_mib(self) -> None:
         with open(self.path(self.write_urls(COUNT)), "rb") as file:

@@ -191,7 +191,7 @@ class Permissions(RedisTest):
             return self.bloomery(*words, stdin=stdin, status=status, env=self.env)
 
         self.redis("CONFIG", "RESETSTAT")
-        for making in (["-n", 3000], ["--grow", "-n", 100], ["--max-keys", 9000, "-n", 100], ["--window", "1h", "-n", 30_000], ["--counting", "-n", 3000]):
+        for making in (["-n", 4000], ["--grow", "-n", 100], ["--max-keys", 9000, "-n", 100], ["--window", "1h", "-n", 30_000], ["--counting", "-n", 4000]):
             with self.subTest(making=making):
                 for key in self.server.keys():
                     self.redis("DEL", key)
@@ -204,7 +204,7 @@ class Permissions(RedisTest):
                 run("explain", f, "key-1")
                 run("dedup", "--state", f, stdin=text(keys(10, "line")))
                 run("redis", "doctor", f, status=1)
-                if making == ["-n", 3000]:
+                if making == ["-n", 4000]:
                     run("pull", f, "-o", "file")
                     run("push", "file", g)
                     run("push", "file", g)

@@ -61,7 +61,7 @@ class Terminal(CommandTest):
             ("build", ["build", "-o", "g", "-n", 1000]),
             ("add", ["add", "f"]),
             ("check", ["check", "f"]),
-            ("dedup", ["dedup", "-n", 1000]),
+            ("dedup", ["dedup", "-n", 1000, "-p", "1%"]),
             ("dedup", ["dedup", "-n", 1000, "--state", "state"]),
             ("read", ["build", "-o", "h"]),
         ):
@@ -86,7 +86,7 @@ class Terminal(CommandTest):
 
         seen = self.seen("dedup", "--exact", "--layout", "classic", "-p", "1e-12", "-j", 1, "lines")
 
-        self.assertRegex(seen, "dedup, 1 of 3: ")
+        self.assertRegex(seen, "dedup, 1 of 2: ")
 
     def test_colour_is_left_out_if_asked_or_unknown(self) -> None:
         self.assertIn("\x1b[36m", self.seen("add", "f", NO_COLOR=""))

@@ -372,7 +372,8 @@ TEST(SlidingWindowInsertions, EndBeforeTheyAreMoreThanAFileMaySay) {
   std::memcpy(file.data() + 4096, &state, sizeof state);
   write_file(folder / "seen.bloom", file);
   {
-    any_filter full = any_filter::open(folder / "seen.bloom", {.mode = access::read_write});
+    any_filter full =
+        any_filter::open(folder / "seen.bloom", {.mode = access::read_write, .check = file_check::header});
     for (std::uint64_t key = 0; key < 10; ++key) full.insert(key);
     const bytes before(full.bytes().begin(), full.bytes().end());
 

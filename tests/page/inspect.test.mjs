@@ -37,7 +37,8 @@ const { test, command, folder } = playground({
     await command("build", "-q", "-o", "half.bloom", "--layout", "classic", "-n", "20000", "few");
     fillFirstHalf(path.join(folder, "half.bloom"));
     await command("seal", "-q", "-o", "sealed.bloom", "few");
-    await command("build", "-q", "-o", "window.bloom", "--window", "1h", "-n", "100", "few");
+    // Too small on purpose, which ends with 3.
+    await assert.rejects(command("build", "-q", "-o", "window.bloom", "--window", "1h", "-n", "100", "few"), { code: 3 });
     return names.map((one) => path.join(folder, one));
   },
 });

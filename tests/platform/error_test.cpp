@@ -204,7 +204,7 @@ const refusal refusals[] = {
      errc::incompatible, "one.log", hint::bring_back_own_log},
     {"LogOfAFilterThatIsGone",
      [](const std::string& f) {
-       { rebuilding_filter::create(f + "grown", small()); }
+       { rebuilding_filter::create(f + "grown", small()).insert("key"); }
        std::filesystem::remove(f + "grown");
        rebuilding_filter::create(f + "grown", small(), {.replace = false});
      },
