@@ -266,10 +266,10 @@ TEST(SequenceNumber, StartsAgainAfterItsEnd) {
     }
     write_file(folder / "f", file);
 
-    for (int session = 1; session <= 4; ++session) {
+    for (unsigned session = 1; session <= 4; ++session) {
       any_filter filter = any_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
       EXPECT_TRUE(filter.opened_from()->clean) << sequence;
-      EXPECT_EQ(filter.insert_count(), bloomery_tests::sample_filter().insert_count() + session - 1u);
+      EXPECT_EQ(filter.insert_count(), bloomery_tests::sample_filter().insert_count() + session - 1);
       filter.insert("in session " + std::to_string(session));
       filter.close();
     }
