@@ -235,7 +235,7 @@ dedup_result dedup_exactly(const dedup_options& options, output& out, output* su
     counted.inputs.files = {text->path()};
   }
   const text_size size = measure_text(counted.inputs, options.common.threads);
-  if (!counted.wanted.capacity) counted.wanted.capacity = std::max<std::uint64_t>(size.lines, 1);
+  counted.wanted.capacity = std::max<std::uint64_t>(size.lines, 1);
   const params filter = params_of_exact(counted);
   const std::uint64_t memory = options.memory ? *options.memory / 8 : available_memory().bytes / 2;
   if (memory_to_remember(size) <= memory) return dedup_in_memory(counted, filter, out, suspects);

@@ -117,6 +117,9 @@ dedup_result dedup_in_memory(const dedup_options& options, const params& filter,
 dedup_result dedup_on_disk(const dedup_options& options, const params& filter, std::uint64_t lines, output& out,
                            output* suspects);
 
+/// The error if an input that is read several times has another number of lines than before.
+error changed_input(std::uint64_t before, std::uint64_t now);
+
 /// Loses no line: in memory if all may fit into options.memory, else on disk.
 dedup_result dedup_exactly(const dedup_options& options, output& out, output* suspects);
 

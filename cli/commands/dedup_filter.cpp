@@ -119,10 +119,6 @@ making_options with_loss_as_rate(const dedup_options& options) {
 
 std::unique_ptr<filter_handle> make_scalable(const dedup_options& options) {
   const making_options wanted = with_loss_as_rate(options);
-  if (wanted.capacity && wanted.growing) {
-    refuse("a filter that grows asks for no number of lines", "-n", count_text(*wanted.capacity),
-           "leave out -n or --grow");
-  }
   params p = hashing_of(options);
   p.target_fpr = wanted.rate.value_or(default_rate);
   std::unique_ptr<filter_handle> filter = make_scalable_handle(std::move(p));
@@ -308,6 +304,12 @@ void check_dedup_filter(const dedup_options& options) {
     refuse("--exact counts lines first, and its filter does not grow", "--grow", "", "leave out --grow or --exact");
   if (options.memory && mode_of(options) != dedup_mode::exact)
     refuse("only exact mode keeps lines in memory", "--memory", "", "leave out --memory, or add --exact");
+  if (options.exact && options.max_loss)
+    refuse("exact mode loses nothing", "--max-loss", "", "leave out --max-loss or --exact");
+  if (options.wanted.growing && options.wanted.capacity && options.state.empty()) {
+    refuse("a filter that grows asks for no number of lines", "-n", count_text(*options.wanted.capacity),
+           "leave out -n or --grow");
+  }
   if (options.max_loss && options.wanted.rate)
     refuse("-p and --max-loss are two targets", "--max-loss", "", "give -p or --max-loss");
   std::error_code unknown;

@@ -60,9 +60,10 @@ pass_options pass_of(const dedup_options& options, const char* verb, const outpu
 }
 
 // Inserts the keys that `choose(batch)` has put into batch.order, and writes what is new.
+// @throws error io: the input has more than `most_lines`
 template <class Table, class Choose>
 dedup_result write_new_lines(const dedup_options& options, const params& hashing, Table& table, const char* verb,
-                             output& out, output* suspects, Choose choose) {
+                             output& out, output* suspects, std::uint64_t most_lines, Choose choose) {
   const std::unique_ptr<filter_handle> hasher = make_hasher(hashing);
   line_sorter sorter(out, suspects, options.inputs.line_end());
   pass_options pass = pass_of(options, verb, &out);
@@ -72,6 +73,9 @@ dedup_result write_new_lines(const dedup_options& options, const params& hashing
   dedup_result result;
   csv_header_printer header;
   result.finished = for_each_batch(*hasher, options.inputs, pass, choose, [&](key_batch& batch) {
+    // A line that the first pass did not see could be a repetition.
+    if (result.lines_in + batch.lines.size() > most_lines)
+      throw changed_input(most_lines, result.lines_in + batch.lines.size());
     header.print(batch.text, out);
     result.lines_out += sorter.write(batch);
     result.lines_in += batch.lines.size();
@@ -87,6 +91,7 @@ dedup_result write_new_lines(const dedup_options& options, const params& hashing
 struct suspected_keys {
   key_table<hash_slot> hashes;
   std::uint64_t lines = 0;  // of these keys, but for their first ones
+  std::uint64_t lines_in_all = 0;
 };
 
 suspected_keys find_suspects(const dedup_options& options, filter_handle& filter) {
@@ -96,6 +101,7 @@ suspected_keys find_suspects(const dedup_options& options, filter_handle& filter
       [&](key_batch& batch) {
         const std::span<const key_hash> hashes = batch.prepared.hashes();
         batch.is_new.resize(hashes.size());
+        suspects.lines_in_all += batch.lines.size();
         filter.insert(batch.prepared, batch.is_new);
         for (std::size_t i = 0; i < hashes.size(); ++i) {
           if (batch.is_new[i] != 0) continue;
@@ -121,8 +127,8 @@ std::uint64_t memory_to_remember(const text_size& size) {
 dedup_result dedup_in_memory(const dedup_options& options, const params& filter, output& out, output* suspects) {
   const suspected_keys suspected = find_suspects(options, *make_handle(any_filter(filter)));
   key_table<text_slot> repeated;
-  dedup_result result =
-      write_new_lines(options, filter, repeated, "dedup, 2 of 2", out, suspects, [&](key_batch& batch) {
+  dedup_result result = write_new_lines(
+      options, filter, repeated, "dedup, 2 of 2", out, suspects, suspected.lines_in_all, [&](key_batch& batch) {
         const std::span<const key_hash> hashes = batch.prepared.hashes();
         batch.is_new.resize(hashes.size());
         for (std::size_t i = 0; i < hashes.size(); ++i) {
@@ -132,6 +138,8 @@ dedup_result dedup_in_memory(const dedup_options& options, const params& filter,
         sort_by_group<key_table<text_slot>>(batch, [&](std::size_t i) { return batch.is_new[i] == 0; });
       });
   result.mode = dedup_mode::exact;
+  if (result.finished && result.lines_in < suspected.lines_in_all)
+    throw changed_input(suspected.lines_in_all, result.lines_in);
   if (result.finished) result.rescued = suspected.lines - (result.lines_in - result.lines_out);
   return result;
 }
@@ -139,11 +147,11 @@ dedup_result dedup_in_memory(const dedup_options& options, const params& filter,
 dedup_result dedup_by_hash(const dedup_options& options, output& out, output* suspects) {
   using table_type = key_table<hash_slot>;
   table_type table;
-  dedup_result result =
-      write_new_lines(options, hashing_of(options), table, "dedup", out, suspects, [](key_batch& batch) {
-        batch.is_new.resize(batch.keys.size());
-        sort_by_group<table_type>(batch, [](std::size_t) { return true; });
-      });
+  dedup_result result = write_new_lines(options, hashing_of(options), table, "dedup", out, suspects, ~std::uint64_t{0},
+                                        [](key_batch& batch) {
+                                          batch.is_new.resize(batch.keys.size());
+                                          sort_by_group<table_type>(batch, [](std::size_t) { return true; });
+                                        });
   const auto kept = static_cast<double>(result.lines_out);
   result.mode = dedup_mode::hashes;
   result.expected_losses = losses_by_hash(kept);

@@ -86,12 +86,6 @@ class exact_dedup {
     return {options_.common.threads, options_.common.progress && !options_.common.quiet && !visible, verb};
   }
 
-  error changed_input(std::uint64_t lines) const {
-    return {errc::io,
-            {"the input changed while it was read", "input", counted(lines_, "line"),
-             counted(lines, "line") + " or more", "run again when nobody writes to it"}};
-  }
-
   void find_suspects() {
     const bool whole = for_each_batch(
         filter_, inputs_, pass("dedup, 1 of 3"), [](key_batch&) {},
@@ -145,7 +139,7 @@ class exact_dedup {
       return true;
     });
     if (!whole) throw interrupted();
-    if (line != lines_) throw changed_input(line);
+    if (line != lines_) throw changed_input(lines_, line);
   }
 
   void settle(temporary_file& share) {
@@ -179,7 +173,7 @@ class exact_dedup {
     for (chunk piece; source.next(piece);) {
       header.print(piece, out);
       cut_records(piece.text(), inputs_, lines);
-      if (result.lines_in + lines.size() > lines_) throw changed_input(result.lines_in + lines.size());
+      if (result.lines_in + lines.size() > lines_) throw changed_input(lines_, result.lines_in + lines.size());
       result.lines_out += sorter.write(piece, lines, [&](std::size_t i) {
         const std::uint64_t number = result.lines_in + i;
         return (dropped_[number / 64] >> (number % 64) & 1) == 0;
@@ -190,7 +184,7 @@ class exact_dedup {
     out.flush();
     if (suspects != nullptr) suspects->flush();
     result.finished = stop_signal() == 0;
-    if (result.finished && result.lines_in < lines_) throw changed_input(result.lines_in);
+    if (result.finished && result.lines_in < lines_) throw changed_input(lines_, result.lines_in);
     result.rescued = suspects_ - dropped_lines_;
     result.rate = filter_.summary().fpr.value_or(0);
     return result;
@@ -211,6 +205,12 @@ class exact_dedup {
 };
 
 }  // namespace
+
+error changed_input(std::uint64_t before, std::uint64_t now) {
+  return {errc::io,
+          {"the input changed while it was read", "input", counted(before, "line"), counted(now, "line"),
+           "run again when no process writes to it"}};
+}
 
 dedup_result dedup_on_disk(const dedup_options& options, const params& filter, std::uint64_t lines, output& out,
                            output* suspects) {
