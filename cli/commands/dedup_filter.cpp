@@ -163,6 +163,7 @@ void check_existing(const dedup_options& options, const dedup_filter& there) {
   else
     refuse_state_without_window(wanted, name);
   check_now(wanted.window.now, p);
+  warn_of_clock(name, *there.filter, wanted.window.now);
   const bool grows_in_file = can.grows && !can.is_remote;
   if (asks_for_another(options, p, grows_in_file) && !options.common.quiet) {
     const std::string made = can.is_remote ? "for " + there.size

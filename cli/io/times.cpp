@@ -1,12 +1,17 @@
 #include "cli/io/times.hpp"
 
+#include "app/numbers.hpp"
+
 #include <bloomery/error.hpp>
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
 #include <time.h>
 
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <utility>
 
 namespace bloomery::cli {
@@ -182,6 +187,15 @@ found_time read_pattern(const std::string& pattern, std::string_view text) {
 }
 
 }  // namespace
+
+std::string moment_text(std::uint64_t milliseconds) {
+  constexpr std::uint64_t year_9999 = 253'402'300'799'000;
+  if (milliseconds > year_9999) return app::count_text(milliseconds / 1000) + " s after 1970";
+  const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
+  const std::string text = fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(seconds));
+  const std::uint64_t rest = milliseconds % 1000;
+  return text + (rest == 0 ? "" : fmt::format(".{:03}", rest)) + " UTC";
+}
 
 time_format time_format::parse(const std::string& text, const std::string& option) {
   const std::array<std::pair<const char*, kind>, 6> names{{{"usual", kind::usual},
