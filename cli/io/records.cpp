@@ -237,8 +237,8 @@ void record_cutter::cut_json(const chunk& piece, records& to) {
   for (const std::string_view line : to.lines) {
     const std::string why = json_->read(line, static_cast<std::size_t>(end - line.data()));
     if (!why.empty()) {
-      throw error(errc::invalid_argument, {"not a value of JSON: " + why, place_of(piece, line, options_.line_end()),
-                                           "", shortened(line), "correct the line, or remove it"});
+      throw error(errc::invalid_argument, {why, place_of(piece, line, options_.line_end()), "", shortened(line),
+                                           "correct the line, or remove it"});
     }
     fields_.clear();
     bool complete = true;
