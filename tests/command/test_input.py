@@ -35,6 +35,19 @@ if shutil.which("lz4") is None:
 
 
 class Compressed(CommandTest):
+    def test_zeros_behind_and_between_gzip_members_are_padding(self) -> None:
+        one, two = keys(3000), keys(3000, "other")
+        for zeros in 1, 511, 65_536, 300_000:
+            for data, lines in (
+                (gzip.compress(text(one)) + bytes(zeros), one),
+                (gzip.compress(text(one)) + bytes(zeros) + gzip.compress(text(two)) + bytes(zeros), one + two),
+            ):
+                with self.subTest(zeros=zeros):
+                    self.assertEqual(gzip.decompress(data), text(lines))
+                    self.assertEqual(self.bloomery("dedup", "-q", stdin=data).lines, lines)
+            for rest in b"garbage", bytes(8) + gzip.compress(text(two))[:-4]:
+                self.refused("build", "-q", "-o", "g", stdin=gzip.compress(text(one)) + bytes(zeros) + rest, says="compressed data is (damaged|cut short)")
+
     def built(self, *arguments: object, stdin: bytes = b"") -> bytes:
         self.bloomery("build", "-q", "-n", 50_000, "-o", "f", *arguments, stdin=stdin)
         whole = self.read("f")
