@@ -171,6 +171,18 @@ class Times(CommandTest):
             for command in ["dedup", "-q", "--state", "state"], ["add", "-q", "state"], ["check", "-q", "state"]:
                 self.assertEqual(self.bloomery(*command, "--now", f"{moment:.0f}", stdin=b"a\n").err, "")
 
+    def test_a_conversion_that_reads_no_time_is_refused_at_the_option(self) -> None:
+        window = "dedup", "--window", "24h", "-n", 10, "-f", 2, "--time-field", 1, "--time-format"
+        for conversion in ("%s", "%-s", "%_s", "%Es", "%0s", "%Q", "%N", "%3", "%-f", "%L", "%i", "%P", "%Ed", "%O", "%-%", "%", "%-", "%E%"):
+            for pattern in f"%Y {conversion}", f"{conversion} %Y", f"%%{conversion}":
+                if conversion in ("%", "%-", "%O") and not pattern.endswith(conversion):
+                    continue  # the next character belongs to it
+                with self.subTest(pattern=pattern):
+                    run = self.refused(*window, pattern, stdin=b"", says=rf"--time-format: .*expected %%, or % and a letter of a A b .* z Z f, found '{re.escape(conversion)}'")
+                    self.assertEqual("use epoch" in run.err, conversion.endswith("s"))
+        for pattern in "%d.%m.%Y", "%-d.%m.%Y", "%e.%_m.%Y", "%Od.%m.%Y", "%d.%m.%EY", "%d.%%%m.%Y", "%d.%n%m.%Y":
+            self.assertEqual(self.bloomery(*window, pattern, stdin=f"05.{'%' if '%%' in pattern else ''}01.2026\tx\n".encode()).lines[0][-1:], b"x", pattern)
+
     def test_times_come_from_csv_json_and_ranges_of_fields(self) -> None:
         log = self.log(3000, 100, 0)
         truth = twin(7 * HOUR * 1000)
