@@ -13,6 +13,7 @@
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/record_clock.hpp"
 #include "cli/commands/shared_filter.hpp"
+#include "cli/commands/window.hpp"
 
 #include "app/signals.hpp"
 
@@ -38,6 +39,7 @@ exit_status add(const add_options& options) {
       open_handle({options.filter, options.secret, options.now, options.chain, options.server, options.common.quiet},
                   access::read_write);
   const std::string name = shown_name(options.filter);
+  warn_of_clock(name, *filter, options.now);
   timed_insertion into(*filter, options.inputs);
   fpr_watch watch(name);
   keys_done done = change_keys(

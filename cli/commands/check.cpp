@@ -8,6 +8,7 @@
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/screen.hpp"
+#include "cli/commands/window.hpp"
 #include "cli/io/key_batch.hpp"
 
 namespace bloomery::cli {
@@ -35,6 +36,7 @@ exit_status check(const check_options& options) {
                                                              .server = options.server,
                                                              .quiet = options.common.quiet,
                                                              .check = options.pages});
+  warn_of_clock(shown_name(options.filter), *filter, options.now);
   return screen(lookups_in(*filter), {options.invert, options.count, options.inputs, options.common},
                 {{"filter", shown_name(options.filter)}});
 }

@@ -193,7 +193,15 @@ void check_suspects(const dedup_options& options) {
   if (same(options.state) || same(rebuilding_filter::log_path(options.state))) refuse("the state would be overwritten");
 }
 
+// The result is the same with any capacity, so this is no error.
+void say_if_capacity_is_unused(const dedup_options& options, dedup_mode mode) {
+  if (mode == dedup_mode::filter || !options.wanted.capacity || options.common.quiet) return;
+  say(fmt::format("note: -n is not used: {}; it is the capacity of a filter, which -p, --max-loss or --state chooses",
+                  mode == dedup_mode::exact ? "lines are compared exactly" : "the hash of each line is remembered"));
+}
+
 dedup_result dedup_as_asked(const dedup_options& options, output& out, output* suspects) {
+  say_if_capacity_is_unused(options, mode_of(options));
   switch (mode_of(options)) {
     case dedup_mode::exact: return dedup_exactly(options, out, suspects);
     case dedup_mode::hashes: say_before_hashing(options); return dedup_by_hash(options, out, suspects);

@@ -163,6 +163,7 @@ void check_existing(const dedup_options& options, const dedup_filter& there) {
   else
     refuse_state_without_window(wanted, name);
   check_now(wanted.window.now, p);
+  warn_of_clock(name, *there.filter, wanted.window.now);
   const bool grows_in_file = can.grows && !can.is_remote;
   if (asks_for_another(options, p, grows_in_file) && !options.common.quiet) {
     const std::string made = can.is_remote ? "for " + there.size
@@ -293,19 +294,30 @@ bool loses_few(const params& p) {
   return p.target_fpr <= 1.01 * growing_target(std::max<std::uint64_t>(p.capacity, 1));
 }
 
-void check_dedup_filter(const dedup_options& options) {
-  if (options.exact) refuse_with_window(options.wanted, "--exact");
-  if (options.max_loss) refuse_with_window(options.wanted, "--max-loss");
-  if (options.exact && !options.state.empty()) {
+// Exact mode has no FPR, and chooses its own filter, whose memory is part of --memory.
+void check_exact(const dedup_options& options) {
+  const making_options& wanted = options.wanted;
+  const auto refuse_with = [](const char* option, const std::string& why) {
+    refuse(why, option, "--exact too", std::string("leave out ") + option + " or --exact");
+  };
+  const char* const own_filter = "exact mode chooses the filter that it works with";
+  refuse_with_window(wanted, "--exact");
+  if (wanted.rate) refuse_with("-p", "exact mode loses nothing, so it has no false-positive rate");
+  if (options.max_loss) refuse_with("--max-loss", "exact mode loses nothing");
+  if (!wanted.layout.empty()) refuse_with("--layout", own_filter);
+  if (wanted.prefer) refuse_with("--prefer", own_filter);
+  if (wanted.growing) refuse_with("--grow", "exact mode counts lines first, and its filter does not grow");
+  if (!options.state.empty()) {
     refuse("lines can be compared only with lines, and a filter has none of earlier runs", "--exact", "",
            "leave out --state or --exact");
   }
-  if (options.exact && options.wanted.growing)
-    refuse("--exact counts lines first, and its filter does not grow", "--grow", "", "leave out --grow or --exact");
+}
+
+void check_dedup_filter(const dedup_options& options) {
+  if (options.exact) check_exact(options);
+  if (options.max_loss) refuse_with_window(options.wanted, "--max-loss");
   if (options.memory && mode_of(options) != dedup_mode::exact)
     refuse("only exact mode keeps lines in memory", "--memory", "", "leave out --memory, or add --exact");
-  if (options.exact && options.max_loss)
-    refuse("exact mode loses nothing", "--max-loss", "", "leave out --max-loss or --exact");
   if (options.wanted.growing && options.wanted.capacity && options.state.empty()) {
     refuse("a filter that grows asks for no number of lines", "-n", count_text(*options.wanted.capacity),
            "leave out -n or --grow");

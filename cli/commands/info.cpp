@@ -135,6 +135,7 @@ info_result find_out(const info_options& options) {
     throw error(errc::invalid_argument, {"a filter on servers has no pages with checksums", "--check", "", "",
                                          "leave it out: whether all of it is there is always checked"});
   }
+  warn_of_clock(shown_name(options.filter), *filter);
   read_with_progress(options, *filter);
   filter->tick(0);  // a window by time: as of its newest generation
   info_result result{shown_name(options.filter),

@@ -82,10 +82,15 @@ const char* given_of(const server_options& server, const sharing_options& sharin
 void check_server_options(const std::string& filter, const server_options& server, const sharing_options& sharing,
                           const chain_options& chain) {
   if (redis_address::is_one(filter)) return refuse_needless(server, {&filter, 1});
-  if (const char* option = given_of(server, sharing, chain)) {
-    refuse("this is about a filter on Redis, and FILTER is a file", option, "'" + filter + "'",
-           std::string("leave out ") + option + ", or give an address: redis://HOST/NAME");
+  const char* const option = given_of(server, sharing, chain);
+  if (option == nullptr) return;
+  const std::string leave_out = std::string("leave out ") + option;
+  if (filter.empty()) {
+    refuse("this is about a filter on Redis, and no filter is named", option, "",
+           leave_out + ", or add --state redis://HOST/NAME");
   }
+  refuse("this is about a filter on Redis, and FILTER is a file", option, "'" + filter + "'",
+         leave_out + ", or give an address: redis://HOST/NAME");
 }
 
 bool is_shared(const std::string& filter, const server_options& server, const sharing_options& sharing,

@@ -5,9 +5,12 @@
 //
 // The union contains every key of each filter. The intersection contains every key that is in all of them, and has more
 // false positives than a filter made of those keys. Filters in files need no secret: their bits are enough.
+//
+// Exit status 3: the result is written, and breaks its target FPR.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
+#include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/open_handle.hpp"
@@ -156,6 +159,8 @@ exit_status write_file(const combine_options& options, const operation& how, con
   point_of_no_return();
   save_file(options.output, p, all.filter.bytes(), counts, create_options{.metadata = all.note, .no_lock = no_lock()});
 
+  fpr_watch watch(options.output);
+  watch.judge(p, now.current_fpr, window ? counted(window->keys_held(), "key") + " in the window" : "");
   if (options.json) {
     nlohmann::ordered_json result = {{"filter", options.output}, {"of", options.filters.size()}};
     if (window) {
@@ -168,20 +173,17 @@ exit_status write_file(const combine_options& options, const operation& how, con
                      {"fill", static_cast<double>(now.ones) / static_cast<double>(p.geometry.bits / cell_bits_of(p))}});
     }
     result.update({{"rate", now.current_fpr}, {"capacity", p.capacity}, {"target_rate", p.target_fpr}});
+    add_verdict(result, watch.judgement());
     print_result(result);
   }
-  if (options.quiet) return exit_status::found;
+  if (options.quiet) return watch.end();
   const std::string number = window   ? "each key in its own generation: at most " + counted(window->keys_held(), "key")
                              : !known ? "all bits are set"
                              : noise  ? "too few common keys to tell their number"
                                       : (at_most ? "at most " : "") + keys_text(keys, how.keys);
   say(fmt::format("{}: the {} of {} filters{} {}; error {}", options.output, how.name, options.filters.size(),
                   window ? "," : ":", number, rate_text(now.current_fpr)));
-  if (judge_fpr(p, now.current_fpr).is_broken()) {
-    say(fmt::format("{}: warning: that is above the target FPR of {}; filters of a larger capacity have room for {} {}",
-                    options.output, rate_text(p.target_fpr), how.intersects ? "an" : "a", how.name));
-  }
-  return exit_status::found;
+  return watch.end();
 }
 
 exit_status write_to_servers(const combine_options& options, const combined& all) {
@@ -197,24 +199,27 @@ exit_status write_to_servers(const combine_options& options, const combined& all
     if (done.failure) throw error(*done.failure);
   }
   const std::unique_ptr<filter_handle> filter = redis::make_handle(std::move(copy.filter));
-  warn_if_overfull(address.text(), *filter, now);
+  fpr_watch watch(address.text());
+  watch.judge(*filter, now);
   const params& p = filter->parameters();
   if (options.json) {
     const nlohmann::ordered_json unknown = nullptr;
-    print_result({{"filter", address.text()},
-                  {"made", copy.made},
-                  {"of", options.filters.size()},
-                  {"keys", now.insert_count ? nlohmann::ordered_json(*now.insert_count) : unknown},
-                  {"rate", now.fpr ? nlohmann::ordered_json(*now.fpr) : unknown},
-                  {"capacity", p.capacity},
-                  {"target_rate", p.target_fpr}});
+    nlohmann::ordered_json result = {{"filter", address.text()},
+                                     {"made", copy.made},
+                                     {"of", options.filters.size()},
+                                     {"keys", now.insert_count ? nlohmann::ordered_json(*now.insert_count) : unknown},
+                                     {"rate", now.fpr ? nlohmann::ordered_json(*now.fpr) : unknown},
+                                     {"capacity", p.capacity},
+                                     {"target_rate", p.target_fpr}};
+    add_verdict(result, watch.judgement());
+    print_result(result);
   } else if (!options.quiet && now.fpr) {
     say(fmt::format("{}: the union of {} filters{}: {}; error {}", address.text(), options.filters.size(),
                     copy.made ? "" : ", and of what was there",
                     now.insert_count ? "about " + counted(*now.insert_count, "key") : "all bits are set",
                     rate_text(*now.fpr)));
   }
-  return exit_status::found;
+  return watch.end();
 }
 
 exit_status run(const combine_options& options, const operation& how) {
@@ -248,7 +253,10 @@ void add_combine(command_line& line, const char* name, const char* help, const c
     add_secret(c, o.secret);
     add_server(c, o.server);
   }
-  c.footer(example);
+  c.footer(
+      std::string(
+          "Exit status: 0 the filter is made, 2 an error, 3 the filter is made, but does not keep its target FPR.\n") +
+      example);
 }
 
 }  // namespace

@@ -11,12 +11,10 @@
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/sliding.hpp>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <span>
 
 namespace bloomery::cli {
@@ -43,15 +41,6 @@ nlohmann::ordered_json generations_json(const window_facts& f) {
 
 std::string length_text(const window_length& length) {
   return length.by_time() ? duration_text(length.count) : "the last " + count_text(length.count);
-}
-
-std::string moment_text(std::uint64_t milliseconds) {
-  constexpr std::uint64_t year_9999 = 253'402'300'799'000;
-  if (milliseconds > year_9999) return count_text(milliseconds / 1000) + " s after 1970";
-  const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
-  const std::string text = fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(seconds));
-  const std::uint64_t rest = milliseconds % 1000;
-  return text + (rest == 0 ? "" : fmt::format(".{:03}", rest)) + " UTC";
 }
 
 std::vector<std::string> generation_lines(const window_facts& f) {
@@ -178,6 +167,19 @@ nlohmann::ordered_json window_json(const window_facts& f) {
   window["overfull"] = f.has_overfull_generation();
   window["generations"] = generations_json(f);
   return window;
+}
+
+void warn_of_clock(const std::string& name, const filter_handle& filter, const std::optional<std::uint64_t>& now) {
+  const any_filter* const local = filter.local();
+  if (local == nullptr || !local->parameters().window().by_time()) return;
+  const std::uint64_t slice = local->parameters().window().slice_length();
+  const std::uint64_t newest = window_state::of(local->bytes().data()).newest;
+  const std::uint64_t clock = milliseconds_since_1970();
+  if (newest * slice <= std::max(clock, now.value_or(0)) + most_ahead) return;
+  say(fmt::format(
+      "{}: warning: its newest keys are of {}, but this machine's clock shows {}: no key expires before {}; "
+      "correct the clock, or if it is right, remove the filter and make it again",
+      name, moment_text(newest * slice), moment_text(clock / 1000 * 1000), moment_text((newest + 1) * slice)));
 }
 
 bool warn_of_generations(const std::string& where, const any_filter& filter) {

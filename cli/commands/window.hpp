@@ -6,6 +6,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/generations.hpp>
+#include <bloomery/filter_handle.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -58,6 +59,10 @@ std::string window_text(const params& p);
 /// " --window 24h", " --window-keys 1000", as commands take it.
 std::string window_option(const params& p);
 
+/// Warns if the newest generation of a local window by time is more than a day ahead of the clock: until the clock has
+/// caught up, no key expires. @param now  --now
+void warn_of_clock(const std::string& name, const filter_handle& filter, const std::optional<std::uint64_t>& now = {});
+
 /// Warns if a generation has more keys than it may and the FPR exceeds its target; whether it did.
 bool warn_of_generations(const std::string& where, const any_filter& filter);
 
@@ -70,9 +75,6 @@ nlohmann::ordered_json window_json(const window_facts& f);
 
 /// "the last 1,000", "24 h".
 std::string length_text(const window_length& length);
-
-/// "2023-11-14 22:13:20 UTC", in milliseconds since 1970; only the number of seconds beyond the year 9999.
-std::string moment_text(std::uint64_t milliseconds);
 
 /// The generations with their times and keys, the newest first: "2 ago, insertions 1 to 1,000: 998 keys".
 std::vector<std::string> generation_lines(const window_facts& f);

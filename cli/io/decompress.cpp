@@ -76,6 +76,9 @@ class gzip_decoder final : public decoder {
 
   void decode(std::span<char>& in, std::span<char>& out, bool) override {
     if (between_members_) {
+      // Tapes and tar pad files with zeros, which gzip ignores.
+      in = in.subspan(
+          static_cast<std::size_t>(std::find_if(in.begin(), in.end(), [](char c) { return c != 0; }) - in.begin()));
       if (in.empty()) return;
       inflateReset(&stream_);
       between_members_ = false;

@@ -1,5 +1,8 @@
 #include "cli/io/file_kinds.hpp"
 
+#include "app/numbers.hpp"
+#include "cli/io/records.hpp"
+
 #include <bloomery/detail/file_magic.hpp>
 #include <bloomery/error.hpp>
 
@@ -107,20 +110,50 @@ void binary_check::look_at(std::string_view bytes) {
                                            kind->name + " within compressed data", "decompress it once first"});
     }
   }
-  if (seen_ >= window || allows_nul_) {
+  if (allows_nul_) {
     seen_ += bytes.size();
     return;
   }
-  const std::size_t nul = bytes.substr(0, window - seen_).find('\0');
-  if (nul != std::string_view::npos) {
-    for (const magic_number& magic : magic_numbers_of_binary_data()) {
-      if (seen_ == 0 && match(magic, bytes) == magic.bytes.size()) refuse_kind(magic.kind, input_);
-    }
-    throw error(errc::invalid_argument, {"this input is binary data", shown_input(input_), "lines of text",
-                                         fmt::format("a NUL byte at offset {}", seen_ + nul),
-                                         "give -0 if its keys end with NUL, or --text to read it as lines anyway"});
+  while (!bytes.empty()) {
+    const std::string_view part = bytes.substr(0, window - seen_ % window);
+    if (seen_ < window)
+      look_at_start(part);
+    else
+      look_at_rest(part);
+    seen_ += part.size();
+    lines_ += count_of(part, '\n');
+    bytes.remove_prefix(part.size());
   }
-  seen_ += bytes.size();
+}
+
+void binary_check::look_at_start(std::string_view bytes) const {
+  const std::size_t nul = bytes.find('\0');
+  if (nul == std::string_view::npos) return;
+  for (const magic_number& magic : magic_numbers_of_binary_data()) {
+    if (seen_ == 0 && match(magic, bytes) == magic.bytes.size()) refuse_kind(magic.kind, input_);
+  }
+  throw error(errc::invalid_argument, {"this input is binary data", shown_input(input_), "lines of text",
+                                       fmt::format("a NUL byte at offset {}", seen_ + nul),
+                                       "give -0 if its keys end with NUL, or --text to read it as lines anyway"});
+}
+
+// Few NUL bytes may be in damaged lines of text; binary data has more.
+void binary_check::look_at_rest(std::string_view bytes) {
+  constexpr std::uint64_t most = 64;
+  if (seen_ % window == 0) nuls_ = 0;
+  const std::size_t nul = bytes.find('\0');
+  if (nul == std::string_view::npos) return;
+  if (nuls_ == 0) {
+    first_nul_ = seen_ + nul;
+    line_of_first_nul_ = lines_ + 1 + count_of(bytes.substr(0, nul), '\n');
+  }
+  nuls_ += count_of(bytes, '\0');
+  if (nuls_ <= most) return;
+  throw error(errc::invalid_argument,
+              {"this input becomes binary data; earlier lines may have been used already",
+               fmt::format("{}, line {}", shown_input(input_), app::count_text(line_of_first_nul_)), "lines of text",
+               fmt::format("more than {} NUL bytes within 64 KiB, from offset {} on", most, first_nul_),
+               "correct the input, or give --text to read it as lines anyway"});
 }
 
 }  // namespace bloomery::cli

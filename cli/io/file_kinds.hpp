@@ -4,6 +4,7 @@
 #include "cli/io/decompress.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,8 +32,8 @@ recognition recognise(std::string_view start);
 /// Refuses an input of a kind that has no keys in lines. @throws error invalid_argument, always
 [[noreturn]] void refuse_kind(const file_kind& kind, const std::string& input);
 
-/// Refuses decompressed or uncompressed input that is not text: an archive, compressed data, or a NUL byte among the
-/// first 64 KiB. Text in UTF-8, in Latin-1 or in any other encoding of single bytes has no NUL.
+/// Refuses decompressed or uncompressed input that is not text: an archive, compressed data, a NUL byte among the first
+/// 64 KiB, or more than 64 of them within 64 KiB of the rest. Text in UTF-8, in Latin-1 or in any other encoding of single bytes has no NUL.
 class binary_check {
  public:
   /// @param input       its name, for messages
@@ -43,11 +44,18 @@ class binary_check {
   void look_at(std::string_view bytes);
 
  private:
-  static constexpr std::size_t window = std::size_t{64} << 10;
+  static constexpr std::uint64_t window = std::uint64_t{64} << 10;
+
+  void look_at_start(std::string_view bytes) const;
+  void look_at_rest(std::string_view bytes);
 
   std::string input_;
   bool allows_nul_;
-  std::size_t seen_ = 0;
+  std::uint64_t seen_ = 0;       // bytes
+  std::uint64_t lines_ = 0;      // that end among them
+  std::uint64_t nuls_ = 0;       // in the present 64 KiB, and the first of them
+  std::uint64_t first_nul_ = 0;  // its offset
+  std::uint64_t line_of_first_nul_ = 0;
 };
 
 }  // namespace bloomery::cli

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -132,7 +133,45 @@ bool is_word_or_number(std::string_view text) {
 
 struct malformed {
   simdjson::error_code code;
+  const char* string = nullptr;  // for STRING_ERROR: behind the quote that opens the string
 };
+
+const std::string not_json = "not a value of JSON: ";
+
+// The code unit of an escape \uXXXX at the start of the text.
+std::optional<unsigned> unit_of(std::string_view text) {
+  unsigned unit = 0;
+  if (text.size() < 6 || !text.starts_with("\\u")) return std::nullopt;
+  const auto [end, problem] = std::from_chars(text.data() + 2, text.data() + 6, unit, 16);
+  return problem == std::errc() && end == text.data() + 6 ? std::optional(unit) : std::nullopt;
+}
+
+// Why a string has no text in UTF-8. @param text  from behind its opening quote
+std::string reason_of_string(std::string_view text) {
+  while (!text.empty() && text.front() != '"') {
+    if (text.front() != '\\') {
+      text.remove_prefix(1);
+      continue;
+    }
+    const std::optional<unsigned> unit = unit_of(text);
+    const bool is_surrogate = unit && *unit >> 11 == 0xD800 >> 11;
+    if (is_surrogate) {
+      const std::optional<unsigned> low = unit_of(text.substr(6));
+      const bool is_pair = *unit >> 10 == 0xD800 >> 10 && low && *low >> 10 == 0xDC00 >> 10;
+      if (!is_pair)
+        return "a string of JSON is no text: " + std::string(text.substr(0, 6)) + " is half of a surrogate pair";
+      text.remove_prefix(12);
+    } else if (unit) {
+      text.remove_prefix(6);
+    } else {
+      constexpr std::string_view short_escapes = "\"\\/bfnrt";
+      if (text.size() < 2 || short_escapes.find(text[1]) == std::string_view::npos)
+        return not_json + std::string(text.substr(0, 2)) + " begins no escape";
+      text.remove_prefix(2);
+    }
+  }
+  return not_json + "a string is damaged";
+}
 
 // The value, or an exception.
 template <class Value>
@@ -175,7 +214,9 @@ class walker {
         return elements(array, further, depth);
       }
       case json::json_type::string: {
-        const std::string_view text = checked<std::string_view>(value.get_string());
+        std::string_view text;
+        if (const auto code = value.get_string().get(text); code != simdjson::SUCCESS)
+          throw malformed{code, code == simdjson::STRING_ERROR ? token_of(value).data() + 1 : nullptr};
         return set(ending, text);
       }
       default:
@@ -202,6 +243,9 @@ class walker {
     });
   }
 
+  static std::string_view token_of(json::value& value) { return value.raw_json_token(); }
+  static std::string_view token_of(json::document& value) { return checked<std::string_view>(value.raw_json_token()); }
+
   void set(path_set which, const json_reader::value& value) {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       if ((which >> i & 1) != 0) values_[i] = value;
@@ -211,7 +255,10 @@ class walker {
   void fields(json::object& object, path_set through, std::size_t depth) {
     for (auto result : object) {
       json::field field = checked<json::field>(std::move(result));
-      const path_set on = next<std::string>(through, depth, checked<std::string_view>(field.unescaped_key()));
+      const char* const raw_name = field.key().raw();
+      std::string_view name;
+      if (const auto code = field.unescaped_key().get(name); code != simdjson::SUCCESS) throw malformed{code, raw_name};
+      const path_set on = next<std::string>(through, depth, name);
       if (on == 0) continue;
       set(on, std::nullopt);  // a second field of this name
       read(field.value(), on, depth + 1);
@@ -272,15 +319,17 @@ std::string json_reader::read(std::string_view line, std::size_t readable) {
     const auto all = paths_.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << paths_.size()) - 1;
     const json::json_type type = checked<json::json_type>(document.type());
     if (type != json::json_type::object && type != json::json_type::array && type != json::json_type::string) {
-      return is_word_or_number(trimmed(line)) ? "" : "it is not a value";
+      return is_word_or_number(trimmed(line)) ? "" : not_json + "it is not a value";
     }
     walker(paths_, values_).read(document, all, 0);
     const char* behind = nullptr;
-    if (document.current_location().get(behind) == simdjson::SUCCESS) return "text follows the value";
+    if (document.current_location().get(behind) == simdjson::SUCCESS) return not_json + "text follows it";
   } catch (const malformed& problem) {
+    if (problem.code == simdjson::STRING_ERROR && problem.string != nullptr)
+      return reason_of_string({problem.string, static_cast<std::size_t>(line.data() + line.size() - problem.string)});
     std::string why = simdjson::error_message(problem.code);
     if (why.ends_with('.')) why.pop_back();
-    return why;
+    return not_json + why;
   }
   return {};
 }

@@ -42,7 +42,7 @@ class json_reader {
   /// The values at the paths; empty where a line has none. They are valid until the next call.
   ///
   /// @param readable  bytes that may be read from the line's first on; with 64 more than the line has, it is not copied
-  /// @return  why the line is not JSON; empty if it is. Then the values have no meaning
+  /// @return  why the line cannot be read, for an error; then the values have no meaning. Empty if it can
   std::string read(std::string_view line, std::size_t readable);
   std::span<const value> values() const noexcept { return values_; }
 

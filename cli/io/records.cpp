@@ -2,6 +2,7 @@
 
 #include "app/numbers.hpp"
 
+#include <bloomery/detail/generations.hpp>
 #include <bloomery/error.hpp>
 
 #include <algorithm>
@@ -236,8 +237,8 @@ void record_cutter::cut_json(const chunk& piece, records& to) {
   for (const std::string_view line : to.lines) {
     const std::string why = json_->read(line, static_cast<std::size_t>(end - line.data()));
     if (!why.empty()) {
-      throw error(errc::invalid_argument, {"not a value of JSON: " + why, place_of(piece, line, options_.line_end()),
-                                           "", shortened(line), "correct the line, or remove it"});
+      throw error(errc::invalid_argument, {why, place_of(piece, line, options_.line_end()), "", shortened(line),
+                                           "correct the line, or remove it"});
     }
     fields_.clear();
     bool complete = true;
@@ -278,9 +279,22 @@ void record_cutter::add_time(const chunk& piece, std::string_view record, std::s
                 {"this record has no readable time", place_of(piece, record, options_.line_end()),
                  options_.time.format.example(), shortened(text), "see --time-field and --time-format"});
   }
+  if (*time > latest_time_) check_clock(*time, piece, record, text);
   last_time_text_ = text;
   last_time_ = *time;
   to.times.push_back(*time);
+}
+
+// One record far in the future would take the window's clock there, and no key would expire until then.
+void record_cutter::check_clock(std::uint64_t time, const chunk& piece, std::string_view record,
+                                std::string_view text) {
+  const std::uint64_t now = milliseconds_since_1970();
+  latest_time_ = now + most_ahead;
+  if (time <= latest_time_) return;
+  throw error(errc::invalid_argument,
+              {"the time of this record is in the future", place_of(piece, record, options_.line_end()),
+               "at most a day after this machine's clock, which shows " + moment_text(now / 1000 * 1000),
+               shortened(text) + ", which is " + moment_text(time), "correct the record or the clock"});
 }
 
 void record_cutter::cut(const chunk& piece, records& to) {

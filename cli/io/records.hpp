@@ -50,7 +50,8 @@ class record_cutter {
   explicit record_cutter(const input_options& options);
   ~record_cutter();
 
-  /// @throws error invalid_argument: a line that is not JSON, a time that cannot be read, a column that is not there
+  /// @throws error invalid_argument: a line that is not JSON, a time that cannot be read or is far in the future, a
+  ///         column that is not there
   void cut(const chunk& piece, records& to);
 
  private:
@@ -59,6 +60,7 @@ class record_cutter {
   void cut_csv(const chunk& piece, records& to);
   void cut_json(const chunk& piece, records& to);
   void add_time(const chunk& piece, std::string_view record, std::string_view text, records& to);
+  void check_clock(std::uint64_t time, const chunk& piece, std::string_view record, std::string_view text);
 
   const input_options& options_;
   made_keys made_;
@@ -67,6 +69,7 @@ class record_cutter {
   std::unique_ptr<json_reader> json_;
   std::string last_time_text_;  // neighbouring records often have the same time
   std::uint64_t last_time_ = 0;
+  std::uint64_t latest_time_ = 0;  // that the clock allowed when it was last read
 };
 
 }  // namespace bloomery::cli

@@ -1,12 +1,17 @@
 #include "cli/io/times.hpp"
 
+#include "app/numbers.hpp"
+
 #include <bloomery/error.hpp>
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
 #include <time.h>
 
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <utility>
 
 namespace bloomery::cli {
@@ -181,7 +186,38 @@ found_time read_pattern(const std::string& pattern, std::string_view text) {
   return moment_of(t);
 }
 
+// Refuses a pattern with a conversion that strptime does not have. Flags, as of strftime, are skipped by strptime.
+void check_conversions(std::string_view pattern, const std::string& option) {
+  constexpr std::string_view conversions = "aAbBcCdDeFgGhHIjklmMnprRStTuUVwWxXyYzZ";
+  for (std::size_t at = pattern.find('%'); at != std::string_view::npos; at = pattern.find('%', at)) {
+    std::size_t last = std::min(pattern.find_first_not_of("-_0^#", at + 1), pattern.size());
+    std::string_view known = conversions;
+    if (last < pattern.size() && pattern[last] == 'E')
+      known = "cCxXyY", ++last;
+    else if (last < pattern.size() && pattern[last] == 'O')
+      known = "bBdeHImMSUVwWy", ++last;
+    const std::string_view conversion = pattern.substr(at, last + 1 - at);
+    at += conversion.size();
+    if (conversion == "%%" || conversion == "%f") continue;
+    if (last < pattern.size() && known.find(pattern[last]) != std::string_view::npos) continue;
+    std::string list = "%%, or % and a letter of";
+    for (const char letter : conversions) list += {' ', letter};
+    throw error(errc::invalid_argument,
+                {"a time cannot be read by this conversion", option, list + " f", "'" + std::string(conversion) + "'",
+                 conversion.ends_with('s') ? "for seconds since 1970 use epoch" : ""});
+  }
+}
+
 }  // namespace
+
+std::string moment_text(std::uint64_t milliseconds) {
+  constexpr std::uint64_t year_9999 = 253'402'300'799'000;
+  if (milliseconds > year_9999) return app::count_text(milliseconds / 1000) + " s after 1970";
+  const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
+  const std::string text = fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(seconds));
+  const std::uint64_t rest = milliseconds % 1000;
+  return text + (rest == 0 ? "" : fmt::format(".{:03}", rest)) + " UTC";
+}
 
 time_format time_format::parse(const std::string& text, const std::string& option) {
   const std::array<std::pair<const char*, kind>, 6> names{{{"usual", kind::usual},
@@ -199,18 +235,13 @@ time_format time_format::parse(const std::string& text, const std::string& optio
   result.kind_ = kind::pattern;
   if (text.empty()) throw error(errc::invalid_argument, {"the format of times is empty", option, "", "", ""});
   result.pattern_ = text;
-  bool has_seconds_since_1970 = false;
-  bool has_conversion = false;
-  for (std::size_t at = text.find('%'); at < text.size() - 1; at = text.find('%', at + 2)) {
-    has_conversion = true;
-    has_seconds_since_1970 |= text[at + 1] == 's';
-  }
-  if (!has_conversion || has_seconds_since_1970 || text.find('\0') != std::string::npos) {
+  if (text.find('%') == std::string::npos || text.find('\0') != std::string::npos) {
     throw error(errc::invalid_argument,
                 {"not a format of times", option,
                  "usual, iso8601, rfc3339, clf, epoch, epoch-ms, or a pattern such as '%d.%m.%Y %H:%M:%S'",
-                 "'" + text + "'", has_seconds_since_1970 ? "for seconds since 1970 use epoch" : ""});
+                 "'" + text + "'", ""});
   }
+  check_conversions(text, option);
   return result;
 }
 

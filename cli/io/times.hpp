@@ -8,6 +8,13 @@
 
 namespace bloomery::cli {
 
+/// How far the time of a record, or the newest generation of a window, may be ahead of this machine's clock: a day, in
+/// milliseconds. Clocks differ, and local times without a zone are taken for UTC.
+inline constexpr std::uint64_t most_ahead = 24 * 3600 * 1000;
+
+/// "2023-11-14 22:13:20 UTC", in milliseconds since 1970; only the number of seconds beyond the year 9999.
+std::string moment_text(std::uint64_t milliseconds);
+
 /// Reads the times of one format. A time without a zone is UTC.
 ///
 ///   usual      any of the following; the default

@@ -3,6 +3,7 @@
 
 #include "playground/inspect/fill_pass.hpp"
 #include "playground/inspect/findings.hpp"
+#include "playground/inspect/verdict.hpp"
 #include "playground/session/shown_filter.hpp"
 
 #include "app/parallel.hpp"
@@ -56,7 +57,8 @@ class inspected_file final : public watched {
   }
 
  private:
-  // Findings are about the bits as they are, so a damaged file is shown, too. Answers about keys are not given from it.
+  // Findings are about the bits as they are, so a damaged file is shown, too, with that verdict. Answers about keys are
+  // not given from it.
   std::unique_ptr<filter_handle> open(file_check check = file_check::automatic) const {
     return open_filter(name(), {.check = check, .secret = secret_});
   }
@@ -107,10 +109,30 @@ class inspected_file final : public watched {
       if (facts.fill->estimated_keys) expect(fill->by_blocks, facts.parameters, facts.fill->estimated_keys->value);
       add_fill(seen, facts.parameters, *fill);
     }
+    // A writer changes pages before their checksums.
+    if (file.clean && is_damaged())
+      seen["verdict"] =
+          verdict("bad", "damaged", "it is damaged: pages do not match their checksums, and keys are not looked up");
     // Mapped writes and expiry do not update the modification time.
     const bool dated = !mark_ || mark_->seconds != mark.seconds || mark_->nanoseconds != mark.nanoseconds;
     publish(std::move(seen), dated ? std::optional(milliseconds_of(now.st_mtim)) : std::nullopt);
     mark_ = mark;
+  }
+
+  // Whether ask() may refuse the file for its pages.
+  bool is_damaged() {
+    const std::unique_ptr<filter_handle> filter =
+        open_filter(name(), {.check = file_check::on_use, .facts_only = true});
+    const app::readable_while_cut readable(filter->local()->bytes());
+    bool matches = true;
+    try {
+      filter->local()->verify([&](double) { return !ending() && !readable.was_cut(); });
+    } catch (const error& e) {
+      if (e.code() != errc::damaged) throw;
+      matches = false;
+    }
+    if (readable.was_cut()) throw_cut();
+    return !matches;
   }
 
   measured_rate measured() {

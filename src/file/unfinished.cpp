@@ -36,6 +36,18 @@ std::uint64_t id_of_log(const std::string& path) {
   }
 }
 
+// Whether the log belongs to the filter with this log_id. False if there is no log, or another file has its name.
+// @throws error  the log cannot be read, so that nothing says whose it is
+bool is_log_of(const std::string& log, std::uint64_t id) {
+  try {
+    return key_log::open(log).parameters().log_id() == id;
+  } catch (const error& e) {
+    if (e.code() == errc::not_found || e.code() == errc::not_a_filter) return false;
+    throw error(e.code(), {"cannot read the log of the filter that would be replaced: " + e.text().what, log,
+                           e.text().expected, e.text().found, hint::move_file_away});
+  }
+}
+
 // The lock of a file; empty if another process has it or the file is gone.
 posix::descriptor lock_of(const std::string& name, posix::locking how) {
   try {
@@ -106,7 +118,7 @@ void remove_rebuild(const std::string& path, posix::locking how) noexcept {
 retired_log::retired_log(const std::string& path, posix::locking how) {
   const std::string real = posix::behind_links(path);
   const std::uint64_t id = id_of_filter(real);
-  if (id == 0 || id != id_of_log(log_name(real))) return;
+  if (id == 0 || !is_log_of(log_name(real), id)) return;
   name_ = log_name(real);
   key_log log = key_log::open(name_, {.mode = access::read_write, .no_lock = how == posix::locking::if_possible});
   if (log.parameters().log_id() != id) return;

@@ -46,7 +46,9 @@ void remove_rebuild(const std::string& path, posix::locking how) noexcept;
 /// removed after it; a kill in between is repaired by clean_up().
 class retired_log {
  public:
-  /// Sets aside the log that belongs to the filter at `path`; nothing if there is none. @throws error  locked, io
+  /// Sets aside the log that belongs to the filter at `path`; nothing if there is none.
+  /// @throws error  locked, io; damaged, wrong_version, not_permitted: the log cannot be read, so that nothing says
+  ///                whose it is
   retired_log(const std::string& path, posix::locking how);
   retired_log(const retired_log&) = delete;
   retired_log& operator=(const retired_log&) = delete;

@@ -161,6 +161,11 @@ class Dedup(CommandTest):
     def test_max_loss_and_p_are_two_promises(self) -> None:
         self.refused("dedup", "-n", 10, "--max-loss", "1%", "-p", "1%", says="-p or --max-loss")
 
+    def test_options_of_servers_need_a_state_there(self) -> None:
+        for option in ["--max-keys", 10], ["--ttl", "1h"], ["--shards", 4], ["--wait-replicas", 1], ["--timeout", "1s"]:
+            run = self.refused("dedup", *option, stdin=b"x\n", says=f"no filter is named; leave out {option[0]}, or add --state redis://HOST/NAME")
+            self.assertNotIn("found", run.err)
+
     def test_more_distinct_lines_than_n_give_a_warning(self) -> None:
         run = self.bloomery("dedup", "-n", 100, "-p", "1e-4", stdin=text(keys(1000)), status=3)
 

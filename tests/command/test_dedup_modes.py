@@ -85,6 +85,15 @@ class DedupModes(CommandTest):
 
         self.assertEqual(run.lines, keys(50_000))
 
+    def test_n_without_a_filter_is_said_to_be_unused(self) -> None:
+        self.write("lines", keys(10))
+        for arguments, why in ([], "hash of each line"), (["lines"], "compared exactly"), (["--exact"], "compared exactly"):
+            run = self.bloomery("dedup", "-n", 10, *arguments, stdin=text(keys(10)))
+            self.assertEqual(len(re.findall(f"note: -n is not used: .*{why}.*; it is the capacity of a filter", run.err)), 1, arguments)
+            self.assertEqual(self.bloomery("dedup", "-q", "-n", 10, *arguments, stdin=text(keys(10))).err, "")
+        for arguments in [], ["lines"]:
+            self.assertNotIn("note", self.bloomery("dedup", "-n", 100, "-p", "1e-4", *arguments, stdin=text(keys(10))).err)
+
     # ---- a filter that was asked for
 
     def test_a_file_with_more_lines_than_n_makes_the_filter_grow(self) -> None:

@@ -103,6 +103,24 @@ class Grow(CommandTest):
         self.assertEqual(os.listdir(self.folder), ["f"])
         self.bloomery("add", "-q", "f", stdin=text(keys(10)))
 
+    def test_a_filter_is_not_replaced_while_its_log_cannot_be_read(self) -> None:
+        self.build("f", keys(200))
+        whole, log = self.read("f"), bytearray(self.read("f.log"))
+        for at, says in (20, "does not match its checksum"), (8, "another version"), (None, "cut short"):
+            damaged = bytearray(log)
+            if at is None:
+                del damaged[HEADER - 1 :]
+            else:
+                damaged[at] ^= 1
+            self.write("f.log", bytes(damaged))
+            with self.subTest(says=says):
+                self.refused("build", "-o", "f", "-n", 10, stdin=b"a\n", says=f"f.log: cannot read the log of the filter that would be replaced: .*{says}.*move this file away")
+                self.assertEqual((self.read("f"), self.read("f.log")), (whole, bytes(damaged)))
+                self.assertEqual(sorted(os.listdir(self.folder)), ["f", "f.log"])
+        os.unlink(self.path("f.log"))
+        self.make_filter("f", keys(100))
+        self.assertEqual(os.listdir(self.folder), ["f"])
+
     def test_integers_secrets_seeds_and_capacity(self) -> None:
         self.bloomery("keygen", "-o", "key")
         for options in [["--u64"], ["--secret", "key"], ["--seed", 5, "--hash", "murmur3"], ["-n", 50_000, "--layout", "blocked_page"]]:

@@ -419,7 +419,7 @@ class Alarms(CommandTest):
         self.make_filter("a", keys(3000, "a"), "-n", 3000)
         self.make_filter("b", keys(3000, "b"), "-n", 3000)
 
-        self.bloomery("union", "-q", "-o", "u", "a", "b")
+        self.bloomery("union", "-q", "-o", "u", "a", "b", status=3)
         self.bloomery("intersect", "-q", "-o", "i", "a", "b")
 
         for name in "u", "i":

@@ -15,7 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 
-from support import CommandTest, keys, packed, text, zstd
+from support import COMMAND, CommandTest, cut, first_occurrences, keys, packed, text, zstd
 
 READ = "gzip, zstd, lz4, xz or bzip2"
 
@@ -35,6 +35,19 @@ if shutil.which("lz4") is None:
 
 
 class Compressed(CommandTest):
+    def test_zeros_behind_and_between_gzip_members_are_padding(self) -> None:
+        one, two = keys(3000), keys(3000, "other")
+        for zeros in 1, 511, 65_536, 300_000:
+            for data, lines in (
+                (gzip.compress(text(one)) + bytes(zeros), one),
+                (gzip.compress(text(one)) + bytes(zeros) + gzip.compress(text(two)) + bytes(zeros), one + two),
+            ):
+                with self.subTest(zeros=zeros):
+                    self.assertEqual(gzip.decompress(data), text(lines))
+                    self.assertEqual(self.bloomery("dedup", "-q", stdin=data).lines, lines)
+            for rest in b"garbage", bytes(8) + gzip.compress(text(two))[:-4]:
+                self.refused("build", "-q", "-o", "g", stdin=gzip.compress(text(one)) + bytes(zeros) + rest, says="compressed data is (damaged|cut short)")
+
     def built(self, *arguments: object, stdin: bytes = b"") -> bytes:
         self.bloomery("build", "-q", "-n", 50_000, "-o", "f", *arguments, stdin=stdin)
         whole = self.read("f")
@@ -259,6 +272,38 @@ class NotText(CommandTest):
                 else:
                     self.bloomery("build", "-q", "-o", "g", "data")
                     self.assertEqual(self.count("g", [bytes(data[at : at + 63])], "--text"), 1)
+
+    def test_binary_data_after_text_ends_with_its_place(self) -> None:
+        lines = keys(300_000)
+        start = text(lines)
+        elf = self.binary_of(100_000)
+        for data in (bytes(65), elf, "x".encode("utf-16-le") * 200, bytes(1 << 20)):
+            for whole in start + data, start + data + start, start + b"cut off " + data:
+                first = whole.index(0)
+                says = rf"line {whole[:first].count(10) + 1:,}: this input becomes binary data; earlier lines may have been used already: .* from offset {first} on; .*--text"
+                with self.subTest(size=len(whole)):
+                    run = self.bloomery("dedup", "-q", stdin=whole, status=2)
+                    self.assertRegex(run.err, says)
+                    self.assertEqual(run.lines, lines[: len(run.lines)])
+                    self.refused("build", "-o", "g", stdin=gzip.compress(whole, 1), says=says)
+                    self.write("data", whole)
+                    self.refused("dedup", "-q", "data", says=says)
+                    self.assertEqual(len(self.bloomery("dedup", "-q", "--text", stdin=whole).lines), len(set(cut(whole))))
+
+    def binary_of(self, size: int) -> bytes:
+        with open(COMMAND, "rb") as program:
+            return program.read(size)
+
+    def test_few_nul_bytes_after_the_first_64_kib_are_part_of_lines(self) -> None:
+        lines = keys(100_000)
+        data = bytearray(text(lines))
+        for window in range(1, len(data) >> 16):
+            for i in range(64):
+                data[(window << 16) + 1000 * i + 7] = 0
+        self.assertEqual(self.bloomery("dedup", "-q", stdin=bytes(data)).lines, first_occurrences(cut(bytes(data))))
+        at = (3 << 16) + 5
+        data[at] = 0
+        self.assertIn(f"from offset {at} on", self.bloomery("dedup", "-q", stdin=bytes(data), status=2).err)
 
     def test_text_is_never_taken_for_another_kind(self) -> None:
         starts = [b"PK", b"7z", b"Rar!", b"BZh9", b"BZh91AY&S", b"LZIP", b"LZIP\t", b"ustar", b"\x1f", b"\xff\xfe", b"\xfe\xff", b"P*M", b"\xfd7zXZ"]

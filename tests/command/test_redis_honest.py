@@ -73,6 +73,15 @@ class Union(RedisTest):
                 self.refused("union", "-o", target, a, other, says=why)
                 self.assertEqual({key: self.redis("DUMP", key) for key in self.server.keys()}, before, other)
 
+    def test_a_union_that_breaks_its_target_ends_with_3(self) -> None:
+        a, b, into = (self.build(name, "-n", 500) for name in ("a", "b", "into"))
+
+        run = self.bloomery("union", "--json", "-q", "-o", into, a, b, status=3)
+
+        self.assertEqual(run.json["fpr_verdict"], "broken")
+        self.assertRegex(run.err.splitlines()[-1], "warning: the target FPR is broken: FPR now .*, target 1 %")
+        self.assert_has_all(into, keys(500, "a") + keys(500, "b"))
+
     def test_half_done_it_says_so_and_can_be_run_again(self) -> None:
         a, b = self.build("a", "-n", 100_000), self.build("b", "-n", 100_000)
         self.bloomery("pull", "-q", b, "-o", "b.bloom")

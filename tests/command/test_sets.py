@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from support import LAYOUTS, PAYLOAD_AT, CommandTest, certified_rate, keys, ones_of, text
+from support import LAYOUTS, PAYLOAD_AT, CommandTest, certified_rate, keys, ones_of, split_block_rate, text
 
 
 def joined(payloads: list[bytes], how) -> bytes:
@@ -108,15 +108,21 @@ class Combining(CommandTest):
         self.assertRegex(three.err, r"the intersection of 3 filters: at most \d+ \+- \d+ common keys")
         self.assertEqual((union.out, quiet.out, quiet.err), (b"", b"", ""))
 
-    def test_a_union_beyond_the_promise_is_warned_of(self) -> None:
+    def test_a_result_that_breaks_its_target_ends_with_3(self) -> None:
         self.make_filter("a", keys(1000, "a"), "-n", 1000)
         self.make_filter("b", keys(1000, "b"), "-n", 1000)
 
-        run = self.bloomery("union", "-q", "-o", "u", "a", "b")
-        said = self.bloomery("union", "-o", "u", "a", "b").err
+        for command, output in ("union", "u"), ("intersect", "i"):
+            inputs = ["a", "b"] if output == "u" else ["u", "u"]
+            for quiet in [], ["-q"]:
+                run = self.bloomery(command, "--json", *quiet, "-o", output, *inputs, status=3)
 
-        self.assertEqual(run.err, "")
-        self.assertRegex(said, "u: warning: that is above the target FPR of 1 %; filters of a larger capacity have room for a union")
+                self.assertAlmostEqual(run.json["rate"] / split_block_rate(self.info(output)["bits"], 2000), 1, delta=0.2)
+                self.assertEqual(run.json["fpr_verdict"], "broken")
+                self.assertRegex(run.err.splitlines()[-1], f"{output}: warning: the target FPR is broken: FPR now .*, target 1 %; its capacity is 1,000 keys")
+            self.assert_has_all(output, [*keys(1000, "a"), *keys(1000, "b")])
+        kept = self.bloomery("union", "--json", "-o", "u", "a", "a")
+        self.assertIn(kept.json["fpr_verdict"], ("kept", "within_chance"))
 
     def test_disjoint_sets_have_no_number_of_common_keys(self) -> None:
         self.make_filter("a", keys(1000, "a"), "-n", 2000)
@@ -210,7 +216,7 @@ class Combining(CommandTest):
         self.make_filter("full", keys(5000), "-n", 10, status=3)
         self.make_filter("too", keys(5000, "other"), "-n", 10, status=3)
 
-        run = self.bloomery("intersect", "--json", "-o", "i", "full", "too")
+        run = self.bloomery("intersect", "--json", "-o", "i", "full", "too", status=3)
 
         self.assertIsNone(run.json["keys_sigma"])
         self.assertGreater(self.facts("i")["inserted"], 0)
@@ -263,7 +269,7 @@ class Combining(CommandTest):
         self.make_filter("full", keys(20_000), "-n", 100, status=3)
         self.make_filter("empty", [], "-n", 100)
 
-        full = self.bloomery("union", "--json", "-o", "u", "full", "empty")
+        full = self.bloomery("union", "--json", "-o", "u", "full", "empty", status=3)
         empty = self.bloomery("intersect", "--json", "-o", "i", "full", "empty")
 
         self.assertEqual((full.json["keys"], full.json["rate"], full.json["fill"]), (None, 1, 1))

@@ -1,11 +1,15 @@
 """--time-field: a window by time goes by the times in the records, beside a dict of keys and beside one run for each hour."""
 
 import json
+import os
 import random
+import re
+import struct
+import time
 import unittest
 from datetime import datetime, timedelta, timezone
 
-from support import CommandTest, cut, text
+from support import PAYLOAD_AT, CommandTest, cut, text
 
 START = 1_767_600_000  # 2026-01-05 08:00:00 UTC
 HOUR = 3600
@@ -118,6 +122,66 @@ class Times(CommandTest):
         self.assertIn("expected seconds since 1970", run.err)
         run = self.bloomery(*options, "--time-format", "%H:%M", stdin=b"12:30\tx\n", status=2)
         self.assertIn("no readable time", run.err)
+
+    def test_a_record_from_the_future_is_refused_and_leaves_the_state_as_it_was(self) -> None:
+        hour = [utc(time.time() - HOUR).isoformat(), utc(time.time() + 23 * HOUR).isoformat()]
+        forms = {
+            ("-f", 2, "--time-field", 1): "{}\t{}",
+            ("--csv", "-f", 2, "--time-field", 1): "{},{}",
+            ("--jsonl", ".k", "--time-field", ".t"): '{{"t":"{}","k":"{}"}}',
+        }
+        for bad in "9999-12-31T23:59:59Z", "32503680000", utc(time.time() + 25 * HOUR).isoformat():
+            for options, form in forms.items():
+                good = [form.format(moment, f"key-{i}").encode() for i, moment in enumerate(hour)]
+                window = "--window", "24h", "-n", 1000, "-p", "1e-9"
+                if os.path.exists(self.path("state")):
+                    os.unlink(self.path("state"))
+                self.bloomery("dedup", "-q", "--state", "state", *window, *options, stdin=text(good))
+                before = self.read("state")
+                for command in (["dedup", "-q", *window], ["dedup", "-q", "--state", "state"], ["add", "-q", "state"], ["build", "-o", "new", *window]):
+                    with self.subTest(command=command, bad=bad, options=options):
+                        run = self.bloomery(*command, *options, stdin=text([*good, form.format(bad, "x").encode()]), status=2)
+                        self.assertIn("standard input, line 3: the time of this record is in the future", run.err)
+                        self.assertIn(bad, run.err)
+                        shown = re.search(r"clock, which shows ([-0-9]+ [:0-9]+) UTC", run.err)
+                        self.assertLess(abs(datetime.fromisoformat(shown[1] + "+00:00").timestamp() - time.time()), 60)
+                self.assertEqual(self.payload("state", 4096)[:8], before[PAYLOAD_AT : PAYLOAD_AT + 8])  # the newest generation
+        self.assertIn("'32503680000', which is 3000-01-01 00:00:00 UTC", self.refused_time("32503680000"))
+
+    def refused_time(self, moment: str) -> str:
+        return self.bloomery("dedup", "-q", "--window", "24h", "-n", 9, "-f", 2, "--time-field", 1, stdin=f"{moment}\tx\n".encode(), status=2).err
+
+    def test_a_window_that_is_ahead_of_the_clock_is_warned_of_on_each_use(self) -> None:
+        slice = -(-24 * HOUR * 1000 // 7)
+        for ahead in 23 * HOUR, 26 * HOUR + slice // 1000, 5000 * 24 * HOUR:
+            moment = time.time() + ahead
+            if os.path.exists(self.path("state")):
+                os.unlink(self.path("state"))
+            self.bloomery("dedup", "-q", "--state", "state", "--window", "24h", "-n", 100, "--now", f"{moment:.0f}", stdin=b"a\n")
+            epoch = struct.unpack("<Q", self.payload("state", 8))[0]
+            expires = utc((epoch + 1) * slice // 1000)
+            for command in ["dedup", "-q", "--state", "state"], ["add", "-q", "state"], ["check", "-q", "state"], ["info", "--json", "state"]:
+                with self.subTest(command=command, ahead=ahead):
+                    run = self.bloomery(*command, **({} if command[0] == "info" else {"stdin": b"a\n"}))
+                    if ahead > 24 * HOUR:
+                        self.assertRegex(run.err, rf"state: warning: .*no key expires before {expires:%Y-%m-%d %H:%M:%S}.* UTC; correct the clock, or .*make it again")
+                        self.assertEqual(run.err.count("warning"), 1)
+                    else:
+                        self.assertEqual(run.err, "")
+            for command in ["dedup", "-q", "--state", "state"], ["add", "-q", "state"], ["check", "-q", "state"]:
+                self.assertEqual(self.bloomery(*command, "--now", f"{moment:.0f}", stdin=b"a\n").err, "")
+
+    def test_a_conversion_that_reads_no_time_is_refused_at_the_option(self) -> None:
+        window = "dedup", "--window", "24h", "-n", 10, "-f", 2, "--time-field", 1, "--time-format"
+        for conversion in ("%s", "%-s", "%_s", "%Es", "%0s", "%Q", "%N", "%3", "%-f", "%L", "%i", "%P", "%Ed", "%O", "%-%", "%", "%-", "%E%"):
+            for pattern in f"%Y {conversion}", f"{conversion} %Y", f"%%{conversion}":
+                if conversion in ("%", "%-", "%O") and not pattern.endswith(conversion):
+                    continue  # the next character belongs to it
+                with self.subTest(pattern=pattern):
+                    run = self.refused(*window, pattern, stdin=b"", says=rf"--time-format: .*expected %%, or % and a letter of a A b .* z Z f, found '{re.escape(conversion)}'")
+                    self.assertEqual("use epoch" in run.err, conversion.endswith("s"))
+        for pattern in "%d.%m.%Y", "%-d.%m.%Y", "%e.%_m.%Y", "%Od.%m.%Y", "%d.%m.%EY", "%d.%%%m.%Y", "%d.%n%m.%Y":
+            self.assertEqual(self.bloomery(*window, pattern, stdin=f"05.{'%' if '%%' in pattern else ''}01.2026\tx\n".encode()).lines[0][-1:], b"x", pattern)
 
     def test_times_come_from_csv_json_and_ranges_of_fields(self) -> None:
         log = self.log(3000, 100, 0)

@@ -159,15 +159,7 @@ TEST_F(InspectedFile, ThatBecomesAnotherIsToldInWords) {
 }
 
 TEST_F(InspectedFile, FullerThanItsCountIsBad) {
-  any_filter filter = made(2000);
-  any_filter stranger = made(9000);
-  std::vector<std::uint8_t> bits(stranger.bytes().begin(), stranger.bytes().end());
-  filter.save(path);
-  bytes file = read_file(path);
-  const auto at = std::search(file.begin(), file.end(), filter.bytes().begin(), filter.bytes().end());
-  ASSERT_NE(at, file.end());
-  std::copy(bits.begin(), bits.end(), at);
-  write_file(path, file);
+  save_file(path, usual(), made(9000).bytes(), made(2000).counts(), "");
   const auto i = inspect();
 
   const json seen = ready(*i);
@@ -175,6 +167,29 @@ TEST_F(InspectedFile, FullerThanItsCountIsBad) {
   EXPECT_EQ(seen["verdict"]["level"], "bad");
   EXPECT_EQ(seen["verdict"]["code"], "fuller");
   EXPECT_EQ(seen["histogram"]["fits"], true);  // many keys, but not chosen ones
+}
+
+TEST_F(InspectedFile, WithADamagedPageIsBadAndAnswersNothing) {
+  const any_filter filter = made(2000);
+  filter.save(path);
+  const auto i = inspect();
+  EXPECT_EQ(ready(*i)["verdict"]["code"], "keeps");
+  bytes file = read_file(path);
+  const auto at = std::search(file.begin(), file.end(), filter.bytes().begin(), filter.bytes().end());
+  ASSERT_NE(at, file.end());
+  *at ^= 1;
+
+  write_file(path + ".new", file);
+  std::filesystem::rename(path + ".new", path);
+  const auto other = inspect();
+  const json seen = ready(*other);
+
+  EXPECT_EQ(seen["verdict"]["level"], "bad");
+  EXPECT_EQ(seen["verdict"]["code"], "damaged");
+  EXPECT_GT(seen["facts"].size(), 0u);
+  const auto asked = error_of([&] { other->ask(std::vector<std::string>{"key 1"}); });
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->code(), bloomery::errc::damaged);
 }
 
 TEST_F(InspectedFile, OfChosenKeysIsUneven) {
