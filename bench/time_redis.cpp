@@ -3,6 +3,8 @@
 // server   CPU time of the server per key in microseconds (INFO cpu), compared with the usual implementations: k
 //          pipelined GETBITs or SETBITs, and a script call per key, with the same k and number of bits; minimum
 // client   lookups per second of one thread, in wall-clock time
+// growth   the same costs of a filter that has grown from 100 keys, with and without copies of its closed layers,
+//          compared with one of fixed size
 // waiting  95th percentile of another client's PINGs during continuous lookups or inserts
 // memory   additional memory of the server in bits per key, with a fixed size, with growth to a declared maximum, and
 //          with unlimited growth from 100 keys; and the FPR measured with absent keys
@@ -124,11 +126,11 @@ for i = 1, #ARGV do
 end
 return 1
 )lua"};
-    for (std::size_t n = 0; n < keys.size(); ++n) {
-      if (n % 100 == 0) commands.begin(0, redis::mode::read);
+    for (const std::uint64_t number : keys) {
+      commands.begin(0, redis::mode::read);
       commands.start_script(look, 1, probes);
       commands.word(key);
-      for (std::uint32_t i = 0; i < probes; ++i) commands.word(position(keys[n], i));
+      for (std::uint32_t i = 0; i < probes; ++i) commands.word(position(number, i));
     }
     run();
   }
@@ -228,7 +230,8 @@ int main(int argc, char** argv) try {
   const auto present = numbers(0, keys);
   insert(f, present);
   in_calls(present, [&](auto some) { peer.bit_by_bit(some, true); });
-  const auto hits = numbers(0, measured);
+  std::vector<std::uint64_t> hits(measured);  // spread over all keys, so over all layers of what grows
+  for (std::uint64_t i = 0; i < measured; ++i) hits[i] = i * 0x9E3779B97F4A7C15u % keys;
   const auto misses = numbers(std::uint64_t{1} << 41, measured);
 
   std::vector<way> reads = {
@@ -290,6 +293,42 @@ int main(int argc, char** argv) try {
     std::printf("%-28s %7.3f ms at the 95th percentile, %.3f at the median (target 1)\n",
                 adding ? "PING during inserts" : "PING during lookups", 1e3 * waits[1900], 1e3 * waits[1000]);
   }
+
+  redis_params from_100 = wanted;
+  from_100.filter.capacity = 100;
+  from_100.shards = 0;
+  from_100.growth = redis_growth::unlimited;
+  redis_filter grown = redis_filter::create(server.address("grown"), from_100);
+  const double before_growth = server_seconds(server);
+  insert(grown, present);
+  const double growing_us = (server_seconds(server) - before_growth) / static_cast<double>(keys) * 1e6;
+  redis_options nothing_kept;
+  nothing_kept.closed_layers_bytes = 0;
+  redis_filter without_copies = redis_filter::open(server.address("grown"), nothing_kept);
+  redis_filter with_copies = redis_filter::open(server.address("grown"));
+  std::vector<way> of_growth = {
+      {"fixed, hits", [&] { count(f, hits); }},
+      {"fixed, misses", [&] { count(f, misses); }},
+      {"grown, hits", [&] { count(with_copies, hits); }},
+      {"grown, misses", [&] { count(with_copies, misses); }},
+      {"without copies, hits", [&] { count(without_copies, hits); }},
+      {"without copies, misses", [&] { count(without_copies, misses); }},
+  };
+  // The first round fetches the copies, so it is reported by itself.
+  measure(server, of_growth, static_cast<double>(measured), 1);
+  const double first_round = of_growth[2].least;
+  for (way& w : of_growth) w.least = std::numeric_limits<double>::infinity();
+  measure(server, of_growth, static_cast<double>(measured), rounds);
+  std::printf("\ngrown from 100 keys to %llu: %llu layers; ratio: of a fixed size's cost\n",
+              static_cast<unsigned long long>(keys), static_cast<unsigned long long>(grown.info().layers));
+  for (std::size_t i = 2; i < of_growth.size(); ++i) {
+    std::printf("%-28s %7.3f us   %-24s %7.3f us   ratio %5.2f   (target 2.5)\n", of_growth[i].name, of_growth[i].least,
+                of_growth[i % 2].name, of_growth[i % 2].least, of_growth[i].least / of_growth[i % 2].least);
+  }
+  std::printf("%-28s %7.3f us for each of the first %llu keys\n", "fetching the copies", first_round,
+              static_cast<unsigned long long>(measured));
+  std::printf("%-28s %7.3f us   %-24s %7.3f us   ratio %5.2f\n\n", "insert while it grows", growing_us, "fixed, new",
+              writes[0].least, growing_us / writes[0].least);
 
   std::printf("\nadditional memory of the server\n");
   const double before = fact(server, "memory", "used_memory");

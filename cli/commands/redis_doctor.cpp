@@ -466,7 +466,7 @@ class examination {
       ask(header, {"HGETALL", header}, [&](redis::reply r) {
         const auto view = redis::view_of(*description, r, address_.text());
         for (std::size_t l = 0; view && l < view->numbers.size(); ++l) {
-          names.push_back(redis::layer_key(*description, shard, view->numbers[l]));
+          names.push_back(redis::layer_key(*description, shard, *view, l));
         }
       });
       for (const std::string& name : names) {

@@ -25,6 +25,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace bloomery::cli {
 namespace {
@@ -63,6 +64,30 @@ redis_plan planned(const plan_options& o) {
                                          "say -n 100M, or --max-keys, or --grow if nobody knows"});
   }
   return plan_redis(shared_params(wanted, sharing, capacity, default_rate));
+}
+
+// Layers of a shard when a growing filter has this many keys.
+std::size_t layers_of(const redis_plan& plan, double keys) {
+  std::vector<redis_layer> layers = {plan.first};
+  const double of_shard = keys / static_cast<double>(plan.shards);
+  double capacity = static_cast<double>(plan.first.capacity);
+  while (capacity < of_shard && layers.size() < plan.layers) {
+    layers.push_back(next_layer(plan.parameters, layers));
+    capacity += static_cast<double>(layers.back().capacity);
+  }
+  return layers.size();
+}
+
+// The cost of a lookup by the number of layers: of the newest one alone, if the client has copies of the others.
+std::string growth_cost_text(const redis_plan& plan) {
+  std::string text;
+  for (const double times : {1.0, 10.0, 100.0, 1000.0}) {
+    const double keys = times * static_cast<double>(plan.parameters.filter.capacity);
+    const std::size_t layers = layers_of(plan, keys);
+    text += fmt::format("{}{} at {} keys", text.empty() ? "" : ", ", counted(layers, "layer"),
+                        count_text(static_cast<std::uint64_t>(keys)));
+  }
+  return text;
 }
 
 // The fullest of this many nodes: shards go to nodes by the hash of their names.
@@ -157,6 +182,10 @@ exit_status plan_shared(const plan_options& options) {
   line("speed", fmt::format("about {} lookups or {} inserts a second, in batches: {} us and {} us of a server's core",
                             count_text(whole(lookups / 1e4) * 10'000), count_text(whole(inserts / 1e4) * 10'000),
                             microseconds_of_lookup, microseconds_of_insert));
+  if (unlimited) {
+    line("", growth_cost_text(plan));
+    line("", fmt::format("lookups without copies of the older layers: {} us for each layer", microseconds_of_lookup));
+  }
   line("command", command_for(options, plan));
   out.flush();
   return exit_status::found;

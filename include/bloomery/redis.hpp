@@ -53,6 +53,9 @@ struct redis_options {
   std::optional<secret_key> secret = {};  ///< of a keyed filter
   unsigned wait_replicas = 0;             ///< inserts return when this many replicas of each node have them
   bool local_copy = false;                ///< caches bits seen as set: keys that they show as present need no request
+  /// Bytes for copies of a growing or windowed filter's closed layers, which inserts no longer change: lookups of many
+  /// keys then read the newest layer only. A layer above 1 MiB per shard is not copied. 0: no copies
+  std::uint64_t closed_layers_bytes = std::uint64_t{16} << 20;
   callback<void(const std::string&)> notes = {};  ///< receives a note about each repair
 };
 
@@ -60,7 +63,7 @@ struct redis_options {
 enum class redis_growth : std::uint8_t {
   none,        ///< not at all: beyond its capacity the FPR rises above the target
   to_maximum,  ///< up to redis_params::maximum keys, at fewer bits per key than unlimited
-  unlimited,   ///< up to 16 layers: 2^15 times the capacity
+  unlimited,   ///< up to 16 layers: at least 2^15 times the capacity
 };
 
 /// Parameters of a shared filter. Everything except `filter.capacity` and `filter.target_fpr` may be left empty;

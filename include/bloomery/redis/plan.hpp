@@ -50,7 +50,8 @@ struct redis_plan {
 ///     assert(8 * p.memory_bytes < 11'500'000);  // at most 11.5 bits per key
 redis_plan plan_redis(const redis_params& wanted);
 
-/// The next layer of a shard of a scalable filter. Its capacity is the sum of the capacities of the layers before it.
+/// The next layer of a shard of a scalable filter. Its capacity is at least the sum of the capacities of the layers
+/// before it; without a maximum seven times that sum while the layer fits into 64 KiB.
 /// @param complete  redis_plan::parameters
 /// @param before    the present layers, at least one
 /// @throws error too_large: there are 16 layers already, or the maximum is reached

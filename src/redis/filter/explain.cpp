@@ -58,7 +58,7 @@ key_explanation redis_filter::impl::explain(key_span one_key) {
     layout->cells(layer.whole(result.shards), hash_of_key, cells.data());
     explained_layer& shown = result.layers.emplace_back();
     shown.number = shard.numbers[i];
-    shown.server_key = redis::layer_key(description, result.shard, shown.number);
+    shown.server_key = redis::layer_key(description, result.shard, shard, i);
     shown.blocks = layer.lines;
     shown.bytes = line_bytes;
     shown.block = cells.front() / cells_of_line - result.shard * layer.lines;

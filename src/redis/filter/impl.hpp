@@ -7,6 +7,7 @@
 #include <bloomery/redis.hpp>
 #include <bloomery/redis/plan.hpp>
 
+#include "redis/filter/closed_layers.hpp"
 #include "redis/filter/meta.hpp"
 #include "redis/net/batch.hpp"
 #include "redis/net/router.hpp"
@@ -198,10 +199,19 @@ struct redis_filter::impl {
 
   order order_of(std::span<const std::uint64_t> hash64s, std::span<const std::uint32_t> which) const;
 
+  enum class layer_source : std::uint8_t {
+    none,   // its generation is over
+    lines,  // a line for each key
+    whole,  // all lines, for a copy
+    copy,   // there is one
+  };
   struct key_group {  // some keys of a shard
     std::uint64_t shard;
     std::size_t first;  // in the order
     std::size_t count;
+    // What add_look() found, for take_look():
+    std::vector<layer_source> sources = {};  // of the layers
+    std::vector<std::uint8_t> known = {};    // of each key: 1 if a copy has it
   };
   std::vector<key_group> groups_of(const order& keys, std::size_t most) const;
 
@@ -215,13 +225,14 @@ struct redis_filter::impl {
     return !description.has_window() || description.end_of_generation(layer) > now;
   }
 
-  void add_look(const key_group& g, const order& keys, std::size_t upto, std::int64_t now);
-  std::optional<std::int64_t> take_look(const key_group& g, const order& keys, std::size_t upto, std::int64_t now,
-                                        redis::reply& r, std::uint8_t* has);
+  void use_copies(key_group& g, const order& keys, std::size_t upto, std::int64_t now);
+  void add_look(key_group& g, const order& keys, std::size_t upto, std::int64_t now, redis::access how);
+  std::optional<std::int64_t> take_look(const key_group& g, const order& keys, std::size_t upto, redis::reply& r,
+                                        std::uint8_t* has, redis::access how);
   void add_stamp(const key_group& g);
   void look_up(std::span<const std::uint64_t> hash64s, std::uint8_t* found, redis::access how);
   std::vector<std::uint32_t> look_once(std::span<const std::uint64_t> hash64s, std::span<const std::uint32_t> which,
-                                       std::uint8_t* found, redis::mode m);
+                                       std::uint8_t* found, redis::access how);
   void look_into_next(std::span<const std::uint64_t> hash64s, std::uint8_t* found);
   void add_mark(std::uint64_t shard, const std::string& next_instance, const std::string& only);
   bool copy_has(std::uint64_t shard, const redis::shard_view& v, std::uint64_t hash64);
@@ -235,11 +246,11 @@ struct redis_filter::impl {
     std::optional<std::int64_t> hole;  // an older layer that is not whole
   };
   std::size_t older_layers(const redis::shard_view& v) const;
-  void add_write(const key_group& g, const order& keys, std::int64_t now);
-  written take_write(const key_group& g, const order& keys, std::int64_t now, redis::reply r, std::uint8_t* is_new);
+  void add_write(key_group& g, const order& keys, std::int64_t now);
+  written take_write(const key_group& g, const order& keys, redis::reply r, std::uint8_t* is_new);
   bool catch_up(const order& keys);
   std::vector<std::uint64_t> reserve(std::span<const key_group> groups, std::vector<std::uint64_t>& full);
-  std::vector<std::uint64_t> write_reserved(std::span<const key_group> groups, const order& keys, std::uint8_t* is_new);
+  std::vector<std::uint64_t> write_reserved(std::vector<key_group> groups, const order& keys, std::uint8_t* is_new);
   void insert_fixed(std::span<const std::uint64_t> hash64s, std::vector<std::uint32_t> todo,
                     std::vector<std::uint32_t> doubly, std::uint8_t* is_new);
   void insert_doubly(std::span<const std::uint64_t> hash64s, std::span<const std::uint32_t> which,
@@ -248,6 +259,10 @@ struct redis_filter::impl {
                       std::vector<std::uint32_t> doubly, std::uint8_t* is_new);
   const redis_layer& next_layer_of(const redis::shard_view& v);
 
+  bool copies_are_old();
+
+  redis::closed_layers closed_layers_{options.closed_layers_bytes};
+  std::uint64_t links_of_copies_ = 0;  // router::links() when the copies began
   std::vector<std::uint64_t> cells_;
   std::map<std::vector<std::uint64_t>, redis_layer> next_layers_;  // by the capacities of those before
   double repeats_ = 0;                                             // share of keys that were there already, of late

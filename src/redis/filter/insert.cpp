@@ -71,11 +71,11 @@ std::size_t redis_filter::impl::older_layers(const shard_view& v) const {
 }
 
 // The commands that write some keys of a shard to its newest layer.
-void redis_filter::impl::add_write(const key_group& g, const order& keys, std::int64_t now) {
+void redis_filter::impl::add_write(key_group& g, const order& keys, std::int64_t now) {
   const shard_view& v = view(g.shard);
   const std::string newest = redis::layer_key(description, g.shard, v.newest());
   commands.begin(redis::slot_of(newest), mode::write);
-  add_look(g, keys, older_layers(v), now);
+  add_look(g, keys, older_layers(v), now, redis::access::write);
   std::vector<std::uint64_t> all;
   all.reserve(g.count * v.layers.back().probes);
   for (std::size_t i = g.first; i < g.first + g.count; ++i) {
@@ -109,14 +109,14 @@ void redis_filter::impl::add_write(const key_group& g, const order& keys, std::i
 }
 
 // What add_write() asked for. is_new becomes 1 for the keys that were certainly new.
-redis_filter::impl::written redis_filter::impl::take_write(const key_group& g, const order& keys, std::int64_t now,
-                                                           reply r, std::uint8_t* is_new) {
+redis_filter::impl::written redis_filter::impl::take_write(const key_group& g, const order& keys, reply r,
+                                                           std::uint8_t* is_new) {
   const shard_view& v = view(g.shard);
   const redis_layer& layer = v.layers.back();
   const bool counts = description.counts();
   written result;
   std::vector<std::uint8_t> older(g.count);
-  result.hole = take_look(g, keys, older_layers(v), now, r, older.data());
+  result.hole = take_look(g, keys, older_layers(v), r, older.data(), redis::access::write);
   std::size_t at = 0;
   for (std::size_t n = 0; n < g.count; ++n) {
     const auto& [hash64, i] = keys[g.first + n];
@@ -186,9 +186,9 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
     const order keys = order_of(hash64s, todo);
     if (description.has_window() && catch_up(keys)) return insert(hash64s, is_new);
     const std::int64_t now = time_for_generations();
-    const std::vector<key_group> groups = groups_of(keys, insert_keys);
+    std::vector<key_group> groups = groups_of(keys, insert_keys);
     commands.clear();
-    for (const key_group& g : groups) add_write(g, keys, now);
+    for (key_group& g : groups) add_write(g, keys, now);
     struct sight {
       std::string stamp;
       std::int64_t newest;  // the layer that was written
@@ -199,7 +199,7 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
         [&](std::size_t number, reply r) {
           const key_group& g = groups[number];
           const shard_view& v = view(g.shard);
-          written w = take_write(g, keys, now, r, is_new);
+          written w = take_write(g, keys, r, is_new);
           if (w.hole) holes.emplace_back(g.shard, *w.hole);
           if (w.stamp != redis::text_of(v.stamp)) seen[g.shard] = {std::move(w.stamp), v.newest()};
         },
@@ -268,13 +268,13 @@ std::vector<std::uint64_t> redis_filter::impl::reserve(std::span<const key_group
 }
 
 // Writes keys that there is room for. @returns shards that have changed meanwhile
-std::vector<std::uint64_t> redis_filter::impl::write_reserved(std::span<const key_group> groups, const order& keys,
+std::vector<std::uint64_t> redis_filter::impl::write_reserved(std::vector<key_group> groups, const order& keys,
                                                               std::uint8_t* is_new) {
   const auto reserved = [&](const key_group& g) -> std::uint64_t& {
     return views[static_cast<std::size_t>(g.shard)]->reserved;
   };
   commands.clear();
-  for (const key_group& g : groups) {
+  for (key_group& g : groups) {
     add_write(g, keys, 0);
     reserved(g) -= g.count;  // used, if nothing is heard of it
   }
@@ -283,7 +283,7 @@ std::vector<std::uint64_t> redis_filter::impl::write_reserved(std::span<const ke
   run(
       [&](std::size_t number, reply r) {
         const key_group& g = groups[number];
-        const written w = take_write(g, keys, 0, r, is_new);
+        const written w = take_write(g, keys, r, is_new);
         if (w.stamp != redis::text_of(view(g.shard).stamp)) changed.push_back(g.shard);
         // Of those that were there the room is kept for others; if it was not this very group that wrote them.
         if (!router.may_have_run_twice(number)) reserved(g) += g.count - w.new_keys;
@@ -324,12 +324,16 @@ void redis_filter::impl::insert_growing(std::span<const std::uint64_t> hash64s, 
         }
       }
     }
+    std::map<std::uint64_t, std::int64_t> written_to;  // layers of shards
+    for (const auto& [hash64, i] : roomy) written_to[shard_of(hash64)] = view(shard_of(hash64)).newest();
     const std::vector<std::uint64_t> changed = write_reserved(groups_of(roomy, insert_keys), roomy, is_new);
-    // Is a layer closed meanwhile, its keys are found there all the same.
     if (!changed.empty() && explain_stale(changed, redis::access::write)) return insert(hash64s, is_new);
-    // Only now: a shard may have been marked while its keys were written.
     for (const auto& [hash64, i] : roomy) {
-      if (!view(shard_of(hash64)).next.empty()) doubly.push_back(i);
+      const shard_view& v = view(shard_of(hash64));
+      // What was written to a layer that was closed meanwhile is not in the copies of others: it is written again.
+      if (v.newest() != written_to[shard_of(hash64)]) todo.push_back(i);
+      // Only now: a shard may have been marked while its keys were written.
+      if (!v.next.empty()) doubly.push_back(i);
     }
     std::erase_if(full, [&](std::uint64_t s) { return std::binary_search(changed.begin(), changed.end(), s); });
     if (!full.empty() && grow(full)) return insert(hash64s, is_new);

@@ -81,10 +81,11 @@ bool redis_filter::impl::grow(std::span<const std::uint64_t> shards) {
     const std::string header = redis::header_key(description, s);
     const redis::stamp fresh = redis::new_stamp();
     commands.begin(redis::slot_of(header), mode::write);
-    commands.start_script(redis::scripts::grow, 3, 5);
+    commands.start_script(redis::scripts::grow, 4, 5);
     commands.word(header);
     commands.word(redis::layer_key(description, s, v.newest()));
     commands.word(redis::layer_key(description, s, number));
+    commands.word(redis::closed_layer_key(description, s, v.newest()));
     commands.word(redis::text_of(v.stamp));
     commands.word(redis::text_of(fresh));
     commands.word(64 * layer.lines);
@@ -200,8 +201,8 @@ void redis_filter::impl::unlink(const redis::meta& m) {
           const auto v = redis::view_of(m, r, where());
           if (!v) return;
           names[group].push_back(redis::header_key(m, shards[group]));
-          for (const std::int64_t number : v->numbers) {
-            names[group].push_back(redis::layer_key(m, shards[group], number));
+          for (std::size_t l = 0; l < v->numbers.size(); ++l) {
+            names[group].push_back(redis::layer_key(m, shards[group], *v, l));
           }
         },
         "remove the filter");
@@ -232,9 +233,12 @@ void redis_filter::impl::unlink_headless(const redis::meta& m, std::span<const s
   for (const std::uint64_t s : shards) {
     const std::string header = redis::header_key(m, s);
     commands.begin(redis::slot_of(header), mode::write);
-    commands.start_script(redis::scripts::unlink_headless, 1 + static_cast<std::size_t>(count), 0);
+    commands.start_script(redis::scripts::unlink_headless, 1 + 2 * static_cast<std::size_t>(count), 0);
     commands.word(header);
-    for (std::int64_t i = 0; i < count; ++i) commands.word(redis::layer_key(m, s, first + i));
+    for (std::int64_t i = 0; i < count; ++i) {
+      commands.word(redis::layer_key(m, s, first + i));
+      commands.word(redis::closed_layer_key(m, s, first + i));
+    }
   }
   run([](std::size_t, reply) {}, "remove what is left of shards");
 }

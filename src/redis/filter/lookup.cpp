@@ -3,7 +3,7 @@
 // Keys are sorted by their shard. A group is some keys of one shard; its last command reads the stamp. Is that the one
 // expected, then the shard did not change meanwhile, and its newest layer was not evicted. Else the header is read, and
 // the group comes again. Older layers have no stamp: that one was not evicted is seen by the bytes behind its lines,
-// which no client writes.
+// which no client writes. Those that many keys were looked up in are copied (closed_layers.hpp).
 #include "redis/filter/lookup.hpp"
 
 #include <bloomery/error.hpp>
@@ -32,7 +32,7 @@ namespace {
 constexpr std::size_t look_up_keys = 256;         // of a group
 constexpr std::size_t look_up_bytes = 512 << 10;  // of a group's replies, for filters of many layers
 constexpr unsigned replica_rounds = 2;            // then the master is asked: a replica may be far behind
-constexpr std::size_t line_bytes = 64;
+constexpr std::size_t line_bytes = redis::closed_layers::line_bytes;
 constexpr std::size_t end_bytes = 16;  // behind the lines of a layer
 
 }  // namespace
@@ -71,7 +71,8 @@ std::vector<redis_filter::impl::key_group> redis_filter::impl::groups_of(const o
   std::vector<key_group> groups;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::uint64_t shard = shard_of(keys[i].first);
-    if (groups.empty() || groups.back().shard != shard || groups.back().count == most) groups.push_back({shard, i, 0});
+    if (groups.empty() || groups.back().shard != shard || groups.back().count == most)
+      groups.push_back({shard, i, 0, {}, {}});
     ++groups.back().count;
   }
   return groups;
@@ -102,8 +103,7 @@ std::span<const std::uint64_t> redis_filter::impl::cells_to_write(const redis_la
 namespace {
 
 // All cells of a key in its line.
-bool line_has(std::string_view line, std::span<const std::uint64_t> cells, std::uint32_t cell_bits) {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(line.data());
+bool line_has(const std::uint8_t* bytes, std::span<const std::uint64_t> cells, std::uint32_t cell_bits) {
   for (const std::uint64_t cell : cells) {
     const std::uint64_t bit = cell * cell_bits % 512;
     const std::uint32_t mask = ((1u << cell_bits) - 1) << (bit & 7);
@@ -112,16 +112,43 @@ bool line_has(std::string_view line, std::span<const std::uint64_t> cells, std::
   return true;
 }
 
+const std::uint8_t* bytes_of(std::string_view text) { return reinterpret_cast<const std::uint8_t*>(text.data()); }
+
 }  // namespace
 
 // ---- look up --------------------------------------------------------------------------------------------------------
 
-// Asks for the line of each key in the first `upto` layers. Behind them for the end of each layer that is closed: if it
-// is there, then so was all of the layer, whatever clients unaware of its eviction have written there since.
-void redis_filter::impl::add_look(const key_group& g, const order& keys, std::size_t upto, std::int64_t now) {
+// Which of the first `upto` layers are copied here, and which keys of the group they have.
+void redis_filter::impl::use_copies(key_group& g, const order& keys, std::size_t upto, std::int64_t now) {
   const shard_view& v = view(g.shard);
+  g.sources.assign(upto, layer_source::none);
+  g.known.assign(g.count, 0);
+  for (std::size_t l = 0; l < upto; ++l) {
+    if (!is_alive(v.numbers[l], now)) continue;
+    g.sources[l] = layer_source::lines;
+    const redis_layer& layer = v.layers[l];
+    const auto copy = closed_layers_.find(g.shard, v.numbers[l]);
+    if (copy.size() != layer.lines * line_bytes) continue;
+    g.sources[l] = layer_source::copy;
+    for (std::size_t n = 0; n < g.count; ++n) {
+      if (g.known[n] != 0) continue;
+      const std::uint64_t hash64 = keys[g.first + n].first;
+      const std::uint8_t* line = copy.data() + line_of(layer, g.shard, hash64) * line_bytes;
+      g.known[n] = line_has(line, cells_of(layer, g.shard, hash64), layout->cell_bits) ? 1 : 0;
+    }
+  }
+}
+
+// Asks for the line of each key in the first `upto` layers, as far as copies do not have the answer. Behind them for
+// the end of each layer that is closed: if it is there, then so was all of the layer, whatever clients unaware of its
+// eviction have written there since. For what is copied, only writers need to know that it is there.
+void redis_filter::impl::add_look(key_group& g, const order& keys, std::size_t upto, std::int64_t now,
+                                  redis::access how) {
+  use_copies(g, keys, upto, now);
+  const shard_view& v = view(g.shard);
+  const auto wanted = static_cast<std::uint64_t>(std::count(g.known.begin(), g.known.end(), std::uint8_t{0}));
   std::string name;
-  const auto add = [&](std::uint64_t from, std::size_t bytes) {
+  const auto add = [&](std::uint64_t from, std::uint64_t bytes) {
     commands.start(4);
     commands.word("GETRANGE");
     commands.word(name);
@@ -129,39 +156,81 @@ void redis_filter::impl::add_look(const key_group& g, const order& keys, std::si
     commands.word(from + bytes - 1);
   };
   for (std::size_t l = 0; l < upto; ++l) {
-    if (!is_alive(v.numbers[l], now)) continue;
-    name = redis::layer_key(description, g.shard, v.numbers[l]);
-    for (std::size_t i = g.first; i < g.first + g.count; ++i) {
-      add(line_of(v.layers[l], g.shard, keys[i].first) * line_bytes, line_bytes);
+    if (g.sources[l] == layer_source::none) continue;
+    name = redis::layer_key(description, g.shard, v, l);
+    const std::uint64_t all = v.layers[l].lines * line_bytes;
+    const bool is_closed = l + 1 < v.layers.size();
+    if (is_closed && g.sources[l] == layer_source::lines && how != redis::access::look_up_on_replica &&
+        closed_layers_.is_worth_a_copy(g.shard, v.numbers[l], v.layers[l].lines, wanted)) {
+      g.sources[l] = layer_source::whole;
+      add(0, all + end_bytes);
+    } else if (g.sources[l] == layer_source::lines) {
+      for (std::size_t n = 0; n < g.count; ++n) {
+        if (g.known[n] == 0) add(line_of(v.layers[l], g.shard, keys[g.first + n].first) * line_bytes, line_bytes);
+      }
+      if (is_closed) add(all, end_bytes);
+    } else if (how == redis::access::write) {
+      add(all, end_bytes);
     }
-    if (l + 1 < v.layers.size()) add(v.layers[l].lines * line_bytes, end_bytes);
   }
 }
 
 // What add_look() asked for: has[n] becomes 1 for the n-th key of the group if one of the layers has it. `r` goes on to
 // the reply behind. @returns a layer that is not whole, if there is one
 std::optional<std::int64_t> redis_filter::impl::take_look(const key_group& g, const order& keys, std::size_t upto,
-                                                          std::int64_t now, reply& r, std::uint8_t* has) {
+                                                          reply& r, std::uint8_t* has, redis::access how) {
   const shard_view& v = view(g.shard);
   std::optional<std::int64_t> hole;
+  std::copy(g.known.begin(), g.known.end(), has);
+  const auto look = [&](std::size_t l, std::size_t n, const std::uint8_t* line) {
+    const std::uint64_t hash64 = keys[g.first + n].first;
+    has[n] = line_has(line, cells_of(v.layers[l], g.shard, hash64), layout->cell_bits) ? 1 : 0;
+  };
   for (std::size_t l = 0; l < upto; ++l) {
-    if (!is_alive(v.numbers[l], now)) continue;
     const redis_layer& layer = v.layers[l];
-    for (std::size_t n = 0; n < g.count; ++n, r = r.next()) {
-      const std::string_view line = r.text();
-      if (line.size() != line_bytes) {
-        hole = v.numbers[l];
-      } else if (has[n] == 0) {
-        const std::uint64_t hash64 = keys[g.first + n].first;
-        has[n] = line_has(line, cells_of(layer, g.shard, hash64), layout->cell_bits) ? 1 : 0;
-        if (options.local_copy) keep_copy(g.shard, v.numbers[l], layer, line_of(layer, g.shard, hash64), line);
+    const bool is_closed = l + 1 < v.layers.size();
+    const auto line_number = [&](std::size_t n) { return line_of(layer, g.shard, keys[g.first + n].first); };
+    if (g.sources[l] == layer_source::lines) {
+      for (std::size_t n = 0; n < g.count; ++n) {
+        if (g.known[n] != 0) continue;
+        const std::string_view line = r.text();
+        r = r.next();
+        if (line.size() != line_bytes) {
+          hole = v.numbers[l];
+        } else if (has[n] == 0) {
+          look(l, n, bytes_of(line));
+          if (options.local_copy) keep_copy(g.shard, v.numbers[l], layer, line_number(n), line);
+        }
       }
+      if (!is_closed) continue;
+    } else if (g.sources[l] == layer_source::whole) {
+      const std::string_view all = r.text();
+      r = r.next();
+      if (all.size() != layer.lines * line_bytes + end_bytes) {
+        hole = v.numbers[l];
+        continue;
+      }
+      for (std::size_t n = 0; n < g.count; ++n) {
+        if (has[n] == 0) look(l, n, bytes_of(all) + line_number(n) * line_bytes);
+      }
+      closed_layers_.keep(g.shard, v.numbers[l], all.substr(0, all.size() - end_bytes));
+      continue;
+    } else if (g.sources[l] == layer_source::none || how != redis::access::write) {
+      continue;
     }
-    if (l + 1 == v.layers.size()) break;
     if (r.text().size() != end_bytes) hole = v.numbers[l];
     r = r.next();
   }
   return hole;
+}
+
+// A server that answers for the first time may have lost what a copy shows: who inserts a key must not be told that it
+// is there.
+bool redis_filter::impl::copies_are_old() {
+  if (std::exchange(links_of_copies_, router.links()) == router.links()) return false;
+  const bool had_some = !closed_layers_.empty();
+  closed_layers_.clear();
+  return had_some;
 }
 
 void redis_filter::impl::add_stamp(const key_group& g) {
@@ -188,9 +257,10 @@ void redis_filter::impl::look_up(std::span<const std::uint64_t> hash64s, std::ui
   }
   for (unsigned round = 0; !todo.empty(); ++round) {
     if (round == most_rounds) throw_restless(address);
-    const bool of_master = how == redis::access::write || round >= replica_rounds;
+    const bool of_replica =
+        how == redis::access::look_up && options.connection.read_from_replicas && round < replica_rounds;
     const std::uint64_t epoch = description.epoch;
-    todo = look_once(hash64s, todo, found, of_master ? mode::write : mode::read);
+    todo = look_once(hash64s, todo, found, of_replica ? redis::access::look_up_on_replica : how);
     if (description.epoch == epoch) continue;
     // What the filter before did not have may be in the one that took its place.
     std::fill_n(found, hash64s.size(), std::uint8_t{0});
@@ -202,18 +272,20 @@ void redis_filter::impl::look_up(std::span<const std::uint64_t> hash64s, std::ui
 // @returns the keys that are to be looked up again
 std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::uint64_t> hash64s,
                                                          std::span<const std::uint32_t> which, std::uint8_t* found,
-                                                         mode m) {
-  const bool of_replica = m == mode::read && options.connection.read_from_replicas;
+                                                         redis::access how) {
+  const bool of_replica = how == redis::access::look_up_on_replica;
+  const bool of_master = how == redis::access::write || (!of_replica && options.connection.read_from_replicas);
+  copies_are_old();
   const std::int64_t now = time_for_generations();
   const order keys = order_of(hash64s, which);
   std::size_t most_layers = 1;
   for (const auto& [hash64, i] : keys) most_layers = std::max(most_layers, view(shard_of(hash64)).layers.size());
-  const std::vector<key_group> groups =
+  std::vector<key_group> groups =
       groups_of(keys, std::clamp<std::size_t>(look_up_bytes / (line_bytes * most_layers), 1, look_up_keys));
   commands.clear();
-  for (const key_group& g : groups) {
-    commands.begin(redis::slot_of(redis::header_key(description, g.shard)), m);
-    add_look(g, keys, view(g.shard).layers.size(), now);
+  for (key_group& g : groups) {
+    commands.begin(redis::slot_of(redis::header_key(description, g.shard)), of_master ? mode::write : mode::read);
+    add_look(g, keys, view(g.shard).layers.size(), now, how);
     add_stamp(g);
   }
   std::vector<std::uint8_t> answers(hash64s.size()), has;
@@ -224,7 +296,7 @@ std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::ui
         const key_group& g = groups[number];
         const shard_view& v = view(g.shard);
         has.assign(g.count, 0);
-        const auto hole = take_look(g, keys, v.layers.size(), now, r, has.data());
+        const auto hole = take_look(g, keys, v.layers.size(), r, has.data(), how);
         for (std::size_t n = 0; n < g.count; ++n) answers[keys[g.first + n].second] = has[n];
         // A replica may have got a layer between its line and its stamp.
         if (r.text() != redis::text_of(v.stamp) || (hole && of_replica)) {
@@ -235,11 +307,12 @@ std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::ui
         for (std::size_t i = g.first; i < g.first + g.count; ++i) found[keys[i].second] = answers[keys[i].second];
       },
       "look keys up");
+  if (copies_are_old()) return {which.begin(), which.end()};
   throw_holes(holes);
   if (stale.empty()) return {};
   make_distinct(stale);
   std::vector<std::uint64_t> confirmed;
-  if (explain_stale(stale, of_replica ? redis::access::look_up_on_replica : redis::access::look_up, &confirmed)) {
+  if (explain_stale(stale, of_replica ? how : redis::access::look_up, &confirmed)) {
     return {which.begin(), which.end()};
   }
   std::vector<std::uint32_t> again;
@@ -289,8 +362,7 @@ bool redis_filter::impl::copy_has(std::uint64_t shard, const shard_view& v, std:
     if (held == copy_.end() || held->second.size() != layer.lines * line_bytes) continue;
     if (description.has_window() && is_over(v.numbers[l])) continue;
     const std::uint64_t line = line_of(layer, shard, hash64);
-    const std::string_view bytes(reinterpret_cast<const char*>(held->second.data()) + line * line_bytes, line_bytes);
-    if (line_has(bytes, cells_of(layer, shard, hash64), 1)) return true;
+    if (line_has(held->second.data() + line * line_bytes, cells_of(layer, shard, hash64), 1)) return true;
   }
   return false;
 }

@@ -232,6 +232,12 @@ std::string header_key(const meta& m, std::uint64_t shard) { return key_of(m.ins
 std::string layer_key(const meta& m, std::uint64_t shard, std::int64_t layer) {
   return key_of(m.instance, shard, std::to_string(layer));
 }
+std::string closed_layer_key(const meta& m, std::uint64_t shard, std::int64_t layer) {
+  return layer_key(m, shard, layer) + (m.renames_closed_layers() ? "c" : "");
+}
+std::string layer_key(const meta& m, std::uint64_t shard, const shard_view& v, std::size_t l) {
+  return l + 1 < v.numbers.size() ? closed_layer_key(m, shard, v.numbers[l]) : layer_key(m, shard, v.numbers[l]);
+}
 
 std::uint64_t shard_view::capacity() const noexcept {
   std::uint64_t sum = 0;

@@ -41,6 +41,11 @@ struct meta {
   bool has_window() const noexcept { return parameters.filter.has_window(); }
   bool counts() const noexcept { return family_of(parameters.filter) == family::counting; }
   bool grows() const noexcept { return parameters.growth != redis_growth::none; }
+
+  /// A layer that is closed by growth is renamed. Bits written by a client that does not know of this yet are then in
+  /// no layer, so a closed layer never changes. Bits written to an old generation are no reason for an answer to an
+  /// insert, so generations keep their names.
+  bool renames_closed_layers() const noexcept { return grows(); }
   std::uint64_t shards() const noexcept { return parameters.shards; }
 
   /// Milliseconds of a generation: a seventh of the window.
@@ -83,7 +88,8 @@ std::string meta_key(std::string_view name);         // {NAME}:m
 std::string second_key(std::string_view name);       // {NAME}:m2, the same once more: one of the two may be evicted
 std::string replacement_key(std::string_view name);  // {NAME}:n, the description of what is to replace it
 std::string header_key(const meta& m, std::uint64_t shard);
-std::string layer_key(const meta& m, std::uint64_t shard, std::int64_t layer);
+std::string layer_key(const meta& m, std::uint64_t shard, std::int64_t layer);         // the newest
+std::string closed_layer_key(const meta& m, std::uint64_t shard, std::int64_t layer);  // any other
 
 /// What a client knows of a shard.
 struct shard_view {
@@ -97,6 +103,9 @@ struct shard_view {
   std::int64_t newest() const noexcept { return numbers.back(); }
   std::uint64_t capacity() const noexcept;
 };
+
+/// The name of its layer l, from 0.
+std::string layer_key(const meta& m, std::uint64_t shard, const shard_view& v, std::size_t l);
 
 /// As it was made.
 shard_view first_view(const meta& m, std::uint64_t shard);

@@ -26,6 +26,7 @@ constexpr std::uint64_t key_overhead = 160;    // entry, name and object of a ke
 constexpr std::uint64_t header_bytes = 420;    // of a shard's hash with its entry, measured
 constexpr std::uint64_t first_lines = 15;      // in 1 KiB: a layer to begin with, of what grows
 constexpr std::uint64_t small_lines = 1023;    // lines in 64 KiB, with the stamp
+constexpr std::uint64_t small_growth = 8;      // up to there, a layer multiplies the keys of its shard by this
 constexpr std::uint64_t large_lines = 16'382;  // in 1 MiB, which has room for one more
 constexpr std::uint64_t usual_shards = 16;
 constexpr std::uint64_t most_shards = std::uint64_t{1} << 24;
@@ -222,7 +223,11 @@ redis_layer next_layer(const redis_params& complete, std::span<const redis_layer
                  hint::replace_by_larger});
   }
   const layout_row& row = row_of(complete.filter);
-  return layer_for(row, keys, share_of(complete, row, before), limited ? spare::unused : spare::used);
+  const double rate = share_of(complete, row, before);
+  if (limited) return layer_for(row, keys, rate, spare::unused);
+  // Small layers cost lookups more than they save memory.
+  const redis_layer large = layer_for(row, keys * (small_growth - 1), rate, spare::used);
+  return large.lines <= small_lines ? large : layer_for(row, keys, rate, spare::used);
 }
 
 redis_plan plan_redis(const redis_params& wanted) {

@@ -250,7 +250,7 @@ void redis_filter::impl::set_expiry(std::int64_t at) {
         commands.begin(redis::slot_of(header), mode::write);
         commands.start_script(redis::scripts::expire, 1 + v.numbers.size(), 2 + v.numbers.size());
         commands.word(header);
-        for (const std::int64_t number : v.numbers) commands.word(redis::layer_key(description, s, number));
+        for (std::size_t l = 0; l < v.numbers.size(); ++l) commands.word(redis::layer_key(description, s, v, l));
         commands.word(redis::text_of(v.stamp));
         commands.word(expiry);
         for (const std::int64_t number : v.numbers) {

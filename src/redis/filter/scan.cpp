@@ -35,6 +35,21 @@ constexpr mode from_master = mode::write;
 
 }  // namespace
 
+namespace {
+
+// The names that a layer may have now. The newest may be closed meanwhile: asked for after its name of before, it is
+// found under one of the two.
+std::vector<std::string> names_of(const redis::meta& m, std::uint64_t shard, const redis::shard_view& v,
+                                  std::size_t l) {
+  std::vector<std::string> names = {redis::layer_key(m, shard, v, l)};
+  if (m.renames_closed_layers() && l + 1 == v.numbers.size()) {
+    names.push_back(redis::closed_layer_key(m, shard, v.numbers[l]));
+  }
+  return names;
+}
+
+}  // namespace
+
 // A key that came in several generations is counted once: the bits of a shard's generations are laid over each other.
 // Keys choose their lines evenly, so the first lines of all shards tell of the others; what that leaves open is
 // binomial.
@@ -111,15 +126,12 @@ redis_info redis_filter::impl::info(std::vector<redis_shard>* shards) {
       b.commands.command({"HGET", header, "count"});
       asked.emplace_back(s, v.layers.size());
       for (std::size_t l = 0; l < v.layers.size(); ++l) {
-        const std::string name = redis::layer_key(m, s, v.numbers[l]);
         const std::string last = std::to_string(64 * v.layers[l].lines - 1);
-        b.commands.begin(redis::slot_of(name), from_master);
-        if (m.counts()) {
-          b.commands.command({"GETRANGE", name, "0", last});
-        } else {
-          b.commands.command({"BITCOUNT", name, "0", last});
+        b.commands.begin(redis::slot_of(redis::header_key(m, s)), from_master);
+        for (const std::string& name : names_of(m, s, v, l)) {
+          b.commands.command({m.counts() ? "GETRANGE" : "BITCOUNT", name, "0", last});
+          b.commands.command({"STRLEN", name});
         }
-        b.commands.command({"STRLEN", name});
         asked.emplace_back(s, l);
       }
     }
@@ -133,7 +145,9 @@ redis_info redis_filter::impl::info(std::vector<redis_shard>* shards) {
             return;
           }
           const redis_layer& layer = v.layers[l];
-          if (r.next().integer() < static_cast<std::int64_t>(layer.string_bytes())) holes.emplace_back(s, v.numbers[l]);
+          const auto is_whole = [&] { return r.next().integer() >= static_cast<std::int64_t>(layer.string_bytes()); };
+          if (!is_whole() && names_of(m, s, v, l).size() > 1) r = r.next().next();
+          if (!is_whole()) holes.emplace_back(s, v.numbers[l]);
           sum& to = sums[{layer.lines, layer.probes, static_cast<std::uint64_t>(v.numbers[l])}];
           ++to.layers;
           result.bits += 512 * layer.lines;
@@ -203,6 +217,7 @@ constexpr std::uint64_t line_bytes = 64;
 struct run_of_lines {
   std::uint64_t shard;
   std::int64_t layer;
+  std::vector<std::string> names;  // of the layer
   std::uint64_t first;
   std::uint64_t lines;
 };
@@ -244,16 +259,18 @@ void redis_filter::read_lines(std::uint64_t most, const std::function<void(const
   const auto fetch = [&] {
     b.commands.clear();
     for (const run_of_lines& one : runs) {
-      const std::string name = redis::layer_key(m, one.shard, one.layer);
-      b.commands.begin(redis::slot_of(name), from_master);
-      b.commands.command({"GETRANGE", name, std::to_string(one.first * line_bytes),
-                          std::to_string((one.first + one.lines) * line_bytes - 1)});
+      b.commands.begin(redis::slot_of(redis::header_key(m, one.shard)), from_master);
+      for (const std::string& name : one.names) {
+        b.commands.command({"GETRANGE", name, std::to_string(one.first * line_bytes),
+                            std::to_string((one.first + one.lines) * line_bytes - 1)});
+      }
     }
     impl::hole_list holes;
     b.run(
         [&](std::size_t number, reply r) {
           const run_of_lines& one = runs[number];
-          const std::string_view text = r.text();
+          std::string_view text = r.text();
+          if (text.empty() && one.names.size() > 1) text = r.next().text();
           if (text.size() != one.lines * line_bytes) {
             holes.emplace_back(one.shard, one.layer);
             return;
@@ -273,7 +290,7 @@ void redis_filter::read_lines(std::uint64_t most, const std::function<void(const
     const shard_view v = b.view(s);  // a copy: a generation that begins meanwhile is not read
     for (std::size_t l = 0; l < v.layers.size(); ++l) {
       each_run(v.layers[l].lines, share, [&](std::uint64_t first, std::uint64_t lines) {
-        runs.push_back({s, v.numbers[l], first, lines});
+        runs.push_back({s, v.numbers[l], names_of(m, s, v, l), first, lines});
         bytes += lines * line_bytes;
         if (runs.size() == most_runs || bytes >= pieces * piece) fetch();
       });

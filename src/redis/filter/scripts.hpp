@@ -34,6 +34,7 @@ if redis.call('EXISTS', KEYS[3]) > 0 then return redis.error_reply('BLOOMERYEXIS
 if redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[1] then return redis.error_reply('BLOOMERYGONE ' .. KEYS[2]) end
 redis.call('SETRANGE', KEYS[3], ARGV[3], ARGV[2])
 redis.call('SETRANGE', KEYS[2], redis.call('STRLEN', KEYS[2]) - 16, string.rep('\0', 16))
+if KEYS[4] ~= KEYS[2] then redis.call('RENAME', KEYS[2], KEYS[4]) end
 redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'layers', redis.call('HGET', KEYS[1], 'layers') .. ',' .. ARGV[5],
            'layer' .. ARGV[5], ARGV[4])
 local left = redis.call('PTTL', KEYS[1])

@@ -152,6 +152,7 @@ void redis_filter::impl::adopt(redis::meta m) {
   views.resize(static_cast<std::size_t>(description.shards()));
   next.reset();
   copy_.clear();
+  closed_layers_.clear();
   next_layers_.clear();
 }
 
@@ -224,6 +225,7 @@ bool redis_filter::impl::refresh(std::span<const std::uint64_t> shards) {
         }
         // Room in a layer that was closed is of no use any more.
         if (held && held->numbers == found->numbers) found->reserved = held->reserved;
+        closed_layers_.retain(shards[group], found->numbers);
         held = std::make_unique<shard_view>(*std::move(found));
       },
       "read a shard's header");

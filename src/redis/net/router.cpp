@@ -58,6 +58,8 @@ std::string router::node_of(std::size_t slot) const {
   return number == no_node ? "" : impl_->nodes[number]->where.text();
 }
 
+std::uint64_t router::links() const noexcept { return impl_->links; }
+
 void router::forget_writes() noexcept {
   for (const std::unique_ptr<node>& n : impl_->nodes) n->written_on = 0;
 }

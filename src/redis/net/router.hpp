@@ -65,6 +65,10 @@ class router {
   /// The master of a slot according to the last slot map; "": unknown.
   std::string node_of(std::size_t slot) const;
 
+  /// Changes whenever another server may answer for a slot than before: a connection was opened, or a slot was found
+  /// elsewhere.
+  std::uint64_t links() const noexcept;
+
   /// Restricts wait_for_replicas() to later writes.
   void forget_writes() noexcept;
 

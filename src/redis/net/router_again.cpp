@@ -65,6 +65,7 @@ void router::impl::load_script(node& n, pending_request e, std::uint64_t sent_at
 
 void router::impl::follow_moved(const node& n, pending_request e, std::string_view text) {
   const std::optional<place> target = target_of(text, n.where);
+  ++links;
   need_map();
   if (!target) return put_off(e);
   node& other = node_at(*target);

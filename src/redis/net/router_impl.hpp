@@ -251,6 +251,7 @@ struct router::impl {
   std::vector<node*> polled_nodes;
 
   bool has_replied = false;  // any server, in any call
+  std::uint64_t links = 0;   // see router::links()
 
   bool map_wanted = false;
   moment map_backoff_until{};

@@ -41,6 +41,7 @@ void router::impl::open(node& n) {
   n.now = node::phase::opening;
   n.open_until = now + options.connect_time;
   ++n.opened;
+  ++links;
   n.link.open(n.where, address.tls ? tls.get() : nullptr, options.connect_time);
 }
 

@@ -149,6 +149,7 @@ bool router::impl::take_map(const reply& ranges, const place& asked) {
     std::sort(all.begin(), all.end(), [](const node* a, const node* b) { return a->number < b->number; });
     all.erase(std::unique(all.begin(), all.end()), all.end());
   }
+  if (!slots.empty() && slots != map) ++links;
   slots = std::move(map);
   return true;
 }

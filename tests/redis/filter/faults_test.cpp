@@ -330,9 +330,9 @@ TEST_F(RedisFaults, ScriptsMayBeForgottenByTheServer) {
   redis_filter f = redis_filter::create(at("x"), wanted);
   for (std::uint64_t i = 0; i < 20; ++i) {
     server->command({"SCRIPT", "FLUSH"});
-    insert_all(f, keys_from(100 * i, 100));
+    insert_all(f, keys_from(500 * i, 500));
   }
-  EXPECT_EQ(count_found(f, keys_from(0, 2000)), 2000u);
+  EXPECT_EQ(count_found(f, keys_from(0, 10'000)), 10'000u);
   EXPECT_GT(f.info().layers, 2u);
 }
 

@@ -118,6 +118,7 @@ TEST_F(RedisFilter, GrowsFromAHundredKeysAndKeepsItsPromise) {
     redis_params wanted = integers(100, 0.01);
     wanted.growth = limited ? redis_growth::to_maximum : redis_growth::unlimited;
     if (limited) wanted.maximum = 60'000;
+    if (!limited) wanted.shards = 1;
     redis_filter f = redis_filter::create(at(limited ? "limited" : "unlimited"), wanted);
     std::uint64_t count = 0;
     for (const std::uint64_t batch : {1u, 99u, 900u, 9'000u, 50'000u}) {

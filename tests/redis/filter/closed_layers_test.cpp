@@ -1,0 +1,240 @@
+// Copies of closed layers: what they save, and that no acknowledged key is lost by them.
+#include "redis/filter/closed_layers.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/redis.hpp>
+
+#include "redis/filter/faults.hpp"
+#include "redis/filters.hpp"
+#include "redis/proxy.hpp"
+#include "redis/servers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+using namespace bloomery_tests;
+using redis::closed_layers;
+
+TEST(ClosedLayers, AreWorthACopyWhenAQuarterOfTheirLinesWasWanted) {
+  closed_layers copies(1 << 20);
+
+  EXPECT_FALSE(copies.is_worth_a_copy(3, 0, 100, 24));
+  EXPECT_TRUE(copies.is_worth_a_copy(3, 0, 100, 1));
+  EXPECT_FALSE(copies.is_worth_a_copy(3, 0, 100, 100)) << "it is under way";
+  EXPECT_TRUE(copies.find(3, 0).empty());
+
+  copies.keep(3, 0, std::string(6400, 'x'));
+  ASSERT_EQ(copies.find(3, 0).size(), 6400u);
+  EXPECT_EQ(copies.find(3, 0)[6399], 'x');
+  EXPECT_TRUE(copies.find(2, 0).empty());
+  EXPECT_TRUE(copies.find(3, 1).empty());
+}
+
+TEST(ClosedLayers, TakeNoMoreMemoryThanTheyMay) {
+  closed_layers copies(10 * closed_layers::line_bytes);
+
+  EXPECT_FALSE(copies.is_worth_a_copy(0, 0, 11, 11));
+  EXPECT_TRUE(copies.is_worth_a_copy(0, 1, 6, 6));
+  EXPECT_FALSE(copies.is_worth_a_copy(0, 2, 6, 6));
+  EXPECT_TRUE(copies.is_worth_a_copy(1, 0, 4, 4));
+  copies.retain(0, {});
+  EXPECT_TRUE(copies.is_worth_a_copy(2, 2, 6, 6));
+  EXPECT_FALSE(copies.is_worth_a_copy(2, 3, 1, 1));
+  copies.clear();
+  EXPECT_TRUE(copies.is_worth_a_copy(2, 3, 10, 10));
+
+  closed_layers none(0);
+  EXPECT_FALSE(none.is_worth_a_copy(0, 0, 1, 1));
+}
+
+TEST(ClosedLayers, OfAShardAreForgottenWithoutThoseOfOthers) {
+  closed_layers copies(1 << 20);
+  for (const std::uint64_t shard : {1u, 2u, 3u}) {
+    for (const std::int64_t layer : {0, 1, 2}) {
+      ASSERT_TRUE(copies.is_worth_a_copy(shard, layer, 1, 1));
+      copies.keep(shard, layer, std::string(64, 'x'));
+    }
+  }
+
+  const std::vector<std::int64_t> left = {1, 3};
+  copies.retain(2, left);
+
+  for (const std::uint64_t shard : {1u, 2u, 3u}) {
+    for (const std::int64_t layer : {0, 1, 2}) {
+      EXPECT_EQ(copies.find(shard, layer).empty(), shard == 2 && layer != 1) << shard << " " << layer;
+    }
+  }
+}
+
+class RedisClosedLayers : public RedisFaults {
+ protected:
+  // Calls of a command since the server's statistics were reset.
+  static std::uint64_t calls(const std::string& command) {
+    const std::string text(server->command({"INFO", "commandstats"}).text());
+    const std::string name = "cmdstat_" + command + ":calls=";
+    const std::size_t at = text.find(name);
+    return at == text.npos ? 0 : std::stoull(text.substr(at + name.size()));
+  }
+
+  static redis_params one_shard() {
+    redis_params wanted = growing(100);
+    wanted.shards = 1;
+    return wanted;
+  }
+};
+
+TEST_F(RedisClosedLayers, ManyLookupsReadTheNewestLayerOnly) {
+  constexpr std::uint64_t keys = 100'000;
+  redis_params wanted = growing(100);
+  wanted.shards = 4;
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  insert_all(f, keys_from(0, keys));
+  ASSERT_GE(f.info().layers, 3u);
+  redis_filter reader = redis_filter::open(at("x"));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(0, keys)), keys);  // fetches the copies
+
+  server->command({"CONFIG", "RESETSTAT"});
+  const std::uint64_t strangers = count_found(reader, keys_from(std::uint64_t{1} << 40, 16'000));
+
+  EXPECT_LE(static_cast<double>(strangers), most_hits(0.01, 16'000));
+  // A line per key, and a stamp for each group of 256.
+  EXPECT_LE(calls("getrange"), 16'000u + 2 * (16'000 / 256 + 4));
+  server->command({"CONFIG", "RESETSTAT"});
+  EXPECT_TRUE(reader.may_contain(std::uint64_t{0}));
+  EXPECT_LE(calls("getrange"), 2u);
+
+  redis_options without;
+  without.closed_layers_bytes = 0;
+  redis_filter other = redis_filter::open(at("x"), without);
+  EXPECT_EQ(count_found(other, keys_from(0, keys)), keys);
+  server->command({"CONFIG", "RESETSTAT"});
+  EXPECT_EQ(count_found(other, keys_from(std::uint64_t{1} << 40, 16'000)), strangers) << "the same answers";
+  EXPECT_GE(calls("getrange"), 3 * 16'000u);
+}
+
+TEST_F(RedisClosedLayers, GrowWithTheFilterAndGoWithIt) {
+  redis_filter f = redis_filter::create(at("x"), one_shard());
+  redis_filter reader = redis_filter::open(at("x"));
+  std::uint64_t in = 0;
+  for (const std::uint64_t some : {100, 400, 3000, 9000, 20'000}) {
+    insert_all(f, keys_from(in, some));
+    in += some;
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(count_found(reader, keys_from(0, in)), in);
+  }
+  f.clear();
+  EXPECT_EQ(count_found(reader, keys_from(0, in)), 0u);
+  insert_all(f, keys_from(0, 5000));
+  EXPECT_EQ(count_found(reader, keys_from(0, 5000)), 5000u);
+  f.drop();
+  EXPECT_EQ(code_of([&] { reader.may_contain(std::uint64_t{0}); }), errc::not_found);
+}
+
+// A writer sends its bits for the newest layer; before they arrive, the layer is closed, and copied by a reader.
+TEST_F(RedisClosedLayers, WhatIsWrittenToALayerThatIsBeingClosedIsWrittenAgain) {
+  constexpr std::uint64_t late = 1'000'000'000;
+  redis_filter f = redis_filter::create(at("x"), one_shard());
+  insert_all(f, keys_from(0, 50));
+  proxy net(server->socket());
+  redis_address through = at("x");
+  through.socket.clear();
+  through.endpoints = {{"127.0.0.1", net.port()}};
+  redis_filter writer = redis_filter::open(through);
+  redis_filter reader = redis_filter::open(at("x"));
+  EXPECT_TRUE(writer.insert(late));
+  net.before("BITFIELD", [&] {
+    insert_all(f, keys_from(50, 2000));
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(0, 2050)), 2050u);
+  });
+
+  insert_all(writer, keys_from(late + 1, 20));
+
+  ASSERT_TRUE(net.has_acted());
+  EXPECT_EQ(count_found(reader, keys_from(late, 21)), 21u);
+  redis_filter other = redis_filter::open(at("x"));
+  EXPECT_EQ(count_found(other, keys_from(late, 21)), 21u);
+  EXPECT_EQ(count_found(other, keys_from(0, 2050)), 2050u);
+  EXPECT_LE(other.info().rate_now, 0.01);
+}
+
+// As above, and the writer dies before it writes them again: its bits must not make the keys present for others.
+TEST_F(RedisClosedLayers, WhatADeadWriterWroteToAClosedLayerIsNoReasonForAnAnswer) {
+  constexpr std::uint64_t late = 1'000'000'000;
+  redis_filter f = redis_filter::create(at("x"), one_shard());
+  insert_all(f, keys_from(0, 50));
+  const std::vector<explained_layer> before = f.explain(late).layers;
+  ASSERT_EQ(before.size(), 1u);
+  insert_all(f, keys_from(50, 2000));
+  redis_filter reader = redis_filter::open(at("x"));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(0, 2050)), 2050u);
+  for (const auto& cell : before[0].cells) {
+    server->command({"SETBIT", before[0].server_key, std::to_string(cell.offset), "1"});
+  }
+
+  redis_filter second = redis_filter::open(at("x"));
+  EXPECT_TRUE(second.insert(late));
+
+  EXPECT_TRUE(reader.may_contain(late));
+  f.drop();
+  EXPECT_TRUE(names("*x*").empty()) << names("*x*").front();
+}
+
+// The server comes back as it was before a key was inserted, and grows anew: what a copy shows is not there any more.
+TEST_F(RedisClosedLayers, AKeyThatAServerHasLostIsInsertedAgain) {
+  test_server own;
+  redis_filter f = redis_filter::create(own.address("x"), one_shard());
+  insert_all(f, keys_from(0, 30));
+  own.command({"SAVE"});
+  insert_all(f, keys_from(1000, 30));
+  insert_all(f, keys_from(2000, 3000));
+  EXPECT_EQ(count_found(f, keys_from(1000, 30)), 30u);
+  EXPECT_EQ(count_found(f, keys_from(2000, 3000)), 3000u);
+  own.kill_hard();
+  own.restart();
+  redis_filter other = redis_filter::open(own.address("x"));
+  insert_all(other, keys_from(2000, 3000));
+  ASSERT_LT(count_found(other, keys_from(1000, 30)), 30u) << "the server has lost them";
+
+  insert_all(f, keys_from(1000, 30));
+
+  redis_filter reader = redis_filter::open(own.address("x"));
+  EXPECT_EQ(count_found(reader, keys_from(1000, 30)), 30u);
+}
+
+// Lookups are answered by the copy. An insert must not acknowledge what the server does not have.
+TEST_F(RedisClosedLayers, AnEvictedLayerIsDamagedToWriters) {
+  redis_filter f = redis_filter::create(at("x"), one_shard());
+  insert_all(f, keys_from(0, 3000));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(count_found(f, keys_from(0, 3000)), 3000u);
+  ASSERT_EQ(server->command({"DEL", server->shard("x", 0) + ":0c"}).integer(), 1);
+
+  EXPECT_EQ(code_of([&] { insert_all(f, keys_from(0, 30)); }), errc::damaged);
+  EXPECT_EQ(count_found(f, keys_from(0, 30)), 30u);
+  redis_filter other = redis_filter::open(at("x"));
+  EXPECT_EQ(code_of([&] { count_found(other, keys_from(0, 30)); }), errc::damaged);
+}
+
+TEST_F(RedisClosedLayers, OfAWindowAreItsOlderGenerations) {
+  redis_params wanted = integers(1000, 0.01);
+  wanted.shards = 1;
+  wanted.filter.extra = window_of_time(std::chrono::hours(7 * 24));
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  insert_all(f, keys_from(0, 100));
+  const generation_aside aside(*server, "x");
+  redis_filter reader = redis_filter::open(at("x"));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(0, 100)), 100u);
+
+  server->command({"CONFIG", "RESETSTAT"});
+  EXPECT_EQ(count_found(reader, keys_from(0, 100)), 100u);
+  EXPECT_LE(calls("getrange"), 3u) << "stamps only";
+  EXPECT_LE(static_cast<double>(count_found(reader, keys_from(std::uint64_t{1} << 40, 2000))), most_hits(0.01, 2000));
+}
+
+}  // namespace
+}  // namespace bloomery
