@@ -232,7 +232,7 @@ class Permissions(RedisTest):
             with open(path) as file:
                 source = file.read()
             if not path.endswith("rights.hpp"):
-                sent |= {found.rstrip(" ") for found in re.findall(r"""(?:redis\.call\('|\{"|word\("|, ")([A-Z_]{3,}(?=['"]))""", source)}
+                sent |= {found.rstrip(" ") for found in re.findall(r"""(?:redis\.p?call\('|\{"|word\("|, ")([A-Z_]{3,}(?=['"]))""", source)}
                 sent |= {f"{a} {b}" for a, b in re.findall(r'\{"(SCRIPT|CLUSTER)", "([A-Z]+)"', source)}
                 sent |= {"ASKING"} if r"*1\r\n$6\r\nASKING\r\n" in source else set()
         listed = {rule[1:].replace("|", " ").upper() for rules in self.rights.values() for rule in rules if rule[0] == "+"}

@@ -27,14 +27,19 @@ end
 return 1
 )lua"};
 
-/// KEYS h, newest b, new b; ARGV stamp, new stamp, offset of the stamp in the new b, layer, number.
+/// KEYS h, newest b, new b, closed name of the newest b; ARGV stamp, new stamp, offset of the stamp in the new b, layer,
+/// number. What the server refuses, for lack of memory or of rights, changes nothing.
 inline constexpr script grow{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 if redis.call('EXISTS', KEYS[3]) > 0 then return redis.error_reply('BLOOMERYEXISTS ' .. KEYS[3]) end
 if redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[1] then return redis.error_reply('BLOOMERYGONE ' .. KEYS[2]) end
 redis.call('SETRANGE', KEYS[3], ARGV[3], ARGV[2])
-redis.call('SETRANGE', KEYS[2], redis.call('STRLEN', KEYS[2]) - 16, string.rep('\0', 16))
-if KEYS[4] ~= KEYS[2] then redis.call('RENAME', KEYS[2], KEYS[4]) end
+local renamed = redis.pcall('RENAME', KEYS[2], KEYS[4])
+if renamed['err'] then
+  redis.call('DEL', KEYS[3])
+  return redis.error_reply(renamed['err'])
+end
+redis.call('SETRANGE', KEYS[4], redis.call('STRLEN', KEYS[4]) - 16, string.rep('\0', 16))
 redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'layers', redis.call('HGET', KEYS[1], 'layers') .. ',' .. ARGV[5],
            'layer' .. ARGV[5], ARGV[4])
 local left = redis.call('PTTL', KEYS[1])

@@ -67,7 +67,8 @@ void throw_if_error(const reply& r, const redis_address& address, std::string_vi
   const auto fail = [&](errc code, error_hint to_do) {
     throw error(code, {what, address.text(), "", std::string(text.substr(0, 300)), std::move(to_do)});
   };
-  if (text.starts_with("NOPERM")) {
+  // The second is the answer to a script.
+  if (text.starts_with("NOPERM") || text.find("executing the script can't run this command") != text.npos) {
     fail(errc::not_permitted, hint::allow_command);
   }
   if (text.starts_with("NOAUTH") || text.starts_with("WRONGPASS") || text.starts_with("DENIED")) {

@@ -207,6 +207,25 @@ TEST_F(RedisClosedLayers, AKeyThatAServerHasLostIsInsertedAgain) {
   EXPECT_EQ(count_found(reader, keys_from(1000, 30)), 30u);
 }
 
+TEST_F(RedisClosedLayers, GrowthThatIsNotPermittedChangesNothing) {
+  redis_filter f = redis_filter::create(at("x"), one_shard());
+  insert_all(f, keys_from(0, 30));
+  const std::vector<std::string> before = names("*x*");
+  server->command({"ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "+@all", "-rename"});
+  redis_address a = at("x");
+  a.user = "limited";
+  a.password = "any";
+  redis_filter limited = redis_filter::open(a);
+
+  EXPECT_EQ(code_of([&] { insert_all(limited, keys_from(1000, 3000)); }), errc::not_permitted);
+
+  EXPECT_EQ(names("*x*"), before);
+  EXPECT_EQ(f.info().layers, 1u);
+  insert_all(f, keys_from(1000, 3000));
+  EXPECT_EQ(count_found(f, keys_from(0, 30)), 30u);
+  EXPECT_EQ(count_found(f, keys_from(1000, 3000)), 3000u);
+}
+
 // Lookups are answered by the copy. An insert must not acknowledge what the server does not have.
 TEST_F(RedisClosedLayers, AnEvictedLayerIsDamagedToWriters) {
   redis_filter f = redis_filter::create(at("x"), one_shard());
