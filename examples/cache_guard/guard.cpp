@@ -40,10 +40,7 @@ void insert(bloomery::redis_filter& filter, const std::vector<std::string>& keys
 }  // namespace
 
 guard::guard(table_opener table, guard_options options)
-    : options_(with_long_pause(std::move(options))), tables_(std::move(table)), filters_([this] {
-        return std::make_unique<bloomery::redis_filter>(
-            bloomery::redis_filter::open(*options_.filter, in_time(options_.filter_time)));
-      }) {
+    : options_(with_long_pause(std::move(options))), tables_(std::move(table)) {
   tables_.give_back(tables_.take());  // throws at once if the table cannot be opened
   if (!options_.filter) return;
   if (!fill_filter()) ++counted_.filter_errors;
@@ -60,16 +57,25 @@ guard::~guard() {
   repairer_.join();
 }
 
+// One for all threads: their keys go to the server together.
+std::shared_ptr<bloomery::concurrent_redis_filter> guard::open_filter() {
+  const std::lock_guard lock(opening_);
+  if (!filter_) {
+    filter_ = std::make_shared<bloomery::concurrent_redis_filter>(
+        bloomery::redis_filter::open(*options_.filter, in_time(options_.filter_time)),
+        bloomery::concurrent_redis_options{.time = options_.filter_time});
+  }
+  return filter_;
+}
+
 std::optional<std::string> guard::find(const std::string& key) {
   ++counted_.lookups;
   bool filter_said_maybe = false;
   if (options_.filter && filter_is_up_) {
     try {
-      filter_pointer filter = filters_.take();
-      const std::array<std::string_view, 2> wanted = {full_mark, key};  // in one round trip
+      const std::array<std::string_view, 2> wanted = {full_mark, key};  // in one exchange, with those of other threads
       std::uint64_t answers = 0;
-      filter->may_contain(std::span<const std::string_view>(wanted), {&answers, 1});
-      filters_.give_back(std::move(filter));
+      open_filter()->may_contain(std::span<const std::string_view>(wanted), {&answers, 1});
       const bool is_full = (answers & 1) != 0;
       filter_said_maybe = is_full && (answers & 2) != 0;
       if (is_full && !filter_said_maybe) {
@@ -102,9 +108,7 @@ void guard::put(const std::string& key, const std::string& value) {
   for (;;) {
     if (filter_is_up_) {
       try {
-        filter_pointer filter = filters_.take();
-        filter->insert(key);
-        filters_.give_back(std::move(filter));
+        open_filter()->insert(key);
         return;
       } catch (const bloomery::error&) {
         filter_failed();
@@ -124,7 +128,11 @@ void guard::filter_failed() {
     const std::lock_guard lock(mutex_);
     filter_is_up_ = false;
   }
-  filters_.clear();
+  std::shared_ptr<bloomery::concurrent_redis_filter> failed;  // ends when the last call on it has
+  {
+    const std::lock_guard lock(opening_);
+    failed.swap(filter_);
+  }
   wake_.notify_all();
 }
 

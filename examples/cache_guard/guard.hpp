@@ -13,6 +13,7 @@
 
 #include <bloomery/redis.hpp>
 #include <bloomery/redis/address.hpp>
+#include <bloomery/redis/concurrent.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -101,9 +102,7 @@ class guard {
   bool filter_is_up() const { return filter_is_up_; }
 
  private:
-  using filter_pointer = std::unique_ptr<bloomery::redis_filter>;
-
-  std::unique_ptr<bloomery::redis_filter> open_filter(bool may_create);
+  std::shared_ptr<bloomery::concurrent_redis_filter> open_filter();
   bool fill_filter();
   void repair_filter();
   void filter_failed();
@@ -111,8 +110,9 @@ class guard {
   const guard_options options_;
   counters counted_;
   pool<user_table> tables_;
-  pool<bloomery::redis_filter> filters_;
 
+  std::mutex opening_;
+  std::shared_ptr<bloomery::concurrent_redis_filter> filter_;  // guarded by opening_; null: not open
   std::atomic<bool> filter_is_up_ = false;
   mutable std::mutex mutex_;
   std::condition_variable wake_;            // wakes the repair thread
