@@ -141,6 +141,7 @@ exit_status plan_shared(const plan_options& options) {
                          {"server_keys", plan.server_keys},
                          {"memory_bytes", plan.memory_bytes},
                          {"full_memory_bytes", plan.full_memory_bytes},
+                         {"log_bytes_per_key", plan.log_bytes_per_key},
                          {"bits_a_key", bits_per_key},
                          {"nodes", options.nodes},
                          {"bytes_of_a_node", whole(of_a_node)},
@@ -186,6 +187,8 @@ exit_status plan_shared(const plan_options& options) {
     line("", growth_cost_text(plan));
     line("", fmt::format("lookups without copies of the older layers: {} us for each layer", microseconds_of_lookup));
   }
+  line("log",
+       fmt::format("{:.0f} bytes of the append-only file, and to each replica, for a new key", plan.log_bytes_per_key));
   line("command", command_for(options, plan));
   out.flush();
   return exit_status::found;

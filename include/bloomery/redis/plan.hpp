@@ -36,6 +36,8 @@ struct redis_plan {
   std::uint64_t memory_bytes = 0;       ///< memory on all servers after creation, as rounded by their allocator
   std::uint64_t full_memory_bytes = 0;  ///< with all layers for `maximum` keys, or with all generations; without a
                                         ///< limit the same as memory_bytes
+  double log_bytes_per_key = 0;         ///< bytes that a new key adds to the append-only file, and to what goes to each
+                                        ///< replica, inserted with many others; a key that is present adds none
 };
 
 /// Plans a filter. A filter of up to 64 KiB has one shard; a larger one has at least 16 shards of 64 KiB to 1 MiB each,

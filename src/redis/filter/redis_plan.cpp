@@ -157,6 +157,18 @@ std::uint64_t memory_of(const redis_layer& layer) {
   return allocated_bytes(layer.string_bytes() + string_overhead) + key_overhead;
 }
 
+// "SET u1 OFFSET 1" of BITFIELD as the protocol has it, for each bit of a key; "INCRBY u4 #INDEX 1" for each counter.
+double log_bytes_of(const layout_row& row, const redis_layer& layer) {
+  const auto word = [](double characters) { return 6 + characters; };  // "$3\r\nSET\r\n"
+  const double cells = 512 * static_cast<double>(layer.lines) / row.cell_bits;
+  // The mean over the numbers 0 to cells - 1: 10^j of them have at most j digits.
+  double digits = 1;
+  for (double power = 10; power < cells; power *= 10) digits += 1 - power / cells;
+  const bool counts = row.cell_bits > 1;
+  const double cell = word(counts ? 6 : 3) + word(2) + word(digits + (counts ? 1 : 0)) + word(1);
+  return static_cast<double>(layer.probes) * cell;
+}
+
 void check_params(const redis_params& p) {
   if (p.filter.capacity == 0) refuse("the capacity of a shared filter is missing", "at least 1", "0");
   if (!(p.filter.target_fpr > 0 && p.filter.target_fpr < 1)) {
@@ -304,6 +316,7 @@ redis_plan plan_redis(const redis_params& wanted) {
   plan.memory_bytes = plan.shards * of_shard + header_bytes;
   plan.full_memory_bytes = plan.memory_bytes;
   if (has_window) plan.full_memory_bytes += plan.shards * (window_generations - 1) * memory_of(plan.first);
+  plan.log_bytes_per_key = log_bytes_of(row, plan.first);
   if (p.growth == redis_growth::to_maximum) {
     std::vector<redis_layer> layers = {plan.first};
     while (layers.size() < plan.layers) {

@@ -5,6 +5,8 @@
 #include <bloomery/redis/plan.hpp>
 #include <bloomery/sizing.hpp>
 
+#include "redis/filters.hpp"
+#include "redis/servers.hpp"
 #include "registry/tables.hpp"
 #include "registry/windows.hpp"
 #include "support/errors.hpp"
@@ -172,6 +174,27 @@ TEST(RedisPlans, OfNonsenseAreRefused) {
   bad = good;
   bad.filter.layout = "fuse8";
   EXPECT_TRUE(refused(bad));
+}
+
+TEST(RedisPlans, TellWhatANewKeyAddsToTheLog) {
+  for (const char* layout : {"blocked", "split_block512", "counting"}) {
+    SCOPED_TRACE(layout);
+    bloomery_tests::test_server server({.append_only = true});
+    if (!server.is_there()) GTEST_SKIP() << bloomery_tests::test_server::how_to_get_one;
+    redis_params wanted{.filter = {.layout = layout, .keys = key_kind::u64le, .capacity = 100'000, .target_fpr = 1e-4}};
+    const redis_plan plan = plan_redis(wanted);
+    redis_filter f = redis_filter::create(server.address("x"), wanted);
+    const auto log_bytes = [&] {
+      const std::string text(server.command({"INFO", "persistence"}).text());
+      return std::stod(text.substr(text.find("aof_current_size:") + 17));
+    };
+    const double before = log_bytes();
+    constexpr std::uint64_t keys = 50'000;
+    bloomery_tests::insert_all(f, bloomery_tests::keys_from(0, keys));
+
+    const double of_a_key = (log_bytes() - before) / keys;
+    EXPECT_NEAR(of_a_key / plan.log_bytes_per_key, 1, 0.05) << of_a_key;  // names of strings, equal cells
+  }
 }
 
 }  // namespace
