@@ -393,6 +393,16 @@ class RemoveWindowExpire(RedisTest):
         self.assertEqual(self.server.keys(), [])
         self.refused("check", self.f, stdin=b"a\n", says="no filter of this name")
 
+    def test_a_window_has_room_for_all_its_keys_at_one_go(self) -> None:
+        lines = keys(20_000)
+        out = self.bloomery("dedup", "-q", "--state", self.f, "-n", 20_000, "-p", "1%", "--window", "1d", stdin=text(lines)).lines
+        self.assertGreater(len(out), 20_000 * 0.99)
+
+        self.bloomery("add", "-q", self.f, stdin=text(lines))
+
+        self.assertLessEqual(self.info(self.f)["rate_now"], 0.01)
+        self.assertLess(self.count(self.f, keys(20_000, "absent")), 20_000 * 0.01)
+
     def test_a_window_forgets(self) -> None:
         made = self.bloomery("build", "--json", "-n", 1000, "--window", "2s", "-o", self.f, stdin=text(keys(100))).json
         self.assertEqual((made["keys"], made["complete"]), (100, True))

@@ -110,7 +110,7 @@ std::uint64_t found_at(const redis_address& address, const std::vector<std::uint
 }
 
 redis_params windowed() {
-  redis_params wanted = integers(7 * many, 0.01);
+  redis_params wanted = integers(many, 0.01);
   wanted.filter.extra = window_of_time(std::chrono::hours(7 * 24));
   return wanted;
 }
