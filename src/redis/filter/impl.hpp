@@ -155,6 +155,7 @@ struct redis_filter::impl {
 
   redis_info info(std::vector<redis_shard>* shards);
   estimate keys_in_window();
+  void merge(std::span<const std::uint8_t> bytes);
 
   // ---- lifecycle.cpp, create.cpp, replace.cpp
 

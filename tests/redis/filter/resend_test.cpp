@@ -1,9 +1,11 @@
 // Servers that crash in the midst of a call and come back without their last writes: what the call has inserted is there
 // when it returns.
+#include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
 
 #include "redis/cluster.hpp"
+#include "redis/filter/scripts.hpp"
 #include "redis/filters.hpp"
 #include "redis/net/batch.hpp"
 #include "redis/proxy.hpp"
@@ -22,6 +24,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -76,9 +79,12 @@ class crashing_server {
 
   // Acts before the server gets this portion of a call's writes. Portions have up to 64 KiB and at most 128 KiB are under
   // way, so from the fifth on some writes have been answered.
-  void before_writes(int portion, std::function<void()> act) {
-    net_.before("BITFIELD", [this, portion, act = std::move(act)] {
-      if (portion > 1) return before_writes(portion - 1, act);
+  void before_writes(int portion, std::function<void()> act) { before("BITFIELD", portion, std::move(act)); }
+
+  // Acts before the server gets the portion of this number that contains a text.
+  void before(std::string_view text, int portion, std::function<void()> act) {
+    net_.before(std::string(text), [this, text, portion, act = std::move(act)] {
+      if (portion > 1) return before(text, portion - 1, act);
       acted_ = true;
       act();
     });
@@ -210,6 +216,25 @@ TEST_F(RedisResend, AFilterThatIsBeingReplacedAndItsReplacementHaveTheKeys) {
     EXPECT_EQ(h.parameters().shards, is_given_up ? 4U : 2U);
     EXPECT_EQ(count_found(h, keys), keys.size());
   }
+}
+
+TEST_F(RedisResend, AMergeThatSpansACrashHasTheKeysOfAllShards) {
+  const auto keys = keys_from(0, many);
+  crashing_server at;
+  redis_filter f = redis_filter::create(at.through(), sharded(integers(many, 0.01), 8));
+  any_filter local(f.parameters().filter);
+  local.insert(std::span<const std::uint64_t>(keys));
+  std::uint64_t acknowledged = 0;
+  at.remember();
+  at.before(redis::digest_of(redis::scripts::merge), 6, [&] {
+    acknowledged = found_at(at.direct(), keys);
+    at.crash();
+  });
+
+  f.merge(local);
+
+  EXPECT_GT(acknowledged, many / 4) << "or there was nothing to lose";
+  EXPECT_EQ(found_at(at.direct(), keys), keys.size());
 }
 
 TEST_F(RedisResend, AServerThatDoesNotComeBackIsAnError) {
