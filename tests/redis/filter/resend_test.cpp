@@ -123,8 +123,8 @@ redis_params windowed() {
 
 TEST_F(RedisResend, KeysThatWereAcknowledgedBeforeACrashAreThereWhenTheCallReturns) {
   const auto keys = keys_from(0, many);
-  for (const redis_params& wanted :
-       {sharded(integers(many, 0.01), 4), sharded(growing(1000), 2), sharded(windowed(), 4)}) {
+  for (const redis_params& wanted : {sharded(integers(many, 0.01), 4), sharded(growing(1000), 2),
+                                     sharded(growing(20'000), 1), sharded(windowed(), 4)}) {
     SCOPED_TRACE(wanted.growth == redis_growth::none ? (wanted.filter.has_window() ? "window" : "fixed") : "growing");
     crashing_server at;
     redis_filter f = redis_filter::create(at.through(), wanted);
@@ -146,6 +146,7 @@ TEST_F(RedisResend, KeysThatWereAcknowledgedBeforeACrashAreThereWhenTheCallRetur
     redis_filter g = redis_filter::open(at.direct());
     EXPECT_EQ(count_found(g, keys), keys.size());
     EXPECT_LE(g.info().rate_now, 0.01) << "layers are overfilled";
+    EXPECT_GE(static_cast<double>(g.info().inserted), 0.98 * many) << "room was taken for fewer keys than are in";
     EXPECT_EQ(count, static_cast<std::uint64_t>(std::count(is_new.begin(), is_new.end(), 1)));
     EXPECT_LE(static_cast<double>(std::count(is_new.begin(), is_new.end(), 0)), most_hits(0.01, many))
         << "a key that was new when it was first inserted stays new";
