@@ -147,6 +147,7 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
           if (out.watched() || batch.text.may_wait || can.is_remote) out.flush();
         } catch (const error& e) {
           if (!can.is_remote) throw;
+          warn_of_repeated_lines(seen.uncertain_lines());
           throw_undecided(e, result.lines_in, batch.lines.size(), lines_are);
         }
         result.lines_in += batch.lines.size();
@@ -157,6 +158,7 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
   if (suspects != nullptr) suspects->flush();  // before the state has their keys
   seen.finish();
   options.inputs.notes->late = seen.late_records();
+  result.uncertain_lines = seen.uncertain_lines();
 
   keys_done done;
   const std::string name = shown_name(options.state);
@@ -298,7 +300,9 @@ void add_dedup(command_line& line) {
       "Exit status 3: more lines are expected to be dropped wrongly than --max-loss allows, or twice as many as were\n"
       "expected before.\n"
       "With an address a line goes out at one of the machines only. What a killed run was just about to write, up to\n"
-      "256 KiB of lines, is remembered and goes out nowhere; with a file it would go out again.\n"
+      "256 KiB of lines, is remembered and goes out nowhere; with a file it would go out again. If a connection was "
+      "lost\n"
+      "and it is unknown whether lines are new, they go out, perhaps twice; the exit status is then 3.\n"
       "Example: bloomery dedup --state seen.bloom today.txt > new.txt");
 }
 

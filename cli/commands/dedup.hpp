@@ -47,6 +47,7 @@ struct dedup_result {
   dedup_mode mode = dedup_mode::filter;
   std::uint64_t lines_in = 0;
   std::uint64_t lines_out = 0;
+  std::uint64_t uncertain_lines = 0;    ///< of these, lines that may have been printed before: a connection was lost
   std::uint64_t rescued = 0;            ///< exact: false positives of the filter, which are kept
   std::optional<double> rate = 0;       ///< the filter's FPR at the end; empty: unknown, and so are the losses
   double expected_losses = 0;           ///< distinct lines dropped wrongly; 0 if exact
@@ -92,8 +93,11 @@ void say_before(const dedup_options& options, const dedup_filter& made, std::uin
 /// The same for dedup_by_hash().
 void say_before_hashing(const dedup_options& options);
 
-/// Reports what was done. Returns exit_status::target_missed if more lines are expected to be lost than was said before, or than
-/// --max-loss allows.
+/// If `lines` is not 0, warns that up to this number of lines may have been printed twice.
+void warn_of_repeated_lines(std::uint64_t lines);
+
+/// Reports what was done. Returns exit_status::target_missed if more lines are expected to be lost than was said before or than
+/// --max-loss allows, or if lines may have been printed twice.
 exit_status say_after(const dedup_options& options, const dedup_result& result);
 
 /// What hashes lines without a filter: hash, seed, secret and kind of keys.

@@ -90,6 +90,7 @@ std::string json_of(const dedup_result& r, double dropped, bool kept) {
       {"exact", r.mode == dedup_mode::exact},
       {"kept", kept},
       {"complete", r.finished}};
+  if (r.losses_are_at_most) report["maybe_repeated"] = r.uncertain_lines;
   if (r.layers > 0) {
     report["bytes"] = r.bytes;
     report["layers"] = r.layers;
@@ -154,11 +155,20 @@ void say_before_hashing(const dedup_options& options) {
                   64 + key_table<hash_slot>::partition_bits, default_losses, std::floor(most / 1e9)));
 }
 
+void warn_of_repeated_lines(std::uint64_t lines) {
+  if (lines == 0) return;
+  say(fmt::format(
+      "warning: a connection to the server was lost, and up to {} may have been printed twice: whether they "
+      "were new is unknown",
+      counted(lines, "line")));
+}
+
 exit_status say_after(const dedup_options& options, const dedup_result& r) {
   const std::uint64_t dropped = r.lines_in - r.lines_out;
   const std::string broken = broken_promise(r);
+  const exit_status status = broken.empty() && r.uncertain_lines == 0 ? exit_status::found : exit_status::target_missed;
   if (options.common.json) {
-    std::fputs(json_of(r, static_cast<double>(dropped), broken.empty()).c_str(), stderr);
+    std::fputs(json_of(r, static_cast<double>(dropped), status == exit_status::found).c_str(), stderr);
   } else if (!options.common.quiet) {
     const std::string layers =
         r.layers > 0 ? fmt::format("; {} in {}", bytes_text(r.bytes), counted(r.layers, "layer")) : "";
@@ -166,10 +176,11 @@ exit_status say_after(const dedup_options& options, const dedup_result& r) {
                     count_text(r.lines_out), count_text(dropped), text_of_losses(r, static_cast<double>(dropped)),
                     layers));
   }
-  if (broken.empty()) return exit_status::found;
-  if (!options.common.json)
+  if (options.common.json) return status;
+  warn_of_repeated_lines(r.uncertain_lines);
+  if (!broken.empty())
     say(fmt::format("target not kept: {}; give a larger -n, or leave out -n, -p and --max-loss", broken));
-  return exit_status::target_missed;
+  return status;
 }
 
 }  // namespace bloomery::cli

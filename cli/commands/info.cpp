@@ -21,6 +21,7 @@
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/redis/address.hpp>
+#include <bloomery/redis/handle.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -65,6 +66,7 @@ struct info_result {
   std::vector<forecast_step> forecast = {};
   std::optional<std::vector<std::string>> page_problems = {};  // empty: pages were not checked
   fpr_judgement judgement = {};
+  std::optional<redis_counters> client = {};  // of a shared filter: what this command did on its connections
 };
 
 // ---- finding out ----------------------------------------------------------------------------------------------------
@@ -144,6 +146,7 @@ info_result find_out(const info_options& options) {
   if (result.facts.fill) result.judgement = judge_fpr(result.facts);
   result.forecast = forecast_of(result.facts);
   if (options.check_pages) result.page_problems = inspect(options.filter, file_check::payload).problems;
+  if (const redis_filter* const shared = redis::shared_filter_of(*filter)) result.client = shared->counters();
   return result;
 }
 
@@ -501,6 +504,17 @@ json json_of(const log_facts& log, const filter_facts& f) {
   return result;
 }
 
+json json_of(const redis_counters& c) {
+  return {{"exchanges", c.exchanges},
+          {"retries", c.retries},
+          {"reconnects", c.reconnects},
+          {"redirects", c.redirects},
+          {"description_changes", c.description_changes},
+          {"growths", c.growths},
+          {"restarts_seen", c.restarts_seen},
+          {"resent_groups", c.resent_groups}};
+}
+
 json json_of(const info_result& r) {
   const filter_facts& f = r.facts;
   json result = {{"filter", r.name}};
@@ -518,6 +532,7 @@ json json_of(const info_result& r) {
                    {"unnoticed_removals", cli::number_or_null(f.counting->unnoticed_removals)}});
   }
   if (r.page_problems) result["problems"] = *r.page_problems;
+  if (r.client) result["client"] = json_of(*r.client);
   return result;
 }
 

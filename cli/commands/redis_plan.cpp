@@ -166,7 +166,8 @@ exit_status plan_shared(const plan_options& options) {
     line("grows", growth_text(p) + (unlimited ? fmt::format(": each shard by itself, {} layers at most", plan.layers)
                                               : fmt::format(": each shard by itself, up to {} layers", plan.layers)));
   }
-  if (p.filter.has_window()) line("forgets", fmt::format("in {} generations", plan.layers));
+  if (p.filter.has_window())
+    line("forgets", fmt::format("in {} generations, each with room for all keys", plan.layers));
   line("memory", plan.memory_bytes == plan.full_memory_bytes
                      ? fmt::format("{}{}, {:.2f} bits a key", bytes_text(plan.memory_bytes),
                                    unlimited ? " at first" : "", bits_per_key)

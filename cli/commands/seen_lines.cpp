@@ -1,6 +1,7 @@
 #include "cli/commands/seen_lines.hpp"
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/redis.hpp>
 
 #include <algorithm>
 #include <span>
@@ -80,7 +81,9 @@ void seen_lines::insert(key_batch& batch, std::size_t from, std::size_t keys) {
   for (std::size_t first = from; first < from + keys;) {
     const std::size_t rest = from + keys - first;
     const std::size_t count = keys_per_step_ == 0 ? rest : std::min(keys_per_step_, rest);
-    const change_result done = filter_->insert(batch.prepared.part(first, count), is_new.subspan(first, count));
+    const std::span<std::uint8_t> answers = is_new.subspan(first, count);
+    const change_result done = filter_->insert(batch.prepared.part(first, count), answers);
+    uncertain_lines_ += static_cast<std::uint64_t>(std::count(answers.begin(), answers.end(), maybe_new));
     first += count;
     if (keys_per_step_ == 0) continue;
     const double before = std::exchange(fpr_, fpr_now());

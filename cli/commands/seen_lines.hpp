@@ -39,7 +39,8 @@ class seen_lines {
   /// The filter that lines are prepared for and looked up in.
   filter_handle& filter() noexcept { return *filter_; }
 
-  /// is_new[i] of the batch becomes 1 if line i is certainly new, else 0. @throws error, as filter_handle::insert
+  /// is_new[i] of the batch becomes 1 if line i is certainly new, maybe_new if that is unknown after a lost connection to
+  /// a server, else 0. @throws error, as filter_handle::insert
   void take(key_batch& batch);
 
   /// After the new lines of a batch went to the output: inserts the waiting keys into the file if they are many.
@@ -54,6 +55,9 @@ class seen_lines {
   /// New lines that were expected to be dropped wrongly, for local windows and filters in files: the sum over all
   /// lookups of the FPR at that moment.
   double expected_losses() const noexcept { return expected_losses_; }
+
+  /// Lines of which it is unknown whether another run has printed them: maybe_new.
+  std::uint64_t uncertain_lines() const noexcept { return uncertain_lines_; }
 
   /// Records that were older than the window.
   std::uint64_t late_records() const noexcept { return record_clock_ ? record_clock_->late() : 0; }
@@ -85,6 +89,7 @@ class seen_lines {
   std::vector<key_hash> pending_;      // printed, or dropped in a window, and not yet in the file
   std::vector<slice_start> slices_;    // of a window in a file: of the pending keys
   std::uint64_t pending_bytes_ = 0;    // of their lines
+  std::uint64_t uncertain_lines_ = 0;
   double fpr_ = 0;
   double expected_losses_ = 0;
 };

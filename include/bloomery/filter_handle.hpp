@@ -135,12 +135,12 @@ class filter_handle {
 
   // ---- keys ---------------------------------------------------------------------------------------------------------
 
-  /// Inserts keys one after another. `is_new` is empty or takes 1 for each key that is certainly new, else 0.
+  /// Inserts keys one after another. `is_new` is empty or takes 1 for each key that is certainly new, else 0. If a
+  /// lost connection to a server left that open, it takes maybe_new (redis.hpp).
   ///
   /// @throws partial_error  any failure, with the number of keys that are in; its code is: incompatible: the filter
-  ///                        takes no
-  ///                        keys, or keys of the other kind; not_permitted: opened for reading; unavailable: a server, the
-  ///                        deadline, or cancelled; too_large, damaged, not_found, io
+  ///                        takes no keys, or keys of the other kind; not_permitted: opened for reading;
+  ///                        unavailable: a server, the deadline, or cancelled; too_large, damaged, not_found, io
   /// @throws error          invalid_argument: is_new has another size than keys
   change_result insert(key_span keys, std::span<std::uint8_t> is_new = {});
 

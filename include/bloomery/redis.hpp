@@ -56,7 +56,29 @@ struct redis_options {
   /// Bytes for copies of a growing or windowed filter's closed layers, which inserts no longer change: lookups of many
   /// keys then read the newest layer only. A layer above 1 MiB per shard is not copied. 0: no copies
   std::uint64_t closed_layers_bytes = std::uint64_t{16} << 20;
-  callback<void(const std::string&)> notes = {};  ///< receives a note about each repair
+  /// Receives a note about each repair, and about keys of a counting filter that a lost connection left in doubt.
+  callback<void(const std::string&)> notes = {};
+};
+
+/// What redis_filter::insert() writes to `is_new` for a key that may be new or not: a connection broke, the client sent
+/// the key again, and the answer "not new" may be due to its own first request. A program that keeps new keys and drops
+/// the others keeps such a key: it may keep the key twice, but never loses it.
+inline constexpr std::uint8_t maybe_new = 2;
+
+/// What a redis_filter did and saw on its connections since it was made. Counters only increase.
+struct redis_counters {
+  std::uint64_t exchanges = 0;   ///< batches of commands sent to servers; a call takes one or more
+  std::uint64_t retries = 0;     ///< groups of commands sent again after a transient error or a lost connection
+  std::uint64_t reconnects = 0;  ///< connections opened again after one to the same address had been lost
+  std::uint64_t redirects = 0;   ///< MOVED and ASK replies of cluster nodes
+  /// Descriptions of the filter, and headers of shards, that had changed: another client cleared, replaced, grew or
+  /// rotated the filter, or a server came back with an older state.
+  std::uint64_t description_changes = 0;
+  std::uint64_t growths = 0;  ///< layers that this object added to shards, without those of other clients
+  /// Reconnections that found another server process, by the run id of INFO: the server was restarted, or another one
+  /// took its address. It may lack the last writes. 0 if the user may not run INFO.
+  std::uint64_t restarts_seen = 0;
+  std::uint64_t resent_groups = 0;  ///< groups of commands by which insert() repeated keys after a connection broke
 };
 
 /// How a shared filter grows.
@@ -121,6 +143,10 @@ struct redis_lines {
 /// and may be inserted again. A counting filter may then count a key twice, also if a lost connection was restored
 /// within a call.
 ///
+/// If a connection breaks while a call inserts keys, its server may have crashed and lost what it had acknowledged. The
+/// call then inserts all its keys again before it returns, on the servers that have the filter now. A counting filter
+/// does not, since keys would count twice: a note says that keys of this call may be missing or counted twice.
+///
 /// Threads: one at a time per object. A moved-from object may only be assigned to or destroyed.
 ///
 /// Example:
@@ -162,7 +188,8 @@ class redis_filter {
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
-  /// Inserts keys as if one by one and returns how many were certainly new; is_new is empty or receives 1 or 0 per key.
+  /// Inserts keys as if one by one and returns how many were certainly new. `is_new` is empty or receives per key: 1 if
+  /// it was certainly new, maybe_new if a lost connection left that open, else 0.
   /// Takes text or integers, no hashes: another client may replace the filter by one with another hash.
   /// @throws error  as above; incompatible: hashes; invalid_argument: is_new has another size; nothing is inserted
   std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});
@@ -222,6 +249,9 @@ class redis_filter {
   /// The parameters when this object last read them: on opening, and again in a call that finds the filter replaced by
   /// another client.
   const redis_params& parameters() const noexcept;
+
+  /// What this object did on its connections. The filter that replace() passes to `fill` counts with its caller.
+  redis_counters counters() const noexcept;
 
   /// Removes all keys and begins a new epoch. Keys that others insert meanwhile may be in or not.
   /// @throws error as replace()

@@ -40,11 +40,11 @@ double reach(double expected, double variance) {
 // have another layout than in memory, and the geometry is that of one generation.
 double variance_of_window(const params& p, std::uint64_t keys) {
   const layout_row* row = find_layout(p.layout);
-  if (row == nullptr || row->window == nullptr)
-    return relative_variance_of_rate(occupancy_for(p), static_cast<double>(keys) / window_slices) / window_generations;
+  const bool is_shared = row == nullptr || row->window == nullptr;
+  const occupancy of_generation = is_shared ? occupancy_for(p) : row->window->lane(p.geometry);
   const keys_by_generation fullest = fullest_generations(p.window(), keys);
   const auto empty = std::count(fullest.begin(), fullest.end(), std::uint64_t{0});
-  return relative_variance_of_rate(row->window->lane(p.geometry), static_cast<double>(fullest[0])) /
+  return relative_variance_of_rate(of_generation, static_cast<double>(fullest[0])) /
          static_cast<double>(window_generations - empty);
 }
 

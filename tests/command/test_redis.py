@@ -288,7 +288,7 @@ class InfoVerifyExplain(RedisTest):
         self.assertEqual(
             list(known),
             "filter layout family hash keys seed key_check shards lines_of_a_shard layers epoch bits bytes first_bits probes capacity target_rate growth"
-            " most_keys window_seconds expires_at inserted count_is_estimate fill rate_now measured_rate fpr_verdict keys_left".split(),
+            " most_keys window_seconds expires_at inserted count_is_estimate fill rate_now measured_rate fpr_verdict keys_left client".split(),
         )
         self.assertEqual((known["filter"], known["layout"], known["hash"], known["capacity"], known["target_rate"]), (self.f, "blocked", "xxh3", 20_000, 0.005))
         self.assertEqual((known["growth"], known["most_keys"], known["window_seconds"], known["expires_at"]), ("none", None, None, None))
@@ -392,6 +392,16 @@ class RemoveWindowExpire(RedisTest):
             self.redis("PEXPIREAT", key, 1)
         self.assertEqual(self.server.keys(), [])
         self.refused("check", self.f, stdin=b"a\n", says="no filter of this name")
+
+    def test_a_window_has_room_for_all_its_keys_at_one_go(self) -> None:
+        lines = keys(20_000)
+        out = self.bloomery("dedup", "-q", "--state", self.f, "-n", 20_000, "-p", "1%", "--window", "1d", stdin=text(lines)).lines
+        self.assertGreater(len(out), 20_000 * 0.99)
+
+        self.bloomery("add", "-q", self.f, stdin=text(lines))
+
+        self.assertLessEqual(self.info(self.f)["rate_now"], 0.01)
+        self.assertLess(self.count(self.f, keys(20_000, "absent")), 20_000 * 0.01)
 
     def test_a_window_forgets(self) -> None:
         made = self.bloomery("build", "--json", "-n", 1000, "--window", "2s", "-o", self.f, stdin=text(keys(100))).json

@@ -12,6 +12,7 @@ if NAMED:
     from test_redis import *  # noqa: F403
     from test_redis_chain import *  # noqa: F403
     from test_redis_cluster import *  # noqa: F403
+    from test_redis_cut import *  # noqa: F403
     from test_redis_doctor import *  # noqa: F403
     from test_redis_harm import *  # noqa: F403
     from test_redis_plan import PlanOnAServer  # noqa: F401

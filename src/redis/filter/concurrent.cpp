@@ -155,7 +155,7 @@ struct concurrent_redis_filter::impl {
         is_new.assign(keys.size(), 0);
         filter.insert(keys, is_new);
         for (std::size_t i = 0; i < keys.size(); ++i) {
-          taken->inserts.answers[i / 64] |= std::uint64_t{is_new[i]} << i % 64;
+          if (is_new[i] == 1) taken->inserts.answers[i / 64] |= std::uint64_t{1} << i % 64;
         }
       });
       taken->lookups.run([&](key_span keys) { filter.may_contain(keys, taken->lookups.answers); });

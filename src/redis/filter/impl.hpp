@@ -141,9 +141,11 @@ struct redis_filter::impl {
   void hash(key_span keys, key_hash* hashes) const;
   void hash(key_span keys, std::vector<std::uint64_t>& hash64s) const;
 
+  void note_doubts();  // what a lost connection leaves open about the keys of a counting filter
+
   // Keys per step, so that no call needs memory for all.
   void look_up(std::span<const std::uint64_t> hash64s, std::uint8_t* found);
-  void insert(std::span<const std::uint64_t> hash64s, std::uint8_t* is_new);
+  void insert(std::span<const std::uint64_t> hash64s, std::uint8_t* is_new);  // 0, 1 or maybe_new
   void remove(std::span<const std::uint64_t> hash64s, removal* results);
 
   // ---- explain.cpp
@@ -154,6 +156,7 @@ struct redis_filter::impl {
 
   redis_info info(std::vector<redis_shard>* shards);
   estimate keys_in_window();
+  void merge(std::span<const std::uint8_t> bytes);
 
   // ---- lifecycle.cpp, create.cpp, replace.cpp
 
@@ -190,6 +193,7 @@ struct redis_filter::impl {
   hash_seed seed;
   std::vector<std::unique_ptr<redis::shard_view>> views;
   std::unique_ptr<impl> next;
+  std::uint64_t sent_twice = 0;  // keys of the present insert(), each time after the first
   redis::batch commands;
 
  private:
@@ -247,8 +251,10 @@ struct redis_filter::impl {
   };
   std::size_t older_layers(const redis::shard_view& v) const;
   void add_write(key_group& g, const order& keys, std::int64_t now);
-  written take_write(const key_group& g, const order& keys, redis::reply r, std::uint8_t* is_new);
+  written take_write(std::size_t number, const key_group& g, const order& keys, redis::reply r, std::uint8_t* is_new);
   bool catch_up(const order& keys);
+  bool forget_lost_room();
+  void reserve_again(const order& keys);
   std::vector<std::uint64_t> reserve(std::span<const key_group> groups, std::vector<std::uint64_t>& full);
   std::vector<std::uint64_t> write_reserved(std::vector<key_group> groups, const order& keys, std::uint8_t* is_new);
   void insert_fixed(std::span<const std::uint64_t> hash64s, std::vector<std::uint32_t> todo,
@@ -265,7 +271,8 @@ struct redis_filter::impl {
   std::uint64_t links_of_copies_ = 0;  // router::links() when the copies began
   std::vector<std::uint64_t> cells_;
   std::map<std::vector<std::uint64_t>, redis_layer> next_layers_;  // by the capacities of those before
-  double repeats_ = 0;                                             // share of keys that were there already, of late
+  std::uint64_t restarts_known_ = 0;  // of router.possible_restarts(), when `reserved` of the views was right
+  double repeats_ = 0;                // share of keys that were there already, of late
   std::int64_t clock_offset_ = 0;
   std::optional<std::int64_t> clock_read_;                                            // when, as this machine has it
   std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<std::uint8_t>> copy_;  // of lines, by shard and layer

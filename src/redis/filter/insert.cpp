@@ -108,9 +108,11 @@ void redis_filter::impl::add_write(key_group& g, const order& keys, std::int64_t
   add_stamp(g);
 }
 
-// What add_write() asked for. is_new becomes 1 for the keys that were certainly new.
-redis_filter::impl::written redis_filter::impl::take_write(const key_group& g, const order& keys, reply r,
-                                                           std::uint8_t* is_new) {
+// The replies to add_write(). is_new becomes 1 for keys that were certainly new, and maybe_new for keys whose bits this
+// group may have set itself, when it was sent before.
+redis_filter::impl::written redis_filter::impl::take_write(std::size_t number, const key_group& g, const order& keys,
+                                                           reply r, std::uint8_t* is_new) {
+  const bool was_repeated = router.may_have_run_twice(number);
   const shard_view& v = view(g.shard);
   const redis_layer& layer = v.layers.back();
   const bool counts = description.counts();
@@ -125,12 +127,31 @@ redis_filter::impl::written redis_filter::impl::take_write(const key_group& g, c
     for (std::size_t c = 0; c < cells && at < r.size(); ++c, ++at) {
       changed |= r[at].integer() == (counts ? 1 : 0);
     }
-    if (!changed || older[n] != 0) continue;
+    if (older[n] != 0) continue;
+    if (!changed) {
+      if (was_repeated && is_new[i] == 0) is_new[i] = maybe_new;
+      continue;
+    }
     is_new[i] = 1;
     ++result.new_keys;
   }
+  if (was_repeated) sent_twice += g.count;
   result.stamp = r.next().text();
   return result;
+}
+
+void redis_filter::impl::note_doubts() {
+  const std::uint64_t twice = std::exchange(sent_twice, 0);
+  if (!description.counts() || !options.notes) return;
+  if (twice > 0) {
+    options.notes("a connection was lost: " + std::to_string(twice) +
+                  " keys were sent again, and may be counted twice");
+  }
+  if (router.has_lost_answers()) {
+    options.notes(
+        "a connection was lost after keys had been inserted on it: if its server crashed, it may have lost "
+        "them; a counting filter does not insert them again");
+  }
 }
 
 // Keys of shards that say that another filter is to take their place: into that one, too. If it has taken it meanwhile,
@@ -154,7 +175,11 @@ void redis_filter::impl::insert_doubly(std::span<const std::uint64_t> hash64s, s
   }
   if (description.epoch != epoch) {
     insert(some, answers.data());
-    for (std::size_t i = 0; i < some.size(); ++i) is_new[which[i]] = answers[i];
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      std::uint8_t& answer = is_new[which[i]];
+      // The insertion above may have put the key in before it failed.
+      answer = answers[i] == 0 && answer != 0 ? maybe_new : answers[i];
+    }
     return;
   }
   std::vector<std::uint64_t> shards;
@@ -199,7 +224,7 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
         [&](std::size_t number, reply r) {
           const key_group& g = groups[number];
           const shard_view& v = view(g.shard);
-          written w = take_write(g, keys, r, is_new);
+          written w = take_write(number, g, keys, r, is_new);
           if (w.hole) holes.emplace_back(g.shard, *w.hole);
           if (w.stamp != redis::text_of(v.stamp)) seen[g.shard] = {std::move(w.stamp), v.newest()};
         },
@@ -227,6 +252,27 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
     std::sort(todo.begin(), todo.end());
   }
   insert_doubly(hash64s, doubly, is_new);
+}
+
+// A server that came back with less may have forgotten the room that it granted. True: there is none any more.
+bool redis_filter::impl::forget_lost_room() {
+  const std::uint64_t before = std::exchange(restarts_known_, router.possible_restarts());
+  if (before == restarts_known_) return false;
+  for (const auto& v : views) {
+    if (v) v->reserved = 0;
+  }
+  return true;
+}
+
+// For keys that were written in room that their server has forgotten since: otherwise their layer would take too many.
+void redis_filter::impl::reserve_again(const order& keys) {
+  const std::vector<key_group> groups = groups_of(keys, keys.size());
+  std::vector<std::uint64_t> full;
+  reserve(groups, full);
+  for (const key_group& g : groups) {
+    std::uint64_t& reserved = views[static_cast<std::size_t>(g.shard)]->reserved;
+    reserved -= std::min<std::uint64_t>(reserved, g.count);
+  }
 }
 
 // Takes room in the counts for the keys of each group, and some in advance. @param full  shards that have not so much
@@ -283,7 +329,7 @@ std::vector<std::uint64_t> redis_filter::impl::write_reserved(std::vector<key_gr
   run(
       [&](std::size_t number, reply r) {
         const key_group& g = groups[number];
-        const written w = take_write(g, keys, r, is_new);
+        const written w = take_write(number, g, keys, r, is_new);
         if (w.stamp != redis::text_of(view(g.shard).stamp)) changed.push_back(g.shard);
         // Of those that were there the room is kept for others; if it was not this very group that wrote them.
         if (!router.may_have_run_twice(number)) reserved(g) += g.count - w.new_keys;
@@ -307,9 +353,12 @@ void redis_filter::impl::insert_growing(std::span<const std::uint64_t> hash64s, 
     const order keys = order_of(hash64s, todo);
     const std::vector<key_group> groups = groups_of(keys, keys.size());
 
+    forget_lost_room();
     std::vector<std::uint64_t> full;
     const std::vector<std::uint64_t> stale = reserve(groups, full);
+    router.counters().description_changes += stale.size();
     if (!stale.empty() && refresh(stale)) return insert(hash64s, is_new);
+    if (forget_lost_room()) continue;
 
     order roomy;  // keys there is room for
     todo.clear();
@@ -327,6 +376,7 @@ void redis_filter::impl::insert_growing(std::span<const std::uint64_t> hash64s, 
     std::map<std::uint64_t, std::int64_t> written_to;  // layers of shards
     for (const auto& [hash64, i] : roomy) written_to[shard_of(hash64)] = view(shard_of(hash64)).newest();
     const std::vector<std::uint64_t> changed = write_reserved(groups_of(roomy, insert_keys), roomy, is_new);
+    if (forget_lost_room()) reserve_again(roomy);
     if (!changed.empty() && explain_stale(changed, redis::access::write)) return insert(hash64s, is_new);
     for (const auto& [hash64, i] : roomy) {
       const shard_view& v = view(shard_of(hash64));

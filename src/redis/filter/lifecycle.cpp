@@ -92,7 +92,7 @@ bool redis_filter::impl::grow(std::span<const std::uint64_t> shards) {
     commands.word(redis::text_of(layer));
     commands.word(static_cast<std::uint64_t>(number));
   }
-  run([](std::size_t, reply) {}, "let the filter grow");
+  run([&](std::size_t, reply r) { router.counters().growths += r.integer() == 1 ? 1 : 0; }, "let the filter grow");
   return refresh(shards);
 }
 

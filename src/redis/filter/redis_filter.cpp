@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 
 namespace bloomery {
@@ -60,9 +59,11 @@ std::uint64_t redis_filter::insert(key_span keys, std::span<std::uint8_t> is_new
   impl& b = *impl_;
   detail::check_answers("redis_filter::insert", keys.size(), is_new.size());
   b.router.forget_writes();
+  b.router.forget_answers();
+  b.sent_twice = 0;
   std::vector<std::uint64_t> hash64s;
   std::vector<std::uint8_t> fresh;
-  std::size_t again = 0;  // keys that went into a filter which was replaced during this call
+  std::size_t again = 0;  // the first keys of this call, which are to be inserted again
   const auto insert_part = [&](std::size_t first, std::size_t count) {
     redis::begin_again([&] {
       b.hash(keys.part(first, count), hash64s);
@@ -74,19 +75,30 @@ std::uint64_t redis_filter::insert(key_span keys, std::span<std::uint8_t> is_new
   std::uint64_t epoch = b.description.epoch;
   in_parts(keys.size(), [&](std::size_t first, std::size_t count) {
     insert_part(first, count);
-    all_new = std::accumulate(fresh.begin(), fresh.end(), all_new);
+    all_new += static_cast<std::uint64_t>(std::count(fresh.begin(), fresh.end(), std::uint8_t{1}));
     if (!is_new.empty()) std::copy(fresh.begin(), fresh.end(), is_new.begin() + static_cast<std::ptrdiff_t>(first));
+    // The keys before went into a filter that was replaced during this call.
     if (std::exchange(epoch, b.description.epoch) != b.description.epoch) again = first;
   });
-  for (int attempt = 0; again > 0; ++attempt) {
+  for (int attempt = 0;; ++attempt) {
+    // A server that crashed may have lost keys that it had acknowledged.
+    const bool is_broken = b.router.has_lost_answers() && !b.description.counts();
+    if (is_broken) again = keys.size();
+    b.note_doubts();
+    if (again == 0) break;
     if (attempt == redis::most_beginnings) {
-      throw error(errc::unavailable, {"the filter was replaced all the time while keys were inserted", b.where(), "",
-                                      "", hint::try_again});
+      throw error(errc::unavailable, {"the filter was replaced, or its connections were lost, all the time while keys "
+                                      "were inserted",
+                                      b.where(), "", "", hint::try_again});
     }
+    // The answers stay those of the first time.
+    const std::uint64_t groups_before = b.router.groups_run();
+    b.router.forget_answers();
     in_parts(std::exchange(again, 0), [&](std::size_t first, std::size_t count) {
       insert_part(first, count);
       if (std::exchange(epoch, b.description.epoch) != b.description.epoch) again = keys.size();
     });
+    if (is_broken) b.router.counters().resent_groups += b.router.groups_run() - groups_before;
   }
   const unsigned replicas = b.options.wait_replicas;
   if (replicas == 0 || keys.empty()) return all_new;
@@ -99,6 +111,8 @@ std::uint64_t redis_filter::insert(key_span keys, std::span<std::uint8_t> is_new
 
 bool redis_filter::insert(std::string_view key) { return insert(std::span<const std::string_view>(&key, 1)) == 1; }
 bool redis_filter::insert(std::uint64_t key) { return insert(std::span<const std::uint64_t>(&key, 1)) == 1; }
+
+redis_counters redis_filter::counters() const noexcept { return impl_->router.counters(); }
 
 void redis_filter::may_contain(key_span keys, std::span<std::uint64_t> bitmap) {
   impl& b = *impl_;

@@ -251,11 +251,11 @@ redis_plan plan_redis(const redis_params& wanted) {
   const layout_row& row = row_of(p.filter);
   const bool has_window = p.filter.has_window();
   const bool grows = p.growth != redis_growth::none;
-  // A generation has a seventh of the window's keys, and an eighth of the error.
-  std::uint64_t keys = p.filter.capacity;
-  if (has_window) keys = divided_up(keys, window_generations - 1);
+  const std::uint64_t keys = p.filter.capacity;
   double rate = p.filter.target_fpr;
-  if (has_window) rate /= window_generations;
+  // All keys may come in one slice of time, and as many others in the next window: fullest_generations(). The FPRs of two
+  // full generations add up.
+  if (has_window) rate /= 2;
   if (p.growth == redis_growth::unlimited) rate = share_of_layer(rate, 0);
 
   if (p.filter.geometry != geometry{} && !grows) {  // of a filter that is there already

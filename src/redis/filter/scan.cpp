@@ -363,6 +363,41 @@ any_filter redis_filter::pull() {
   return any_filter(std::move(p), std::move(storage));
 }
 
+// Sets the bits of a local filter with the same geometry, shard by shard.
+void redis_filter::impl::merge(std::span<const std::uint8_t> bytes) {
+  const std::uint64_t of_shard = 64 * description.first.lines;
+  for (std::uint64_t s = 0; s < description.shards(); ++s) {
+    const auto some = bytes.subspan(static_cast<std::size_t>(s * of_shard), static_cast<std::size_t>(of_shard));
+    const bool empty = std::all_of(some.begin(), some.end(), [](std::uint8_t byte) { return byte == 0; });
+    for (bool done = empty; !done;) {
+      const std::string header = redis::header_key(description, s);
+      const std::string name = redis::layer_key(description, s, 0);
+      commands.clear();
+      commands.begin(redis::slot_of(header), mode::write);
+      commands.start_script(redis::scripts::merge, 3, 2);
+      commands.word(header);
+      commands.word(name);
+      commands.word(name + ":merge");
+      commands.word(redis::text_of(view(s).stamp));
+      commands.word(std::string_view(reinterpret_cast<const char*>(some.data()), some.size()));
+      run([&](std::size_t, reply r) { done = r.integer() == 1; }, "merge into the filter");
+      const std::uint64_t shards[] = {s};
+      if (!done && explain_stale(shards, redis::access::look_up)) {
+        throw error(errc::locked, {"the filter was replaced meanwhile", where(), "", "", hint::merge_again});
+      }
+    }
+    if (empty || view(s).next.empty()) continue;
+    const std::uint64_t epoch = description.epoch;
+    const bool is_replaced = replacement() != nullptr || description.epoch != epoch;
+    if (is_replaced) {
+      throw error(errc::locked, {"the filter is being replaced, and the new one has not got these keys", where(), "",
+                                 "", hint::merge_after_replacement});
+    }
+    const std::uint64_t shards[] = {s};  // the mark of a replacement that was given up
+    unmark(shards);
+  }
+}
+
 void redis_filter::merge(redis_filter& other) { merge(other.pull()); }
 
 void redis_filter::merge(const any_filter& other) {
@@ -378,38 +413,14 @@ void redis_filter::merge(const any_filter& other) {
   if (const std::string differs = difference(mine, other.parameters()); !differs.empty()) {
     throw error(errc::incompatible, {"the filters differ in " + differs, b.where(), "", "", hint::merge_like_filters});
   }
-  const std::span<const std::uint8_t> bytes = other.bytes();
-  const std::uint64_t of_shard = 64 * b.description.first.lines;
-  for (std::uint64_t s = 0; s < b.description.shards(); ++s) {
-    const auto some = bytes.subspan(static_cast<std::size_t>(s * of_shard), static_cast<std::size_t>(of_shard));
-    const bool empty = std::all_of(some.begin(), some.end(), [](std::uint8_t byte) { return byte == 0; });
-    for (bool done = empty; !done;) {
-      const std::string header = redis::header_key(b.description, s);
-      const std::string name = redis::layer_key(b.description, s, 0);
-      b.commands.clear();
-      b.commands.begin(redis::slot_of(header), mode::write);
-      b.commands.start_script(redis::scripts::merge, 3, 2);
-      b.commands.word(header);
-      b.commands.word(name);
-      b.commands.word(name + ":merge");
-      b.commands.word(redis::text_of(b.view(s).stamp));
-      b.commands.word(std::string_view(reinterpret_cast<const char*>(some.data()), some.size()));
-      b.run([&](std::size_t, reply r) { done = r.integer() == 1; }, "merge into the filter");
-      const std::uint64_t shards[] = {s};
-      if (!done && b.explain_stale(shards, redis::access::look_up)) {
-        throw error(errc::locked, {"the filter was replaced meanwhile", b.where(), "", "", hint::merge_again});
-      }
-    }
-    if (empty || b.view(s).next.empty()) continue;
-    const std::uint64_t epoch = b.description.epoch;
-    const bool is_replaced = b.replacement() != nullptr || b.description.epoch != epoch;
-    if (is_replaced) {
-      throw error(errc::locked, {"the filter is being replaced, and the new one has not got these keys", b.where(), "",
-                                 "", hint::merge_after_replacement});
-    }
-    const std::uint64_t shards[] = {s};  // the mark of a replacement that was given up
-    b.unmark(shards);
+  // As insert(): a server that crashed may have lost what it had merged before.
+  for (int attempt = 0; attempt < redis::most_beginnings; ++attempt) {
+    b.router.forget_answers();
+    b.merge(other.bytes());
+    if (!b.router.has_lost_answers()) return;
   }
+  throw error(errc::unavailable,
+              {"connections were lost all the time while filters were merged", b.where(), "", "", hint::try_again});
 }
 
 }  // namespace bloomery

@@ -43,7 +43,9 @@ redis_filter::impl::impl(const redis_address& a, redis_options o)
     : address(a),
       options(std::move(o)),
       connections(std::make_shared<redis::router>(a, options.connection)),
-      router(*connections) {}
+      router(*connections) {
+  router.watch_restarts();
+}
 
 redis_filter::impl::impl(const impl& live, redis::meta coming)
     : address(live.address), options(live.options), connections(live.connections), router(*connections), to_come(true) {
@@ -145,6 +147,7 @@ void redis_filter::impl::adopt(redis::meta m) {
   layout = find_layout(p.layout);
   hasher = known;
   seed = {mix(p.seed), p.secret.value_or(secret_key{})};
+  if (description.epoch != 0 && description.epoch != m.epoch) ++router.counters().description_changes;
   description = std::move(m);
   views.clear();
   // With the room that was taken in its counts while it was still to come.
@@ -265,6 +268,7 @@ bool redis_filter::impl::explain_stale(std::span<const std::uint64_t> shards, re
   if (refresh(shards)) return true;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const shard_view& v = view(shards[i]);
+    if (v.stamp != before[i]) ++router.counters().description_changes;
     if (v.stamp != before[i] || how == redis::access::look_up_on_replica) continue;
     if (description.has_window() && may_be_over(v.newest())) {
       if (confirmed != nullptr) confirmed->push_back(shards[i]);

@@ -26,6 +26,17 @@ void router::run(const batch& commands, const on_replies& take, milliseconds tim
 
 bool router::may_have_run_twice(std::size_t group) const noexcept { return impl_->repeats[group]; }
 
+void router::forget_answers() noexcept {
+  impl_->answers_lost = false;
+  for (const std::unique_ptr<node>& n : impl_->nodes) n->has_answered = false;
+}
+
+bool router::has_lost_answers() const noexcept { return impl_->answers_lost; }
+void router::watch_restarts() noexcept { impl_->watches_restarts = true; }
+std::uint64_t router::possible_restarts() const noexcept { return impl_->possible_restarts; }
+redis_counters& router::counters() noexcept { return impl_->counters; }
+std::uint64_t router::groups_run() const noexcept { return impl_->groups_run; }
+
 namespace {
 
 // A copy of a reply with all its elements, as a new list.

@@ -49,9 +49,28 @@ class router {
   /// As above, with another time limit.
   void run(const batch& commands, const on_replies& take, std::chrono::milliseconds time);
 
-  /// In on_replies: whether the group may have run more than once, after a failed connection or a redirection. Then its
-  /// replies may show the effects of its own earlier execution.
+  /// In on_replies: whether a part of the group may have run more than once, after a failed connection or a redirection.
+  /// Then its replies may show the effects of its own earlier execution.
   bool may_have_run_twice(std::size_t group) const noexcept;
+
+  /// Restricts has_lost_answers() to later replies.
+  void forget_answers() noexcept;
+
+  /// Whether a connection broke, or its node left the cluster or became a replica, after it had answered a group. Its
+  /// server may have crashed and lost writes that it had acknowledged.
+  bool has_lost_answers() const noexcept;
+
+  /// From now on, each new connection to a master reads the run id of its server (INFO), which shows restarts.
+  void watch_restarts() noexcept;
+
+  /// Number of reconnections that did not certainly find the same server process.
+  std::uint64_t possible_restarts() const noexcept;
+
+  /// The router counts exchanges, retries, reconnects, redirects and restarts_seen, its owner the others.
+  redis_counters& counters() noexcept;
+
+  /// Number of groups of all calls of run().
+  std::uint64_t groups_run() const noexcept;
 
   /// Runs a command without keys on every present master (and replica).
   struct node_reply {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 #include <string_view>
+#include <utility>
 
 namespace bloomery::redis {
 
@@ -16,7 +17,7 @@ milliseconds router::impl::pause_after(unsigned failures) {
 
 // Handles an error by its class.
 void router::impl::again(node& n, pending_request e, error_class v, std::string_view text, std::uint64_t sent_at) {
-  repeats[e.group] = true;
+  ++counters.retries;
   last_problem = text;
   last_place = n.where.text();
   if ((v == error_class::other_node || v == error_class::ask) && !address.cluster) {
@@ -66,6 +67,7 @@ void router::impl::load_script(node& n, pending_request e, std::uint64_t sent_at
 void router::impl::follow_moved(const node& n, pending_request e, std::string_view text) {
   const std::optional<place> target = target_of(text, n.where);
   ++links;
+  ++counters.redirects;
   need_map();
   if (!target) return put_off(e);
   node& other = node_at(*target);
@@ -78,6 +80,7 @@ void router::impl::follow_moved(const node& n, pending_request e, std::string_vi
 
 void router::impl::follow_ask(const node& n, pending_request e, std::string_view text) {
   const std::optional<place> target = target_of(text, n.where);
+  ++counters.redirects;
   if (!target || e.how == send_mode::asking_step) return put_off(e);
   if (e.how == send_mode::whole && commands->groups()[e.group].commands > 1)
     return dispatch({e.group, send_mode::step});
@@ -100,6 +103,11 @@ void router::impl::put_off(pending_request e) {
   if (before < 255) ++before;
 }
 
+// A server that crashed may come back without what it had answered for.
+void router::impl::lose_answers(node& n) noexcept {
+  if (std::exchange(n.has_answered, false)) answers_lost = true;
+}
+
 // Sends pending groups again, if allowed.
 void router::impl::lost(node& n, const std::string& why) {
   const std::string problem = why;  // a copy, since `why` may refer to a reply
@@ -113,6 +121,7 @@ void router::impl::lost(node& n, const std::string& why) {
     n.absent_until = now + shortest_absence * (1 << std::min(n.absences, 5U));
     if (n.absences < 255) ++n.absences;
   }
+  lose_answers(n);
   n.link.close();
   n.now = node::phase::closed;
   n.backoff_until = now + pause_after(n.failures);
@@ -125,7 +134,9 @@ void router::impl::lost(node& n, const std::string& why) {
     const sent s = n.under_way.front();
     n.under_way.pop();
     if (s.what != sent::kind::group) continue;
-    repeats[s.group] = true;
+    // A group that is sent command by command may have run in part before.
+    if (s.first_byte < maybe_sent || s.how != send_mode::whole) repeats[s.group] = true;
+    ++counters.retries;
     if (commands->groups()[s.group].mode == mode::once) {
       if (s.first_byte < maybe_sent) broken = true;
       put_off({s.group, s.how});

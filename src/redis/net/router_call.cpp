@@ -11,6 +11,7 @@
 namespace bloomery::redis {
 
 void router::impl::close(node& n) noexcept {
+  lose_answers(n);
   n.under_way.clear();
   n.bytes_under_way = 0;
   n.link.close();
@@ -116,6 +117,8 @@ void router::impl::run(const batch& all, const on_replies& to, milliseconds with
   allowed = which;
   begin(within + time_for(all.bytes().size()));
   open_groups = all.groups().size();
+  groups_run += open_groups;
+  ++counters.exchanges;
   attempts.assign(open_groups, 0);
   repeats.assign(open_groups, false);
   // Detect connections that the server has closed since the last call, before anything is sent on them.

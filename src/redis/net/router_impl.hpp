@@ -109,7 +109,7 @@ struct steps {
 
 // A sent group with outstanding replies.
 struct sent {
-  enum class kind : std::uint8_t { handshake, script, group };
+  enum class kind : std::uint8_t { handshake, run_id, script, group };
   kind what;
   send_mode how;
   bool trouble;            // a reply was an error that is not final
@@ -147,6 +147,12 @@ struct node {
   moment absent_until{};         // a replica: not used before
   std::uint64_t opened = 0;      // number of connections so far: the number of the present one
   std::uint64_t written_on = 0;  // the first connection that wrote since the last WAIT; 0: none
+  bool has_answered = false;     // a group, since forget_answers(), and its connection was not lost since
+  bool was_ready = false;        // on an earlier connection
+  bool is_reopened = false;      // the present connection is not the first one
+  bool hides_run_id = false;     // the user may not read it
+  bool run_id_due = false;       // it is to be read on the present connection
+  std::string run_id;            // of the server process on the other end; empty: unknown
 };
 
 }  // namespace routing
@@ -195,6 +201,9 @@ struct router::impl {
   std::uint32_t handshake_for(const node& n, batch& handshake) const;
   std::string check_handshake(const reply_list& replies, const place& where, std::uint32_t first = 0);
   void shake_hands(node& n);
+  void become_ready(node& n);
+  void ask_run_id(node& n);
+  void take_run_id(node& n, reply r);
   void fill(node& n);
   void send(node& n, pending_request e);
   void receive(node& n);
@@ -209,6 +218,7 @@ struct router::impl {
   void dispatch(pending_request e);
   void put_off(pending_request e);
   void lost(node& n, const std::string& why);
+  void lose_answers(node& n) noexcept;
   void check_unresponsive_nodes();
   void close(node& n) noexcept;
   void leave() noexcept;
@@ -252,6 +262,12 @@ struct router::impl {
 
   bool has_replied = false;  // any server, in any call
   std::uint64_t links = 0;   // see router::links()
+
+  redis_counters counters;
+  std::uint64_t groups_run = 0;
+  bool answers_lost = false;
+  bool watches_restarts = false;
+  std::uint64_t possible_restarts = 0;
 
   bool map_wanted = false;
   moment map_backoff_until{};

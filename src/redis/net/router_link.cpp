@@ -26,6 +26,17 @@ std::size_t end_of_command(std::string_view bytes, std::size_t at) {
   return at;
 }
 
+// The 40 digits behind "run_id:" in the reply to INFO; empty: there are none.
+std::string run_id_in(std::string_view info) {
+  constexpr std::string_view name = "\nrun_id:";
+  constexpr std::size_t digits = 40;
+  const std::size_t at = info.find(name);
+  if (at == std::string_view::npos) return {};
+  const std::string_view id = info.substr(at + name.size(), digits);
+  const bool good = id.size() == digits && id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return good ? std::string(id) : std::string();
+}
+
 }  // namespace
 
 void router::impl::open(node& n) {
@@ -38,6 +49,7 @@ void router::impl::open(node& n) {
   n.loaded.clear();
   n.leaving.clear();
   n.bytes_under_way = 0;
+  n.run_id_due = false;
   n.now = node::phase::opening;
   n.open_until = now + options.connect_time;
   ++n.opened;
@@ -80,15 +92,42 @@ std::string router::impl::check_handshake(const reply_list& replies, const place
 void router::impl::shake_hands(node& n) {
   batch handshake;
   const std::uint32_t count = handshake_for(n, handshake);
-  if (count == 0) {
-    n.now = node::phase::ready;
-    return;
-  }
+  if (count == 0) return become_ready(n);
   n.now = node::phase::handshake;
   n.under_way.push({sent::kind::handshake, send_mode::whole, false, count, 0, n.link.queued(), 0});
   n.last_heard = now;
   n.link.write(handshake.bytes());
   n.link.flush();
+}
+
+void router::impl::become_ready(node& n) {
+  n.now = node::phase::ready;
+  n.is_reopened = std::exchange(n.was_ready, true);
+  n.run_id_due = watches_restarts && !n.is_replica && !n.hides_run_id;
+  if (!n.is_reopened) return;
+  ++counters.reconnects;
+  if (!n.run_id_due) ++possible_restarts;
+}
+
+// In front of the groups: when their replies come, a restart is known.
+void router::impl::ask_run_id(node& n) {
+  n.run_id_due = false;
+  batch question;
+  question.begin(0, mode::read);
+  question.command({"INFO", "server"});
+  if (n.under_way.empty()) n.last_heard = now;
+  n.under_way.push({sent::kind::run_id, send_mode::whole, false, 1, 0, n.link.queued(), 0});
+  n.link.write(question.bytes());
+}
+
+void router::impl::take_run_id(node& n, reply r) {
+  n.hides_run_id = r.is_error() && error_class_of(r.text()) == error_class::final;
+  const std::string id = run_id_in(r.text());
+  if (n.is_reopened && (id.empty() || id != n.run_id)) {
+    ++possible_restarts;
+    if (!id.empty() && !n.run_id.empty()) ++counters.restarts_seen;
+  }
+  n.run_id = id;
 }
 
 void router::impl::send(node& n, pending_request e) {
@@ -114,6 +153,7 @@ void router::impl::send(node& n, pending_request e) {
 
 void router::impl::fill(node& n) {
   if (n.to_send.empty() || !n.leaving.empty()) return;
+  if (n.run_id_due) ask_run_id(n);
   while (!n.to_send.empty() && n.bytes_under_way < most_under_way) {
     const pending_request e = n.to_send.front();
     n.to_send.pop();
@@ -185,15 +225,16 @@ void router::impl::finish(node& n, const sent& done) {
   if (done.what == sent::kind::handshake) {
     const std::string problem = check_handshake(n.replies, n.where);
     if (!problem.empty()) return lost(n, problem);
-    n.now = node::phase::ready;
-    return;
+    return become_ready(n);
   }
+  if (done.what == sent::kind::run_id) return take_run_id(n, first);
   if (done.what == sent::kind::script) {
     if (first.is_error() && error_class_of(first.text()) == error_class::final) {
       throw_if_error(first, address, "load a script");
     }
     return;
   }
+  if (!done.trouble) n.has_answered = true;
   const batch::group& g = commands->groups()[done.group];
   if (done.how != send_mode::whole) {
     const reply r = done.how == send_mode::asking_step ? first.next() : first;
@@ -220,6 +261,7 @@ void router::impl::finish(node& n, const sent& done) {
   reply r = first;
   for (std::uint32_t i = 0; i < g.commands; ++i, r = r.next()) {
     const error_class v = r.is_error() ? error_class_of(r.text()) : error_class::final;
+    if (v == error_class::final) repeats[done.group] = true;
     if (v == error_class::final && (g.script == nullptr || i == g.script_command)) ran = true;
     if (v <= worst) continue;
     worst = v;

@@ -228,7 +228,11 @@ void router::impl::forget_nodes() {
   for (node* n : of_slot) {
     if (n != nullptr) n->in_map = true;  // known from MOVED
   }
-  std::erase_if(nodes, [](const auto& n) { return !n->in_map && n->written_on == 0; });
+  std::erase_if(nodes, [this](const auto& n) {
+    if (n->in_map || n->written_on != 0) return false;
+    lose_answers(*n);
+    return true;
+  });
   for (const std::unique_ptr<node>& n : nodes) {
     std::erase_if(n->replicas, [&](const node* replica) {
       return std::none_of(nodes.begin(), nodes.end(), [&](const auto& other) { return other.get() == replica; });

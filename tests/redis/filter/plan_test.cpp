@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -124,15 +125,28 @@ TEST(RedisPlans, ThatGrowSpendNoMoreThanTheirRateInAllLayers) {
   EXPECT_GT(made, 60u);
 }
 
-TEST(RedisPlans, OfWindowsAreForASeventhOfTheKeysAndAnEighthOfTheRate) {
+TEST(RedisPlans, OfWindowsHaveRoomForAllKeysInEachOfTwoGenerations) {
   for (const std::uint64_t capacity : capacities) {
-    redis_params wanted{.filter = {.capacity = capacity, .target_fpr = 0.01}};
-    wanted.filter.extra = window_of_milliseconds(1);
-    const auto plan = plan_of(wanted);
-    if (!plan) continue;
-    expect_sound(*plan);
-    EXPECT_EQ(plan->layers, 8u);
-    EXPECT_LE(find_layout("blocked")->expected_fpr(plan->parameters.filter.geometry, (capacity + 6) / 7), 0.01 / 8);
+    for (const double rate : rates_of_plans) {
+      redis_params wanted{.filter = {.capacity = capacity, .target_fpr = rate}};
+      SCOPED_TRACE(text_of(wanted));
+      wanted.filter.extra = window_of_milliseconds(1);
+      const auto plan = plan_of(wanted);
+      if (!plan) continue;
+      const auto rate_of = [&](std::uint64_t keys) {
+        return find_layout("blocked")->expected_fpr(plan->parameters.filter.geometry, keys);
+      };
+      expect_sound(*plan);
+      EXPECT_EQ(plan->layers, 8u);
+      EXPECT_LE(2 * rate_of(capacity), rate);
+      if (capacity >= 10'000) {
+        EXPECT_GT(2 * rate_of(2 * capacity), rate) << "twice as large as needed";
+      }
+      // However the keys of two windows are spread over the generations.
+      if (capacity >= 99) {
+        EXPECT_LE(1 - std::pow(1 - rate_of((capacity + 3) / 4), 8), rate) << "evenly";
+      }
+    }
   }
 }
 

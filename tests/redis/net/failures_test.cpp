@@ -203,6 +203,45 @@ TEST_F(Failure, OfTheNetworkIsMendedForWhatMayRunTwiceAndToldForWhatMayNot) {
   EXPECT_EQ(server.command({"GET", "n"}).text(), "1");
 }
 
+TEST_F(Failure, OfAConnectionMarksGroupsThatMayHaveRunTwiceAndAnswersThatMayBeLost) {
+  test_server server;
+  proxy network(server.socket());
+  redis_address a = server.address();
+  a.socket.clear();
+  a.endpoints = {{"127.0.0.1", network.port()}};
+  router r(a, {});
+  const script s{"return redis.call('SETRANGE', KEYS[1], 0, 'v')"};
+  batch b;
+  b.begin(0, mode::write);
+  b.command({"SET", "k", "v"});
+  b.begin(0, mode::write);
+  b.start_script(s, 1, 0);
+  b.word("k");
+  std::vector<bool> twice(2);
+  const auto run_both = [&] { r.run(b, [&](std::size_t g, const reply&) { twice[g] = r.may_have_run_twice(g); }); };
+
+  run_both();  // the script is loaded
+  EXPECT_EQ(twice, (std::vector<bool>{false, false})) << "a group that was refused has not run";
+  EXPECT_EQ(r.counters().retries, 1U);
+  EXPECT_FALSE(r.has_lost_answers());
+
+  network.instead_of_answer_to("SET", "");
+  run_both();
+  EXPECT_EQ(twice, (std::vector<bool>{true, true}));
+  EXPECT_TRUE(r.has_lost_answers()) << "those of the first call";
+  EXPECT_EQ(r.counters().reconnects, 1U);
+  EXPECT_EQ(r.counters().retries, 3U);
+  EXPECT_EQ(r.possible_restarts(), 1U) << "unless INFO shows another run id, it may be another process";
+
+  r.forget_answers();
+  network.cut();
+  run_both();
+  EXPECT_EQ(twice, (std::vector<bool>{false, false}));
+  EXPECT_FALSE(r.has_lost_answers()) << "nothing was answered before on the connection that was lost";
+  EXPECT_EQ(r.counters().exchanges, 3U);
+  EXPECT_EQ(r.groups_run(), 6U);
+}
+
 TEST_F(Failure, OfAConnectionThatWasIdleIsNoFailure) {
   test_server server;
   router r(server.address(), {});
