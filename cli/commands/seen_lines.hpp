@@ -19,7 +19,8 @@ namespace bloomery::cli {
 
 /// Decides which lines are new and remembers them. A filter in a file never holds a line that the output lacks:
 ///
-///   in memory, on servers    A batch is inserted. The lines that were certainly new are printed.
+///   in memory, on servers    A batch is inserted. The lines that were certainly new are printed, and those of which a lost
+///                            connection left that open.
 ///   in a file                A batch is looked up, in the filter and in an exact set of the lines that are printed but
 ///                            not yet inserted. Lines that are in neither are printed; their keys are inserted once the
 ///                            output has them.
