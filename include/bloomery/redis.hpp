@@ -47,12 +47,19 @@ struct redis_connection_options {
   int stop_descriptor = -1;
 };
 
+/// The answer of a lookup whose shard is lost (evicted, deleted, or lost with its server).
+enum class redis_damage : std::uint8_t {
+  error,  ///< the call fails as damaged
+  maybe,  ///< "maybe present" for the keys of this shard, so that a guard with a filter lets them pass to its database
+};
+
 /// How to use a shared filter.
 struct redis_options {
   redis_connection_options connection = {};
   std::optional<secret_key> secret = {};  ///< of a keyed filter
   unsigned wait_replicas = 0;             ///< inserts return when this many replicas of each node have them
   bool local_copy = false;                ///< caches bits seen as set: keys that they show as present need no request
+  redis_damage on_damage = redis_damage::error;   ///< of lookups; inserts into a lost shard always fail
   callback<void(const std::string&)> notes = {};  ///< receives a note about each repair
 };
 
@@ -118,6 +125,9 @@ struct redis_lines {
 /// and may be inserted again. A counting filter may then count a key twice, also if a lost connection was restored
 /// within a call.
 ///
+/// Insertions, lookups and removals check at least once a minute that the server still describes this filter. They
+/// restore a lost description, use the filter that took this one's place, or throw not_found after drop().
+///
 /// Threads: one at a time per object. A moved-from object may only be assigned to or destroyed.
 ///
 /// Example:
@@ -135,7 +145,9 @@ struct redis_lines {
 class redis_filter {
  public:
   /// Creates a filter, or opens the existing filter of this name if its parameters are the same. A filter that could
-  /// not be completed is removed, unless the server is unreachable.
+  /// not be completed is removed, unless the server is unreachable. If the server has no description of this name, its
+  /// keys are searched (SCAN, at most connection.time) for shards of a filter whose description was lost; such a filter
+  /// gets its description back.
   /// @throws error  incompatible: a filter with other parameters exists, or its name has a value of another type;
   ///                not_a_filter: its name has another string; not_found: dropped during creation;
   ///                invalid_argument: refused by plan_redis(), or an expiry outside 1 ms to 2^53 ms; damaged,
@@ -224,8 +236,15 @@ class redis_filter {
   /// @throws error as replace()
   void clear();
 
-  /// Removes the filter from the server, also a replacement in progress. @throws error locked: replaced during the call
+  /// Removes the filter from the server, also a replacement in progress. A mark stays for ten minutes, so that no client
+  /// restores the filter: all others get not_found. @throws error locked: replaced during the call
   void drop();
+
+  /// Removes the filter of this name, also if it is damaged or its description is lost or unreadable; then all keys of
+  /// the server are searched for its shards (SCAN). Needs no secret.
+  /// @returns false: there was none
+  /// @throws error  not_a_filter, wrong_version: the name belongs to something else; locked; unavailable; not_permitted
+  static bool drop(const redis_address& address, redis_options options = {});
 
   /// Sets the expiry of the whole filter to `time` from now.
   /// @throws error invalid_argument: outside 1 ms to 2^53 ms; locked: changed during the call

@@ -51,6 +51,7 @@ inline constexpr std::array rights = {
     right{"PEXPIRE K 1", need::both},
     right{"PEXPIREAT K 1", need::both},
     right{"PTTL K", need::both, true},
+    right{"SCAN 0", need::filter, true},
     right{"SCRIPT LOAD return", need::both, true},
     right{"SET K x", need::both},
     right{"SETBIT K 0 1", need::chain},
