@@ -232,7 +232,8 @@ std::string mark_key(std::string_view instance) {
   const std::size_t tilde = std::min(instance.find('~'), instance.size());
   return "{" + std::string(instance.substr(0, tilde)) + "}:gone" + std::string(instance.substr(tilde));
 }
-std::string header_key(const meta& m, std::uint64_t shard) { return key_of(m.instance, shard, "h"); }
+std::string header_key(const meta& m, std::uint64_t shard) { return header_key(m.instance, shard); }
+std::string header_key(std::string_view instance, std::uint64_t shard) { return key_of(instance, shard, "h"); }
 std::string layer_key(const meta& m, std::uint64_t shard, std::int64_t layer) {
   return key_of(m.instance, shard, std::to_string(layer));
 }

@@ -88,6 +88,7 @@ std::string replacement_key(std::string_view name);  // {NAME}:n, the descriptio
 std::string mark_key(std::string_view instance);
 
 std::string header_key(const meta& m, std::uint64_t shard);
+std::string header_key(std::string_view instance, std::uint64_t shard);
 std::string layer_key(const meta& m, std::uint64_t shard, std::int64_t layer);
 
 /// What a client knows of a shard.

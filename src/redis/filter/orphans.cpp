@@ -21,7 +21,7 @@ using redis::reply;
 namespace {
 
 constexpr std::size_t epoch_digits = 16;
-constexpr std::size_t most_headers = 4096;  // of one name that are looked into
+constexpr std::size_t most_instances = 1024;  // of one name that are looked into
 
 // A part of a pattern that matches only this text.
 std::string literally(std::string_view text) {
@@ -98,13 +98,15 @@ std::optional<std::string> redis::instance_in(std::string_view key, std::string_
   return std::string(key.substr(1, begin.size() - 1 + digits));
 }
 
-// Only filters that were complete once have a copy of their description in headers, and only those have been used.
+// Only filters that were complete once have a copy of their description in headers. A full server evicts headers, too:
+// shards without a copy may have keys that clients acknowledge at this moment.
 bool redis_filter::impl::restore_orphan() {
-  std::set<std::string> headers;
+  std::set<std::string> instances;
   try {
-    const bool all = redis::search_keys(router, "*:[0-3]}:h", options.connection.time, [&](const auto& keys) {
+    const bool all = redis::search_keys(router, "*", options.connection.time, [&](const auto& keys) {
       for (const std::string& key : keys) {
-        if (headers.size() < most_headers && redis::instance_in(key, address.name)) headers.insert(key);
+        const std::optional<std::string> instance = redis::instance_in(key, address.name);
+        if (instance && instances.size() < most_instances) instances.insert(*instance);
       }
     });
     if (!all) {
@@ -116,32 +118,39 @@ bool redis_filter::impl::restore_orphan() {
     if (e.code() != errc::not_permitted) throw;
     note("without the permission for SCAN, shards of a filter of this name whose description was lost are not found");
   }
-  if (headers.empty()) return false;
+  if (instances.empty()) return false;
 
   redis::batch ask;
-  std::vector<std::string> instances;
-  for (const std::string& header : headers) {
-    instances.push_back(*redis::instance_in(header, address.name));
-    ask.begin(redis::slot_of(header), mode::write);
-    ask.command({"HGETALL", header});
-    const std::string mark = redis::mark_key(instances.back());
+  std::vector<std::string> asked;  // the instance of each group
+  for (const std::string& instance : instances) {
+    const std::string mark = redis::mark_key(instance);
     ask.begin(redis::slot_of(mark), mode::write);
     ask.command({"GET", mark});
+    asked.push_back(instance);
+    for (std::uint64_t s = 0; s < redis::shards_with_copy; ++s) {
+      const std::string header = redis::header_key(instance, s);
+      ask.begin(redis::slot_of(header), mode::write);
+      ask.command({"HGETALL", header});
+      asked.push_back(instance);
+    }
   }
   std::map<std::string, std::string> copies;  // by instance
   std::set<std::string> dropped;
   router.run(ask, [&](std::size_t group, reply r) {
     redis::throw_if_error(r, address, "restore the description of the filter");
-    const std::string& instance = instances[group / 2];
-    if (group % 2 == 1) {
-      if (!r.is_nil()) dropped.insert(instance);
-      return;
-    }
+    if (r.is(redis::reply_type::text)) dropped.insert(asked[group]);
     const std::string_view copy = redis::field_of(r, "meta");
-    if (!copy.empty()) copies.emplace(instance, copy);
+    if (!copy.empty()) copies.emplace(asked[group], copy);
   });
   std::erase_if(copies, [&](const auto& copy) { return dropped.contains(copy.first); });
-  if (copies.empty()) return false;
+  if (dropped.size() == instances.size()) return false;
+  if (copies.empty()) {
+    throw error(errc::damaged,
+                {"the server has shards of a filter of this name, but its description is lost", where(), "", "",
+                 error_hint(hint::remove_filter,
+                            "if a client uses the filter, try again in a minute, when it has restored the description; "
+                            "otherwise remove the shards with 'bloomery redis drop' or redis_filter::drop(address)")});
+  }
   if (copies.size() > 1) {
     throw error(errc::damaged, {"shards of several filters of this name have no description", where(), "one",
                                 std::to_string(copies.size()), hint::remove_and_build_again});

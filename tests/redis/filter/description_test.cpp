@@ -372,6 +372,28 @@ TEST_F(RedisDescription, OfAnotherFilterIsFoundByWritersWithinAMinute) {
   }
 }
 
+TEST_F(RedisDescription, AndHeadersThatAreEvictedAreNotReplacedByAnEmptyFilter) {
+  for (const kind& k : kinds()) {
+    SCOPED_TRACE(k.name);
+    server->command({"FLUSHALL"});
+    redis_filter writer = redis_filter::create(at("x"), k.parameters);
+    insert_all(writer, keys_from(0, 1000));
+    for (const std::string& key : names("{x~*:h")) server->command({"DEL", key});
+    lose_description();
+
+    EXPECT_EQ(code_of([&] { redis_filter::create(at("x"), k.parameters); }), errc::damaged);
+
+    advance_check_clock(seconds(31));
+    EXPECT_EQ(count_found(writer, keys_from(0, 1000)), 1000u);
+    redis_filter other = redis_filter::create(at("x"), k.parameters);
+    EXPECT_EQ(count_found(other, keys_from(0, 1000)), 1000u);
+    lose_description();
+    EXPECT_TRUE(redis_filter::drop(at("x")));
+    EXPECT_EQ(names("*").size(), 0u);
+    EXPECT_EQ(code_of([&] { redis_filter::create(at("x"), k.parameters); }), std::nullopt);
+  }
+}
+
 TEST_F(RedisDescription, OfTwoOrphansOfOneNameIsNotGuessed) {
   const auto wanted = kinds().front().parameters;
   for (int i = 0; i < 2; ++i) {
