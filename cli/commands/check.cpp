@@ -55,6 +55,7 @@ void add_check(command_line& line) {
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "print nothing; stop at the first");
   add_from_replicas(c, o.server);
+  add_on_damage(c, o.server);
   add_chain(c, o.chain);
   add_server(c, o.server);
   c.footer(

@@ -56,6 +56,7 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
   options.facts_only = wanted.facts_only;
   options.connection = connection_of(wanted.server);
   options.wait_replicas = static_cast<unsigned>(wanted.server.wait_replicas);
+  options.on_damage = wanted.server.on_damage == "maybe" ? redis_damage::maybe : redis_damage::error;
   set_chain(options, wanted.chain);
   if (is_address) refuse_time(wanted.now);
   if (writes) check_locks(wanted.name);

@@ -194,6 +194,14 @@ void add_from_replicas(CLI::App& app, server_options& o) {
       ->group(on_redis);
 }
 
+void add_on_damage(CLI::App& app, server_options& o) {
+  app.add_option("--on-damage", o.on_damage,
+                 "error (the default): stop with an error at a key whose part of the filter is lost; maybe: take such "
+                 "keys for present")
+      ->check(CLI::IsMember({"error", "maybe"}))
+      ->group(on_redis);
+}
+
 void add_life(CLI::App& app, sharing_options& o) {
   app.add_option_function<std::string>(
          "--shards", [&o](const std::string& text) { o.shards = parse_count(text, "--shards"); },

@@ -114,6 +114,7 @@ void add_kind(CLI::App& app, making_options& o);
 struct server_options {
   std::uint64_t wait_replicas = 0;            ///< --wait-replicas
   bool from_replicas = false;                 ///< --replicas
+  std::string on_damage;                      ///< --on-damage: error or maybe; empty: not given
   std::string authorities;                    ///< --tls-ca
   std::string certificate;                    ///< --tls-cert
   std::string certificate_key;                ///< --tls-key
@@ -123,6 +124,7 @@ struct server_options {
 void add_server(CLI::App& app, server_options& o);
 void add_waiting(CLI::App& app, server_options& o);
 void add_from_replicas(CLI::App& app, server_options& o);
+void add_on_damage(CLI::App& app, server_options& o);
 
 /// What else a shared filter is made with. None of it goes with a file.
 struct sharing_options {

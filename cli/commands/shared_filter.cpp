@@ -39,6 +39,7 @@ namespace {
 const char* first_of(const server_options& o) {
   return o.wait_replicas != 0         ? "--wait-replicas"
          : o.from_replicas            ? "--replicas"
+         : !o.on_damage.empty()       ? "--on-damage"
          : !o.authorities.empty()     ? "--tls-ca"
          : !o.certificate.empty()     ? "--tls-cert"
          : !o.certificate_key.empty() ? "--tls-key"

@@ -47,7 +47,10 @@ std::string hint_text(const error& e) {
     case hint::use_time_window: return "give a time: --window";
     case hint::build_of_equal_shards:
       return "build it again with this number of bits (-m), or add its keys to a shared filter";
-    case hint::remove_and_build_again: return h.words() + "; see 'bloomery redis doctor' for the cause";
+    case hint::remove_and_build_again:
+      return fmt::format(
+          "remove it with 'bloomery redis drop {}' and build it again; see 'bloomery redis doctor' for the cause",
+          where);
     default: return h.words();
   }
 }

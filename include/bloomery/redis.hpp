@@ -47,6 +47,12 @@ struct redis_connection_options {
   int stop_descriptor = -1;
 };
 
+/// The answer of a lookup whose shard is lost (evicted, deleted, or lost with its server).
+enum class redis_damage : std::uint8_t {
+  error,  ///< the call fails as damaged
+  maybe,  ///< "maybe present" for the keys of this shard, so that a guard with a filter lets them pass to its database
+};
+
 /// How to use a shared filter.
 struct redis_options {
   redis_connection_options connection = {};
@@ -56,6 +62,7 @@ struct redis_options {
   /// Bytes for copies of a growing or windowed filter's closed layers, which inserts no longer change: lookups of many
   /// keys then read the newest layer only. A layer above 1 MiB per shard is not copied. 0: no copies
   std::uint64_t closed_layers_bytes = std::uint64_t{16} << 20;
+  redis_damage on_damage = redis_damage::error;  ///< of lookups; inserts into a lost shard always fail
   /// Receives a note about each repair, and about keys of a counting filter that a lost connection left in doubt.
   callback<void(const std::string&)> notes = {};
 };
@@ -147,6 +154,9 @@ struct redis_lines {
 /// call then inserts all its keys again before it returns, on the servers that have the filter now. A counting filter
 /// does not, since keys would count twice: a note says that keys of this call may be missing or counted twice.
 ///
+/// Insertions, lookups and removals check at least once a minute that the server still describes this filter. They
+/// restore a lost description, use the filter that took this one's place, or throw not_found after drop().
+///
 /// Threads: one at a time per object. A moved-from object may only be assigned to or destroyed.
 ///
 /// Example:
@@ -164,7 +174,9 @@ struct redis_lines {
 class redis_filter {
  public:
   /// Creates a filter, or opens the existing filter of this name if its parameters are the same. A filter that could
-  /// not be completed is removed, unless the server is unreachable.
+  /// not be completed is removed, unless the server is unreachable. If the server has no description of this name, its
+  /// keys are searched (SCAN, at most connection.time) for shards of a filter whose description was lost; such a filter
+  /// gets its description back.
   /// @throws error  incompatible: a filter with other parameters exists, or its name has a value of another type;
   ///                not_a_filter: its name has another string; not_found: dropped during creation;
   ///                invalid_argument: refused by plan_redis(), or an expiry outside 1 ms to 2^53 ms; damaged,
@@ -257,8 +269,15 @@ class redis_filter {
   /// @throws error as replace()
   void clear();
 
-  /// Removes the filter from the server, also a replacement in progress. @throws error locked: replaced during the call
+  /// Removes the filter from the server, also a replacement in progress. A mark stays for ten minutes, so that no client
+  /// restores the filter: all others get not_found. @throws error locked: replaced during the call
   void drop();
+
+  /// Removes the filter of this name, also if it is damaged or its description is lost or unreadable; then all keys of
+  /// the server are searched for its shards (SCAN). Needs no secret.
+  /// @returns false: there was none
+  /// @throws error  not_a_filter, wrong_version: the name belongs to something else; locked; unavailable; not_permitted
+  static bool drop(const redis_address& address, redis_options options = {});
 
   /// Sets the expiry of the whole filter to `time` from now.
   /// @throws error invalid_argument: outside 1 ms to 2^53 ms; locked: changed during the call

@@ -40,6 +40,33 @@ class Harm(RedisTest):
         self.assertEqual(self.server.keys(), [])
         self.assertFalse(os.path.exists(self.path("pulled")))
 
+    def test_a_lost_shard_is_an_error_or_maybe(self) -> None:
+        address = self.build()
+        lost = [key for key in self.server.keys() if b":3}:" in key]
+        self.assertEqual(len(lost), 2)
+        self.redis("DEL", *lost)
+        more = text(keys(1000, "absent"))
+
+        self.refused("check", address, stdin=more, says="a part of the filter is gone.*remove it with 'bloomery redis drop unix:")
+        self.refused("check", "--on-damage", "error", address, stdin=more, says="a part of the filter is gone")
+        found = self.bloomery("check", "--on-damage", "maybe", address, stdin=more).out.split()
+        # A sixteenth of the keys is in this shard; of the others 1 % are false positives.
+        self.assertTrue(30 < len(found) < 110, len(found))
+        present = text(keys(20_000))
+        self.assertEqual(self.bloomery("check", "--on-damage", "maybe", address, stdin=present).out, present)
+        self.refused("add", address, stdin=more, says="a part of the filter is gone")
+        self.refused("check", "--on-damage", "no", address, stdin=more, says="--on-damage")
+
+    def test_a_filter_whose_description_was_deleted_is_found_by_build(self) -> None:
+        address = self.build()
+        self.redis("DEL", "{f}:m", "{f}:m2")
+        self.refused("check", address, stdin=b"a\n", says="no filter of this name")
+
+        made = self.bloomery("build", "-n", 50_000, "--shards", 16, "-o", address, stdin=b"")
+
+        self.assertRegex(made.err, "note: the description of the filter was lost, and is restored")
+        self.assertEqual(self.bloomery("check", address, stdin=text(keys(20_000))).out, text(keys(20_000)))
+
     def test_there_is_no_server(self) -> None:
         for address, why in {
             "unix:///no/such/socket?name=f": "/no/such/socket: cannot connect: found No such file",
@@ -288,6 +315,7 @@ class Refused(RedisTest):
         for words in (
             ["add", "--wait-replicas", 1, "file"],
             ["check", "--replicas", "file"],
+            ["check", "--on-damage", "maybe", "file"],
             ["info", "--timeout", "1s", "file"],
             ["verify", "--tls-ca", "x", "file"],
             ["explain", "--tls-key", "x", "file", "a"],

@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bloomery_tests {
@@ -47,6 +48,9 @@ inline bloomery::redis_params growing(std::uint64_t capacity, double rate = 0.01
   p.growth = bloomery::redis_growth::unlimited;
   return p;
 }
+
+/// Whether a key on a server is the mark of a dropped filter, which expires by itself.
+inline bool is_mark(std::string_view key) { return key.find("}:gone~") != std::string_view::npos; }
 
 /// The largest number of hits to expect among n lookups at a rate of at most p; exceeded once in a million times.
 inline double most_hits(double p, double n) { return n * p + 5 * std::sqrt(n * p) + 3; }

@@ -18,8 +18,9 @@ namespace redis {
 /// Options of open_filter() for addresses. Of the options for files, it uses `mode`, `secret`, `notes` and `to_remove`.
 struct open_options : bloomery::open_options {
   redis_connection_options connection = {};
-  unsigned wait_replicas = 0;  ///< as redis_options::wait_replicas
-  bool local_copy = false;     ///< as redis_options::local_copy
+  unsigned wait_replicas = 0;                    ///< as redis_options::wait_replicas
+  bool local_copy = false;                       ///< as redis_options::local_copy
+  redis_damage on_damage = redis_damage::error;  ///< as redis_options::on_damage
 
   bool guava_chain = false;  ///< open a Guava chain only, not a shared filter
 

@@ -87,19 +87,18 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
   if (wanted.expires_in) check_expiry(*wanted.expires_in);
   auto b = std::make_unique<impl>(address, std::move(options));
   const std::string key = redis::meta_key(address.name);
-  for (;;) {
+  for (bool is_first = true;; is_first = false) {
     if (std::optional<redis::meta> there = b->read_meta()) {
       error_text differs = difference_of(there->parameters, plan.parameters);
       if (!differs.what.empty()) {
         differs.what = "there is another filter of this name: its " + differs.what + " is another";
         differs.where = address.text();
-        differs.hint = {hint::open_or_remove,
-                        "open it as it is, choose another name, or remove it first (drop(), or DEL of " + key +
-                            " and " + redis::second_key(address.name) + ")"};
+        differs.hint = hint::open_or_remove;
         throw error(errc::incompatible, std::move(differs));
       }
       return open(address, b->options);
     }
+    if (is_first && b->restore_orphan()) continue;
     redis::meta m = description_of(plan, address.name);
     if (wanted.expires_in) m.expires_at = b->server_now() + wanted.expires_in->count();
     b->adopt(m);
@@ -155,6 +154,7 @@ redis_filter redis_filter::open(const redis_address& address, redis_options opti
       }
       b->description.expires_at = now->expires_at;
     }
+    b->keep_copies();
   }
   return redis_filter(std::move(b));
 }

@@ -1,6 +1,8 @@
 // The state of a redis_filter. Its functions are in shard_cache.cpp (what a client knows of the shards, and what it
-// does when that is out of date), lookup.cpp, insert.cpp (insert, remove), explain.cpp, lifecycle.cpp (shards, growth,
-// generations), create.cpp (create, open), replace.cpp (replace, clear, expire, drop), scan.cpp (calls on all bits).
+// does when that is out of date), description_check.cpp (checks of the description, and its restoration), lookup.cpp,
+// insert.cpp (insert, remove), explain.cpp, lifecycle.cpp (shards, growth, generations), create.cpp (create, open),
+// replace.cpp (replace, clear, expire), drop.cpp, orphans.cpp (shards without a description), scan.cpp (calls on all
+// bits).
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -91,6 +93,36 @@ struct redis_filter::impl {
   /// Reads the description again, and switches to another filter if there is one. @throws error not_found
   void be_current();
 
+  // ---- description_check.cpp
+
+  /// The description as it is on the server now; if it is lost and shards are there, it is restored.
+  /// @throws error not_found: dropped, expired, or no shard is there
+  redis::meta current_meta();
+
+  /// Called before a call returns: applies the check of the description that the call included, or makes one if the
+  /// last one is too old.
+  /// @throws redis::made_anew  another filter has this name, and this object uses it now
+  /// @throws error not_found
+  void confirm(redis::access how);
+
+  /// Called before the description is read.
+  void begin_reading_meta();
+
+  /// The filter that was to take another's place has done so.
+  void begin_checks();
+
+  /// Keeps copies of the description in the headers of the first shards, for redis_filter::create().
+  void keep_copies();
+
+  /// Writes a lost description again. @returns what is there then, or, if that is not permitted, what was lost
+  /// @param has_shards  this client knows that there are shards; otherwise it looks
+  /// @param required    not being permitted is an error
+  /// @throws error not_found
+  redis::meta restore(bool has_shards, bool required);
+
+  [[noreturn]] void throw_not_found() const;
+  void note(const std::string& text) const;
+
   const redis::shard_view& view(std::uint64_t shard);
 
   /// Reads headers again. True: the filter is another one now (adopt() was called), and its shards, too.
@@ -106,7 +138,7 @@ struct redis_filter::impl {
   [[noreturn]] void throw_gone(std::uint64_t shard, const std::string& what);
 
   using hole_list = std::vector<std::pair<std::uint64_t, std::int64_t>>;  // shards, and layers that are not whole
-  void throw_holes(const hole_list& holes);
+  void throw_holes(const hole_list& holes, std::vector<std::uint64_t>* lost = nullptr);
 
   /// As throw_gone(), of a body that is to come.
   [[noreturn]] void throw_lost();
@@ -147,6 +179,7 @@ struct redis_filter::impl {
   void look_up(std::span<const std::uint64_t> hash64s, std::uint8_t* found);
   void insert(std::span<const std::uint64_t> hash64s, std::uint8_t* is_new);  // 0, 1 or maybe_new
   void remove(std::span<const std::uint64_t> hash64s, removal* results);
+  [[noreturn]] void throw_replaced_in_removal() const;
 
   // ---- explain.cpp
 
@@ -157,6 +190,18 @@ struct redis_filter::impl {
   redis_info info(std::vector<redis_shard>* shards);
   estimate keys_in_window();
   void merge(std::span<const std::uint8_t> bytes);
+
+  // ---- orphans.cpp: shards of this name whose description is lost
+
+  bool restore_orphan();  // true: they have it again
+  bool remove_orphans();  // true: there were some
+
+  // ---- drop.cpp
+
+  void drop_described();                   // the filter of `description`
+  bool drop_text(const std::string& key);  // a description that may be unreadable; true: it was there
+  void let_mark_expire(const redis::meta& m);
+  void remove_mark(const redis::meta& m);
 
   // ---- lifecycle.cpp, create.cpp, replace.cpp
 
@@ -203,6 +248,32 @@ struct redis_filter::impl {
 
   order order_of(std::span<const std::uint64_t> hash64s, std::span<const std::uint32_t> which) const;
 
+  // ---- description_check.cpp
+
+  struct check_result {
+    std::int64_t read_at;  // by the clock of checks, before the command was sent
+    std::string text;      // empty: there is no description
+    bool one_is_missing;
+  };
+  struct remains {  // of a filter without a description
+    bool dropped = false;
+    bool has_shards = false;
+    std::string copy = {};  // of the description
+  };
+  std::optional<std::size_t> add_check();
+  void take_check(redis::reply first);
+  void read_check();
+  remains read_remains();
+  std::pair<std::int64_t, std::string> write_if_missing(const redis::meta& m);
+  void write_second(const redis::meta& m);
+
+  std::optional<check_result> check_;  // that confirm() has not applied yet
+  std::int64_t read_at_ = 0;           // when the description was last read
+  std::int64_t checked_at_ = 0;        // when the description was last read and applied
+  std::string copied_;                 // the description, if headers have copies of it
+
+  // ---- lookups and insertions
+
   enum class layer_source : std::uint8_t {
     none,   // its generation is over
     lines,  // a line for each key
@@ -237,6 +308,8 @@ struct redis_filter::impl {
   void look_up(std::span<const std::uint64_t> hash64s, std::uint8_t* found, redis::access how);
   std::vector<std::uint32_t> look_once(std::span<const std::uint64_t> hash64s, std::span<const std::uint32_t> which,
                                        std::uint8_t* found, redis::access how);
+  bool explain_each(std::span<const std::uint64_t> stale, redis::access how, std::vector<std::uint64_t>& confirmed,
+                    std::vector<std::uint64_t>* lost);
   void look_into_next(std::span<const std::uint64_t> hash64s, std::uint8_t* found);
   void add_mark(std::uint64_t shard, const std::string& next_instance, const std::string& only);
   bool copy_has(std::uint64_t shard, const redis::shard_view& v, std::uint64_t hash64);

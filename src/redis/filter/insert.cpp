@@ -394,6 +394,11 @@ void redis_filter::impl::insert_growing(std::span<const std::uint64_t> hash64s, 
 
 // ---- remove ---------------------------------------------------------------------------------------------------------
 
+void redis_filter::impl::throw_replaced_in_removal() const {
+  throw error(errc::incompatible,
+              {"the filter was replaced while keys were removed from it", where(), "", "", hint::remove_from_new});
+}
+
 void redis_filter::impl::remove(std::span<const std::uint64_t> hash64s, removal* results) {
   if (!description.counts()) refuse_removal(description.parameters.filter, where());
   std::vector<std::uint32_t> todo = numbers_up_to(hash64s.size());
@@ -435,8 +440,7 @@ void redis_filter::impl::remove(std::span<const std::uint64_t> hash64s, removal*
     if (stale.empty()) break;
     make_distinct(stale);
     if (explain_stale(stale, redis::access::look_up)) {
-      throw error(errc::incompatible,
-                  {"the filter was replaced while keys were removed from it", where(), "", "", hint::remove_from_new});
+      throw_replaced_in_removal();
     }
     for (const auto& [hash64, i] : keys) {
       if (std::binary_search(stale.begin(), stale.end(), shard_of(hash64))) todo.push_back(i);

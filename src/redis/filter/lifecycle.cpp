@@ -245,6 +245,19 @@ void redis_filter::impl::unlink_headless(const redis::meta& m, std::span<const s
 
 // ---- descriptions ---------------------------------------------------------------------------------------------------
 
+void redis::start_on_all(batch& commands, const script& script, std::string_view name, const meta& expected,
+                         std::size_t more_args) {
+  const std::string key = meta_key(name);
+  commands.clear();
+  commands.begin(slot_of(key), mode::write);
+  commands.start_script(script, 4, 1 + more_args);
+  commands.word(key);
+  commands.word(second_key(name));
+  commands.word(replacement_key(name));
+  commands.word(mark_key(expected.instance));
+  commands.word(expected.epoch);
+}
+
 bool redis_filter::impl::withdraw(const std::string& key, const std::string& text) {
   bool done = false;
   commands.clear();

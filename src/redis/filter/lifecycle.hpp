@@ -34,4 +34,9 @@ void check_expiry(std::chrono::milliseconds time, hint to_do = hint::none);
 /// The description of a new filter by this plan, with an epoch of its own.
 meta description_of(const redis_plan& plan, std::string_view name);
 
+/// Begins a script on {NAME}:m, :m2, :n and the mark of a dropped filter, whose first argument is the epoch of the
+/// filter `expected` in m. The caller adds the other arguments.
+void start_on_all(batch& commands, const script& script, std::string_view name, const meta& expected,
+                  std::size_t more_args);
+
 }  // namespace bloomery::redis

@@ -289,7 +289,7 @@ std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::ui
     add_stamp(g);
   }
   std::vector<std::uint8_t> answers(hash64s.size()), has;
-  std::vector<std::uint64_t> stale;
+  std::vector<std::uint64_t> stale, lost_shards;
   hole_list holes;
   run(
       [&](std::size_t number, reply r) {
@@ -308,17 +308,22 @@ std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::ui
       },
       "look keys up");
   if (copies_are_old()) return {which.begin(), which.end()};
-  throw_holes(holes);
-  if (stale.empty()) return {};
+  // Lost shards of a caller that takes "maybe" for an answer.
+  std::vector<std::uint64_t>* const lost =
+      how != redis::access::write && options.on_damage == redis_damage::maybe ? &lost_shards : nullptr;
+  throw_holes(holes, lost);
+  if (stale.empty() && lost_shards.empty()) return {};
   make_distinct(stale);
   std::vector<std::uint64_t> confirmed;
-  if (explain_stale(stale, of_replica ? how : redis::access::look_up, &confirmed)) {
-    return {which.begin(), which.end()};
-  }
+  const redis::access of = of_replica ? how : redis::access::look_up;
+  if (!stale.empty() && explain_each(stale, of, confirmed, lost)) return {which.begin(), which.end()};
+  make_distinct(lost_shards);
   std::vector<std::uint32_t> again;
   for (const std::uint32_t i : which) {
     const std::uint64_t shard = shard_of(hash64s[i]);
-    if (std::binary_search(confirmed.begin(), confirmed.end(), shard)) {
+    if (std::binary_search(lost_shards.begin(), lost_shards.end(), shard)) {
+      found[i] = 1;
+    } else if (std::binary_search(confirmed.begin(), confirmed.end(), shard)) {
       // A sliding-window filter without recent inserts, whose newest generation has ended: the header was read
       // after the lines, and says so.
       found[i] = answers[i];
@@ -346,10 +351,40 @@ void redis_filter::impl::look_into_next(std::span<const std::uint64_t> hash64s, 
 }
 
 // A generation may have ended since the commands were written; all else that is not there was evicted.
-void redis_filter::impl::throw_holes(const hole_list& holes) {
+void redis_filter::impl::throw_holes(const hole_list& holes, std::vector<std::uint64_t>* lost) {
   for (const auto& [shard, layer] : holes) {
-    if (!may_be_over(layer)) throw_gone(shard, redis::layer_key(description, shard, layer));
+    if (may_be_over(layer)) continue;
+    try {
+      throw_gone(shard, redis::layer_key(description, shard, layer));
+    } catch (const error& e) {
+      if (lost == nullptr || e.code() != errc::damaged) throw;
+      lost->push_back(shard);
+    }
   }
+}
+
+// As explain_stale(). If a shard is lost, and `lost` is not null, the shards are read one after the other.
+bool redis_filter::impl::explain_each(std::span<const std::uint64_t> stale, redis::access how,
+                                      std::vector<std::uint64_t>& confirmed, std::vector<std::uint64_t>* lost) {
+  std::vector<redis::stamp> before;
+  for (const std::uint64_t shard : stale) before.push_back(view(shard).stamp);
+  const auto explain = [&](std::span<const std::uint64_t> shards) {
+    try {
+      return std::optional(explain_stale(shards, how, &confirmed));
+    } catch (const error& e) {
+      if (lost == nullptr || e.code() != errc::damaged) throw;
+    }
+    return std::optional<bool>();
+  };
+  if (const auto other = explain(stale)) return *other;
+  confirmed.clear();
+  for (std::size_t i = 0; i < stale.size(); ++i) {
+    if (view(stale[i]).stamp != before[i]) continue;  // it has changed, and was read now
+    const auto other = explain(stale.subspan(i, 1));
+    if (!other) lost->push_back(stale[i]);
+    if (other.value_or(false)) return true;
+  }
+  return false;
 }
 
 // ---- the copy here --------------------------------------------------------------------------------------------------
@@ -382,9 +417,8 @@ void redis_filter::impl::check_copy() {
   if (to_come) return;
   const auto now = std::chrono::steady_clock::now();
   if (copy_checked_ && now - *copy_checked_ < std::chrono::seconds(1)) return;
-  std::optional<redis::meta> found = read_meta();
-  if (!found) throw error(errc::not_found, {"there is no such filter any more", where(), "", "", hint::build_again});
-  if (found->epoch != description.epoch) turn_to(*std::move(found));
+  redis::meta found = current_meta();
+  if (found.epoch != description.epoch) turn_to(std::move(found));
   copy_checked_ = now;
 }
 

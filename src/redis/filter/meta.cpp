@@ -228,7 +228,12 @@ std::string instance_of(std::string_view name, std::uint64_t epoch) {
 std::string meta_key(std::string_view name) { return "{" + key_name(name) + "}:m"; }
 std::string second_key(std::string_view name) { return "{" + key_name(name) + "}:m2"; }
 std::string replacement_key(std::string_view name) { return "{" + key_name(name) + "}:n"; }
-std::string header_key(const meta& m, std::uint64_t shard) { return key_of(m.instance, shard, "h"); }
+std::string mark_key(std::string_view instance) {
+  const std::size_t tilde = std::min(instance.find('~'), instance.size());
+  return "{" + std::string(instance.substr(0, tilde)) + "}:gone" + std::string(instance.substr(tilde));
+}
+std::string header_key(const meta& m, std::uint64_t shard) { return header_key(m.instance, shard); }
+std::string header_key(std::string_view instance, std::uint64_t shard) { return key_of(instance, shard, "h"); }
 std::string layer_key(const meta& m, std::uint64_t shard, std::int64_t layer) {
   return key_of(m.instance, shard, std::to_string(layer));
 }
@@ -243,6 +248,13 @@ std::uint64_t shard_view::capacity() const noexcept {
   std::uint64_t sum = 0;
   for (const redis_layer& layer : layers) sum += layer.capacity;
   return sum;
+}
+
+std::string_view field_of(const reply& header, std::string_view name) noexcept {
+  for (std::size_t i = 0; i + 1 < header.size(); i += 2) {
+    if (header[i].text() == name) return header[i + 1].text();
+  }
+  return {};
 }
 
 shard_view first_view(const meta& m, std::uint64_t shard) {

@@ -87,7 +87,13 @@ std::string instance_of(std::string_view name, std::uint64_t epoch);
 std::string meta_key(std::string_view name);         // {NAME}:m
 std::string second_key(std::string_view name);       // {NAME}:m2, the same once more: one of the two may be evicted
 std::string replacement_key(std::string_view name);  // {NAME}:n, the description of what is to replace it
+
+/// {NAME}:gone~EPOCH, the mark that the filter of this instance was dropped or replaced: its description must not be
+/// restored.
+std::string mark_key(std::string_view instance);
+
 std::string header_key(const meta& m, std::uint64_t shard);
+std::string header_key(std::string_view instance, std::uint64_t shard);
 std::string layer_key(const meta& m, std::uint64_t shard, std::int64_t layer);         // the newest
 std::string closed_layer_key(const meta& m, std::uint64_t shard, std::int64_t layer);  // any other
 
@@ -106,6 +112,9 @@ struct shard_view {
 
 /// The name of its layer l, from 0.
 std::string layer_key(const meta& m, std::uint64_t shard, const shard_view& v, std::size_t l);
+
+/// The value of a header's field in the reply to HGETALL; empty if it has none.
+std::string_view field_of(const reply& header, std::string_view name) noexcept;
 
 /// As it was made.
 shard_view first_view(const meta& m, std::uint64_t shard);

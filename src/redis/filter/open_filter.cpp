@@ -166,6 +166,7 @@ void refuse_what_no_chain_has(const open_options& options, const redis_address& 
   if (options.secret) refuse("a Guava chain is not keyed: it takes no secret");
   if (options.wait_replicas != 0) refuse("inserts into a Guava chain do not wait for replicas");
   if (options.to_remove) refuse("keys cannot be removed from a Guava chain");
+  if (options.on_damage != redis_damage::error) refuse("a Guava chain has no shards that could be answered maybe");
 }
 
 redis_options of_shared(const open_options& options) {
@@ -174,6 +175,7 @@ redis_options of_shared(const open_options& options) {
   result.secret = options.secret;
   result.wait_replicas = options.wait_replicas;
   result.local_copy = options.local_copy;
+  result.on_damage = options.on_damage;
   result.notes = options.notes;
   return result;
 }

@@ -69,6 +69,7 @@ std::uint64_t redis_filter::insert(key_span keys, std::span<std::uint8_t> is_new
       b.hash(keys.part(first, count), hash64s);
       fresh.resize(count);
       b.insert(hash64s, fresh.data());
+      b.confirm(redis::access::write);
     });
   };
   std::uint64_t all_new = 0;
@@ -125,6 +126,7 @@ void redis_filter::may_contain(key_span keys, std::span<std::uint64_t> bitmap) {
       b.hash(keys.part(first, count), hash64s);
       found.resize(count);
       b.look_up(hash64s, found.data());
+      b.confirm(redis::access::look_up);
     });
     for (std::size_t i = 0; i < count; ++i) {
       bitmap[(first + i) / 64] |= std::uint64_t{found[i]} << (first + i) % 64;
@@ -153,6 +155,11 @@ std::uint64_t redis_filter::remove(key_span keys, std::span<removal> results) {
     impl_->hash(keys.part(first, count), hash64s);
     done.assign(count, removal::not_found);
     impl_->remove(hash64s, done.data());
+    try {
+      impl_->confirm(redis::access::write);
+    } catch (const redis::made_anew&) {
+      impl_->throw_replaced_in_removal();
+    }
     all_removed += static_cast<std::uint64_t>(std::count(done.begin(), done.end(), removal::removed));
     if (!results.empty()) std::copy(done.begin(), done.end(), results.begin() + static_cast<std::ptrdiff_t>(first));
   });

@@ -1,4 +1,4 @@
-// How a shared filter is replaced by another one, cleared, removed and given an expiry.
+// How a shared filter is replaced by another one, cleared, and given an expiry.
 #include "redis/filter/lifecycle.hpp"
 #include "redis/filter/scripts.hpp"
 
@@ -20,23 +20,7 @@ using redis::each_part;
 using redis::mode;
 using redis::reply;
 using redis::shard_view;
-
-namespace {
-
-// Begins a script on m, m2 and n, for a client that expects this epoch in m.
-void start_on_all(redis::batch& commands, const redis::script& script, const std::string& name, std::uint64_t epoch,
-                  std::size_t more_args) {
-  const std::string key = redis::meta_key(name);
-  commands.clear();
-  commands.begin(redis::slot_of(key), mode::write);
-  commands.start_script(script, 3, 1 + more_args);
-  commands.word(key);
-  commands.word(redis::second_key(name));
-  commands.word(redis::replacement_key(name));
-  commands.word(epoch);
-}
-
-}  // namespace
+using redis::start_on_all;
 
 // During fill(), either of the two filters could be meant.
 void redis_filter::impl::refuse_in_fill() const {
@@ -73,7 +57,7 @@ void redis_filter::impl::announce(const redis::meta& live, const redis::meta& co
   const std::string text = coming.text();
   bool done = false;
   std::string before;
-  start_on_all(commands, redis::scripts::announce, address.name, live.epoch, 2);
+  start_on_all(commands, redis::scripts::announce, address.name, live, 2);
   commands.word(text);
   commands.word(std::to_string(coming.expires_at));
   run(
@@ -87,7 +71,7 @@ void redis_filter::impl::announce(const redis::meta& live, const redis::meta& co
   }
   if (before.empty() || before == text) return;
   unlink_coming(before);
-  if (options.notes) options.notes("another replacement of the filter, interrupted or still under way, is given up");
+  note("another replacement of the filter, interrupted or still under way, is given up");
 }
 
 // The shards of what n named.
@@ -97,35 +81,39 @@ void redis_filter::impl::unlink_coming(const std::string& text) {
     const redis::meta left = redis::meta::parse(text, address);
     if (left.epoch != description.epoch) unlink(left);
   } catch (const error& e) {
-    if (options.notes) options.notes(std::string("shards of an interrupted replacement are left: ") + e.what());
+    note(std::string("shards of an interrupted replacement are left: ") + e.what());
   }
 }
 
-// At one blow.
+// Atomically.
 void redis_filter::impl::put_in_place(const redis::meta& live, const redis::meta& coming) {
-  bool done = false;
-  std::exception_ptr failure;
-  start_on_all(commands, redis::scripts::replace, address.name, live.epoch, 2);
-  commands.word(coming.text());
-  commands.word(std::to_string(coming.expires_at));
-  try {
-    run([&](std::size_t, reply r) { done = r.integer() == 1; }, "replace the filter");
-  } catch (const error&) {
-    failure = std::current_exception();
+  for (bool may_restore = true;; may_restore = false) {
+    bool done = false;
+    std::exception_ptr failure;
+    start_on_all(commands, redis::scripts::replace, address.name, live, 2);
+    commands.word(coming.text());
+    commands.word(std::to_string(coming.expires_at));
+    try {
+      run([&](std::size_t, reply r) { done = r.integer() == 1; }, "replace the filter");
+    } catch (const error&) {
+      failure = std::current_exception();
+    }
+    if (done) return;
+    // The answer may be lost, or that of a second run.
+    std::optional<redis::meta> now;
+    try {
+      now = read_meta();
+    } catch (const error&) {
+      if (!failure) throw;
+    }
+    if (now && now->epoch == coming.epoch) return;
+    if (failure) std::rethrow_exception(failure);
+    if (now || !may_restore) {
+      throw error(errc::locked, {"another client replaced the filter too, or the replacement has lost a part", where(),
+                                 "", "", hint::try_again});
+    }
+    restore(false, true);  // no process may have used the old filter and its description while the new one was filled
   }
-  if (done) return;
-  // The answer may be lost, or that of a second run.
-  std::optional<redis::meta> now;
-  try {
-    now = read_meta();
-  } catch (const error&) {
-    if (!failure) throw;
-  }
-  if (now && now->epoch == coming.epoch) return;
-  if (failure) std::rethrow_exception(failure);
-  if (!now) throw error(errc::not_found, {"the filter was dropped while it was replaced", where(), "", "", ""});
-  throw error(errc::locked, {"another client replaced the filter too, or the replacement has lost a part", where(), "",
-                             "", hint::try_again});
 }
 
 // Leaves nothing of it, unless it has taken its place, or may do so still.
@@ -166,6 +154,7 @@ void redis_filter::replace(const redis_params& wanted, const std::function<void(
       throw error(errc::invalid_argument,
                   {"the function that fills the new filter moved it away", old.where(), "", "", ""});
     }
+    fresh->begin_reading_meta();
     old.put_in_place(live, coming);
   } catch (...) {
     old.being_replaced = false;
@@ -173,19 +162,20 @@ void redis_filter::replace(const redis_params& wanted, const std::function<void(
     throw;
   }
   const auto note = [&](const std::string& why) {
-    if (old.options.notes) old.options.notes("the shards of the filter that was replaced are left: " + why);
+    old.note("the shards of the filter that was replaced are left: " + why);
   };
   try {
     // Where a master fails now, its description may be the old one again: that must not name what is gone.
     if (fresh->on_replicas() && old.on_replicas()) {
       old.unlink(live);
+      old.remove_mark(live);
     } else {
       note("there are fewer replicas than wanted");
     }
   } catch (const error& e) {
     note(e.what());
   }
-  fresh->to_come = false;
+  fresh->begin_checks();
   impl_ = std::move(fresh);
 }
 
@@ -199,29 +189,6 @@ void redis_filter::clear() {
         std::chrono::milliseconds(std::max<std::int64_t>(impl_->description.expires_at - impl_->server_now(), 1));
   }
   replace(same, [](redis_filter&) {});
-}
-
-void redis_filter::drop() {
-  impl& b = *impl_;
-  b.refuse_in_fill();
-  // It may be another one by now.
-  if (std::optional<redis::meta> now = b.read_meta(); now && now->epoch != b.description.epoch) {
-    b.adopt(*std::move(now));
-  }
-  bool done = false;
-  std::string coming;
-  start_on_all(b.commands, redis::scripts::drop, b.address.name, b.description.epoch, 0);
-  b.run(
-      [&](std::size_t, reply r) {
-        done = r.size() == 1;
-        if (done) coming = r[0].text();
-      },
-      "remove the filter");
-  if (!done) {
-    throw error(errc::locked, {"the filter was rebuilt meanwhile", b.where(), "", "", hint::drop_again});
-  }
-  b.unlink(b.description);
-  b.unlink_coming(coming);
 }
 
 void redis_filter::expire(std::chrono::milliseconds time) {
@@ -277,6 +244,7 @@ void redis_filter::impl::set_expiry(std::int64_t at) {
     }
   }
   description.expires_at = at;
+  keep_copies();
 }
 
 void redis_filter::rotate() {

@@ -52,6 +52,7 @@ inline constexpr std::array rights = {
     right{"PEXPIREAT K 1", need::both},
     right{"PTTL K", need::both, true},
     right{"RENAME K K", need::filter},
+    right{"SCAN 0", need::filter, true},
     right{"SCRIPT LOAD return", need::both, true},
     right{"SET K x", need::both},
     right{"SETBIT K 0 1", need::chain},

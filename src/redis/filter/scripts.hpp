@@ -130,7 +130,7 @@ end
 return 1
 )lua"};
 
-/// KEYS m, m2, n; ARGV epoch of m, what n shall be, its expiry (0: none). A list of what n was before ('': nothing); 0:
+/// KEYS m, m2, n, mark (unused); ARGV epoch of m, what n shall be, its expiry (0: none). A list of what n was before ('': nothing); 0:
 /// m has another epoch.
 inline constexpr script announce{R"lua(
 local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
@@ -141,7 +141,8 @@ if ARGV[3] ~= '0' then redis.call('PEXPIREAT', KEYS[3], ARGV[3]) end
 return {before or ''}
 )lua"};
 
-/// KEYS m, m2, n; ARGV epoch of m, what n is and m shall be, expiry of m (0: none).
+/// KEYS m, m2, n, mark that the filter of m was dropped; ARGV epoch of m, what n is and m shall be, expiry of m (0:
+/// none).
 inline constexpr script replace{R"lua(
 local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
 if not held or string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end
@@ -151,17 +152,54 @@ for i = 1, 2 do
   redis.call('SET', KEYS[i], ARGV[2])
   if ARGV[3] ~= '0' then redis.call('PEXPIREAT', KEYS[i], ARGV[3]) end
 end
+redis.call('SET', KEYS[4], 'replaced')
 return 1
 )lua"};
 
-/// KEYS m, m2, n; ARGV epoch of m, if there is one. A list of what n was ('': nothing), and all are gone; 0: m has
-/// another epoch.
+/// KEYS m, m2, n, mark; ARGV epoch of m, if there is one. Deletes m, m2 and n, and sets the mark. A list of what n was
+/// ('': nothing); 0: m has another epoch.
 inline constexpr script drop{R"lua(
 local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
 if held and string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end
 local coming = redis.call('GET', KEYS[3])
-redis.call('DEL', unpack(KEYS))
+redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
+redis.call('SET', KEYS[4], 'dropped')
 return {coming or ''}
+)lua"};
+
+/// KEYS m, m2, n, mark; ARGV epoch. Sets the mark unless m or n describes the filter of this epoch. 1: the mark is set.
+inline constexpr script condemn{R"lua(
+for i = 1, 3 do
+  local held = redis.call('GET', KEYS[i])
+  if held and string.match(held, '\nepoch=(%d+)\n') == ARGV[1] then return 0 end
+end
+redis.call('DEL', KEYS[4])
+redis.call('SET', KEYS[4], 'dropped')
+return 1
+)lua"};
+
+/// KEYS m, m2, mark; ARGV the description, its expiry (0: none). Writes the description where it is missing. A list: 1
+/// if there was none, 0 if there was one, -1 if the filter was dropped; then what is there now. The deletions of nothing
+/// are for servers whose memory is full: these refuse only scripts whose first write takes memory.
+inline constexpr script restore{R"lua(
+local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
+if held and held ~= ARGV[1] then return {0, held} end
+if redis.call('EXISTS', KEYS[3]) == 1 then return {-1, ''} end
+for i = 1, 2 do
+  if redis.call('EXISTS', KEYS[i]) == 0 then
+    redis.call('DEL', KEYS[i])
+    redis.call('SET', KEYS[i], ARGV[1])
+    if ARGV[2] ~= '0' then redis.call('PEXPIREAT', KEYS[i], ARGV[2]) end
+  end
+end
+return {held and 0 or 1, ARGV[1]}
+)lua"};
+
+/// KEYS h; ARGV epoch, description. Keeps a copy of the description in the header.
+inline constexpr script keep_copy{R"lua(
+if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return 0 end
+if redis.call('HGET', KEYS[1], 'meta') ~= ARGV[2] then redis.pcall('HSET', KEYS[1], 'meta', ARGV[2]) end
+return 1
 )lua"};
 
 /// KEYS n, or m in the making; ARGV what it is. 1: it is taken away.

@@ -1,10 +1,9 @@
 // What a client knows of the shards, and what it does when a stamp says that it is out of date.
+#include "redis/filter/elapsed.hpp"
 #include "redis/filter/impl.hpp"
 #include "redis/filter/scripts.hpp"
 
 #include <bloomery/error.hpp>
-
-#include <time.h>
 
 #include <algorithm>
 #include <charconv>
@@ -13,6 +12,7 @@
 
 namespace bloomery {
 
+using redis::milliseconds_since_start;
 using redis::mode;
 using redis::reply;
 using redis::shard_view;
@@ -22,21 +22,6 @@ namespace {
 constexpr std::chrono::milliseconds last_time{200};  // for what a filter says when it goes
 constexpr std::int64_t clock_trusted = 60'000;       // milliseconds, before the server's is read again
 
-// Also those that this machine slept: std::chrono::steady_clock stands still meanwhile.
-std::int64_t milliseconds_since_start() {
-#ifdef CLOCK_BOOTTIME
-  timespec t{};
-  if (::clock_gettime(CLOCK_BOOTTIME, &t) == 0) return std::int64_t{t.tv_sec} * 1000 + t.tv_nsec / 1'000'000;
-#endif
-  using namespace std::chrono;
-  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
-}
-
-error_hint how_to_remove(const std::string& name) {
-  return {hint::remove_and_build_again, "remove it (drop(), or DEL of " + redis::meta_key(name) + " and " +
-                                            redis::second_key(name) + ") and build it again"};
-}
-
 }  // namespace
 
 redis_filter::impl::impl(const redis_address& a, redis_options o)
@@ -45,6 +30,8 @@ redis_filter::impl::impl(const redis_address& a, redis_options o)
       connections(std::make_shared<redis::router>(a, options.connection)),
       router(*connections) {
   router.watch_restarts();
+  begin_reading_meta();
+  checked_at_ = read_at_;
 }
 
 redis_filter::impl::impl(const impl& live, redis::meta coming)
@@ -87,13 +74,14 @@ void redis_filter::impl::throw_own(std::string_view text) const {
                                        names, hint::remove_key_or_choose_name});
   }
   if (text.starts_with("BLOOMERYGONE")) {
-    error_text gone = {"a part of the filter is gone", where(), "", names, how_to_remove(address.name)};
+    error_text gone = {"a part of the filter is gone", where(), "", names, hint::remove_and_build_again};
     if (to_come) throw redis::replacement_lost(errc::damaged, std::move(gone));
     throw error(errc::damaged, std::move(gone));
   }
 }
 
 void redis_filter::impl::run(const std::function<void(std::size_t, reply)>& take, const char* doing) {
+  const std::optional<std::size_t> check = add_check();
   const auto groups = commands.groups();
   router.run(commands, [&](std::size_t number, reply first) {
     reply one = first;
@@ -101,11 +89,15 @@ void redis_filter::impl::run(const std::function<void(std::size_t, reply)>& take
       if (one.is_error()) throw_own(one.text());
       redis::throw_if_error(one, address, doing);
     }
+    if (number == check) return take_check(first);
     take(number, first);
   });
 }
 
-std::optional<redis::meta> redis_filter::impl::read_meta() { return redis::read_meta(router); }
+std::optional<redis::meta> redis_filter::impl::read_meta() {
+  begin_reading_meta();
+  return redis::read_meta(router);
+}
 
 std::optional<redis::meta> redis_filter::impl::read_coming() {
   const std::string key = redis::replacement_key(address.name);
@@ -149,6 +141,8 @@ void redis_filter::impl::adopt(redis::meta m) {
   seed = {mix(p.seed), p.secret.value_or(secret_key{})};
   if (description.epoch != 0 && description.epoch != m.epoch) ++router.counters().description_changes;
   description = std::move(m);
+  checked_at_ = read_at_;
+  check_.reset();
   views.clear();
   // With the room that was taken in its counts while it was still to come.
   if (next && next->description.epoch == description.epoch) views.swap(next->views);
@@ -169,13 +163,11 @@ void redis_filter::impl::turn_to(redis::meta m) {
 
 void redis_filter::impl::be_current() {
   if (to_come) return;
-  std::optional<redis::meta> now = read_meta();
-  if (!now) throw error(errc::not_found, {"there is no such filter any more", where(), "", "", hint::build_again});
-  if (now->epoch != description.epoch) {
-    adopt(*std::move(now));
-  } else {
-    description.expires_at = now->expires_at;
-  }
+  redis::meta now = current_meta();
+  if (now.epoch != description.epoch) return adopt(std::move(now));
+  description.expires_at = now.expires_at;
+  checked_at_ = read_at_;
+  check_.reset();
 }
 
 const shard_view& redis_filter::impl::view(std::uint64_t shard) {
@@ -207,7 +199,7 @@ void redis_filter::impl::throw_gone(std::uint64_t shard, const std::string& what
   throw error(errc::damaged, {"a part of the filter is gone: " + what, where(), "",
                               "shard " + std::to_string(shard) + " of " + std::to_string(description.shards()) +
                                   " was evicted, deleted or lost by its server",
-                              how_to_remove(address.name)});
+                              hint::remove_and_build_again});
 }
 
 bool redis_filter::impl::refresh(std::span<const std::uint64_t> shards) {
@@ -235,13 +227,9 @@ bool redis_filter::impl::refresh(std::span<const std::uint64_t> shards) {
   if (!missing) return false;
   if (to_come) throw_lost();
   // A filter that was dropped, expired or replaced; else one that has lost this shard.
-  std::optional<redis::meta> now = read_meta();
-  if (!now) {
-    throw error(errc::not_found, {"there is no such filter any more: it was dropped, or it has expired", where(), "",
-                                  "", hint::build_again});
-  }
-  if (now->epoch == description.epoch) throw_gone(*missing, "its header " + redis::header_key(description, *missing));
-  turn_to(*std::move(now));
+  redis::meta now = current_meta();
+  if (now.epoch == description.epoch) throw_gone(*missing, "its header " + redis::header_key(description, *missing));
+  turn_to(std::move(now));
   return true;
 }
 
@@ -281,9 +269,9 @@ bool redis_filter::impl::explain_stale(std::span<const std::uint64_t> shards, re
 
 bool redis_filter::impl::turn_if_replaced() {
   if (to_come) throw_lost();  // it has come, and the next one is on its way
-  std::optional<redis::meta> now = read_meta();
-  if (!now || now->epoch == description.epoch) return false;
-  turn_to(*std::move(now));
+  redis::meta now = current_meta();
+  if (now.epoch == description.epoch) return false;
+  turn_to(std::move(now));
   return true;
 }
 

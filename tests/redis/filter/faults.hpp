@@ -22,7 +22,9 @@ class RedisFaults : public on_a_server<RedisFaults> {
   static std::vector<std::string> names(const std::string& pattern) {
     std::vector<std::string> found;
     const auto all = server->command({"KEYS", pattern});
-    for (std::size_t i = 0; i < all.reply().size(); ++i) found.emplace_back(all.reply()[i].text());
+    for (std::size_t i = 0; i < all.reply().size(); ++i) {
+      if (!is_mark(all.reply()[i].text())) found.emplace_back(all.reply()[i].text());
+    }
     std::sort(found.begin(), found.end());
     return found;
   }

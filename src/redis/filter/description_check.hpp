@@ -1,0 +1,33 @@
+// The check of a filter's description by the clients that use the filter.
+//
+// A call that finds the versions of its shards unchanged has not read the description, {NAME}:m and {NAME}:m2. Without
+// a check, a client would go on with shards that no other client can find, after the server evicted the description or
+// a user deleted it. So about twice a minute a call also reads the description, in the batch that it sends anyway. This
+// also keeps the description from being the least recently used key of a full server.
+//
+// If the description is gone and the shards are there, the client writes the description again. It must not do so for a
+// filter that was dropped or replaced: both leave a mark (mark_key() in meta.hpp).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace bloomery::redis {
+
+/// Milliseconds after the last check from which a call includes the next one.
+inline constexpr std::int64_t check_interval = 30'000;
+
+/// Milliseconds after the last check from which no call returns without another.
+inline constexpr std::int64_t check_limit = 60'000;
+
+/// Shards whose headers have a copy of the description, counted from shard 0.
+inline constexpr std::uint64_t shards_with_copy = 4;
+
+/// How long the mark of a dropped filter stays when its shards are removed. Longer than any call between reading the
+/// version of a shard and restoring the description.
+inline constexpr std::chrono::minutes time_of_mark{10};
+
+/// Moves the clock of the checks forward, for tests.
+void advance_check_clock(std::chrono::milliseconds time) noexcept;
+
+}  // namespace bloomery::redis

@@ -1,0 +1,21 @@
+// Time since the start of this machine, for ages of what a client has read.
+#pragma once
+
+#include <time.h>
+
+#include <chrono>
+#include <cstdint>
+
+namespace bloomery::redis {
+
+/// Includes the time that this machine slept: std::chrono::steady_clock stands still meanwhile.
+inline std::int64_t milliseconds_since_start() {
+#ifdef CLOCK_BOOTTIME
+  timespec t{};
+  if (::clock_gettime(CLOCK_BOOTTIME, &t) == 0) return std::int64_t{t.tv_sec} * 1000 + t.tv_nsec / 1'000'000;
+#endif
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace bloomery::redis
