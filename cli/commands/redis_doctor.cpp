@@ -192,6 +192,7 @@ class examination {
       case redis::need::chain: return is_chain_;
       case redis::need::both: return true;
       case redis::need::cluster: return address_.cluster;
+      case redis::need::sentinel: return !address_.master.empty();
       case redis::need::replica: return address_.cluster && options_.server.from_replicas;
       case redis::need::waiting: return options_.server.wait_replicas != 0;
       case redis::need::database: return address_.database != 0;

@@ -4,45 +4,13 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 import unittest
 
-from redis_server import RedisServer, documented_rights
+from redis_server import ClusterTest, RedisServer, documented_rights
 from support import CommandTest, keys, text
 
 
-class Cluster(CommandTest):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.nodes = []
-        for _ in range(3):
-            node = RedisServer("--cluster-enabled", "yes", "--cluster-node-timeout", "5000", tcp=True)
-            cls.addClassCleanup(node.end)
-            cls.nodes.append(node)
-        for i, node in enumerate(cls.nodes):
-            node.client("CLUSTER", "ADDSLOTS", *range(16384 * i // 3, 16384 * (i + 1) // 3))
-            node.client("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
-        for node in cls.nodes[1:]:
-            cls.nodes[0].client("CLUSTER", "MEET", "127.0.0.1", node.port)
-        end = time.monotonic() + 30
-        while any(not cls.is_well(node) for node in cls.nodes):
-            if time.monotonic() > end:
-                raise RuntimeError("the cluster does not start: " + cls.nodes[0].client("CLUSTER", "INFO").decode())
-            time.sleep(0.02)
-
-    @staticmethod
-    def is_well(node: RedisServer) -> bool:
-        state = node.client("CLUSTER", "INFO").decode()
-        return "cluster_state:ok" in state and "cluster_known_nodes:3" in state
-
-    def setUp(self) -> None:
-        super().setUp()
-        for node in self.nodes:
-            node.client("FLUSHALL")
-
-    def address(self, name: str, of: int = 0) -> str:
-        return f"redis+cluster://127.0.0.1:{self.nodes[of].port}/{name}"
-
+class Cluster(ClusterTest):
     def test_a_filter_lies_on_all_nodes_and_is_one(self) -> None:
         lines = keys(20_000)
         self.bloomery("build", "-q", "-n", 40_000, "--shards", 32, "-o", self.address("f"), stdin=text(lines))

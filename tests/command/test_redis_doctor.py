@@ -238,7 +238,7 @@ class Permissions(RedisTest):
         listed = {rule[1:].replace("|", " ").upper() for rules in self.rights.values() for rule in rules if rule[0] == "+"}
 
         # AUTH needs no right; the others are no commands but words of them, and beginnings of errors.
-        others = {"AUTH", "SCRIPT", "CLUSTER", "LOAD", "SLOTS", "OVERFLOW", "SAT", "INCRBY", "PXAT", "XX", "NOPERM", "NOAUTH", "WRONGPASS", "DENIED", "WRONGTYPE", "OOM", "MISCONF", "BLOOMERY_REDIS_USER"}
+        others = {"AUTH", "SENTINEL", "SCRIPT", "CLUSTER", "LOAD", "SLOTS", "OVERFLOW", "SAT", "INCRBY", "PXAT", "XX", "NOPERM", "NOAUTH", "WRONGPASS", "DENIED", "WRONGTYPE", "OOM", "MISCONF", "BLOOMERY_REDIS_USER"}
         self.assertEqual(sent - others, listed)
 
     def test_what_could_not_be_asked_is_not_well(self) -> None:

@@ -149,6 +149,7 @@ void router::impl::lost(node& n, const std::string& why) {
 
 // Gives up an unresponsive cluster node when the other nodes have reassigned its slots. A replica is given up at once.
 void router::impl::check_unresponsive_nodes() {
+  if (!address.master.empty()) return check_master();
   if (!address.cluster || !pinned.empty()) return;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     node& n = *nodes[i];

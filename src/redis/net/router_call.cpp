@@ -84,7 +84,7 @@ void router::impl::wait_for_events() {
     if (n->now == node::phase::opening || n->now == node::phase::handshake) {
       wake = std::min({wake, n->open_until, n->link.address_deadline()});
     }
-    if (address.cluster && !n->under_way.empty()) {
+    if ((address.cluster || !address.master.empty()) && !n->under_way.empty()) {
       const moment quiet = n->last_heard + quiet_time;
       wake = std::min(wake, quiet > now ? quiet : now + longest_pause);
     }

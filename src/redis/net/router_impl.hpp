@@ -1,5 +1,5 @@
 // The implementation of router: nodes, their connections, and the groups of the present call. Its functions are in
-// router_map.cpp (slot map), router_link.cpp (one connection), router_again.cpp (retries) and router_call.cpp (event
+// router_map.cpp (slot map), router_sentinel.cpp (master of a name), router_link.cpp (one connection), router_again.cpp (retries) and router_call.cpp (event
 // loop).
 #pragma once
 
@@ -165,7 +165,7 @@ struct router::impl {
     std::random_device seed;
     random.seed(seed());
     if (address.cluster) return;
-    if (address.socket.empty()) {
+    if (address.socket.empty()) {  // with sentinels the place of the first stands for the master until it is known
       node_at({address.endpoints.front().host, address.endpoints.front().port, {}});
     } else {
       node_at({{}, 0, address.socket});
@@ -185,8 +185,12 @@ struct router::impl {
   void need_map();
   void refresh_map();
   bool take_map(const reply& slots, const place& asked);
+  enum class greeting : std::uint8_t { full, none };  // whether a question follows the handshake
   bool exchange(const place& with, const batch& question, reply_list& answers, milliseconds within,
-                bool* found_no_server = nullptr);
+                bool* found_no_server = nullptr, greeting how = greeting::full);
+  bool find_master(node& n);
+  void check_master();
+  static bool is_master(const reply& role);
   void set_role(node& n, bool is_replica);
   void forget_nodes();
 
@@ -251,6 +255,8 @@ struct router::impl {
   std::vector<node*> polled_nodes;
 
   bool has_replied = false;  // any server, in any call
+  bool has_sent = false;     // a group, in any call
+  moment master_checked{};   // with sentinels
 
   bool map_wanted = false;
   moment map_backoff_until{};

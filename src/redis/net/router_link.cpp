@@ -41,6 +41,7 @@ void router::impl::open(node& n) {
   n.now = node::phase::opening;
   n.open_until = now + options.connect_time;
   ++n.opened;
+  if (!address.master.empty() && !find_master(n)) return lost(n, last_problem);
   n.link.open(n.where, address.tls ? tls.get() : nullptr, options.connect_time);
 }
 
@@ -56,14 +57,16 @@ std::uint32_t router::impl::handshake_for(const node& n, batch& handshake) const
   }
   if (address.database != 0) handshake.command({"SELECT", std::to_string(address.database)});
   if (address.cluster && n.is_replica) handshake.command({"READONLY"});
+  if (!address.master.empty()) handshake.command({"ROLE"});
   return handshake.groups().front().commands;
 }
 
 // Checks the replies to the handshake, from number `first` on. Returns the text of a transient error; empty if there is
 // none.
 std::string router::impl::check_handshake(const reply_list& replies, const place& where, std::uint32_t first) {
-  for (std::size_t at = 0; at < replies.nodes_.size(); ++at) {
+  for (std::size_t at = 0; at < replies.nodes_.size(); at += replies.nodes_[at].nodes) {
     const reply each(replies, at);
+    if (!address.master.empty() && each.is(reply_type::array) && !is_master(each)) return "the server is not a master";
     if (!each.is_error()) continue;
     const bool to_auth = first + at == 0 && !address.password.empty();
     const std::string text = to_auth ? shown_answer_to_auth(each.text()) : std::string(each.text());
@@ -104,6 +107,7 @@ void router::impl::send(node& n, pending_request e) {
     count = e.how == send_mode::asking_step ? 2 : 1;
   }
   if (n.under_way.empty()) n.last_heard = now;
+  has_sent = true;
   n.under_way.push({sent::kind::group, e.how, false, count, e.group, n.link.queued(), end - begin});
   n.bytes_under_way += end - begin;
   if (e.how == send_mode::asking_step) n.link.write("*1\r\n$6\r\nASKING\r\n");

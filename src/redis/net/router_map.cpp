@@ -156,13 +156,13 @@ bool router::impl::take_map(const reply& ranges, const place& asked) {
 // One request on a separate connection. False: no answer; last_problem has the reason, and `found_no_server` becomes
 // false if a server may be there.
 bool router::impl::exchange(const place& with, const batch& question, reply_list& answers, milliseconds within,
-                            bool* found_no_server) {
+                            bool* found_no_server, greeting how) {
   if (address.tls && tls == nullptr) tls = std::make_unique<tls_settings>(options);
   node other;  // not in `nodes`
   other.where = with;
   last_place = with.text();
   batch all;
-  const std::uint32_t handshake_commands = handshake_for(other, all);
+  const std::uint32_t handshake_commands = how == greeting::none ? 0 : handshake_for(other, all);
   std::uint32_t checked = 0;
   connection link;
   reader in;
