@@ -9,6 +9,7 @@
 // It looks and changes nothing. Exit status: 0 all is well, 1 there are risks, or something is not known, 2 an
 // error.
 #include "cli/commands/grammar.hpp"
+#include "cli/commands/redis.hpp"
 #include "cli/commands/shared_filter.hpp"
 
 #include "app/numbers.hpp"
@@ -558,10 +559,8 @@ exit_status redis_doctor(const doctor_options& options) {
 
 }  // namespace
 
-void add_redis(command_line& line) {
-  auto& c = *line.app.add_subcommand("redis", "servers of shared filters");
-  c.require_subcommand(1);
-  auto& d = *c.add_subcommand("doctor", "what could a filter on these servers come to harm by?");
+void add_redis_doctor(command_line& line, CLI::App& redis) {
+  auto& d = *redis.add_subcommand("doctor", "check servers for settings that endanger a filter");
   auto& o = line.options_of(d, redis_doctor);
   d.add_option("ADDRESS", o.address, "a filter's address; the filter need not be there")->required()->check(check_name);
   add_secret(d, o.secret);

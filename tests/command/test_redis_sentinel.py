@@ -5,7 +5,7 @@ import signal
 import time
 import unittest
 
-from redis_server import RedisServer, documented_rights
+from redis_server import Client, RedisServer, ServerError, documented_rights
 from support import CommandTest, keys, text
 
 MASTER = "users-db"
@@ -55,14 +55,27 @@ class Sentinels(CommandTest):
         return int(self.sentinels[0].client("SENTINEL", "get-master-addr-by-name", MASTER)[1])
 
     def fail_over(self) -> None:
+        """Until the old master is a replica: what it takes before that is lost, as by any failover."""
         before = self.named()
         self.sentinels[0].client("SENTINEL", "FAILOVER", MASTER)
         self.wait_until(lambda: self.named() != before)
+        self.wait_until(self.first_is_a_replica)
+
+    def first_is_a_replica(self) -> bool:
+        try:
+            client = Client(self.servers[0].path)  # a change of role closes connections
+            try:
+                return client("ROLE")[0] == b"slave"
+            finally:
+                client.close()
+        except (OSError, ServerError):
+            return False
 
     def test_the_master_is_asked_for_and_followed(self) -> None:
         f = self.address()
         self.bloomery("build", "-q", "-n", 500_000, "--wait-replicas", 1, "-o", f, stdin=text(keys(1000)))
         self.assertTrue(self.servers[0].keys())
+        self.assertEqual(self.bloomery("redis", "list", "--json", f.rsplit("/", 1)[0]).json["filters"][0]["name"], "f")
         told = self.bloomery("redis", "doctor", "--json", f, status=1).json
         self.assertEqual(told["nodes"], [f"127.0.0.1:{self.servers[0].port}"])
 
