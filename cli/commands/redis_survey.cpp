@@ -1,5 +1,6 @@
 #include "cli/commands/redis_survey.hpp"
 #include "cli/commands/redis_nodes.hpp"
+#include "cli/commands/shared_filter.hpp"
 #include "cli/text/error_text.hpp"
 
 #include <bloomery/error.hpp>
@@ -60,6 +61,30 @@ std::optional<std::string> decoded_key_name(std::string_view name) {
   }
   if (decoded.empty() || redis::key_name(decoded) != name) return std::nullopt;
   return decoded;
+}
+
+void warn_of_eviction(const redis_address& address, const server_options& server) {
+  constexpr std::uint64_t longest = 1'000;  // milliseconds
+  server_options brief = server;
+  brief.milliseconds = std::min(server.milliseconds.value_or(longest), longest);
+  std::string policy;
+  try {
+    redis::router servers(address, connection_of(brief));
+    for (const auto& answer : servers.run_on_nodes({"INFO", "memory"})) {
+      constexpr std::string_view field = "\nmaxmemory_policy:allkeys-";
+      const std::string_view text = answer.reply().text();
+      const std::size_t at = answer.reply().is_error() ? text.npos : text.find(field);
+      if (at == text.npos) continue;
+      const std::string_view value = text.substr(text.find(':', at) + 1);
+      policy = value.substr(0, value.find_first_of("\r\n"));
+    }
+  } catch (const error&) {
+    return;  // the work itself reports what fails
+  }
+  if (policy.empty()) return;
+  say(address.text() + ": warning: maxmemory-policy is " + policy +
+      ": when the server's memory is full, it removes parts of filters, which are damaged then; "
+      "CONFIG SET maxmemory-policy noeviction, or volatile-lru");
 }
 
 std::vector<described_name> descriptions_of(redis::router& servers, const std::vector<std::string>& names) {

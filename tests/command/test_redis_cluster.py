@@ -2,8 +2,11 @@
 
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 from redis_server import ClusterTest, RedisServer, documented_rights
@@ -44,6 +47,48 @@ class Cluster(ClusterTest):
         self.assertEqual(by_check["cluster"][0]["status"], "OK")
         self.assertEqual(sorted((one["status"], len(one["nodes"])) for one in by_check["eviction"]), [("OK", 2), ("RISK", 1)])
         self.assertIn("32 shards", by_check["filter"][0]["text"])
+
+    def test_the_doctor_goes_on_without_a_node_and_within_its_time(self) -> None:
+        self.bloomery("build", "-q", "-n", 40_000, "--shards", 32, "-o", self.address("f"), stdin=b"a\n")
+        os.kill(self.nodes[2].process.pid, signal.SIGSTOP)
+        self.addCleanup(self.wait_until_well)
+        self.addCleanup(os.kill, self.nodes[2].process.pid, signal.SIGCONT)
+
+        began = time.monotonic()
+        result = self.bloomery("redis", "doctor", "--json", "--timeout", "4s", self.address("f"), status=1).json
+        self.assertLess(time.monotonic() - began, 6)
+        silent = f"127.0.0.1:{self.nodes[2].port}"
+        by_node = {name: {finding["check"]: finding for finding in result["findings"] if name in finding["nodes"]} for name in result["nodes"]}
+        self.assertEqual(len(by_node), 3)
+        for name, found in by_node.items():
+            for check in ("server", "permissions", "persistence", "eviction", "memory", "replicas"):
+                self.assertEqual(found[check]["text"].startswith("not checked: "), name == silent, found[check])
+        self.assertRegex(by_node[silent]["server"]["text"], "no answer within")
+        [filter] = [finding for finding in result["findings"] if finding["check"] == "filter"]
+        self.assertRegex(filter["text"], r"\Anot checked: .*(no answer within|does not serve all)")
+
+    def test_the_doctor_goes_on_when_slots_are_not_served(self) -> None:
+        self.nodes[0].client("CLUSTER", "DELSLOTS", 0)
+        self.addCleanup(self.wait_until_well)
+        self.addCleanup(self.nodes[0].client, "CLUSTER", "ADDSLOTS", 0)
+        self.wait_until(lambda: b"cluster_state:fail" in self.nodes[0].client("CLUSTER", "INFO"))
+
+        began = time.monotonic()
+        result = self.bloomery("redis", "doctor", "--json", self.address("f"), status=1).json
+        self.assertLess(time.monotonic() - began, 8)
+        found = [finding for finding in result["findings"] if finding["check"] in ("cluster", "filter")]
+        self.assertIn(("BAD", "its state is fail"), [(one["status"], one["text"]) for one in found])
+        self.assertIn(("UNKNOWN", "not checked: the cluster does not serve all slots"), [(one["status"], one["text"]) for one in found])
+        self.assertIn("OK", [one["status"] for one in result["findings"] if one["check"] == "permissions"])
+
+    def wait_until(self, it_is_so) -> None:
+        end = time.monotonic() + 60
+        while not it_is_so():
+            self.assertLess(time.monotonic(), end, "it does not come to that")
+            time.sleep(0.02)
+
+    def wait_until_well(self) -> None:
+        self.wait_until(lambda: all(self.is_well(node) for node in self.nodes))
 
     def test_the_documented_rights_are_enough(self) -> None:
         rights = documented_rights("f")
