@@ -136,12 +136,11 @@ class Cluster(ClusterTest):
 
 
 class Tls(CommandTest):
-    def test_with_certificates_it_is_the_same(self) -> None:
+    def start_with_tls(self) -> tuple[RedisServer, int, dict[str, str]]:
+        """A server without and with TLS, its port with TLS, and certificates."""
         made = self.make_certificates()
-        server = RedisServer()
+        server = RedisServer(tcp=True)
         self.addCleanup(server.end)
-        import socket
-
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -151,6 +150,27 @@ class Tls(CommandTest):
             server.client("CONFIG", "SET", "tls-port", port)
         except Exception as error:
             self.skipTest(f"NO TLS: this server has none: {error}")
+        return server, port, made
+
+    def test_the_wrong_side_of_tls_is_told(self) -> None:
+        server, port, made = self.start_with_tls()
+        for scheme in "redis", "redis+cluster":
+            began = time.monotonic()
+            self.refused(
+                *("check", f"{scheme}://127.0.0.1:{port}/f"),
+                stdin=b"a\n",
+                says=rf"127.0.0.1:{port}: (the server expects TLS at this port; write rediss://|[^\n]*if the server expects TLS at this port, write rediss:// instead of redis://)",
+            )
+            self.assertLess(time.monotonic() - began, 5)
+            for _ in range(6):  # what the server makes of a handshake depends on its random bytes
+                self.refused(
+                    *("check", "--tls-ca", made["ca"], f"{scheme.replace('redis', 'rediss', 1)}://127.0.0.1:{server.port}/f"),
+                    stdin=b"a\n",
+                    says=rf"127.0.0.1:{server.port}: (the server does not use TLS at this port; write redis:// instead of rediss://[^\n]*; nothing was done|no answer to the TLS handshake within \d+ ms; [^\n]*if the server does not use TLS at this port, write redis:// instead of rediss://; nothing was done)",
+                )
+
+    def test_with_certificates_it_is_the_same(self) -> None:
+        server, port, made = self.start_with_tls()
         address = f"rediss://127.0.0.1:{port}/f"
         options = ["--tls-ca", made["ca"], "--tls-cert", made["cert"], "--tls-key", made["key"]]
 

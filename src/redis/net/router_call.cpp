@@ -45,14 +45,6 @@ void router::impl::begin(milliseconds within) {
   map_failures = 0;
 }
 
-void router::impl::out_of_time() {
-  const auto spent = std::chrono::duration_cast<milliseconds>(now - began);
-  throw error(
-      errc::unavailable,
-      {(stopping ? "stopped, with no answer within " : "no answer within ") + std::to_string(spent.count()) + " ms",
-       last_place.empty() ? address.text() : last_place, "", last_problem, hint::check_server});
-}
-
 // Waits for an event or until `wake`. After a stop request, pending groups get a little more time.
 bool router::impl::wait_for(std::vector<pollfd>& these, moment wake) {
   const std::size_t count = these.size();

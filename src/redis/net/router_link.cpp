@@ -71,10 +71,27 @@ std::string router::impl::check_handshake(const reply_list& replies, const place
     const bool to_auth = first + at == 0 && !address.password.empty();
     const std::string text = to_auth ? shown_answer_to_auth(each.text()) : std::string(each.text());
     if (error_class_of(each.text()) != error_class::final) return text;
+    const std::string database = std::to_string(address.database);
     if (text.starts_with("ERR DB ") || text.starts_with("ERR invalid DB")) {
-      refuse(errc::invalid_argument, "the server has no database " + std::to_string(address.database), where, text, "");
+      refuse(errc::invalid_argument, "the server has no database " + database, where, text,
+             with_outcome(hint::none, "leave out db=" + database + ", or raise 'databases' in its configuration"));
     }
-    refuse(errc::not_permitted, "the server does not let this user in", where, text, hint::give_credentials);
+    if (text.starts_with("ERR SELECT is not allowed in cluster mode")) {
+      refuse(errc::invalid_argument, "the server is one of a cluster, which has no database " + database, where, text,
+             with_outcome(hint::give_cluster_address, "leave out db=" + database +
+                                                          ", and give the cluster's address: redis+cluster://" +
+                                                          where.text() + "/NAME"));
+    }
+    if (text == no_password_there) {
+      refuse(errc::not_permitted, "the server has no password, and one was given", where, "",
+             with_outcome(hint::give_credentials, "leave out the password, or give the user it belongs to"));
+    }
+    const explanation* const known = explanation_of(text);
+    refuse(errc::not_permitted,
+           known != nullptr ? std::string(known->what) : std::string("the server does not let this user in"), where,
+           text,
+           with_outcome(hint::give_credentials,
+                        known != nullptr ? std::string(known->to_do) : error_hint(hint::give_credentials).words()));
   }
   return {};
 }
@@ -130,7 +147,8 @@ void router::impl::serve(node& n) {
   if (n.now == node::phase::opening) n.link.try_next_address(now);
   if (n.now == node::phase::opening && n.link.is_ready()) shake_hands(n);
   if ((n.now == node::phase::opening || n.now == node::phase::handshake) && n.link.is_open() && n.open_until <= now) {
-    return lost(n, "no connection within " + std::to_string(options.connect_time.count()) + " ms");
+    return lost(n, (n.link.waits_for_tls() ? std::string(no_tls_answer) : std::string("no connection")) + " within " +
+                       std::to_string(options.connect_time.count()) + " ms");
   }
   if (n.now == node::phase::ready) fill(n);
   if (n.now != node::phase::closed && !n.link.is_open()) lost(n, n.link.failure());
@@ -150,7 +168,7 @@ void router::impl::receive(node& n) {
       if (found == reader::found::wrong) {
         const std::string problem = n.in->problem();
         n.link.close();
-        refuse(errc::damaged, "the reply is not from a Redis server", n.where, problem, hint::check_host_and_port);
+        refuse_reply(n.where, {buffer.data(), got}, problem);
       }
       if (n.under_way.empty()) {
         const reply r(n.replies, 0);
@@ -172,7 +190,11 @@ void router::impl::replied(node& n, reply last) {
   n.failures = n.absences = 0;
   n.absent_until = {};
   sent& first = n.under_way.front();
-  if (last.is_error() && error_class_of(last.text()) != error_class::final) first.trouble = true;
+  if (last.is_error() && error_class_of(last.text()) != error_class::final) {
+    first.trouble = true;
+    last_problem = last.text();  // the server may close the connection before the other replies
+    last_place = n.where.text();
+  }
   if (--first.commands > 0) return;
   const sent done = first;
   n.under_way.pop();
