@@ -32,7 +32,7 @@ std::string typed_line() {
 }  // namespace
 
 void add_yes(CLI::App& app, bool& yes) {
-  app.add_flag("--yes", yes, "do it without asking; required where standard input is not a terminal");
+  app.add_flag("--yes", yes, "do not ask for confirmation; required unless standard input is a terminal");
 }
 
 bool can_ask() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0; }

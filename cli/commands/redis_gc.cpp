@@ -214,7 +214,7 @@ std::string status_of(const instance& i, const gc_options& options) {
   if (i.owned_by == owner::unreadable) return "kept";
   if (!i.is_old) {
     return i.idle ? "kept: used within " + duration_text(options.least_idle)
-                  : "kept: the server does not tell when it was used; see --min-idle";
+                  : "kept: the server does not report idle times; see --min-idle";
   }
   if (i.owned_by == owner::no_description && !options.without_description) {
     return "kept: clients may still write to it; see --without-description";
@@ -291,8 +291,8 @@ void add_redis_gc(command_line& line, CLI::App& redis) {
   c.add_option_function<std::string>(
       "--min-idle",
       [&o](const std::string& text) { o.least_idle = text == "0" ? 0 : parse_duration(text, "--min-idle"); },
-      "keep shards that were used within this time, 5min if not given; 0 keeps none for that, and is for servers that "
-      "do not tell it, while no filter is being replaced");
+      "keep shards that were used within this time, 5min if not given; 0 is for servers that do "
+      "not report idle times, and safe only while no filter is being replaced");
   c.add_flag("--without-description", o.without_description,
              "also remove shards of names without any description, to which no client may write any more");
   add_yes(c, o.yes);

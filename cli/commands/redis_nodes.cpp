@@ -51,6 +51,8 @@ std::vector<server_node> nodes_at(const redis_address& address, const redis_conn
     one.front().name = one.front().link->node_of(0);
     return one;
   }
+  const milliseconds time_of_each =
+      std::max(time / static_cast<milliseconds::rep>(address.endpoints.size()), milliseconds(1));
   redis_connection_options here = options;
   here.read_from_replicas = false;
   std::exception_ptr failure;
@@ -75,7 +77,7 @@ std::vector<server_node> nodes_at(const redis_address& address, const redis_conn
             ranges = redis::slot_ranges_in(r, where, unusable);
             if (ranges.empty()) why = unusable;
           },
-          time);
+          time_of_each);
       if (!ranges.empty()) return nodes_in(ranges, address, here, replicas_too);
       if (why.find("cluster support disabled") != std::string::npos) {
         throw error(errc::invalid_argument,

@@ -27,7 +27,7 @@ struct server_node {
 };
 
 /// The server at an address; for a cluster, all masters (and replicas) of its slot map.
-/// @param time  limit for reading the slot map @throws error  unavailable, not_permitted: no slot map was read
+/// @param time  limit for reading the slot map, shared by the cluster's endpoints @throws error  unavailable, not_permitted: no slot map was read
 std::vector<server_node> nodes_at(const redis_address& address, const redis_connection_options& options,
                                   bool replicas_too, std::chrono::milliseconds time);
 

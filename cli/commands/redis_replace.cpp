@@ -119,8 +119,8 @@ exit_status replace(const replace_options& options) {
                   {"an empty filter would replace the filter", address.text(), "input with keys", "no key",
                    "give --allow-empty if it shall be empty; the old filter stays"});
     }
+    point_of_no_return();
   });
-  point_of_no_return();
 
   const redis_params p = filter.parameters();
   const std::unique_ptr<filter_handle> replaced = redis::make_handle(std::move(filter));

@@ -33,8 +33,9 @@ std::shared_ptr<const redis::meta> description_in(const redis::reply& r, const r
     into.is_other = true;
     return nullptr;
   }
-  redis::throw_if_error(r, address, "read the description of a filter");
+  if (!r.text().starts_with("NOPERM")) redis::throw_if_error(r, address, "read the description of a filter");
   try {
+    redis::throw_if_error(r, address, "read the description of this filter");
     return std::make_shared<redis::meta>(redis::meta::parse(r.text(), address));
   } catch (const error& e) {
     into.is_other |= e.code() == errc::not_a_filter;

@@ -27,7 +27,8 @@ struct described_name {
   bool is_other = false;                           ///< the name has a value that is not of this program
 };
 
-/// Reads the descriptions of all these names in a few exchanges. @throws error  as redis::router::run; not_permitted
+/// Reads the descriptions of all these names in a few exchanges. A name that the user may not read has a problem.
+/// @throws error  as redis::router::run
 std::vector<described_name> descriptions_of(redis::router& servers, const std::vector<std::string>& names);
 
 /// Memory of a filter in bytes, by MEMORY USAGE of the keys of up to 16 shards; nothing if that is not allowed.

@@ -1,14 +1,13 @@
 """bloomery redis list, drop, clear, reset, expire, persist, rotate, replace and gc: what is on the servers afterwards."""
 
-import json
 import os
 import pty
+import re
 import subprocess
-import threading
 import time
 import unittest
 
-from redis_server import ClusterTest, RedisServer, RedisTest
+from redis_server import SOURCE, ClusterTest, RedisTest, documented_rights
 from support import keys, text
 
 CHAIN = ["--scheme", "guava-chain", "-n", 100, "-p", "1%"]
@@ -111,6 +110,34 @@ class List(RedisTest):
         stats = self.redis("INFO", "commandstats").decode()
         self.assertIn("cmdstat_scan", stats)
         self.assertNotIn("cmdstat_keys", stats)
+
+
+class Rights(RedisTest):
+    def test_those_that_are_documented_are_enough(self) -> None:
+        with open(os.path.join(SOURCE, "docs", "redis.md")) as file:
+            [more] = re.findall(r"(?s)Besides the rights below, (.*?)\n\n", file.read())
+        rules = re.findall(r"\+[a-z|]+", more)
+        self.assertEqual(rules, ["+scan", "+memory|usage", "+object|idletime"])
+        for name in ("f", "other"):
+            self.bloomery("build", "-q", "-n", 5000, "-o", self.server.address(name), stdin=text(keys(100)))
+        self.redis("ACL", "SETUSER", "user", "reset", "on", ">pw", *documented_rights("f")["a filter"], *rules)
+        env = dict(os.environ, BLOOMERY_REDIS_USER="user", BLOOMERY_REDIS_PASSWORD="pw")
+
+        found = {one["name"]: one for one in self.bloomery("redis", "list", "--json", server_of(self.f), env=env).json["filters"]}
+        self.assertEqual((found["f"]["state"], found["f"]["capacity"]), ("ready", 5000))
+        self.assertGreater(found["f"]["memory"], 0)
+        self.assertRegex(found["other"]["state"], "cannot read the description of this filter.*NOPERM")
+        for words in (["expire", self.f, "1h"], ["persist", self.f], ["replace", self.f], ["clear", "--yes", self.f]):
+            self.bloomery("redis", *words, stdin=b"a\n", env=env)
+        left = {key: self.redis("DUMP", key) for key in self.server.keys() if key.startswith(b"{f~")}
+        self.bloomery("redis", "clear", "--yes", self.f, env=env)
+        for key, dump in left.items():
+            self.redis("RESTORE", key, 0, dump, "IDLETIME", OLD)
+        [one] = self.bloomery("redis", "gc", "--yes", "--json", server_of(self.f), env=env).json["instances"][:1]
+        self.assertEqual((one["name"], one["removed"]), ("f", True))
+        self.bloomery("redis", "drop", "--yes", self.f, env=env)
+        self.assertEqual([key for key in self.server.keys() if key.startswith(b"{f")], [])
+        self.assertTrue(self.server.keys())
 
 
 class Operations(RedisTest):
