@@ -210,17 +210,26 @@ nlohmann::ordered_json json_of(const listed& f) {
           {"expires_at", or_null(f.expires_at)}};
 }
 
+// "in 3 h", rounded to a whole number of the largest unit of which there are at least two.
+std::string time_left_text(std::int64_t left) {
+  constexpr std::int64_t second = 1'000;
+  constexpr std::int64_t minute = 60 * second;
+  constexpr std::int64_t hour = 60 * minute;
+  constexpr std::int64_t day = 24 * hour;
+  const std::int64_t unit = left >= 2 * day ? day : left >= 2 * hour ? hour : left >= 2 * minute ? minute : second;
+  const std::int64_t units = (std::max<std::int64_t>(left, 0) + unit / 2) / unit;
+  return fmt::format("in {} {}", units, unit == day ? "d" : unit == hour ? "h" : unit == minute ? "min" : "s");
+}
+
 std::string table_of(const std::vector<listed>& filters) {
   using row = std::array<std::string, 8>;
   std::vector<row> rows = {{"NAME", "KIND", "KEYS", "CAPACITY", "TARGET FPR", "MEMORY", "EXPIRES", "STATE"}};
   const std::int64_t now = milliseconds_now();
   for (const listed& f : filters) {
-    const std::int64_t left = f.expires_at ? std::max<std::int64_t>(*f.expires_at - now, 0) : 0;
     rows.push_back({printable(f.name), f.kind.empty() ? "?" : f.kind, f.keys ? count_text(*f.keys) : "?",
                     f.capacity ? count_text(*f.capacity) : "?", f.target_fpr ? rate_text(*f.target_fpr) : "?",
                     f.memory ? bytes_text(*f.memory) : "?",
-                    f.expires_at ? "in " + duration_text(static_cast<std::uint64_t>(left) / 1000 * 1000) : "never",
-                    printable(f.state)});
+                    f.expires_at ? time_left_text(*f.expires_at - now) : "never", printable(f.state)});
   }
   row::value_type text;
   std::array<std::size_t, std::tuple_size_v<row>> widths{};

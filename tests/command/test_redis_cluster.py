@@ -155,18 +155,19 @@ class Tls(CommandTest):
     def test_the_wrong_side_of_tls_is_told(self) -> None:
         server, port, made = self.start_with_tls()
         for scheme in "redis", "redis+cluster":
+            plain, tls = scheme.replace("+", r"\+"), scheme.replace("redis", "rediss", 1).replace("+", r"\+")
             began = time.monotonic()
             self.refused(
                 *("check", f"{scheme}://127.0.0.1:{port}/f"),
                 stdin=b"a\n",
-                says=rf"127.0.0.1:{port}: (the server expects TLS at this port; write rediss://|[^\n]*if the server expects TLS at this port, write rediss:// instead of redis://)",
+                says=rf"127.0.0.1:{port}: (the server expects TLS at this port; write {tls}://|the server closes each connection without a reply: found [^;]*; if the server expects TLS at this port, write {tls}:// instead of {plain}://, or check the host and the port)",
             )
             self.assertLess(time.monotonic() - began, 5)
             for _ in range(6):  # what the server makes of a handshake depends on its random bytes
                 self.refused(
                     *("check", "--tls-ca", made["ca"], f"{scheme.replace('redis', 'rediss', 1)}://127.0.0.1:{server.port}/f"),
                     stdin=b"a\n",
-                    says=rf"127.0.0.1:{server.port}: (the server does not use TLS at this port; write redis:// instead of rediss://[^\n]*; nothing was done|no answer to the TLS handshake within \d+ ms; [^\n]*if the server does not use TLS at this port, write redis:// instead of rediss://; nothing was done)",
+                    says=rf"127.0.0.1:{server.port}: (the server does not use TLS at this port; write {plain}:// instead of {tls}://[^\n]*; nothing was done|no answer to the TLS handshake within \d+ ms; if the server does not use TLS at this port, write {plain}:// instead of {tls}://, or [^\n]*; nothing was done)",
                 )
 
     def test_with_certificates_it_is_the_same(self) -> None:

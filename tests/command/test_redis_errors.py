@@ -45,28 +45,42 @@ class FirstContact(CommandTest):
 class AnotherService(CommandTest):
     def test_its_bytes_are_shown_as_digits(self) -> None:
         for greeting in (b"\x00\x1b[2J\xff binary \x07\r\n", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"-ERR \x1b]0;title\x07 \xc3\x28\r\n"):
-            with self.subTest(greeting=greeting), socket.socket() as listener:
-                listener.bind(("127.0.0.1", 0))
-                listener.listen()
-
-                def serve() -> None:
-                    try:
-                        while True:
-                            connection, _ = listener.accept()
-                            connection.recv(1000)
-                            connection.sendall(greeting)
-                            time.sleep(0.1)
-                            connection.close()
-                    except OSError:
-                        pass
-
-                threading.Thread(target=serve, daemon=True).start()
-                process = self.start("check", "--timeout", "2s", f"redis://127.0.0.1:{listener.getsockname()[1]}/f")
-                _, err = process.communicate(b"a\n", timeout=60)
-                self.assertEqual(process.returncode, 2)
+            with self.subTest(greeting=greeting):
+                err = self.answered(greeting, "redis")
                 self.assertTrue(all(0x20 <= byte < 0x7F for byte in err.rstrip(b"\n")), err)
                 if greeting[:1] != b"-":
                     self.assertIn(b"the reply is not from a Redis server", err)
+
+    def test_a_tls_alert_and_an_answer_without_tls_tell_the_side(self) -> None:
+        alert = b"\x15\x03\x01\x00\x02\x02\x46"  # protocol_version, RFC 8446
+        self.assertIn(b"the server expects TLS at this port; write rediss:// instead of redis://, or check the host and the port; nothing was done\n", self.answered(alert, "redis"))
+        self.assertIn(b"the server expects TLS at this port; write rediss+cluster:// instead of redis+cluster://,", self.answered(alert, "redis+cluster"))
+        refusal = b"-ERR Protocol error: invalid multibulk length\r\n"
+        self.assertIn(b"the server does not use TLS at this port; write redis:// instead of rediss://, or check the host and the port; nothing was done\n", self.answered(refusal, "rediss"))
+        self.assertIn(b"the server does not use TLS at this port; write redis+cluster:// instead of rediss+cluster://,", self.answered(refusal, "rediss+cluster"))
+
+    def answered(self, greeting: bytes, scheme: str) -> bytes:
+        """What the command says of a service that answers anything so."""
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+
+            def serve() -> None:
+                try:
+                    while True:
+                        connection, _ = listener.accept()
+                        connection.recv(1000)
+                        connection.sendall(greeting)
+                        time.sleep(0.1)
+                        connection.close()
+                except OSError:
+                    pass
+
+            threading.Thread(target=serve, daemon=True).start()
+            process = self.start("check", "--timeout", "2s", f"{scheme}://127.0.0.1:{listener.getsockname()[1]}/f")
+            _, err = process.communicate(b"a\n", timeout=60)
+            self.assertEqual(process.returncode, 2)
+            return err
 
 
 class Passwords(RedisTest):

@@ -64,6 +64,12 @@ class List(RedisTest):
         self.assertRegex(page[0], r"\ANAME +KIND +KEYS +CAPACITY +TARGET FPR +MEMORY +EXPIRES +STATE\Z")
         self.assertRegex(page[1], r"\Af +fixed +10 +1,000 +1 % +[\d.]+ KiB +never +ready\Z")
 
+    def test_the_time_that_is_left_is_rounded(self) -> None:
+        for ttl, shown in (("30s", r"(30|29) s"), ("90min", "90 min"), ("3h", "3 h"), ("36h", "36 h"), ("7d", "7 d")):
+            self.bloomery("build", "-q", "-n", 1000, "--ttl", ttl, "-o", self.f, stdin=b"a\n")
+            self.assertRegex(self.bloomery("redis", "list", server_of(self.f)).out.decode(), rf" in {shown}  ")
+            self.redis("FLUSHALL")
+
     def test_names_that_a_terminal_would_obey_are_shown_as_digits(self) -> None:
         self.bloomery("build", "-q", "-n", 10, "-o", self.server.address("%1B%5B2J"), stdin=b"a\n")
 

@@ -2,15 +2,30 @@
 #include "redis/net/router_impl.hpp"
 
 #include <array>
+#include <string>
 #include <string_view>
 
 namespace bloomery::redis {
 namespace {
 
-// Addresses without TLS and their counterparts.
-std::string tls_hint(bool has_tls) {
-  return has_tls ? "if the server does not use TLS at this port, write redis:// instead of rediss://"
-                 : "if the server expects TLS at this port, write rediss:// instead of redis://";
+constexpr std::string_view closes_each = "the server closes each connection without a reply";
+
+// "write rediss:// instead of redis://"
+std::string other_scheme(const redis_address& address) {
+  const std::string rest = std::string(address.cluster           ? "+cluster"
+                                       : !address.master.empty() ? "+sentinel"
+                                                                 : "") +
+                           "://";
+  const std::string plain = "redis" + rest;
+  const std::string secured = "rediss" + rest;
+  return address.tls ? "write " + plain + " instead of " + secured : "write " + secured + " instead of " + plain;
+}
+
+// What to do if the server may be on the other side of TLS.
+std::string tls_hint(const redis_address& address) {
+  if (!address.socket.empty()) return "check the server's log";
+  return (address.tls ? "if the server does not use TLS at this port, " : "if the server expects TLS at this port, ") +
+         other_scheme(address);
 }
 
 bool is_closing(std::string_view problem) {
@@ -27,9 +42,8 @@ error_hint router::impl::with_outcome(hint code, std::string to_do) const {
 }
 
 void router::impl::refuse_plain_server(const place& where) {
-  refuse(
-      errc::invalid_argument, "the server does not use TLS at this port", where, "",
-      with_outcome(hint::check_host_and_port, "write redis:// instead of rediss://, or check the host and the port"));
+  refuse(errc::invalid_argument, "the server does not use TLS at this port", where, "",
+         with_outcome(hint::check_host_and_port, other_scheme(address) + ", or check the host and the port"));
 }
 
 // Bytes that are not a reply. A server that expects TLS may send an alert, a record of type 21.
@@ -37,7 +51,7 @@ void router::impl::refuse_reply(const place& where, std::string_view bytes, cons
   if (bytes.starts_with("\x15\x03")) {
     refuse(errc::invalid_argument, "the server expects TLS at this port", where, "",
            error_hint(hint::check_host_and_port,
-                      "write rediss:// instead of redis://, or check the host and the port; nothing was done"));
+                      other_scheme(address) + ", or check the host and the port; nothing was done"));
   }
   refuse(errc::damaged, "the reply is not from a Redis server", where, problem, hint::check_host_and_port);
 }
@@ -64,11 +78,14 @@ void router::impl::refuse_if_never_there(const place& where, bool found_no_serve
            with_outcome(hint::check_host_and_port, no_name ? to_do : to_do + ", and that the server runs"));
   }
   const auto spent = std::chrono::duration_cast<milliseconds>(now - began);
+  const std::string within = " within " + std::to_string(spent.count()) + " ms";
   const bool waits_for_tls = address.tls && last_problem.starts_with(no_tls_answer);
-  if (is_closing(last_problem) || waits_for_tls) to_do += "; " + tls_hint(address.tls);
+  const bool is_closed = is_closing(last_problem);
+  if (is_closed || waits_for_tls) to_do = tls_hint(address) + ", or " + to_do;
   refuse(errc::unavailable,
-         (waits_for_tls ? "no answer to the TLS handshake within " : "cannot connect within ") +
-             std::to_string(spent.count()) + " ms",
+         is_closed       ? std::string(closes_each)
+         : waits_for_tls ? std::string(no_tls_answer) + within
+                         : "cannot connect" + within,
          where, last_problem.starts_with("no ") ? "" : last_problem, with_outcome(hint::check_host_and_port, to_do));
 }
 
@@ -76,8 +93,8 @@ void router::impl::refuse_if_never_there(const place& where, bool found_no_serve
 void router::impl::refuse_if_never_answering(const node& n) {
   constexpr unsigned most_tries = 4;
   if (has_replied || n.failures < most_tries || !is_closing(last_problem)) return;
-  refuse(errc::unavailable, "the server closes each connection without a reply", n.where, last_problem,
-         with_outcome(hint::check_host_and_port, tls_hint(address.tls) + ", or check the host and the port"));
+  refuse(errc::unavailable, std::string(closes_each), n.where, last_problem,
+         with_outcome(hint::check_host_and_port, tls_hint(address) + ", or check the host and the port"));
 }
 
 void router::impl::out_of_time() {
