@@ -249,7 +249,8 @@ dedup_filter open_or_make_file(const dedup_options& options) {
 dedup_filter open_or_make_shared(const dedup_options& options) {
   const redis_address address = redis_address::parse(options.state);
   const bool quiet = options.common.quiet;
-  const auto as_handle = [](redis_filter filter) {
+  const auto as_handle = [&](redis_filter filter) {
+    warn_of_eviction(address, options.server);
     std::string size = shared_size_text(filter.parameters());
     return dedup_filter{redis::make_handle(std::move(filter)), std::move(size)};
   };

@@ -33,8 +33,9 @@ inline constexpr const char* on_redis = "With an address";
 inline constexpr const char* file_or_address = "the filter's file, or its address";
 
 inline constexpr const char* addresses =
-    "An address is redis://HOST[:PORT]/NAME, unix:///SOCKET?name=NAME, redis+cluster://HOST:PORT,.../NAME, or\n"
-    "rediss:// and rediss+cluster:// with TLS; user and password by BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD.\n";
+    "An address is redis://HOST[:PORT]/NAME, unix:///SOCKET?name=NAME, redis+cluster://HOST:PORT,.../NAME,\n"
+    "redis+sentinel://HOST,.../MASTER/NAME, or with TLS rediss://, rediss+cluster:// and rediss+sentinel://;\n"
+    "user and password by BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD.\n";
 
 /// A check of file names: refuses an empty one, which is an unset variable of a script.
 std::string check_name(const std::string& name);

@@ -70,6 +70,7 @@ exit_status build_shared(const build_options& options) {
   }
   redis_filter created = redis_filter::create(address, shared_params(wanted, options.sharing, capacity, default_rate),
                                               options_for(address, options.server, wanted.secret, quiet));
+  warn_of_eviction(address, options.server);
   const redis_params p = created.parameters();
   const std::unique_ptr<filter_handle> filter = redis::make_handle(std::move(created));
   keys_done done = change_keys(

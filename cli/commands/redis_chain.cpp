@@ -162,6 +162,7 @@ exit_status build_chain(const build_options& options) {
   if (options.sharing.milliseconds && !there.is_there) {
     created.expire(std::chrono::milliseconds(*options.sharing.milliseconds));
   }
+  warn_of_eviction(address, options.server);
   const std::unique_ptr<filter_handle> chain = redis::make_handle(std::move(created));
   keys_done done = change_keys(
       *chain, options.inputs, options.common, "build", [&](key_batch& batch) { return chain->insert(batch.prepared); },

@@ -111,7 +111,7 @@ void refuse_needless(const server_options& server, std::span<const std::string> 
   certificates.certificate_key = server.certificate_key;
   const char* const option = first_of(certificates);
   const auto has_tls = [](const std::string& text) {
-    return redis_address::is_one(text) && redis_address::parse(text).tls;
+    return redis_address::is_one(text) && redis_address::parse_server(text).tls;
   };
   if (option == nullptr || std::any_of(filters.begin(), filters.end(), has_tls)) return;
   refuse("certificates are of TLS", option, "an address without",

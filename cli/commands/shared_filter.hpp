@@ -124,6 +124,10 @@ inline constexpr std::uint64_t most_bits_counted_at_once = std::uint64_t{64} << 
 /// What is known at once: nothing of a filter so large that its server would be long in counting its bits.
 std::optional<redis_info> info_at_once(redis_filter& filter);
 
+/// Warns if a server of this address evicts any key when its memory is full, which damages filters. Says nothing if the
+/// server does not tell its policy within a second.
+void warn_of_eviction(const redis_address& address, const server_options& server);
+
 /// Writes it to standard output.
 void print_result(const nlohmann::ordered_json& result);
 

@@ -41,6 +41,8 @@ std::string hint_text(const error& e) {
     case hint::bring_back_own_log:
       return fmt::format("{}: bloomery rebuild {} --salvage", h.words(), filter_of_log(where));
     case hint::rebuild_from_log: return fmt::format("{}: bloomery rebuild {}", h.words(), filter_of_log(where));
+    case hint::open_or_remove:
+      return fmt::format("open it as it is, choose another name, or remove it first: bloomery redis drop {}", where);
     case hint::allow_no_lock:
       return "use another file system, or give --no-lock and see to it that no other process uses the file";
     case hint::unset_kernel: return h.words() + "; 'bloomery info --build' lists them";

@@ -87,8 +87,9 @@ class Client:
 
 
 class RedisServer:
-    def __init__(self, *options: str, tcp: bool = False) -> None:
+    def __init__(self, *options: str, tcp: bool = False, configuration: str = "") -> None:
         self.program = program()
+        self.configuration = [configuration] if configuration else []
         self.folder = tempfile.mkdtemp(prefix="bloomery-")  # short: the path of a socket has 107 bytes at most
         self.path = os.path.join(self.folder, "s")
         self.options = options
@@ -106,7 +107,7 @@ class RedisServer:
                     self.port = probe.getsockname()[1]
             arguments = ["--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--dir", self.folder, "--save", "", "--loglevel", "warning"]
             with open(os.path.join(self.folder, "log"), "wb") as log:
-                self.process = subprocess.Popen([self.program, *arguments, *self.options], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                self.process = subprocess.Popen([self.program, *self.configuration, *arguments, *self.options], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             if self.wait_until_it_answers():
                 return
         with open(os.path.join(self.folder, "log")) as log:
@@ -188,3 +189,38 @@ class RedisTest(CommandTest):
             if re.search(says, result.err):
                 return
         self.refused(*words, "--timeout", "30s", says=says, **options)
+
+
+class ClusterTest(CommandTest):
+    """Tests with a cluster of three masters, emptied before each."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.nodes = []
+        for _ in range(3):
+            node = RedisServer("--cluster-enabled", "yes", "--cluster-node-timeout", "5000", tcp=True)
+            cls.addClassCleanup(node.end)
+            cls.nodes.append(node)
+        for i, node in enumerate(cls.nodes):
+            node.client("CLUSTER", "ADDSLOTS", *range(16384 * i // 3, 16384 * (i + 1) // 3))
+            node.client("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
+        for node in cls.nodes[1:]:
+            cls.nodes[0].client("CLUSTER", "MEET", "127.0.0.1", node.port)
+        end = time.monotonic() + 30
+        while any(not cls.is_well(node) for node in cls.nodes):
+            if time.monotonic() > end:
+                raise RuntimeError("the cluster does not start: " + cls.nodes[0].client("CLUSTER", "INFO").decode())
+            time.sleep(0.02)
+
+    @staticmethod
+    def is_well(node: RedisServer) -> bool:
+        state = node.client("CLUSTER", "INFO").decode()
+        return "cluster_state:ok" in state and "cluster_known_nodes:3" in state
+
+    def setUp(self) -> None:
+        super().setUp()
+        for node in self.nodes:
+            node.client("FLUSHALL")
+
+    def address(self, name: str, of: int = 0) -> str:
+        return f"redis+cluster://127.0.0.1:{self.nodes[of].port}/{name}"

@@ -2,47 +2,18 @@
 
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import tempfile
 import time
 import unittest
 
-from redis_server import RedisServer, documented_rights
+from redis_server import ClusterTest, RedisServer, documented_rights
 from support import CommandTest, keys, text
 
 
-class Cluster(CommandTest):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.nodes = []
-        for _ in range(3):
-            node = RedisServer("--cluster-enabled", "yes", "--cluster-node-timeout", "5000", tcp=True)
-            cls.addClassCleanup(node.end)
-            cls.nodes.append(node)
-        for i, node in enumerate(cls.nodes):
-            node.client("CLUSTER", "ADDSLOTS", *range(16384 * i // 3, 16384 * (i + 1) // 3))
-            node.client("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
-        for node in cls.nodes[1:]:
-            cls.nodes[0].client("CLUSTER", "MEET", "127.0.0.1", node.port)
-        end = time.monotonic() + 30
-        while any(not cls.is_well(node) for node in cls.nodes):
-            if time.monotonic() > end:
-                raise RuntimeError("the cluster does not start: " + cls.nodes[0].client("CLUSTER", "INFO").decode())
-            time.sleep(0.02)
-
-    @staticmethod
-    def is_well(node: RedisServer) -> bool:
-        state = node.client("CLUSTER", "INFO").decode()
-        return "cluster_state:ok" in state and "cluster_known_nodes:3" in state
-
-    def setUp(self) -> None:
-        super().setUp()
-        for node in self.nodes:
-            node.client("FLUSHALL")
-
-    def address(self, name: str, of: int = 0) -> str:
-        return f"redis+cluster://127.0.0.1:{self.nodes[of].port}/{name}"
-
+class Cluster(ClusterTest):
     def test_a_filter_lies_on_all_nodes_and_is_one(self) -> None:
         lines = keys(20_000)
         self.bloomery("build", "-q", "-n", 40_000, "--shards", 32, "-o", self.address("f"), stdin=text(lines))
@@ -76,6 +47,48 @@ class Cluster(CommandTest):
         self.assertEqual(by_check["cluster"][0]["status"], "OK")
         self.assertEqual(sorted((one["status"], len(one["nodes"])) for one in by_check["eviction"]), [("OK", 2), ("RISK", 1)])
         self.assertIn("32 shards", by_check["filter"][0]["text"])
+
+    def test_the_doctor_goes_on_without_a_node_and_within_its_time(self) -> None:
+        self.bloomery("build", "-q", "-n", 40_000, "--shards", 32, "-o", self.address("f"), stdin=b"a\n")
+        os.kill(self.nodes[2].process.pid, signal.SIGSTOP)
+        self.addCleanup(self.wait_until_well)
+        self.addCleanup(os.kill, self.nodes[2].process.pid, signal.SIGCONT)
+
+        began = time.monotonic()
+        result = self.bloomery("redis", "doctor", "--json", "--timeout", "4s", self.address("f"), status=1).json
+        self.assertLess(time.monotonic() - began, 6)
+        silent = f"127.0.0.1:{self.nodes[2].port}"
+        by_node = {name: {finding["check"]: finding for finding in result["findings"] if name in finding["nodes"]} for name in result["nodes"]}
+        self.assertEqual(len(by_node), 3)
+        for name, found in by_node.items():
+            for check in ("server", "permissions", "persistence", "eviction", "memory", "replicas"):
+                self.assertEqual(found[check]["text"].startswith("not checked: "), name == silent, found[check])
+        self.assertRegex(by_node[silent]["server"]["text"], "no answer within")
+        [filter] = [finding for finding in result["findings"] if finding["check"] == "filter"]
+        self.assertRegex(filter["text"], r"\Anot checked: .*(no answer within|does not serve all)")
+
+    def test_the_doctor_goes_on_when_slots_are_not_served(self) -> None:
+        self.nodes[0].client("CLUSTER", "DELSLOTS", 0)
+        self.addCleanup(self.wait_until_well)
+        self.addCleanup(self.nodes[0].client, "CLUSTER", "ADDSLOTS", 0)
+        self.wait_until(lambda: b"cluster_state:fail" in self.nodes[0].client("CLUSTER", "INFO"))
+
+        began = time.monotonic()
+        result = self.bloomery("redis", "doctor", "--json", self.address("f"), status=1).json
+        self.assertLess(time.monotonic() - began, 8)
+        found = [finding for finding in result["findings"] if finding["check"] in ("cluster", "filter")]
+        self.assertIn(("BAD", "its state is fail"), [(one["status"], one["text"]) for one in found])
+        self.assertIn(("UNKNOWN", "not checked: the cluster does not serve all slots"), [(one["status"], one["text"]) for one in found])
+        self.assertIn("OK", [one["status"] for one in result["findings"] if one["check"] == "permissions"])
+
+    def wait_until(self, it_is_so) -> None:
+        end = time.monotonic() + 60
+        while not it_is_so():
+            self.assertLess(time.monotonic(), end, "it does not come to that")
+            time.sleep(0.02)
+
+    def wait_until_well(self) -> None:
+        self.wait_until(lambda: all(self.is_well(node) for node in self.nodes))
 
     def test_the_documented_rights_are_enough(self) -> None:
         rights = documented_rights("f")
@@ -123,12 +136,11 @@ class Cluster(CommandTest):
 
 
 class Tls(CommandTest):
-    def test_with_certificates_it_is_the_same(self) -> None:
+    def start_with_tls(self) -> tuple[RedisServer, int, dict[str, str]]:
+        """A server without and with TLS, its port with TLS, and certificates."""
         made = self.make_certificates()
-        server = RedisServer()
+        server = RedisServer(tcp=True)
         self.addCleanup(server.end)
-        import socket
-
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -138,6 +150,28 @@ class Tls(CommandTest):
             server.client("CONFIG", "SET", "tls-port", port)
         except Exception as error:
             self.skipTest(f"NO TLS: this server has none: {error}")
+        return server, port, made
+
+    def test_the_wrong_side_of_tls_is_told(self) -> None:
+        server, port, made = self.start_with_tls()
+        for scheme in "redis", "redis+cluster":
+            plain, tls = scheme.replace("+", r"\+"), scheme.replace("redis", "rediss", 1).replace("+", r"\+")
+            began = time.monotonic()
+            self.refused(
+                *("check", f"{scheme}://127.0.0.1:{port}/f"),
+                stdin=b"a\n",
+                says=rf"127.0.0.1:{port}: (the server expects TLS at this port; write {tls}://|the server closes each connection without a reply: found [^;]*; if the server expects TLS at this port, write {tls}:// instead of {plain}://, or check the host and the port)",
+            )
+            self.assertLess(time.monotonic() - began, 5)
+            for _ in range(6):  # what the server makes of a handshake depends on its random bytes
+                self.refused(
+                    *("check", "--tls-ca", made["ca"], f"{scheme.replace('redis', 'rediss', 1)}://127.0.0.1:{server.port}/f"),
+                    stdin=b"a\n",
+                    says=rf"127.0.0.1:{server.port}: (the server does not use TLS at this port; write {plain}:// instead of {tls}://[^\n]*; nothing was done|no answer to the TLS handshake within \d+ ms; if the server does not use TLS at this port, write {plain}:// instead of {tls}://, or [^\n]*; nothing was done)",
+                )
+
+    def test_with_certificates_it_is_the_same(self) -> None:
+        server, port, made = self.start_with_tls()
         address = f"rediss://127.0.0.1:{port}/f"
         options = ["--tls-ca", made["ca"], "--tls-cert", made["cert"], "--tls-key", made["key"]]
 

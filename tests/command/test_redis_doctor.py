@@ -123,6 +123,16 @@ class Doctor(RedisTest):
         self.assertEqual((found["filter"]["status"], found["permissions"]["status"]), ("OK", "OK"))
         self.assertIn("--scheme guava-chain", found["filter"]["text"])
 
+    def test_build_and_dedup_warn_once_of_a_server_that_evicts_any_key(self) -> None:
+        commands = (["build", "-q", "-n", 100, "-o", self.f], ["dedup", "-q", "-n", 100, "--state", self.server.address("g")], ["build", "-q", "--scheme", "guava-chain", "-n", 100, "-o", self.server.address("c")])
+        for policy, warns in (("allkeys-lru", 1), ("allkeys-random", 1), ("volatile-ttl", 0), ("noeviction", 0)):
+            self.set(maxmemory_policy=policy)
+            for words in commands:
+                with self.subTest(policy=policy, words=words):
+                    said = self.bloomery(*words, stdin=b"a\nb\n").err
+                    self.assertEqual(said.count(f"warning: maxmemory-policy is {policy}"), warns, said)
+                    self.assertEqual(said.count("\n"), warns, said)
+
     def test_no_server_is_an_error(self) -> None:
         self.refused("redis", "doctor", "--timeout", "200ms", "unix:///no/such/socket?name=f", says="/no/such/socket: cannot connect: found No such file")
         self.refused("redis", "doctor", "file", says="file: not an address of Redis: expected redis://")
@@ -238,7 +248,7 @@ class Permissions(RedisTest):
         listed = {rule[1:].replace("|", " ").upper() for rules in self.rights.values() for rule in rules if rule[0] == "+"}
 
         # AUTH needs no right; the others are no commands but words of them, and beginnings of errors.
-        others = {"AUTH", "MATCH", "COUNT", "SCRIPT", "CLUSTER", "LOAD", "SLOTS", "OVERFLOW", "SAT", "INCRBY", "PXAT", "XX", "NOPERM", "NOAUTH", "WRONGPASS", "DENIED", "WRONGTYPE", "OOM", "MISCONF", "BLOOMERY_REDIS_USER"}
+        others = {"AUTH", "SENTINEL", "MATCH", "COUNT", "SCRIPT", "CLUSTER", "LOAD", "SLOTS", "OVERFLOW", "SAT", "INCRBY", "PXAT", "XX", "NOPERM", "NOAUTH", "WRONGPASS", "DENIED", "WRONGTYPE", "OOM", "MISCONF", "BLOOMERY_REDIS_USER"}
         self.assertEqual(sent - others, listed)
 
     def test_what_could_not_be_asked_is_not_well(self) -> None:
@@ -254,6 +264,27 @@ class Permissions(RedisTest):
         self.assertRegex(page, r"(?m)^UNKNOWN permissions +not known whether")
         # What was tried and refused is known.
         self.assertRegex(self.permissions(*rules, "-getrange")["text"], r"\Athis user may not use GETRANGE on the filter's keys; not known")
+
+    def test_a_minimal_user_gets_every_check_and_why_some_were_not_made(self) -> None:
+        self.allow(*self.rights["a filter, to check"])
+        self.bloomery("build", "-q", "-n", 100, "-o", self.f, stdin=b"a\n")
+
+        result = self.bloomery("redis", "doctor", "--json", self.f, status=1, env=self.env).json
+        found = {finding["check"]: finding for finding in result["findings"]}
+
+        self.assertEqual(list(found), CHECKS)
+        for check in ("server", "persistence", "eviction", "memory", "replicas"):
+            self.assertEqual(found[check]["status"], "UNKNOWN", check)
+            self.assertRegex(found[check]["text"], r"\Anot checked: INFO is answered with 'NOPERM ")
+        self.assertEqual((found["filter"]["status"], found["latency"]["status"]), ("UNKNOWN", "OK"))
+        self.assertRegex(found["filter"]["text"], r"\A100 keys .*; its keys not checked: .*NOPERM")
+        self.allow(*self.rights["a filter"], "+info")
+        found = {finding["check"]: finding for finding in self.bloomery("redis", "doctor", "--json", self.f, status=1, env=self.env).json["findings"]}
+        self.assertRegex(found["persistence"]["text"], "save not checked: CONFIG GET is answered with 'NOPERM ")
+        self.assertEqual((found["server"]["status"], found["eviction"]["status"]), ("OK", "OK"))
+        self.allow(*self.rights["a filter"], "+config|get")
+        found = {finding["check"]: finding for finding in self.bloomery("redis", "doctor", "--json", self.f, status=1, env=self.env).json["findings"]}
+        self.assertEqual((found["server"]["status"], found["eviction"]["status"]), ("UNKNOWN", "OK"))
 
     def test_an_old_server_has_no_way_to_ask(self) -> None:
         found = self.answered(b"-ERR Unknown subcommand or wrong number of arguments for 'DRYRUN'. Try ACL HELP.\r\n")

@@ -1,26 +1,27 @@
-"""The tests of shared filters once more, with the server that BLOOMERY_VALKEY_SERVER names: Valkey, or another version."""
+"""The tests of shared filters once more, with another server's program: Valkey, or another version of Redis."""
 
-import os
 import unittest
 
+import another_server
 import redis_server
 
-NAMED = os.environ.get("BLOOMERY_VALKEY_SERVER")
-
-if NAMED:
-    redis_server.PROGRAM = NAMED
+if PROGRAM := another_server.find():
+    redis_server.PROGRAM = PROGRAM
     from test_redis import *  # noqa: F403
     from test_redis_chain import *  # noqa: F403
     from test_redis_cluster import *  # noqa: F403
     from test_redis_cut import *  # noqa: F403
     from test_redis_doctor import *  # noqa: F403
+    from test_redis_errors import *  # noqa: F403
     from test_redis_harm import *  # noqa: F403
+    from test_redis_operate import *  # noqa: F403
     from test_redis_plan import PlanOnAServer  # noqa: F401
+    from test_redis_sentinel import *  # noqa: F403
 else:
 
-    class Valkey(unittest.TestCase):
-        @unittest.skip("NO OTHER SERVER: let BLOOMERY_VALKEY_SERVER name valkey-server")
-        def test_the_same_with_valkey(self) -> None:
+    class AnotherServer(unittest.TestCase):
+        @unittest.skip(another_server.HOW_TO_GET_ONE)
+        def test_the_same_with_another_server(self) -> None:
             pass
 
 

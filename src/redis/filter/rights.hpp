@@ -17,6 +17,7 @@ enum class need : std::uint8_t {
   chain,     ///< any use of a chain of bitmaps
   both,      ///< of either
   cluster,   ///< on the nodes of a cluster
+  sentinel,  ///< on the master that sentinels name
   replica,   ///< to read from replicas of a cluster
   waiting,   ///< to wait for replicas
   database,  ///< for another database than the first
@@ -62,6 +63,7 @@ inline constexpr std::array rights = {
     right{"UNLINK K", need::both},
     right{"CLUSTER SLOTS", need::cluster, true},
     right{"ASKING", need::cluster, true},
+    right{"ROLE", need::sentinel, true},
     right{"READONLY", need::replica, true},
     right{"WAIT 0 1", need::waiting, true},
     right{"SELECT 0", need::database},

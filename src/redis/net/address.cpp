@@ -21,14 +21,20 @@ struct scheme {
   std::string_view text;
   bool socket;
   bool cluster;
+  bool sentinel;
   bool tls;
 };
 
-constexpr std::array<scheme, 5> schemes = {{{"redis://", false, false, false},
-                                            {"rediss://", false, false, true},
-                                            {"unix://", true, false, false},
-                                            {"redis+cluster://", false, true, false},
-                                            {"rediss+cluster://", false, true, true}}};
+constexpr std::array<scheme, 7> schemes = {{{"redis://", false, false, false, false},
+                                            {"rediss://", false, false, false, true},
+                                            {"unix://", true, false, false, false},
+                                            {"redis+cluster://", false, true, false, false},
+                                            {"rediss+cluster://", false, true, false, true},
+                                            {"redis+sentinel://", false, false, true, false},
+                                            {"rediss+sentinel://", false, false, true, true}}};
+
+constexpr std::uint16_t server_port = 6379;
+constexpr std::uint16_t sentinel_port = 26379;
 
 const scheme* scheme_of(std::string_view text) {
   const auto found =
@@ -132,14 +138,17 @@ class secrets {
 // The parser of one address.
 class parser {
  public:
-  explicit parser(std::string_view text) : text_(text), secrets_(text) {}
+  /// @param named  whether the address must have the name of a filter
+  parser(std::string_view text, bool named) : text_(text), named_(named), secrets_(text) {}
 
   redis_address run() {
     redis_address a;
     const scheme* const s = scheme_of(text_);
     if (s == nullptr) {
       refuse("not an address of Redis",
-             "redis://, rediss://, unix://, redis+cluster:// or rediss+cluster:// at its beginning", {});
+             "redis://, rediss://, unix://, redis+cluster://, rediss+cluster://, redis+sentinel:// or "
+             "rediss+sentinel:// at its beginning",
+             {});
     }
     a.cluster = s->cluster;
     a.tls = s->tls;
@@ -161,14 +170,10 @@ class parser {
                std::to_string(a.socket.size()));
       }
     } else {
-      const std::size_t slash = rest.find('/');
-      if (slash == std::string_view::npos) refuse("the filter's name is missing", "/NAME after the server", {});
-      read_servers(a, rest.substr(0, slash));
-      a.name = decoded(rest.substr(slash + 1), "", "the filter's name");
-      if (a.name.empty()) refuse("the filter's name is empty", "/NAME after the server", {});
+      read_path(a, rest, *s);
     }
     if (query) read_query(a, *query, *s);
-    if (a.name.empty()) refuse("the filter's name is missing", "?name=NAME after the socket", {});
+    if (a.name.empty() && named_) refuse("the filter's name is missing", "?name=NAME after the socket", {});
     if (a.user.empty() && a.password.empty()) take_environment(a);
     return a;
   }
@@ -213,7 +218,27 @@ class parser {
     return value;
   }
 
-  void read_servers(redis_address& a, std::string_view authority) const {
+  // Servers, "/MASTER" for sentinels, "/NAME".
+  void read_path(redis_address& a, std::string_view rest, const scheme& s) const {
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    const bool has_path = slash < rest.size();
+    if (!has_path && named_ && !s.sentinel) refuse("the filter's name is missing", "/NAME after the server", {});
+    read_servers(a, rest.substr(0, slash), s.sentinel ? sentinel_port : server_port);
+    rest.remove_prefix(has_path ? slash + 1 : slash);
+    bool has_name = has_path;
+    if (s.sentinel) {
+      const std::size_t end = std::min(rest.find('/'), rest.size());
+      a.master = decoded(rest.substr(0, end), "", "the master's name");
+      if (a.master.empty()) refuse("the master's name is missing", "/MASTER/NAME after the sentinels", {});
+      has_name = end < rest.size();
+      if (!has_name && named_) refuse("the filter's name is missing", "/MASTER/NAME after the sentinels", {});
+      rest.remove_prefix(has_name ? end + 1 : end);
+    }
+    if (has_name) a.name = decoded(rest, "", "the filter's name");
+    if (a.name.empty() && named_) refuse("the filter's name is empty", "/NAME after the server", {});
+  }
+
+  void read_servers(redis_address& a, std::string_view authority, std::uint16_t default_port) const {
     const std::size_t at = authority.rfind('@');
     if (at != std::string_view::npos) {
       const std::string_view who = authority.substr(0, at);
@@ -225,15 +250,17 @@ class parser {
       authority = authority.substr(at + 1);
     }
     while (true) {
-      const std::size_t comma = a.cluster ? authority.find(',') : std::string_view::npos;
-      a.endpoints.push_back(endpoint_of(authority.substr(0, comma)));
+      const bool may_be_many = a.cluster || default_port == sentinel_port;
+      const std::size_t comma = may_be_many ? authority.find(',') : std::string_view::npos;
+      a.endpoints.push_back(endpoint_of(authority.substr(0, comma), default_port));
       if (comma == std::string_view::npos) break;
       authority = authority.substr(comma + 1);
     }
   }
 
-  redis_address::endpoint endpoint_of(std::string_view part) const {
+  redis_address::endpoint endpoint_of(std::string_view part, std::uint16_t default_port) const {
     redis_address::endpoint e;
+    e.port = default_port;
     std::string_view rest;
     if (part.starts_with('[')) {
       const std::size_t end = part.find(']');
@@ -300,6 +327,7 @@ class parser {
   }
 
   std::string_view text_;
+  bool named_;
   secrets secrets_;
 };
 
@@ -320,24 +348,34 @@ std::string encoded(std::string_view bytes, std::string_view also) {
 
 }  // namespace
 
-redis_address redis_address::parse(std::string_view text) { return parser(text).run(); }
+redis_address redis_address::parse(std::string_view text) { return parser(text, true).run(); }
+
+redis_address redis_address::parse_server(std::string_view text) { return parser(text, false).run(); }
 
 bool redis_address::is_one(std::string_view text) noexcept { return scheme_of(text) != nullptr; }
 
 std::string redis_address::text() const {
+  std::string query;
+  const auto add_to_query = [&](const std::string& pair) { query += (query.empty() ? "?" : "&") + pair; };
   if (!socket.empty()) {
-    return "unix://" + encoded(socket, "/") + "?name=" + encoded(name, "") +
-           (database != 0 ? "&db=" + std::to_string(database) : "");
+    if (!name.empty()) add_to_query("name=" + encoded(name, ""));
+    if (database != 0) add_to_query("db=" + std::to_string(database));
+    return "unix://" + encoded(socket, "/") + query;
   }
-  std::string text = std::string(tls ? "rediss" : "redis") + (cluster ? "+cluster" : "") + "://";
+  std::string text = std::string(tls ? "rediss" : "redis") +
+                     (cluster           ? "+cluster"
+                      : !master.empty() ? "+sentinel"
+                                        : "") +
+                     "://";
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
     if (i > 0) text += ',';
     const endpoint& e = endpoints[i];
     text += (e.host.find(':') != std::string::npos ? "[" + e.host + "]" : e.host) + ":" + std::to_string(e.port);
   }
-  text += "/" + encoded(name, "");
-  if (database != 0) text += "?db=" + std::to_string(database);
-  return text;
+  if (!master.empty()) text += "/" + encoded(master, "");
+  if (!name.empty()) text += "/" + encoded(name, "");
+  if (database != 0) add_to_query("db=" + std::to_string(database));
+  return text + query;
 }
 
 }  // namespace bloomery

@@ -104,6 +104,7 @@ struct connection::secured {
   SSL* tls = nullptr;
   BIO* in = nullptr;
   BIO* out = nullptr;
+  bool has_heard = false;  // the server's first bytes
   bool agreed = false;
   bool ended = false;
 
@@ -139,7 +140,7 @@ void connection::open(const place& where, const tls_settings* tls, std::chrono::
   close();
   failure_.clear();
   last_refusal_.clear();
-  failed_permanently_ = found_no_server_ = false;
+  failed_permanently_ = found_no_server_ = found_no_address_ = speaks_no_tls_ = false;
   all_refused_ = true;
   where_ = where;
   tls_ = tls;
@@ -166,7 +167,8 @@ void connection::open(const place& where, const tls_settings* tls, std::chrono::
       problem = ::getaddrinfo(where.host.c_str(), port.c_str(), &hints, &found);
     }
     if (problem != 0) {
-      found_no_server_ = problem == EAI_NONAME || problem == EAI_NODATA;
+      found_no_server_ = problem == EAI_NONAME || problem == EAI_NODATA || problem == EAI_AGAIN;
+      found_no_address_ = true;
       return fail(problem == EAI_SYSTEM ? system_text(errno) : std::string(::gai_strerror(problem)));
     }
     for (const addrinfo* a = found; a != nullptr; a = a->ai_next) add(a->ai_addr, a->ai_addrlen, a->ai_family);
@@ -392,6 +394,14 @@ std::size_t connection::read(std::span<char> into) {
       continue;
     }
     if (secured_ == nullptr) return static_cast<std::size_t>(got);
+    constexpr char first_record = 0x14;  // types of TLS records
+    constexpr char last_record = 0x17;
+    if (!secured_->has_heard && (into[0] < first_record || into[0] > last_record)) {
+      fail("its answer to the TLS handshake is not TLS");
+      speaks_no_tls_ = true;
+      return 0;
+    }
+    secured_->has_heard = true;
     ::BIO_write(secured_->in, into.data(), static_cast<int>(got));
     if (!secured_->agreed) {
       shake_hands();

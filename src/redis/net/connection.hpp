@@ -67,6 +67,15 @@ class connection {
   /// Whether nothing is there to connect to: the name has no address, or every address refused the connection.
   bool found_no_server() const noexcept { return found_no_server_; }
 
+  /// Whether the host name has no address.
+  bool found_no_address() const noexcept { return found_no_address_; }
+
+  /// Whether the server answered the TLS handshake with something else.
+  bool speaks_no_tls() const noexcept { return speaks_no_tls_; }
+
+  /// Whether the connection waits for the server's part of the TLS handshake.
+  bool waits_for_tls() const noexcept { return socket_ && tls_ != nullptr && !connecting_ && !ready_; }
+
   int descriptor() const noexcept { return socket_.get(); }
 
   /// The events for poll().
@@ -126,6 +135,8 @@ class connection {
   bool has_more_ = false;
   bool failed_permanently_ = false;
   bool found_no_server_ = false;
+  bool found_no_address_ = false;
+  bool speaks_no_tls_ = false;
   bool all_refused_ = true;  // the addresses tried so far
   std::string failure_;
   const tls_settings* tls_ = nullptr;

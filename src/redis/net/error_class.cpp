@@ -48,6 +48,44 @@ error_class error_class_of(std::string_view text) {
   return known == nullptr ? error_class::final : known->means;
 }
 
+const explanation* explanation_of(std::string_view problem) {
+  static constexpr std::array<explanation, 9> rows = {{
+      {"READONLY ", "the server is a replica, which takes no writes",
+       "give the address of its master, or let sentinels name it: redis+sentinel://HOST/MASTER/NAME"},
+      {"CLUSTERDOWN ", "the cluster does not serve all its slots",
+       "find the missing node with 'redis-cli --cluster check HOST:PORT', and try again"},
+      {"LOADING ", "the server is loading its data", "wait until it has loaded them, or allow more time"},
+      {"MASTERDOWN ", "the replica has lost its master", "wait for the master, or read from masters"},
+      {"NOREPLICAS ", "the server takes no writes without its replicas",
+       "connect replicas, or lower min-replicas-to-write"},
+      {"BUSY ", "the server is running a script for too long", "wait for it, or end it with SCRIPT KILL"},
+      {"ERR max number of clients reached", "the server takes no more connections",
+       "close other connections, or raise maxclients"},
+      {"NOAUTH ", "the server requires a password, and none was given",
+       "give it in BLOOMERY_REDIS_PASSWORD, or in the address"},
+      {"WRONGPASS ", "the server refuses this user and password",
+       "check user and password, in the address or in BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD"},
+  }};
+  problem = essence_of(problem);
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return problem.starts_with(row.begin); });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+std::string shown_text(std::string_view text) {
+  constexpr std::size_t longest = 300;
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string shown;
+  for (const char c : text.substr(0, longest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= ' ' && byte < 0x7F)
+      shown += c;
+    else
+      shown += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+  }
+  return shown;
+}
+
 std::string shown_answer_to_auth(std::string_view text) {
   for (const std::string_view begin : {"WRONGPASS ", "NOAUTH ", "NOPERM "}) {
     if (text.starts_with(begin)) return std::string(text);
@@ -55,7 +93,7 @@ std::string shown_answer_to_auth(std::string_view text) {
   if (const known_error* const known = known_error_of(text)) return std::string(known->begin);
   for (const std::string_view none :
        {"ERR AUTH <password> called without any password configured", "ERR Client sent AUTH, but no password is set"}) {
-    if (text.starts_with(none)) return "a server without a password";
+    if (text.starts_with(none)) return std::string(no_password_there);
   }
   return "an error in answer to AUTH";
 }
@@ -65,14 +103,20 @@ void throw_if_error(const reply& r, const redis_address& address, std::string_vi
   const std::string_view text = essence_of(r.text());
   const std::string what = "cannot " + std::string(doing);
   const auto fail = [&](errc code, error_hint to_do) {
-    throw error(code, {what, address.text(), "", std::string(text.substr(0, 300)), std::move(to_do)});
+    throw error(code, {what, address.text(), "", shown_text(text), std::move(to_do)});
+  };
+  const auto explain = [&](errc code, hint to_do) {
+    const explanation* const known = explanation_of(text);
+    if (known == nullptr) fail(code, to_do);
+    throw error(code, {what + ": " + std::string(known->what), address.text(), "", shown_text(text),
+                       error_hint(to_do, std::string(known->to_do))});
   };
   // The second is the answer to a script.
   if (text.starts_with("NOPERM") || text.find("executing the script can't run this command") != text.npos) {
     fail(errc::not_permitted, hint::allow_command);
   }
   if (text.starts_with("NOAUTH") || text.starts_with("WRONGPASS") || text.starts_with("DENIED")) {
-    fail(errc::not_permitted, hint::give_credentials);
+    explain(errc::not_permitted, hint::give_credentials);
   }
   if (text.starts_with("ERR unknown command")) {
     fail(errc::not_permitted,
@@ -83,7 +127,7 @@ void throw_if_error(const reply& r, const redis_address& address, std::string_vi
   if (text.starts_with("OOM")) fail(errc::too_large, {hint::raise_server_memory, "the server's maxmemory is reached"});
   if (text.starts_with("MISCONF"))
     fail(errc::unavailable, {hint::fix_server_disk, "the server cannot save to its disk and takes no writes"});
-  if (error_class_of(text) != error_class::final) fail(errc::unavailable, {});
+  if (error_class_of(text) != error_class::final) explain(errc::unavailable, hint::none);
   fail(errc::io, {});
 }
 

@@ -31,6 +31,22 @@ std::string_view essence_of(std::string_view text);
 /// the password, so only known texts are shown.
 std::string shown_answer_to_auth(std::string_view text);
 
+/// What it returns for a server that requires no password.
+inline constexpr std::string_view no_password_there = "a server without a password";
+
+/// What a known failure means, and what to do about it.
+struct explanation {
+  std::string_view begin;  ///< how the server's error, or the text of the failure, begins
+  std::string_view what;
+  std::string_view to_do;
+};
+
+/// Null for failures without an explanation of their own.
+const explanation* explanation_of(std::string_view problem);
+
+/// Text of a server that is safe in messages: at most 300 bytes, all but printable ASCII as \xNN.
+std::string shown_text(std::string_view text);
+
 /// Throws an error of a server as bloomery::error: not_permitted (NOPERM, NOAUTH, WRONGPASS), incompatible (WRONGTYPE:
 /// the key has another type), too_large (OOM), unavailable, otherwise io. Does nothing if the reply is not an error.
 /// @param doing  the failed operation, as after "cannot": "look up keys"

@@ -56,10 +56,11 @@ std::vector<router::node_reply> router::run_on_nodes(const std::vector<std::stri
     command.begin(0, mode::read);
     command.start(words.size());
     for (const std::string_view word : words) command.word(word);
-    replies.push_back({n->where.text(), n->is_replica, {}});
+    replies.push_back({"", n->is_replica, {}});
   }
   impl_->run(
       command, [&](std::size_t group, reply r) { replies[group].replies = copy_of(r); }, impl_->options.time, nodes);
+  for (std::size_t i = 0; i < nodes.size(); ++i) replies[i].node = nodes[i]->where.text();  // sentinels may change it
   return replies;
 }
 

@@ -111,12 +111,12 @@ void router::impl::lose_answers(node& n) noexcept {
 // Sends pending groups again, if allowed.
 void router::impl::lost(node& n, const std::string& why) {
   const std::string problem = why;  // a copy, since `why` may refer to a reply
-  last_problem = problem;
-  last_place = n.where.text();
+  note_failure(n.link, n.where, problem);
   const bool for_good = n.link.failed_permanently();
   const std::uint64_t maybe_sent = n.link.maybe_sent();
   const bool was_opening = n.now == node::phase::opening;
   const bool found_no_server = n.link.found_no_server();
+  const bool speaks_no_tls = n.link.speaks_no_tls();
   if (n.now != node::phase::ready || !n.under_way.empty()) {
     n.absent_until = now + shortest_absence * (1 << std::min(n.absences, 5U));
     if (n.absences < 255) ++n.absences;
@@ -127,6 +127,8 @@ void router::impl::lost(node& n, const std::string& why) {
   n.backoff_until = now + pause_after(n.failures);
   if (n.failures < 255) ++n.failures;
   if (for_good) distrust(n.where, problem);
+  if (speaks_no_tls) refuse_plain_server(n.where);
+  refuse_if_never_answering(n);
   if (was_opening && !address.cluster) refuse_if_never_there(n.where, found_no_server);
   need_map();
   bool broken = false;
@@ -161,6 +163,7 @@ void router::impl::lost(node& n, const std::string& why) {
 
 // Gives up an unresponsive cluster node when the other nodes have reassigned its slots. A replica is given up at once.
 void router::impl::check_unresponsive_nodes() {
+  if (!address.master.empty()) return check_master();
   if (!address.cluster || !pinned.empty()) return;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     node& n = *nodes[i];

@@ -46,14 +46,6 @@ void router::impl::begin(milliseconds within) {
   map_failures = 0;
 }
 
-void router::impl::out_of_time() {
-  const auto spent = std::chrono::duration_cast<milliseconds>(now - began);
-  throw error(
-      errc::unavailable,
-      {(stopping ? "stopped, with no answer within " : "no answer within ") + std::to_string(spent.count()) + " ms",
-       last_place.empty() ? address.text() : last_place, "", last_problem, hint::check_server});
-}
-
 // Waits for an event or until `wake`. After a stop request, pending groups get a little more time.
 bool router::impl::wait_for(std::vector<pollfd>& these, moment wake) {
   const std::size_t count = these.size();
@@ -85,7 +77,7 @@ void router::impl::wait_for_events() {
     if (n->now == node::phase::opening || n->now == node::phase::handshake) {
       wake = std::min({wake, n->open_until, n->link.address_deadline()});
     }
-    if (address.cluster && !n->under_way.empty()) {
+    if ((address.cluster || !address.master.empty()) && !n->under_way.empty()) {
       const moment quiet = n->last_heard + quiet_time;
       wake = std::min(wake, quiet > now ? quiet : now + longest_pause);
     }

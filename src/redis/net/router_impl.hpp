@@ -1,6 +1,6 @@
 // The implementation of router: nodes, their connections, and the groups of the present call. Its functions are in
-// router_map.cpp (slot map), router_link.cpp (one connection), router_again.cpp (retries) and router_call.cpp (event
-// loop).
+// router_map.cpp (slot map), router_sentinel.cpp (master of a name), router_link.cpp (one connection), router_again.cpp (retries), router_refuse.cpp (errors)
+// and router_call.cpp (event loop).
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -52,6 +52,9 @@ inline constexpr milliseconds time_to_stop{1'000};
 inline constexpr milliseconds time_for(std::size_t bytes) { return milliseconds(bytes >> 10); }
 
 inline constexpr std::uint16_t no_node = 0xFFFF;
+
+// How a failure begins if the server did not answer the TLS handshake in time.
+inline constexpr std::string_view no_tls_answer = "no answer to the TLS handshake";
 
 // Backoff before a retry.
 inline constexpr milliseconds shortest_pause{10};
@@ -171,7 +174,7 @@ struct router::impl {
     std::random_device seed;
     random.seed(seed());
     if (address.cluster) return;
-    if (address.socket.empty()) {
+    if (address.socket.empty()) {  // with sentinels the place of the first stands for the master until it is known
       node_at({address.endpoints.front().host, address.endpoints.front().port, {}});
     } else {
       node_at({{}, 0, address.socket});
@@ -191,8 +194,12 @@ struct router::impl {
   void need_map();
   void refresh_map();
   bool take_map(const reply& slots, const place& asked);
+  enum class greeting : std::uint8_t { full, none };  // whether a question follows the handshake
   bool exchange(const place& with, const batch& question, reply_list& answers, milliseconds within,
-                bool* found_no_server = nullptr);
+                bool* found_no_server = nullptr, greeting how = greeting::full);
+  bool find_master(node& n);
+  void check_master();
+  static bool is_master(const reply& role);
   void set_role(node& n, bool is_replica);
   void forget_nodes();
 
@@ -228,18 +235,16 @@ struct router::impl {
   void wait_for_events();
   [[noreturn]] void out_of_time();
   [[noreturn]] void refuse(errc code, std::string what, const place& where, std::string found, error_hint to_do) {
-    throw error(code, {std::move(what), where.text(), "", std::move(found), std::move(to_do)});
+    throw error(code, {std::move(what), where.text(), "", shown_text(found), std::move(to_do)});
   }
 
-  // Before the first reply there is no connection to bring back: a server that is not there is reported, and an
-  // address that does not answer is tried for connect_time.
-  void refuse_if_never_there(const place& where, bool found_no_server) {
-    if (has_replied || (!found_no_server && now - began < options.connect_time)) return;
-    if (found_no_server) refuse(errc::unavailable, "cannot connect", where, last_problem, hint::check_host_and_port);
-    const auto spent = std::chrono::duration_cast<milliseconds>(now - began);
-    refuse(errc::unavailable, "cannot connect within " + std::to_string(spent.count()) + " ms", where,
-           last_problem.starts_with("no ") ? "" : last_problem, hint::check_host_and_port);
-  }
+  // router_refuse.cpp
+  error_hint with_outcome(hint code, std::string to_do) const;
+  [[noreturn]] void refuse_reply(const place& where, std::string_view bytes, const std::string& problem);
+  [[noreturn]] void refuse_plain_server(const place& where);
+  void refuse_if_never_there(const place& where, bool found_no_server);
+  void refuse_if_never_answering(const node& n);
+  void note_failure(const connection& link, const place& where, const std::string& problem);
 
   [[noreturn]] void lose_writes(const node& n) {
     refuse(errc::unavailable, "the connection that wrote is lost, so the replicas that have the keys are unknown",
@@ -268,6 +273,8 @@ struct router::impl {
   bool answers_lost = false;
   bool watches_restarts = false;
   std::uint64_t possible_restarts = 0;
+  bool has_sent = false;     // a group, in any call
+  moment master_checked{};   // with sentinels
 
   bool map_wanted = false;
   moment map_backoff_until{};
@@ -294,6 +301,7 @@ struct router::impl {
   std::vector<delayed> later;
   std::string last_problem;  // for the message when the time is over
   std::string last_place;
+  bool last_had_no_address = false;  // the name of the host
 };
 
 }  // namespace bloomery::redis

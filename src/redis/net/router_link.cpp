@@ -54,6 +54,7 @@ void router::impl::open(node& n) {
   n.open_until = now + options.connect_time;
   ++n.opened;
   ++links;
+  if (!address.master.empty() && !find_master(n)) return lost(n, last_problem);
   n.link.open(n.where, address.tls ? tls.get() : nullptr, options.connect_time);
 }
 
@@ -69,22 +70,41 @@ std::uint32_t router::impl::handshake_for(const node& n, batch& handshake) const
   }
   if (address.database != 0) handshake.command({"SELECT", std::to_string(address.database)});
   if (address.cluster && n.is_replica) handshake.command({"READONLY"});
+  if (!address.master.empty()) handshake.command({"ROLE"});
   return handshake.groups().front().commands;
 }
 
 // Checks the replies to the handshake, from number `first` on. Returns the text of a transient error; empty if there is
 // none.
 std::string router::impl::check_handshake(const reply_list& replies, const place& where, std::uint32_t first) {
-  for (std::size_t at = 0; at < replies.nodes_.size(); ++at) {
+  for (std::size_t at = 0; at < replies.nodes_.size(); at += replies.nodes_[at].nodes) {
     const reply each(replies, at);
+    if (!address.master.empty() && each.is(reply_type::array) && !is_master(each)) return "the server is not a master";
     if (!each.is_error()) continue;
     const bool to_auth = first + at == 0 && !address.password.empty();
     const std::string text = to_auth ? shown_answer_to_auth(each.text()) : std::string(each.text());
     if (error_class_of(each.text()) != error_class::final) return text;
+    const std::string database = std::to_string(address.database);
     if (text.starts_with("ERR DB ") || text.starts_with("ERR invalid DB")) {
-      refuse(errc::invalid_argument, "the server has no database " + std::to_string(address.database), where, text, "");
+      refuse(errc::invalid_argument, "the server has no database " + database, where, text,
+             with_outcome(hint::none, "leave out db=" + database + ", or raise 'databases' in its configuration"));
     }
-    refuse(errc::not_permitted, "the server does not let this user in", where, text, hint::give_credentials);
+    if (text.starts_with("ERR SELECT is not allowed in cluster mode")) {
+      refuse(errc::invalid_argument, "the server is one of a cluster, which has no database " + database, where, text,
+             with_outcome(hint::give_cluster_address, "leave out db=" + database +
+                                                          ", and give the cluster's address: redis+cluster://" +
+                                                          where.text() + "/NAME"));
+    }
+    if (text == no_password_there) {
+      refuse(errc::not_permitted, "the server has no password, and one was given", where, "",
+             with_outcome(hint::give_credentials, "leave out the password, or give the user it belongs to"));
+    }
+    const explanation* const known = explanation_of(text);
+    refuse(errc::not_permitted,
+           known != nullptr ? std::string(known->what) : std::string("the server does not let this user in"), where,
+           text,
+           with_outcome(hint::give_credentials,
+                        known != nullptr ? std::string(known->to_do) : error_hint(hint::give_credentials).words()));
   }
   return {};
 }
@@ -144,6 +164,7 @@ void router::impl::send(node& n, pending_request e) {
     count = e.how == send_mode::asking_step ? 2 : 1;
   }
   if (n.under_way.empty()) n.last_heard = now;
+  has_sent = true;
   n.under_way.push({sent::kind::group, e.how, false, count, e.group, n.link.queued(), end - begin});
   n.bytes_under_way += end - begin;
   if (e.how == send_mode::asking_step) n.link.write("*1\r\n$6\r\nASKING\r\n");
@@ -167,7 +188,8 @@ void router::impl::serve(node& n) {
   if (n.now == node::phase::opening) n.link.try_next_address(now);
   if (n.now == node::phase::opening && n.link.is_ready()) shake_hands(n);
   if ((n.now == node::phase::opening || n.now == node::phase::handshake) && n.link.is_open() && n.open_until <= now) {
-    return lost(n, "no connection within " + std::to_string(options.connect_time.count()) + " ms");
+    return lost(n, (n.link.waits_for_tls() ? std::string(no_tls_answer) : std::string("no connection")) + " within " +
+                       std::to_string(options.connect_time.count()) + " ms");
   }
   if (n.now == node::phase::ready) fill(n);
   if (n.now != node::phase::closed && !n.link.is_open()) lost(n, n.link.failure());
@@ -187,7 +209,7 @@ void router::impl::receive(node& n) {
       if (found == reader::found::wrong) {
         const std::string problem = n.in->problem();
         n.link.close();
-        refuse(errc::damaged, "the reply is not from a Redis server", n.where, problem, hint::check_host_and_port);
+        refuse_reply(n.where, {buffer.data(), got}, problem);
       }
       if (n.under_way.empty()) {
         const reply r(n.replies, 0);
@@ -209,7 +231,11 @@ void router::impl::replied(node& n, reply last) {
   n.failures = n.absences = 0;
   n.absent_until = {};
   sent& first = n.under_way.front();
-  if (last.is_error() && error_class_of(last.text()) != error_class::final) first.trouble = true;
+  if (last.is_error() && error_class_of(last.text()) != error_class::final) {
+    first.trouble = true;
+    last_problem = last.text();  // the server may close the connection before the other replies
+    last_place = n.where.text();
+  }
   if (--first.commands > 0) return;
   const sent done = first;
   n.under_way.pop();

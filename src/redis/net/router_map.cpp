@@ -157,13 +157,13 @@ bool router::impl::take_map(const reply& ranges, const place& asked) {
 // One request on a separate connection. False: no answer; last_problem has the reason, and `found_no_server` becomes
 // false if a server may be there.
 bool router::impl::exchange(const place& with, const batch& question, reply_list& answers, milliseconds within,
-                            bool* found_no_server) {
+                            bool* found_no_server, greeting how) {
   if (address.tls && tls == nullptr) tls = std::make_unique<tls_settings>(options);
   node other;  // not in `nodes`
   other.where = with;
   last_place = with.text();
   batch all;
-  const std::uint32_t handshake_commands = handshake_for(other, all);
+  const std::uint32_t handshake_commands = how == greeting::none ? 0 : handshake_for(other, all);
   std::uint32_t checked = 0;
   connection link;
   reader in;
@@ -177,7 +177,8 @@ bool router::impl::exchange(const place& with, const batch& question, reply_list
   link.flush();
   while (link.is_open()) {
     if (now >= std::min(until, end)) {
-      last_problem = "no answer within " + std::to_string(within.count()) + " ms";
+      last_problem = (link.waits_for_tls() ? std::string(no_tls_answer) : std::string("no answer")) + " within " +
+                     std::to_string(within.count()) + " ms";
       if (found_no_server != nullptr) *found_no_server = false;
       return false;
     }
@@ -193,7 +194,7 @@ bool router::impl::exchange(const place& with, const batch& question, reply_list
       while (true) {
         const reader::found found = in.next(bytes, answers);
         if (found == reader::found::wrong) {
-          refuse(errc::damaged, "the reply is not from a Redis server", with, in.problem(), hint::check_host_and_port);
+          refuse_reply(with, {buffer.data(), got}, in.problem());
         }
         if (found == reader::found::none) break;
         has_replied = true;
@@ -209,9 +210,10 @@ bool router::impl::exchange(const place& with, const batch& question, reply_list
       if (clock::now() >= end) break;
     }
   }
-  last_problem = link.failure();
+  note_failure(link, with, link.failure());
   if (found_no_server != nullptr && !link.found_no_server()) *found_no_server = false;
   if (link.failed_permanently()) distrust(with, last_problem);
+  if (link.speaks_no_tls()) refuse_plain_server(with);
   return false;
 }
 

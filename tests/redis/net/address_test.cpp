@@ -98,6 +98,23 @@ std::vector<good_address> good_addresses() {
     a.endpoints = {{"a", 1}};
     a.name = "n";
   }
+  {
+    redis_address& a = add("redis+sentinel://u:p@a:1,[::2],c/my%20db/n?db=3",
+                           "redis+sentinel://a:1,[::2]:26379,c:26379/my%20db/n?db=3");
+    a.endpoints = {{"a", 1}, {"::2", 26379}, {"c", 26379}};
+    a.user = "u";
+    a.password = "p";
+    a.master = "my db";
+    a.name = "n";
+    a.database = 3;
+  }
+  {
+    redis_address& a = add("rediss+sentinel://a/m/n", "rediss+sentinel://a:26379/m/n");
+    a.tls = true;
+    a.endpoints = {{"a", 26379}};
+    a.master = "m";
+    a.name = "n";
+  }
   return all;
 }
 
@@ -184,6 +201,12 @@ TEST_F(Address, IsRefusedWithASlip) {
            "redis+cluster://,a:1/n",
            "redis+cluster://a:1/n?db=0",
            "redis+cluster://a:1,b:x/n",
+           "redis+sentinel://a:1/m",
+           "redis+sentinel://a:1/m/",
+           "redis+sentinel://a:1//n",
+           "redis+sentinel://a:1",
+           "redis+sentinel://a:1/m/n/o",
+           "redis+sentinel://a:1,/m/n",
        }) {
     SCOPED_TRACE(text);
     const auto thrown = error_of([&] { redis_address::parse(text); });
@@ -195,6 +218,31 @@ TEST_F(Address, IsRefusedWithASlip) {
   const std::string long_path(107, 'x');
   EXPECT_EQ(code_of([&] { redis_address::parse("unix:///" + long_path + "?name=n"); }), errc::invalid_argument);
   EXPECT_EQ(redis_address::parse("unix://" + ("/" + long_path).substr(0, 107) + "?name=n").socket.size(), 107U);
+}
+
+TEST_F(Address, OfAServerMayLackTheFiltersName) {
+  const auto expect = [](const char* text, const char* again, const char* name) {
+    SCOPED_TRACE(text);
+    const redis_address a = redis_address::parse_server(text);
+
+    EXPECT_EQ(a.text(), again);
+    EXPECT_EQ(a.name, name);
+    EXPECT_EQ(redis_address::parse_server(a.text()), a);
+  };
+
+  expect("redis://h", "redis://h:6379", "");
+  expect("redis://h/", "redis://h:6379", "");
+  expect("rediss://[::1]:1?db=2", "rediss://[::1]:1?db=2", "");
+  expect("redis://h/n", "redis://h:6379/n", "n");
+  expect("unix:///s", "unix:///s", "");
+  expect("unix:///s?db=2", "unix:///s?db=2", "");
+  expect("unix:///s?db=2&name=n", "unix:///s?name=n&db=2", "n");
+  expect("redis+cluster://a:1,b:2", "redis+cluster://a:1,b:2", "");
+  expect("redis+sentinel://a:1,b/m", "redis+sentinel://a:1,b:26379/m", "");
+  for (const char* text :
+       {"h", "redis://", "redis://h/n/m", "redis://h:x", "unix://s", "redis+sentinel://a:1", "redis+sentinel://a:1/"}) {
+    EXPECT_EQ(code_of([&] { redis_address::parse_server(text); }), errc::invalid_argument) << text;
+  }
 }
 
 TEST_F(Address, ShowsNoPasswordWhereverASlipIs) {
@@ -226,6 +274,8 @@ TEST_F(Address, ShowsNoPasswordWhereverASlipIs) {
            "redis://h/n?db=1&password=hunter2",
            "redis://h/n?password=hun=ter2&db=x",
            "redis+cluster://h/n?auth=hunter2",
+           "redis+sentinel://anna:hunter2@h/m",
+           "redis+sentinel://h:1,anna:hunter2/m/n",
            "unix:///s?name=n&password=hunter2",
            "redis://anna:pw@h/n?password=hunter2",
            "postgres://:hunter2:6379/n",

@@ -1,0 +1,33 @@
+// The subcommands of bloomery redis: each file adds its own.
+#pragma once
+
+#include <bloomery/redis.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace bloomery::cli {
+
+struct command_line;
+
+void add_redis_doctor(command_line& line, CLI::App& redis);
+void add_redis_list(command_line& line, CLI::App& redis);
+void add_redis_operations(command_line& line, CLI::App& redis);
+void add_redis_replace(command_line& line, CLI::App& redis);
+void add_redis_gc(command_line& line, CLI::App& redis);
+
+/// The help of SERVER.
+inline constexpr const char* server_help =
+    "the address of a server, cluster or master: as a filter's, and /NAME may be missing; with a name only that filter";
+
+/// Milliseconds since 1970.
+std::int64_t milliseconds_now();
+
+/// "fixed", "growing", "window" or "counting".
+std::string kind_of(const redis_params& p);
+
+}  // namespace bloomery::cli

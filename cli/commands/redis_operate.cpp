@@ -1,0 +1,227 @@
+// bloomery redis drop, clear, reset, expire, persist and rotate: operations on one shared filter or Guava chain.
+//
+//   $ bloomery redis expire redis://cache/users 7d
+//   bloomery: redis://cache:6379/users: expires in 7 d
+//   $ bloomery redis drop --yes redis://cache/users
+//   bloomery: redis://cache:6379/users: dropped: 1,000 keys (fixed, split_block512)
+//
+// Commands that destroy keys say which, and ask first. Other clients may use the filter meanwhile.
+#include "cli/commands/redis.hpp"
+
+#include "app/numbers.hpp"
+#include "cli/commands/confirmation.hpp"
+#include "cli/commands/grammar.hpp"
+#include "cli/commands/shared_filter.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/redis/chain.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace bloomery::cli {
+namespace {
+
+struct operate_options {
+  std::string address;
+  std::uint64_t milliseconds = 0;  // of expire
+  std::string secret;
+  chain_options chain;
+  server_options server;
+  bool yes = false;
+  bool quiet = false;
+  bool json = false;
+};
+
+// A shared filter or a Guava chain, with what is known of its keys.
+class operand {
+ public:
+  explicit operand(const operate_options& options)
+      : options_(options), address_(redis_address::parse(options.address)), opened_(open()) {}
+
+  redis_filter* filter() { return std::get_if<redis_filter>(&opened_); }
+  redis_chain* chain() { return std::get_if<redis_chain>(&opened_); }
+  std::string name() const { return address_.text(); }
+
+  redis_filter& filter_for(const char* verb, const char* hint) {
+    if (redis_filter* const f = filter()) return *f;
+    throw error(errc::incompatible, {std::string("cannot ") + verb + " a Guava chain", name(), "", "", hint});
+  }
+
+  std::string kind() { return chain() != nullptr ? chain_scheme : kind_of(filter()->parameters()); }
+
+  // Called before the operation. A filter that lost a part cannot count its keys, and may still be removed.
+  void count_keys() {
+    try {
+      if (redis_chain* const c = chain()) {
+        keys_ = static_cast<std::uint64_t>(c->info().keys + 0.5);
+      } else if (const auto now = info_at_once(*filter())) {
+        keys_ = now->inserted;
+      }
+    } catch (const error& e) {
+      if (e.code() == errc::unavailable) throw;
+    }
+  }
+
+  // "about 1,000 keys (fixed, split_block512)"
+  std::string content() {
+    const std::string layout = filter() == nullptr ? "" : ", " + filter()->parameters().filter.layout;
+    return fmt::format("{} ({}{})", keys_ ? "about " + counted(*keys_, "key") : "an unknown number of keys", kind(),
+                       layout);
+  }
+
+  void report(const char* done, const std::string& said, std::optional<std::int64_t> expires_at = {}) {
+    if (options_.json) {
+      nlohmann::ordered_json result = {{"filter", name()}, {"done", done}, {"kind", kind()}};
+      if (keys_) result["keys"] = *keys_;
+      if (expires_at) result["expires_at"] = *expires_at;
+      print_result(result);
+    } else if (!options_.quiet) {
+      say(name() + ": " + said);
+    }
+  }
+
+ private:
+  std::variant<redis_filter, redis_chain> open() const {
+    refuse_needless(options_.server, {&options_.address, 1});
+    std::optional<redis_chain_params> known;
+    if (options_.chain.capacity && options_.chain.rate)
+      known = redis_chain_params{*options_.chain.capacity, *options_.chain.rate};
+    const auto open_chain = [&] { return redis_chain::open(address_, known, connection_of(options_.server)); };
+    if (!options_.chain.scheme.empty()) {
+      if (options_.chain.scheme != chain_scheme) {
+        throw error(errc::invalid_argument, {"no such scheme on Redis", "--scheme", chain_scheme,
+                                             "'" + options_.chain.scheme + "'", "leave out --scheme"});
+      }
+      return open_chain();
+    }
+    try {
+      return redis_filter::open(address_, options_for(address_, options_.server, options_.secret, options_.quiet));
+    } catch (const error& e) {
+      if (e.code() != errc::not_found || !finds_chain(address_, options_.server)) throw;
+    }
+    return open_chain();
+  }
+
+  const operate_options& options_;
+  redis_address address_;
+  std::variant<redis_filter, redis_chain> opened_;
+  std::optional<std::uint64_t> keys_;
+};
+
+exit_status drop(const operate_options& options) {
+  operand what(options);
+  what.count_keys();
+  if (!confirmed(fmt::format("{}: drop removes {}", what.name(), what.content()), options.yes))
+    return exit_status::nothing;
+  if (redis_chain* const c = what.chain())
+    c->drop();
+  else
+    what.filter()->drop();
+  what.report("drop", "dropped: " + what.content());
+  return exit_status::found;
+}
+
+exit_status clear(const operate_options& options) {
+  operand what(options);
+  redis_filter& filter = what.filter_for("clear", "a chain is emptied by 'bloomery redis reset'");
+  what.count_keys();
+  if (!confirmed(fmt::format("{}: clear removes {}; the empty filter stays", what.name(), what.content()), options.yes))
+    return exit_status::nothing;
+  filter.clear();
+  what.report("clear", "cleared: " + what.content());
+  return exit_status::found;
+}
+
+exit_status reset(const operate_options& options) {
+  operand what(options);
+  redis_chain* const chain = what.chain();
+  if (chain == nullptr) {
+    throw error(errc::incompatible, {"only a Guava chain is reset", what.name(), "a Guava chain", what.kind(),
+                                     "a shared filter is emptied by 'bloomery redis clear'"});
+  }
+  what.count_keys();
+  if (!confirmed(fmt::format("{}: reset removes {}; an empty first bitmap stays", what.name(), what.content()),
+                 options.yes))
+    return exit_status::nothing;
+  chain->reset();
+  what.report("reset", "reset: " + what.content());
+  return exit_status::found;
+}
+
+exit_status expire(const operate_options& options) {
+  operand what(options);
+  const std::chrono::milliseconds time(options.milliseconds);
+  if (redis_chain* const c = what.chain())
+    c->expire(time);
+  else
+    what.filter()->expire(time);
+  what.report("expire", "expires in " + duration_text(options.milliseconds), milliseconds_now() + time.count());
+  return exit_status::found;
+}
+
+exit_status persist(const operate_options& options) {
+  operand what(options);
+  if (redis_chain* const c = what.chain())
+    c->persist();
+  else
+    what.filter()->persist();
+  what.report("persist", "does not expire");
+  return exit_status::found;
+}
+
+exit_status rotate(const operate_options& options) {
+  operand what(options);
+  what.filter_for("rotate", "only a sliding-window filter has generations").rotate();
+  what.report("rotate", "began the generation of the present time in all shards");
+  return exit_status::found;
+}
+
+using action = exit_status (*)(const operate_options&);
+
+enum class destroys : bool { no, yes };
+
+void add_operation(command_line& line, CLI::App& redis, const char* verb, action act, const std::string& help,
+                   destroys what, bool of_chains, bool of_filters = true) {
+  auto& c = *redis.add_subcommand(verb, help);
+  auto& o = line.options_of(c, act);
+  c.add_option("ADDRESS", o.address, "the filter's address")->required()->check(check_name);
+  const bool takes_time = act == expire;
+  if (takes_time) {
+    c.add_option_function<std::string>(
+         "DURATION", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "DURATION"); },
+         "how long from now: 90min, 7d")
+        ->required();
+  }
+  if (what == destroys::yes) add_yes(c, o.yes);
+  if (of_filters) add_secret(c, o.secret);
+  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
+  c.add_flag("--json", o.json, "the result as one JSON object");
+  if (of_chains) add_chain(c, o.chain);
+  if (act == clear) add_waiting(c, o.server);
+  add_server(c, o.server);
+  c.footer(std::string(addresses) + "Example: bloomery redis " + verb + (what == destroys::yes ? " --yes" : "") +
+           " redis://cache/users" + (takes_time ? " 7d" : ""));
+}
+
+}  // namespace
+
+void add_redis_operations(command_line& line, CLI::App& redis) {
+  add_operation(line, redis, "drop", drop, "remove a filter or chain from its servers", destroys::yes, true);
+  add_operation(line, redis, "clear", clear, "remove all keys of a filter, which stays in use", destroys::yes, false);
+  add_operation(line, redis, "reset", reset, "remove all keys of a Guava chain, and all bitmaps but the first",
+                destroys::yes, true, false);
+  add_operation(line, redis, "expire", expire, "let a filter or chain expire after some time", destroys::no, true);
+  add_operation(line, redis, "persist", persist, "remove the expiry of a filter or chain", destroys::no, true);
+  add_operation(line, redis, "rotate", rotate, "begin the present generation of a sliding-window filter in all shards",
+                destroys::no, false);
+}
+
+}  // namespace bloomery::cli
