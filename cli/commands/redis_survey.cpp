@@ -141,7 +141,7 @@ std::optional<std::uint64_t> memory_of(redis::router& servers, const redis::meta
     run_one(servers, header, {"HGETALL", header}, [&](redis::reply r) {
       const auto view = redis::view_of(description, r, servers.address().text());
       for (std::size_t l = 0; view && l < view->numbers.size(); ++l) {
-        keys.push_back(redis::layer_key(description, shard, view->numbers[l]));
+        keys.push_back(redis::layer_key(description, shard, *view, l));
       }
     });
   }

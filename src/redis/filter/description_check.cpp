@@ -11,6 +11,7 @@
 #include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace bloomery {
 
@@ -48,16 +49,34 @@ void redis_filter::impl::begin_checks() {
   keep_copies();
 }
 
-// Adds a group that reads the description, if it is time. @returns its number
+// Reads headers of shards that the call uses. Headers are seldom read otherwise, so a full server would evict them.
+void redis_filter::impl::touch_headers(std::size_t groups) {
+  std::vector<std::uint16_t> slots;
+  for (const redis::batch::group& g : commands.groups().first(groups)) slots.push_back(g.slot);
+  std::sort(slots.begin(), slots.end());
+  const std::uint64_t shards = description.shards();
+  for (std::uint64_t i = 0; i < std::min(shards, redis::headers_per_check); ++i) {
+    touched_ = touched_ + 1 < shards ? touched_ + 1 : 0;
+    const std::string header = redis::header_key(description, touched_);
+    const std::uint16_t slot = redis::slot_of(header);
+    if (!std::binary_search(slots.begin(), slots.end(), slot)) continue;
+    commands.begin(slot, mode::write);
+    commands.command({"HGETALL", header});
+  }
+}
+
+// Adds groups that read the description and headers, if it is time. @returns the number of the first
 std::optional<std::size_t> redis_filter::impl::add_check() {
   const std::int64_t now = check_clock();
   const std::int64_t last = check_ ? check_->read_at : checked_at_;
-  if (to_come || commands.empty() || now - last < redis::check_interval) return std::nullopt;
+  if (to_come || commands.empty() || now - last < check_after_) return std::nullopt;
   check_.reset();
   begin_reading_meta();
-  const std::size_t number = commands.begin(redis::slot_of(redis::meta_key(address.name)), mode::write);
+  const std::size_t number = commands.groups().size();
+  commands.begin(redis::slot_of(redis::meta_key(address.name)), mode::write);
   commands.command({"GET", redis::meta_key(address.name)});
   commands.command({"GET", redis::second_key(address.name)});
+  touch_headers(number);
   return number;
 }
 
@@ -97,6 +116,8 @@ void redis_filter::impl::confirm(redis::access how) {
       throw redis::made_anew(errc::locked, {"the filter was replaced meanwhile", where(), "", "", hint::try_again});
     }
     description.expires_at = now.expires_at;
+    check_after_ = found.text.empty() ? redis::check_interval_after_loss
+                                      : std::min(redis::check_interval, check_after_ + check_after_ / 8);
     if (!is_write || !description.ready) continue;
     if (found.one_is_missing && !found.text.empty()) write_second(now);
     keep_copies();

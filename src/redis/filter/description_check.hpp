@@ -2,8 +2,8 @@
 //
 // A call that finds the versions of its shards unchanged has not read the description, {NAME}:m and {NAME}:m2. Without
 // a check, a client would go on with shards that no other client can find, after the server evicted the description or
-// a user deleted it. So about twice a minute a call also reads the description, in the batch that it sends anyway. This
-// also keeps the description from being the least recently used key of a full server.
+// a user deleted it. So about twice a minute a call also reads the description, in the batch that it sends anyway, and
+// headers of shards that it uses. This also keeps them from being the least recently used keys of a full server.
 //
 // If the description is gone and the shards are there, the client writes the description again. It must not do so for a
 // filter that was dropped or replaced: both leave a mark (mark_key() in meta.hpp).
@@ -17,8 +17,15 @@ namespace bloomery::redis {
 /// Milliseconds after the last check from which a call includes the next one.
 inline constexpr std::int64_t check_interval = 30'000;
 
+/// The same after a check that found no description: a server that has evicted it will do so again, in seconds if it is
+/// written to a lot. Each check that finds the description makes the interval an eighth longer, up to check_interval.
+inline constexpr std::int64_t check_interval_after_loss = 1'000;
+
 /// Milliseconds after the last check from which no call returns without another.
 inline constexpr std::int64_t check_limit = 60'000;
+
+/// Headers that a check reads at most.
+inline constexpr std::uint64_t headers_per_check = 256;
 
 /// Shards whose headers have a copy of the description, counted from shard 0.
 inline constexpr std::uint64_t shards_with_copy = 4;

@@ -37,11 +37,13 @@ bool redis_filter::drop(const redis_address& address, redis_options options) {
     }
   } catch (const error& e) {
     if (e.code() != errc::damaged) throw;
-    dropped = b.drop_text(redis::meta_key(address.name)) | b.drop_text(redis::second_key(address.name));
+    dropped = b.drop_text(redis::meta_key(address.name));
+    dropped |= b.drop_text(redis::second_key(address.name));
   }
-  // Otherwise its shards would pass for those of a filter.
+  // Otherwise the shards of an interrupted replacement would pass for those of a filter.
   dropped |= b.drop_text(redis::replacement_key(address.name));
-  return b.remove_orphans() || dropped;
+  dropped |= b.remove_orphans();
+  return dropped;
 }
 
 void redis_filter::impl::drop_described() {

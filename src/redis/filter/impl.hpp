@@ -10,6 +10,7 @@
 #include <bloomery/redis/plan.hpp>
 
 #include "redis/filter/closed_layers.hpp"
+#include "redis/filter/description_check.hpp"
 #include "redis/filter/meta.hpp"
 #include "redis/net/batch.hpp"
 #include "redis/net/router.hpp"
@@ -261,16 +262,19 @@ struct redis_filter::impl {
     std::string copy = {};  // of the description
   };
   std::optional<std::size_t> add_check();
+  void touch_headers(std::size_t groups);
   void take_check(redis::reply first);
   void read_check();
   remains read_remains();
   std::pair<std::int64_t, std::string> write_if_missing(const redis::meta& m);
   void write_second(const redis::meta& m);
 
-  std::optional<check_result> check_;  // that confirm() has not applied yet
-  std::int64_t read_at_ = 0;           // when the description was last read
-  std::int64_t checked_at_ = 0;        // when the description was last read and applied
-  std::string copied_;                 // the description, if headers have copies of it
+  std::optional<check_result> check_;                 // that confirm() has not applied yet
+  std::int64_t check_after_ = redis::check_interval;  // milliseconds
+  std::int64_t read_at_ = 0;                          // when the description was last read
+  std::int64_t checked_at_ = 0;                       // when the description was last read and applied
+  std::uint64_t touched_ = 0;                         // the last shard whose header a check has read
+  std::string copied_;                                // the description, if headers have copies of it
 
   // ---- lookups and insertions
 

@@ -172,15 +172,16 @@ bool redis_filter::impl::remove_orphans() {
     for (const std::string& key : keys) {
       const std::optional<std::string> instance = redis::instance_in(key, address.name);
       if (!instance) continue;
-      const auto [known, is_first] = instances.try_emplace(*instance, false);
-      if (is_first) {
+      const auto added = instances.try_emplace(*instance, false);
+      bool& removed = added.first->second;
+      if (added.second) {
         redis::meta orphan;
         orphan.instance = *instance;
         orphan.epoch = epoch_of(*instance);
         redis::start_on_all(commands, redis::scripts::condemn, address.name, orphan, 0);
-        run([&](std::size_t, reply r) { known->second = r.integer() == 1; }, "remove the filter");
+        run([&](std::size_t, reply r) { removed = r.integer() == 1; }, "remove the filter");
       }
-      if (known->second) names.push_back(key);
+      if (removed) names.push_back(key);
     }
     commands.clear();
     for (const std::string& name : names) {

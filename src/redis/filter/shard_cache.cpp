@@ -84,6 +84,7 @@ void redis_filter::impl::run(const std::function<void(std::size_t, reply)>& take
   const std::optional<std::size_t> check = add_check();
   const auto groups = commands.groups();
   router.run(commands, [&](std::size_t number, reply first) {
+    if (check && number > *check) return;  // headers, read only to keep them
     reply one = first;
     for (std::uint32_t i = 0; i < groups[number].commands; ++i, one = one.next()) {
       if (one.is_error()) throw_own(one.text());
