@@ -178,7 +178,7 @@ class ClusterErrors(ClusterTest):
             time.sleep(0.02)
 
         for verb in (["check"], ["build", "-n", 10, "-o"]):
-            self.refused(*verb, f"redis+cluster://127.0.0.1:{node.port}/f", "--timeout", "2s", stdin=b"a\n", says=r"the cluster does not serve all its slots, still after \d+ ms: found CLUSTERDOWN [^;]*; find the missing node with 'redis-cli --cluster check HOST:PORT'")
+            self.refused(*verb, f"redis+cluster://127.0.0.1:{node.port}/f", "--timeout", "2s", stdin=b"a\n", says=r"the cluster does not serve all its slots, still after \d+ ms: found CLUSTERDOWN [^;]*; find the missing node with CLUSTER NODES")
 
 
 if __name__ == "__main__":

@@ -119,6 +119,30 @@ class SharedRemoves(SharedInserts):
             raise Broken(f"{2000 - gone} of 2000 removed keys are still there")
 
 
+class SharedMakesAgain(SharedInserts):
+    """redis replace: the filter has all old keys or all new ones. The next run, and then gc, take away what is left."""
+
+    def __init__(self, name: str, address: str, k: Keys, prepare: Callable[[Folder], None]) -> None:
+        call = Call(("redis", "replace", "-q", *WAIT, address, k.new), one_thread=False)
+        super().__init__(name, call, prepare, "", k.new, filter=address)
+        self.before_it = k.old
+
+    def intact(self, folder: Folder, step: int) -> int:
+        if not folder.missing(self.filter, self.new):
+            return step + 1
+        missing = folder.missing(self.filter, self.before_it)
+        if missing:
+            raise Broken(f"neither all new keys nor all old ones: {len(missing)} of these are missing")
+        return step
+
+    def tidy_if_it_can(self, folder: Folder) -> None:
+        return None
+
+    def tidy(self, folder: Folder, allowed: set[str]) -> None:
+        folder.succeed("redis", "gc", "--yes", "--min-idle", 0, self.filter)
+        super().tidy(folder, allowed)
+
+
 class SharedReplaces(Shared, Replaces):
     """pull: the server's filter becomes a file."""
 
@@ -203,6 +227,7 @@ def rows(k: Keys) -> list[Row]:
         inserts("build --grow, on Redis", ("build", "-q", "-o", f, "--grow", "-n", 1000, k.new), nothing, "", same_bits=False),
         inserts("add, on Redis", ("add", "-q", f, k.new), several((*build, k.old)), k.old),
         SharedRemoves("remove, on Redis", f, k, counting),
+        SharedMakesAgain("redis replace, on Redis", f, k, several((*build, k.old))),
         inserts("push, on Redis", ("push", "-q", "a", f), local, ""),
         inserts("push, on Redis, into a filter", ("push", "-q", "b", f), same_kind, k.old),
         inserts("union, on Redis", ("union", "-q", "-o", f, "b", "p"), same_kind, k.old),

@@ -53,7 +53,7 @@ const explanation* explanation_of(std::string_view problem) {
       {"READONLY ", "the server is a replica, which takes no writes",
        "give the address of its master, or let sentinels name it: redis+sentinel://HOST/MASTER/NAME"},
       {"CLUSTERDOWN ", "the cluster does not serve all its slots",
-       "find the missing node with 'redis-cli --cluster check HOST:PORT', and try again"},
+       "find the missing node with CLUSTER NODES, and try again"},
       {"LOADING ", "the server is loading its data", "wait until it has loaded them, or allow more time"},
       {"MASTERDOWN ", "the replica has lost its master", "wait for the master, or read from masters"},
       {"NOREPLICAS ", "the server takes no writes without its replicas",
