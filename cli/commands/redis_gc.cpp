@@ -84,7 +84,8 @@ std::string_view instance_in(std::string_view key) {
   constexpr std::size_t epoch_digits = 16;
   const std::size_t brace = key.find('}');
   if (!key.starts_with('{') || brace == key.npos || key.substr(brace, 2) != "}:") return {};
-  const std::string_view rest = key.substr(brace + 2);
+  std::string_view rest = key.substr(brace + 2);
+  if (rest.ends_with('c')) rest.remove_suffix(1);  // a closed layer
   if (rest != "h" && !is_number(rest)) return {};
   const std::string_view tag = key.substr(1, brace - 1);
   const std::size_t colon = tag.rfind(':');

@@ -116,7 +116,23 @@ class operand {
   std::optional<std::uint64_t> keys_;
 };
 
-exit_status drop(const operate_options& options) {
+// Of a filter that cannot be opened: damaged, without a description, or keyed with a secret that is not given.
+exit_status drop_unopened(const operate_options& options, const error& problem) {
+  const redis_address address = redis_address::parse(options.address);
+  if (!confirmed(fmt::format("{}: {}; drop removes all that is left of it", address.text(), problem.text().what),
+                 options.yes)) {
+    return exit_status::nothing;
+  }
+  if (!redis_filter::drop(address, options_for(address, options.server, "", options.quiet))) throw problem;
+  if (options.json) {
+    print_result({{"filter", address.text()}, {"done", "drop"}});
+  } else if (!options.quiet) {
+    say(address.text() + ": dropped");
+  }
+  return exit_status::found;
+}
+
+exit_status drop(const operate_options& options) try {
   operand what(options);
   what.count_keys();
   if (!confirmed(fmt::format("{}: drop removes {}", what.name(), what.content()), options.yes))
@@ -127,6 +143,10 @@ exit_status drop(const operate_options& options) {
     what.filter()->drop();
   what.report("drop", "dropped: " + what.content());
   return exit_status::found;
+} catch (const error& e) {
+  const bool may_be_left = e.code() == errc::damaged || e.code() == errc::not_found || e.code() == errc::incompatible;
+  if (!may_be_left || !options.chain.scheme.empty()) throw;
+  return drop_unopened(options, e);
 }
 
 exit_status clear(const operate_options& options) {

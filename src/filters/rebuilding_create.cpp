@@ -127,7 +127,12 @@ class new_files {
     log_.rename(log_name_, false);
     is_published_ = true;  // from here on the unfinished filter belongs to the log
     posix::sync_folder_of(name_);
-    posix::rename_over(filter_name(), name_);
+    try {
+      posix::rename_over(filter_name(), name_);
+    } catch (const error&) {
+      // Once more: the log has replaced the old one, so the unfinished filter cannot be removed.
+      posix::rename_over(filter_name(), name_);
+    }
     return std::move(log_);
   }
 

@@ -185,6 +185,7 @@ bool remove_abandoned(const std::string& name, locking how) noexcept {
 }
 
 void free_name(const std::string& name, const std::string& path, locking how) {
+  remove_abandoned(unfinished_name(name), how);  // of a process that had no nameless file to make `name` from
   if (remove_abandoned(name, how)) return;
   struct stat status {};
   if (::lstat(name.c_str(), &status) != 0) return;

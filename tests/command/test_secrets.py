@@ -92,7 +92,7 @@ class Secrets(CommandTest):
 
     def test_dedup_takes_a_key(self) -> None:
         lines = self.keys + self.keys[::3]
-        for options in [], ["--exact"], ["--max-loss", "1e-6"], ["-p", "30%", "--exact"]:
+        for options in [], ["--exact"], ["--max-loss", "1e-6"]:
             out = self.bloomery("dedup", "-q", *options, "-n", COUNT, "--secret", "key", stdin=text(lines)).lines
 
             self.assertLessEqual(len(first_occurrences(lines)) - len(out), 5, options)

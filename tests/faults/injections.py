@@ -33,7 +33,7 @@ ERRORS = {
     "flock": ["EINTR", "ENOLCK"],
     "unlink": ["EIO"],
     "unlinkat": ["EIO"],
-    "close": ["EIO", "EINTR"],
+    "close": [],  # strace does not close a file whose close it lets fail; Linux does, and gives up its lock
     "read": ["EIO", "EINTR"],
     "pread64": ["EIO", "EINTR"],
     "sendto": ["ECONNRESET", "EINTR"],
@@ -149,6 +149,8 @@ def planned(calls: dict[str, list[tuple[int, str]]], chance: random.Random) -> l
         for number, text in sample:
             refused = chance.choice(nameless) if nameless and name != "openat" and chance.random() < 0.3 else 0
             kills.append(Fault(name, number, KILL, False, text, refused))
+            if not ERRORS[name]:
+                continue
             error = chance.choice(ERRORS[name])
             errors.append(Fault(name, number, error, error not in ONCE and chance.random() < 0.5, text))
         for group in kills, errors:
