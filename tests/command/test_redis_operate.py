@@ -171,6 +171,19 @@ class Operations(RedisTest):
 
         self.refused("build", "-n", 100, "-o", self.f, stdin=b"a\n", says=r"another filter of this name.*bloomery redis drop unix://\S+\n")
 
+    def test_a_keyed_filter_takes_its_secret(self) -> None:
+        self.bloomery("keygen", "-o", "key")
+        self.build("-n", 5000, "--secret", "key")
+        before = self.server.keys()
+
+        for words in (["drop", "--yes"], ["clear", "--yes"], ["replace"]):
+            self.refused("redis", *words, self.f, stdin=b"a\n", says="keyed with a secret.*--secret KEYFILE")
+        self.assertEqual(self.server.keys(), before)
+        self.bloomery("redis", "replace", "--secret", "key", self.f, stdin=b"a\n")
+        self.assertEqual(self.bloomery("check", "--secret", "key", self.f, stdin=b"a\nkey-1\n").out, b"a\n")
+        self.bloomery("redis", "drop", "--yes", "--secret", "key", self.f)
+        self.assertEqual(self.server.keys(), [])
+
     def test_a_filter_that_lost_a_part_can_be_dropped(self) -> None:
         self.build("-n", 200_000)
         self.redis("DEL", self.server.shard(7) + b":0")
