@@ -27,7 +27,7 @@ class List(RedisTest):
     def test_filters_of_every_kind_and_nothing_else(self) -> None:
         making = {
             "fixed": (["-n", 5000], 5000),
-            "growing": (["--grow", "-n", 1000], 1000),
+            "growing": (["--grow", "-n", 60], 60),
             "limited": (["--max-keys", 9000, "-n", 100], 9000),
             "window": (["--window", "1h", "-n", 5000], 5000),
             "counting": (["--counting", "-n", 5000], 5000),
@@ -351,7 +351,12 @@ class Gc(RedisTest):
 
     def test_shards_of_an_earlier_instance_are_shown_and_removed_with_yes(self) -> None:
         left = self.orphan()
-        self.redis("SET", "{f~0:0}:h", "not an instance")
+        tag = left[0].split(b"}:")[0] + b"}:"
+        for part in b"7c", b"copy":
+            self.redis("SET", tag + part, "a layer under another name, or what a merge left")
+            left.append(tag + part)
+        for other in (b"{f~0:0}:h", tag, tag + b"x y", b"x" + tag + b"h", tag.replace(b"f~", b"f:"), tag.replace(b"~", b"~g")):
+            self.redis("SET", other, "not of an instance")
         self.make_old()
         all_keys = self.server.keys()
 
