@@ -76,7 +76,7 @@ struct instance {
   bool is_removed = false;
 };
 
-// The instance in a key "{NAME~EPOCH:s}:h" or "{NAME~EPOCH:s}:LAYER"; empty for other keys.
+// The instance in a key "{NAME~EPOCH:s}:PART"; empty for other keys.
 std::string_view instance_in(std::string_view key) {
   const auto is_number = [](std::string_view text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -84,9 +84,8 @@ std::string_view instance_in(std::string_view key) {
   constexpr std::size_t epoch_digits = 16;
   const std::size_t brace = key.find('}');
   if (!key.starts_with('{') || brace == key.npos || key.substr(brace, 2) != "}:") return {};
-  std::string_view rest = key.substr(brace + 2);
-  if (rest.ends_with('c')) rest.remove_suffix(1);  // a closed layer
-  if (rest != "h" && !is_number(rest)) return {};
+  const std::string_view rest = key.substr(brace + 2);  // the header, a layer, or a copy that is being made
+  if (rest.empty() || rest.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") != rest.npos) return {};
   const std::string_view tag = key.substr(1, brace - 1);
   const std::size_t colon = tag.rfind(':');
   if (colon == tag.npos || !is_number(tag.substr(colon + 1))) return {};

@@ -116,7 +116,7 @@ class operand {
   std::optional<std::uint64_t> keys_;
 };
 
-// Of a filter that cannot be opened: damaged, without a description, or keyed with a secret that is not given.
+// Of a filter that cannot be opened: damaged, or without a description.
 exit_status drop_unopened(const operate_options& options, const error& problem) {
   const redis_address address = redis_address::parse(options.address);
   if (!confirmed(fmt::format("{}: {}; drop removes all that is left of it", address.text(), problem.text().what),
@@ -144,7 +144,7 @@ exit_status drop(const operate_options& options) try {
   what.report("drop", "dropped: " + what.content());
   return exit_status::found;
 } catch (const error& e) {
-  const bool may_be_left = e.code() == errc::damaged || e.code() == errc::not_found || e.code() == errc::incompatible;
+  const bool may_be_left = e.code() == errc::damaged || e.code() == errc::not_found;
   if (!may_be_left || !options.chain.scheme.empty()) throw;
   return drop_unopened(options, e);
 }

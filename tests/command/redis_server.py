@@ -140,7 +140,8 @@ class RedisServer:
         return b"{%s:%d}" % (lines[b"instance"], number)
 
     def keys(self) -> list[bytes]:
-        return sorted(self.client("KEYS", "*"))
+        """All keys but the marks of dropped filters, which expire."""
+        return sorted(key for key in self.client("KEYS", "*") if b"}:gone~" not in key)
 
     def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
         if self.client is not None:

@@ -27,7 +27,7 @@ class List(RedisTest):
     def test_filters_of_every_kind_and_nothing_else(self) -> None:
         making = {
             "fixed": (["-n", 5000], 5000),
-            "growing": (["--grow", "-n", 1000], 1000),
+            "growing": (["--grow", "-n", 60], 60),
             "limited": (["--max-keys", 9000, "-n", 100], 9000),
             "window": (["--window", "1h", "-n", 5000], 5000),
             "counting": (["--counting", "-n", 5000], 5000),
@@ -170,6 +170,19 @@ class Operations(RedisTest):
         self.build("-n", 5000)
 
         self.refused("build", "-n", 100, "-o", self.f, stdin=b"a\n", says=r"another filter of this name.*bloomery redis drop unix://\S+\n")
+
+    def test_a_keyed_filter_takes_its_secret(self) -> None:
+        self.bloomery("keygen", "-o", "key")
+        self.build("-n", 5000, "--secret", "key")
+        before = self.server.keys()
+
+        for words in (["drop", "--yes"], ["clear", "--yes"], ["replace"]):
+            self.refused("redis", *words, self.f, stdin=b"a\n", says="keyed with a secret.*--secret KEYFILE")
+        self.assertEqual(self.server.keys(), before)
+        self.bloomery("redis", "replace", "--secret", "key", self.f, stdin=b"a\n")
+        self.assertEqual(self.bloomery("check", "--secret", "key", self.f, stdin=b"a\nkey-1\n").out, b"a\n")
+        self.bloomery("redis", "drop", "--yes", "--secret", "key", self.f)
+        self.assertEqual(self.server.keys(), [])
 
     def test_a_filter_that_lost_a_part_can_be_dropped(self) -> None:
         self.build("-n", 200_000)
@@ -338,7 +351,12 @@ class Gc(RedisTest):
 
     def test_shards_of_an_earlier_instance_are_shown_and_removed_with_yes(self) -> None:
         left = self.orphan()
-        self.redis("SET", "{f~0:0}:h", "not an instance")
+        tag = left[0].split(b"}:")[0] + b"}:"
+        for part in b"7c", b"copy":
+            self.redis("SET", tag + part, "a layer under another name, or what a merge left")
+            left.append(tag + part)
+        for other in (b"{f~0:0}:h", tag, tag + b"x y", b"x" + tag + b"h", tag.replace(b"f~", b"f:"), tag.replace(b"~", b"~g")):
+            self.redis("SET", other, "not of an instance")
         self.make_old()
         all_keys = self.server.keys()
 

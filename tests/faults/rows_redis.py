@@ -136,7 +136,8 @@ class SharedMakesAgain(SharedInserts):
         return step
 
     def tidy_if_it_can(self, folder: Folder) -> None:
-        return None
+        if self.can_tidy and not self.connection_broken:
+            super().tidy(folder, self.files_before | self.files_after)
 
     def tidy(self, folder: Folder, allowed: set[str]) -> None:
         folder.succeed("redis", "gc", "--yes", "--min-idle", 0, self.filter)
