@@ -119,6 +119,8 @@ bool redis_filter::impl::restore_orphan() {
     note("without the permission for SCAN, shards of a filter of this name whose description was lost are not found");
   }
   if (instances.empty()) return false;
+  // A client that makes the filter at the same time writes the description first.
+  if (read_meta()) return true;
 
   redis::batch ask;
   std::vector<std::string> asked;  // the instance of each group
