@@ -147,11 +147,9 @@ bool redis_filter::impl::restore_orphan() {
   std::erase_if(copies, [&](const auto& copy) { return dropped.contains(copy.first); });
   if (dropped.size() == instances.size()) return false;
   if (copies.empty()) {
-    throw error(errc::damaged,
-                {"the server has shards of a filter of this name, but its description is lost", where(), "", "",
-                 error_hint(hint::remove_filter,
-                            "if a client uses the filter, try again in a minute, when it has restored the description; "
-                            "otherwise remove the shards with 'bloomery redis drop' or redis_filter::drop(address)")});
+    throw error(errc::damaged, {"the server has shards of a filter of this name, but its description is lost; a client "
+                                "that uses the filter restores it within a minute",
+                                where(), "", "", hint::remove_and_build_again});
   }
   if (copies.size() > 1) {
     throw error(errc::damaged, {"shards of several filters of this name have no description", where(), "one",

@@ -142,7 +142,7 @@ TEST_F(InspectedOnRedis, ThatGrowsWithManyShardsIsFilledAsChanceHasIt) {
 
   const json seen = ready(*i);
 
-  EXPECT_GT(filter.info().layers, 3);
+  EXPECT_GE(filter.info().layers, 3);
   ASSERT_FALSE(seen["histogram"]["expected"].is_null());
   double expected = 0;
   for (const json& blocks : seen["histogram"]["expected"]) expected += blocks.get<double>();
@@ -156,7 +156,7 @@ TEST_F(InspectedOnRedis, ThatGrowsAndIsPollutedIsUneven) {
   redis_filter filter = redis_filter::create(at("a"), wanted);
   insert(filter, 0, 30'000);
   for (const char* line : {"64", "6400", "12800"}) {
-    server->command({"SETRANGE", server->shard("a", 1) + ":0", line, std::string(64, '\xff')});
+    server->command({"SETRANGE", server->shard("a", 1) + ":0c", line, std::string(64, '\xff')});
   }
   const auto i = inspect("a");
 
