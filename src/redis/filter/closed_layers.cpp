@@ -26,14 +26,25 @@ bool closed_layers::is_worth_a_copy(std::uint64_t shard, std::int64_t layer, std
   if (copy.wanted < lines / wanted_share) return false;
   copy.bytes = lines * line_bytes;
   used_bytes_ += copy.bytes;
+  ++under_way_;
   return true;
 }
 
 void closed_layers::keep(std::uint64_t shard, std::int64_t layer, std::string_view lines) {
   const auto found = copies_.find({shard, layer});
-  if (found != copies_.end() && found->second.bytes == lines.size()) {
-    found->second.lines.assign(lines.begin(), lines.end());
+  if (found == copies_.end() || !found->second.is_under_way() || found->second.bytes != lines.size()) return;
+  found->second.lines.assign(lines.begin(), lines.end());
+  --under_way_;
+}
+
+void closed_layers::give_up_unread() {
+  if (under_way_ == 0) return;
+  for (auto& [place, copy] : copies_) {
+    if (!copy.is_under_way()) continue;
+    used_bytes_ -= copy.bytes;
+    copy.bytes = 0;
   }
+  under_way_ = 0;
 }
 
 void closed_layers::retain(std::uint64_t shard, std::span<const std::int64_t> layers) {
@@ -44,6 +55,7 @@ void closed_layers::retain(std::uint64_t shard, std::span<const std::int64_t> la
       continue;
     }
     used_bytes_ -= at->second.bytes;
+    if (at->second.is_under_way()) --under_way_;
     at = copies_.erase(at);
   }
 }
@@ -51,6 +63,7 @@ void closed_layers::retain(std::uint64_t shard, std::span<const std::int64_t> la
 void closed_layers::clear() noexcept {
   copies_.clear();
   used_bytes_ = 0;
+  under_way_ = 0;
 }
 
 }  // namespace bloomery::redis

@@ -25,11 +25,14 @@ class closed_layers {
 
   /// True: the layer should be read completely instead of `wanted` of its lines. A complete layer costs a server the
   /// time of about a tenth of its lines, and the network that of all its lines, so it is read when a quarter of its
-  /// lines was wanted, in this call or before. The memory is set aside until keep() or clear().
+  /// lines was wanted, in this call or before. The memory is set aside until keep(), give_up_unread() or clear().
   bool is_worth_a_copy(std::uint64_t shard, std::int64_t layer, std::uint64_t lines, std::uint64_t wanted);
 
   /// Keeps the lines of a layer for which is_worth_a_copy() was true.
   void keep(std::uint64_t shard, std::int64_t layer, std::string_view lines);
+
+  /// For calls that failed: the layers that were not kept after is_worth_a_copy() may be read again, and need no memory.
+  void give_up_unread();
 
   /// Forgets the layers of a shard that are not among `layers`.
   void retain(std::uint64_t shard, std::span<const std::int64_t> layers);
@@ -43,10 +46,13 @@ class closed_layers {
     std::uint64_t wanted = 0;         // lines, so far
     std::uint64_t bytes = 0;          // set aside
     std::vector<std::uint8_t> lines;  // empty: not read yet
+
+    bool is_under_way() const noexcept { return bytes != 0 && lines.empty(); }
   };
 
   std::uint64_t most_bytes_;
   std::uint64_t used_bytes_ = 0;
+  std::uint64_t under_way_ = 0;
   std::map<std::pair<std::uint64_t, std::int64_t>, layer_copy> copies_;
 };
 

@@ -26,6 +26,8 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
+constexpr std::chrono::hours most_time{24 * 365};  // sums of times do not overflow
+
 // Keys of many calls, and the answers to them.
 struct key_list {
   std::string text;               // of all keys
@@ -192,7 +194,7 @@ struct concurrent_redis_filter::impl {
   void run(key_list batch::*list, key_span keys, Take take) {
     check(keys);
     const bool is_insert = list == &batch::inserts;
-    const auto until = clock::now() + options.time;
+    const auto until = clock::now() + std::min<std::chrono::milliseconds>(options.time, most_time);
     std::shared_ptr<batch> mine;
     std::size_t first = 0;
     bool wakes = false;

@@ -329,6 +329,7 @@ struct redis_filter::impl {
   std::size_t older_layers(const redis::shard_view& v) const;
   void add_write(key_group& g, const order& keys, std::int64_t now);
   written take_write(std::size_t number, const key_group& g, const order& keys, redis::reply r, std::uint8_t* is_new);
+  static void doubt_copies(const key_group& g, const order& keys, std::uint8_t* is_new);
   bool catch_up(const order& keys);
   bool forget_lost_room();
   void reserve_again(const order& keys);

@@ -140,6 +140,14 @@ redis_filter::impl::written redis_filter::impl::take_write(std::size_t number, c
   return result;
 }
 
+// A server that was connected again may have lost what the copies showed.
+void redis_filter::impl::doubt_copies(const key_group& g, const order& keys, std::uint8_t* is_new) {
+  for (std::size_t n = 0; n < g.count; ++n) {
+    std::uint8_t& answer = is_new[keys[g.first + n].second];
+    if (g.known[n] != 0 && answer == 0) answer = maybe_new;
+  }
+}
+
 void redis_filter::impl::note_doubts() {
   const std::uint64_t twice = std::exchange(sent_twice, 0);
   if (!description.counts() || !options.notes) return;
@@ -183,6 +191,7 @@ void redis_filter::impl::insert_doubly(std::span<const std::uint64_t> hash64s, s
     return;
   }
   std::vector<std::uint64_t> shards;
+  shards.reserve(some.size());
   for (const std::uint64_t hash64 : some) shards.push_back(shard_of(hash64));
   make_distinct(shards);
   unmark(shards);
@@ -211,6 +220,7 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
     const order keys = order_of(hash64s, todo);
     if (description.has_window() && catch_up(keys)) return insert(hash64s, is_new);
     const std::int64_t now = time_for_generations();
+    copies_are_old();
     std::vector<key_group> groups = groups_of(keys, insert_keys);
     commands.clear();
     for (key_group& g : groups) add_write(g, keys, now);
@@ -229,8 +239,12 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
           if (w.stamp != redis::text_of(v.stamp)) seen[g.shard] = {std::move(w.stamp), v.newest()};
         },
         "insert keys");
+    if (copies_are_old()) {
+      for (const key_group& g : groups) doubt_copies(g, keys, is_new);
+    }
     if (!seen.empty()) {
       std::vector<std::uint64_t> stale;
+      stale.reserve(seen.size());
       for (const auto& [shard, what] : seen) stale.push_back(shard);
       // Also what was written already: that was into the one before.
       if (explain_stale(stale, redis::access::write)) return insert(hash64s, is_new);

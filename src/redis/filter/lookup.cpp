@@ -227,6 +227,7 @@ std::optional<std::int64_t> redis_filter::impl::take_look(const key_group& g, co
 // A server that answers for the first time may have lost what a copy shows: who inserts a key must not be told that it
 // is there.
 bool redis_filter::impl::copies_are_old() {
+  closed_layers_.give_up_unread();
   if (std::exchange(links_of_copies_, router.links()) == router.links()) return false;
   const bool had_some = !closed_layers_.empty();
   closed_layers_.clear();

@@ -270,7 +270,8 @@ void redis_filter::read_lines(std::uint64_t most, const std::function<void(const
         [&](std::size_t number, reply r) {
           const run_of_lines& one = runs[number];
           std::string_view text = r.text();
-          if (text.empty() && one.names.size() > 1) text = r.next().text();
+          // A client that does not know yet that the layer is closed may write to its former name.
+          if (one.names.size() > 1 && !r.next().text().empty()) text = r.next().text();
           if (text.size() != one.lines * line_bytes) {
             holes.emplace_back(one.shard, one.layer);
             return;

@@ -221,7 +221,8 @@ bool redis_filter::impl::refresh(std::span<const std::uint64_t> shards) {
         }
         // Room in a layer that was closed is of no use any more.
         if (held && held->numbers == found->numbers) found->reserved = held->reserved;
-        closed_layers_.retain(shards[group], found->numbers);
+        // The newest may have been closed before, if the server came back with an older state.
+        closed_layers_.retain(shards[group], std::span(found->numbers).first(found->numbers.size() - 1));
         held = std::make_unique<shard_view>(*std::move(found));
       },
       "read a shard's header");

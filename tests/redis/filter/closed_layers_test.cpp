@@ -11,9 +11,13 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bloomery {
@@ -52,6 +56,23 @@ TEST(ClosedLayers, TakeNoMoreMemoryThanTheyMay) {
 
   closed_layers none(0);
   EXPECT_FALSE(none.is_worth_a_copy(0, 0, 1, 1));
+}
+
+TEST(ClosedLayers, ThatWereNotReadNeedNoMemoryAndMayBeReadAgain) {
+  closed_layers copies(10 * closed_layers::line_bytes);
+  ASSERT_TRUE(copies.is_worth_a_copy(0, 0, 4, 4));
+  copies.keep(0, 0, std::string(4 * 64, 'x'));
+  ASSERT_TRUE(copies.is_worth_a_copy(0, 1, 6, 6));
+  copies.keep(0, 1, "too short");
+
+  copies.give_up_unread();
+
+  EXPECT_TRUE(copies.find(0, 1).empty());
+  EXPECT_EQ(copies.find(0, 0).size(), 4u * 64);
+  EXPECT_TRUE(copies.is_worth_a_copy(0, 1, 6, 1)) << "enough lines were wanted before";
+  copies.keep(0, 1, std::string(6 * 64, 'y'));
+  copies.give_up_unread();
+  EXPECT_EQ(copies.find(0, 1).size(), 6u * 64);
 }
 
 TEST(ClosedLayers, OfAShardAreForgottenWithoutThoseOfOthers) {
@@ -205,6 +226,96 @@ TEST_F(RedisClosedLayers, AKeyThatAServerHasLostIsInsertedAgain) {
 
   redis_filter reader = redis_filter::open(own.address("x"));
   EXPECT_EQ(count_found(reader, keys_from(1000, 30)), 30u);
+}
+
+TEST_F(RedisClosedLayers, AreCopiedAfterACallThatFailed) {
+  redis_filter f = redis_filter::create(at("x"), one_shard());
+  insert_all(f, keys_from(0, 3000));
+  const std::string layer = server->shard("x", 0) + ":0c";
+  const std::string dump = server->command({"DUMP", layer}).text();
+  server->command({"DEL", layer});
+  redis_filter reader = redis_filter::open(at("x"));
+  EXPECT_EQ(code_of([&] { count_found(reader, keys_from(0, 3000)); }), errc::damaged);
+  server->command({"RESTORE", layer, "0", dump});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(0, 3000)), 3000u);
+
+  server->command({"CONFIG", "RESETSTAT"});
+  EXPECT_TRUE(reader.may_contain(std::uint64_t{0}));
+
+  EXPECT_LE(calls("getrange"), 2u) << "the newest layer, and the stamp";
+}
+
+// The state before the growth comes back, and no connection is lost: a layer that was closed takes keys again.
+TEST_F(RedisClosedLayers, ALayerThatIsTheNewestAgainIsReadFromTheServer) {
+  redis_filter f = redis_filter::create(at("x"), one_shard());
+  insert_all(f, keys_from(0, 30));
+  std::vector<std::pair<std::string, std::string>> saved;
+  for (const std::string& name : names("{x~*")) saved.emplace_back(name, server->command({"DUMP", name}).text());
+  insert_all(f, keys_from(1000, 3000));
+  redis_filter reader = redis_filter::open(at("x"));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(0, 30)), 30u);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(1000, 3000)), 3000u);
+  for (const std::string& name : names("{x~*")) server->command({"DEL", name});
+  for (const auto& [name, dump] : saved) server->command({"RESTORE", name, "0", dump});
+
+  redis_filter other = redis_filter::open(at("x"));
+  insert_all(other, keys_from(50'000, 40));
+
+  EXPECT_EQ(count_found(reader, keys_from(50'000, 40)), 40u);
+  EXPECT_EQ(count_found(reader, keys_from(0, 30)), 30u);
+  EXPECT_LE(count_found(reader, keys_from(1000, 3000)), 300u);
+}
+
+// As above, and the lost connection is noticed by the call itself. The key may be new or not.
+TEST_F(RedisClosedLayers, WhatOnlyACopyOfALostConnectionShowsMayBeNew) {
+  redis_params wanted = integers(1000, 0.01);
+  wanted.shards = 1;
+  wanted.filter.extra = window_of_time(std::chrono::hours(7 * 24));
+  redis_filter f = redis_filter::create(at("x"), wanted);
+  insert_all(f, keys_from(0, 100));
+  const generation_aside aside(*server, "x");
+  proxy net(server->socket());
+  redis_address through = at("x");
+  through.socket.clear();
+  through.endpoints = {{"127.0.0.1", net.port()}};
+  redis_filter writer = redis_filter::open(through);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(writer, keys_from(0, 100)), 100u);
+  server->command({"SETRANGE", aside.older, "0", std::string(static_cast<std::size_t>(aside.bytes) - 16, '\0')});
+  net.cut();
+
+  std::vector<std::uint8_t> is_new(10, 7);
+  writer.insert(std::span<const std::uint64_t>(keys_from(0, 10)), is_new);
+
+  EXPECT_EQ(is_new, std::vector<std::uint8_t>(10, maybe_new));
+  EXPECT_EQ(writer.insert(std::span<const std::uint64_t>(keys_from(10, 10))), 10u);
+  EXPECT_EQ(count_found(f, keys_from(0, 20)), 20u);
+}
+
+// A client that does not know of the growth writes to the former name of a layer, while another client reads the bits.
+TEST_F(RedisClosedLayers, AreReadUnderTheirNewName) {
+  redis_filter f = redis_filter::create(at("x"), one_shard());
+  insert_all(f, keys_from(0, 50));
+  const std::string layer = server->shard("x", 0) + ":0";
+  const std::int64_t bytes = server->command({"STRLEN", layer}).integer() - 16;
+  proxy net(server->socket());
+  redis_address through = at("x");
+  through.socket.clear();
+  through.endpoints = {{"127.0.0.1", net.port()}};
+  redis_filter reader = redis_filter::open(through);
+  net.before("GETRANGE", [&] {
+    insert_all(f, keys_from(1000, 2000));
+    server->command({"SETRANGE", layer, std::to_string(bytes - 1), "\1"});
+  });
+
+  std::int64_t ones = 0;
+  reader.read_lines(std::uint64_t{1} << 30, [&](const redis_lines& some) {
+    for (const std::uint8_t byte : some.bytes) ones += std::popcount(byte);
+  });
+
+  ASSERT_TRUE(net.has_acted());
+  const std::int64_t closed = server->command({"BITCOUNT", layer + "c"}).integer();
+  EXPECT_GT(closed, 100);
+  EXPECT_EQ(ones, closed);
 }
 
 TEST_F(RedisClosedLayers, GrowthThatIsNotPermittedChangesNothing) {

@@ -167,6 +167,12 @@ TEST_F(RedisConcurrent, NoCallTakesLongerThanItMay) {
             errc::invalid_argument);
 }
 
+TEST_F(RedisConcurrent, TheLongestTimeIsNoTimeInThePast) {
+  concurrent_redis_filter f(redis_filter::create(at("x"), integers(1000, 0.01)), {.time = milliseconds::max()});
+  EXPECT_TRUE(f.insert(std::uint64_t{1}));
+  EXPECT_TRUE(f.may_contain(std::uint64_t{1}));
+}
+
 TEST_F(RedisConcurrent, LendsTheFilterBetweenExchanges) {
   concurrent_redis_filter f(redis_filter::create(at("x"), growing(100)));
   std::atomic<bool> done = false;
