@@ -62,7 +62,9 @@ TEST_F(RedisFaults, EverySingleGenerationMayGoAndNoKeyOfTheWindowIsAbsent) {
   redis_params wanted = integers(1000, 0.01);
   wanted.filter.extra = window_of_milliseconds(2800);
   std::vector<redis_filter> filters;
-  for (int i = 0; i < 8; ++i) filters.push_back(redis_filter::create(at("w" + std::to_string(i)), wanted));
+  redis_options reading_all;
+  reading_all.closed_layers_bytes = 0;
+  for (int i = 0; i < 8; ++i) filters.push_back(redis_filter::create(at("w" + std::to_string(i)), wanted, reading_all));
   const auto begin = steady_clock::now();
   std::uint64_t key = 0;
   const auto parts_of = [&](std::size_t i) { return names(server->shard("w" + std::to_string(i), 0) + ":*"); };

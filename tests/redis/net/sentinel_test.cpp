@@ -119,7 +119,7 @@ TEST(Sentinel, IsNotBelievedWithoutAnAddress) {
         std::string("*2\r\n*0\r\n*0\r\n"), std::string("*0\r\n")}) {
     SCOPED_TRACE(answer);
     stage sentinel([&](std::size_t, const stage::words&) { return answer; });
-    router r(behind(sentinel), within(milliseconds(80)));
+    router r(behind(sentinel), within(milliseconds(400)));
 
     const auto thrown = error_of([&] { answer_to(r, {"GET", "k"}); });
 
