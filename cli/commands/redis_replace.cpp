@@ -71,13 +71,14 @@ redis_params changed(const redis_params& old, const replace_options& options) {
 std::optional<std::chrono::milliseconds> expiry_of(const redis_address& old, const replace_options& options) {
   using std::chrono::milliseconds;
   if (options.sharing.milliseconds) return milliseconds(*options.sharing.milliseconds);
-  const std::string key = redis::meta_key(old.name);
   redis::router servers(old, connection_of(options.server));
   std::int64_t left = -1;
-  run_one(servers, key, {"PTTL", key}, [&](redis::reply r) {
-    redis::throw_if_error(r, old, "read the expiry of the filter");
-    left = r.integer();
-  });
+  for (const std::string& key : {redis::meta_key(old.name), redis::second_key(old.name)}) {  // one may be evicted
+    run_one(servers, key, {"PTTL", key}, [&](redis::reply r) {
+      redis::throw_if_error(r, old, "read the expiry of the filter");
+      left = std::max(left, r.integer());
+    });
+  }
   if (left < 0) return std::nullopt;
   return milliseconds(std::max<std::int64_t>(left, 1));
 }

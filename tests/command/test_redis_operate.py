@@ -278,6 +278,15 @@ class Replace(RedisTest):
         self.assertLess(self.count(self.f, keys(3000)), 20)
         self.assertAlmostEqual(self.redis("PTTL", self.server.shard(0) + b":0"), 3_600_000, delta=60_000)
 
+    def test_the_expiry_stays_if_one_of_the_two_descriptions_is_lost(self) -> None:
+        self.bloomery("build", "-q", "-n", 5000, "--ttl", "1h", "-o", self.f, stdin=text(keys(100)))
+        for lost in (b"{f}:m", b"{f}:m2"):
+            self.assertEqual(self.redis("DEL", lost), 1)
+
+            self.bloomery("redis", "replace", "-q", self.f, stdin=text(keys(100)))
+
+            self.assertAlmostEqual(self.redis("PTTL", self.server.shard(0) + b":0"), 3_600_000, delta=60_000)
+
     def test_more_lines_make_it_larger_and_options_make_it_another(self) -> None:
         self.bloomery("build", "-q", "-n", 500, "-o", self.f, stdin=text(keys(500)))
 
