@@ -124,6 +124,7 @@ class collection {
       at->second.keys.emplace_back(key);
     });
     std::vector<instance*> candidates;
+    candidates.reserve(all.size());
     for (auto& [text, i] : all) candidates.push_back(&i);
     judge(candidates);
     for (instance* i : candidates) {
@@ -171,6 +172,7 @@ class collection {
  private:
   void judge(const std::vector<instance*>& these) {
     std::vector<std::string> names;
+    names.reserve(these.size());
     for (const instance* i : these) names.push_back(i->name);
     const std::vector<described_name> described = descriptions_of(servers_, names);
     for (std::size_t k = 0; k < these.size(); ++k) these[k]->owned_by = owner_of(*these[k], described[k]);

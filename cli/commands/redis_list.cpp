@@ -32,6 +32,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -173,7 +174,7 @@ class listing {
       const redis_chain_info now = chain.info();
       one.capacity = now.parameters.capacity;
       one.target_fpr = now.parameters.target_fpr;
-      one.keys = static_cast<std::uint64_t>(now.keys + 0.5);
+      one.keys = static_cast<std::uint64_t>(std::llround(now.keys));
       one.fpr = now.rate_now;
     } catch (const redis_chain_params_unknown&) {
       // The Java implementation stores neither capacity nor target FPR.

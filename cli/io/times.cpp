@@ -6,7 +6,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <time.h>
 
 #include <array>
 #include <chrono>

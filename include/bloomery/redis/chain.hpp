@@ -106,8 +106,8 @@ class redis_chain {
   ///                another type; unavailable; not_permitted
   bool insert(std::string_view key);
 
-  /// Adds keys as if one by one, with the same bits and the same growth; is_new is empty or takes 1 or 0 for each.
-  /// Returns how many were certainly new.
+  /// Adds keys as if one by one, with the same bits and the same growth; is_new is empty or takes for each: 1 if it
+  /// was certainly new, maybe_new if a lost connection left that open, else 0. Returns how many were certainly new.
   /// @throws error  as above; invalid_argument: another size of is_new; incompatible: keys that are not text. Then
   ///                nothing is inserted.
   std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});

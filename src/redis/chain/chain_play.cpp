@@ -260,8 +260,11 @@ bool chain_play::send(std::uint8_t* is_new) {
       return;
     }
     check_bits(r, std::min(bits_of_a_script, part.size()));
+    const bool was_repeated = store_.way.may_have_run_twice(group);
     for (std::size_t i = 0; is_new && i < r.size(); ++i) {
-      if (r[i].integer() == 0) is_new[part[i].key] = 1;
+      std::uint8_t& answer = is_new[part[i].key];
+      if (r[i].integer() == 0) answer = 1;
+      if (was_repeated && answer == 0) answer = maybe_new;
     }
   });
   newest_.fix = false;

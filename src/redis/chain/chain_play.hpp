@@ -40,7 +40,7 @@ class chain_play {
   bool present(std::size_t i) const noexcept { return present_[i] != 0; }
 
   /// Inserts keys up to and including the one after which the chain grows. Returns the number of inserted keys.
-  /// @param is_new  receives 1 or 0 per key, or is null
+  /// @param is_new  receives 1, 0 or maybe_new per key, or is null
   std::size_t insert_some(std::uint8_t* is_new);
 
   /// The last known number of the newest bitmap.

@@ -12,7 +12,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <numeric>
 #include <utility>
 
 namespace bloomery {
@@ -65,7 +64,8 @@ std::uint64_t redis_chain::insert(key_span keys, std::span<std::uint8_t> is_new)
     const std::size_t n = std::min(redis::chain_play::most_keys_at_once, keys.size() - at);
     impl_->play.take(keys.part(at, n));
     const std::size_t done = impl_->play.insert_some(fresh.data());
-    all_new = std::accumulate(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(done), all_new);
+    const auto end = fresh.begin() + static_cast<std::ptrdiff_t>(done);
+    all_new += static_cast<std::uint64_t>(std::count(fresh.begin(), end, std::uint8_t{1}));
     if (!is_new.empty()) std::copy_n(fresh.begin(), done, is_new.data() + at);
     at += done;
   }

@@ -1,10 +1,9 @@
 // Time since the start of this machine, for ages of what a client has read.
 #pragma once
 
-#include <time.h>
-
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 
 namespace bloomery::redis {
 

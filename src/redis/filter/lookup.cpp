@@ -224,8 +224,8 @@ std::optional<std::int64_t> redis_filter::impl::take_look(const key_group& g, co
   return hole;
 }
 
-// A server that answers for the first time may have lost what a copy shows: who inserts a key must not be told that it
-// is there.
+// A server that answers on a new connection may have lost what a copy shows. An insert must not report such a key as
+// present.
 bool redis_filter::impl::copies_are_old() {
   closed_layers_.give_up_unread();
   if (std::exchange(links_of_copies_, router.links()) == router.links()) return false;

@@ -1,5 +1,5 @@
 // Search for the shards of a name whose filter has no description: they were orphaned when the description was evicted
-// or deleted. Their keys have the epoch in their names, which only the description told, so all keys of the server are
+// or deleted. Their keys have the epoch in their names, which only the description has, so all keys of the server are
 // searched with SCAN.
 #pragma once
 

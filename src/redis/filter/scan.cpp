@@ -177,7 +177,8 @@ redis_info redis_filter::impl::info(std::vector<redis_shard>* shards) {
     // A lookup reads one of S shards: this fraction of them has such a layer.
     const double share = static_cast<double>(of.layers) / static_cast<double>(m.shards());
     if (std::isfinite(some.value)) {
-      result.rate_now += share * b.layout->expected_fpr(p.geometry, static_cast<std::uint64_t>(some.value + 0.5));
+      result.rate_now +=
+          share * b.layout->expected_fpr(p.geometry, static_cast<std::uint64_t>(std::llround(some.value)));
     } else {
       result.rate_now += share;
     }

@@ -234,7 +234,8 @@ struct router::impl {
   bool wait_for(std::vector<pollfd>& these, moment wake);
   void wait_for_events();
   [[noreturn]] void out_of_time();
-  [[noreturn]] void refuse(errc code, std::string what, const place& where, std::string found, error_hint to_do) {
+  [[noreturn]] void refuse(errc code, std::string what, const place& where, const std::string& found,
+                           error_hint to_do) {
     throw error(code, {std::move(what), where.text(), "", shown_text(found), std::move(to_do)});
   }
 
@@ -273,8 +274,8 @@ struct router::impl {
   bool answers_lost = false;
   bool watches_restarts = false;
   std::uint64_t possible_restarts = 0;
-  bool has_sent = false;     // a group, in any call
-  moment master_checked{};   // with sentinels
+  bool has_sent = false;    // a group, in any call
+  moment master_checked{};  // with sentinels
 
   bool map_wanted = false;
   moment map_backoff_until{};

@@ -82,7 +82,7 @@ std::string router::impl::check_handshake(const reply_list& replies, const place
     if (!address.master.empty() && each.is(reply_type::array) && !is_master(each)) return "the server is not a master";
     if (!each.is_error()) continue;
     const bool to_auth = first + at == 0 && !address.password.empty();
-    const std::string text = to_auth ? shown_answer_to_auth(each.text()) : std::string(each.text());
+    std::string text = to_auth ? shown_answer_to_auth(each.text()) : std::string(each.text());
     if (error_class_of(each.text()) != error_class::final) return text;
     const std::string database = std::to_string(address.database);
     if (text.starts_with("ERR DB ") || text.starts_with("ERR invalid DB")) {

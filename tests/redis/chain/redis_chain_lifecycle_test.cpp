@@ -189,6 +189,24 @@ TEST_F(RedisChain, TakesAKeyThatMeetsAReset) {
   EXPECT_EQ(bitmaps("filter", "filter-cursor"), expected.bitmaps());
 }
 
+// The server has set the bits, and the answer is lost: the second request finds them set.
+TEST_F(RedisChain, SaysThatAKeyMayBeNewIfALostConnectionLeftThatOpen) {
+  proxy network(server->socket());
+  redis_chain chain = redis_chain::create(through(network), small);
+  ASSERT_TRUE(chain.insert("before"));
+  network.instead_of_answer_to("HINCRBY", "");
+
+  std::vector<std::uint8_t> is_new(3, 7);
+  const std::vector<std::string_view> keys = {"a", "before", "b"};
+  EXPECT_EQ(chain.insert(keys, is_new), 0u) << "none is certainly new";
+
+  ASSERT_TRUE(network.has_acted());
+  EXPECT_EQ(is_new, (std::vector<std::uint8_t>{bloomery::maybe_new, 0, bloomery::maybe_new}));
+  EXPECT_TRUE(chain.may_contain("a"));
+  EXPECT_EQ(chain.insert(keys, is_new), 0u);
+  EXPECT_EQ(is_new, (std::vector<std::uint8_t>{0, 0, 0}));
+}
+
 TEST_F(RedisChain, RefusesOtherThingsUnderItsNames) {
   const auto fresh = [&] {
     server->command({"FLUSHALL"});
