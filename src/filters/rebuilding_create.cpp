@@ -131,6 +131,7 @@ class new_files {
       posix::rename_over(filter_name(), name_);
     } catch (const error&) {
       // Once more: the log has replaced the old one, so the unfinished filter cannot be removed.
+      if (::access(filter_name().c_str(), F_OK) != 0) throw;  // it has its name, and only the sync failed
       posix::rename_over(filter_name(), name_);
     }
     return std::move(log_);
