@@ -301,6 +301,17 @@ class redis_filter {
   ///                outside 1 ms to 2^53 ms, or `fill` moved the new filter
   void replace(const redis_params& wanted, const std::function<void(redis_filter& fresh)>& fill);
 
+  /// Refills the shards that have lost a part (docs/redis.md, Repair) while the other shards stay in use. `fill` receives
+  /// this filter and inserts all keys of its source; keys of other shards are skipped without a request. It must bring all
+  /// keys whose insert had begun before. Until it returns, lookups in the lost shards get errc::damaged, and inserts of
+  /// other clients into them are accepted and kept. If `fill` throws, the exception passes, the shards stay damaged, and
+  /// repair() can be called again. `fill` is not called if no shard has to be refilled. It must not clear, drop, replace,
+  /// repair or expire the filter.
+  /// @returns the numbers of the shards that were refilled, in order; empty: no shard had lost keys
+  /// @throws error  incompatible: a counting filter, whose keys would count twice; locked: another client repairs or
+  ///                replaces the filter; damaged: a shard was lost again; invalid_argument: `fill` moved the filter
+  std::vector<std::uint64_t> repair(const std::function<void(redis_filter& filter)>& fill);
+
   /// Merges a filter with the same geometry, hash, keys and secret into this one. @throws error incompatible; locked:
   /// being replaced
   void merge(redis_filter& other);

@@ -105,7 +105,7 @@ void redis_filter::impl::add_write(key_group& g, const order& keys, std::int64_t
       commands.word("1");
     }
   }
-  add_stamp(g);
+  add_stamp(g, redis::access::write);
 }
 
 // The replies to add_write(). is_new becomes 1 for keys that were certainly new, and maybe_new for keys whose bits this
@@ -136,7 +136,7 @@ redis_filter::impl::written redis_filter::impl::take_write(std::size_t number, c
     ++result.new_keys;
   }
   if (was_repeated) sent_twice += g.count;
-  result.stamp = r.next().text();
+  result.stamp = take_stamp(g, r.next(), redis::access::write);
   return result;
 }
 

@@ -232,6 +232,7 @@ std::string mark_key(std::string_view instance) {
   const std::size_t tilde = std::min(instance.find('~'), instance.size());
   return "{" + std::string(instance.substr(0, tilde)) + "}:gone" + std::string(instance.substr(tilde));
 }
+std::string repair_key(std::string_view name) { return "{" + key_name(name) + "}:repair"; }
 std::string header_key(const meta& m, std::uint64_t shard) { return header_key(m.instance, shard); }
 std::string header_key(std::string_view instance, std::uint64_t shard) { return key_of(instance, shard, "h"); }
 std::string layer_key(const meta& m, std::uint64_t shard, std::int64_t layer) {
@@ -284,6 +285,11 @@ std::optional<shard_view> view_of(const meta& m, const reply& header, const std:
   view.next = fields["next"];
   const std::string others = m.instance.substr(0, m.instance.find('~')) + "~";
   if (!view.next.empty() && !view.next.starts_with(others)) damaged(where, "a shard's mark is that of another filter");
+  view.repairing = fields["repairing"];
+  view.repaired = fields["repaired"];
+  if (!view.repairing.empty() && view.repairing.size() != view.stamp.size()) {
+    damaged(where, "the mark of a shard's repair is unreadable");
+  }
   for (std::string_view rest = fields["layers"];;) {
     const std::size_t end = std::min(rest.find(','), rest.size());
     const auto number = number_in<std::int64_t>(rest.substr(0, end), where);

@@ -197,10 +197,17 @@ void redis_filter::impl::throw_gone(std::uint64_t shard, const std::string& what
   }
   const bool ended = description.expires_at != 0 && description.expires_at <= server_now() + 1000;
   if (ended) throw error(errc::not_found, {"the filter has expired", where(), "", "", hint::build_again});
+  const std::string which = "shard " + std::to_string(shard) + " of " + std::to_string(description.shards());
+  if (!view(shard).repairing.empty()) {
+    throw error(errc::damaged, {"a part of the filter is being repaired: " + which, where(), "", "",
+                                error_hint(hint::try_again,
+                                           "try again when the repair is done; if its client was interrupted, repair "
+                                           "the filter again")});
+  }
+  const error_hint repair(hint::remove_and_build_again, "repair the filter, or remove it and build it again");
   throw error(errc::damaged, {"a part of the filter is gone: " + what, where(), "",
-                              "shard " + std::to_string(shard) + " of " + std::to_string(description.shards()) +
-                                  " was evicted, deleted or lost by its server",
-                              hint::remove_and_build_again});
+                              which + " was evicted, deleted or lost by its server",
+                              description.counts() ? error_hint(hint::remove_and_build_again) : repair});
 }
 
 bool redis_filter::impl::refresh(std::span<const std::uint64_t> shards) {
@@ -220,9 +227,12 @@ bool redis_filter::impl::refresh(std::span<const std::uint64_t> shards) {
           return;
         }
         // Room in a layer that was closed is of no use any more.
-        if (held && held->numbers == found->numbers) found->reserved = held->reserved;
-        // The newest may have been closed before, if the server came back with an older state.
-        closed_layers_.retain(shards[group], std::span(found->numbers).first(found->numbers.size() - 1));
+        const bool is_repaired = held && held->repaired != found->repaired;
+        if (held && held->numbers == found->numbers && !is_repaired) found->reserved = held->reserved;
+        // The newest may have been closed before, if the server came back with an older state. A repair begins the
+        // numbers of layers again.
+        closed_layers_.retain(shards[group],
+                              std::span(found->numbers).first(is_repaired ? 0 : found->numbers.size() - 1));
         held = std::make_unique<shard_view>(*std::move(found));
       },
       "read a shard's header");
