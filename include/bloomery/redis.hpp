@@ -67,8 +67,9 @@ struct redis_options {
   callback<void(const std::string&)> notes = {};
 };
 
-/// What redis_filter::insert() writes to `is_new` for a key that may be new or not: a connection broke, the client sent
-/// the key again, and the answer "not new" may be due to its own first request. A program that keeps new keys and drops
+/// What redis_filter::insert() writes to `is_new` for a key that may be new or not. Either a connection broke, the client
+/// sent the key again, and the answer "not new" may be due to its own first request. Or another client is repairing the
+/// key's shard, and may not have inserted the key again yet. A program that keeps new keys and drops
 /// the others keeps such a key: it may keep the key twice, but never loses it.
 inline constexpr std::uint8_t maybe_new = 2;
 
@@ -201,7 +202,7 @@ class redis_filter {
   bool insert(std::uint64_t key);
 
   /// Inserts keys as if one by one and returns how many were certainly new. `is_new` is empty or receives per key: 1 if
-  /// it was certainly new, maybe_new if a lost connection left that open, else 0.
+  /// it was certainly new, maybe_new if a lost connection or a repair left that open, else 0.
   /// Takes text or integers, no hashes: another client may replace the filter by one with another hash.
   /// @throws error  as above; incompatible: hashes; invalid_argument: is_new has another size; nothing is inserted
   std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});

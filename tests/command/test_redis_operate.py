@@ -377,6 +377,47 @@ class Repair(RedisTest):
         self.assert_has_all(self.f, keys(3000))
 
 
+    def interrupt(self) -> None:
+        """A repair that is killed after some keys, and whose lease has ended."""
+        killed = self.start("redis", "repair", self.f)
+        killed.stdin.write(text(keys(100)))
+        killed.stdin.flush()
+        self.wait_until(lambda: self.redis("HGET", self.server.shard(3) + b":h", b"repairing"))
+        killed.kill()
+        killed.wait()
+        self.redis("DEL", b"{f}:repair")
+
+    def test_an_interrupted_repair_whose_header_is_lost_is_run_again(self) -> None:
+        self.redis("DEL", self.server.shard(3) + b":0")
+        self.interrupt()
+        self.redis("DEL", self.server.shard(3) + b":h")
+
+        self.assertEqual(self.bloomery("redis", "repair", "--json", self.f, "keys").json["lost"], [3])
+        self.assert_has_all(self.f, keys(3000))
+
+    def test_the_refilled_shard_has_the_bits_from_before_and_no_other_changes(self) -> None:
+        strings = [self.server.shard(s) + b":0" for s in range(16)]
+        before = {name: self.redis("GET", name) for name in strings}
+        self.redis("DEL", strings[3])
+
+        self.bloomery("redis", "repair", "-q", self.f, "keys")
+
+        after = {name: self.redis("GET", name) for name in strings}
+        self.assertEqual(after[strings[3]][:-16], before[strings[3]][:-16])
+        self.assertEqual({name for name in strings if after[name] != before[name]}, {strings[3]}, "its stamp has changed")
+
+    def test_dedup_keeps_lines_that_a_shard_under_repair_may_have_lost(self) -> None:
+        self.redis("DEL", self.server.shard(3) + b":0")
+        self.interrupt()
+
+        done = self.bloomery("dedup", "--state", self.f, "keys", status=None)
+
+        self.assertEqual(done.status, 2, "the FPR of a filter with a damaged shard is unknown")
+        kept = len(done.out.splitlines())
+        self.assertTrue(100 < kept < 300, kept)
+        self.assertRegex(done.err, "a part of the filter is being repaired, and up to %d lines may have been printed twice" % kept)
+
+
 class Gc(RedisTest):
     def setUp(self) -> None:
         super().setUp()

@@ -164,6 +164,7 @@ struct redis_filter::impl {
   void run(const std::function<void(std::size_t group, redis::reply first)>& take, const char* doing);
 
   void throw_own(std::string_view text) const;
+  error_hint after_loss() const;
 
   std::uint64_t shard_of(std::uint64_t hash64) const noexcept { return multiply_high(hash64, description.shards()); }
   std::string where() const { return address.text(); }
@@ -339,6 +340,7 @@ struct redis_filter::impl {
   bool copy_has(std::uint64_t shard, const redis::shard_view& v, std::uint64_t hash64);
   void keep_copy(std::uint64_t shard, std::int64_t number, const redis_layer& layer, std::uint64_t line,
                  std::string_view bytes);
+  void forget_copy(std::uint64_t shard);
   void check_copy();
 
   struct written {
@@ -349,6 +351,14 @@ struct redis_filter::impl {
   std::size_t older_layers(const redis::shard_view& v) const;
   void add_write(key_group& g, const order& keys, std::int64_t now);
   written take_write(std::size_t number, const key_group& g, const order& keys, redis::reply r, std::uint8_t* is_new);
+  struct sight {
+    bool is_known = false;
+    std::string repaired = {};
+    std::int64_t newest = 0;
+  };
+  static sight sight_of(const redis::shard_view& v);
+  static bool was_reset(const redis::shard_view& now, const sight& before);
+  void doubt_new(std::uint8_t& is_new) const;
   static void doubt_copies(const key_group& g, const order& keys, std::uint8_t* is_new);
   bool catch_up(const order& keys);
   bool forget_lost_room();
@@ -367,6 +377,7 @@ struct redis_filter::impl {
   std::vector<shard_condition> examine(std::span<const std::uint64_t> shards);
   void add_begin_repair(const shard_condition& found);
   void add_header(const shard_condition& found);
+  void remove_headers_if_dropped();
   std::vector<std::uint64_t> begin_repair(const std::vector<shard_condition>& conditions);
 
   bool copies_are_old();

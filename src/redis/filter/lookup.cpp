@@ -425,6 +425,10 @@ void redis_filter::impl::keep_copy(std::uint64_t shard, std::int64_t number, con
   }
 }
 
+void redis_filter::impl::forget_copy(std::uint64_t shard) {
+  std::erase_if(copy_, [&](const auto& layer) { return layer.first.first == shard; });
+}
+
 // Once a second, whether it still is the same filter.
 void redis_filter::impl::check_copy() {
   if (to_come) return;

@@ -22,6 +22,10 @@ using stamp = std::array<char, 16>;
 
 inline std::string_view text_of(const stamp& s) noexcept { return {s.data(), s.size()}; }
 stamp new_stamp();
+bool is_stamp(std::string_view text) noexcept;
+
+/// What a shard under repair has instead of a stamp behind the lines of its newest layer. Never a stamp.
+stamp new_repair_token();
 
 /// The version of a shard whose header was never changed: clients need not read it.
 stamp first_stamp(std::uint64_t epoch, std::uint64_t shard) noexcept;

@@ -41,8 +41,6 @@ namespace {
 constexpr std::chrono::milliseconds lease_time{15'000};
 constexpr std::chrono::milliseconds lease_prolonged_after{4'000};
 
-const std::string closed_end(16, '\0');  // behind the lines of a closed layer
-
 std::string text_of(const std::vector<std::int64_t>& numbers) {
   std::string text;
   for (const std::int64_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
@@ -165,14 +163,14 @@ std::vector<redis_filter::impl::shard_condition> redis_filter::impl::examine(std
 // ---- the beginning --------------------------------------------------------------------------------------------------
 
 // A shard whose layer is whole gets its header back. Otherwise the header does not fit the layers: the shard is lost,
-// and other clients find it so. A filter that never grows has one layer, whatever was changed since it was made; in any
-// other the first stamp shows that nothing was.
+// and other clients find it so. A filter that never grows has one layer, whatever was changed since it was made; if that
+// ends with the token of a repair, the repair was not finished. In any other filter the first stamp shows that nothing
+// was changed.
 void redis_filter::impl::add_header(const shard_condition& found) {
   const redis::meta& m = description;
   const redis::stamp first = redis::first_stamp(m.epoch, found.shard);
   const bool is_there = std::find(found.whole.begin(), found.whole.end(), m.first_generation) != found.whole.end();
-  const bool has_stamp = m.has_window() || m.grows() ? found.end == redis::text_of(first)
-                                                     : found.end.size() == first.size() && found.end != closed_end;
+  const bool has_stamp = m.has_window() || m.grows() ? found.end == redis::text_of(first) : redis::is_stamp(found.end);
   const bool is_whole = is_there && has_stamp;
   std::vector<std::int64_t> numbers = {m.first_generation};
   if (m.has_window() && !is_whole) {
@@ -225,22 +223,34 @@ void redis_filter::impl::add_begin_repair(const shard_condition& found) {
   }
   const std::string header = redis::header_key(m, found.shard);
   commands.begin(redis::slot_of(header), mode::write);
-  commands.start_script(redis::scripts::begin_repair, 2 + closed.size() + gone.size(), 11);
+  commands.start_script(redis::scripts::begin_repair, 2 + closed.size() + gone.size(), 10);
   commands.word(header);
   commands.word(redis::layer_key(m, found.shard, newest));
   for (const std::string& name : closed) commands.word(name);
   for (const std::string& name : gone) commands.word(name);
   commands.word(redis::text_of(v.stamp));
   commands.word(redis::text_of(redis::new_stamp()));
-  commands.word(redis::text_of(redis::new_stamp()));
+  commands.word(redis::text_of(redis::new_repair_token()));
   commands.word(64 * m.first.lines);
   commands.word(text_of(numbers));
   commands.word(std::to_string(newest));
   commands.word(redis::text_of(m.first));
-  commands.word(std::to_string(m.expires_at));
   commands.word(std::to_string(m.has_window() ? m.end_of_generation(newest) : 0));
   commands.word(keeps_newest ? "1" : "0");
   commands.word(closed.size());
+}
+
+// Headers that were written after the filter was dropped or replaced would stay.
+void redis_filter::impl::remove_headers_if_dropped() {
+  try {
+    if (current_meta().epoch == description.epoch) return;
+  } catch (const error& e) {
+    if (e.code() != errc::not_found) throw;
+    unlink(description);
+    throw;
+  }
+  unlink(description);
+  throw_replaced_in_repair();
 }
 
 // Headers first: a replacement that is announced later marks them. @returns shards to be examined again
@@ -253,7 +263,10 @@ std::vector<std::uint64_t> redis_filter::impl::begin_repair(const std::vector<sh
     add_header(one);
     again.push_back(one.shard);
   }
-  if (!commands.empty()) run([](std::size_t, reply) {}, "write the header of a shard");
+  if (!commands.empty()) {
+    run([](std::size_t, reply) {}, "write the header of a shard");
+    remove_headers_if_dropped();
+  }
   if (read_coming()) {
     throw error(errc::locked,
                 {"the filter is being replaced, which repairs it, too", where(), "", "", hint::wait_for_replacement});

@@ -30,9 +30,13 @@ return 1
 )lua"};
 
 /// KEYS h, newest b, new b, closed name of the newest b; ARGV stamp, new stamp, offset of the stamp in the new b, layer,
-/// number. What the server refuses, for lack of memory or of rights, changes nothing.
+/// number. What the server refuses, for lack of memory or of rights, changes nothing. A repaired shard begins the numbers
+/// of its layers again: clients that had not seen the repair may have written bits where the new layer belongs.
 inline constexpr script grow{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
+if redis.call('HGET', KEYS[1], 'repaired') and redis.call('STRLEN', KEYS[3]) < tonumber(ARGV[3]) + 16 then
+  redis.call('DEL', KEYS[3])
+end
 if redis.call('EXISTS', KEYS[3]) > 0 then return redis.error_reply('BLOOMERYEXISTS ' .. KEYS[3]) end
 local repairing = redis.call('HGET', KEYS[1], 'repairing')
 if repairing == '' then repairing = false end
@@ -72,7 +76,8 @@ return 1
 
 /// KEYS h, newest b, new b; ARGV stamp, new stamp, offset of the stamp, generation, milliseconds of one, how many are
 /// kept, expiry of the new b. -1: the clock of the server is not there yet. A newest b whose time is not over must be
-/// whole: bits written after its eviction must not pass for it.
+/// whole: bits written after its eviction must not pass for it. A repair ends when all generations that are kept began
+/// after it did.
 inline constexpr script rotate{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 local now = redis.call('TIME')
@@ -89,6 +94,10 @@ elseif (tonumber(string.match(layers, '%d+$')) + tonumber(ARGV[6])) * tonumber(A
   return redis.error_reply('BLOOMERYGONE ' .. KEYS[2])
 else
   redis.call('DEL', KEYS[2])
+end
+if repairing and generation - tonumber(ARGV[6]) >= tonumber(redis.call('HGET', KEYS[1], 'began') or generation) then
+  repairing = false
+  redis.call('HSET', KEYS[1], 'repairing', '')
 end
 redis.call('SETRANGE', KEYS[3], ARGV[3], repairing or ARGV[2])
 redis.call('PEXPIREAT', KEYS[3], ARGV[7])
@@ -318,24 +327,25 @@ return 1
 )lua"};
 
 /// KEYS h, newest b, then b that stay as closed layers, then b that go; ARGV stamp, new stamp, what the newest b gets as
-/// its stamp during the repair, offset of that in each b, layers, number of the newest, that layer, expiry of all,
-/// expiry of the newest b (0: none), 1: the newest b keeps its bits, number of closed b. 0: something has changed.
+/// its stamp during the repair, offset of that in each b, layers, number of the newest, that layer, expiry of the newest
+/// b (0: that of the header), 1: the newest b keeps its bits, number of closed b. 0: something has changed.
 inline constexpr script begin_repair{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
-local closed = tonumber(ARGV[11])
+local closed = tonumber(ARGV[10])
 local length = tonumber(ARGV[4]) + 16
-for i = ARGV[10] == '1' and 2 or 3, 2 + closed do
+for i = ARGV[9] == '1' and 2 or 3, 2 + closed do
   if redis.call('STRLEN', KEYS[i]) ~= length then return 0 end
 end
-if ARGV[10] ~= '1' then redis.call('UNLINK', KEYS[2]) end
+if ARGV[9] ~= '1' then redis.call('UNLINK', KEYS[2]) end
 for i = 3 + closed, #KEYS do redis.call('UNLINK', KEYS[i]) end
 for i = 3, 2 + closed do redis.call('SETRANGE', KEYS[i], ARGV[4], string.rep('\0', 16)) end
 redis.call('SETRANGE', KEYS[2], ARGV[4], ARGV[3])
 redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'repairing', ARGV[3], 'repaired', ARGV[3], 'count', '0',
-           'layers', ARGV[5], 'layer' .. ARGV[6], ARGV[7])
-local at = ARGV[8]
-if ARGV[9] ~= '0' and (at == '0' or tonumber(ARGV[9]) < tonumber(at)) then at = ARGV[9] end
-if at ~= '0' then redis.call('PEXPIREAT', KEYS[2], at) end
+           'began', ARGV[6], 'layers', ARGV[5], 'layer' .. ARGV[6], ARGV[7])
+if ARGV[8] ~= '0' then redis.call('PEXPIREAT', KEYS[2], ARGV[8]) end
+local left = redis.call('PTTL', KEYS[1])
+local own = redis.call('PTTL', KEYS[2])
+if left > 0 and (own < 0 or left < own) then redis.call('PEXPIRE', KEYS[2], left) end
 return 1
 )lua"};
 

@@ -65,6 +65,11 @@ void redis_filter::impl::give_back() {
         commands, [](std::size_t, reply) {}, last_time);
 }
 
+error_hint redis_filter::impl::after_loss() const {
+  if (description.counts()) return hint::remove_and_build_again;
+  return error_hint(hint::remove_and_build_again, "repair the filter, or remove it and build it again");
+}
+
 // What our own scripts refuse.
 void redis_filter::impl::throw_own(std::string_view text) const {
   const std::size_t space = text.find(' ');
@@ -74,7 +79,7 @@ void redis_filter::impl::throw_own(std::string_view text) const {
                                        names, hint::remove_key_or_choose_name});
   }
   if (text.starts_with("BLOOMERYGONE")) {
-    error_text gone = {"a part of the filter is gone", where(), "", names, hint::remove_and_build_again};
+    error_text gone = {"a part of the filter is gone", where(), "", names, after_loss()};
     if (to_come) throw redis::replacement_lost(errc::damaged, std::move(gone));
     throw error(errc::damaged, std::move(gone));
   }
@@ -204,10 +209,8 @@ void redis_filter::impl::throw_gone(std::uint64_t shard, const std::string& what
                                            "try again when the repair is done; if its client was interrupted, repair "
                                            "the filter again")});
   }
-  const error_hint repair(hint::remove_and_build_again, "repair the filter, or remove it and build it again");
   throw error(errc::damaged, {"a part of the filter is gone: " + what, where(), "",
-                              which + " was evicted, deleted or lost by its server",
-                              description.counts() ? error_hint(hint::remove_and_build_again) : repair});
+                              which + " was evicted, deleted or lost by its server", after_loss()});
 }
 
 bool redis_filter::impl::refresh(std::span<const std::uint64_t> shards) {
@@ -229,6 +232,7 @@ bool redis_filter::impl::refresh(std::span<const std::uint64_t> shards) {
         // Room in a layer that was closed is of no use any more.
         const bool is_repaired = held && held->repaired != found->repaired;
         if (held && held->numbers == found->numbers && !is_repaired) found->reserved = held->reserved;
+        if (is_repaired) forget_copy(shards[group]);
         // The newest may have been closed before, if the server came back with an older state. A repair begins the
         // numbers of layers again.
         closed_layers_.retain(shards[group],
