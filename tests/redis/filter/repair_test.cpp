@@ -6,6 +6,7 @@
 
 #include "redis/filters.hpp"
 #include "redis/fixtures.hpp"
+#include "redis/proxy.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,9 +16,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -68,6 +73,38 @@ class RedisRepair : public on_a_server<RedisRepair> {
   static std::string newest() {
     const std::string layers = server->command({"HGET", shard() + ":h", "layers"}).text();
     return shard() + ":" + layers.substr(layers.rfind(',') + 1);
+  }
+
+  // All keys of the server with what they hold; of a header, what a repair of its shard changes.
+  static std::map<std::string, std::string> everything() {
+    std::map<std::string, std::string> all;
+    const auto keys = server->command({"KEYS", "*"});
+    for (std::size_t i = 0; i < keys.reply().size(); ++i) {
+      const std::string key(keys.reply()[i].text());
+      std::string& held = all[key];
+      if (!key.ends_with(":h")) {
+        held = server->command({"GET", key}).text();
+      } else {
+        for (const char* field : {"stamp", "layers", "count"})
+          held += server->command({"HGET", key, field}).text() + " ";
+      }
+    }
+    return all;
+  }
+
+  static redis_address through(const proxy& between) {
+    redis_address a = at("x");
+    a.socket.clear();
+    a.endpoints = {{"127.0.0.1", between.port()}};
+    return a;
+  }
+
+  static void interrupt_repair(redis_filter& f, std::uint64_t keys) {
+    const auto fill = [&](redis_filter& fresh) {
+      insert_all(fresh, keys_from(0, keys));
+      throw std::runtime_error("the source ends");
+    };
+    EXPECT_THROW(f.repair(fill), std::runtime_error);
   }
 
   // While `part` is missing and refilled, a reader and a writer run. @param loses_more  a damage beside that one
@@ -280,6 +317,204 @@ TEST_F(RedisRepair, RefusesCountingFiltersAndFiltersThatAreBeingReplaced) {
     EXPECT_EQ(e.code(), errc::incompatible);
     EXPECT_NE(std::string(e.what()).find("replace the filter"), std::string::npos);
   }
+}
+
+TEST_F(RedisRepair, MakesTheShardThatWasBuiltAtOnceAndChangesNoOther) {
+  for (const redis_params& p : {with_shards(integers(2 * n, 0.01)), with_shards(growing(4 * n)), windowed()}) {
+    redis_filter f = redis_filter::create(at("x"), p);
+    const std::vector<std::uint64_t> old = keys_from(0, n);
+    insert_all(f, old);
+    const std::string part = newest();
+    auto before = everything();
+    server->command({"DEL", part});
+
+    redis_filter::open(at("x")).repair([&](redis_filter& fresh) { insert_all(fresh, old); });
+
+    auto after = everything();
+    ASSERT_EQ(after[part].size(), before[part].size());
+    EXPECT_TRUE(after[part].substr(0, after[part].size() - 16) == before[part].substr(0, before[part].size() - 16));
+    for (const std::string& changed : {part, shard() + ":h"}) {
+      EXPECT_NE(after[changed], before[changed]);
+      before.erase(changed);
+      after.erase(changed);
+    }
+    EXPECT_TRUE(before == after) << "another shard has changed";
+    f.drop();
+  }
+}
+
+TEST_F(RedisRepair, DoesNotTakeAShardOfAnInterruptedRepairThatLostItsHeaderForWhole) {
+  redis_filter f = redis_filter::create(at("x"), with_shards(integers(2 * n, 0.01)));
+  const std::vector<std::uint64_t> old = keys_from(0, n);
+  insert_all(f, old);
+  server->command({"DEL", shard() + ":0"});
+  interrupt_repair(f, n / 2);
+  server->command({"DEL", shard() + ":h"});
+
+  EXPECT_EQ(f.repair([&](redis_filter& fresh) { insert_all(fresh, old); }), std::vector<std::uint64_t>{lost});
+
+  EXPECT_EQ(count_found(f, old), n);
+  redis_filter other = redis_filter::open(at("x"));
+  EXPECT_EQ(count_found(other, old), n);
+}
+
+TEST_F(RedisRepair, AKeyThatIsNotRefilledYetIsNotReportedAsNew) {
+  for (const redis_params& p : {with_shards(integers(2 * n, 0.01)), with_shards(growing(100)), windowed()}) {
+    redis_filter f = redis_filter::create(at("x"), p);
+    const std::vector<std::uint64_t> old = keys_from(0, n), mine = keys_in(old, true);
+    const std::vector<std::uint64_t> others = keys_from(5'000'000, 1000);
+    insert_all(f, old);
+    redis_filter knows = redis_filter::open(at("x"));
+    ASSERT_EQ(count_found(knows, old), n);
+    redis_filter repeats = redis_filter::open(at("x"));  // looks keys up before it inserts them
+    for (int i = 0; i < 4; ++i) insert_all(repeats, old);
+    server->command({"DEL", newest()});
+    const auto third = static_cast<std::ptrdiff_t>(mine.size() / 3);
+    f.repair([&](redis_filter& fresh) {
+      redis_filter opened = redis_filter::open(at("x"));
+      auto first = mine.begin();
+      for (redis_filter* one : {&knows, &opened, &repeats}) {
+        const std::vector<std::uint64_t> some(first, first + third);
+        first += third;
+        std::vector<std::uint8_t> is_new(some.size(), 9);
+        EXPECT_EQ(one->insert(std::span<const std::uint64_t>(some), is_new), 0u);
+        EXPECT_EQ(std::count(is_new.begin(), is_new.end(), 1), 0);
+        EXPECT_GT(std::count(is_new.begin(), is_new.end(), maybe_new), third / 2);
+      }
+      EXPECT_GT(knows.insert(std::span<const std::uint64_t>(keys_in(others, false))), 800u);
+      insert_all(fresh, old);
+    });
+    EXPECT_EQ(count_found(f, old), n);
+    f.drop();
+  }
+}
+
+TEST_F(RedisRepair, OfAGrowingFilterRemovesBitsThatAClientWroteWhereALayerIsToCome) {
+  redis_filter f = redis_filter::create(at("x"), with_shards(growing(100)));
+  const std::vector<std::uint64_t> old = keys_from(0, n);
+  insert_all(f, old);
+  server->command({"DEL", newest()});
+
+  f.repair([&](redis_filter& fresh) {
+    server->command({"SETBIT", shard() + ":1", "5", "1"});  // by a client that dies before it sees the repair
+    insert_all(fresh, old);
+  });
+
+  ASSERT_NE(newest(), shard() + ":0") << "it has not grown";
+  EXPECT_EQ(count_found(f, old), n);
+}
+
+TEST_F(RedisRepair, OfAGrowingFilterEndsTheLocalCopiesOfTheLayersBefore) {
+  redis_filter f = redis_filter::create(at("x"), with_shards(growing(100)));
+  std::vector<std::uint64_t> old = keys_from(0, n);
+  insert_all(f, old);
+  redis_options copying;
+  copying.local_copy = true;
+  redis_filter knows = redis_filter::open(at("x"), copying);
+  const std::vector<std::uint64_t> others = keys_in(keys_from(9'000'000, 200'000), true);
+  ASSERT_GT(count_found(knows, others), 0u);
+  server->command({"DEL", newest()});
+  std::reverse(old.begin(), old.end());
+
+  f.repair([&](redis_filter& fresh) { insert_all(fresh, old); });
+
+  redis_filter opened = redis_filter::open(at("x"));
+  insert_all(knows, keys_in(old, true));  // finds that the shard has changed
+  EXPECT_EQ(count_found(knows, others), count_found(opened, others));
+  EXPECT_EQ(count_found(knows, old), n);
+}
+
+TEST_F(RedisRepair, OfAWindowEndsByItselfWhenAllGenerationsAreNewer) {
+  redis_params p = windowed();
+  p.filter.extra = window_of_milliseconds(1000);
+  redis_filter f = redis_filter::create(at("x"), p);
+  const std::vector<std::uint64_t> mine = keys_in(keys_from(0, n), true);
+  insert_all(f, mine);
+  server->command({"DEL", newest()});
+  interrupt_repair(f, 0);
+  expect_damaged(f, mine[0]);
+
+  redis_filter other = redis_filter::open(at("x"));
+  std::size_t turn = 0;
+  wait_until("a lookup is answered", [&] {
+    const std::uint64_t key = mine[++turn % mine.size()];
+    other.insert(key);
+    try {
+      EXPECT_TRUE(f.may_contain(key));
+      return true;
+    } catch (const error& e) {
+      EXPECT_EQ(e.code(), errc::damaged) << e.what();
+      return false;
+    }
+  });
+}
+
+TEST_F(RedisRepair, OfAFilterThatIsDroppedOrReplacedMeanwhileFailsAndLeavesNothing) {
+  const redis_params p = with_shards(integers(2 * n, 0.01));
+  const std::vector<std::uint64_t> old = keys_from(0, n);
+  for (const bool is_replaced : {false, true}) {
+    for (const bool inserts_after : {false, true}) {
+      redis_filter f = redis_filter::create(at("x"), p);
+      insert_all(f, old);
+      server->command({"DEL", shard() + ":0", shard() + ":h"});
+      try {
+        f.repair([&](redis_filter& fresh) {
+          insert_all(fresh, keys_from(0, n / 2));
+          redis_filter other = redis_filter::open(at("x"));
+          if (is_replaced) {
+            other.replace(p, [&](redis_filter& next) { insert_all(next, old); });
+          } else {
+            other.drop();
+          }
+          if (inserts_after) insert_all(fresh, keys_in(old, true));
+        });
+        ADD_FAILURE() << "it was repaired";
+      } catch (const error& e) {
+        EXPECT_EQ(e.code(), is_replaced ? errc::locked : errc::not_found) << e.what();
+      }
+      if (is_replaced) {
+        EXPECT_EQ(count_found(f, old), n);
+        f.drop();
+      }
+      for (const auto& [key, value] : everything()) EXPECT_TRUE(is_mark(key)) << key;
+      server->command({"FLUSHALL"});
+    }
+  }
+}
+
+// Between the requests of the repairing client.
+TEST_F(RedisRepair, OfAFilterThatIsDroppedBeforeALostHeaderIsWrittenLeavesNothing) {
+  redis_filter f = redis_filter::create(at("x"), with_shards(integers(2 * n, 0.01)));
+  insert_all(f, keys_from(0, n));
+  proxy between(server->socket());
+  redis_filter slow = redis_filter::open(through(between));
+  EXPECT_TRUE(slow.repair([](redis_filter&) {}).empty());  // the server has the script of the lease
+  server->command({"DEL", shard() + ":0", shard() + ":h"});
+  between.before("{x}:repair", [&] { between.before("EVALSHA", [&] { f.drop(); }); });
+  try {
+    slow.repair([](redis_filter&) { ADD_FAILURE() << "the filter was dropped"; });
+    ADD_FAILURE() << "it was repaired";
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), errc::not_found) << e.what();
+  }
+  for (const auto& [key, value] : everything()) EXPECT_TRUE(is_mark(key)) << key;
+}
+
+TEST_F(RedisRepair, LeavesTheExpiryThatAnotherClientSetsMeanwhile) {
+  redis_params p = with_shards(integers(2 * n, 0.01));
+  p.expires_in = std::chrono::minutes(1);
+  redis_filter f = redis_filter::create(at("x"), p);
+  insert_all(f, keys_from(0, n));
+  proxy between(server->socket());
+  redis_filter slow = redis_filter::open(through(between));
+  server->command({"DEL", shard() + ":0"});
+  between.before("{x}:repair", [&] { f.expire(std::chrono::hours(2)); });
+
+  EXPECT_EQ(slow.repair([](redis_filter& fresh) { insert_all(fresh, keys_from(0, n)); }).size(), 1u);
+
+  EXPECT_GT(server->command({"PTTL", shard() + ":h"}).integer(), 7'000'000);
+  EXPECT_NEAR(static_cast<double>(server->command({"PTTL", shard() + ":0"}).integer()),
+              static_cast<double>(server->command({"PTTL", shard() + ":h"}).integer()), 1000);
 }
 
 class RedisRepairOnACluster : public on_a_cluster<RedisRepairOnACluster> {};
