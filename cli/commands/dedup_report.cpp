@@ -158,8 +158,8 @@ void say_before_hashing(const dedup_options& options) {
 void warn_of_repeated_lines(std::uint64_t lines) {
   if (lines == 0) return;
   say(fmt::format(
-      "warning: a connection to the server was lost, and up to {} may have been printed twice: whether they "
-      "were new is unknown",
+      "warning: a connection to the server was lost, or a part of the filter is being repaired, and up to {} may have "
+      "been printed twice: whether they were new is unknown",
       counted(lines, "line")));
 }
 

@@ -20,12 +20,13 @@ std::int64_t milliseconds_now() {
 }
 
 void add_redis(command_line& line) {
-  auto& c =
-      *line.app.add_subcommand("redis", "list, change, replace and remove filters on Redis, and check its servers");
+  auto& c = *line.app.add_subcommand(
+      "redis", "list, change, replace, repair and remove filters on Redis, and check its servers");
   c.require_subcommand(1);
   add_redis_list(line, c);
   add_redis_operations(line, c);
   add_redis_replace(line, c);
+  add_redis_repair(line, c);
   add_redis_gc(line, c);
   add_redis_doctor(line, c);
 }

@@ -18,6 +18,7 @@ void add_redis_doctor(command_line& line, CLI::App& redis);
 void add_redis_list(command_line& line, CLI::App& redis);
 void add_redis_operations(command_line& line, CLI::App& redis);
 void add_redis_replace(command_line& line, CLI::App& redis);
+void add_redis_repair(command_line& line, CLI::App& redis);
 void add_redis_gc(command_line& line, CLI::App& redis);
 
 /// The help of SERVER.

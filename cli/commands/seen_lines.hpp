@@ -41,7 +41,7 @@ class seen_lines {
   filter_handle& filter() noexcept { return *filter_; }
 
   /// is_new[i] of the batch becomes 1 if line i is certainly new, maybe_new if that is unknown after a lost connection to
-  /// a server, else 0. @throws error, as filter_handle::insert
+  /// a server or during a repair, else 0. @throws error, as filter_handle::insert
   void take(key_batch& batch);
 
   /// After the new lines of a batch went to the output: inserts the waiting keys into the file if they are many.

@@ -51,7 +51,8 @@ std::string hint_text(const error& e) {
       return "build it again with this number of bits (-m), or add its keys to a shared filter";
     case hint::remove_and_build_again:
       return fmt::format(
-          "remove it with 'bloomery redis drop {}' and build it again; see 'bloomery redis doctor' for the cause",
+          "{}remove it with 'bloomery redis drop {}' and build it again; see 'bloomery redis doctor' for the cause",
+          h.own_words.empty() ? "" : fmt::format("refill what is lost with 'bloomery redis repair {}', or ", where),
           where);
     default: return h.words();
   }

@@ -67,8 +67,9 @@ struct redis_options {
   callback<void(const std::string&)> notes = {};
 };
 
-/// What redis_filter::insert() writes to `is_new` for a key that may be new or not: a connection broke, the client sent
-/// the key again, and the answer "not new" may be due to its own first request. A program that keeps new keys and drops
+/// What redis_filter::insert() writes to `is_new` for a key that may be new or not. Either a connection broke, the client
+/// sent the key again, and the answer "not new" may be due to its own first request. Or another client is repairing the
+/// key's shard, and may not have inserted the key again yet. A program that keeps new keys and drops
 /// the others keeps such a key: it may keep the key twice, but never loses it.
 inline constexpr std::uint8_t maybe_new = 2;
 
@@ -201,7 +202,7 @@ class redis_filter {
   bool insert(std::uint64_t key);
 
   /// Inserts keys as if one by one and returns how many were certainly new. `is_new` is empty or receives per key: 1 if
-  /// it was certainly new, maybe_new if a lost connection left that open, else 0.
+  /// it was certainly new, maybe_new if a lost connection or a repair left that open, else 0.
   /// Takes text or integers, no hashes: another client may replace the filter by one with another hash.
   /// @throws error  as above; incompatible: hashes; invalid_argument: is_new has another size; nothing is inserted
   std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});
@@ -300,6 +301,17 @@ class redis_filter {
   ///                or the new filter lost a part; not_found: dropped during the call; invalid_argument: an expiry
   ///                outside 1 ms to 2^53 ms, or `fill` moved the new filter
   void replace(const redis_params& wanted, const std::function<void(redis_filter& fresh)>& fill);
+
+  /// Refills the shards that have lost a part (docs/redis.md, Repair) while the other shards stay in use. `fill` receives
+  /// this filter and inserts all keys of its source; keys of other shards are skipped without a request. It must bring all
+  /// keys whose insert had begun before. Until it returns, lookups in the lost shards get errc::damaged, and inserts of
+  /// other clients into them are accepted and kept. If `fill` throws, the exception passes, the shards stay damaged, and
+  /// repair() can be called again. `fill` is not called if no shard has to be refilled. It must not clear, drop, replace,
+  /// repair or expire the filter.
+  /// @returns the numbers of the shards that were refilled, in order; empty: no shard had lost keys
+  /// @throws error  incompatible: a counting filter, whose keys would count twice; locked: another client repairs or
+  ///                replaces the filter; damaged: a shard was lost again; invalid_argument: `fill` moved the filter
+  std::vector<std::uint64_t> repair(const std::function<void(redis_filter& filter)>& fill);
 
   /// Merges a filter with the same geometry, hash, keys and secret into this one. @throws error incompatible; locked:
   /// being replaced

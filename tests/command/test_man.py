@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from support import CommandTest
 
-GROUPS = {"noisy": ("split", "check"), "redis": ("list", "drop", "clear", "reset", "expire", "persist", "rotate", "replace", "gc", "doctor")}
+GROUPS = {"noisy": ("split", "check"), "redis": ("list", "drop", "clear", "reset", "expire", "persist", "rotate", "replace", "repair", "gc", "doctor")}
 SERVERS = "With an address"  # the heading of --help for options of filters on Redis
 
 

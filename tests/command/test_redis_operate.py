@@ -1,4 +1,4 @@
-"""bloomery redis list, drop, clear, reset, expire, persist, rotate, replace and gc: what is on the servers afterwards."""
+"""bloomery redis list, drop, clear, reset, expire, persist, rotate, replace, repair and gc: what is on the servers afterwards."""
 
 import os
 import pty
@@ -331,6 +331,91 @@ class Replace(RedisTest):
         self.assert_has_all(self.f, keys(1000))
         self.assertEqual(self.server.keys(), before)
         self.refused("redis", "replace", self.server.address("none"), stdin=b"a\n", says="no filter of this name")
+
+
+class Repair(RedisTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.bloomery("build", "-q", "-n", 5000, "--shards", 16, "-o", self.f, stdin=text(keys(3000)))
+        self.write("keys", keys(3000))
+
+    def test_a_lost_shard_is_refilled(self) -> None:
+        self.redis("DEL", self.server.shard(3) + b":0")
+        self.refused("check", self.f, "keys", says="a part of the filter is gone.*bloomery redis repair unix:")
+
+        told = self.bloomery("redis", "repair", "--json", self.f, "keys").json
+
+        self.assertEqual((told["filter"], told["done"], told["lost"], told["shards"], told["keys"]), (self.f, "repair", [3], 16, 3000))
+        self.assertTrue(100 < told["new"] < 300, told)
+        self.assertLessEqual(told["rate"], 0.01)
+        self.assert_has_all(self.f, keys(3000))
+        self.assertFalse(self.redis("EXISTS", b"{f}:repair"))
+        self.redis("DEL", self.server.shard(0) + b":0", self.server.shard(15) + b":h", self.server.shard(15) + b":0")
+        said = self.bloomery("redis", "repair", self.f, "keys").err
+        self.assertRegex(said, r": repaired: shards 0 and 15 of 16; 3,000 lines, \d+ of them inserted again\n")
+        self.assert_has_all(self.f, keys(3000))
+
+    def test_nothing_to_repair(self) -> None:
+        self.assertRegex(self.bloomery("redis", "repair", self.f, "keys").err, "nothing to repair: 16 shards are whole")
+        self.assertEqual(self.bloomery("redis", "repair", "--json", self.f, "keys").json["lost"], [])
+        self.refused("redis", "repair", self.server.address("none"), "keys", says="no filter of this name")
+
+    def test_an_interrupted_repair_is_run_again(self) -> None:
+        self.redis("DEL", self.server.shard(3) + b":0")
+        self.refused("redis", "repair", self.f, stdin=b"", says="lost shards would become empty.*--allow-empty")
+        killed = self.start("redis", "repair", self.f)
+        killed.stdin.write(text(keys(100)))
+        killed.stdin.flush()
+        self.wait_until(lambda: self.redis("HGET", self.server.shard(3) + b":h", b"repairing") and self.redis("EXISTS", b"{f}:repair"))
+        killed.kill()
+        killed.wait()
+
+        self.refused("redis", "repair", self.f, "keys", says="another client is repairing the filter.*try again in 15 s")
+        self.refused("check", self.f, "keys", says="a part of the filter is being repaired: shard 3 of 16")
+        self.wait_until(lambda: not self.redis("EXISTS", b"{f}:repair"))
+        self.assertEqual(self.bloomery("redis", "repair", "--json", self.f, "keys").json["lost"], [3])
+        self.assert_has_all(self.f, keys(3000))
+
+
+    def interrupt(self) -> None:
+        """A repair that is killed after some keys, and whose lease has ended."""
+        killed = self.start("redis", "repair", self.f)
+        killed.stdin.write(text(keys(100)))
+        killed.stdin.flush()
+        self.wait_until(lambda: self.redis("HGET", self.server.shard(3) + b":h", b"repairing"))
+        killed.kill()
+        killed.wait()
+        self.redis("DEL", b"{f}:repair")
+
+    def test_an_interrupted_repair_whose_header_is_lost_is_run_again(self) -> None:
+        self.redis("DEL", self.server.shard(3) + b":0")
+        self.interrupt()
+        self.redis("DEL", self.server.shard(3) + b":h")
+
+        self.assertEqual(self.bloomery("redis", "repair", "--json", self.f, "keys").json["lost"], [3])
+        self.assert_has_all(self.f, keys(3000))
+
+    def test_the_refilled_shard_has_the_bits_from_before_and_no_other_changes(self) -> None:
+        strings = [self.server.shard(s) + b":0" for s in range(16)]
+        before = {name: self.redis("GET", name) for name in strings}
+        self.redis("DEL", strings[3])
+
+        self.bloomery("redis", "repair", "-q", self.f, "keys")
+
+        after = {name: self.redis("GET", name) for name in strings}
+        self.assertEqual(after[strings[3]][:-16], before[strings[3]][:-16])
+        self.assertEqual({name for name in strings if after[name] != before[name]}, {strings[3]}, "its stamp has changed")
+
+    def test_dedup_keeps_lines_that_a_shard_under_repair_may_have_lost(self) -> None:
+        self.redis("DEL", self.server.shard(3) + b":0")
+        self.interrupt()
+
+        done = self.bloomery("dedup", "--state", self.f, "keys", status=None)
+
+        self.assertEqual(done.status, 2, "the FPR of a filter with a damaged shard is unknown")
+        kept = len(done.out.splitlines())
+        self.assertTrue(100 < kept < 300, kept)
+        self.assertRegex(done.err, "a part of the filter is being repaired, and up to %d lines may have been printed twice" % kept)
 
 
 class Gc(RedisTest):

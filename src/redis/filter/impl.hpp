@@ -1,8 +1,8 @@
 // The state of a redis_filter. Its functions are in shard_cache.cpp (what a client knows of the shards, and what it
 // does when that is out of date), description_check.cpp (checks of the description, and its restoration), lookup.cpp,
 // insert.cpp (insert, remove), explain.cpp, lifecycle.cpp (shards, growth, generations), create.cpp (create, open),
-// replace.cpp (replace, clear, expire), drop.cpp, orphans.cpp (shards without a description), scan.cpp (calls on all
-// bits).
+// replace.cpp (replace, clear, expire), repair.cpp (lost shards refilled), drop.cpp, orphans.cpp (shards without a
+// description), scan.cpp (calls on all bits).
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -164,6 +164,7 @@ struct redis_filter::impl {
   void run(const std::function<void(std::size_t group, redis::reply first)>& take, const char* doing);
 
   void throw_own(std::string_view text) const;
+  error_hint after_loss() const;
 
   std::uint64_t shard_of(std::uint64_t hash64) const noexcept { return multiply_high(hash64, description.shards()); }
   std::string where() const { return address.text(); }
@@ -224,8 +225,27 @@ struct redis_filter::impl {
   bool on_replicas();                // what was written here, on as many as are wanted
   void unlink(const redis::meta& m);
   void unlink_coming(const std::string& text);
-  void unlink_headless(const redis::meta& m, std::span<const std::uint64_t> shards);
+  /// @returns shards that have a header now
+  std::vector<std::uint64_t> unlink_headless(const redis::meta& m, std::span<const std::uint64_t> shards);
   void load_all_views();
+
+  // ---- repair.cpp
+
+  void lease_repair();  // takes the lease, or prolongs it. @throws error locked
+  void begin_repair();  // fills repair_->tokens
+  void end_repair();
+  void insert_into_lost(std::span<const std::uint64_t> hash64s, std::uint8_t* is_new);
+  [[noreturn]] void throw_replaced_in_repair() const;
+
+  struct repair_work {
+    bool is_over = false;
+    std::uint64_t epoch = 0;
+    std::string lease = {};
+    std::optional<std::chrono::steady_clock::time_point> leased = {};  // when it was taken or prolonged
+    std::map<std::uint64_t, std::string> tokens = {};                  // `repairing` of the shards that are refilled
+  };
+  std::shared_ptr<repair_work> repair_;  // null, or a call of repair() is under way, or it is over
+  bool is_repairing() const noexcept { return repair_ != nullptr && !repair_->is_over; }
 
   redis_address address;
   redis_options options;
@@ -308,7 +328,8 @@ struct redis_filter::impl {
   void add_look(key_group& g, const order& keys, std::size_t upto, std::int64_t now, redis::access how);
   std::optional<std::int64_t> take_look(const key_group& g, const order& keys, std::size_t upto, redis::reply& r,
                                         std::uint8_t* has, redis::access how);
-  void add_stamp(const key_group& g);
+  void add_stamp(const key_group& g, redis::access how);
+  std::string_view take_stamp(const key_group& g, const redis::reply& r, redis::access how);
   void look_up(std::span<const std::uint64_t> hash64s, std::uint8_t* found, redis::access how);
   std::vector<std::uint32_t> look_once(std::span<const std::uint64_t> hash64s, std::span<const std::uint32_t> which,
                                        std::uint8_t* found, redis::access how);
@@ -319,6 +340,7 @@ struct redis_filter::impl {
   bool copy_has(std::uint64_t shard, const redis::shard_view& v, std::uint64_t hash64);
   void keep_copy(std::uint64_t shard, std::int64_t number, const redis_layer& layer, std::uint64_t line,
                  std::string_view bytes);
+  void forget_copy(std::uint64_t shard);
   void check_copy();
 
   struct written {
@@ -329,6 +351,14 @@ struct redis_filter::impl {
   std::size_t older_layers(const redis::shard_view& v) const;
   void add_write(key_group& g, const order& keys, std::int64_t now);
   written take_write(std::size_t number, const key_group& g, const order& keys, redis::reply r, std::uint8_t* is_new);
+  struct sight {
+    bool is_known = false;
+    std::string repaired = {};
+    std::int64_t newest = 0;
+  };
+  static sight sight_of(const redis::shard_view& v);
+  static bool was_reset(const redis::shard_view& now, const sight& before);
+  void doubt_new(std::uint8_t& is_new) const;
   static void doubt_copies(const key_group& g, const order& keys, std::uint8_t* is_new);
   bool catch_up(const order& keys);
   bool forget_lost_room();
@@ -342,6 +372,13 @@ struct redis_filter::impl {
   void insert_growing(std::span<const std::uint64_t> hash64s, std::vector<std::uint32_t> todo,
                       std::vector<std::uint32_t> doubly, std::uint8_t* is_new);
   const redis_layer& next_layer_of(const redis::shard_view& v);
+
+  struct shard_condition;
+  std::vector<shard_condition> examine(std::span<const std::uint64_t> shards);
+  void add_begin_repair(const shard_condition& found);
+  void add_header(const shard_condition& found);
+  void remove_headers_if_dropped();
+  std::vector<std::uint64_t> begin_repair(const std::vector<shard_condition>& conditions);
 
   bool copies_are_old();
 

@@ -37,7 +37,8 @@ void redis_filter::impl::insert(std::span<const std::uint64_t> hash64s, std::uin
   const bool look_first = description.grows() ||
                           (repeats_ > 0.5 && hash64s.size() > 1 && !description.counts() && !description.has_window());
   std::vector<std::uint32_t> todo;
-  std::vector<std::uint32_t> doubly;  // keys that have to go into what is to replace this one
+  std::vector<std::uint32_t> doubly;    // keys that have to go into what is to replace this one
+  std::vector<std::uint32_t> doubtful;  // keys that were looked up in a shard under repair
   if (look_first) {
     std::vector<std::uint8_t> found(hash64s.size());
     std::uint64_t epoch = 0;
@@ -49,6 +50,7 @@ void redis_filter::impl::insert(std::span<const std::uint64_t> hash64s, std::uin
     for (std::uint32_t i = 0; i < hash64s.size(); ++i) {
       if (found[i] == 0) {
         todo.push_back(i);
+        if (!view(shard_of(hash64s[i])).repairing.empty()) doubtful.push_back(i);
       } else if (!view(shard_of(hash64s[i])).next.empty()) {
         doubly.push_back(i);
       }
@@ -61,6 +63,7 @@ void redis_filter::impl::insert(std::span<const std::uint64_t> hash64s, std::uin
   } else {
     insert_fixed(hash64s, std::move(todo), std::move(doubly), is_new);
   }
+  for (const std::uint32_t i : doubtful) doubt_new(is_new[i]);
   const auto all_new = static_cast<double>(std::count(is_new, is_new + hash64s.size(), std::uint8_t{1}));
   repeats_ = (repeats_ + 1 - all_new / static_cast<double>(hash64s.size())) / 2;
 }
@@ -105,11 +108,27 @@ void redis_filter::impl::add_write(key_group& g, const order& keys, std::int64_t
       commands.word("1");
     }
   }
-  add_stamp(g);
+  add_stamp(g, redis::access::write);
+}
+
+// In a shard under repair, keys are missing that were inserted before it was lost. The client that repairs it reports
+// what it has inserted again.
+void redis_filter::impl::doubt_new(std::uint8_t& is_new) const {
+  if (is_new == 1 && !is_repairing()) is_new = maybe_new;
+}
+
+// Whether a shard was lost, and a repair begun, since it looked like `before`. Of a shard that this client saw for the
+// first time, only whether it is under repair.
+bool redis_filter::impl::was_reset(const shard_view& now, const sight& before) {
+  return before.is_known ? now.repaired != before.repaired : !now.repairing.empty();
+}
+
+redis_filter::impl::sight redis_filter::impl::sight_of(const shard_view& v) {
+  return {v.known, v.repaired, v.newest()};
 }
 
 // The replies to add_write(). is_new becomes 1 for keys that were certainly new, and maybe_new for keys whose bits this
-// group may have set itself, when it was sent before.
+// group may have set itself, when it was sent before, and for keys that are new to a shard under repair.
 redis_filter::impl::written redis_filter::impl::take_write(std::size_t number, const key_group& g, const order& keys,
                                                            reply r, std::uint8_t* is_new) {
   const bool was_repeated = router.may_have_run_twice(number);
@@ -133,10 +152,11 @@ redis_filter::impl::written redis_filter::impl::take_write(std::size_t number, c
       continue;
     }
     is_new[i] = 1;
+    if (!v.repairing.empty()) doubt_new(is_new[i]);
     ++result.new_keys;
   }
   if (was_repeated) sent_twice += g.count;
-  result.stamp = r.next().text();
+  result.stamp = take_stamp(g, r.next(), redis::access::write);
   return result;
 }
 
@@ -224,11 +244,7 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
     std::vector<key_group> groups = groups_of(keys, insert_keys);
     commands.clear();
     for (key_group& g : groups) add_write(g, keys, now);
-    struct sight {
-      std::string stamp;
-      std::int64_t newest;  // the layer that was written
-    };
-    std::map<std::uint64_t, sight> seen;  // of stale shards
+    std::map<std::uint64_t, std::pair<sight, std::string>> seen;  // of stale shards, with the stamps that were there
     hole_list holes;
     run(
         [&](std::size_t number, reply r) {
@@ -236,7 +252,7 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
           const shard_view& v = view(g.shard);
           written w = take_write(number, g, keys, r, is_new);
           if (w.hole) holes.emplace_back(g.shard, *w.hole);
-          if (w.stamp != redis::text_of(v.stamp)) seen[g.shard] = {std::move(w.stamp), v.newest()};
+          if (w.stamp != redis::text_of(v.stamp)) seen[g.shard] = {sight_of(v), std::move(w.stamp)};
         },
         "insert keys");
     if (copies_are_old()) {
@@ -254,9 +270,13 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
     for (const auto& [hash64, i] : keys) {
       const shard_view& v = view(shard_of(hash64));
       const auto found = seen.find(shard_of(hash64));
-      // If only the mark of the shard has changed, the bits are where they belong.
-      const bool in_place =
-          found == seen.end() || (found->second.stamp == redis::text_of(v.stamp) && found->second.newest == v.newest());
+      bool in_place = true;
+      if (found != seen.end()) {
+        const auto& [before, stamp] = found->second;
+        // If only the mark of the shard has changed, the bits are where they belong.
+        in_place = stamp == redis::text_of(v.stamp) && before.newest == v.newest();
+        if (was_reset(v, before)) doubt_new(is_new[i]);
+      }
       if (!in_place) {
         todo.push_back(i);
       } else if (!v.next.empty()) {
@@ -387,15 +407,19 @@ void redis_filter::impl::insert_growing(std::span<const std::uint64_t> hash64s, 
         }
       }
     }
-    std::map<std::uint64_t, std::int64_t> written_to;  // layers of shards
-    for (const auto& [hash64, i] : roomy) written_to[shard_of(hash64)] = view(shard_of(hash64)).newest();
+    std::map<std::uint64_t, sight> written_to;
+    for (const auto& [hash64, i] : roomy) written_to[shard_of(hash64)] = sight_of(view(shard_of(hash64)));
     const std::vector<std::uint64_t> changed = write_reserved(groups_of(roomy, insert_keys), roomy, is_new);
     if (forget_lost_room()) reserve_again(roomy);
     if (!changed.empty() && explain_stale(changed, redis::access::write)) return insert(hash64s, is_new);
     for (const auto& [hash64, i] : roomy) {
       const shard_view& v = view(shard_of(hash64));
-      // What was written to a layer that was closed meanwhile is not in the copies of others: it is written again.
-      if (v.newest() != written_to[shard_of(hash64)]) todo.push_back(i);
+      const sight& before = written_to[shard_of(hash64)];
+      const bool is_reset = was_reset(v, before);
+      if (is_reset) doubt_new(is_new[i]);
+      // What was written to a layer that was closed meanwhile is not in the copies of others, and a layer that was lost
+      // meanwhile is gone: the key is written again.
+      if (v.newest() != before.newest || is_reset) todo.push_back(i);
       // Only now: a shard may have been marked while its keys were written.
       if (!v.next.empty()) doubly.push_back(i);
     }

@@ -122,7 +122,10 @@ bool redis_filter::impl::begin_generation(std::span<const std::uint64_t> shards)
 void redis_filter::impl::load_all_views() {
   const std::uint64_t epoch = description.epoch;
   each_part(description.shards(), [&](std::span<const std::uint64_t> shards) {
-    if (description.epoch == epoch) refresh(shards);
+    if (description.epoch != epoch || refresh(shards)) return;
+    for (const std::uint64_t s : shards) {
+      if (!view(s).repairing.empty()) throw_gone(s, "");
+    }
   });
   if (description.epoch != epoch) load_all_views();
 }
@@ -150,11 +153,10 @@ void redis_filter::impl::mark_all(const std::string& next_instance, const std::s
   each_part(description.shards(), [&](std::span<const std::uint64_t> part) {
     std::vector<std::uint64_t> todo(part.begin(), part.end());
     std::vector<std::uint64_t> there(part.begin(), part.end());
-    std::vector<std::uint64_t> headless;
     while (!todo.empty()) {
       commands.clear();
       for (const std::uint64_t s : todo) add_mark(s, next_instance, only);
-      std::vector<std::uint64_t> again;
+      std::vector<std::uint64_t> again, headless;
       run(
           [&](std::size_t group, reply r) {
             if (r.integer() == 0) again.push_back(todo[group]);
@@ -162,14 +164,17 @@ void redis_filter::impl::mark_all(const std::string& next_instance, const std::s
             if (r.integer() < 0) headless.push_back(todo[group]);
           },
           "mark the filter");
+      // Without a mark, no client would learn of the coming filter: what is left of such a shard must not pass for a
+      // whole one. If a repair has just written the header, the shard is marked after all.
+      const std::vector<std::uint64_t> found_again = unlink_headless(description, headless);
+      for (const std::uint64_t s : headless) {
+        if (std::find(found_again.begin(), found_again.end(), s) == found_again.end()) std::erase(there, s);
+      }
+      again.insert(again.end(), found_again.begin(), found_again.end());
       std::sort(again.begin(), again.end());
       if (!again.empty()) check(refresh(again));
       todo = std::move(again);
     }
-    // Where there is no mark, nobody would hear of the filter that is to come: so that nobody takes what is left there
-    // for a whole shard.
-    unlink_headless(description, headless);
-    for (const std::uint64_t s : headless) std::erase(there, s);
     if (!there.empty()) check(refresh(there));
   });
 }
@@ -221,8 +226,10 @@ void redis_filter::impl::unlink(const redis::meta& m) {
 }
 
 // What is left of shards that have no header: the layers that there may be.
-void redis_filter::impl::unlink_headless(const redis::meta& m, std::span<const std::uint64_t> shards) {
-  if (shards.empty()) return;
+std::vector<std::uint64_t> redis_filter::impl::unlink_headless(const redis::meta& m,
+                                                               std::span<const std::uint64_t> shards) {
+  std::vector<std::uint64_t> with_header;
+  if (shards.empty()) return with_header;
   std::int64_t first = 0;
   auto count = static_cast<std::int64_t>(redis::most_layers);
   if (m.has_window()) {
@@ -240,7 +247,12 @@ void redis_filter::impl::unlink_headless(const redis::meta& m, std::span<const s
       commands.word(redis::closed_layer_key(m, s, first + i));
     }
   }
-  run([](std::size_t, reply) {}, "remove what is left of shards");
+  run(
+      [&](std::size_t group, reply r) {
+        if (r.integer() == 0) with_header.push_back(shards[group]);
+      },
+      "remove what is left of shards");
+  return with_header;
 }
 
 // ---- descriptions ---------------------------------------------------------------------------------------------------

@@ -234,8 +234,20 @@ bool redis_filter::impl::copies_are_old() {
   return had_some;
 }
 
-void redis_filter::impl::add_stamp(const key_group& g) {
-  commands.command({"GETRANGE", redis::layer_key(description, g.shard, view(g.shard).newest()), "-16", "-1"});
+// While a shard is refilled, writers go by the stamp of its header, and the newest layer only shows that it is the one
+// that is refilled. For lookups the shard is lost: its stamps differ.
+void redis_filter::impl::add_stamp(const key_group& g, redis::access how) {
+  const shard_view& v = view(g.shard);
+  commands.command({"GETRANGE", redis::layer_key(description, g.shard, v.newest()), "-16", "-1"});
+  if (how == redis::access::write && !v.repairing.empty()) {
+    commands.command({"HGET", redis::header_key(description, g.shard), "stamp"});
+  }
+}
+
+std::string_view redis_filter::impl::take_stamp(const key_group& g, const reply& r, redis::access how) {
+  const shard_view& v = view(g.shard);
+  const bool is_refilled = how == redis::access::write && !v.repairing.empty() && r.text() == v.repairing;
+  return is_refilled ? r.next().text() : r.text();
 }
 
 void redis_filter::impl::look_up(std::span<const std::uint64_t> hash64s, std::uint8_t* found) {
@@ -287,7 +299,7 @@ std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::ui
   for (key_group& g : groups) {
     commands.begin(redis::slot_of(redis::header_key(description, g.shard)), of_master ? mode::write : mode::read);
     add_look(g, keys, view(g.shard).layers.size(), now, how);
-    add_stamp(g);
+    add_stamp(g, how);
   }
   std::vector<std::uint8_t> answers(hash64s.size()), has;
   std::vector<std::uint64_t> stale, lost_shards;
@@ -300,7 +312,7 @@ std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::ui
         const auto hole = take_look(g, keys, v.layers.size(), r, has.data(), how);
         for (std::size_t n = 0; n < g.count; ++n) answers[keys[g.first + n].second] = has[n];
         // A replica may have got a layer between its line and its stamp.
-        if (r.text() != redis::text_of(v.stamp) || (hole && of_replica)) {
+        if (take_stamp(g, r, how) != redis::text_of(v.stamp) || (hole && of_replica)) {
           stale.push_back(g.shard);
           return;
         }
@@ -411,6 +423,10 @@ void redis_filter::impl::keep_copy(std::uint64_t shard, std::int64_t number, con
   for (std::size_t i = 0; i < line_bytes; ++i) {
     held[static_cast<std::size_t>(line) * line_bytes + i] |= static_cast<std::uint8_t>(bytes[i]);
   }
+}
+
+void redis_filter::impl::forget_copy(std::uint64_t shard) {
+  std::erase_if(copy_, [&](const auto& layer) { return layer.first.first == shard; });
 }
 
 // Once a second, whether it still is the same filter.

@@ -71,9 +71,18 @@ stamp new_stamp() {
     const std::uint32_t some = random();
     std::memcpy(s.data() + i, &some, sizeof some);
   }
-  s[0] = static_cast<char>(s[0] | 1);  // never all zeros: those say that the layer is closed
+  s[0] = static_cast<char>(s[0] | 1);  // neither zeros, which mark a closed layer, nor the token of a repair
   return s;
 }
+
+stamp new_repair_token() {
+  stamp s = new_stamp();
+  s[0] = 'r';
+  static_assert('r' % 2 == 0);
+  return s;
+}
+
+bool is_stamp(std::string_view text) noexcept { return text.size() == stamp{}.size() && (text[0] & 1) != 0; }
 
 stamp first_stamp(std::uint64_t epoch, std::uint64_t shard) noexcept {
   const std::uint64_t both[2] = {epoch, shard};
@@ -232,6 +241,7 @@ std::string mark_key(std::string_view instance) {
   const std::size_t tilde = std::min(instance.find('~'), instance.size());
   return "{" + std::string(instance.substr(0, tilde)) + "}:gone" + std::string(instance.substr(tilde));
 }
+std::string repair_key(std::string_view name) { return "{" + key_name(name) + "}:repair"; }
 std::string header_key(const meta& m, std::uint64_t shard) { return header_key(m.instance, shard); }
 std::string header_key(std::string_view instance, std::uint64_t shard) { return key_of(instance, shard, "h"); }
 std::string layer_key(const meta& m, std::uint64_t shard, std::int64_t layer) {
@@ -284,6 +294,12 @@ std::optional<shard_view> view_of(const meta& m, const reply& header, const std:
   view.next = fields["next"];
   const std::string others = m.instance.substr(0, m.instance.find('~')) + "~";
   if (!view.next.empty() && !view.next.starts_with(others)) damaged(where, "a shard's mark is that of another filter");
+  view.repairing = fields["repairing"];
+  view.repaired = fields["repaired"];
+  if (!view.repairing.empty() && (view.repairing.size() != view.stamp.size() || is_stamp(view.repairing))) {
+    damaged(where, "the mark of a shard's repair is unreadable");
+  }
+  if (before != nullptr && before->repaired != view.repaired) before = nullptr;
   for (std::string_view rest = fields["layers"];;) {
     const std::size_t end = std::min(rest.find(','), rest.size());
     const auto number = number_in<std::int64_t>(rest.substr(0, end), where);

@@ -22,6 +22,10 @@ using stamp = std::array<char, 16>;
 
 inline std::string_view text_of(const stamp& s) noexcept { return {s.data(), s.size()}; }
 stamp new_stamp();
+bool is_stamp(std::string_view text) noexcept;
+
+/// What a shard under repair has instead of a stamp behind the lines of its newest layer. Never a stamp.
+stamp new_repair_token();
 
 /// The version of a shard whose header was never changed: clients need not read it.
 stamp first_stamp(std::uint64_t epoch, std::uint64_t shard) noexcept;
@@ -92,6 +96,9 @@ std::string replacement_key(std::string_view name);  // {NAME}:n, the descriptio
 /// restored.
 std::string mark_key(std::string_view instance);
 
+/// {NAME}:repair, which exists while a client refills lost shards.
+std::string repair_key(std::string_view name);
+
 std::string header_key(const meta& m, std::uint64_t shard);
 std::string header_key(std::string_view instance, std::uint64_t shard);
 std::string layer_key(const meta& m, std::uint64_t shard, std::int64_t layer);         // the newest
@@ -104,6 +111,8 @@ struct shard_view {
   std::vector<redis_layer> layers;    // the oldest first
   std::vector<std::int64_t> numbers;  // of the layers: 0, 1, ..., or those of generations
   std::string next;                   // the instance that is to replace this one; empty: none
+  std::string repairing;              // what the newest layer has as its stamp while the shard is refilled; else empty
+  std::string repaired;               // what that was in the last repair: layers from before it are gone
   std::uint64_t reserved = 0;         // keys that the count of the shard has already and that are still to come
 
   std::int64_t newest() const noexcept { return numbers.back(); }

@@ -68,7 +68,11 @@ std::uint64_t redis_filter::insert(key_span keys, std::span<std::uint8_t> is_new
     redis::begin_again([&] {
       b.hash(keys.part(first, count), hash64s);
       fresh.resize(count);
-      b.insert(hash64s, fresh.data());
+      if (b.is_repairing()) {
+        b.insert_into_lost(hash64s, fresh.data());
+      } else {
+        b.insert(hash64s, fresh.data());
+      }
       b.confirm(redis::access::write);
     });
   };

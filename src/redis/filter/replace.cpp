@@ -24,6 +24,9 @@ using redis::start_on_all;
 
 // During fill(), either of the two filters could be meant.
 void redis_filter::impl::refuse_in_fill() const {
+  if (is_repairing()) {
+    throw error(errc::locked, {"this client is repairing the filter", where(), "", "", hint::try_again});
+  }
   if (!to_come && !being_replaced) return;
   throw error(errc::locked, {"this client is replacing the filter", where(), "", "", hint::wait_for_replacement});
 }

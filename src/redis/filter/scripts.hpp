@@ -1,5 +1,7 @@
 // What has to be done at one blow, in Lua. Every key is in KEYS, and nothing of a user's is in the text.
 //
+// While a shard is repaired (repair.cpp), its newest b has not the header's stamp but the header's `repairing`.
+//
 // h is the hash {NAME~EPOCH:s}:h, b a layer's string. `stamp` is what the caller thinks the header's stamp is; where it
 // is not, nothing is done, and the answer is 0 or -1: the caller reads the header and comes again.
 #pragma once
@@ -28,12 +30,20 @@ return 1
 )lua"};
 
 /// KEYS h, newest b, new b, closed name of the newest b; ARGV stamp, new stamp, offset of the stamp in the new b, layer,
-/// number. What the server refuses, for lack of memory or of rights, changes nothing.
+/// number. What the server refuses, for lack of memory or of rights, changes nothing. A repaired shard begins the numbers
+/// of its layers again: clients that had not seen the repair may have written bits where the new layer belongs.
 inline constexpr script grow{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
+if redis.call('HGET', KEYS[1], 'repaired') and redis.call('STRLEN', KEYS[3]) < tonumber(ARGV[3]) + 16 then
+  redis.call('DEL', KEYS[3])
+end
 if redis.call('EXISTS', KEYS[3]) > 0 then return redis.error_reply('BLOOMERYEXISTS ' .. KEYS[3]) end
-if redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[1] then return redis.error_reply('BLOOMERYGONE ' .. KEYS[2]) end
-redis.call('SETRANGE', KEYS[3], ARGV[3], ARGV[2])
+local repairing = redis.call('HGET', KEYS[1], 'repairing')
+if repairing == '' then repairing = false end
+if redis.call('GETRANGE', KEYS[2], -16, -1) ~= (repairing or ARGV[1]) then
+  return redis.error_reply('BLOOMERYGONE ' .. KEYS[2])
+end
+redis.call('SETRANGE', KEYS[3], ARGV[3], repairing or ARGV[2])
 local renamed = redis.pcall('RENAME', KEYS[2], KEYS[4])
 if renamed['err'] then
   redis.call('DEL', KEYS[3])
@@ -66,7 +76,8 @@ return 1
 
 /// KEYS h, newest b, new b; ARGV stamp, new stamp, offset of the stamp, generation, milliseconds of one, how many are
 /// kept, expiry of the new b. -1: the clock of the server is not there yet. A newest b whose time is not over must be
-/// whole: bits written after its eviction must not pass for it.
+/// whole: bits written after its eviction must not pass for it. A repair ends when all generations that are kept began
+/// after it did.
 inline constexpr script rotate{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 local now = redis.call('TIME')
@@ -74,7 +85,9 @@ local generation = tonumber(ARGV[4])
 if math.floor((now[1] * 1000 + math.floor(now[2] / 1000)) / tonumber(ARGV[5])) < generation then return -1 end
 if redis.call('EXISTS', KEYS[3]) > 0 then return redis.error_reply('BLOOMERYEXISTS ' .. KEYS[3]) end
 local layers = redis.call('HGET', KEYS[1], 'layers')
-if redis.call('GETRANGE', KEYS[2], -16, -1) == ARGV[1] then
+local repairing = redis.call('HGET', KEYS[1], 'repairing')
+if repairing == '' then repairing = false end
+if redis.call('GETRANGE', KEYS[2], -16, -1) == (repairing or ARGV[1]) then
   redis.call('SETRANGE', KEYS[2], redis.call('STRLEN', KEYS[2]) - 16, string.rep('\0', 16))
 elseif (tonumber(string.match(layers, '%d+$')) + tonumber(ARGV[6])) * tonumber(ARGV[5]) >
        now[1] * 1000 + math.floor(now[2] / 1000) then
@@ -82,7 +95,11 @@ elseif (tonumber(string.match(layers, '%d+$')) + tonumber(ARGV[6])) * tonumber(A
 else
   redis.call('DEL', KEYS[2])
 end
-redis.call('SETRANGE', KEYS[3], ARGV[3], ARGV[2])
+if repairing and generation - tonumber(ARGV[6]) >= tonumber(redis.call('HGET', KEYS[1], 'began') or generation) then
+  repairing = false
+  redis.call('HSET', KEYS[1], 'repairing', '')
+end
+redis.call('SETRANGE', KEYS[3], ARGV[3], repairing or ARGV[2])
 redis.call('PEXPIREAT', KEYS[3], ARGV[7])
 local left = redis.call('PTTL', KEYS[1])
 if left > 0 and left < redis.call('PTTL', KEYS[3]) then redis.call('PEXPIRE', KEYS[3], left) end
@@ -283,10 +300,62 @@ if epoch and (epoch ~= ARGV[1] or redis.call('STRLEN', KEYS[2]) >= tonumber(ARGV
 return redis.call('DEL', KEYS[2])
 )lua"};
 
-/// KEYS h, all b there may be. What is left of a shard whose header was evicted.
+/// KEYS h, all b there may be. What is left of a shard whose header was evicted. 0: it has a header.
 inline constexpr script unlink_headless{R"lua(
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-return redis.call('UNLINK', unpack(KEYS))
+redis.call('UNLINK', unpack(KEYS))
+return 1
+)lua"};
+
+/// KEYS key; ARGV text, milliseconds. Takes a lease, or prolongs it. 0: another client has it.
+inline constexpr script lease{R"lua(
+local held = redis.call('GET', KEYS[1])
+if held and held ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+)lua"};
+
+/// KEYS h, b; ARGV epoch, stamp, layers, number of one, that layer, count, expiry (0: none), 1: b must have this stamp.
+/// Writes a lost header. 0: there is one, or b has another stamp.
+inline constexpr script make_header{R"lua(
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+if ARGV[8] == '1' and redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], 'epoch', ARGV[1], 'stamp', ARGV[2], 'count', ARGV[6], 'layers', ARGV[3],
+           'layer' .. ARGV[4], ARGV[5])
+if ARGV[7] ~= '0' then redis.call('PEXPIREAT', KEYS[1], ARGV[7]) end
+return 1
+)lua"};
+
+/// KEYS h, newest b, then b that stay as closed layers, then b that go; ARGV stamp, new stamp, what the newest b gets as
+/// its stamp during the repair, offset of that in each b, layers, number of the newest, that layer, expiry of the newest
+/// b (0: that of the header), 1: the newest b keeps its bits, number of closed b. 0: something has changed.
+inline constexpr script begin_repair{R"lua(
+if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
+local closed = tonumber(ARGV[10])
+local length = tonumber(ARGV[4]) + 16
+for i = ARGV[9] == '1' and 2 or 3, 2 + closed do
+  if redis.call('STRLEN', KEYS[i]) ~= length then return 0 end
+end
+if ARGV[9] ~= '1' then redis.call('UNLINK', KEYS[2]) end
+for i = 3 + closed, #KEYS do redis.call('UNLINK', KEYS[i]) end
+for i = 3, 2 + closed do redis.call('SETRANGE', KEYS[i], ARGV[4], string.rep('\0', 16)) end
+redis.call('SETRANGE', KEYS[2], ARGV[4], ARGV[3])
+redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'repairing', ARGV[3], 'repaired', ARGV[3], 'count', '0',
+           'began', ARGV[6], 'layers', ARGV[5], 'layer' .. ARGV[6], ARGV[7])
+if ARGV[8] ~= '0' then redis.call('PEXPIREAT', KEYS[2], ARGV[8]) end
+local left = redis.call('PTTL', KEYS[1])
+local own = redis.call('PTTL', KEYS[2])
+if left > 0 and (own < 0 or left < own) then redis.call('PEXPIRE', KEYS[2], left) end
+return 1
+)lua"};
+
+/// KEYS h, newest b; ARGV stamp, new stamp, the header's `repairing`. The shard is whole from now on.
+inline constexpr script end_repair{R"lua(
+if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
+if redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[3] then return redis.error_reply('BLOOMERYGONE ' .. KEYS[2]) end
+redis.call('SETRANGE', KEYS[2], redis.call('STRLEN', KEYS[2]) - 16, ARGV[2])
+redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'repairing', '')
+return 1
 )lua"};
 
 }  // namespace bloomery::redis::scripts

@@ -65,6 +65,11 @@ void redis_filter::impl::give_back() {
         commands, [](std::size_t, reply) {}, last_time);
 }
 
+error_hint redis_filter::impl::after_loss() const {
+  if (description.counts()) return hint::remove_and_build_again;
+  return error_hint(hint::remove_and_build_again, "repair the filter, or remove it and build it again");
+}
+
 // What our own scripts refuse.
 void redis_filter::impl::throw_own(std::string_view text) const {
   const std::size_t space = text.find(' ');
@@ -74,7 +79,7 @@ void redis_filter::impl::throw_own(std::string_view text) const {
                                        names, hint::remove_key_or_choose_name});
   }
   if (text.starts_with("BLOOMERYGONE")) {
-    error_text gone = {"a part of the filter is gone", where(), "", names, hint::remove_and_build_again};
+    error_text gone = {"a part of the filter is gone", where(), "", names, after_loss()};
     if (to_come) throw redis::replacement_lost(errc::damaged, std::move(gone));
     throw error(errc::damaged, std::move(gone));
   }
@@ -197,10 +202,15 @@ void redis_filter::impl::throw_gone(std::uint64_t shard, const std::string& what
   }
   const bool ended = description.expires_at != 0 && description.expires_at <= server_now() + 1000;
   if (ended) throw error(errc::not_found, {"the filter has expired", where(), "", "", hint::build_again});
+  const std::string which = "shard " + std::to_string(shard) + " of " + std::to_string(description.shards());
+  if (!view(shard).repairing.empty()) {
+    throw error(errc::damaged, {"a part of the filter is being repaired: " + which, where(), "", "",
+                                error_hint(hint::try_again,
+                                           "try again when the repair is done; if its client was interrupted, repair "
+                                           "the filter again")});
+  }
   throw error(errc::damaged, {"a part of the filter is gone: " + what, where(), "",
-                              "shard " + std::to_string(shard) + " of " + std::to_string(description.shards()) +
-                                  " was evicted, deleted or lost by its server",
-                              hint::remove_and_build_again});
+                              which + " was evicted, deleted or lost by its server", after_loss()});
 }
 
 bool redis_filter::impl::refresh(std::span<const std::uint64_t> shards) {
@@ -220,9 +230,13 @@ bool redis_filter::impl::refresh(std::span<const std::uint64_t> shards) {
           return;
         }
         // Room in a layer that was closed is of no use any more.
-        if (held && held->numbers == found->numbers) found->reserved = held->reserved;
-        // The newest may have been closed before, if the server came back with an older state.
-        closed_layers_.retain(shards[group], std::span(found->numbers).first(found->numbers.size() - 1));
+        const bool is_repaired = held && held->repaired != found->repaired;
+        if (held && held->numbers == found->numbers && !is_repaired) found->reserved = held->reserved;
+        if (is_repaired) forget_copy(shards[group]);
+        // The newest may have been closed before, if the server came back with an older state. A repair begins the
+        // numbers of layers again.
+        closed_layers_.retain(shards[group],
+                              std::span(found->numbers).first(is_repaired ? 0 : found->numbers.size() - 1));
         held = std::make_unique<shard_view>(*std::move(found));
       },
       "read a shard's header");
