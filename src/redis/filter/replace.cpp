@@ -247,6 +247,7 @@ void redis_filter::impl::set_expiry(std::int64_t at) {
     }
   }
   description.expires_at = at;
+  check_.reset();  // it may have read the description of before
   keep_copies();
 }
 

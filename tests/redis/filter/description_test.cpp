@@ -140,6 +140,23 @@ TEST_F(RedisDescription, ThatIsRestoredHasTheExpiryThatAnotherClientHasSet) {
   }
 }
 
+// A check of the description is in the batch that sets the expiry of the shards, before the description changes.
+TEST_F(RedisDescription, OfBeforeAnExpiryIsNotCopiedAfterIt) {
+  proxy net(server->socket());
+  redis_address through = at("x");
+  through.socket.clear();
+  through.endpoints = {{"127.0.0.1", net.port()}};
+  redis_filter f = redis_filter::create(through, integers(1000, 0.01));
+  net.before("HGETALL", [] { advance_check_clock(seconds(31)); });
+  f.expire(milliseconds(1'000'000));
+  ASSERT_TRUE(net.has_acted());
+
+  f.insert(std::uint64_t{1});
+
+  const std::string header = server->shard("x", 0) + ":h";
+  EXPECT_EQ(server->command({"HGET", header, "meta"}).text(), server->command({"GET", "{x}:m"}).text());
+}
+
 TEST_F(RedisDescription, IsNotNeededToReplaceAFilter) {
   redis_filter f = redis_filter::create(at("x"), integers(1000, 0.01));
 
