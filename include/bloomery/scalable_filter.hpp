@@ -13,11 +13,13 @@
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/hash.hpp>
+#include <bloomery/layered_filter.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -95,6 +97,20 @@ class scalable_filter {
 
   /// Removes all keys and frees the memory of all layers but the first.
   void clear() noexcept { layers_.clear(); }
+
+  /// Writes a copy of all layers to a file, whole or not at all. open_filter() and layered_filter::open() open it, for
+  /// lookups. Of the options it uses `metadata`, `replace` and `no_lock`.
+  /// @throws error  invalid_argument: the hash is not one of hash_names(); as layered_filter::save
+  ///
+  /// Example:
+  ///     scalable_filter<> seen(0.01);
+  ///     seen.insert("Madrid");
+  ///     seen.save("seen.layers");
+  ///     assert(open_filter("seen.layers")->contains("Madrid") && !open_filter("seen.layers")->contains("Lima"));
+  void save(const std::string& path, const create_options& options = {}) const {
+    const params p = kind::describe({}, 0, 0, hash_);
+    layered_filter(layers_, p, options.metadata).save(path, options);
+  }
 
   double target_fpr() const noexcept { return layers_.target_fpr(); }  ///< p, for any size
 
