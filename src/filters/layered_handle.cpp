@@ -138,11 +138,18 @@ class layered_handle final : public filter_handle {
     result.hash = hash;
     result.maybe_present = filter_.may_contain(hash);
     const std::uint64_t shard = filter_.shard_of(hash);
+    result.shard = shard;
+    result.shards = filter_.parameters().shards;
     for (std::size_t i = filter_.first_of(shard + 1); i-- > filter_.first_of(shard);) {
       explained_layer& shown = result.layers.emplace_back();
       shown.number = static_cast<std::int64_t>(i - filter_.first_of(shard));
       for (const std::uint64_t cell : filter_.cells(i, hash))
         shown.cells.push_back({cell, test_bit(filter_.bytes_of(i).data(), cell) ? 1u : 0u});
+      constexpr std::uint64_t line_bits = 512;
+      shown.block = shown.cells.front().cell / line_bits;
+      shown.blocks = filter_.layers()[i].geometry.bits / line_bits;
+      shown.bytes = line_bits / 8;
+      shown.first_byte = shown.block * shown.bytes;
     }
     return result;
   }
