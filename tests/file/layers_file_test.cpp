@@ -124,6 +124,84 @@ TEST(LayersFile, IsWrittenByAScalableFilterOfAnyKeyAndHash) {
   EXPECT_EQ(saved_texts->parameters().target_fpr, 0.001);
 }
 
+TEST(LayersFile, OfAScalableFilterTakesFurtherKeysAsIfItHadNotBeenSaved) {
+  const scratch_folder folder;
+  for (const std::uint64_t saved_at : {0u, 1u, 99u, 100u, 101u, 777u, 5000u}) {
+    SCOPED_TRACE(saved_at);
+    scalable_filter<std::uint64_t> never_saved(0.01, mix{5}, 100);
+    for (std::uint64_t key = 0; key < saved_at; ++key) never_saved.insert(key);
+    never_saved.save(folder / "f", {.replace = true});
+
+    auto loaded = scalable_filter<std::uint64_t>::load(folder / "f", mix{5});
+
+    EXPECT_EQ(loaded.insert_count(), never_saved.insert_count());
+    EXPECT_EQ(loaded.expected_losses(), never_saved.expected_losses());
+    for (std::uint64_t key = 0; key < 20'000; ++key) ASSERT_EQ(loaded.insert(key), never_saved.insert(key)) << key;
+    loaded.save(folder / "loaded", {.replace = true});
+    never_saved.save(folder / "f", {.replace = true});
+    EXPECT_EQ(read_file(folder / "loaded"), read_file(folder / "f"));
+    EXPECT_GT(loaded.layers().size(), 6u);
+  }
+}
+
+TEST(LayersFile, OfAScalableFilterIsLoadedWithItsOwnKeysAndHashOnly) {
+  const scratch_folder folder;
+  const secret_key secret = random_secret();
+  scalable_filter<std::uint64_t> integers(0.01, mix{5}, 50);
+  scalable_filter<std::string_view, siphash> keyed(0.01, siphash{secret}, 50);
+  for (std::uint64_t key = 0; key < 500; ++key) {
+    integers.insert(key);
+    keyed.insert(std::to_string(key));
+  }
+  integers.save(folder / "integers");
+  keyed.save(folder / "keyed");
+  small_filter().save(folder / "shared");
+
+  const auto loaded = scalable_filter<std::string_view, siphash>::load(folder / "keyed", siphash{secret});
+
+  for (std::uint64_t key = 0; key < 500; ++key) ASSERT_TRUE(loaded.may_contain(std::to_string(key)));
+  using of_integers = scalable_filter<std::uint64_t>;
+  EXPECT_EQ(code_of([&] { of_integers::load(folder / "integers", mix{6}); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { scalable_filter<std::uint64_t, xxh3>::load(folder / "integers"); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { scalable_filter<>::load(folder / "integers"); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { of_integers::load(folder / "keyed"); }), errc::incompatible);
+  EXPECT_EQ(
+      code_of([&] { scalable_filter<std::string_view, siphash>::load(folder / "keyed", siphash{random_secret()}); }),
+      errc::incompatible);
+  EXPECT_EQ(code_of([&] { of_integers::load(folder / "shared"); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { of_integers::load(folder / "missing"); }), errc::not_found);
+}
+
+// Sizes and numbers of keys decide when the loaded filter grows, so only those of a scalable filter are accepted.
+TEST(LayersFile, OfLayersThatNoScalableFilterHasIsNotLoadedAsOne) {
+  const scratch_folder folder;
+  scalable_filter<std::uint64_t> filter(0.01, {}, 100);
+  for (std::uint64_t key = 0; key < 1000; ++key) filter.insert(key);
+  filter.save(folder / "f");
+  const bytes whole = read_file(folder / "f");
+  const auto code_with = [&](std::size_t at, std::uint64_t value) {
+    bytes file = whole;
+    put(file, at, value);
+    write_file(folder / "g", with_checksums(file));
+    EXPECT_NO_THROW(open_filter(folder / "g"));
+    const std::optional<error> e = error_of([&] { scalable_filter<std::uint64_t>::load(folder / "g"); });
+    EXPECT_THAT(e ? e->what() : "", HasSubstr(folder / "g"));
+    return e ? std::optional(e->code()) : std::nullopt;
+  };
+  const std::size_t newest = first_entry + entry * (filter.layers().size() - 1);
+
+  EXPECT_EQ(code_with(104, 101), errc::incompatible);                     // capacity of the first layer
+  EXPECT_EQ(code_with(104, 0), errc::invalid_argument);                   // out of range
+  EXPECT_EQ(code_with(104, std::uint64_t{1} << 40), errc::incompatible);  // no memory is taken for such a layer
+  EXPECT_EQ(code_with(112, 0x3F50624DD2F1A9FC), errc::incompatible);      // a target FPR of 0.1%
+  EXPECT_EQ(code_with(first_entry + 24, 99), errc::incompatible);         // capacity in the table
+  EXPECT_EQ(code_with(first_entry + 32, 3), errc::damaged);               // an older layer that is not full
+  EXPECT_EQ(code_with(first_entry + 32, 101), errc::damaged);             // more keys than capacity
+  EXPECT_EQ(code_with(newest + 32, 1'000'000), errc::damaged);
+  write_file(folder / "g", with_checksums(whole));
+  EXPECT_EQ(scalable_filter<std::uint64_t>::load(folder / "g").insert_count(), filter.insert_count());
+}
+
 TEST(LayersFile, ReportsTheRatesOfTheScalableFilterThatWasSaved) {
   const scratch_folder folder;
   const scalable_layers before = grown(3000);
