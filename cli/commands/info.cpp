@@ -212,8 +212,7 @@ std::string count_line(const filter_facts& f) {
                        count_text(*f.insert_count), how);
   }
   const std::string keys = counted(*f.insert_count, "key");
-  // Writers reserve room for keys that may not come.
-  if (f.shared && !f.count_is_estimate) return "at most " + keys + ", " + how;
+  if (f.count_is_at_most) return "at most " + keys + ", " + how;
   const double losses = static_cast<double>(*f.insert_count) * f.expected_fpr.value_or(0);
   if (f.counting || f.count_is_estimate || is_stale || losses < noticeable_losses) return keys + ", " + how;
   return "at least " + keys + ": those that were certainly new";

@@ -46,6 +46,7 @@ filter_facts facts_of(const layered_filter& filter, info_depth depth) {
   facts.bytes = filter.byte_size();
   facts.bits = 8 * facts.bytes;
   facts.insert_count = facts.distinct_keys = filter.keys();
+  facts.count_is_at_most = p.is_shared;
   facts.file = file_facts{.bytes = filter.file_bytes(), .metadata = p.metadata};
   if (p.maximum != 0) facts.keys_left = p.maximum - std::min(p.maximum, filter.keys());
 
@@ -65,7 +66,10 @@ filter_facts facts_of(const layered_filter& filter, info_depth depth) {
     for (std::size_t i = filter.first_of(s); i < filter.first_of(s + 1); ++i) {
       const filter_layer& layer = filter.layers()[i];
       const std::size_t number = i - filter.first_of(s);
-      if (facts.layers.size() == number) facts.layers.push_back({{0, layer.geometry.probes}});
+      if (facts.layers.size() == number) {
+        const double at_capacity = expected_fpr(plain_layer(facts.parameters, layer), layer.capacity);
+        facts.layers.push_back({.geometry = {0, layer.geometry.probes}, .target_fpr = at_capacity});
+      }
       layer_facts& all = facts.layers[number];
       all.geometry.bits += layer.geometry.bits;
       all.capacity += layer.capacity;

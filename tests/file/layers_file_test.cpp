@@ -7,6 +7,7 @@
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layered_filter.hpp>
+#include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/scalable_filter.hpp>
 
 #include "file/format.hpp"
@@ -214,6 +215,12 @@ TEST(LayersFile, ReportsTheRatesOfTheScalableFilterThatWasSaved) {
   EXPECT_EQ(facts.layers.size(), before.layers().size());
   EXPECT_NEAR(facts.fill->current_fpr, before.current_fpr(), 1e-12);
   EXPECT_NEAR(*facts.expected_fpr, before.expected_fpr(), 0.02 * before.expected_fpr());
+  EXPECT_FALSE(facts.count_is_at_most);
+  for (std::size_t i = 0; i < facts.layers.size(); ++i) {
+    const scalable_layer layer = before.layers()[i];
+    EXPECT_EQ(facts.layers[i].target_fpr, layouts::split_block512::expected_fpr(layer.geometry, layer.capacity));
+    EXPECT_LE(facts.layers[i].target_fpr, layer.share);
+  }
 }
 
 TEST(LayersFile, SaysTheCellsThatDecideALookup) {
