@@ -519,7 +519,7 @@ class PushPullUnion(RedisTest):
 
         self.refused("union", "-o", "file", a, b, says=r"bits: \d+ and \d+")
         self.refused("union", "-o", a, a, b, says=r"bits: \d+ and \d+")
-        self.refused("union", "-o", "file", a, self.server.address("g"), says="cannot be pulled.*grows")
+        self.refused("union", "-o", "file", a, self.server.address("g"), says="cannot be pulled.*grows; pull it alone")
         self.assertFalse(os.path.exists(self.path("file")))
 
     def test_a_filter_that_grew_is_pulled_with_all_its_layers_and_pushed_again(self) -> None:
@@ -578,6 +578,8 @@ class PushPullUnion(RedisTest):
         self.refused("check", "file", says="length of the file")
         self.write("file", before[:5000] + bytes([before[5000] ^ 1]) + before[5001:])
         self.refused("push", "file", h, says="file: .*checksum")
+        self.bloomery("build", "-q", "--window", "1h", "-n", 100, "-o", h, stdin=b"a\n")
+        self.refused("pull", h, "-o", "x", says="one with a window; look up keys on the server")
 
     def test_pull_replaces_filters_and_nothing_else(self) -> None:
         self.bloomery("build", "-q", "-n", 50, "-o", self.f, stdin=b"a\n")

@@ -80,8 +80,10 @@ void check_layers(const layered_filter& from, const redis_plan& plan, const std:
 layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
   be_current();
   if (!description.grows()) {
-    throw error(errc::incompatible, {"this filter has no layers to pull", where(), "a filter that grows",
-                                     "one of fixed size, or with a window", ""});
+    throw error(
+        errc::incompatible,
+        {"this filter has no layers to pull", where(), "a filter that grows", "one of fixed size, or with a window",
+         "a filter of fixed size is pulled whole; look up the keys of a window on the server"});
   }
   load_all_views();
   const redis::meta m = description;

@@ -305,10 +305,12 @@ void redis_filter::read_lines(std::uint64_t most, const std::function<void(const
 
 namespace {
 
-void want_ungrown(const redis::meta& m, const std::string& where, const char* what) {
+void want_ungrown(const redis::meta& m, const std::string& where, const char* what, const char* instead_of_layers,
+                  const char* instead_of_window) {
   if (!m.has_window() && !m.grows()) return;
   throw error(errc::incompatible, {std::string("this filter cannot be ") + what, where, "one of fixed size",
-                                   m.has_window() ? "one with a window" : "one that grows", ""});
+                                   m.has_window() ? "one with a window" : "one that grows",
+                                   m.has_window() ? instead_of_window : instead_of_layers});
 }
 
 }  // namespace
@@ -316,7 +318,8 @@ void want_ungrown(const redis::meta& m, const std::string& where, const char* wh
 any_filter redis_filter::pull() {
   impl& b = *impl_;
   b.be_current();
-  want_ungrown(b.description, b.where(), "pulled");
+  want_ungrown(b.description, b.where(), "pulled", "pull it alone: its layers make a file of their own",
+               "look up keys on the server, or build a sliding-window filter of the same keys in a file");
   const redis::meta m = b.description;
   params p = m.parameters.filter;
   p.secret = b.options.secret;
@@ -410,7 +413,8 @@ void redis_filter::merge(redis_filter& other) { merge(other.pull()); }
 void redis_filter::merge(const any_filter& other) {
   impl& b = *impl_;
   b.be_current();
-  want_ungrown(b.description, b.where(), "merged into");
+  want_ungrown(b.description, b.where(), "merged into", "insert the keys, or choose another name",
+               "insert the keys, or choose another name");
   if (b.description.counts()) {
     throw error(errc::incompatible,
                 {"counters on a server are not merged", b.where(), "a plain layout", "counting", hint::insert_keys});
