@@ -10,11 +10,8 @@
 
 #include "file/format.hpp"
 
+#include "memory_file.hpp"
 #include "require.hpp"
-
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -33,6 +30,8 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 namespace {
 
 using namespace bloomery;
+using bloomery_fuzz::memory_file;
+using bloomery_fuzz::works;
 
 // Offsets from docs/format.md.
 constexpr std::size_t page_bytes = format::page_bytes;
@@ -41,36 +40,6 @@ constexpr std::size_t at_metadata_bytes = 160;
 constexpr std::size_t at_metadata_checksum = 168;
 constexpr std::size_t at_file_bytes = 176;
 constexpr std::size_t at_checksum = 504;
-
-// An in-memory file with a path.
-class memory_file {
- public:
-  explicit memory_file(std::span<const std::uint8_t> content) : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) {
-    require(fd_ >= 0 && ::write(fd_, content.data(), content.size()) == static_cast<ssize_t>(content.size()), "memfd");
-    path_ = "/proc/self/fd/" + std::to_string(fd_);
-  }
-  memory_file(const memory_file&) = delete;
-  memory_file& operator=(const memory_file&) = delete;
-  ~memory_file() { ::close(fd_); }
-
-  const std::string& path() const { return path_; }
-
- private:
-  int fd_;
-  std::string path_;
-};
-
-// Runs an action that may throw only bloomery::error; returns whether it succeeded.
-template <class Action>
-bool works(Action action) {
-  try {
-    action();
-    return true;
-  } catch (const error& e) {
-    require(e.what()[0] != '\0', "an error has words");
-    return false;
-  }
-}
 
 void ask(const any_filter& filter) {
   constexpr std::array<std::string_view, 3> texts = {"", "key-1", "a longer key, of more than sixteen bytes"};

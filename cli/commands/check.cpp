@@ -35,7 +35,8 @@ exit_status check(const check_options& options) {
                                                              .chain = options.chain,
                                                              .server = options.server,
                                                              .quiet = options.common.quiet,
-                                                             .check = options.pages});
+                                                             .check = options.pages,
+                                                             .takes_layers = true});
   warn_of_clock(shown_name(options.filter), *filter, options.now);
   return screen(lookups_in(*filter), {options.invert, options.count, options.inputs, options.common},
                 {{"filter", shown_name(options.filter)}});

@@ -143,11 +143,10 @@ class explanation_page {
     if (k.shards != 0) {
       one.update({{"shard", k.shard}, {"shards", k.shards}, {"layers", json::array()}});
       for (const explained_layer& layer : k.layers) {
-        one["layers"].push_back({{"layer", layer.number},
-                                 {"key", layer.server_key},
-                                 {"line", layer.block},
-                                 {"lines", layer.blocks},
-                                 {"bits", cells_json(layer)}});
+        json shown = {{"layer", layer.number}};
+        if (!layer.server_key.empty()) shown["key"] = layer.server_key;
+        shown.update({{"line", layer.block}, {"lines", layer.blocks}, {"bits", cells_json(layer)}});
+        one["layers"].push_back(std::move(shown));
       }
     } else if (k.fingerprint) {
       const bool known = !k.layers.empty();
@@ -222,6 +221,10 @@ class explanation_page {
 
   std::string place_text(const key_explanation& k, const explained_layer& layer) const {
     const std::string block = count_text(layer.block), blocks = count_text(layer.blocks);
+    if (k.shards != 0 && layer.server_key.empty()) {
+      return line("shard " + count_text(k.shard),
+                  fmt::format("line {} of {} of layer {}", block, blocks, layer.number));
+    }
     if (k.shards != 0) {
       return line("shard " + count_text(k.shard),
                   fmt::format("line {} of {}, bytes {} to {} of key {}", block, blocks, layer.first_byte,
@@ -245,6 +248,8 @@ class explanation_page {
       const std::string number = count_text(cell.cell);
       if (k.fingerprint) {
         text += fmt::format("  cell {:<13} {}\n", number, hex(k, cell.value));
+      } else if (k.shards != 0 && layer.server_key.empty()) {
+        text += line(fmt::format("{} {}", noun(), number), cell.value != 0 ? "set" : "clear");
       } else if (k.shards != 0) {
         text += line(fmt::format("{} {}", noun(), number),
                      counts_ ? fmt::format("{}; BITFIELD offset {}", cell.value, cell.offset)
@@ -307,8 +312,11 @@ class explanation_page {
 };
 
 exit_status explain(const explain_options& options) {
-  const std::unique_ptr<filter_handle> filter =
-      open_handle({.name = options.filter, .secret = options.secret, .server = options.server, .check = options.check});
+  const std::unique_ptr<filter_handle> filter = open_handle({.name = options.filter,
+                                                             .secret = options.secret,
+                                                             .server = options.server,
+                                                             .check = options.check,
+                                                             .takes_layers = true});
   if (!filter->capabilities().has_cells) {
     throw error(errc::incompatible, {"this filter does not show the cells of a key", shown_name(options.filter), "", "",
                                      "use check instead"});

@@ -132,7 +132,8 @@ info_result find_out(const info_options& options) {
                    .server = options.server,
                    .quiet = true,
                    .facts_only = true,
-                   .check = options.check_pages ? file_check::header : options.check});
+                   .check = options.check_pages ? file_check::header : options.check,
+                   .takes_layers = true});
   if (options.check_pages && filter->capabilities().is_remote) {
     throw error(errc::invalid_argument, {"a filter on servers has no pages with checksums", "--check", "", "",
                                          "leave it out: whether all of it is there is always checked"});
@@ -191,7 +192,8 @@ std::string size_line(const filter_facts& f) {
                        keys == 0 ? "" : fmt::format(", {:.4g} bits a key", bits_per_key),
                        counted(f.static_keys->partitions, "partition"));
   }
-  return fmt::format("{} ({}, {})", bytes_text(f.bytes), counted(f.bits, "bit"), probes);
+  const std::string layers = f.layers.empty() ? "" : counted(f.layers.size(), "layer") + ", ";
+  return fmt::format("{} ({}, {}{})", bytes_text(f.bytes), counted(f.bits, "bit"), layers, probes);
 }
 
 std::string capacity_line(const filter_facts& f) {
@@ -210,8 +212,7 @@ std::string count_line(const filter_facts& f) {
                        count_text(*f.insert_count), how);
   }
   const std::string keys = counted(*f.insert_count, "key");
-  // Writers reserve room for keys that may not come.
-  if (f.shared && !f.count_is_estimate) return "at most " + keys + ", " + how;
+  if (f.count_is_at_most) return "at most " + keys + ", " + how;
   const double losses = static_cast<double>(*f.insert_count) * f.expected_fpr.value_or(0);
   if (f.counting || f.count_is_estimate || is_stale || losses < noticeable_losses) return keys + ", " + how;
   return "at least " + keys + ": those that were certainly new";
@@ -434,6 +435,7 @@ void add_size(json& result, const filter_facts& f) {
   if (f.file) result["file_bytes"] = f.file->bytes;
   if (f.static_keys) result["width"] = f.static_keys->fingerprint_bits;
   if (f.shared) result["first_bits"] = p.geometry.bits;
+  if (!f.layers.empty()) result["layers"] = f.layers.size();
   result["probes"] = p.geometry.probes;
   if (f.static_keys) result["partitions"] = f.static_keys->partitions;
   result["capacity"] = p.capacity;

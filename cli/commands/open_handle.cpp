@@ -4,6 +4,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/layered_filter.hpp>
 #include <bloomery/redis/handle.hpp>
 
 namespace bloomery::cli {
@@ -74,6 +75,11 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
     throw error(e.code(), text);
   }
 
+  if (!wanted.takes_layers && layered_filter_of(*filter) != nullptr) {
+    throw error(errc::incompatible,
+                {"this file has the layers of a filter that has grown", wanted.name, "a filter of one layer",
+                 "several layers", "check, explain, info, verify and push take such a file"});
+  }
   const capabilities can = filter->capabilities();
   if (wanted.now && !filter->parameters().window().by_time()) {
     throw error(errc::invalid_argument,

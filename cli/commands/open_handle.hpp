@@ -22,6 +22,7 @@ struct named_filter {
   bool quiet = false;
   bool facts_only = false;                   ///< as open_options::facts_only
   file_check check = file_check::automatic;  ///< as open_options::check, for reading
+  bool takes_layers = false;                 ///< the command works on layered filters, which are not local()
 };
 
 /// Opens the filter. For writing it waits for another writer, compares every page with its checksum, and makes sure of

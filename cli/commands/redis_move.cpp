@@ -3,8 +3,8 @@
 //   $ bloomery pull redis://cache/users -o users.bloom
 //   $ bloomery push users.bloom redis://other/users
 //
-// A file has the bits of a shared filter's shards, laid end to end. A filter that goes to a server is merged into the
-// filter of that name.
+// A file has the bits of a shared filter's shards, laid end to end; that of a filter that grows has all layers of all
+// shards. A filter that goes to a server is merged into the filter of that name; layers become a new filter.
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/shared_filter.hpp"
 
@@ -16,6 +16,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/layered_filter.hpp>
 #include <bloomery/layout.hpp>
 
 #include <fmt/format.h>
@@ -106,6 +107,52 @@ shared_copy put_on_servers(const redis_address& address, const any_filter& filte
 
 namespace {
 
+nlohmann::ordered_json size_json(const layered_filter& filter) {
+  const params& p = filter.parameters().filter;
+  return {{"bits", 8 * filter.byte_size()}, {"bytes", filter.byte_size()}, {"layout", p.layout},
+          {"capacity", p.capacity},         {"target_rate", p.target_fpr}, {"layers", filter.layers().size()}};
+}
+
+std::string size_text_of(const layered_filter& filter) {
+  return fmt::format("{} in {} of {}", bytes_text(filter.byte_size()), counted(filter.layers().size(), "layer"),
+                     counted(filter.parameters().shards, "shard"));
+}
+
+exit_status pull_layers(redis_filter& filter, const redis_address& address, const pull_options& options) {
+  const layered_filter copy = filter.pull_layers(options.note);
+  check_room(options.output, copy.file_bytes());
+  point_of_no_return();
+  copy.save(options.output, create_options{.no_lock = no_lock()});
+  if (options.json) {
+    nlohmann::ordered_json result = {{"filter", options.output}, {"of", address.text()}};
+    result.update(size_json(copy));
+    print_result(result);
+  } else if (!options.quiet) {
+    say(fmt::format("{}: {}; {}", options.output, address.text(), size_text_of(copy)));
+  }
+  return exit_status::found;
+}
+
+exit_status push_layers(const layered_filter& from, const redis_address& address, const push_options& options) {
+  const layered_params& p = from.parameters();
+  if (options.sharing.shards && *options.sharing.shards != p.shards) {
+    throw error(errc::invalid_argument, {"layers keep their number of shards", "--shards", std::to_string(p.shards),
+                                         std::to_string(*options.sharing.shards), "leave it out"});
+  }
+  std::optional<std::chrono::milliseconds> expires_in;
+  if (options.sharing.milliseconds) expires_in = std::chrono::milliseconds(*options.sharing.milliseconds);
+  redis_filter::create_from(address, from, expires_in, options_for(address, options.server, options.secret, false));
+  if (options.json) {
+    nlohmann::ordered_json result = {{"filter", address.text()}, {"of", options.file}, {"made", true}};
+    result.update(size_json(from));
+    result["shards"] = p.shards;
+    print_result(result);
+  } else if (!options.quiet) {
+    say(fmt::format("{}: a copy of {}; {}", address.text(), options.file, size_text_of(from)));
+  }
+  return exit_status::found;
+}
+
 exit_status pull(const pull_options& options) {
   refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
@@ -118,6 +165,7 @@ exit_status pull(const pull_options& options) {
   check_locks(options.output);
   check_not_the_key(options.output, "-o", options.secret);
   redis_filter filter = open_shared(address, options.server, options.secret, options.quiet);
+  if (filter.parameters().growth != redis_growth::none) return pull_layers(filter, address, options);
   check_room(options.output, bytes_for(filter.parameters().filter.geometry.bits));
   const any_filter copy = filter.pull();
   point_of_no_return();
@@ -138,7 +186,8 @@ exit_status push(const push_options& options) {
   const redis_address address = redis_address::parse(options.address);
   refuse_shared(options.file, "push");
   const std::unique_ptr<filter_handle> file =
-      open_handle({.name = options.file, .secret = options.secret, .check = file_check::payload});
+      open_handle({.name = options.file, .secret = options.secret, .check = file_check::payload, .takes_layers = true});
+  if (const layered_filter* const layers = layered_filter_of(*file)) return push_layers(*layers, address, options);
   const any_filter& filter = *file->local();
   const auto [to, made] = put_on_servers(address, filter, shared_like(filter, options.file, options.sharing),
                                          options.sharing, options.server, options.secret);
@@ -177,7 +226,9 @@ void add_push(command_line& line) {
   auto& c = *line.app.add_subcommand("push", "put a filter's file on Redis");
   auto& o = line.options_of(c, push);
   c.add_option("FILE", o.file, "the filter's file, of layout split_block512 or blocked")->required()->check(check_name);
-  c.add_option("ADDRESS", o.address, "where to: a filter is made there if missing, and else takes all keys in")
+  c.add_option(
+       "ADDRESS", o.address,
+       "where to: a filter is made there if missing, and else takes all keys in; a file of layers always makes one")
       ->required()
       ->check(check_name);
   add_secret(c, o.secret);

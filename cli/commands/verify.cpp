@@ -339,7 +339,8 @@ exit_status verify(const verify_options& options) {
                                                              .secret = options.secret,
                                                              .server = options.server,
                                                              .quiet = options.common.quiet,
-                                                             .check = options.check});
+                                                             .check = options.check,
+                                                             .takes_layers = true});
   filter->tick(0);  // a window by time: as of its newest generation
   findings f{filter->info(info_depth::everything)};
   const params& p = f.facts.parameters;

@@ -55,6 +55,7 @@ const std::vector<magic_number>& magic_numbers() {
         {"7z\xBC\xAF\x27\x1C"s, 0, {"a 7z archive", {}, by("7z x -so FILE")}},
         {"Rar!\x1A\x07"s, 0, {"a RAR archive", {}, by("unrar p -inul FILE")}},
         {bytes_of(filter_magic), 0, {"a bloomery filter", {}, other_file}},
+        {bytes_of(layers_magic), 0, {"the layers of a bloomery filter", {}, other_file}},
         {bytes_of(key_log_magic), 0, {"the log of a bloomery filter", {}, other_file}},
     };
     for (char first = 0x50; first <= 0x5F; ++first)

@@ -113,7 +113,7 @@ struct explained_layer {
   std::uint64_t first_byte = 0;  ///< of the block
   std::uint64_t bytes = 0;       ///< of a block
   std::string server_key = {};   ///< on servers: the key that holds the layer
-  std::int64_t number = 0;       ///< on servers: number of the layer or generation
+  std::int64_t number = 0;       ///< on servers, or in a layered_filter: number of the layer or generation
 };
 
 /// A generation of a sliding-window filter in memory or in a file.
@@ -135,8 +135,8 @@ struct key_explanation {
   bool maybe_present = false;
   std::optional<key_hash> hash = {};    ///< empty for schemes, which have their own hashes
   std::vector<explained_layer> layers;  ///< the newest first; empty: a partition of a static filter without keys
-  std::uint64_t shard = 0;              ///< on servers
-  std::uint64_t shards = 0;             ///< on servers; otherwise 0
+  std::uint64_t shard = 0;              ///< on servers, or in a layered_filter
+  std::uint64_t shards = 0;             ///< on servers, or in a layered_filter; otherwise 0
   std::vector<explained_generation> generations = {};     ///< of a sliding-window filter, the newest first
   std::optional<explained_fingerprint> fingerprint = {};  ///< of a static filter
 };

@@ -138,6 +138,7 @@ struct filter_facts {
   /// Empty: not counted.
   std::optional<std::uint64_t> insert_count = {};
   bool count_is_estimate = false;   ///< insert_count was estimated from the bits, or its file was not closed cleanly
+  bool count_is_at_most = false;    ///< insert_count includes room that clients of servers reserved and may not use
   std::uint64_t distinct_keys = 0;  ///< the best figure for distinct keys: from insert_count, or from the bits
   std::optional<double> expected_fpr = {};  ///< mean FPR of filters with distinct_keys keys; empty: unknown
 

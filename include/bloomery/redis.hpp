@@ -29,6 +29,8 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
+class layered_filter;
+
 /// How to reach servers.
 struct redis_connection_options {
   /// Time limit for one connection attempt, more than 0. The system's lookup of the host name comes before it and has
@@ -319,8 +321,24 @@ class redis_filter {
   void merge(const any_filter& other);
 
   /// A local filter with the same bits, equal to a local filter of the same keys.
-  /// @throws error incompatible: the filter has grown, or has a window
+  /// @throws error incompatible: the filter grows, or has a window
   any_filter pull();
+
+  /// A local copy of the layers of a filter that grows: it has every key whose insert had returned before this call, and
+  /// gives the same answers. The keys of a layer are an upper bound, as redis_info::inserted.
+  /// @throws error  incompatible: the filter does not grow; damaged: a part of the filter is missing; locked: the filter
+  ///                was replaced during the call; too_large: not enough memory
+  /// @param metadata  layered_params::metadata of the copy
+  layered_filter pull_layers(const std::string& metadata = {});
+
+  /// Creates a filter that grows, with the layers of a copy, bit for bit. Other clients may insert meanwhile. If it
+  /// fails after the filter was created, the filter stays with a part of the bits: drop() it.
+  /// @param from     from pull_layers()
+  /// @param options  also has the secret
+  /// @throws error  already_exists: there is a filter of this name; incompatible: not a copy of a shared filter, or
+  ///                layers of other sizes than this version makes; locked: other clients let it grow meanwhile; as create()
+  static redis_filter create_from(const redis_address& address, const layered_filter& from,
+                                  std::optional<std::chrono::milliseconds> expires_in = {}, redis_options options = {});
 
  private:
   struct impl;

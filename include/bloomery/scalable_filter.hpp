@@ -13,12 +13,15 @@
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/hash.hpp>
+#include <bloomery/layered_filter.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace BLOOMERY_EXPORT bloomery {
@@ -96,6 +99,50 @@ class scalable_filter {
   /// Removes all keys and frees the memory of all layers but the first.
   void clear() noexcept { layers_.clear(); }
 
+  /// Writes a copy of all layers to a file, whole or not at all. load() continues with it; open_filter() and
+  /// layered_filter::open() open it for lookups. Of the options it uses `metadata`, `replace` and `no_lock`.
+  /// @throws error  invalid_argument: the hash is not one of hash_names(); as layered_filter::save
+  ///
+  /// Example:
+  ///     scalable_filter<> seen(0.01);
+  ///     seen.insert("Madrid");
+  ///     seen.save("seen.layers");
+  ///     assert(open_filter("seen.layers")->contains("Madrid") && !open_filter("seen.layers")->contains("Lima"));
+  void save(const std::string& path, const create_options& options = {}) const {
+    const params p = kind::describe({}, 0, 0, hash_);
+    layered_filter(layers_, p, options.metadata).save(path, options);
+  }
+
+  /// Reads a file of save() into memory. The filter accepts further keys and grows as the saved filter does.
+  /// @param hash   equal to the saved filter's
+  /// @throws error  as layered_filter::open; incompatible: a file of other keys or another hash, seed or secret; as
+  ///                scalable_layers
+  ///
+  /// Example:
+  ///     {
+  ///       scalable_filter<std::uint64_t> seen(0.01);
+  ///       seen.insert(7);
+  ///       seen.save("numbers.layers");
+  ///     }
+  ///     auto seen = scalable_filter<std::uint64_t>::load("numbers.layers");
+  ///     assert(!seen.insert(7) && seen.insert(8));
+  static scalable_filter load(const std::string& path, Hash hash = {}) {
+    const layered_filter copy = layered_filter::open(path, {.facts_only = true});
+    const params& saved = copy.parameters().filter;
+    const std::string reason = difference(saved, kind::describe(saved.geometry, 0, 0, hash));
+    if (!reason.empty()) {
+      throw error(errc::incompatible,
+                  {"the file is a filter of another kind than this program's", path, "", reason, ""});
+    }
+    try {
+      return scalable_filter(scalable_layers(copy), hash);
+    } catch (const error& e) {
+      error_text text = e.text();
+      text.where = path + ": " + text.where;
+      throw error(e.code(), std::move(text));
+    }
+  }
+
   double target_fpr() const noexcept { return layers_.target_fpr(); }  ///< p, for any size
 
   /// Keys that were certainly new when they came; with expected_losses(), all distinct ones.
@@ -124,6 +171,8 @@ class scalable_filter {
 
  private:
   using kind = filter_kind<Key, layouts::split_block512, Hash>;
+
+  scalable_filter(scalable_layers layers, Hash hash) : hash_(hash), layers_(std::move(layers)) {}
 
   Hash hash_;
   scalable_layers layers_;

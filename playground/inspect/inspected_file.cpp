@@ -60,7 +60,13 @@ class inspected_file final : public watched {
   // Findings are about the bits as they are, so a damaged file is shown, too, with that verdict. Answers about keys are
   // not given from it.
   std::unique_ptr<filter_handle> open(file_check check = file_check::automatic) const {
-    return open_filter(name(), {.check = check, .secret = secret_});
+    return of_one_layer(open_filter(name(), {.check = check, .secret = secret_}));
+  }
+
+  std::unique_ptr<filter_handle> of_one_layer(std::unique_ptr<filter_handle> filter) const {
+    if (filter->local() != nullptr) return filter;
+    throw error(errc::incompatible, {"this file has the layers of a filter that has grown", name(),
+                                     "a filter of one layer", "several layers", "check and info take such a file"});
   }
 
   [[noreturn]] void throw_cut() const {
@@ -76,7 +82,7 @@ class inspected_file final : public watched {
                   {"cannot read this file any more", name(), "", std::strerror(errno), looked_for_again});
     }
     const std::unique_ptr<filter_handle> filter =
-        open_filter(name(), {.check = file_check::header, .facts_only = true});
+        of_one_layer(open_filter(name(), {.check = file_check::header, .facts_only = true}));
     const any_filter& bits = *filter->local();
     const file_info& file = *bits.opened_from();
     const app::readable_while_cut readable(bits.bytes());
@@ -122,7 +128,7 @@ class inspected_file final : public watched {
   // Whether ask() may refuse the file for its pages.
   bool is_damaged() {
     const std::unique_ptr<filter_handle> filter =
-        open_filter(name(), {.check = file_check::on_use, .facts_only = true});
+        of_one_layer(open_filter(name(), {.check = file_check::on_use, .facts_only = true}));
     const app::readable_while_cut readable(filter->local()->bytes());
     bool matches = true;
     try {

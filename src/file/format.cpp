@@ -4,13 +4,15 @@
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
 
+#include "file/fields.hpp"
+#include "file/layers_file.hpp"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
-#include <string_view>
+#include <optional>
+#include <utility>
 
 namespace bloomery::format {
 namespace {
@@ -45,22 +47,6 @@ constexpr std::uint32_t state_clean = 1;
 constexpr std::uint32_t state_dirty = 2;
 constexpr std::uint32_t keys_counted = 0;
 constexpr std::uint32_t keys_estimated = 1;
-
-static_assert(std::endian::native == std::endian::little, "fields are written as they lie in memory");
-
-template <class T>
-void put(std::span<std::uint8_t> bytes, std::size_t at, T value) {
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-}
-
-template <class T>
-T get(std::span<const std::uint8_t> bytes, std::size_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
-
-bool is_name_character(std::uint8_t c) { return c > 0x20 && c < 0x7F; }
 
 void put_name(std::span<std::uint8_t> bytes, std::size_t at, const std::string& name) {
   const bool readable =
@@ -113,16 +99,9 @@ extra_params get_extra(std::span<const std::uint8_t> header, const std::string& 
 }
 
 std::string get_name(std::span<const std::uint8_t> bytes, std::size_t at, const std::string& path) {
-  const auto field = bytes.subspan(at, name_bytes);
-  const auto end = std::find(field.begin(), field.end(), std::uint8_t{0});
-  const bool printable = std::all_of(field.begin(), end, is_name_character);
-  const bool padded = end != field.end() && std::all_of(end, field.end(), [](std::uint8_t c) { return c == 0; });
-  if (!printable || !padded) damaged(path, "a name in the header is unreadable", "", "");
-  return {field.begin(), end};
-}
-
-bool all_zero(std::span<const std::uint8_t> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte == 0; });
+  std::optional<std::string> name = name_at(bytes, at);
+  if (!name) damaged(path, "a name in the header is unreadable", "", "");
+  return *std::move(name);
 }
 
 bool decode_slot(std::span<const std::uint8_t> bytes, slot& s) {
@@ -209,6 +188,11 @@ page encode(const params& parameters, const slot& s, const std::string& metadata
 }
 
 decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, const std::string& path) {
+  if (is_layers_file(header)) {
+    throw error(errc::incompatible,
+                {"this file has the layers of a filter that has grown", path, "a filter of one layer", "several layers",
+                 "only lookups and a copy to servers take it"});
+  }
   const std::size_t seen = std::min(header.size(), magic.size());
   if (seen == 0 || !std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(seen), header.begin())) {
     throw error(errc::not_a_filter, {"not a bloomery filter", path, "a file that starts with 89 'BLMR'",

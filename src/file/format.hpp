@@ -14,7 +14,6 @@ inline constexpr std::uint64_t page_bytes = 4096;
 inline constexpr std::uint64_t header_bytes = page_bytes;
 inline constexpr std::uint32_t version = 1;
 inline constexpr std::uint64_t checksum_bytes = 8;
-inline constexpr std::size_t name_bytes = 32;  // NUL-padded; at most 31 are used
 inline constexpr std::uint64_t most_metadata = std::uint64_t{1} << 20;
 
 using page = std::array<std::uint8_t, page_bytes>;

@@ -5,6 +5,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
 
+#include "file/fields.hpp"
 #include "file/unfinished.hpp"
 #include "platform/posix.hpp"
 
@@ -17,7 +18,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <optional>
 #include <random>
@@ -27,7 +27,9 @@
 namespace bloomery {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "fields are written as they lie in memory");
+using format::get;
+using format::name_bytes;
+using format::put;
 
 constexpr const file_magic& magic = key_log_magic;
 constexpr std::uint32_t version = 1;
@@ -45,7 +47,6 @@ constexpr std::size_t at_target_rate = 112;
 constexpr std::size_t at_key_kind = 120;
 constexpr std::size_t at_reserved = 124;
 constexpr std::size_t at_checksum = 248;
-constexpr std::size_t name_bytes = 32;
 
 constexpr std::uint32_t marker = 0x52474F4C;  // "LOGR"
 constexpr std::uint64_t word = sizeof(std::uint64_t);
@@ -53,18 +54,6 @@ constexpr std::uint64_t record_words = key_log::record_header_bytes / word;
 constexpr std::uint64_t most_record_bytes = key_log::record_header_bytes + word * key_log::most_keys_of_record;
 
 using header_image = std::array<std::uint8_t, key_log::header_bytes>;
-
-template <class T>
-void put(std::span<std::uint8_t> bytes, std::size_t at, T value) {
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-}
-
-template <class T>
-T get(std::span<const std::uint8_t> bytes, std::size_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
 
 bool is_name(const std::string& name) {
   return !name.empty() && name.size() < name_bytes &&
@@ -97,12 +86,9 @@ header_image encode(const params& p, std::uint64_t generation) {
 }
 
 std::string get_name(std::span<const std::uint8_t> bytes, std::size_t at, const std::string& path) {
-  const auto field = bytes.subspan(at, name_bytes);
-  const auto end = std::find(field.begin(), field.end(), std::uint8_t{0});
-  const std::string name(field.begin(), end);
-  const bool padded = end != field.end() && std::all_of(end, field.end(), [](std::uint8_t c) { return c == 0; });
-  if (!padded || !is_name(name)) damaged(path, "a name is unreadable");
-  return name;
+  std::optional<std::string> name = format::name_at(bytes, at);
+  if (!name || !is_name(*name)) damaged(path, "a name is unreadable");
+  return *std::move(name);
 }
 
 params decode(std::span<const std::uint8_t> bytes, std::uint64_t& generation, const std::string& path) {

@@ -3,6 +3,7 @@
 #include <bloomery/error.hpp>
 
 #include "file/format.hpp"
+#include "file/layers_file.hpp"
 #include "file/open_file.hpp"
 #include "file/page_check.hpp"
 #include "file/publish.hpp"
@@ -333,6 +334,7 @@ void mapped_storage::close() {
 inspection inspect(const std::string& path, file_check check) noexcept {
   inspection result;
   try {
+    if (format::is_layers_file(path)) return format::inspect_layers(path, check);
     const format::open_file head = read_header(path, posix::open_regular(path, false));
     result.info = head.fields.info;
     result.usable = true;

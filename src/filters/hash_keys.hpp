@@ -1,6 +1,7 @@
 // The hashes of a key_span, by a hash that is chosen at run time.
 #pragma once
 
+#include <bloomery/any_filter.hpp>
 #include <bloomery/detail/key_hash.hpp>
 #include <bloomery/key.hpp>
 
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace bloomery {
 
@@ -43,6 +45,14 @@ inline void hash_keys(const hash_row& hash, const hash_seed& seed, key_span keys
   if (keys.form() == key_span::form_of_keys::integers) return hash.of_integers(seed, keys.integers(), out);
   if (keys.form() == key_span::form_of_keys::views) return hash.of_bytes(seed, keys.views(), out);
   detail::hash_strings(hash, seed, keys, out);
+}
+
+/// The keys as hashes in `room`, if the filter takes hashes.
+inline key_span hashed(const any_filter& filter, key_span keys, std::vector<key_hash>& room) {
+  if (!filter.uses_hashes() || keys.form() == key_span::form_of_keys::hashes) return keys;
+  room.resize(keys.size());
+  filter.hash(keys, room);
+  return room;
 }
 
 }  // namespace bloomery

@@ -9,11 +9,14 @@
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/filter_handle.hpp>
+#include <bloomery/layered_filter.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
+#include "file/layers_file.hpp"
 #include "file/open_file.hpp"
 #include "filters/explain.hpp"
 #include "filters/facts.hpp"
+#include "filters/hash_keys.hpp"
 #include "filters/merging.hpp"
 
 #include <algorithm>
@@ -28,14 +31,6 @@ namespace {
 template <class Answer>
 std::span<Answer> answers(key_span keys, Answer* wanted) {
   return {wanted, wanted == nullptr ? 0 : keys.size()};
-}
-
-// The keys as hashes in `room`, if the filter takes hashes.
-key_span hashed(const any_filter& filter, key_span keys, std::vector<key_hash>& room) {
-  if (!filter.uses_hashes() || keys.form() == key_span::form_of_keys::hashes) return keys;
-  room.resize(keys.size());
-  filter.hash(keys, room);
-  return room;
 }
 
 // Fraction of cells in use with this number of distinct keys.
@@ -365,6 +360,7 @@ std::unique_ptr<filter_handle> make_scalable_handle(params p) {
 
 std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options) {
   const bool writes = options.mode == access::read_write;
+  if (!writes && format::is_layers_file(path)) return make_handle(layered_filter::open(path, options));
   std::optional<format::open_file> file = format::open(path, options);
   const params found = file->parameters();
   if (writes && found.log_id() != 0 && !options.to_remove) {

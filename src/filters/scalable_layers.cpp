@@ -7,6 +7,7 @@
 
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/layered_filter.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/sizing.hpp>
@@ -69,6 +70,38 @@ plan plan_of(double p, std::uint64_t first, std::size_t layer) {
   made.rate = rate(made.facts.capacity);
   const auto lost = static_cast<std::uint64_t>(std::ceil(expected_losses(made.facts.capacity, rate)));
   made.most_new = std::max<std::uint64_t>(made.facts.capacity - std::min(lost, made.facts.capacity), 1);
+  return made;
+}
+
+void check_first(double target_fpr, std::uint64_t first_layer_keys) {
+  rates::check_target_fpr(1, target_fpr);
+  if (first_layer_keys == 0 || first_layer_keys > most_first_keys) {
+    throw error(errc::invalid_argument, {"keys of the first layer of a scalable filter", "first_layer_keys",
+                                         "1 to 2^40", std::to_string(first_layer_keys), ""});
+  }
+}
+
+// The plan of layer i of a copy. Throws if a scalable filter has no such layer.
+plan plan_of_copy(const layered_filter& copy, std::size_t i) {
+  const params& p = copy.parameters().filter;
+  const filter_layer& found = copy.layers()[i];
+  plan made = plan_of(p.target_fpr, p.capacity, i);
+  const scalable_layer& facts = made.facts;
+  if (p.layout != layouts::split_block512::name || found.geometry != facts.geometry ||
+      found.capacity != facts.capacity) {
+    throw error(errc::incompatible,
+                {"a layer has another size than this version makes", "layer " + std::to_string(i),
+                 std::to_string(facts.geometry.bits) + " bits for " + std::to_string(facts.capacity) + " keys",
+                 std::to_string(found.geometry.bits) + " bits for " + std::to_string(found.capacity) + " keys",
+                 hint::use_its_version});
+  }
+  const bool is_newest = i + 1 == copy.layers().size();
+  if (found.keys > made.most_new || (!is_newest && found.keys < made.most_new)) {
+    throw error(errc::damaged,
+                {"a layer has another number of keys than a scalable filter inserts into it",
+                 "layer " + std::to_string(i), (is_newest ? "at most " : "") + std::to_string(made.most_new),
+                 std::to_string(found.keys), hint::restore_file});
+  }
   return made;
 }
 
@@ -250,12 +283,16 @@ struct scalable_layers::impl {
                                     std::to_string(layers.size() + 1), hint::use_higher_rate});
     }
     check_memory_capacity("a scalable filter's layers", taken() + bytes);
-    layers.emplace_back(*next);
+    add(*next);
+    next.reset();
+    looked_ahead = false;
+  }
+
+  void add(const plan& planned) {
+    layers.emplace_back(planned);
     use_huge_pages(layers[layers.size() - 2].storage, true);
     use_huge_pages(newest().storage, false);
     older_size += layers[layers.size() - 2].size;
-    next.reset();
-    looked_ahead = false;
     arrange();
   }
 
@@ -352,12 +389,25 @@ struct scalable_layers::impl {
 };
 
 scalable_layers::scalable_layers(double target_fpr, std::uint64_t first_layer_keys) {
-  rates::check_target_fpr(1, target_fpr);
-  if (first_layer_keys == 0 || first_layer_keys > most_first_keys) {
-    throw error(errc::invalid_argument, {"keys of the first layer of a scalable filter", "first_layer_keys",
-                                         "1 to 2^40", std::to_string(first_layer_keys), ""});
-  }
+  check_first(target_fpr, first_layer_keys);
   impl_ = std::make_unique<impl>(target_fpr, first_layer_keys);
+}
+
+scalable_layers::scalable_layers(const layered_filter& copy) {
+  const layered_params& p = copy.parameters();
+  if (p.is_shared) {
+    throw error(errc::incompatible, {"these layers are not those of a scalable filter", "layers",
+                                     "a copy of a scalable filter", "a copy of a shared filter", hint::none});
+  }
+  check_first(p.filter.target_fpr, p.filter.capacity);
+  std::vector<plan> plans;  // all are checked before memory is allocated
+  for (std::size_t i = 0; i < copy.layers().size(); ++i) plans.push_back(plan_of_copy(copy, i));
+  impl_ = std::make_unique<impl>(p.filter.target_fpr, p.filter.capacity);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (i > 0) impl_->add(plans[i]);
+    impl_->newest().size = copy.layers()[i].keys;
+    std::ranges::copy(copy.bytes_of(i), impl_->newest().storage.data());
+  }
 }
 
 scalable_layers::scalable_layers(scalable_layers&&) noexcept = default;

@@ -519,9 +519,67 @@ class PushPullUnion(RedisTest):
 
         self.refused("union", "-o", "file", a, b, says=r"bits: \d+ and \d+")
         self.refused("union", "-o", a, a, b, says=r"bits: \d+ and \d+")
-        self.refused("union", "-o", "file", a, self.server.address("g"), says="cannot be pulled.*grows")
-        self.refused("pull", self.server.address("g"), "-o", "file", says="cannot be pulled.*grows")
+        self.refused("union", "-o", "file", a, self.server.address("g"), says="cannot be pulled.*grows; pull it alone")
         self.assertFalse(os.path.exists(self.path("file")))
+
+    def test_a_filter_that_grew_is_pulled_with_all_its_layers_and_pushed_again(self) -> None:
+        g, again = self.server.address("g"), self.server.address("again")
+        present, others = keys(30_000, "in"), keys(100_000, "out")
+        self.bloomery("build", "-q", "--grow", "-n", 1000, "-o", g, stdin=text(present))
+        self.assertGreater(self.info(g)["layers"], 1)
+
+        pulled = self.bloomery("pull", "--json", "--note", "grown", g, "-o", "file").json
+        pushed = self.bloomery("push", "--json", "file", again).json
+
+        self.assertEqual(pulled["bytes"], self.info(g)["bytes"])
+        self.assertEqual(pushed["shards"], self.info(g)["shards"])
+        self.assertTrue(pushed["made"])
+        self.assert_has_all("file", present)
+        found = {name: self.bloomery("check", name, stdin=text(present + others)).out for name in (g, again, "file")}
+        self.assertEqual(found["file"], found[g])
+        self.assertEqual(found[again], found[g])
+        self.assertGreater(len(found[g].splitlines()), len(present))  # false positives are compared, too
+        for field in "inserted", "layers", "bits":
+            self.assertEqual(self.info("file")[field], self.info(g)[field])
+            self.assertEqual(self.info(again)[field], self.info(g)[field])
+        self.assertEqual(self.info("file")["note"], "grown")
+        self.write("present", text(present))
+        self.bloomery("verify", "-q", "file", "--present", "present")
+        self.bloomery("info", "--check", "file")
+        for key in "in-1", "in-29999", "out-1":
+            here, there = (self.bloomery("explain", "--json", name, key, status=None).json["keys"][0] for name in ("file", g))
+            for layer in there["layers"]:
+                del layer["key"]
+                for bit in layer["bits"]:
+                    del bit["offset"]
+            self.assertEqual(here, there)
+        self.refused("explain", "file", "in-1", "--keys", "present", says="leave out --keys")
+        self.bloomery("pull", "-q", "--note", "grown", again, "-o", "back")
+        self.assertEqual(self.read("back"), self.read("file"))
+        self.bloomery("add", "-q", again, stdin=b"one more\n")
+        self.assert_has_all(again, [b"one more"])
+
+    def test_a_file_of_layers_is_refused_where_it_cannot_be_used(self) -> None:
+        g, h = self.server.address("g"), self.server.address("h")
+        self.bloomery("build", "-q", "--grow", "-n", 1000, "-o", g, stdin=text(keys(20_000, "in")))
+        self.bloomery("pull", "-q", g, "-o", "file")
+        before = self.read("file")
+        self.make_filter("plain", [b"a"])
+
+        self.refused("push", "file", g, says="there is a filter of this name")
+        self.refused("push", "--shards", 3, "file", h, says="layers keep their number of shards")
+        self.refused("add", "file", says="layers of a filter that has grown")
+        self.refused("union", "-o", "x", "plain", "file", says="layers of a filter that has grown")
+        self.refused("union", "-o", "x", "file", "plain", says="layers of a filter that has grown")
+        self.refused("fold", "file", "-o", "x", says="layers of a filter that has grown")
+        self.refused("overlap", "plain", "file", says="layers of a filter that has grown")
+        self.assertEqual(self.read("file"), before)
+        self.write("file", before[:-1])
+        self.refused("check", "file", says="length of the file")
+        self.write("file", before[:5000] + bytes([before[5000] ^ 1]) + before[5001:])
+        self.refused("push", "file", h, says="file: .*checksum")
+        self.bloomery("build", "-q", "--window", "1h", "-n", 100, "-o", h, stdin=b"a\n")
+        self.refused("pull", h, "-o", "x", says="one with a window; look up keys on the server")
 
     def test_pull_replaces_filters_and_nothing_else(self) -> None:
         self.bloomery("build", "-q", "-n", 50, "-o", self.f, stdin=b"a\n")

@@ -1,6 +1,8 @@
 // Golden files, which tests/golden/make_golden.py wrote by docs/format.md: the library saves the same bytes and reads
 // them.
 #include <bloomery/any_filter.hpp>
+#include <bloomery/hash.hpp>
+#include <bloomery/layered_filter.hpp>
 
 #include "file/sample_file.hpp"
 #include "support/files.hpp"
@@ -146,13 +148,87 @@ TEST_P(GoldenFile, OpensAndAnswers) {
   EXPECT_LT(opened.fill_ratio(), 0.8);
 }
 
+struct golden_layers {
+  std::string name;
+  layered_params parameters;
+  std::vector<filter_layer> layers;  // with the number of keys that the script counted
+};
+
+// tests/golden/make_golden.py has the same table.
+std::vector<golden_layers> golden_files_of_layers() {
+  const params scalable = {.layout = "split_block512", .hash = "xxh3", .seed = 7, .capacity = 30, .target_fpr = 0.01};
+  const params shared = {
+      .layout = "blocked", .hash = "mix", .keys = key_kind::u64le, .seed = 42, .capacity = 80, .target_fpr = 0.01};
+  const geometry small = {512, 7}, large = {1024, 6};
+  return {
+      {"scalable-bytes-xxh3",
+       {.filter = scalable, .metadata = "two layers of one shard"},
+       {{0, {1024, 8}, 30, 0}, {0, {2048, 8}, 90, 0}}},
+      {"shared-u64-mix",
+       {.filter = shared, .shards = 4, .is_shared = true, .maximum = 200},
+       {{0, small, 20, 0},
+        {1, small, 20, 0},
+        {1, large, 40, 0},
+        {2, small, 20, 0},
+        {3, small, 20, 0},
+        {3, large, 40, 0}}},
+  };
+}
+
+std::vector<key_hash> golden_hashes(const params& p) {
+  std::vector<key_hash> hashes;
+  if (p.keys == key_kind::u64le) {
+    for (const std::uint64_t key : golden_integers()) hashes.push_back(mix{p.seed}(key));
+  } else {
+    for (const std::string& key : golden_texts()) hashes.push_back(xxh3{p.seed}(key));
+  }
+  return hashes;
+}
+
+// The layers with the golden keys, each in the first layer of its shard that has room.
+layered_filter filled(const golden_layers& file) {
+  std::vector<filter_layer> layers = file.layers;
+  layered_filter bits(file.parameters, layers);
+  for (const key_hash hash : golden_hashes(file.parameters.filter)) {
+    if (bits.may_contain(hash)) continue;
+    const std::uint64_t shard = bits.shard_of(hash);
+    std::size_t i = bits.first_of(shard);
+    while (layers[i].keys == layers[i].capacity && i + 1 < bits.first_of(shard + 1)) ++i;
+    ++layers[i].keys;
+    for (const std::uint64_t cell : bits.cells(i, hash))
+      bits.bytes_of(i)[cell / 8] |= static_cast<std::uint8_t>(1u << cell % 8);
+  }
+  layered_filter result(file.parameters, layers);
+  for (std::size_t i = 0; i < layers.size(); ++i) std::ranges::copy(bits.bytes_of(i), result.bytes_of(i).begin());
+  return result;
+}
+
+TEST(GoldenFiles, OfLayersAreSavedByteForByteAndHaveTheirKeys) {
+  for (const golden_layers& file : golden_files_of_layers()) {
+    SCOPED_TRACE(file.name);
+    const std::string path = BLOOMERY_SOURCE_DIR "/tests/golden/"s + file.name + ".layers";
+    const scratch_folder folder;
+
+    filled(file).save(folder / "f");
+    const layered_filter opened = layered_filter::open(path);
+
+    EXPECT_EQ(read_file(folder / "f"), read_file(path));
+    EXPECT_EQ(opened.parameters().metadata, file.parameters.metadata);
+    EXPECT_EQ(opened.parameters().maximum, file.parameters.maximum);
+    for (const key_hash hash : golden_hashes(file.parameters.filter)) ASSERT_TRUE(opened.may_contain(hash));
+  }
+}
+
 TEST(GoldenFiles, AreAllTested) {
   std::size_t files = 0;
+  std::size_t files_of_layers = 0;
   for (const auto& entry : std::filesystem::directory_iterator(BLOOMERY_SOURCE_DIR "/tests/golden")) {
     files += entry.path().extension() == ".bloom";
+    files_of_layers += entry.path().extension() == ".layers";
   }
 
   EXPECT_EQ(files, golden_files().size());
+  EXPECT_EQ(files_of_layers, golden_files_of_layers().size());
 }
 
 }  // namespace

@@ -363,6 +363,39 @@ def filter_file(layout='', scheme='', hash='', integers=False, seed=0, secret=No
     return bytes(header + payload + checksums + metadata)
 
 
+def layers_file(layout, hash, integers, seed, capacity, is_shared, layers, maximum=0, metadata=b''):
+    """layers: per shard the layers, oldest first, as (bits, probes, capacity). A key goes to the first with room."""
+    table, payload = b'', b''
+    keys = integer_keys() if integers else text_keys()
+    shards = len(layers)
+    for shard, of_shard in enumerate(layers):
+        hashes = [HASHES[hash](key, seed) for key in keys]
+        hashes = [h for h in hashes if h[0] * shards >> 64 == shard]
+        bitmaps, counts = [bytearray(bits // 8) for bits, _, _ in of_shard], [0] * len(of_shard)
+        for low, high in hashes:
+            cells = [[x - shard * bits for x in LAYOUTS[layout](low, high, shards * bits, probes)] for bits, probes, _ in of_shard]
+            if any(all(bitmap[x >> 3] >> (x & 7) & 1 for x in own) for bitmap, own in zip(bitmaps, cells)):
+                continue
+            newest = next(i for i, count in enumerate(counts) if count < of_shard[i][2] or i + 1 == len(counts))
+            counts[newest] += 1
+            for x in cells[newest]:
+                bitmaps[newest][x >> 3] |= 1 << (x & 7)
+        for (bits, probes, room), bitmap, count in zip(of_shard, bitmaps, counts):
+            table += struct.pack('<QQIIQQQ', shard, bits, probes, 0, room, count, xxh3_64(bytes(bitmap)))
+            payload += bytes(bitmap)
+
+    header = bytearray(PAGE)
+    header[0:8] = b'\x89BLMG\r\n\x1a'
+    struct.pack_into('<II32s32s', header, 8, 1, PAGE, layout.encode(), hash.encode())
+    struct.pack_into('<IIQQ', header, 80, 1 if integers else 0, 1 if is_shared else 0, seed, 0)
+    struct.pack_into('<QdQQQ', header, 104, capacity, TARGET_RATE, maximum, shards, len(table) // 48)
+    struct.pack_into('<QQQ', header, 144, xxh3_64(table), len(metadata), xxh3_64(metadata))
+    padded = table + bytes(-len(table) % PAGE)
+    struct.pack_into('<Q', header, 168, PAGE + len(padded) + len(payload) + len(metadata))
+    struct.pack_into('<Q', header, 4088, xxh3_64(bytes(header[:4088])))
+    return bytes(header) + padded + payload + metadata
+
+
 FILES = {
     'split_block-bytes-xxh3': dict(layout='split_block', hash='xxh3', bits=2048, probes=8),
     'split_block-bytes-murmur3': dict(layout='split_block', hash='murmur3', bits=2048, probes=8, seed=7),
@@ -394,13 +427,22 @@ FILES = {
     'perl': dict(scheme='perl', bits=1440, probes=7),
 }
 
+LAYERS_FILES = {
+    'scalable-bytes-xxh3': dict(layout='split_block512', hash='xxh3', integers=False, seed=7, capacity=30, is_shared=False,
+                                layers=[[(1024, 8, 30), (2048, 8, 90)]],
+                                metadata=b'two layers of one shard'),
+    'shared-u64-mix': dict(layout='blocked', hash='mix', integers=True, seed=42, capacity=80, is_shared=True, maximum=200,
+                           layers=[[(512, 7, 20)], [(512, 7, 20), (1024, 6, 40)], [(512, 7, 20)], [(512, 7, 20), (1024, 6, 40)]]),
+}
+
 
 def main():
     folder = pathlib.Path(__file__).parent
     differ = []
-    for name, description in FILES.items():
-        path = folder / f'{name}.bloom'
-        content = filter_file(**description)
+    files = {f'{name}.bloom': filter_file(**description) for name, description in FILES.items()}
+    files |= {f'{name}.layers': layers_file(**description) for name, description in LAYERS_FILES.items()}
+    for name, content in files.items():
+        path = folder / name
         if '--check' not in sys.argv[1:]:
             path.write_bytes(content)
         elif not path.exists() or path.read_bytes() != content:

@@ -6,8 +6,11 @@
 #include <bloomery/scalable_filter.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <span>
+#include <string>
+#include <utility>
 
 namespace bloomery_model {
 namespace {
@@ -32,10 +35,12 @@ contract scalable(std::string name, key_kind keys) {
 // A scalable filter that inserts and looks up keys one at a time.
 class singly_handle final : public bloomery::filter_handle {
  public:
-  explicit singly_handle(const params& p) : filter_(p.target_fpr, {}, p.capacity) {
+  explicit singly_handle(bloomery::scalable_filter<std::uint64_t> filter) : filter_(std::move(filter)) {
     params_.keys = key_kind::u64le;
     params_.layout = bloomery::scalable_layers::layout_name();
   }
+
+  void save(const std::string& path) const { filter_.save(path); }
 
   bloomery::capabilities capabilities() const override {
     return {.can_merge = false, .can_clear = true, .grows = true, .has_cells = false};
@@ -75,14 +80,33 @@ class singly_handle final : public bloomery::filter_handle {
   params params_;
 };
 
+// Reopened by saving and loading all its layers.
 class singly_subject final : public subject {
  public:
-  explicit singly_subject(const params& p) { handle_ = std::make_unique<singly_handle>(p); }
+  explicit singly_subject(const params& p) {
+    hold(bloomery::scalable_filter<std::uint64_t>(p.target_fpr, {}, p.capacity));
+  }
+
+  void close() override { filter().save(folder_ / "filter.layers"); }
+  void open() override { hold(bloomery::scalable_filter<std::uint64_t>::load(folder_ / "filter.layers")); }
+  handle_ptr copy() override {
+    filter().save(folder_ / "copy.layers");
+    return bloomery::open_filter(folder_ / "copy.layers");
+  }
+
+ private:
+  singly_handle& filter() { return static_cast<singly_handle&>(handle()); }
+  void hold(bloomery::scalable_filter<std::uint64_t> filter) {
+    handle_ = std::make_unique<singly_handle>(std::move(filter));
+  }
+
+  bloomery_tests::scratch_folder folder_;
 };
 
 contract singly(std::string name) {
   contract c = scalable(std::move(name), key_kind::u64le);
   c.able.has_cells = false;
+  c.also = {verb::reopen, verb::copy};
   return c;
 }
 

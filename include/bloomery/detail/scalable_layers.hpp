@@ -17,6 +17,8 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
+class layered_filter;
+
 /// A layer of a scalable filter: a filter of layout `split_block512`.
 struct scalable_layer {
   bloomery::geometry geometry;
@@ -94,6 +96,12 @@ class scalable_layers {
   /// @param first_layer_keys  capacity of the first layer, 1 to 2^40
   /// @throws error  invalid_argument: out of range; too_large: no filter reaches this FPR
   explicit scalable_layers(double target_fpr, std::uint64_t first_layer_keys = usual_first_layer);
+
+  /// The scalable filter that was copied. It accepts further keys and grows as the original does.
+  /// @throws error  incompatible: a copy of a shared filter, or layers of other sizes than this version makes; damaged:
+  ///                a number of keys that such layers never have; as above
+  explicit scalable_layers(const layered_filter& copy);
+
   scalable_layers(scalable_layers&&) noexcept;
   scalable_layers& operator=(scalable_layers&&) noexcept;
   ~scalable_layers();

@@ -56,6 +56,7 @@ filter_facts counts_of(const redis_info& now) {
   facts.bytes = bytes_for(now.bits);
   facts.distinct_keys = now.inserted;
   if (now.inserted < beyond_counting) facts.insert_count = now.inserted;
+  facts.count_is_at_most = !now.is_estimate;
   facts.count_is_estimate = now.is_estimate;
   facts.expires_at = now.expires_at;
   facts.fill = fill_facts{.cells = now.bits / cell_bits_of(facts.parameters),

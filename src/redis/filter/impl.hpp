@@ -2,7 +2,7 @@
 // does when that is out of date), description_check.cpp (checks of the description, and its restoration), lookup.cpp,
 // insert.cpp (insert, remove), explain.cpp, lifecycle.cpp (shards, growth, generations), create.cpp (create, open),
 // replace.cpp (replace, clear, expire), repair.cpp (lost shards refilled), drop.cpp, orphans.cpp (shards without a
-// description), scan.cpp (calls on all bits).
+// description), scan.cpp (calls on all bits), copy_layers.cpp (copies of filters that grow).
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -192,6 +192,12 @@ struct redis_filter::impl {
   redis_info info(std::vector<redis_shard>* shards);
   estimate keys_in_window();
   void merge(std::span<const std::uint8_t> bytes);
+  void merge_into_newest(std::uint64_t shard, std::span<const std::uint8_t> lines);
+
+  // ---- copy_layers.cpp
+
+  layered_filter pull_layers(const std::string& metadata);
+  void push_layers(const layered_filter& from);
 
   // ---- orphans.cpp: shards of this name whose description is lost
 

@@ -305,10 +305,12 @@ void redis_filter::read_lines(std::uint64_t most, const std::function<void(const
 
 namespace {
 
-void want_ungrown(const redis::meta& m, const std::string& where, const char* what) {
+void want_ungrown(const redis::meta& m, const std::string& where, const char* what, const char* instead_of_layers,
+                  const char* instead_of_window) {
   if (!m.has_window() && !m.grows()) return;
   throw error(errc::incompatible, {std::string("this filter cannot be ") + what, where, "one of fixed size",
-                                   m.has_window() ? "one with a window" : "one that grows", ""});
+                                   m.has_window() ? "one with a window" : "one that grows",
+                                   m.has_window() ? instead_of_window : instead_of_layers});
 }
 
 }  // namespace
@@ -316,7 +318,8 @@ void want_ungrown(const redis::meta& m, const std::string& where, const char* wh
 any_filter redis_filter::pull() {
   impl& b = *impl_;
   b.be_current();
-  want_ungrown(b.description, b.where(), "pulled");
+  want_ungrown(b.description, b.where(), "pulled", "pull it alone: its layers make a file of their own",
+               "look up keys on the server, or build a sliding-window filter of the same keys in a file");
   const redis::meta m = b.description;
   params p = m.parameters.filter;
   p.secret = b.options.secret;
@@ -369,35 +372,40 @@ any_filter redis_filter::pull() {
 void redis_filter::impl::merge(std::span<const std::uint8_t> bytes) {
   const std::uint64_t of_shard = 64 * description.first.lines;
   for (std::uint64_t s = 0; s < description.shards(); ++s) {
-    const auto some = bytes.subspan(static_cast<std::size_t>(s * of_shard), static_cast<std::size_t>(of_shard));
-    const bool empty = std::all_of(some.begin(), some.end(), [](std::uint8_t byte) { return byte == 0; });
-    for (bool done = empty; !done;) {
-      const std::string header = redis::header_key(description, s);
-      const std::string name = redis::layer_key(description, s, 0);
-      commands.clear();
-      commands.begin(redis::slot_of(header), mode::write);
-      commands.start_script(redis::scripts::merge, 3, 2);
-      commands.word(header);
-      commands.word(name);
-      commands.word(name + ":merge");
-      commands.word(redis::text_of(view(s).stamp));
-      commands.word(std::string_view(reinterpret_cast<const char*>(some.data()), some.size()));
-      run([&](std::size_t, reply r) { done = r.integer() == 1; }, "merge into the filter");
-      const std::uint64_t shards[] = {s};
-      if (!done && explain_stale(shards, redis::access::look_up)) {
-        throw error(errc::locked, {"the filter was replaced meanwhile", where(), "", "", hint::merge_again});
-      }
-    }
-    if (empty || view(s).next.empty()) continue;
-    const std::uint64_t epoch = description.epoch;
-    const bool is_replaced = replacement() != nullptr || description.epoch != epoch;
-    if (is_replaced) {
-      throw error(errc::locked, {"the filter is being replaced, and the new one has not got these keys", where(), "",
-                                 "", hint::merge_after_replacement});
-    }
-    const std::uint64_t shards[] = {s};  // the mark of a replacement that was given up
-    unmark(shards);
+    merge_into_newest(s, bytes.subspan(static_cast<std::size_t>(s * of_shard), static_cast<std::size_t>(of_shard)));
   }
+}
+
+// Sets bits of the newest layer of a shard.
+void redis_filter::impl::merge_into_newest(std::uint64_t s, std::span<const std::uint8_t> lines) {
+  const bool empty = std::all_of(lines.begin(), lines.end(), [](std::uint8_t byte) { return byte == 0; });
+  const std::int64_t layer = view(s).newest();
+  for (bool done = empty; !done;) {
+    const std::string header = redis::header_key(description, s);
+    const std::string name = redis::layer_key(description, s, layer);
+    commands.clear();
+    commands.begin(redis::slot_of(header), mode::write);
+    commands.start_script(redis::scripts::merge, 3, 2);
+    commands.word(header);
+    commands.word(name);
+    commands.word(name + ":merge");
+    commands.word(redis::text_of(view(s).stamp));
+    commands.word(std::string_view(reinterpret_cast<const char*>(lines.data()), lines.size()));
+    run([&](std::size_t, reply r) { done = r.integer() == 1; }, "merge into the filter");
+    const std::uint64_t shards[] = {s};
+    if (!done && (explain_stale(shards, redis::access::look_up) || view(s).newest() != layer)) {
+      throw error(errc::locked, {"the filter was replaced meanwhile", where(), "", "", hint::merge_again});
+    }
+  }
+  if (empty || view(s).next.empty()) return;
+  const std::uint64_t epoch = description.epoch;
+  const bool is_replaced = replacement() != nullptr || description.epoch != epoch;
+  if (is_replaced) {
+    throw error(errc::locked, {"the filter is being replaced, and the new one has not got these keys", where(), "", "",
+                               hint::merge_after_replacement});
+  }
+  const std::uint64_t shards[] = {s};  // the mark of a replacement that was given up
+  unmark(shards);
 }
 
 void redis_filter::merge(redis_filter& other) { merge(other.pull()); }
@@ -405,7 +413,8 @@ void redis_filter::merge(redis_filter& other) { merge(other.pull()); }
 void redis_filter::merge(const any_filter& other) {
   impl& b = *impl_;
   b.be_current();
-  want_ungrown(b.description, b.where(), "merged into");
+  want_ungrown(b.description, b.where(), "merged into", "insert the keys, or choose another name",
+               "insert the keys, or choose another name");
   if (b.description.counts()) {
     throw error(errc::incompatible,
                 {"counters on a server are not merged", b.where(), "a plain layout", "counting", hint::insert_keys});

@@ -1,0 +1,246 @@
+// Copies of shared filters that grow: all layers of all shards are read, and put into a new filter.
+#include "redis/filter/lifecycle.hpp"
+
+#include <bloomery/detail/storage.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/layered_filter.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace bloomery {
+
+using redis::mode;
+using redis::reply;
+using redis::shard_view;
+
+namespace {
+
+constexpr std::uint64_t piece = 256 << 10;  // bytes of a string that are fetched at once
+constexpr std::size_t pieces = 64;          // in flight
+constexpr std::size_t stamp_bytes = std::tuple_size_v<redis::stamp>;
+
+// Of a layer in the copy.
+struct part {
+  std::uint64_t shard;
+  std::size_t layer;   // in its shard
+  std::size_t number;  // in the copy
+  std::uint64_t from;  // bytes
+  std::uint64_t bytes;
+};
+
+// Deals the keys that a shard counts out to its layers: a layer is closed when it has as many as its capacity.
+void count_keys(std::span<filter_layer> layers, std::uint64_t keys) {
+  for (filter_layer& layer : layers) {
+    layer.keys = &layer == &layers.back() ? keys : std::min(keys, layer.capacity);
+    keys -= layer.keys;
+  }
+}
+
+std::uint64_t number_in(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// A filter that grows makes its layers by these parameters alone.
+redis_params params_like(const layered_filter& from) {
+  const layered_params& p = from.parameters();
+  redis_params result;
+  result.filter = p.filter;
+  result.filter.geometry = {};
+  result.growth = p.maximum == 0 ? redis_growth::unlimited : redis_growth::to_maximum;
+  result.maximum = p.maximum;
+  result.shards = p.shards;
+  return result;
+}
+
+void check_layers(const layered_filter& from, const redis_plan& plan, const std::string& where) {
+  std::vector<redis_layer> made = {plan.first};
+  for (std::uint64_t s = 0; s < plan.shards; ++s) {
+    for (std::size_t i = from.first_of(s); i < from.first_of(s + 1); ++i) {
+      const std::size_t l = i - from.first_of(s);
+      if (l == made.size()) made.push_back(next_layer(plan.parameters, made));
+      const filter_layer& layer = from.layers()[i];
+      if (redis_layer{layer.geometry.bits / 512, layer.geometry.probes, layer.capacity} == made[l]) continue;
+      throw error(errc::incompatible,
+                  {"a layer has another size than this version makes", where,
+                   std::to_string(512 * made[l].lines) + " bits for " + std::to_string(made[l].capacity) + " keys",
+                   std::to_string(layer.geometry.bits) + " bits for " + std::to_string(layer.capacity) + " keys",
+                   hint::use_its_version});
+    }
+  }
+}
+
+}  // namespace
+
+layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
+  be_current();
+  if (!description.grows()) {
+    throw error(
+        errc::incompatible,
+        {"this filter has no layers to pull", where(), "a filter that grows", "one of fixed size, or with a window",
+         "a filter of fixed size is pulled whole; look up the keys of a window on the server"});
+  }
+  load_all_views();
+  const redis::meta m = description;
+  std::vector<filter_layer> layers;
+  std::vector<part> parts;
+  std::uint64_t bytes = 0;
+  for (std::uint64_t s = 0; s < m.shards(); ++s) {
+    for (const redis_layer& layer : view(s).layers) {
+      layers.push_back({s, {512 * layer.lines, layer.probes}, layer.capacity, 0});
+      bytes += 64 * layer.lines;
+    }
+  }
+
+  // The counts are read before the bits: a layer that is closed meanwhile has more keys than they say, and these were
+  // inserted during the call.
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(m.shards()));
+  redis::each_part(m.shards(), [&](std::span<const std::uint64_t> shards) {
+    commands.clear();
+    for (const std::uint64_t s : shards) {
+      const std::string header = redis::header_key(m, s);
+      commands.begin(redis::slot_of(header), mode::write);
+      commands.command({"HGET", header, "count"});
+    }
+    run(
+        [&](std::size_t group, reply r) {
+          if (r.is_nil()) return;
+          const std::uint64_t counted = number_in(r.text());
+          counts[static_cast<std::size_t>(shards[group])] = counted - std::min(counted, view(shards[group]).reserved);
+        },
+        "pull the filter");
+  });
+  layered_params p{.filter = m.parameters.filter, .shards = m.shards(), .is_shared = true, .metadata = metadata};
+  p.filter.secret = options.secret;
+  if (m.parameters.growth == redis_growth::to_maximum) p.maximum = m.parameters.maximum;
+  for (std::size_t i = 0; i < layers.size();) {
+    std::size_t end = i;
+    while (end < layers.size() && layers[end].shard == layers[i].shard) ++end;
+    count_keys(std::span(layers).subspan(i, end - i), counts[static_cast<std::size_t>(layers[i].shard)]);
+    i = end;
+  }
+  layered_filter copy(std::move(p), std::move(layers));
+
+  // A part is whole if what is behind the layer says so: the newest layer ends in the shard's version, a closed one in
+  // zeros. The newest may be closed meanwhile, and is then found under its other name.
+  const std::string closed(stamp_bytes, '\0');
+  const auto fetch = [&] {
+    commands.clear();
+    for (const part& one : parts) {
+      commands.begin(redis::slot_of(redis::header_key(m, one.shard)), mode::write);
+      const auto number = static_cast<std::int64_t>(one.layer);
+      for (const std::string& name :
+           {redis::layer_key(m, one.shard, number), redis::closed_layer_key(m, one.shard, number)}) {
+        commands.command({"GETRANGE", name, std::to_string(one.from), std::to_string(one.from + one.bytes - 1)});
+        commands.command({"GETRANGE", name, "-16", "-1"});
+      }
+    }
+    std::vector<std::uint64_t> stale;
+    run(
+        [&](std::size_t number, reply r) {
+          const part& one = parts[number];
+          const shard_view& v = view(one.shard);
+          const bool is_newest = one.layer + 1 == v.layers.size();
+          std::string_view found = r.text();
+          r = r.next();
+          bool is_whole = is_newest && r.text() == redis::text_of(v.stamp);
+          if (found.size() != one.bytes || !is_whole) {
+            r = r.next();
+            found = r.text();
+            is_whole = r.next().text() == closed;
+          }
+          if (found.size() != one.bytes || !is_whole) return stale.push_back(one.shard);
+          std::memcpy(copy.bytes_of(one.number).data() + one.from, found.data(), found.size());
+        },
+        "pull the filter");
+    redis::make_distinct(stale);
+    std::erase_if(parts, [&](const part& one) { return !std::binary_search(stale.begin(), stale.end(), one.shard); });
+    if (!stale.empty() && explain_stale(stale, redis::access::look_up)) {
+      throw error(errc::locked, {"the filter was replaced while it was pulled", where(), "", "", hint::pull_again});
+    }
+  };
+  for (std::size_t i = 0; i < copy.layers().size(); ++i) {
+    const filter_layer& layer = copy.layers()[i];
+    const std::uint64_t of_layer = layer.geometry.bits / 8;
+    for (std::uint64_t from = 0; from < of_layer; from += piece) {
+      parts.push_back({layer.shard, i - copy.first_of(layer.shard), i, from, std::min(piece, of_layer - from)});
+      while (parts.size() == pieces) fetch();
+    }
+  }
+  while (!parts.empty()) fetch();
+  return copy;
+}
+
+// Into a filter that was just made. The count of a shard rises with its layers, so that other clients find room where
+// there is some.
+void redis_filter::impl::push_layers(const layered_filter& from) {
+  const auto refuse_grown = [&] {
+    throw error(errc::locked, {"other clients changed the filter while it was made", where(), "", "", hint::try_again});
+  };
+  router.forget_answers();
+  load_all_views();
+  const std::uint64_t epoch = description.epoch;
+  std::vector<std::uint64_t> todo;  // shards that have layer l
+  for (std::size_t l = 0;; ++l) {
+    todo.clear();
+    for (std::uint64_t s = 0; s < description.shards(); ++s) {
+      if (from.first_of(s) + l < from.first_of(s + 1)) todo.push_back(s);
+    }
+    if (todo.empty()) break;
+    for (std::size_t first = 0; first < todo.size(); first += redis::together) {
+      const auto some = std::span(todo).subspan(first, std::min(redis::together, todo.size() - first));
+      if (l > 0 && grow(some)) refuse_grown();
+      for (const std::uint64_t s : some) {
+        if (description.epoch != epoch || view(s).layers.size() != l + 1) refuse_grown();
+        merge_into_newest(s, from.bytes_of(from.first_of(s) + l));
+      }
+      commands.clear();
+      for (const std::uint64_t s : some) {
+        const std::string header = redis::header_key(description, s);
+        commands.begin(redis::slot_of(header), mode::once);
+        commands.command({"HINCRBY", header, "count", std::to_string(from.layers()[from.first_of(s) + l].keys)});
+      }
+      run([](std::size_t, reply) {}, "count the keys of the filter");
+    }
+  }
+  if (router.has_lost_answers()) {
+    throw error(errc::unavailable, {"connections were lost while the filter was made, and bits may be missing", where(),
+                                    "", "", hint::try_again});
+  }
+}
+
+layered_filter redis_filter::pull_layers(const std::string& metadata) {
+  return redis::begin_again([&] { return impl_->pull_layers(metadata); });
+}
+
+redis_filter redis_filter::create_from(const redis_address& address, const layered_filter& from,
+                                       std::optional<std::chrono::milliseconds> expires_in, redis_options options) {
+  if (!from.parameters().is_shared) {
+    throw error(errc::incompatible, {"these layers are not those of a shared filter", address.text(),
+                                     "a copy of a shared filter that grows", "a scalable filter", ""});
+  }
+  redis_params like = params_like(from);
+  like.expires_in = expires_in;
+  check_layers(from, plan_redis(like), address.text());
+  if (like.filter.secret) options.secret = like.filter.secret;
+  if (impl(address, options).read_meta()) {
+    throw error(errc::already_exists, {"there is a filter of this name, and layers are put into a new filter only",
+                                       address.text(), "", "", hint::choose_another_name});
+  }
+  redis_filter made = create(address, like, std::move(options));
+  try {
+    made.impl_->push_layers(from);
+  } catch (const error& e) {
+    error_text text = e.text();
+    text.hint = error_hint(hint::try_again, "drop the new filter, which may lack keys, and make it again");
+    throw error(e.code(), std::move(text));
+  }
+  return made;
+}
+
+}  // namespace bloomery
