@@ -220,15 +220,16 @@ void lose_connections(fault_round& round) {
 }
 
 // By another client, while the crowd inserts.
-void clear_and_replace(fault_round& round) {
+void drop_clear_and_replace(fault_round& round) {
   test_server server;
-  crowds all = on_server(round, server);
+  crowds all = on_server(round, server, all_kinds, [](crowd_options& o) { o.may_be_missing = true; });
   for (int i = 0; i < 2; ++i) {
     for (const auto& c : all.all) {
       round.wait(20, 100);
       const auto& address = c->options().addresses.front();
       redis_filter other = redis_filter::open(address);
-      if (round.random() % 2 == 0) {
+      const std::uint64_t what = round.random() % 4;
+      if (what >= 2) {
         other.replace(c->options().params, [&](redis_filter& fresh) {
           const std::vector<std::uint64_t> keys = c->begun();
           fresh.insert(std::span<const std::uint64_t>(keys));
@@ -236,9 +237,13 @@ void clear_and_replace(fault_round& round) {
         });
         continue;
       }
-      other.clear();
+      if (what == 1)
+        other.drop();
+      else
+        other.clear();
       // Calls that had begun may have ended before.
       c->excuse([now = steady::now()](const insertion& call) { return call.began < now; });
+      if (what == 1) redis_filter::create(address, c->options().params);
     }
   }
   all.wait_for_keys(100);
