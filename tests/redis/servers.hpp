@@ -146,6 +146,7 @@ void wait_until(const char* what, Condition condition, std::chrono::milliseconds
 struct server_options {
   bool tcp = false;                      ///< on a free port of 127.0.0.1, too
   bool tls = false;                      ///< that port speaks TLS, with certificates of this server's own authority
+  bool sentinel = false;                 ///< a sentinel: `config` names the masters that it watches
   bool append_only = false;              ///< every write is on disk before it is answered: survives kill_hard()
   std::vector<std::string> config = {};  ///< more lines of its configuration
 };
@@ -309,7 +310,8 @@ class test_server {
       ::dup2(null, 0);
       ::dup2(null, 1);
       ::dup2(null, 2);
-      ::execl(path.c_str(), path.c_str(), config.c_str(), static_cast<char*>(nullptr));
+      ::execl(path.c_str(), path.c_str(), config.c_str(), options_.sentinel ? "--sentinel" : nullptr,
+              static_cast<char*>(nullptr));
       ::_exit(127);
     }
     if (!wait) return true;

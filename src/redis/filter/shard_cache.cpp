@@ -22,6 +22,14 @@ namespace {
 constexpr std::chrono::milliseconds last_time{200};  // for what a filter says when it goes
 constexpr std::int64_t clock_trusted = 60'000;       // milliseconds, before the server's is read again
 
+// The filter was dropped, and another client is making one of the same name. Bits written before a shard is made would
+// make its creation fail.
+void refuse_unready(const redis::meta& m, const std::string& where) {
+  if (m.ready) return;
+  throw error(errc::not_found, {"the filter was dropped or has expired, and a filter of its name is being made", where,
+                                "", "", hint::build_again});
+}
+
 }  // namespace
 
 redis_filter::impl::impl(const redis_address& a, redis_options o)
@@ -160,6 +168,7 @@ void redis_filter::impl::adopt(redis::meta m) {
 }
 
 void redis_filter::impl::turn_to(redis::meta m) {
+  refuse_unready(m, where());
   const bool same = redis::hash_alike(m.parameters.filter, description.parameters.filter);
   adopt(std::move(m));
   if (same) return;
@@ -170,7 +179,10 @@ void redis_filter::impl::turn_to(redis::meta m) {
 void redis_filter::impl::be_current() {
   if (to_come) return;
   redis::meta now = current_meta();
-  if (now.epoch != description.epoch) return adopt(std::move(now));
+  if (now.epoch != description.epoch) {
+    refuse_unready(now, where());
+    return adopt(std::move(now));
+  }
   description.expires_at = now.expires_at;
   checked_at_ = read_at_;
   check_.reset();

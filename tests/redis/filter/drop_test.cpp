@@ -59,6 +59,33 @@ TEST_F(RedisDescription, OfADroppedFilterIsRestoredByNoClientOfAnyKindOfFilter) 
   }
 }
 
+// The description comes before the shards. A client of the dropped filter must not write where shards are to be made.
+TEST_F(RedisDescription, OfAFilterInTheMakingIsNotUsedByClientsOfTheDroppedOne) {
+  for (const kind& k : kinds()) {
+    SCOPED_TRACE(k.name);
+    server->command({"FLUSHALL"});
+    redis_filter f = redis_filter::create(at("x"), k.parameters);
+    insert_all(f, keys_from(0, 100));
+    redis_filter g = redis_filter::open(at("x"));
+    redis_filter::open(at("x")).drop();
+    redis_filter::create(at("x"), k.parameters);
+    std::string text = server->command({"GET", "{x}:m"}).text();
+    const std::string ready = "state=ready";
+    text.replace(text.find(ready), ready.size(), "state=in the making");
+    server->command({"FLUSHALL"});
+    server->command({"SET", "{x}:m", text});
+
+    EXPECT_EQ(code_of([&] { insert_all(f, keys_from(0, 100)); }), errc::not_found);
+    EXPECT_EQ(code_of([&] { count_found(g, keys_from(0, 100)); }), errc::not_found);
+    EXPECT_TRUE(names("{x~*").empty()) << names("{x~*").front();
+
+    redis_filter fresh = redis_filter::create(at("x"), k.parameters);
+    insert_all(f, keys_from(200, 100));
+    EXPECT_EQ(count_found(fresh, keys_from(200, 100)), 100u);
+    EXPECT_EQ(count_found(g, keys_from(200, 100)), 100u);
+  }
+}
+
 TEST_F(RedisDescription, OfAFilterThatIsDroppedWhileClientsRestoreItStaysAway) {
   const auto all = kinds();
   const std::size_t rounds = is_long() ? 400 : 40;
