@@ -226,6 +226,7 @@ struct redis_filter::impl {
   void unlink_coming(const std::string& text);
   void unlink_headless(const redis::meta& m, std::span<const std::uint64_t> shards);
   void load_all_views();
+  std::vector<std::uint64_t> rebuild_first_views(std::span<const std::uint64_t> shards);
 
   redis_address address;
   redis_options options;
