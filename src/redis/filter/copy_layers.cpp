@@ -89,8 +89,10 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
   const redis::meta m = description;
   std::vector<filter_layer> layers;
   std::vector<part> parts;
+  std::vector<std::string> repaired;
   std::uint64_t bytes = 0;
   for (std::uint64_t s = 0; s < m.shards(); ++s) {
+    repaired.push_back(view(s).repaired);
     for (const redis_layer& layer : view(s).layers) {
       layers.push_back({s, {512 * layer.lines, layer.probes}, layer.capacity, 0});
       bytes += 64 * layer.lines;
@@ -173,6 +175,13 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
     }
   }
   while (!parts.empty()) fetch();
+
+  // A repair may give a layer the number of one that was lost, so a copy would mix both.
+  load_all_views();
+  for (std::uint64_t s = 0; s < m.shards(); ++s) {
+    if (description.epoch == m.epoch && view(s).repaired == repaired[static_cast<std::size_t>(s)]) continue;
+    throw error(errc::locked, {"the filter was changed while it was pulled", where(), "", "", hint::pull_again});
+  }
   return copy;
 }
 

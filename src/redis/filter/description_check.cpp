@@ -110,11 +110,12 @@ void redis_filter::impl::confirm(redis::access how) {
     // Another filter of this name is being made. It has no shards yet, and this one may be used for the rest of the
     // minute.
     if (other && !now.ready && check_clock() - checked_at_ <= redis::check_limit) return;
-    read_at_ = checked_at_ = found.read_at;
+    read_at_ = found.read_at;
     if (other) {
-      turn_to(std::move(now));
+      turn_to(std::move(now));  // if it fails, the next call checks again
       throw redis::made_anew(errc::locked, {"the filter was replaced meanwhile", where(), "", "", hint::try_again});
     }
+    checked_at_ = read_at_;
     description.expires_at = now.expires_at;
     check_after_ = found.text.empty() ? redis::check_interval_after_loss
                                       : std::min(redis::check_interval, check_after_ + check_after_ / 8);

@@ -234,6 +234,7 @@ struct redis_filter::impl {
   /// @returns shards that have a header now
   std::vector<std::uint64_t> unlink_headless(const redis::meta& m, std::span<const std::uint64_t> shards);
   void load_all_views();
+  std::vector<std::uint64_t> rebuild_first_views(std::span<const std::uint64_t> shards);
 
   // ---- repair.cpp
 

@@ -119,10 +119,42 @@ bool redis_filter::impl::begin_generation(std::span<const std::uint64_t> shards)
   return refresh(shards);
 }
 
+// Shards without a header whose layer ends with the first stamp. Every change of a header draws another stamp, so the
+// lost header was as it was made, and follows from the description. @returns the other shards
+std::vector<std::uint64_t> redis_filter::impl::rebuild_first_views(std::span<const std::uint64_t> shards) {
+  std::vector<std::uint64_t> others;
+  commands.clear();
+  for (const std::uint64_t s : shards) {
+    const std::string header = redis::header_key(description, s);
+    commands.begin(redis::slot_of(header), mode::write);
+    commands.command({"HGETALL", header});
+    commands.command({"GETRANGE", redis::layer_key(description, s, description.first_generation), "-16", "-1"});
+  }
+  run(
+      [&](std::size_t group, reply r) {
+        const std::uint64_t s = shards[group];
+        shard_view first = redis::first_view(description, s);
+        if (r.size() != 0 || r.next().text() != redis::text_of(first.stamp)) return others.push_back(s);
+        closed_layers_.retain(s, {});
+        views[static_cast<std::size_t>(s)] = std::make_unique<shard_view>(std::move(first));
+      },
+      "read a shard's header");
+  return others;
+}
+
 void redis_filter::impl::load_all_views() {
   const std::uint64_t epoch = description.epoch;
   each_part(description.shards(), [&](std::span<const std::uint64_t> shards) {
-    if (description.epoch != epoch || refresh(shards)) return;
+    if (description.epoch != epoch) return;
+    try {
+      if (refresh(shards)) return;
+    } catch (const error& e) {
+      // The count of a growing filter is in the header alone.
+      if (e.code() != errc::damaged || to_come || description.grows()) throw;
+      const std::vector<std::uint64_t> others = rebuild_first_views(shards);
+      if (others.size() == shards.size()) throw;
+      if (!others.empty() && refresh(others)) return;
+    }
     for (const std::uint64_t s : shards) {
       if (!view(s).repairing.empty()) throw_gone(s, "");
     }

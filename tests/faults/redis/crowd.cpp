@@ -148,7 +148,7 @@ void crowd::write(writer& w, std::uint64_t seed) {
     } catch (const std::exception& e) {
       report(std::string("an insertion failed: ") + e.what());
     }
-    pause(random, 8);
+    pause(random, 20);
   }
 }
 
@@ -175,7 +175,7 @@ void crowd::read(redis_filter& f, std::uint64_t seed) {
     } catch (const std::exception& e) {
       report(std::string("a lookup failed: ") + e.what());
     }
-    pause(random, 6);
+    pause(random, 16);
   }
 }
 

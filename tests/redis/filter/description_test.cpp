@@ -17,6 +17,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -361,6 +362,48 @@ TEST_F(RedisDescription, OutlivesTheEvictionOfOtherKeysWhileAWriterUsesTheFilter
   if (damaged) return;  // the server's choice of keys to evict is random to a degree
   EXPECT_EQ(full.command({"KEYS", "{x~*:h"}).reply().size(), writer.parameters().shards);
   EXPECT_EQ(code_of([&] { reader.info(); }), std::nullopt);
+}
+
+// ---- lost headers ---------------------------------------------------------------------------------------------------
+
+TEST_F(RedisDescription, ReplacesTheHeadersOfShardsThatHaveNotChangedForInfo) {
+  for (const kind& k : kinds()) {
+    SCOPED_TRACE(k.name);
+    server->command({"FLUSHALL"});
+    redis_filter f = redis_filter::create(at("x"), k.parameters);
+    insert_all(f, keys_from(0, 300));
+    const redis_info before = f.info();
+    for (const std::string& header : names("{x~*:h")) server->command({"DEL", header});
+
+    redis_filter fresh = redis_filter::open(at("x"));
+    for (redis_filter* client : {&f, &fresh}) {
+      if (k.parameters.growth != redis_growth::none) {
+        EXPECT_EQ(code_of([&] { client->info(); }), errc::damaged) << "the count of keys is lost";
+        continue;
+      }
+      const redis_info now = client->info();
+      EXPECT_EQ(now.ones, before.ones);
+      EXPECT_EQ(now.inserted, before.inserted);
+      EXPECT_EQ(now.rate_now, before.rate_now);
+      EXPECT_EQ(count_found(*client, keys_from(0, 300)), 300u);
+    }
+
+    server->command({"DEL", names("{x~*:" + std::string(k.name == std::string("window") ? "[0-9]*" : "0")).front()});
+    EXPECT_EQ(code_of([&] { fresh.info(); }), errc::damaged);
+  }
+}
+
+TEST_F(RedisDescription, DoesNotReplaceTheHeaderOfAShardThatHasChanged) {
+  redis_filter f = redis_filter::create(at("x"), integers(4000, 0.01));
+  insert_all(f, keys_from(0, 300));
+  // Marks all shards, and takes the marks away.
+  EXPECT_THROW(f.replace(integers(4000, 0.01), [](redis_filter&) { throw std::runtime_error("given up"); }),
+               std::runtime_error);
+  f.info();
+  server->command({"DEL", names("{x~*:h").front()});
+
+  EXPECT_EQ(code_of([&] { f.info(); }), errc::damaged);
+  EXPECT_EQ(code_of([] { redis_filter::open(at("x")).info(); }), errc::damaged);
 }
 
 // ---- lookups in lost shards -----------------------------------------------------------------------------------------

@@ -86,6 +86,29 @@ TEST_F(RedisDescription, OfAFilterInTheMakingIsNotUsedByClientsOfTheDroppedOne) 
   }
 }
 
+// The shards of the dropped filter are still there: an insert would be acknowledged and lost.
+TEST_F(RedisDescription, OfAFilterInTheMakingIsCheckedByEachCallOnceTheTimeOfTheDroppedOneIsOver) {
+  redis_filter::create(at("x"), integers(4000, 0.01));
+  std::string coming = server->command({"GET", "{x}:m"}).text();
+  const std::string ready = "state=ready";
+  coming.replace(coming.find(ready), ready.size(), "state=in the making");
+  redis_filter::drop(at("x"));
+  redis_filter f = redis_filter::create(at("x"), integers(4000, 0.01));
+  insert_all(f, keys_from(0, 100));
+  drop_halfway();
+  server->command({"SET", "{x}:m", coming});
+  advance_check_clock(seconds(61));
+
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(code_of([&] { insert_all(f, keys_from(100, 10)); }), errc::not_found);
+    EXPECT_EQ(code_of([&] { count_found(f, keys_from(0, 100)); }), errc::not_found);
+  }
+
+  redis_filter fresh = redis_filter::create(at("x"), integers(4000, 0.01));
+  insert_all(f, keys_from(100, 10));
+  EXPECT_EQ(count_found(fresh, keys_from(100, 10)), 10u);
+}
+
 TEST_F(RedisDescription, OfAFilterThatIsDroppedWhileClientsRestoreItStaysAway) {
   const auto all = kinds();
   const std::size_t rounds = is_long() ? 400 : 40;
