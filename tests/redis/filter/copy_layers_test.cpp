@@ -9,6 +9,7 @@
 
 #include "redis/filters.hpp"
 #include "redis/fixtures.hpp"
+#include "redis/proxy.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
 
@@ -270,6 +271,21 @@ TEST_F(CopyLayers, OfAFilterThatLostALayerIsRefused) {
 
     EXPECT_EQ(code_of([&] { redis_filter::open(at("f")).pull_layers(); }), errc::damaged);
   }
+}
+
+// A repair may give a layer the number of one that was lost; a copy of both would miss keys.
+TEST_F(CopyLayers, IsRefusedIfAShardIsRepairedMeanwhile) {
+  bloomery_tests::proxy net(server->socket());
+  redis_address through = at("f");
+  through.socket.clear();
+  through.endpoints = {{"127.0.0.1", net.port()}};
+  redis_filter f = redis_filter::create(through, growing(1000));
+  insert_all(f, keys_from(0, 20'000));
+  net.before("count", [&] { server->command({"HSET", server->shard("f", 3) + ":h", "repaired", "0123456789abcdef"}); });
+
+  EXPECT_EQ(code_of([&] { f.pull_layers(); }), errc::locked);
+  EXPECT_TRUE(net.has_acted());
+  EXPECT_NO_THROW(f.pull_layers());
 }
 
 TEST_F(CopyLayers, CanExpire) {
