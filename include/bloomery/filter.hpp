@@ -212,7 +212,11 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     want_writable();
     const key_hash hash = hash_(plain(key));
     const bool is_new = insert_one<Layout>(storage_.data(), params_.geometry, hash);
-    if (is_new || layout_with_removal<Layout>) on_inserted(hash);
+    if constexpr (!Storage::tracks_changes && !layout_with_removal<Layout>) {
+      storage_.counts().inserted += is_new ? 1 : 0;  // no branch, which processors could not predict in a full filter
+    } else if (is_new || layout_with_removal<Layout>) {
+      on_inserted(hash);
+    }
     return is_new;
   }
 

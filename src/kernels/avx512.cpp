@@ -40,10 +40,10 @@ BLOOMERY_TARGET inline __m512i mix8(__m512i x) {
 struct split_block_ops : plain_split_block {
   BLOOMERY_TARGET static __m512i choices8(__m512i hash64s) { return hash64s; }
 
-  // ((hash64 >> 32) * blocks) >> 32, times 32; the product of 32 and 33 bits fits.
+  // ((hash64 >> 32) * blocks) >> 32, times 32, for fewer than 2^32 blocks.
   BLOOMERY_TARGET static __m512i offsets8(__m512i hash64s, std::uint64_t blocks) {
-    const __m512i block = _mm512_srli_epi64(_mm512_mullo_epi64(_mm512_srli_epi64(hash64s, 32), copies(blocks)), 32);
-    return _mm512_slli_epi64(block, 5);
+    const __m512i product = _mm512_mul_epu32(_mm512_srli_epi64(hash64s, 32), copies(blocks));
+    return _mm512_slli_epi64(_mm512_srli_epi64(product, 32), 5);
   }
 
   BLOOMERY_TARGET static __m256i mask_of(std::uint64_t choice) {

@@ -23,6 +23,9 @@ namespace {
 // The kernels include no headers of bloomery, so they have copies of these constants.
 static_assert(std::equal(std::begin(layouts::split_block::salt), std::end(layouts::split_block::salt),
                          std::begin(kernels::split_block_salt)));
+static_assert(std::equal(std::begin(layouts::split_block::salt), std::end(layouts::split_block::salt),
+                         std::begin(detail::for_single_keys.salts)));
+static_assert(layouts::split_block512::multiplier == detail::for_single_keys.multiplier);
 static_assert(layouts::split_block512::multiplier == kernels::split_block512_multiplier &&
               probe_sequence::multiplier == kernels::split_block512_multiplier);
 static_assert(probe_sequence::step == kernels::blocked_step);
@@ -94,7 +97,14 @@ kernels::blocks blocks_of(const std::uint8_t* bytes, const geometry& g) noexcept
   return {const_cast<std::uint8_t*>(bytes), g.bits / L::block_bits, g.probes, fetch_for(g.bits / 8)};
 }
 
+detail::inline_set inline_set_of(std::string_view kernels) {
+  if (kernels == "avx512") return detail::inline_set::avx512;
+  return kernels == "avx2" ? detail::inline_set::avx2 : detail::inline_set::none;
+}
+
 }  // namespace
+
+const detail::inline_set detail::chosen_inline_set = inline_set_of(the_choice().set->name);
 
 kernels::fetch fetch_for(std::uint64_t bytes) {
   static const std::uint64_t near = own_cache_size();

@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,20 +27,38 @@ namespace {
 
 using kernels::kernel_set;
 
-// Kernels are chosen once per process, so each of these runs in a new process. Exit status 0: the kernels named
-// `expected` were chosen. 3: they were, and BLOOMERY_KERNEL is reported as refused.
-[[noreturn]] void choose_and_exit(const char* wish, const std::string& expected) {
-  if (wish == nullptr)
-    ::unsetenv("BLOOMERY_KERNEL");
-  else
-    ::setenv("BLOOMERY_KERNEL", wish, 1);
+// Kernels are chosen when a program starts, so each of these runs in a new process, which inherits BLOOMERY_KERNEL. Exit
+// status 0: the kernels named `expected` were chosen. 3: they were, and BLOOMERY_KERNEL is reported as refused.
+[[noreturn]] void report_and_exit(const std::string& requested, const std::string& expected) {
   const kernel_choice choice = kernel_info();
   std::fprintf(stderr, "chosen: %s, requested: '%s'\n", choice.name.c_str(), choice.requested.c_str());
   if (choice.name != expected || kernel_name() != expected || chosen_kernels().name != expected) ::_exit(1);
-  if (choice.requested != (wish == nullptr ? "" : wish)) ::_exit(2);
+  if (choice.requested != requested) ::_exit(2);
   if (kernel_is_forced() != (!choice.requested.empty() && !choice.refused)) ::_exit(4);
   ::_exit(choice.refused ? 3 : 0);
 }
+
+// BLOOMERY_KERNEL for the processes that are started while it exists; null: none.
+class with_request {
+ public:
+  explicit with_request(const char* wish) {
+    if (const char* const present = std::getenv("BLOOMERY_KERNEL")) before_ = present;
+    set(wish);
+  }
+  with_request(const with_request&) = delete;
+  with_request& operator=(const with_request&) = delete;
+  ~with_request() { set(before_ ? before_->c_str() : nullptr); }
+
+ private:
+  static void set(const char* value) {
+    if (value == nullptr)
+      ::unsetenv("BLOOMERY_KERNEL");
+    else
+      ::setenv("BLOOMERY_KERNEL", value, 1);
+  }
+
+  std::optional<std::string> before_;
+};
 
 class KernelChoice : public testing::Test {
  protected:
@@ -56,22 +75,24 @@ std::string best_supported() {
   return best;
 }
 
+void expect_choice(const char* wish, const std::string& expected, int status) {
+  const with_request request(wish);
+  EXPECT_EXIT(report_and_exit(wish == nullptr ? "" : wish, expected), testing::ExitedWithCode(status), "");
+}
+
 TEST_F(KernelChoice, IsTheBestThatTheProcessorSupports) {
-  EXPECT_EXIT(choose_and_exit(nullptr, best_supported()), testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(choose_and_exit("", best_supported()), testing::ExitedWithCode(0), "");
+  expect_choice(nullptr, best_supported(), 0);
+  expect_choice("", best_supported(), 0);
 }
 
 TEST_F(KernelChoice, ObeysTheEnvironment) {
   for (const kernel_set* set : kernels::kernel_sets) {
-    if (!set->supported()) continue;
-    EXPECT_EXIT(choose_and_exit(set->name, set->name), testing::ExitedWithCode(0), "") << set->name;
+    if (set->supported()) expect_choice(set->name, set->name, 0);
   }
 }
 
 TEST_F(KernelChoice, OfAnUnknownNameIsRefused) {
-  for (const char* wish : {"nonesuch", "AVX2", "scalar ", "avx"}) {
-    EXPECT_EXIT(choose_and_exit(wish, best_supported()), testing::ExitedWithCode(3), wish);
-  }
+  for (const char* wish : {"nonesuch", "AVX2", "scalar ", "avx"}) expect_choice(wish, best_supported(), 3);
 }
 
 TEST_F(KernelChoice, OfWhatTheProcessorLacksIsRefused) {
@@ -79,15 +100,15 @@ TEST_F(KernelChoice, OfWhatTheProcessorLacksIsRefused) {
   for (const kernel_set* set : kernels::kernel_sets) {
     if (set->supported()) continue;
     lacks_one = true;
-    EXPECT_EXIT(choose_and_exit(set->name, best_supported()), testing::ExitedWithCode(3), set->name);
+    expect_choice(set->name, best_supported(), 3);
   }
   if (!lacks_one) GTEST_SKIP() << "SKIP: this processor supports every set of this build";
 }
 
 // The first 63 bytes of a request are reported; a longer one is refused, even if it begins with a known name.
 TEST_F(KernelChoice, OfAVeryLongNameIsRefusedAndReportedInPart) {
+  const with_request request(("scalar" + std::string(1000, ' ')).c_str());
   const auto choose = [] {
-    ::setenv("BLOOMERY_KERNEL", ("scalar" + std::string(1000, ' ')).c_str(), 1);
     const kernel_choice choice = kernel_info();
     std::_Exit(choice.refused && choice.requested == "scalar" + std::string(57, ' ') ? 0 : 1);
   };
@@ -97,8 +118,8 @@ TEST_F(KernelChoice, OfAVeryLongNameIsRefusedAndReportedInPart) {
 
 // Calls on keys cannot throw, and a library must not end its host program: the best kernels run instead.
 TEST_F(KernelChoice, OfAnUnknownNameDoesNotEndCallsOnKeys) {
+  const with_request request("nonesuch");
   const auto use = [] {
-    ::setenv("BLOOMERY_KERNEL", "nonesuch", 1);
     filter<std::uint64_t, layouts::split_block512> one_by_one(1000, 0.01);
     filter<std::uint64_t, layouts::split_block512> batch(1000, 0.01);
     std::vector<std::uint64_t> keys(100);
@@ -113,8 +134,8 @@ TEST_F(KernelChoice, OfAnUnknownNameDoesNotEndCallsOnKeys) {
 }
 
 TEST_F(KernelChoice, OfAnUnknownNameDoesNotEndACountOfBits) {
+  const with_request request("nonesuch");
   const auto count = [] {
-    ::setenv("BLOOMERY_KERNEL", "nonesuch", 1);
     const std::vector<std::uint8_t> bits(1001, 0x11);
     const filter<std::uint64_t, layouts::classic> empty(geometry{1000, 7}, 100);
     std::_Exit(count_ones(bits) == 2002 && empty.fill_ratio() == 0 && empty.approximate_size() == 0 ? 0 : 1);

@@ -7,6 +7,7 @@
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/layout.hpp>
+#include <bloomery/layouts/single_key.hpp>
 
 #include <cstdint>
 
@@ -22,12 +23,26 @@ class kernel_calls : public layout_base<L> {
   static void has_batch(const std::uint8_t* bytes, const geometry& g, const hash_span& keys,
                         std::uint64_t* bitmap) noexcept;
 
-  /// For one key: the block's address is computed inline, the rest is one direct call.
+  /// For one key: inlined where single_key.hpp has the instructions of this layout and processor, otherwise a call.
   static bool insert_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
-    return insert_into(bytes + offset(g, hash), hash.hash64, g.probes);
+    std::uint8_t* const block = bytes + offset(g, hash);
+    if constexpr (detail::with_inline_code<L>) {
+      if (detail::chosen_inline_set == detail::inline_set::avx512) [[likely]]
+        return detail::single_key<L>::insert_avx512(block, hash.hash64);
+      if (detail::chosen_inline_set == detail::inline_set::avx2) [[likely]]
+        return detail::single_key<L>::insert_avx2(block, hash.hash64);
+    }
+    return insert_into(block, hash.hash64, g.probes);
   }
   static bool has_one(const std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
-    return has_in(bytes + offset(g, hash), hash.hash64, g.probes);
+    const std::uint8_t* const block = bytes + offset(g, hash);
+    if constexpr (detail::with_inline_code<L>) {
+      if (detail::chosen_inline_set == detail::inline_set::avx512) [[likely]]
+        return detail::single_key<L>::has_avx512(block, hash.hash64);
+      if (detail::chosen_inline_set == detail::inline_set::avx2) [[likely]]
+        return detail::single_key<L>::has_avx2(block, hash.hash64);
+    }
+    return has_in(block, hash.hash64, g.probes);
   }
 
  private:
