@@ -55,7 +55,7 @@ class Shared(Row):
         description = server().client("GET", "{f}:m")
         epoch = re.search(rb"(?m)^instance=f~([0-9a-f]+)", description or b"")
         own = f"~{epoch[1].decode()}:" if epoch else "~none:"
-        return super().names(folder) | {re.sub(r"}:\d+$", "}:LAYER", f"redis {name.replace(own, '~EPOCH:')}") for name in found}
+        return super().names(folder) | {re.sub(r"}:\d+c?$", "}:LAYER", f"redis {name.replace(own, '~EPOCH:')}") for name in found}
 
 
 class SharedInserts(Shared, Inserts):
