@@ -1,5 +1,5 @@
 // concurrent_filter<>: a lock-free filter for concurrent inserts and lookups by many threads. It has the same bits as
-// filter<>, and lookups take the same time. detail/atomic_words.hpp has the atomic operations.
+// filter<>, and lookups take about the same time. detail/atomic_words.hpp has the atomic operations.
 #pragma once
 
 #include <bloomery/detail/atomic_words.hpp>
