@@ -1,7 +1,8 @@
 // concurrent_filter<>: a lock-free filter for concurrent inserts and lookups by many threads. It has the same bits as
-// filter<>, which is faster if threads take turns or only look up.
+// filter<>, and lookups take about the same time. detail/atomic_words.hpp has the atomic operations.
 #pragma once
 
+#include <bloomery/detail/atomic_words.hpp>
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/filter_kind.hpp>
@@ -25,12 +26,20 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// A counter split into cache-line-sized shards, so that concurrent additions rarely contend.
+/// A counter split into cache-line-sized shards. A thread that has a shard of its own adds without a locked operation.
 class sharded_counter {
  public:
   explicit sharded_counter(std::uint64_t start) noexcept { shards_[0].count.store(start, std::memory_order_relaxed); }
 
-  void add(std::uint64_t count) noexcept { shards_[own_shard()].count.fetch_add(count, std::memory_order_relaxed); }
+  void add(std::uint64_t count) noexcept {
+    const std::size_t number = detail::thread_number();
+    if (number < detail::numbered_threads) {
+      std::atomic<std::uint64_t>& own = shards_[number].count;
+      own.store(own.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
+    } else {
+      shards_[detail::numbered_threads].count.fetch_add(count, std::memory_order_relaxed);
+    }
+  }
 
   /// The sum of all completed additions, and perhaps of some concurrent ones.
   std::uint64_t sum() const noexcept {
@@ -40,20 +49,11 @@ class sharded_counter {
   }
 
  private:
-  static constexpr std::size_t shards = 32;
-
   struct alignas(64) shard {  // one cache line
     std::atomic<std::uint64_t> count{0};
   };
 
-  // Threads get shards round-robin; with more than 32 threads some share a shard.
-  static std::size_t own_shard() noexcept {
-    static std::atomic<std::size_t> threads{0};
-    thread_local const std::size_t own = threads.fetch_add(1, std::memory_order_relaxed) % shards;
-    return own;
-  }
-
-  std::array<shard, shards> shards_;
+  std::array<shard, detail::numbered_threads + 1> shards_;  // the last one is shared by all other threads
 };
 
 /// A thread-safe filter<>: any number of threads may call any member except freeze() at the same time.
@@ -64,14 +64,15 @@ class sharded_counter {
 /// lookup on another processor may miss an insert that has just returned, until the write becomes visible there; the
 /// insert is never lost.
 ///
-/// Proof: bits are read and written as 64-bit atomics and never cleared, and insert() returns only after it has found
-/// or set all bits of the key. By coherence, which relaxed order also guarantees, a read never sees an older state of a
-/// word than a read or write that happened before it.
+/// Proof: words are written atomically and bits are never cleared, and insert() returns only after it has found or set
+/// all bits of the key. By coherence, which relaxed order also guarantees, a read never sees an older state of a word
+/// than a read or write that happened before it. Lookups by kernels read several words with one vector load, which is
+/// atomic for each byte; bits are independent, so that is enough.
 ///
 /// **A new key is reported at least once.** If several threads insert one new key at the same time, at least one call
 /// returns true, unless other keys set all of its bits meanwhile; several calls may return true. Proof: one of these
-/// inserts sets a bit of the key that was clear, and its fetch_or sees the clear bit. An insert that sets another bit
-/// of the key first returns true as well. As for filter<>, false means that the key, or keys that share its cells, were
+/// inserts sets a bit of the key that was clear, and the atomic operation that sets it returns the clear bit. An insert
+/// that sets another bit of the key first returns true as well. As for filter<>, false means that the key, or keys that share its cells, were
 /// inserted before or at the same time.
 ///
 /// @tparam Key     std::string_view (any bytes) or std::uint64_t
@@ -131,15 +132,17 @@ class concurrent_filter {
         hash_(other.hash_),
         new_keys_(other.insert_count()),
         count_is_estimate_(other.count_is_estimate()),
-        storage_(resized(std::move(other.storage_), whole_words(params_.geometry.bits))) {}
+        storage_(resized(std::move(other.storage_), whole_pairs(params_.geometry.bits))) {}
 
   concurrent_filter(const concurrent_filter&) = delete;
   concurrent_filter& operator=(const concurrent_filter&) = delete;
 
   /// Inserts a key. True: the key is certainly new. False: the key, or keys that share its cells, were inserted before
-  /// or at the same time.
+  /// or at the same time. While the process has a single thread, this takes the time of filter<>'s insert().
   bool insert(const Key& key) noexcept {
-    const bool is_new = set(hash_(key));
+    const key_hash hash = hash_(key);
+    const bool is_new = detail::single_threaded() ? insert_one<Layout>(storage_.data(), params_.geometry, hash)
+                                                  : !has_at_once(hash) && set(hash);
     if (is_new) new_keys_.add(1);
     return is_new;
   }
@@ -150,26 +153,27 @@ class concurrent_filter {
   void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) {
     detail::check_answers("concurrent_filter::insert", keys.size(), is_new.size());
     std::uint64_t all_new = 0;
-    each_hash(keys, all_cells, [&](std::size_t i, key_hash hash) {
-      const bool fresh = set(hash);
-      all_new += fresh ? 1 : 0;
-      if (!is_new.empty()) is_new[i] = fresh ? 1 : 0;
+    kind::each_source(hash_, keys, [&](const hash_span& source, std::size_t first) {
+      std::uint8_t* const answers = is_new.empty() ? nullptr : is_new.data() + first;
+      all_new += detail::single_threaded() ? insert_batch<Layout>(storage_.data(), params_.geometry, source, answers)
+                                           : set_all(source, answers);
     });
     new_keys_.add(all_new);
   }
 
   /// False: the key was certainly not inserted before. True: it probably was.
-  bool may_contain(const Key& key) const noexcept { return has(hash_(key)); }
+  bool may_contain(const Key& key) const noexcept {
+    const key_hash hash = hash_(key);
+    return by_kernels ? has_at_once(hash) : has(hash);
+  }
 
   /// Looks up keys: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
   /// `bitmap` has at least ceil(keys.size() / 64) words and is not shared between threads; further words are unchanged.
   /// @throws error invalid_argument: the bitmap is shorter
   void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
     detail::check_bitmap("concurrent_filter::may_contain", keys.size(), bitmap.size());
-    each_hash(keys, cells_looked_ahead, [&](std::size_t i, key_hash hash) {
-      if (i % 64 == 0) bitmap[i / 64] = 0;
-      bitmap[i / 64] |= std::uint64_t{has(hash)} << (i % 64);
-    });
+    kind::each_source(hash_, keys,
+                      [&](const hash_span& source, std::size_t first) { has_all(source, bitmap.data() + first / 64); });
   }
 
   /// A filter<> with all keys inserted before, and perhaps some that are being inserted: to save it, to merge it, or
@@ -184,7 +188,7 @@ class concurrent_filter {
   plain_filter snapshot() const {
     heap_storage copy(bytes_for(params_.geometry.bits));
     for (std::uint64_t first = 0; first < copy.size(); first += sizeof(std::uint64_t)) {
-      const std::uint64_t word = word_at(first / sizeof(std::uint64_t)).load(std::memory_order_relaxed);
+      const std::uint64_t word = words().load(first / sizeof(std::uint64_t));
       std::memcpy(copy.data() + first, &word, std::min<std::uint64_t>(sizeof word, copy.size() - first));
     }
     copy.counts().inserted = insert_count();
@@ -199,7 +203,7 @@ class concurrent_filter {
   ///     seen.insert(42);
   ///     const filter<std::uint64_t, layouts::split_block512> all = std::move(seen).freeze();
   ///     assert(all.may_contain(42));
-  /// @throws error too_large: not enough memory for a copy, which layouts need whose bits are not a multiple of 64
+  /// @throws error too_large: not enough memory for a copy, which layouts need whose bits are not a multiple of 128
   plain_filter freeze() && {
     const std::uint64_t counted = insert_count();
     heap_storage bytes = resized(std::move(storage_), bytes_for(params_.geometry.bits));
@@ -239,15 +243,16 @@ class concurrent_filter {
  private:
   using kind = filter_kind<Key, Layout, Hash>;
 
-  static constexpr std::size_t fetched_ahead = 32;  // keys
-  static constexpr std::uint32_t all_cells = max_probes;
-
-  static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
+  static constexpr std::size_t fetched_ahead = 64;  // keys, at most 64
+  // ThreadSanitizer takes the vector loads of kernels for data races; for it, words are read one by one.
+  static constexpr bool by_kernels = layout_with_kernels<Layout> && !detail::under_thread_sanitizer;
 
   concurrent_filter(params p, Hash hash)
-      : params_(std::move(p)), hash_(hash), new_keys_(0), storage_(whole_words(params_.geometry.bits)) {}
+      : params_(std::move(p)), hash_(hash), new_keys_(0), storage_(whole_pairs(params_.geometry.bits)) {}
 
-  static std::uint64_t whole_words(std::uint64_t bits) noexcept { return (bytes_for(bits) + 7) / 8 * 8; }
+  static std::uint64_t whole_pairs(std::uint64_t bits) noexcept {
+    return (bytes_for(bits) + sizeof(detail::word_pair) - 1) / sizeof(detail::word_pair) * sizeof(detail::word_pair);
+  }
 
   // A storage of another size with the same bytes.
   static heap_storage resized(heap_storage from, std::uint64_t bytes) {
@@ -257,80 +262,116 @@ class concurrent_filter {
     return to;
   }
 
-  // The cell's bit in its word, which is little-endian as the bytes are: cell x is bit x & 7 of byte x >> 3.
-  static constexpr std::uint64_t bit_of(std::uint64_t cell) noexcept { return std::uint64_t{1} << (cell & 63); }
-
-  std::atomic_ref<std::uint64_t> word_at(std::uint64_t index) const noexcept {
-    auto* words = reinterpret_cast<std::uint64_t*>(const_cast<std::uint8_t*>(storage_.data()));
-    return std::atomic_ref<std::uint64_t>(words[index]);
+  detail::atomic_words words() const noexcept {
+    return detail::atomic_words(const_cast<std::uint8_t*>(storage_.data()));
   }
 
-  // Calls visit(word, bits) for the key's words until a call returns false; consecutive cells in one word share a call.
+  // Calls visit(first cell of a pair of words, bits in the pair) for the key's pairs until a call returns false;
+  // consecutive cells in one pair share a call. Cells are in words as in bytes: cell x is bit x & 7 of byte x >> 3.
   template <class Visit>
-  bool each_word(key_hash hash, Visit visit) const noexcept {
+  bool each_pair(key_hash hash, Visit visit) const noexcept {
     typename Layout::cells cells(params_.geometry, hash);
     std::uint64_t cell = cells.next();
-    std::uint64_t bits = bit_of(cell);
+    detail::word_pair bits{};
+    detail::add_cell(&bits, cell % 128);
     for (std::uint32_t i = 1; i < cells.count(); ++i) {
       const std::uint64_t next = cells.next();
-      if (next / 64 != cell / 64) {
-        if (!visit(word_at(cell / 64), bits)) return false;
-        bits = 0;
+      if (next / 128 != cell / 128) {
+        if (!visit(cell / 128, bits)) return false;
+        bits = {};
       }
-      bits |= bit_of(next);
+      detail::add_cell(&bits, next % 128);
       cell = next;
     }
-    return visit(word_at(cell / 64), bits);
+    return visit(cell / 128, bits);
   }
 
   // Sets the key's bits; returns whether this call set at least one. Words that already have the bits are not written:
   // a cache line that threads only read stays in all their caches.
   bool set(key_hash hash) noexcept {
+    const detail::atomic_words all = words();
     bool is_new = false;
-    each_word(hash, [&](std::atomic_ref<std::uint64_t> word, std::uint64_t bits) {
-      if ((word.load(std::memory_order_relaxed) & bits) != bits) {
-        is_new |= (word.fetch_or(bits, std::memory_order_relaxed) & bits) != bits;
-      }
-      return true;
-    });
+    if constexpr (layout_by_hash64<Layout> && layout_with_kernels<Layout>) {
+      // All words of the block at once. In a filter of one block, the numbers of cells start at 0, so with a fixed
+      // number of probes the compiler knows each cell's word.
+      std::array<detail::word_pair, Layout::block_bits / 128> bits{};
+      typename Layout::cells cells({Layout::block_bits, params_.geometry.probes}, hash);
+      for (std::uint32_t i = 0; i < cells.count(); ++i) detail::add_cell(bits.data(), cells.next());
+      const std::uint64_t first = Layout::block_of(hash.hash64, bit_size() / Layout::block_bits) * bits.size();
+      for (std::size_t i = 0; i < bits.size(); ++i) is_new |= all.set(first + i, bits[i]);
+    } else {
+      each_pair(hash, [&](std::uint64_t pair, detail::word_pair bits) {
+        is_new |= all.set(pair, bits);
+        return true;
+      });
+    }
     return is_new;
   }
 
   bool has(key_hash hash) const noexcept {
-    return each_word(hash, [](std::atomic_ref<std::uint64_t> word, std::uint64_t bits) {
-      return (word.load(std::memory_order_relaxed) & bits) == bits;
-    });
+    const detail::atomic_words all = words();
+    return each_pair(hash, [&](std::uint64_t pair, detail::word_pair bits) { return all.missing(pair, bits) == 0; });
   }
 
-  // Calls work(i, hash) for each key, after prefetching the first `cells_ahead` of its cells.
-  template <class Work>
-  void each_hash(std::span<const Key> keys, std::uint32_t cells_ahead, Work work) const noexcept {
-    kind::each_source(hash_, keys, [&](const hash_span& source, std::size_t base) {
-      std::array<key_hash, fetched_ahead> hashes;
-      for (std::size_t first = 0; first < source.size(); first += fetched_ahead) {
-        const std::size_t count = std::min(fetched_ahead, source.size() - first);
-        for (std::size_t i = 0; i < count; ++i) {
-          hashes[i] = source.hash(first + i);
-          // Inline: gcc drops a separate function, because prefetching has no effect that it sees.
-          typename Layout::cells cells(params_.geometry, hashes[i]);
-          const std::uint32_t ahead = std::min<std::uint32_t>(cells.count(), cells_ahead);
-          std::uint64_t line = ~std::uint64_t{0};
-          for (std::uint32_t c = 0; c < ahead; ++c) {
-            const std::uint64_t cell = cells.next();
-            if (cell / 512 != line) __builtin_prefetch(storage_.data() + cell / 8);
-            line = cell / 512;
-          }
-        }
-        for (std::size_t i = 0; i < count; ++i) work(base + first + i, hashes[i]);
+  // Whether a kernel finds all bits of the key set; false if it has to be tested word by word.
+  bool has_at_once(key_hash hash) const noexcept {
+    if constexpr (by_kernels) {
+      // The compiler must not reuse an earlier answer: other threads insert.
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      return has_one<Layout>(storage_.data(), params_.geometry, hash);
+    }
+    return false;
+  }
+
+  void has_all(const hash_span& keys, std::uint64_t* bitmap) const noexcept {
+    if constexpr (by_kernels || !layout_with_kernels<Layout>) {
+      has_batch<Layout>(storage_.data(), params_.geometry, keys, bitmap);
+    } else {
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        if (i % 64 == 0) bitmap[i / 64] = 0;
+        bitmap[i / 64] |= std::uint64_t{has(keys.hash(i))} << (i % 64);
       }
-    });
+    }
+  }
+
+  // Inserts keys in order. is_new is null or receives 1 or 0 per key. Returns the number of new keys.
+  std::uint64_t set_all(const hash_span& keys, std::uint8_t* is_new) noexcept {
+    std::uint64_t all_new = 0;
+    for (std::size_t first = 0; first < keys.size(); first += fetched_ahead) {
+      const hash_span group = keys.part(first, std::min(fetched_ahead, keys.size() - first));
+      // Kernels fetch the cells of these keys and find those that need no write.
+      std::uint64_t present = 0;
+      if constexpr (by_kernels)
+        has_all(group, &present);
+      else
+        prefetch(group);
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        const bool fresh = (present >> i & 1) == 0 && set(group.hash(i));
+        if (is_new != nullptr) is_new[first + i] = fresh ? 1 : 0;
+        all_new += fresh ? 1 : 0;
+      }
+    }
+    return all_new;
+  }
+
+  // Always inline: gcc drops a separate function, because prefetching has no effect that it sees.
+  [[gnu::always_inline]] void prefetch(const hash_span& keys) const noexcept {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      typename Layout::cells cells(params_.geometry, keys.hash(i));
+      std::uint64_t line = ~std::uint64_t{0};
+      for (std::uint32_t c = 0; c < cells.count(); ++c) {
+        const std::uint64_t cell = cells.next();
+        if (cell / 512 != line) __builtin_prefetch(storage_.data() + cell / 8);
+        line = cell / 512;
+      }
+    }
   }
 
   // In an untrusted file unused bits of the last byte may be set, so the count is limited to all bits.
   std::uint64_t ones() const noexcept {
     std::uint64_t all = 0;
     for (std::uint64_t i = 0; i < storage_.size() / sizeof(std::uint64_t); ++i) {
-      all += static_cast<std::uint64_t>(std::popcount(word_at(i).load(std::memory_order_relaxed)));
+      all += static_cast<std::uint64_t>(std::popcount(words().load(i)));
     }
     return std::min(all, bit_size());
   }

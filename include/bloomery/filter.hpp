@@ -254,8 +254,8 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
 
   /// Adds keys in whatever order is quickest, with up to `threads` threads (0: one a processor); returns how many were
   /// certainly new. The bits are the same as after insert(keys). It pays for filters larger than the caches and some
-  /// hundred thousand keys; up to twice the filter's memory is taken meanwhile. Layout classic, which has no blocks,
-  /// inserts in order; so does a file that gets fewer keys than it has pages. @throws error not_permitted, as above
+  /// hundred thousand keys; up to 64 MiB or half the filter's memory is taken meanwhile. Layout classic, which has no
+  /// blocks, inserts in order; so does a file that gets fewer keys than it has pages. @throws error not_permitted, as above
   ///
   /// Example:
   ///     filter<std::uint64_t> seen(1000, 0.01);

@@ -188,54 +188,143 @@ bool has_one(const std::uint8_t* bytes, const geometry& g, key_hash hash) noexce
 /// Keys whose cells are prefetched while the same number of earlier keys is processed.
 inline constexpr std::size_t fetched_together = 16;
 
-/// Cells per key that a lookup prefetches. At a fill ratio of 1/2, two cells on average suffice to reject an absent
-/// key.
+/// Cells per key that a lookup reads first. At a fill ratio of 1/2, they reject seven of eight absent keys.
 inline constexpr std::uint32_t cells_looked_ahead = 3;
 
-/// Filters up to this size (512 KiB) fit into a core's private cache on most processors, so nothing is prefetched.
+/// Filters up to this size (512 KiB) fit into a core's private cache on most processors. Layouts without kernels prefetch
+/// from twice this size on, because loads from the caches overlap enough.
 inline constexpr std::uint64_t near_bits = std::uint64_t{8} << 19;
 
 /// Consecutive keys of a batch, with their first cells prefetched.
 template <layout L>
 class fetched_group {
  public:
-  fetched_group() = default;
-
-  /// Takes up to fetched_together keys from `first` on and prefetches at most `most_cells` cells of each.
-  fetched_group(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::size_t first,
-                std::uint32_t most_cells) noexcept
-      : size_(keys.size() - first < fetched_together ? keys.size() - first : fetched_together) {
-    for (std::size_t i = 0; i < size_; ++i) {
-      hashes_[i] = keys.hash(first + i);
-      typename L::cells cells(g, hashes_[i]);
-      const std::uint32_t ahead = cells.count() < most_cells ? cells.count() : most_cells;
-      for (std::uint32_t c = 0; c < ahead; ++c) __builtin_prefetch(bytes + byte_of_cell<L>(cells.next()), 0, 2);
-    }
-  }
-
   /// Calls work(i, hash) for each key i, prefetching the cells of the next group while processing one.
   template <class Work>
   static void each(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint32_t most_cells,
                    Work work) noexcept {
-    if (g.bits <= near_bits) {
+    if (g.bits <= 2 * near_bits) {
       for (std::size_t i = 0; i < keys.size(); ++i) work(i, keys.hash(i));
       return;
     }
     if (keys.size() == 0) return;
-    fetched_group here(bytes, g, keys, 0, most_cells);
-    for (std::size_t first = 0; first < keys.size(); first += fetched_together) {
-      fetched_group next;
-      if (first + fetched_together < keys.size()) {
-        next = fetched_group(bytes, g, keys, first + fetched_together, most_cells);
-      }
+    fetched_group groups[2];
+    groups[0].fetch(bytes, g, keys, 0, most_cells);
+    for (std::size_t first = 0, turn = 0; first < keys.size(); first += fetched_together, turn = 1 - turn) {
+      const std::size_t next = first + fetched_together;
+      if (next < keys.size()) groups[1 - turn].fetch(bytes, g, keys, next, most_cells);
+      const fetched_group& here = groups[turn];
       for (std::size_t i = 0; i < here.size_; ++i) work(first + i, here.hashes_[i]);
-      here = next;
     }
   }
 
  private:
-  std::array<key_hash, fetched_together> hashes_{};
+  // Takes up to fetched_together keys from `first` on and prefetches at most `most_cells` cells of each.
+  void fetch(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::size_t first,
+             std::uint32_t most_cells) noexcept {
+    size_ = keys.size() - first < fetched_together ? keys.size() - first : fetched_together;
+    for (std::size_t i = 0; i < size_; ++i) {
+      hashes_[i] = keys.hash(first + i);
+      typename L::cells cells(g, hashes_[i]);
+      const std::uint32_t ahead = cells.count() < most_cells ? cells.count() : most_cells;
+      for (std::uint32_t c = 0; c < ahead; ++c) __builtin_prefetch(bytes + byte_of_cell<L>(cells.next()), 0, 3);
+    }
+  }
+
+  std::array<key_hash, fetched_together> hashes_;
   std::size_t size_ = 0;
+};
+
+/// Lookups of 64 keys, which is one word of answers, in steps that hardly branch on the outcome of a probe:
+///
+///   stage   hash the keys; in a large filter, prefetch the first cells of each
+///   sift    read the first cells of each key, which rejects most absent keys
+///   answer  read the other cells of the remaining keys, prefetched if the filter is large
+template <layout L>
+class staged_lookups {
+ public:
+  staged_lookups(const std::uint8_t* bytes, const geometry& g) noexcept
+      : bytes_(bytes), geometry_(g), large_(g.bits > 2 * near_bits) {}
+
+  /// Takes up to 64 keys from `first` on.
+  void stage(const hash_span& keys, std::size_t first) noexcept {
+    size_ = keys.size() - first < hashes_.size() ? keys.size() - first : hashes_.size();
+    for (std::size_t i = 0; i < size_; ++i) hashes_[i] = keys.hash(first + i);
+    if (!large_) return;
+    for (std::size_t i = 0; i < size_; ++i) prefetch(hashes_[i], 0, cells_looked_ahead);
+  }
+
+  /// Bit i: whether key i may be present.
+  std::uint64_t answers() const noexcept {
+    std::array<std::uint8_t, 64> remaining;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < size_; ++i) {
+      remaining[count] = static_cast<std::uint8_t>(i);
+      typename L::cells cells(geometry_, hashes_[i]);
+      count += first_set(cells) ? 1 : 0;
+    }
+    if (large_) {
+      for (std::size_t i = 0; i < count; ++i) prefetch(hashes_[remaining[i]], cells_looked_ahead, most_prefetched);
+    }
+    std::uint64_t answers = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      answers |= std::uint64_t{others_set(hashes_[remaining[i]])} << remaining[i];
+    }
+    return answers;
+  }
+
+ private:
+  static constexpr std::uint32_t at_once = 8;           // probes between two branches
+  static constexpr std::uint32_t most_prefetched = 16;  // cells per key
+
+  static std::uint32_t lesser(std::uint32_t a, std::uint32_t b) noexcept { return a < b ? a : b; }
+
+  // Skips cells, and prefetches those that follow up to number `end`.
+  void prefetch(key_hash hash, std::uint32_t skipped, std::uint32_t end) const noexcept {
+    typename L::cells cells(geometry_, hash);
+    const std::uint32_t last = lesser(cells.count(), end);
+    for (std::uint32_t c = 0; c < last; ++c) {
+      const std::uint64_t cell = cells.next();
+      if (c >= skipped) __builtin_prefetch(bytes_ + byte_of_cell<L>(cell), 0, 3);
+    }
+  }
+
+  // Whether the next `count` cells are set.
+  bool next_set(typename L::cells& cells, std::uint32_t count) const noexcept {
+    std::uint32_t all = 1;
+    for (std::uint32_t c = 0; c < count; ++c) {
+      const std::uint64_t cell = cells.next();
+      // Atomic for concurrent_filter, where other threads may insert meanwhile; it costs nothing.
+      all &= std::uint32_t{__atomic_load_n(bytes_ + (cell >> 3), __ATOMIC_RELAXED)} >> (cell & 7);
+    }
+    return (all & 1) != 0;
+  }
+
+  // A constant number of cells, unless a key has fewer: then the compiler unrolls the loop.
+  bool first_set(typename L::cells& cells) const noexcept {
+    if (cells.count() < cells_looked_ahead) [[unlikely]]
+      return next_set(cells, cells.count());
+    return next_set(cells, cells_looked_ahead);
+  }
+
+  // Whether the cells after the first ones are set.
+  bool others_set(key_hash hash) const noexcept {
+    typename L::cells cells(geometry_, hash);
+    const std::uint32_t count = cells.count();
+    if (count <= cells_looked_ahead) [[unlikely]]
+      return true;
+    for (std::uint32_t c = 0; c < cells_looked_ahead; ++c) cells.next();
+    for (std::uint32_t read = cells_looked_ahead; read < count; read += at_once) {
+      if (!next_set(cells, lesser(count - read, at_once))) return false;
+    }
+    return true;
+  }
+
+  const std::uint8_t* bytes_;
+  geometry geometry_;
+  bool large_;
+  std::size_t size_ = 0;
+  std::array<key_hash, 64> hashes_;
 };
 
 /// Inserts keys in order. is_new is null or receives 1 (certainly new) or 0 per key. Returns the number of new keys.
@@ -261,10 +350,12 @@ void has_batch(const std::uint8_t* bytes, const geometry& g, const hash_span& ke
   if constexpr (layout_with_kernels<L>) {
     L::has_batch(bytes, g, keys, bitmap);
   } else {
-    fetched_group<L>::each(bytes, g, keys, cells_looked_ahead, [&](std::size_t i, key_hash hash) {
-      if (i % 64 == 0) bitmap[i / 64] = 0;
-      bitmap[i / 64] |= std::uint64_t{has_cells<L>(bytes, g, hash)} << (i % 64);
-    });
+    std::array<staged_lookups<L>, 2> groups{staged_lookups<L>(bytes, g), staged_lookups<L>(bytes, g)};
+    if (keys.size() > 0) groups[0].stage(keys, 0);
+    for (std::size_t word = 0; 64 * word < keys.size(); ++word) {
+      if (64 * (word + 1) < keys.size()) groups[(word + 1) % 2].stage(keys, 64 * (word + 1));
+      bitmap[word] = groups[word % 2].answers();
+    }
   }
 }
 

@@ -119,7 +119,9 @@ class static_filter {
   }
 
   /// False: the key is certainly not in the set. True: it probably is.
-  bool may_contain(const Key& key) const noexcept { return fuse::has<Fingerprint>(storage_.data(), hash_(key).hash64); }
+  bool may_contain(const Key& key) const noexcept {
+    return directory_.template has<Fingerprint>(storage_.data(), hash_(key).hash64);
+  }
 
   /// Looks up keys: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
   /// `bitmap` has at least ceil(keys.size() / 64) words; further words are unchanged.
@@ -185,10 +187,15 @@ class static_filter {
     throw error(errc::incompatible, {"the file is a filter of another kind than this program's", path, "", reason, ""});
   }
 
-  static_filter(params p, Storage bytes, Hash hash) : params_(std::move(p)), hash_(hash), storage_(std::move(bytes)) {}
+  static Storage checked(Storage bytes, const std::string& path) {
+    check_fuse(width, {bytes.data(), bytes.size()}, path);
+    return bytes;
+  }
+
+  static_filter(params p, Storage bytes, Hash hash)
+      : params_(std::move(p)), hash_(hash), storage_(std::move(bytes)), directory_(storage_.data()) {}
   static_filter(params p, Storage bytes, Hash hash, const std::string& path)
-      : static_filter(std::move(p), std::move(bytes), hash) {
-    check_fuse(width, this->bytes(), path);
+      : static_filter(std::move(p), checked(std::move(bytes), path), hash) {
     if (fuse_keys(this->bytes()) != params_.capacity) {
       throw error(errc::damaged, {"the static filter contradicts itself: keys", path, std::to_string(params_.capacity),
                                   std::to_string(fuse_keys(this->bytes())), hint::seal_again});
@@ -198,6 +205,7 @@ class static_filter {
   params params_;
   Hash hash_;
   Storage storage_;
+  fuse::directory directory_;
 };
 
 }  // namespace bloomery

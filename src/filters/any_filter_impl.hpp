@@ -162,7 +162,8 @@ struct any_filter::impl {
   }
 
   void want_writable() const {
-    refuse_keys_if_static(parameters, "");
+    if (layout != nullptr && layout->family == family::static_set) [[unlikely]]
+      refuse_keys_if_static(parameters, "");
     if (mapped != nullptr && !mapped->writable()) detail::refuse_writing();
   }
 

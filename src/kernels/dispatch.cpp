@@ -5,6 +5,7 @@
 #include <bloomery/layouts/split_block.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 
+#include "layouts/fuse_lookup.hpp"
 #include "layouts/sliding_positions.hpp"
 #include "platform/machine.hpp"
 
@@ -131,6 +132,10 @@ void hash64s_of(const hash_span& keys, std::uint64_t* hash64s) noexcept {
 
 kernels::sliding_positions kernels::chosen_sliding_positions() {
   return std::string_view(chosen_kernels().name) == "avx512" ? sliding_positions_avx512 : nullptr;
+}
+
+kernels::fuse_lookup kernels::chosen_fuse_lookup() {
+  return std::string_view(chosen_kernels().name) == "avx512" ? fuse_lookup_avx512 : fuse_lookup_plain;
 }
 
 std::string kernel_name() { return chosen_kernels().name; }

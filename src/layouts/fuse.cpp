@@ -4,7 +4,9 @@
 #include <bloomery/error.hpp>
 #include <bloomery/layout.hpp>
 
+#include "layouts/fuse_lookup.hpp"
 #include "math/rates.hpp"
+#include "platform/machine.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -17,8 +19,25 @@ namespace bloomery {
 namespace fuse {
 namespace {
 
-constexpr std::size_t batch = 256;  // keys hashed together
-constexpr std::size_t group = 32;   // keys whose cells are prefetched while the previous group is tested
+// The kernels include no headers of bloomery, so they have copies of these constants.
+static_assert(header_bytes == kernels::fuse_header_bytes && partition_bytes == kernels::fuse_partition_bytes &&
+              multiplier == kernels::fuse_multiplier);
+static_assert(offsetof(fuse_partition, seed) == 0 && offsetof(fuse_partition, first) == 8 &&
+              offsetof(fuse_partition, starts) == 24 && offsetof(fuse_partition, segment) == 28);
+static_assert(mix64(1) == [] {
+  std::uint64_t x = 1 * kernels::fuse_mix_first;
+  x ^= x >> 33;
+  x *= kernels::fuse_mix_second;
+  return x ^ (x >> 27);
+}());
+
+constexpr std::size_t batch = 1024;  // keys hashed together
+constexpr std::size_t group =
+    kernels::fuse_group;  // keys whose cells are prefetched while the previous group is tested
+
+// Up to this multiple of a core's own cache, the loads of a group overlap enough without prefetching: 1 million keys of
+// fuse8 take 2.8 ns per lookup instead of 3.3, and 10 million 12.6 instead of 7.6.
+constexpr std::uint64_t caches_without_prefetch = 2;
 
 // A group of keys with prefetched cells.
 template <fuse_fingerprint F>
@@ -26,38 +45,56 @@ struct asked {
   std::array<std::uint64_t, group> first, second, third;  // byte offsets in the payload
   std::array<std::uint64_t, group> wanted;                // fingerprints; an impossible value in an empty partition
 
-  void ask(const std::uint8_t* payload, std::uint64_t partitions, const std::uint64_t* hash64s, std::size_t count,
-           bool fetch) noexcept {
-    for (std::size_t i = 0; i < count; ++i) {
-      const fuse_partition p = partition_in(payload, multiply_high(hash64s[i], partitions));
-      const offsets at(mix64(hash64s[i] ^ p.seed), p.starts, p.segment, 8 * sizeof(F));
+  void ask(const kernels::fuse_cells& at, const std::uint64_t* hash64s) noexcept {
+    const fuse_partition only = partition_in(at.payload, 0);
+    for (std::size_t i = 0; i < group; ++i) {
+      const fuse_partition p =
+          at.partitions == 1 ? only : partition_in(at.payload, multiply_high(hash64s[i], at.partitions));
+      const offsets place(mix64(hash64s[i] ^ p.seed), p.starts, p.segment, 8 * sizeof(F));
       const bool none = p.starts == 0;
-      const std::uint64_t begin = none ? 0 : p.first;
-      first[i] = (begin + (none ? 0 : at.first)) * sizeof(F);
-      second[i] = (begin + (none ? 0 : at.second)) * sizeof(F);
-      third[i] = (begin + (none ? 0 : at.third)) * sizeof(F);
-      wanted[i] = none ? ~std::uint64_t{0} : at.fingerprint;
-      if (!fetch) continue;
-      __builtin_prefetch(payload + first[i], 0, 2);
-      __builtin_prefetch(payload + second[i], 0, 2);
-      __builtin_prefetch(payload + third[i], 0, 2);
+      first[i] = none ? 0 : (p.first + place.first) * sizeof(F);
+      second[i] = none ? 0 : (p.first + place.second) * sizeof(F);
+      third[i] = none ? 0 : (p.first + place.third) * sizeof(F);
+      wanted[i] = none ? ~std::uint64_t{0} : place.fingerprint;
+      if (!at.fetch) continue;
+      __builtin_prefetch(at.payload + first[i], 0, 2);
+      __builtin_prefetch(at.payload + second[i], 0, 2);
+      __builtin_prefetch(at.payload + third[i], 0, 2);
     }
   }
 
-  std::uint64_t answers(const std::uint8_t* payload, std::size_t count) const noexcept {
+  std::uint64_t answers(const std::uint8_t* payload) const noexcept {
     const auto cell = [&](std::uint64_t at) {
       F value;
       std::memcpy(&value, payload + at, sizeof value);
       return std::uint64_t{value};
     };
     std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < group; ++i) {
       const bool has = (cell(first[i]) ^ cell(second[i]) ^ cell(third[i])) == wanted[i];
       bits |= std::uint64_t{has} << i;
     }
     return bits;
   }
 };
+
+template <fuse_fingerprint F>
+void look_up(const kernels::fuse_cells& at, const std::uint64_t* hash64s, std::size_t groups,
+             std::uint64_t* bitmap) noexcept {
+  std::array<asked<F>, 2> two;
+  if (groups > 0) two[0].ask(at, hash64s);
+  for (std::size_t i = 0; i < groups; ++i) {
+    if (i + 1 < groups) two[(i + 1) % 2].ask(at, hash64s + (i + 1) * group);
+    bitmap[i] = two[i % 2].answers(at.payload);
+  }
+}
+
+void look_up_all(const kernels::fuse_cells& at, const std::uint64_t* hash64s, std::size_t groups,
+                 std::uint64_t* bitmap) noexcept {
+  if (at.width == 8) return look_up<std::uint8_t>(at, hash64s, groups, bitmap);
+  if (at.width == 16) return look_up<std::uint16_t>(at, hash64s, groups, bitmap);
+  return look_up<std::uint32_t>(at, hash64s, groups, bitmap);
+}
 
 [[noreturn]] void damaged(const std::string& where, const char* what, const std::string& expected,
                           std::uint64_t found) {
@@ -69,22 +106,19 @@ struct asked {
 
 template <fuse_fingerprint F>
 void has_batch(const std::uint8_t* payload, std::uint64_t bits, const hash_span& keys, std::uint64_t* bitmap) noexcept {
+  static const kernels::fuse_lookup look_up_groups = kernels::chosen_fuse_lookup();
+  const kernels::fuse_cells at{payload, static_cast<std::uint32_t>(partitions_in(payload)), 8 * sizeof(F),
+                               bits / 8 > caches_without_prefetch * own_cache_size()};
   alignas(64) std::array<std::uint64_t, batch> hash64s;
-  const std::uint64_t partitions = partitions_in(payload);
-  const bool fetch = bits > near_bits;
-  std::array<asked<F>, 2> groups;
   for (std::size_t begin = 0; begin < keys.size(); begin += batch) {
     const std::size_t count = std::min(batch, keys.size() - begin);
+    const std::size_t groups = (count + group - 1) / group;
     hash64s_of(keys.part(begin, count), hash64s.data());
-    for (std::size_t word = begin / 64; word < (begin + count + 63) / 64; ++word) bitmap[word] = 0;
-    const auto size = [&](std::size_t first) { return std::min(group, count - first); };
-    groups[0].ask(payload, partitions, hash64s.data(), size(0), fetch);
-    for (std::size_t first = 0; first < count; first += group) {
-      const std::size_t next = first + group;
-      if (next < count) groups[next / group % 2].ask(payload, partitions, hash64s.data() + next, size(next), fetch);
-      const std::uint64_t answers = groups[first / group % 2].answers(payload, size(first));
-      bitmap[(begin + first) / 64] |= answers << first % 64;
-    }
+    std::fill(hash64s.begin() + static_cast<std::ptrdiff_t>(count),
+              hash64s.begin() + static_cast<std::ptrdiff_t>(groups * group), 0);
+    std::uint64_t* const words = bitmap + begin / 64;
+    look_up_groups(at, hash64s.data(), groups, words);
+    if (count % 64 != 0) words[groups - 1] &= (std::uint64_t{1} << count % 64) - 1;
   }
 }
 
@@ -93,6 +127,8 @@ template void has_batch<std::uint16_t>(const std::uint8_t*, std::uint64_t, const
 template void has_batch<std::uint32_t>(const std::uint8_t*, std::uint64_t, const hash_span&, std::uint64_t*) noexcept;
 
 }  // namespace fuse
+
+constexpr kernels::fuse_lookup kernels::fuse_lookup_plain = fuse::look_up_all;
 
 std::string_view fuse_layout_name(std::uint64_t width) {
   if (width == 8) return "fuse8";

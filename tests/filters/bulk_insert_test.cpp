@@ -1,7 +1,7 @@
 // insert_all against the definition: the same bytes as keys one by one, whatever order and threads it takes.
 //
-// With several threads, filters beyond a core's own cache are filled partition by partition. With one it depends on the
-// processor, so that tests of partitions themselves ask for more.
+// With three threads or more, filters beyond a core's own cache are filled partition by partition. With one or two it
+// depends on the processor, so that tests of partitions themselves ask for more.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bulk_insert.hpp>
 #include <bloomery/filter.hpp>
@@ -43,7 +43,7 @@ using bloomery_tests::status_of_child;
 constexpr std::uint64_t mebibyte_bits = std::uint64_t{8} << 20;
 constexpr std::uint64_t larger_than_any = 40 * mebibyte_bits;  // from here on one thread may make partitions, too
 
-// More than a core's own cache: several threads make partitions.
+// More than a core's own cache: three threads make partitions.
 std::uint64_t large() { return std::max(10 * mebibyte_bits, 8 * 5 * own_cache_size()); }
 
 // A geometry of about so many bits.
@@ -282,7 +282,7 @@ static_assert(layout_by_hash64<layouts::split_block> && layout_by_hash64<layouts
 TYPED_TEST(BulkInsert, BringsKeysTogetherThatFitACoresOwnCacheWithAnyThreads) {
   const geometry g = geometry_of<TypeParam>(large());
   const auto hash64s = integer_keys(300'000, 3);
-  for (const unsigned threads : {2u, 3u, 16u}) {
+  for (const unsigned threads : {3u, 4u, 16u}) {
     TestFixture::calls_for(g, hash64s, threads);
 
     EXPECT_LE(TestFixture::watch::widest, own_cache_size()) << threads;
@@ -293,7 +293,7 @@ TYPED_TEST(BulkInsert, TakesKeysThatAreAllAlikeRoundByRoundWithAnyThreads) {
   const geometry g = geometry_of<TypeParam>(large());
   const std::vector<std::uint64_t> hash64s(200'000, 0x123456789ABCDEF0);
   TestFixture::calls_for(g, hash64s, 1);
-  for (const unsigned threads : {2u, 3u}) {
+  for (const unsigned threads : {3u, 4u}) {
     const std::uint64_t rounds = TestFixture::calls_for(g, hash64s, threads) / (2 * threads);  // region and buffer
 
     EXPECT_GT(rounds, 3u);
@@ -342,6 +342,22 @@ TEST(BulkInsertStatistic, OfMoreKeysThanRegionsHoldGivesTheBytesOfOneByOneWithAn
       EXPECT_LE(watched<layouts::split_block512>::widest, own_cache_size());
     }
   }
+}
+
+// By partition, calls take keys from one partition, in order from the whole filter.
+TEST(BulkInsertPlan, TwoThreadsMakePartitionsBeyondTheLastLevelCache) {
+  const auto hash64s = integer_keys(200'000, 9);
+  const geometry beyond = geometry_of<layouts::split_block512>(25 * mebibyte_bits);
+  heap_storage bytes_beyond(beyond.bits / 8);
+
+  bulk_insert(watched<layouts::split_block512>::target(bytes_beyond.data(), beyond), hash64s.size(),
+              handing_out(hash64s), 2);
+
+  EXPECT_LE(watched<layouts::split_block512>::widest, own_cache_size());
+  if (!is_amd()) return;
+  const geometry within = geometry_of<layouts::split_block512>(23 * mebibyte_bits);
+  heap_storage bytes_within(within.bits / 8);
+  EXPECT_FALSE(bulk_insert_pays(bulk_target_of<layouts::split_block512>(bytes_within.data(), within), 200'000, 2));
 }
 
 TEST(Hash64sOf, AreTheLow64BitsOfHashes) {
@@ -404,7 +420,7 @@ TEST(InsertAllIntoAFile, LeavesAFileThatVerifiesAndEqualsOneByOneWithAnyThreads)
       for (const std::uint64_t key : numbers) single.insert(key);
 
       all.insert_all(keys.first(100'000), 1);
-      all.insert_all(keys.subspan(100'000), 2);
+      all.insert_all(keys.subspan(100'000), 3);
       heap.insert_all(keys, 1);
       EXPECT_EQ(heap.insert_count(), single.insert_count());
       single.close();

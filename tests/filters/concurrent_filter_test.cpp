@@ -2,12 +2,15 @@
 //
 // ThreadSanitizer runs these tests too; they keep what the threads share to the filter and to what their names say.
 #include <bloomery/concurrent_filter.hpp>
+#include <bloomery/detail/atomic_words.hpp>
+#include <bloomery/detail/bits.hpp>
 
 #include "support/combinations.hpp"
 #include "support/errors.hpp"
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <cstddef>
@@ -109,6 +112,34 @@ TYPED_TEST(ConcurrentFilter, OfOneThreadSaysWhatFilterSays) {
   EXPECT_EQ(shared.expected_fpr(), plain.expected_fpr());
 }
 
+// While another thread runs, words are changed by atomic operations; before any thread was started, they need not be.
+TYPED_TEST(ConcurrentFilter, GivesTheSameAnswersWithAndWithoutAnotherThread) {
+  const numbered_keys<typename TypeParam::key> keys(5003);
+  const auto hash = seeded<typename TypeParam::hash>();
+  typename TestFixture::plain_filter plain(2000, 0.05, hash);
+  typename TestFixture::shared_filter shared(2000, 0.05, hash);
+  bytes plain_new(3001), shared_new(3001);
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    while (!done) std::this_thread::yield();
+  });
+
+  plain.insert(keys.all().first(3001), plain_new);
+  shared.insert(keys.all().first(3001), shared_new);
+  bytes plain_single, shared_single;
+  for (std::size_t i = 2500; i < 3500; ++i) {
+    plain_single.push_back(plain.insert(keys[i]) ? 1 : 0);
+    shared_single.push_back(shared.insert(keys[i]) ? 1 : 0);
+  }
+  done = true;
+  other.join();
+
+  EXPECT_EQ(shared_new, plain_new);
+  EXPECT_EQ(shared_single, plain_single);
+  EXPECT_EQ(copy_of(shared.snapshot().bytes()), copy_of(plain.bytes()));
+  EXPECT_EQ(shared.insert_count(), plain.insert_count());
+}
+
 TYPED_TEST(ConcurrentFilter, LooksUpManyAsItLooksUpOne) {
   const numbered_keys<typename TypeParam::key> keys(2000);
   const auto hash = seeded<typename TypeParam::hash>();
@@ -177,6 +208,66 @@ TEST(ConcurrentFilterErrors, AreThoseOfFilter) {
   EXPECT_EQ(code_of([] { shared(geometry{511, 8}); }), errc::invalid_argument);
   EXPECT_EQ(code_of([] { shared(1000, 0.01, murmur3{std::uint64_t{1} << 32}); }), errc::invalid_argument);
   EXPECT_EQ(code_of([] { shared(1'000'000'000'000, 0.01); }), errc::too_large);
+}
+
+// ---- parts -----------------------------------------------------------------------------------------------------------
+
+// 64 threads, more than there are numbers, in turns of two generations: the second one gets the numbers of the first.
+TEST(ShardedCounter, CountsTheAdditionsOfMoreThreadsThanItHasShards) {
+  constexpr unsigned threads = 64;
+  constexpr std::uint64_t additions = 2000;
+  sharded_counter counter(5);
+  for (int generation = 0; generation < 2; ++generation) {
+    std::barrier all_run(threads);
+    in_threads(threads, [&](unsigned number) {
+      counter.add(number);
+      all_run.arrive_and_wait();
+      for (std::uint64_t i = 0; i < additions; ++i) counter.add(1);
+    });
+  }
+
+  EXPECT_EQ(counter.sum(), 5 + 2 * (threads * additions + threads * (threads - 1) / 2));
+}
+
+TEST(ThreadNumber, IsNeverThatOfAnotherRunningThread) {
+  constexpr unsigned threads = 40;
+  std::vector<std::size_t> numbers(threads);
+  std::barrier all_run(threads);
+  in_threads(threads, [&](unsigned number) {
+    numbers[number] = detail::thread_number();
+    all_run.arrive_and_wait();
+    EXPECT_EQ(detail::thread_number(), numbers[number]);
+  });
+
+  std::vector<unsigned> owners(detail::numbered_threads + 1);
+  for (const std::size_t number : numbers) ++owners.at(number);
+  for (std::size_t number = 0; number < detail::numbered_threads; ++number) EXPECT_LE(owners[number], 1u) << number;
+}
+
+// Every start and every wish of two bits in a pair of words, as in memory and as it is set: a bit at most once.
+TEST(AtomicWords, SetBitsOfAPairAndTellWhetherOneWasClear) {
+  const std::uint64_t cells[] = {0, 1, 63, 64, 127};
+  for (const std::uint64_t before : cells) {
+    for (const std::uint64_t first : cells) {
+      for (const std::uint64_t second : cells) {
+        alignas(16) std::array<std::uint8_t, 48> actual{}, expected{};
+        detail::word_pair bits{};
+        set_bit(actual.data(), 128 + before);
+        set_bit(expected.data(), 128 + before);
+        bool is_new = false;
+        for (const std::uint64_t cell : {first, second}) {
+          detail::add_cell(&bits, cell);
+          is_new |= set_bit(expected.data(), 128 + cell);
+        }
+        const detail::atomic_words words(actual.data());
+
+        EXPECT_EQ(words.missing(1, bits) != 0, is_new);
+        EXPECT_EQ(words.set(1, bits), is_new) << before << " " << first << " " << second;
+        EXPECT_EQ(words.missing(1, bits), 0u);
+        EXPECT_EQ(actual, expected);
+      }
+    }
+  }
 }
 
 // ---- many threads ---------------------------------------------------------------------------------------------------

@@ -248,7 +248,7 @@ std::vector<geometry> geometries() {
           all.push_back({Layout::block_bits * blocks, probes});
       }
     }
-    if (std::is_same_v<Layout, layouts::blocked_page>) all.push_back({2 * near_bits, 9});
+    if (std::is_same_v<Layout, layouts::blocked_page>) all.push_back({4 * near_bits, 9});
     return all;
   }
 }

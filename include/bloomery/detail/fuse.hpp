@@ -23,6 +23,7 @@
 
 #include <array>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -74,10 +75,16 @@ inline std::uint64_t partitions_in(const std::uint8_t* payload) noexcept {
   return partitions;
 }
 
+// Field by field: copied as a whole, the descriptor of each key would pass through the stack.
 inline fuse_partition partition_in(const std::uint8_t* payload, std::uint64_t number) noexcept {
+  const std::uint8_t* const at = payload + header_bytes + number * partition_bytes;
   fuse_partition p;
   static_assert(sizeof p == partition_bytes);
-  std::memcpy(&p, payload + header_bytes + number * partition_bytes, sizeof p);
+  std::memcpy(&p.seed, at + offsetof(fuse_partition, seed), sizeof p.seed);
+  std::memcpy(&p.first, at + offsetof(fuse_partition, first), sizeof p.first);
+  std::memcpy(&p.keys, at + offsetof(fuse_partition, keys), sizeof p.keys);
+  std::memcpy(&p.starts, at + offsetof(fuse_partition, starts), sizeof p.starts);
+  std::memcpy(&p.segment, at + offsetof(fuse_partition, segment), sizeof p.segment);
   return p;
 }
 
@@ -95,10 +102,9 @@ struct offsets {
         fingerprint(static_cast<std::uint32_t>(((h ^ h >> 29) * multiplier) >> (64 - width))) {}
 };
 
-/// Whether the key with this hash may be present. The payload must have been checked.
+/// Whether the key with this hash may be present, given its partition.
 template <fuse_fingerprint F>
-bool has(const std::uint8_t* payload, std::uint64_t hash64) noexcept {
-  const fuse_partition p = partition_in(payload, multiply_high(hash64, partitions_in(payload)));
+bool has_in(const fuse_partition& p, const std::uint8_t* payload, std::uint64_t hash64) noexcept {
   if (p.starts == 0) [[unlikely]]
     return false;
   const offsets at(mix64(hash64 ^ p.seed), p.starts, p.segment, 8 * sizeof(F));
@@ -109,6 +115,31 @@ bool has(const std::uint8_t* payload, std::uint64_t hash64) noexcept {
     return value;
   };
   return (cell(at.first) ^ cell(at.second) ^ cell(at.third)) == static_cast<F>(at.fingerprint);
+}
+
+/// The partition directory of a checked payload. It copies the descriptor of the first partition, so that a lookup in a
+/// filter with a single partition reads cells only. The payload may move, but not change.
+class directory {
+ public:
+  explicit directory(const std::uint8_t* payload) noexcept
+      : partitions_(partitions_in(payload)), first_(partition_in(payload, 0)) {}
+
+  /// Whether the key with this hash may be present.
+  template <fuse_fingerprint F>
+  bool has(const std::uint8_t* payload, std::uint64_t hash64) const noexcept {
+    if (partitions_ == 1) return has_in<F>(first_, payload, hash64);
+    return has_in<F>(partition_in(payload, multiply_high(hash64, partitions_)), payload, hash64);
+  }
+
+ private:
+  std::uint64_t partitions_;
+  fuse_partition first_;
+};
+
+/// The same for one lookup, without a directory. The payload must have been checked.
+template <fuse_fingerprint F>
+bool has(const std::uint8_t* payload, std::uint64_t hash64) noexcept {
+  return has_in<F>(partition_in(payload, multiply_high(hash64, partitions_in(payload))), payload, hash64);
 }
 
 /// Looks up many keys: bit i%64 of bitmap[i/64] is the answer for key i.
