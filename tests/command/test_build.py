@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from support import BLOCK_BITS, LAYOUTS, CommandTest, classic_rate, cut, keys, packed, rate_of, split_block_rate, text, zstd
+from support import BLOCK_BITS, LAYOUTS, CommandTest, classic_rate, cut, keys, mix64, packed, rate_of, split_block_rate, text, zstd
 
 
 class Build(CommandTest):
@@ -17,7 +17,7 @@ class Build(CommandTest):
         n, p = 100_000, 0.01
         present, absent = text(keys(n)), keys(n, "absent")
         for layout in LAYOUTS:
-            for hash_name in "xxh3", "murmur3":
+            for hash_name in "xxh3", "xxh3_64", "murmur3":
                 with self.subTest(layout=layout, hash=hash_name):
                     self.build("f", "-n", n, "-p", p, "--layout", layout, "--hash", hash_name, stdin=present)
 
@@ -36,6 +36,17 @@ class Build(CommandTest):
         self.assert_has_all("f", present)
         self.assert_has_all("f", [b"0" + key for key in present])
         self.assert_chance(self.count("f", absent), len(absent), split_block_rate(facts["bits"], 100_000))
+
+    def test_identity_is_for_random_integers(self) -> None:
+        random_keys = [b"%d" % mix64(i) for i in range(200_000)]  # a bijection that scatters them
+        self.build("f", "--u64", "--hash", "identity", "-n", 100_000, stdin=text(random_keys[:100_000]))
+
+        facts = self.info("f")
+        self.assertEqual((facts["keys"], facts["hash"]), ("u64", "identity"))
+        self.assert_has_all("f", random_keys[:100_000])
+        self.assert_chance(self.count("f", random_keys[100_000:]), 100_000, split_block_rate(facts["bits"], 100_000))
+        self.refused("build", "-n", 10, "--hash", "identity", "-o", "g", stdin=b"a", says="integer")
+        self.refused("build", "--u64", "-n", 10, "--hash", "identity", "--seed", 1, "-o", "g", stdin=b"1", says="seed")
 
     def test_integer_keys_reach_from_zero_to_the_largest_of_64_bits(self) -> None:
         self.build("f", "--u64", "-n", 10, stdin=b"0\n18446744073709551615\n")
@@ -136,9 +147,9 @@ class Build(CommandTest):
     def test_more_keys_than_n_break_the_target(self) -> None:
         built = self.bloomery("build", "-o", "f", "-n", 100, "--json", stdin=text(keys(10_000)), status=3)
 
-        self.assertRegex(built.err.splitlines()[-1], "f: warning: the target FPR is broken: FPR now 100 %, target 1 %")
+        self.assertRegex(built.err.splitlines()[-1], r"f: warning: the target FPR is broken: FPR now (9\d\.\d|100) %, target 1 %")
         self.assertEqual(built.json["fpr_verdict"], "broken")
-        self.assertAlmostEqual(built.json["rate"], 1, delta=0.01)
+        self.assertGreater(built.json["rate"], 0.9)  # of the keys that were new before all bits were set: a random number
         self.assert_has_all("f", keys(10_000))
 
     def test_a_scheme_that_cannot_keep_the_target_at_capacity_is_warned_of(self) -> None:

@@ -56,11 +56,18 @@ void expect_the_rate_of(std::span<const std::uint64_t> keys) {
   SCOPED_TRACE(testing::Message() << Layout::name << ", " << Hash::name);
   constexpr std::uint64_t n = 100'000;
   filter<std::uint64_t, Layout, Hash> seen(n, 0.01, seeded<Hash>());
+  any_filter erased(complete(seeded({.layout = std::string(Layout::name),
+                                     .hash = std::string(Hash::name),
+                                     .keys = key_kind::u64le,
+                                     .capacity = n,
+                                     .target_fpr = 0.01})));
   const std::span<const std::uint64_t> absent = keys.subspan(n);
   std::vector<std::uint64_t> answers((absent.size() + 63) / 64);
 
   seen.insert(keys.first(n));
+  erased.insert(keys.first(n));
   seen.may_contain(absent, answers);
+  EXPECT_TRUE(std::ranges::equal(seen.bytes(), erased.bytes()));
 
   double wrong = 0;
   for (const std::uint64_t word : answers) wrong += std::popcount(word);
@@ -81,8 +88,25 @@ TEST(StatisticOfSparseIntegers, IsThatOfAllOthers) {
 
   with_layouts(mix{});
   with_layouts(xxh3{});
+  with_layouts(xxh3_64{});
   with_layouts(murmur3{});
   expect_the_rate_of<layouts::split_block512, siphash>(keys);
+}
+
+TEST(StatisticOfIdentity, IsThatOfRandomKeysAndFarFromItForSequentialOnes) {
+  std::vector<std::uint64_t> random(500'000);
+  std::mt19937_64 generator(7);
+  for (std::uint64_t& key : random) key = generator();
+
+  expect_the_rate_of<layouts::split_block, identity>(random);
+  expect_the_rate_of<layouts::split_block512, identity>(random);
+  expect_the_rate_of<layouts::blocked, identity>(random);
+  expect_the_rate_of<layouts::blocked_page, identity>(random);
+  expect_the_rate_of<layouts::classic, identity>(random);
+
+  filter<std::uint64_t, layouts::split_block, identity> sequential(100'000, 0.01);
+  for (std::uint64_t key = 0; key < 100'000; ++key) sequential.insert(key);
+  EXPECT_TRUE(sequential.may_contain(100'001) && sequential.may_contain(200'000));
 }
 
 // Pairs of equal values among n random ones of 2^32: n (n-1) / 2^33, as in the birthday paradox; a Poisson variable.
@@ -124,6 +148,8 @@ TEST(StatisticOfHashes, IsThatOfChanceInEachOfFourWords) {
     expect_the_collisions_of_chance<xxh3>(integers);
     expect_the_collisions_of_chance<murmur3>(integers);
     expect_the_collisions_of_chance<xxh3>(texts);
+    expect_the_collisions_of_chance<xxh3_64>(integers);
+    expect_the_collisions_of_chance<xxh3_64>(texts);
     expect_the_collisions_of_chance<murmur3>(texts);
     expect_the_collisions_of_chance<siphash>(integers);
     expect_the_collisions_of_chance<siphash>(texts);
