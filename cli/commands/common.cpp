@@ -288,6 +288,11 @@ void check_compatible(const std::string& path_a, const params& a, const std::str
   const std::uint64_t large = std::max(a.geometry.bits, b.geometry.bits);
   const std::uint64_t small = std::min(a.geometry.bits, b.geometry.bits);
   std::string hint = "only filters of one kind, size, hash and secret can be combined";
+  params rehashed = a;
+  rehashed.hash = b.hash;
+  if (difference(rehashed, b).empty()) {
+    hint = fmt::format("build one of them again with the hash of the other, --hash {} or --hash {}", a.hash, b.hash);
+  }
   if (difference(resized, b).empty() && large % small == 0 && std::has_single_bit(large / small)) {
     hint = fmt::format("'bloomery fold {} --times {} -o NAME' makes them equal",
                        a.geometry.bits > b.geometry.bits ? path_a : path_b, std::countr_zero(large / small));

@@ -316,6 +316,10 @@ void check_exact(const dedup_options& options) {
 
 void check_dedup_filter(const dedup_options& options) {
   if (options.exact) check_exact(options);
+  if (options.wanted.hash == xxh3_64::name && mode_of(options) == dedup_mode::hashes) {
+    refuse("70 bits of the hash of each line are remembered, and this hash has 64", "--hash", options.wanted.hash,
+           "leave out --hash, or give -p");
+  }
   if (options.max_loss) refuse_with_window(options.wanted, "--max-loss");
   if (options.memory && mode_of(options) != dedup_mode::exact)
     refuse("only exact mode keeps lines in memory", "--memory", "", "leave out --memory, or add --exact");

@@ -14,6 +14,7 @@
 #include "cli/io/key_table.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/layouts/classic.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -147,11 +148,14 @@ dedup_result dedup_in_memory(const dedup_options& options, const params& filter,
 dedup_result dedup_by_hash(const dedup_options& options, output& out, output* suspects) {
   using table_type = key_table<hash_slot>;
   table_type table;
-  dedup_result result = write_new_lines(options, hashing_of(options), table, "dedup", out, suspects, ~std::uint64_t{0},
-                                        [](key_batch& batch) {
-                                          batch.is_new.resize(batch.keys.size());
-                                          sort_by_group<table_type>(batch, [](std::size_t) { return true; });
-                                        });
+  // The table keeps bits of both words of a hash. This layout reads both, so its default hash has them.
+  params hashing = hashing_of(options);
+  hashing.layout = layouts::classic::name;
+  dedup_result result =
+      write_new_lines(options, hashing, table, "dedup", out, suspects, ~std::uint64_t{0}, [](key_batch& batch) {
+        batch.is_new.resize(batch.keys.size());
+        sort_by_group<table_type>(batch, [](std::size_t) { return true; });
+      });
   const auto kept = static_cast<double>(result.lines_out);
   result.mode = dedup_mode::hashes;
   result.expected_losses = losses_by_hash(kept);

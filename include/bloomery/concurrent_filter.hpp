@@ -88,7 +88,7 @@ class sharded_counter {
 ///     other.join();  // from here on its keys are seen
 ///     assert(seen.may_contain(7) && seen.may_contain(1007));
 template <class Key = std::string_view, layout Layout = layouts::split_block,
-          class Hash = typename default_hash<Key>::type>
+          class Hash = default_hash_for<Key, Layout>>
   requires hash_of<Hash, Key>
 class concurrent_filter {
   static_assert(!layout_with_removal<Layout>,

@@ -62,7 +62,7 @@ struct filter_options {
 /// @tparam Layout   split_block or split_block512 (quickest), blocked, blocked_page, classic (least memory), or a type
 ///                  of your own;
 ///                  counting, if keys are to be removed
-/// @tparam Hash     xxh3, mix, murmur3, siphash (for keys that others may choose), or your own: hash_of<Hash, Key>
+/// @tparam Hash     xxh3_64, xxh3, mix, murmur3, siphash (for keys that others may choose), or your own: hash_of<Hash, Key>
 /// @tparam Storage  heap_storage, span_storage or mapped_storage
 ///
 /// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
@@ -78,7 +78,7 @@ struct filter_options {
 ///     numbers.insert(std::vector<int>{-1, 2, 3});
 ///     assert(numbers.may_contain(-1) && !numbers.may_contain(1));
 template <class Key = std::string_view, layout Layout = layouts::split_block,
-          class Hash = typename default_hash<Key>::type, storage Storage = heap_storage>
+          class Hash = default_hash_for<Key, Layout>, storage Storage = heap_storage>
   requires hash_of<Hash, Key>
 class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
  public:
@@ -125,7 +125,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   ///                this type, or for read_write a log
   ///
   /// Example:
-  ///     using city_file = filter<std::string, layouts::split_block, xxh3, mapped_storage>;
+  ///     using city_file = filter<std::string, layouts::split_block, xxh3_64, mapped_storage>;
   ///     city_file made = city_file::create("typed.bloom", {.capacity = 1000, .fpr = 0.01}, {.metadata = "cities"});
   ///     made.insert("Madrid");
   ///     made.close();
@@ -411,7 +411,8 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   template <class OtherStorage>
   void merge(const filter<Key, Layout, Hash, OtherStorage>& other) {
     const std::string reason = difference(params_, other.parameters());
-    if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
+    if (!reason.empty())
+      throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, hint::merge_like_filters});
     want_writable();
     if constexpr (layout_with_removal<Layout>) {
       Layout::merge_bytes({storage_.data(), storage_.size()}, other.bytes());

@@ -1,4 +1,4 @@
-// Hash functions: mix, xxh3, murmur3 and siphash, each a small named type. Files store the name.
+// Hash functions: mix, xxh3, xxh3_64, murmur3 and siphash, each a small named type. Files store the name.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 namespace BLOOMERY_EXPORT bloomery {
 
@@ -78,8 +79,9 @@ class mix {
   std::uint64_t whitening_;
 };
 
-/// XXH3 with 128 bits: the default for bytes. hash64 and high64 are low64 and high64 of XXH128_hash_t. An integer key
-/// is hashed as its 8 little-endian bytes. A seed does not protect against chosen keys.
+/// XXH3 with 128 bits: the default for bytes in layouts that read both words of a hash (classic). hash64 and high64 are
+/// low64 and high64 of XXH128_hash_t. An integer key is hashed as its 8 little-endian bytes. A seed does not protect
+/// against chosen keys.
 ///
 /// Example:
 ///     assert((xxh3{}("") == key_hash{0x6001C324468D497F, 0x99AA06D3014798D8}));
@@ -92,6 +94,36 @@ struct xxh3 {
 
   /// The hashes of many keys, in one call.
   void each(std::span<const std::string_view> keys, key_hash* out) const noexcept;
+};
+
+/// XXH3 with 64 bits: the default for bytes in layouts that read hash64 only. It takes less time than xxh3. hash64 is
+/// XXH3_64bits, which for keys of 4 to 240 bytes differs from the low64 of xxh3, and high64 = mix64(hash64 + 2^64/phi).
+/// Two distinct keys therefore share the whole hash with probability 2^-64; name xxh3 where that is too much for classic.
+/// An integer key is hashed as its 8 little-endian bytes. A seed does not protect against chosen keys.
+///
+/// Example:
+///     assert(xxh3_64{}("").hash64 == 0x2D06800538D394C2);
+struct xxh3_64 {
+  static constexpr std::string_view name = "xxh3_64";
+  std::uint64_t seed = 0;
+
+  // Inline: for layouts that read hash64 only, the compiler drops the computation of high64.
+  key_hash operator()(std::string_view key) const noexcept { return of_hash64(hash64(key)); }
+  key_hash operator()(std::uint64_t key) const noexcept {
+    return (*this)(std::string_view(reinterpret_cast<const char*>(&key), sizeof key));
+  }
+
+  /// The hashes of many keys, in one call.
+  void each(std::span<const std::string_view> keys, key_hash* out) const noexcept;
+
+  /// The hash64 of many keys, in one call.
+  void each_hash64(std::span<const std::string_view> keys, std::uint64_t* out) const noexcept;
+
+ private:
+  static constexpr key_hash of_hash64(std::uint64_t hash64) noexcept {
+    return {hash64, mix64(hash64 + 0x9E3779B97F4A7C15u)};
+  }
+  std::uint64_t hash64(std::string_view key) const noexcept;
 };
 
 /// MurmurHash3_x64_128, used by Guava and others; slower than xxh3. hash64 and high64 are its first and second eight
@@ -148,26 +180,45 @@ struct no_hash {
 
 }  // namespace detail
 
-/// The default hash of filter<Key>: xxh3 for text, mix for integers.
+/// The bits of a key's hash that layout L reads: L::hash_bits, or 128 if L does not define it.
+template <class L>
+constexpr std::uint32_t hash_bits_of() noexcept {
+  if constexpr (requires { L::hash_bits; })
+    return L::hash_bits;
+  else
+    return 128;
+}
+
+/// The default hash of keys of type Key in a layout that reads this number of bits of a hash, 64 or 128. Integers:
+/// mix. Text: xxh3_64 for 64 bits, xxh3 for 128 bits.
 ///
 /// Example:
+///     static_assert(std::is_same_v<default_hash<std::string, 64>::type, xxh3_64>);
 ///     static_assert(std::is_same_v<default_hash<std::string>::type, xxh3>);
 ///     static_assert(std::is_same_v<default_hash<int>::type, mix>);
-template <class Key>
+template <class Key, std::uint32_t HashBits = 128>
 struct default_hash {
   static_assert(text_key<Key> || integer_key<Key>,
                 "keys of a filter are text (std::string, std::string_view) or integers of up to 64 bits (not bool, not "
                 "char); for keys of another type name a hash that takes them: filter<Key, Layout, Hash>");
   using type = detail::no_hash;
 };
-template <text_key Key>
-struct default_hash<Key> {
-  using type = xxh3;
+template <text_key Key, std::uint32_t HashBits>
+struct default_hash<Key, HashBits> {
+  using type = std::conditional_t<HashBits == 64, xxh3_64, xxh3>;
 };
-template <integer_key Key>
-struct default_hash<Key> {
+template <integer_key Key, std::uint32_t HashBits>
+struct default_hash<Key, HashBits> {
   using type = mix;
 };
+
+/// The default hash of filter<Key, Layout>.
+///
+/// Example:
+///     static_assert(std::is_same_v<default_hash_for<std::string, layouts::split_block>, xxh3_64>);
+///     static_assert(std::is_same_v<default_hash_for<std::string, layouts::classic>, xxh3>);
+template <class Key, class Layout>
+using default_hash_for = typename default_hash<Key, hash_bits_of<Layout>()>::type;
 
 /// Sets out[i] = hash(keys[i]), using the hash's `each` if it has one.
 ///

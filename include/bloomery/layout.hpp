@@ -29,6 +29,7 @@ namespace BLOOMERY_EXPORT bloomery {
 /// - L::cells(g, hash)  the cells of a key, a pure function of g and hash: count() of them, returned one by one by
 ///   next(), all below g.bits. Cells of one key may be equal. A layout whose cells have more than one bit defines
 ///   L::cell_bits, numbers cells instead of bits, and implements all operations itself.
+/// - L::hash_bits  optional: 64 states that the cells depend on hash64 only, which selects the default hash of text
 /// - L::geometry_for(n, p)  the smallest geometry whose exact FPR at n keys is at most p. If the number of probes is
 ///   not fixed, it is chosen so that the size is minimal.
 ///     n  capacity, keys, at least 1

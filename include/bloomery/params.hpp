@@ -76,7 +76,8 @@ using extra_params = std::variant<std::monostate, window_length, key_log_id>;
 struct params {
   std::string layout = {};  ///< a name of layout_names(), or of a layout of another family; empty if a scheme is named
   std::string scheme = {};  ///< "guava", "pharo", "python" or "perl"; empty if a layout is named
-  std::string hash = {};    ///< "xxh3", "mix", "murmur3", "siphash" or the name of your own; empty with a scheme
+  std::string hash =
+      {};  ///< "xxh3_64", "xxh3", "mix", "murmur3", "siphash" or the name of your own; empty with a scheme
   key_kind keys = key_kind::bytes;
   std::uint64_t seed = 0;            ///< of the hash; not a secret
   bloomery::geometry geometry = {};  ///< bits and probes
@@ -123,7 +124,7 @@ enum class preference {
 const char* name_of(preference prefer) noexcept;
 
 /// Fills in what was left empty: the layout (by the rule of advice.hpp; with a geometry classic, which takes any), the
-/// hash (siphash with a secret, xxh3 for bytes, mix for integers), the key's check value, the geometry (the smallest
+/// hash (siphash with a secret, otherwise default_hash of the keys and the layout), the key's check value, the geometry (the smallest
 /// that keeps target_fpr at capacity, exactly). With a geometry but no rate, target_fpr becomes the exact rate at
 /// capacity. The default capacity of a window counted in keys is that number. A choice takes some
 /// milliseconds, some tens of them for rates below 1e-5.
@@ -135,7 +136,7 @@ const char* name_of(preference prefer) noexcept;
 ///
 /// Example:
 ///     const params quick = complete({.capacity = 1'000'000, .target_fpr = 0.01});
-///     assert(quick.layout == "split_block" && quick.hash == "xxh3" && quick.geometry.probes == 8);
+///     assert(quick.layout == "split_block" && quick.hash == "xxh3_64" && quick.geometry.probes == 8);
 ///     const params small = complete({.capacity = 1'000'000, .target_fpr = 0.01}, preference::memory);
 ///     assert(small.layout == "blocked_page" && small.geometry.bits < quick.geometry.bits);
 ///     const params keyed = complete({.capacity = 1000, .target_fpr = 0.01, .secret = random_secret()});

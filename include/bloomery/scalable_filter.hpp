@@ -50,7 +50,7 @@ namespace BLOOMERY_EXPORT bloomery {
 ///     assert(!seen.insert("https://example.org/"));
 ///     assert(seen.may_contain("https://example.org/"));
 ///     assert(seen.expected_fpr() <= 0.01);
-template <class Key = std::string_view, class Hash = typename default_hash<Key>::type>
+template <class Key = std::string_view, class Hash = default_hash_for<Key, layouts::split_block512>>
   requires hash_of<Hash, Key>
 class scalable_filter {
  public:

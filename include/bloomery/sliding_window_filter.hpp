@@ -41,7 +41,7 @@ struct sliding_window_options {
 ///
 /// @tparam Key      std::string_view (any bytes) or std::uint64_t
 /// @tparam Layout   sliding (least memory) or sliding64 (one cache line per key)
-/// @tparam Hash     xxh3, mix, murmur3, siphash, or your own: hash_of<Hash, Key>
+/// @tparam Hash     xxh3_64, xxh3, mix, murmur3, siphash, or your own: hash_of<Hash, Key>
 /// @tparam Storage  heap_storage or mapped_storage
 ///
 /// The target FPR holds however the keys are spread over the window, and however often they recur: each generation of a
@@ -64,7 +64,7 @@ struct sliding_window_options {
 ///     now += 24 * 3'600'000;
 ///     assert(!seen.may_contain("alice"));
 template <class Key = std::string_view, sliding_window_layout Layout = layouts::sliding,
-          class Hash = typename default_hash<Key>::type, storage Storage = heap_storage>
+          class Hash = default_hash_for<Key, Layout>, storage Storage = heap_storage>
   requires hash_of<Hash, Key>
 class sliding_window_filter {
  public:
@@ -89,7 +89,7 @@ class sliding_window_filter {
   ///                damaged: its state is inconsistent
   ///
   /// Example:
-  ///     using url_file = sliding_window_filter<std::string_view, layouts::sliding, xxh3, mapped_storage>;
+  ///     using url_file = sliding_window_filter<std::string_view, layouts::sliding, xxh3_64, mapped_storage>;
   ///     url_file::create("recent.bloom", {.window = window_of_keys(700)}).insert("https://example.org/");
   ///     assert(url_file::open("recent.bloom").may_contain("https://example.org/"));
   static sliding_window_filter open(const std::string& path, const open_options& options = {},

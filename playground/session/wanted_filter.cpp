@@ -186,7 +186,7 @@ std::span<const char* const> layouts_to_choose() {
 }
 
 std::span<const char* const> hashes_to_choose() noexcept {
-  static constexpr const char* names[] = {"xxh3", "murmur3"};
+  static constexpr const char* names[] = {"xxh3_64", "xxh3", "murmur3"};
   return names;
 }
 

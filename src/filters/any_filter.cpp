@@ -14,7 +14,8 @@ namespace bloomery {
 
 void any_filter::merge(const any_filter& other) {
   const std::string reason = difference(parameters(), other.parameters());
-  if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
+  if (!reason.empty())
+    throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, hint::merge_like_filters});
   impl_->want_writable();
   other.verify();
   if (impl_->window) {

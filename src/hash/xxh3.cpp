@@ -25,4 +25,16 @@ key_hash xxh3::operator()(std::uint64_t key) const noexcept {
   return (*this)(std::string_view(reinterpret_cast<const char*>(&key), sizeof key));
 }
 
+std::uint64_t xxh3_64::hash64(std::string_view key) const noexcept {
+  return XXH3_64bits_withSeed(key.data(), key.size(), seed);
+}
+
+void xxh3_64::each(std::span<const std::string_view> keys, key_hash* out) const noexcept {
+  for (const std::string_view key : keys) *out++ = of_hash64(XXH3_64bits_withSeed(key.data(), key.size(), seed));
+}
+
+void xxh3_64::each_hash64(std::span<const std::string_view> keys, std::uint64_t* out) const noexcept {
+  for (const std::string_view key : keys) *out++ = XXH3_64bits_withSeed(key.data(), key.size(), seed);
+}
+
 }  // namespace bloomery

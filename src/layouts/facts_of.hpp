@@ -18,16 +18,15 @@ constexpr family family_in() noexcept {
     return family::plain;
 }
 
-/// A layout without blocks reads both words of a hash. Redis filters support layouts with blocks of 64 bytes: a shard
+/// Redis filters support layouts with blocks of 64 bytes: a shard
 /// is a string of such blocks.
 template <class L>
 constexpr layout_facts facts_of() noexcept {
   layout_facts facts{.name = L::name, .family = family_in<L>()};
-  facts.hash_bits = 128;
+  facts.hash_bits = hash_bits_of<L>();
   facts.max_blocks = std::uint64_t{1} << 62;
   facts.cell_bits = sliding_window_layout<L> ? window_generations : cell_bits_in<L>();
   if constexpr (requires { L::block_bits; }) {
-    facts.hash_bits = 64;
     facts.block_bits = L::block_bits;
     facts.max_blocks = L::max_blocks;
     facts.may_be_shared = L::block_bits == 512 && !sliding_window_layout<L>;

@@ -1,6 +1,7 @@
 #include <bloomery/params.hpp>
 
 #include <bloomery/error.hpp>
+#include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/scheme.hpp>
 
@@ -8,6 +9,7 @@
 #include "registry/tables.hpp"
 #include "registry/windows.hpp"
 
+#include <string_view>
 #include <utility>
 
 namespace bloomery {
@@ -41,8 +43,15 @@ const layout_row& layout_of(const params& p) {
   return *row;
 }
 
+std::string_view default_hash_name(const params& p) {
+  if (p.keys == key_kind::u64le) return default_hash<std::uint64_t>::type::name;
+  const layout_row* row = find_layout(p.layout);
+  return row != nullptr && row->hash_bits == 64 ? default_hash<std::string_view, 64>::type::name
+                                                : default_hash<std::string_view>::type::name;
+}
+
 void complete_hash(params& p) {
-  if (p.hash.empty()) p.hash = p.secret ? "siphash" : p.keys == key_kind::bytes ? "xxh3" : "mix";
+  if (p.hash.empty()) p.hash = p.secret ? siphash::name : default_hash_name(p);
   const hash_row* row = find_hash(p.hash);
   if (row == nullptr) unknown("hash", p.hash, names_of(hash_rows()));
   if (p.keys == key_kind::bytes && !row->takes_bytes) {

@@ -167,6 +167,8 @@ def xxhash() -> ctypes.CDLL:
     library = ctypes.CDLL(ctypes.util.find_library("xxhash") or "libxxhash.so.0")
     library.XXH3_64bits.restype = ctypes.c_uint64
     library.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    library.XXH3_64bits_withSeed.restype = ctypes.c_uint64
+    library.XXH3_64bits_withSeed.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64]
     library.XXH3_128bits_withSeed.restype = Halves
     library.XXH3_128bits_withSeed.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64]
     return library
@@ -196,6 +198,17 @@ def mix(key: int) -> tuple[int, int]:
     """lo and hi of an integer key, seed 0."""
     lo = mix64(key ^ mix64(0))
     return lo, mix64(lo + 0x9E3779B97F4A7C15 & FULL)
+
+
+def xxh3_64(key: bytes, seed: int = 0) -> tuple[int, int]:
+    """lo and hi of a key."""
+    lo = XXHASH.XXH3_64bits_withSeed(key, len(key), seed)
+    return lo, mix64(lo + 0x9E3779B97F4A7C15 & FULL)
+
+
+def default_hash(layout: str, key: bytes, seed: int = 0) -> tuple[int, int]:
+    """lo and hi of a key by the default hash of a layout: classic alone reads both."""
+    return xxh3(key, seed) if layout == "classic" else xxh3_64(key, seed)
 
 
 SALTS = [0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31]
@@ -235,7 +248,7 @@ def counters_of(payload: bytes) -> list[int]:
 
 
 class Counters:
-    """A counting filter by the book: the twin of the command's, for keys of bytes and hash xxh3."""
+    """A counting filter by the book: the twin of the command's, for keys of bytes and the default hash."""
 
     def __init__(self, bits: int, probes: int) -> None:
         self.bits, self.probes = bits, probes
@@ -243,7 +256,7 @@ class Counters:
         self.size = self.refused = 0
 
     def cells(self, key: bytes) -> set[int]:
-        return set(cells_of("counting", self.bits, self.probes, *xxh3(key)))
+        return set(cells_of("counting", self.bits, self.probes, *xxh3_64(key)))
 
     def add(self, keys: Iterable[bytes]) -> None:
         for key in keys:

@@ -49,7 +49,7 @@ class Analyze(CommandTest):
         result = self.analyze("-n", 100, "-p", "3%")
 
         self.assertEqual(list(result), FACTS)
-        self.assertEqual((result["layout"], result["scheme"], result["hash"]), ("split_block", "", "xxh3"))
+        self.assertEqual((result["layout"], result["scheme"], result["hash"]), ("split_block", "", "xxh3_64"))
         self.assertEqual((result["capacity"], result["target_rate"], result["source"]), (100, 0.03, "addresses"))
         self.assertEqual((result["runs"], result["queries"], result["seed"]), (10, math.ceil(100 / 0.03), 0))
         self.assertEqual([p["keys"] for p in result["points"]], sorted({*range(10, 151, 10), 25, 75, 125}))

@@ -82,7 +82,7 @@ class BadWords(CommandTest):
         build = ["build", "-o", "f", "-n", 10]
         self.refused(*build, "--layout", "x", says=", ".join(LAYOUTS))
         self.refused(*build, "-m", 1000, "--layout", "x", says=", ".join(LAYOUTS))
-        self.refused(*build, "--hash", "x", says="xxh3.*murmur3")
+        self.refused(*build, "--hash", "x", says="xxh3_64, xxh3,.*murmur3")
         self.refused(*build, "--scheme", "x", says="guava, pharo, python, perl")
         self.refused(*build, "--hash", "mix", says="integer")
         self.refused(*build, "--seed", "x", says="seed")

@@ -17,7 +17,7 @@ class Build(CommandTest):
         n, p = 100_000, 0.01
         present, absent = text(keys(n)), keys(n, "absent")
         for layout in LAYOUTS:
-            for hash_name in "xxh3", "murmur3":
+            for hash_name in "xxh3", "xxh3_64", "murmur3":
                 with self.subTest(layout=layout, hash=hash_name):
                     self.build("f", "-n", n, "-p", p, "--layout", layout, "--hash", hash_name, stdin=present)
 
@@ -136,9 +136,9 @@ class Build(CommandTest):
     def test_more_keys_than_n_break_the_target(self) -> None:
         built = self.bloomery("build", "-o", "f", "-n", 100, "--json", stdin=text(keys(10_000)), status=3)
 
-        self.assertRegex(built.err.splitlines()[-1], "f: warning: the target FPR is broken: FPR now 100 %, target 1 %")
+        self.assertRegex(built.err.splitlines()[-1], r"f: warning: the target FPR is broken: FPR now (9\d\.\d|100) %, target 1 %")
         self.assertEqual(built.json["fpr_verdict"], "broken")
-        self.assertAlmostEqual(built.json["rate"], 1, delta=0.01)
+        self.assertGreater(built.json["rate"], 0.9)  # of the keys that were new before all bits were set: a random number
         self.assert_has_all("f", keys(10_000))
 
     def test_a_scheme_that_cannot_keep_the_target_at_capacity_is_warned_of(self) -> None:

@@ -158,6 +158,11 @@ class Dedup(CommandTest):
 
         self.assert_chance(200_000 - len(out), 200_000, 0.005)
 
+    def test_lines_are_not_remembered_by_a_hash_of_64_bits(self) -> None:
+        self.refused("dedup", "--hash", "xxh3_64", stdin=b"a\na\n", says="70 bits.*this hash has 64.*leave out --hash")
+        for options in ["-p", "1%", "--hash", "xxh3_64"], ["--hash", "xxh3"]:
+            self.assertEqual(self.bloomery("dedup", "-q", *options, stdin=b"a\na\nb\n").lines, [b"a", b"b"])
+
     def test_max_loss_and_p_are_two_promises(self) -> None:
         self.refused("dedup", "-n", 10, "--max-loss", "1%", "-p", "1%", says="-p or --max-loss")
 

@@ -3,7 +3,7 @@
 import re
 import unittest
 
-from support import LAYOUTS, CommandTest, cells_of, keys, mix, text, xxh3
+from support import LAYOUTS, CommandTest, cells_of, default_hash, keys, mix, text, xxh3
 
 # Madrid with xxh3, from the tables of docs/format.md.
 MADRID = {
@@ -30,13 +30,13 @@ class Explain(CommandTest):
     def said(self, *arguments: object, status: int = 0, **options) -> str:
         return self.bloomery("explain", *arguments, status=status, **options).out.decode()
 
-    def make(self, layout: str, lines: list[bytes], bits: int, probes: int) -> None:
+    def make(self, layout: str, lines: list[bytes], bits: int, probes: int, *options: object) -> None:
         chosen = [] if layout in ("split_block", "split_block512") else ["-k", probes]
-        self.make_filter("f", lines, "-n", 100, "-m", bits, "--layout", layout, *chosen, status=None)
+        self.make_filter("f", lines, "-n", 100, "-m", bits, "--layout", layout, *chosen, *options, status=None)
 
     def test_the_bits_are_those_of_the_documented_example(self) -> None:
         for layout, (bits, probes, cells) in MADRID.items():
-            self.make(layout, [b"Madrid"], bits, probes)
+            self.make(layout, [b"Madrid"], bits, probes, "--hash", "xxh3")
 
             (madrid,) = self.explain("f", "Madrid")
 
@@ -63,7 +63,11 @@ class Explain(CommandTest):
     def test_other_keys_and_hashes_have_the_bits_of_the_formulas(self) -> None:
         lines = keys(50)
         for layout in LAYOUTS:
-            for options, hash in ([], lambda key: xxh3(key)), (["--seed", 99], lambda key: xxh3(key, 99)):
+            for options, hash in (
+                ([], lambda key: default_hash(layout, key)),
+                (["--seed", 99], lambda key: default_hash(layout, key, 99)),
+                (["--hash", "xxh3"], lambda key: xxh3(key)),
+            ):
                 self.make_filter("f", lines, "-n", 5000, "--layout", layout, *options)
                 facts = self.info("f")
 
@@ -102,7 +106,7 @@ class Explain(CommandTest):
             facts = self.info("f")
             owners: dict[int, list[str]] = {}
             for key in lines:
-                for cell in set(cells_of(layout, facts["bits"], facts["probes"], *xxh3(key))):
+                for cell in set(cells_of(layout, facts["bits"], facts["probes"], *default_hash(layout, key))):
                     owners.setdefault(cell, []).append(key.decode())
 
             found = self.explain("f", "key-7", "stranger", "other", "--keys", "lines")
@@ -168,7 +172,7 @@ class Explain(CommandTest):
         self.assertEqual(len(re.findall("the same bit again", self.said("f", twice.decode()))), 1)
 
     def test_the_block_is_told_with_its_bits(self) -> None:
-        self.make("split_block512", [b"Madrid"], 2048, 8)
+        self.make("split_block512", [b"Madrid"], 2048, 8, "--hash", "xxh3")
 
         said = self.said("f", "Madrid")
 

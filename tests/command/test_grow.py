@@ -9,7 +9,7 @@ import subprocess
 import unittest
 from signal import SIGKILL
 
-from support import LONG, CommandTest, MidwayTest, checksum, cut, keys, text, xxh3
+from support import LONG, CommandTest, MidwayTest, checksum, cut, keys, text, xxh3_64
 
 HEADER = 256  # of a log
 
@@ -42,7 +42,7 @@ class Grow(CommandTest):
         said = self.bloomery("build", "--grow", "-o", "f", stdin=text(lines)).err
 
         self.assertRegex(said, "13,000 lines, about (9,9..|10,0..) keys; has room for 12,4.. keys at 1 %.*split_block512, 10.1. bits a key.*log")
-        self.assertEqual(self.logged("f.log"), [xxh3(key)[0] for key in lines])
+        self.assertEqual(self.logged("f.log"), [xxh3_64(key)[0] for key in lines])
         self.assert_has_all("f", lines)
         self.assertLess(self.count("f", keys(20_000, "absent")), 20_000 * 0.01 + 100)
         self.assertEqual(sorted(os.listdir(self.folder)), ["f", "f.log"])
@@ -190,7 +190,7 @@ class Grow(CommandTest):
 
         self.bloomery("rebuild", "-q", "f")
 
-        self.assertEqual(sorted(self.logged("f.log")), sorted(xxh3(key)[0] for key in keys(20_000)))
+        self.assertEqual(sorted(self.logged("f.log")), sorted(xxh3_64(key)[0] for key in keys(20_000)))
         self.assert_has_all("f", keys(20_000))
 
     def test_rebuild_needs_nothing_but_the_log(self) -> None:

@@ -9,8 +9,9 @@ from support import (
     LAYOUTS,
     PAYLOAD_AT,
     CommandTest,
-    certified_rate,
     cells_of,
+    certified_rate,
+    default_hash,
     keys,
     ones_of,
     rate_of,
@@ -39,7 +40,7 @@ class Info(CommandTest):
         named = {name: facts[name] for name in ("filter", "layout", "scheme", "hash", "keys", "seed", "clean", "note")}
         self.assertEqual(
             named,
-            {"filter": "f", "layout": "split_block", "scheme": None, "hash": "xxh3", "keys": "bytes", "seed": 7, "clean": True,
+            {"filter": "f", "layout": "split_block", "scheme": None, "hash": "xxh3_64", "keys": "bytes", "seed": 7, "clean": True,
              "note": "hello"},
         )  # fmt: skip
         self.assertEqual((facts["key_check"], facts["count_is_estimate"], facts["alarm"]), (None, False, False))
@@ -66,7 +67,7 @@ class Info(CommandTest):
         said = {line[:14].strip(): line[14:] for line in self.bloomery("info", "f").out.decode().splitlines()}
 
         self.assertEqual((said["filter"], said["seed"], said["state"], said["note"]), ("f", "7", "clean", "hello"))
-        self.assertEqual(said["kind"], "split_block, hash xxh3, keys bytes")
+        self.assertEqual(said["kind"], "split_block, hash xxh3_64, keys bytes")
         self.assertEqual(said["made for"], "10,000 keys at 1 %")
         self.assertIn(f"({facts['bits']:,} bits, 8 probes a key)", said["size"])
         self.assertEqual(said["inserted"], f"at least {facts['inserted']:,} keys: those that were certainly new")
@@ -345,7 +346,7 @@ class Alarms(CommandTest):
         taken: set[int] = set()
         chosen = []
         for key in keys(1_000_000, "chosen"):
-            cells = set(cells_of(layout, bits, probes, *xxh3(key)))
+            cells = set(cells_of(layout, bits, probes, *default_hash(layout, key)))
             if len(cells) == probes and taken.isdisjoint(cells):
                 taken |= cells
                 chosen.append(key)

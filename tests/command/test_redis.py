@@ -8,7 +8,7 @@ import unittest
 from signal import SIGKILL
 
 from redis_server import RedisServer, RedisTest
-from support import cells_of, cut, first_occurrences, keys, blocked_rate, split_block512_rate, text, xxh3
+from support import cells_of, cut, first_occurrences, keys, blocked_rate, split_block512_rate, text, xxh3_64
 
 
 def parts(server: RedisServer, name: bytes, shards: int, layer: int = 0) -> list[bytes]:
@@ -19,7 +19,7 @@ def parts(server: RedisServer, name: bytes, shards: int, layer: int = 0) -> list
 def bits_by_the_book(layout: str, bits: int, probes: int, lines: list[bytes]) -> bytes:
     payload = bytearray(bits // 8)
     for key in lines:
-        for cell in cells_of(layout, bits, probes, *xxh3(key)):
+        for cell in cells_of(layout, bits, probes, *xxh3_64(key)):
             payload[cell >> 3] |= 1 << (cell & 7)
     return bytes(payload)
 
@@ -290,7 +290,7 @@ class InfoVerifyExplain(RedisTest):
             "filter layout family hash keys seed key_check shards lines_of_a_shard layers epoch bits bytes first_bits probes capacity target_rate growth"
             " most_keys window_seconds expires_at inserted count_is_estimate fill rate_now measured_rate fpr_verdict keys_left client".split(),
         )
-        self.assertEqual((known["filter"], known["layout"], known["hash"], known["capacity"], known["target_rate"]), (self.f, "blocked", "xxh3", 20_000, 0.005))
+        self.assertEqual((known["filter"], known["layout"], known["hash"], known["capacity"], known["target_rate"]), (self.f, "blocked", "xxh3_64", 20_000, 0.005))
         self.assertEqual((known["growth"], known["most_keys"], known["window_seconds"], known["expires_at"]), ("none", None, None, None))
         self.assertEqual(known["bits"], 512 * known["shards"] * known["lines_of_a_shard"])
         self.assertEqual(known["bits"], 8 * sum(map(len, parts(self.server, b"f", known["shards"]))))
@@ -343,7 +343,7 @@ class InfoVerifyExplain(RedisTest):
         told = self.bloomery("explain", "--json", self.f, "key-5", "never").json["keys"]
 
         for key, one in zip((b"key-5", b"never"), told):
-            cells = cells_of("blocked", known["bits"], known["probes"], *xxh3(key))
+            cells = cells_of("blocked", known["bits"], known["probes"], *xxh3_64(key))
             [layer] = one["layers"]
             shard_bits = known["bits"] // known["shards"]
             self.assertEqual(one["shard"], cells[0] // shard_bits)

@@ -10,7 +10,7 @@ import unittest
 from signal import SIGCONT, SIGSTOP
 
 from redis_server import RedisTest
-from support import keys, text
+from support import keys, text, xxh3, xxh3_64
 
 VERBS = [["add"], ["check"], ["check", "-v"], ["check", "-c"], ["info"], ["info", "--json"], ["verify"], ["explain"], ["pull"], ["dedup"], ["union"]]
 
@@ -130,9 +130,7 @@ class Harm(RedisTest):
         self.assertFalse(os.path.exists(self.path("pulled")) or os.path.exists(self.path("united")))
 
     def explained_in_shard(self, shard: int) -> str:
-        from support import xxh3
-
-        return next(key.decode() for key in keys(1000) if xxh3(key)[0] * 16 >> 64 == shard)
+        return next(key.decode() for key in keys(1000) if xxh3_64(key)[0] * 16 >> 64 == shard)
 
     def test_a_shard_of_zeros_again_is_damage_too(self) -> None:
         self.build()
@@ -169,6 +167,17 @@ class Harm(RedisTest):
         self.assertEqual((out, run.returncode), (b"", 2), err)
         self.assertEqual(self.server.keys(), [])
 
+    def test_a_filter_with_an_earlier_default_hash_keeps_it(self) -> None:
+        self.build("--hash", "xxh3")
+
+        self.build()
+        self.bloomery("add", "-q", self.f, stdin=text(keys(1000, "more")))
+
+        self.assertEqual(self.bloomery("info", "--json", self.f).json["hash"], "xxh3")
+        self.assert_has_all(self.f, keys(20_000) + keys(1000, "more"))
+        [told] = self.bloomery("explain", "--json", self.f, "key-5").json["keys"]
+        self.assertEqual(told["hash"], "%016X %016X" % xxh3(b"key-5"))
+
     def test_another_filter_of_that_name_is_told_with_both_values(self) -> None:
         self.build("-p", "2%")
 
@@ -177,8 +186,8 @@ class Harm(RedisTest):
             ("-p", "1%"): "error rate.*0.01.*0.02",
             ("--layout", "split_block512"): "layout.*expected split_block512, found blocked",
             ("--seed", 7): "seed.*expected 7, found 0",
-            ("--hash", "murmur3"): "hash.*murmur3.*xxh3",
-            ("--u64",): "hash.*expected mix, found xxh3",
+            ("--hash", "murmur3"): "hash.*murmur3.*xxh3_64",
+            ("--u64",): "keys.*expected u64, found bytes",
             ("--shards", 32): "32 shards.*16 shards",
             ("--grow",): "growth.*unlimited.*none",
             ("--window", "1h"): "window",

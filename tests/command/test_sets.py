@@ -140,17 +140,19 @@ class Combining(CommandTest):
         self.make_filter("a", keys(10), *make, "--layout", "split_block512")
         differences = {
             "layout: split_block512 and split_block": [*make, "--layout", "split_block"],
-            "hash: xxh3 and murmur3": [*make, "--layout", "split_block512", "--hash", "murmur3"],
+            "hash: xxh3_64 and murmur3": [*make, "--layout", "split_block512", "--hash", "murmur3"],
             "seed: 0 and 9": [*make, "--layout", "split_block512", "--seed", 9],
             "bits: [0-9]+ and [0-9]+": ["-n", 3333, "--layout", "split_block512"],
-            "hash: xxh3 and siphash": [*make, "--layout", "split_block512", "--secret", "key"],
+            "hash: xxh3_64 and siphash": [*make, "--layout", "split_block512", "--secret", "key"],
             "scheme: none and guava": [*make, "--scheme", "guava"],
         }
         for difference, options in differences.items():
             self.make_filter("b", keys(10), *options)
             for command in ["union", "-o", "x"], ["intersect", "-o", "x"], ["overlap"]:
                 self.refused(*command, "a", "b", says=f"a and b: these filters do not fit together: found {difference}; ")
-        self.make_filter("numbers", [b"1"], *make, "--layout", "split_block512", "--hash", "xxh3", "--u64")
+        self.make_filter("earlier", keys(10), *make, "--layout", "split_block512", "--hash", "xxh3")
+        self.refused("union", "-o", "x", "a", "earlier", says="found hash: xxh3_64 and xxh3; build one of them again.*--hash xxh3_64 or --hash xxh3")
+        self.make_filter("numbers", [b"1"], *make, "--layout", "split_block512", "--hash", "xxh3_64", "--u64")
         self.refused("union", "-o", "x", "a", "numbers", says="keys: bytes and u64")
         self.make_filter("k", keys(10), *make, "--secret", "key")
         self.make_filter("o", keys(10), *make, "--secret", "other")

@@ -50,6 +50,11 @@ std::vector<golden> golden_files() {
   };
   const geometry blocks{2048, 8};
   return {
+      {"split_block-bytes-xxh3_64", layout("split_block", "xxh3_64", key_kind::bytes, blocks)},
+      {"split_block512-bytes-xxh3_64", layout("split_block512", "xxh3_64", key_kind::bytes, blocks, ~std::uint64_t{0})},
+      {"blocked-u64-xxh3_64", layout("blocked", "xxh3_64", key_kind::u64le, {1536, 9}, 7)},
+      {"counting-bytes-xxh3_64", layout("counting", "xxh3_64", key_kind::bytes, {8192, 6})},
+      {"classic-bytes-xxh3_64", layout("classic", "xxh3_64", key_kind::bytes, {1447, 7})},
       {"split_block-bytes-xxh3", layout("split_block", "xxh3", key_kind::bytes, blocks)},
       {"split_block-bytes-murmur3", layout("split_block", "murmur3", key_kind::bytes, blocks, 7)},
       {"split_block-u64-mix", layout("split_block", "mix", key_kind::u64le, blocks, 42)},

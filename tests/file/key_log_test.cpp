@@ -100,7 +100,7 @@ TEST(KeyLog, OpensWhereItEndedAndGoesOn) {
 
   const key_log log = key_log::open(folder / "log");
   EXPECT_EQ(read_all(log).hash64s, numbers(0, 70'005));
-  EXPECT_EQ(log.parameters().hash, "xxh3");
+  EXPECT_EQ(log.parameters().hash, "xxh3_64");
   EXPECT_EQ(log.parameters().seed, 7u);
   EXPECT_EQ(log.parameters().layout, "split_block512");
   EXPECT_EQ(log.parameters().target_fpr, 0.01);

@@ -116,8 +116,8 @@ using subjects = testing::Types<
     subject<std::uint64_t, layouts::split_block, mix>, subject<std::uint64_t, layouts::split_block512, mix>,
     subject<std::uint64_t, layouts::blocked, mix>, subject<std::uint64_t, layouts::blocked_page, mix>,
     subject<std::uint64_t, layouts::classic, mix>, subject<std::uint64_t, layouts::split_block, xxh3>,
-    subject<std::uint64_t, layouts::split_block512, xxh3>, subject<std::string_view, layouts::split_block, xxh3>,
-    subject<std::string_view, layouts::split_block512, xxh3>, subject<std::string_view, layouts::blocked, xxh3>,
+    subject<std::uint64_t, layouts::split_block512, xxh3>, subject<std::string_view, layouts::split_block, xxh3_64>,
+    subject<std::string_view, layouts::split_block512, xxh3>, subject<std::string_view, layouts::blocked, xxh3_64>,
     subject<std::string_view, layouts::blocked_page, xxh3>, subject<std::string_view, layouts::classic, xxh3>>;
 
 struct subject_names {

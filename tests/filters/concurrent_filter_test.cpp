@@ -69,7 +69,8 @@ class numbered_keys {
 // that has a key of its own.
 template <class... Layouts>
 using with_both_keys =
-    testing::Types<combination<std::string_view, Layouts, xxh3>..., combination<std::uint64_t, Layouts, mix>...,
+    testing::Types<combination<std::string_view, Layouts, default_hash_for<std::string_view, Layouts>>...,
+                   combination<std::uint64_t, Layouts, mix>...,
                    combination<std::string_view, layouts::classic, siphash>,
                    combination<std::uint64_t, layouts::split_block512, siphash>>;
 using combinations = with_both_keys<layouts::split_block, layouts::split_block512, layouts::blocked,

@@ -174,13 +174,15 @@ TEST(Filter, OpensOnlyFilesOfItsOwnKind) {
   EXPECT_THAT((refusal(std::type_identity<filter<std::string_view, layouts::classic>>{}, xxh3{})),
               HasSubstr("layout: split_block and classic"));
   EXPECT_THAT((refusal(std::type_identity<filter<std::string_view, layouts::split_block, murmur3>>{}, murmur3{})),
-              HasSubstr("hash: xxh3 and murmur3"));
-  EXPECT_THAT((refusal(std::type_identity<filter<std::uint64_t, layouts::split_block, xxh3>>{}, xxh3{})),
+              HasSubstr("hash: xxh3_64 and murmur3"));
+  EXPECT_THAT((refusal(std::type_identity<filter<std::uint64_t, layouts::split_block, xxh3_64>>{}, xxh3_64{})),
               HasSubstr("keys: bytes and u64"));
-  EXPECT_THAT((refusal(std::type_identity<filter<>>{}, xxh3{7})), HasSubstr("seed: 0 and 7"));
+  EXPECT_THAT((refusal(std::type_identity<filter<std::string_view, layouts::split_block, xxh3>>{}, xxh3{})),
+              HasSubstr("hash: xxh3_64 and xxh3"));
+  EXPECT_THAT((refusal(std::type_identity<filter<>>{}, xxh3_64{7})), HasSubstr("seed: 0 and 7"));
   EXPECT_THAT((refusal(std::type_identity<filter<std::string_view, layouts::classic, xxh3, mapped_storage>>{}, xxh3{})),
               HasSubstr("layout: split_block and classic"));
-  EXPECT_THAT((refusal(std::type_identity<filter<>>{}, xxh3{7})), HasSubstr(folder / "f"));
+  EXPECT_THAT((refusal(std::type_identity<filter<>>{}, xxh3_64{7})), HasSubstr(folder / "f"));
   EXPECT_EQ(read_file(folder / "f"), before);  // refused before anything was written
 }
 

@@ -144,7 +144,8 @@ TEST(KeyTypes, OfFiltersAreTextAndIntegers) {
   static_assert(text_key<std::string> && text_key<std::string_view> && text_key<const char*>);
   static_assert(!text_key<int> && !text_key<std::vector<char>>);
   static_assert(std::is_same_v<default_hash<short>::type, mix> &&
-                std::is_same_v<default_hash<std::string>::type, xxh3>);
+                std::is_same_v<default_hash<std::string>::type, xxh3> &&
+                std::is_same_v<default_hash<std::string, 64>::type, xxh3_64>);
 }
 
 // ---- ranges ---------------------------------------------------------------------------------------------------------
@@ -292,7 +293,7 @@ TEST(FilterOptions, NameWhatAFilterIsMadeFor) {
   EXPECT_EQ(named.parameters(), in_short.parameters());
   EXPECT_EQ(deduced.parameters().target_fpr, 0.01);
   EXPECT_EQ(code_of([] { filter<>({.fpr = 0.1}); }), errc::invalid_argument);
-  EXPECT_EQ((filter<std::string, layouts::split_block512>({.capacity = 10, .fpr = 0.1}, xxh3{7}).parameters().seed),
+  EXPECT_EQ((filter<std::string, layouts::split_block512>({.capacity = 10, .fpr = 0.1}, xxh3_64{7}).parameters().seed),
             7u);
 }
 
@@ -300,7 +301,7 @@ TEST(FilterOptions, CannotBeSwapped) {
   static_assert(std::is_constructible_v<filter<>, int, double>);
   static_assert(!std::is_constructible_v<filter<>, double, int>);
   static_assert(!std::is_constructible_v<filter<>, double, double>);
-  static_assert(!std::is_constructible_v<filter<>, float, int, xxh3>);
+  static_assert(!std::is_constructible_v<filter<>, float, int, xxh3_64>);
 }
 
 // ---- filters as values ----------------------------------------------------------------------------------------------

@@ -192,8 +192,11 @@ TYPED_TEST(SlidingWindowFilter, ByKeysAnswersAsItsModelDoes) {
 // The example of docs/format.md.
 TEST(SlidingWindowBytes, OfMadridAreThoseOfTheFormat) {
   const auto bytes_set = [](const std::string& layout, std::uint64_t bits) {
-    any_filter filter(complete(
-        {.layout = layout, .geometry = {bits, 4}, .capacity = 10, .extra = window_of_time(std::chrono::seconds(7))}));
+    any_filter filter(complete({.layout = layout,
+                                .hash = "xxh3",
+                                .geometry = {bits, 4},
+                                .capacity = 10,
+                                .extra = window_of_time(std::chrono::seconds(7))}));
     filter.set_clock([] { return std::uint64_t{13'500}; });  // epoch 13: lane 5
     filter.insert("Madrid");
     std::map<std::size_t, int> set;

@@ -360,7 +360,7 @@ void compare_with_any_filter() {
   EXPECT_TRUE(std::ranges::equal(any.bytes(), of_texts.bytes()));
   EXPECT_DOUBLE_EQ(any.fill_ratio(),
                    static_cast<double>(count_ones(any.bytes())) / static_cast<double>(any.bit_size()));
-  using mapped = static_filter<std::string_view, Fingerprint, xxh3, mapped_storage>;
+  using mapped = static_filter<std::string_view, Fingerprint, xxh3_64, mapped_storage>;
   EXPECT_TRUE(mapped::open(folder / "t", {.check = file_check::payload}).may_contain(views[0]));
   EXPECT_EQ(mapped::open(folder / "t").insert_count(), 2000u);
   EXPECT_EQ(code_of([&] { mapped::open(folder / "t", {.mode = access::read_write}); }), errc::not_permitted);
@@ -425,7 +425,7 @@ TEST(StaticFilter, RefusesWhatItCannotDo) {
   EXPECT_EQ(code_of([&] { complete({.layout = "fuse8", .capacity = 10, .target_fpr = 0.01}); }),
             errc::invalid_argument);
   EXPECT_THAT(error_of([&] { g.insert("c"); })->what(), testing::HasSubstr("make a filter that can grow"));
-  using mapped16 = static_filter<std::string_view, std::uint16_t, xxh3, mapped_storage>;
+  using mapped16 = static_filter<std::string_view, std::uint16_t, xxh3_64, mapped_storage>;
   using mapped_murmur = static_filter<std::string_view, std::uint8_t, murmur3, mapped_storage>;
   EXPECT_EQ(code_of([&] { mapped16::open(folder / "f"); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { mapped_murmur::open(folder / "f"); }), errc::incompatible);
@@ -568,12 +568,14 @@ TEST(StaticFilter, HasTheBytesOfTheGoldenFiles) {
   for (std::uint64_t i = 0; i < integers.size(); ++i) integers[i] = i * i;
   const std::string golden = std::string(BLOOMERY_SOURCE_DIR) + "/tests/golden/sealed/";
 
-  static_filter<>::build(views).save(folder / "fuse8-bytes-xxh3.bloom");
+  static_filter<>::build(views).save(folder / "fuse8-bytes-xxh3_64.bloom");
+  static_filter<std::string_view, std::uint8_t, xxh3>::build(views).save(folder / "fuse8-bytes-xxh3.bloom");
   static_filter<std::uint64_t, std::uint16_t>::build(integers).save(folder / "fuse16-u64-mix.bloom");
-  static_filter<std::string_view, std::uint32_t>::build(std::span(views).first(20))
+  static_filter<std::string_view, std::uint32_t, xxh3>::build(std::span(views).first(20))
       .save(folder / "fuse32-bytes-xxh3.bloom");
 
-  for (const std::string name : {"fuse8-bytes-xxh3.bloom", "fuse16-u64-mix.bloom", "fuse32-bytes-xxh3.bloom"}) {
+  for (const std::string name :
+       {"fuse8-bytes-xxh3_64.bloom", "fuse8-bytes-xxh3.bloom", "fuse16-u64-mix.bloom", "fuse32-bytes-xxh3.bloom"}) {
     if (std::getenv("BLOOMERY_WRITE_GOLDEN") != nullptr) write_file(golden + name, read_file(folder / name));
     EXPECT_EQ(read_file(folder / name), read_file(golden + name)) << name;
   }

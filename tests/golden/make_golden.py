@@ -62,16 +62,30 @@ def mix16(data, at, secret, seed):
     return folded(u64(data, at) ^ u64(SECRET, secret) + seed & M64, u64(data, at + 8) ^ u64(SECRET, secret + 8) - seed & M64)
 
 
-def xxh3_64(data):
+def xxh3_64(data, seed=0):
     n = len(data)
     if n == 0:
-        return xxh64_avalanche(u64(SECRET, 56) ^ u64(SECRET, 64))
-    if 17 <= n <= 128:
+        return xxh64_avalanche(seed ^ u64(SECRET, 56) ^ u64(SECRET, 64))
+    if n <= 3:
+        combined = data[0] << 16 | data[n >> 1] << 24 | data[n - 1] | n << 8
+        return xxh64_avalanche(combined ^ (u32(SECRET, 0) ^ u32(SECRET, 4)) + seed & M64)
+    if n <= 8:
+        seed ^= int.from_bytes((seed & M32).to_bytes(4, 'little'), 'big') << 32
+        h = (u32(data, n - 4) + (u32(data) << 32)) ^ (u64(SECRET, 8) ^ u64(SECRET, 16)) - seed & M64
+        h = (h ^ rotl(h, 49, 64) ^ rotl(h, 24, 64)) * 0x9FB21C651E98DF25 & M64
+        h = (h ^ (h >> 35) + n) * 0x9FB21C651E98DF25 & M64
+        return h ^ h >> 28
+    if n <= 16:
+        first = u64(data) ^ (u64(SECRET, 24) ^ u64(SECRET, 32)) + seed & M64
+        last = u64(data, n - 8) ^ (u64(SECRET, 40) ^ u64(SECRET, 48)) - seed & M64
+        swapped = int.from_bytes(first.to_bytes(8, 'little'), 'big')
+        return avalanche(n + swapped + last + folded(first, last) & M64)
+    if n <= 128:
         acc = n * P64_1
         for i in reversed(range((n - 1) // 32 + 1)):
-            acc += mix16(data, 16 * i, 32 * i, 0) + mix16(data, n - 16 * (i + 1), 32 * i + 16, 0)
+            acc += mix16(data, 16 * i, 32 * i, seed) + mix16(data, n - 16 * (i + 1), 32 * i + 16, seed)
         return avalanche(acc & M64)
-    assert n > 240, 'no golden file needs the other lengths'
+    assert n > 240 and seed == 0, 'no golden file needs the other lengths'
     acc = [P32_3, P64_1, P64_2, P64_3, P64_4, P32_2, P64_5, P32_1]
 
     def stripe(at, secret):
@@ -190,6 +204,11 @@ def mix(data, seed):
     return low, mix64(low + 0x9E3779B97F4A7C15 & M64)
 
 
+def xxh3_64_and_mix(data, seed):
+    low = xxh3_64(data, seed)
+    return low, mix64(low + 0x9E3779B97F4A7C15 & M64)
+
+
 def siphash_128(data, key, c, d):
     def rounds(v, count):
         for _ in range(count):
@@ -219,7 +238,7 @@ def siphash_128(data, key, c, d):
     return low, v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
-HASHES = {'xxh3': xxh3_128, 'murmur3': murmur3_128, 'mix': mix,
+HASHES = {'xxh3_64': xxh3_64_and_mix, 'xxh3': xxh3_128, 'murmur3': murmur3_128, 'mix': mix,
           'siphash': lambda data, key: siphash_128(data, key, 1, 3)}
 
 # ---- from a key to bits; bit x is byte x >> 3, mask 1 << (x & 7) -----------------------------------------------------
@@ -397,6 +416,11 @@ def layers_file(layout, hash, integers, seed, capacity, is_shared, layers, maxim
 
 
 FILES = {
+    'split_block-bytes-xxh3_64': dict(layout='split_block', hash='xxh3_64', bits=2048, probes=8),
+    'split_block512-bytes-xxh3_64': dict(layout='split_block512', hash='xxh3_64', bits=2048, probes=8, seed=2**64 - 1),
+    'blocked-u64-xxh3_64': dict(layout='blocked', hash='xxh3_64', integers=True, bits=1536, probes=9, seed=7),
+    'counting-bytes-xxh3_64': dict(layout='counting', hash='xxh3_64', bits=8192, probes=6),
+    'classic-bytes-xxh3_64': dict(layout='classic', hash='xxh3_64', bits=1447, probes=7),
     'split_block-bytes-xxh3': dict(layout='split_block', hash='xxh3', bits=2048, probes=8),
     'split_block-bytes-murmur3': dict(layout='split_block', hash='murmur3', bits=2048, probes=8, seed=7),
     'split_block-u64-mix': dict(layout='split_block', hash='mix', integers=True, bits=2048, probes=8, seed=42),

@@ -234,6 +234,60 @@ TEST(Xxh3, HashesAnIntegerAsItsEightLittleEndianBytes) {
   EXPECT_EQ(xxh3{7}(key), xxh3{7}("\1\2\3\4\5\6\7\10"));
 }
 
+// ---- xxh3_64 --------------------------------------------------------------------------------------------------------
+
+struct xxh3_64_vector {
+  std::size_t length;
+  std::uint64_t seed;
+  std::uint64_t hash64;
+};
+
+// Of the reference's self-test; each length takes another path through the algorithm.
+constexpr xxh3_64_vector xxh3_64_vectors[] = {
+    {0, 0x0000000000000000, 0x2D06800538D394C2},    {0, 0x9E3779B185EBCA8D, 0xA8A6B918B2F0364A},
+    {1, 0x0000000000000000, 0xC44BDFF4074EECDB},    {1, 0x9E3779B185EBCA8D, 0x032BE332DD766EF8},
+    {6, 0x0000000000000000, 0x27B56A84CD2D7325},    {6, 0x9E3779B185EBCA8D, 0x84589C116AB59AB9},
+    {12, 0x0000000000000000, 0xA713DAF0DFBB77E7},   {12, 0x9E3779B185EBCA8D, 0xE7303E1B2336DE0E},
+    {24, 0x0000000000000000, 0xA3FE70BF9D3510EB},   {24, 0x9E3779B185EBCA8D, 0x850E80FC35BDD690},
+    {48, 0x0000000000000000, 0x397DA259ECBA1F11},   {48, 0x9E3779B185EBCA8D, 0xADC2CBAA44ACC616},
+    {80, 0x0000000000000000, 0xBCDEFBBB2C47C90A},   {80, 0x9E3779B185EBCA8D, 0xC6DD0CB699532E73},
+    {195, 0x0000000000000000, 0xCD94217EE362EC3A},  {195, 0x9E3779B185EBCA8D, 0xBA68003D370CB3D9},
+    {403, 0x0000000000000000, 0xCDEB804D65C6DEA4},  {403, 0x9E3779B185EBCA8D, 0x6259F6ECFD6443FD},
+    {512, 0x0000000000000000, 0x617E49599013CB6B},  {512, 0x9E3779B185EBCA8D, 0x3CE457DE14C27708},
+    {2048, 0x0000000000000000, 0xDD59E2C3A5F038E0}, {2048, 0x9E3779B185EBCA8D, 0x66F81670669ABABC},
+    {2240, 0x0000000000000000, 0x6E73A90539CF2948}, {2240, 0x9E3779B185EBCA8D, 0x757BA8487D1B5247},
+    {2367, 0x0000000000000000, 0xCB37AEB9E5D361ED}, {2367, 0x9E3779B185EBCA8D, 0xD2DB3415B942B42A},
+};
+
+TEST(Xxh364, EqualsTheReferencesSelfTest) {
+  for (const xxh3_64_vector& vector : xxh3_64_vectors) {
+    const std::string bytes = self_test_bytes(vector.length);
+    const std::string_view view = bytes;
+    std::uint64_t alone = 0;
+    key_hash in_a_batch{};
+
+    xxh3_64{vector.seed}.each_hash64({&view, 1}, &alone);
+    xxh3_64{vector.seed}.each({&view, 1}, &in_a_batch);
+
+    EXPECT_EQ(xxh3_64{vector.seed}(bytes).hash64, vector.hash64) << vector.length << " bytes, seed " << vector.seed;
+    EXPECT_EQ(alone, vector.hash64);
+    EXPECT_EQ(in_a_batch, xxh3_64{vector.seed}(bytes));
+  }
+}
+
+TEST(Xxh364, DerivesTheHighWordFromTheLowOne) {
+  const key_hash hash = xxh3_64{}("hello");
+
+  EXPECT_EQ(hash.high64, mix64(hash.hash64 + 0x9E3779B97F4A7C15));
+}
+
+TEST(Xxh364, HashesAnIntegerAsItsEightLittleEndianBytes) {
+  const std::uint64_t key = 0x0807060504030201;
+
+  EXPECT_EQ(xxh3_64{}(key), xxh3_64{}("\1\2\3\4\5\6\7\10"));
+  EXPECT_EQ(xxh3_64{7}(key), xxh3_64{7}("\1\2\3\4\5\6\7\10"));
+}
+
 // ---- mix ------------------------------------------------------------------------------------------------------------
 
 // 1 / x modulo 2^64, for an odd x: each of Newton's steps doubles the number of right bits.

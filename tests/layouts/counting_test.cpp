@@ -298,8 +298,8 @@ TEST(Counting, RefusesAStrangerAndIsTaintedForGood) {
     again.remove("Berlin");
     again.close();
   }
-  auto typed = filter<std::string_view, layouts::counting, xxh3, mapped_storage>::open(folder / "f",
-                                                                                       {.mode = access::read_write});
+  auto typed = filter<std::string_view, layouts::counting, xxh3_64, mapped_storage>::open(folder / "f",
+                                                                                          {.mode = access::read_write});
   EXPECT_EQ(typed.refused_removals(), 3u);
   typed.clear();
   EXPECT_FALSE(typed.tainted());

@@ -74,7 +74,7 @@ inline std::vector<json> all_kinds(std::uint64_t keys) {
   std::vector<json> kinds;
   for (const bloomery::family f : {bloomery::family::plain, bloomery::family::counting}) {
     for (const bloomery::layout_facts& layout : bloomery::layouts_of(f)) {
-      for (const char* hash : {"xxh3", "murmur3"}) {
+      for (const char* hash : {"xxh3_64", "xxh3", "murmur3"}) {
         kinds.push_back({{"layout", layout.name}, {"capacity", keys}, {"rate", 0.05}, {"hash", hash}, {"seed", "7"}});
       }
     }

@@ -56,11 +56,18 @@ void expect_the_rate_of(std::span<const std::uint64_t> keys) {
   SCOPED_TRACE(testing::Message() << Layout::name << ", " << Hash::name);
   constexpr std::uint64_t n = 100'000;
   filter<std::uint64_t, Layout, Hash> seen(n, 0.01, seeded<Hash>());
+  any_filter erased(complete(seeded({.layout = std::string(Layout::name),
+                                     .hash = std::string(Hash::name),
+                                     .keys = key_kind::u64le,
+                                     .capacity = n,
+                                     .target_fpr = 0.01})));
   const std::span<const std::uint64_t> absent = keys.subspan(n);
   std::vector<std::uint64_t> answers((absent.size() + 63) / 64);
 
   seen.insert(keys.first(n));
+  erased.insert(keys.first(n));
   seen.may_contain(absent, answers);
+  EXPECT_TRUE(std::ranges::equal(seen.bytes(), erased.bytes()));
 
   double wrong = 0;
   for (const std::uint64_t word : answers) wrong += std::popcount(word);
@@ -81,6 +88,7 @@ TEST(StatisticOfSparseIntegers, IsThatOfAllOthers) {
 
   with_layouts(mix{});
   with_layouts(xxh3{});
+  with_layouts(xxh3_64{});
   with_layouts(murmur3{});
   expect_the_rate_of<layouts::split_block512, siphash>(keys);
 }
@@ -124,6 +132,8 @@ TEST(StatisticOfHashes, IsThatOfChanceInEachOfFourWords) {
     expect_the_collisions_of_chance<xxh3>(integers);
     expect_the_collisions_of_chance<murmur3>(integers);
     expect_the_collisions_of_chance<xxh3>(texts);
+    expect_the_collisions_of_chance<xxh3_64>(integers);
+    expect_the_collisions_of_chance<xxh3_64>(texts);
     expect_the_collisions_of_chance<murmur3>(texts);
     expect_the_collisions_of_chance<siphash>(integers);
     expect_the_collisions_of_chance<siphash>(texts);

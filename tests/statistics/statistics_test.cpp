@@ -47,7 +47,8 @@ template <class... Layouts>
 struct with_all_hashes;
 template <class Layout>
 struct with_all_hashes<Layout> {
-  using types = testing::Types<combination<std::string_view, Layout, xxh3>,
+  using types = testing::Types<combination<std::string_view, Layout, default_hash_for<std::string_view, Layout>>,
+                               combination<std::string_view, Layout, xxh3>,
                                combination<std::string_view, Layout, murmur3>, combination<std::uint64_t, Layout, mix>,
                                combination<std::uint64_t, Layout, xxh3>, combination<std::uint64_t, Layout, murmur3>>;
 };

@@ -54,9 +54,10 @@ struct hash_under_test {
   std::string_view name;
   key_kind keys;
 };
-constexpr hash_under_test hashes[] = {
-    {"xxh3", key_kind::bytes}, {"xxh3", key_kind::u64le},    {"murmur3", key_kind::bytes}, {"murmur3", key_kind::u64le},
-    {"mix", key_kind::u64le},  {"siphash", key_kind::bytes}, {"siphash", key_kind::u64le}};
+constexpr hash_under_test hashes[] = {{"xxh3_64", key_kind::bytes}, {"xxh3", key_kind::bytes},
+                                      {"xxh3", key_kind::u64le},    {"murmur3", key_kind::bytes},
+                                      {"murmur3", key_kind::u64le}, {"mix", key_kind::u64le},
+                                      {"siphash", key_kind::bytes}, {"siphash", key_kind::u64le}};
 
 constexpr std::uint64_t capacity = 1'000'000;
 constexpr double fills[] = {0.5, 1, 1.5};  // of capacity

@@ -25,6 +25,7 @@ using bloomery::mix;
 using bloomery::murmur3;
 using bloomery::siphash;
 using bloomery::xxh3;
+using bloomery::xxh3_64;
 
 template <class Key, class Layout, class Hash>
 struct combination {
@@ -36,16 +37,18 @@ struct combination {
 // split_block512, blocked and blocked_page meet one hash a kind of key: they read of it what split_block does. The
 // keyed hash meets three of all.
 using combinations = testing::Types<
+    combination<std::string_view, layouts::split_block, xxh3_64>,
     combination<std::string_view, layouts::split_block, xxh3>,
     combination<std::string_view, layouts::split_block, murmur3>,
-    combination<std::string_view, layouts::split_block512, xxh3>, combination<std::string_view, layouts::blocked, xxh3>,
-    combination<std::string_view, layouts::blocked_page, xxh3>, combination<std::string_view, layouts::classic, xxh3>,
-    combination<std::string_view, layouts::classic, murmur3>, combination<std::uint64_t, layouts::split_block, mix>,
-    combination<std::uint64_t, layouts::split_block, xxh3>, combination<std::uint64_t, layouts::split_block, murmur3>,
-    combination<std::uint64_t, layouts::split_block512, mix>, combination<std::uint64_t, layouts::blocked, mix>,
-    combination<std::uint64_t, layouts::blocked_page, mix>, combination<std::uint64_t, layouts::classic, mix>,
-    combination<std::uint64_t, layouts::classic, xxh3>, combination<std::uint64_t, layouts::classic, murmur3>,
-    combination<std::string_view, layouts::split_block, siphash>,
+    combination<std::string_view, layouts::split_block512, xxh3_64>,
+    combination<std::string_view, layouts::blocked, xxh3_64>,
+    combination<std::string_view, layouts::blocked_page, xxh3_64>,
+    combination<std::string_view, layouts::classic, xxh3>, combination<std::string_view, layouts::classic, murmur3>,
+    combination<std::uint64_t, layouts::split_block, mix>, combination<std::uint64_t, layouts::split_block, xxh3>,
+    combination<std::uint64_t, layouts::split_block, murmur3>, combination<std::uint64_t, layouts::split_block512, mix>,
+    combination<std::uint64_t, layouts::blocked, mix>, combination<std::uint64_t, layouts::blocked_page, mix>,
+    combination<std::uint64_t, layouts::classic, mix>, combination<std::uint64_t, layouts::classic, xxh3>,
+    combination<std::uint64_t, layouts::classic, murmur3>, combination<std::string_view, layouts::split_block, siphash>,
     combination<std::string_view, layouts::classic, siphash>,
     combination<std::uint64_t, layouts::split_block512, siphash>>;
 

@@ -80,11 +80,10 @@ struct filter_kind {
     } else if constexpr (hashed_by_kernels) {
       work(hash_span::mixed(keys, hash), std::size_t{0});
     } else {
-      std::array<key_hash, batch> hashes;
+      batch_hashes hashes;
       for (std::size_t first = 0; first < keys.size(); first += batch) {
         const std::size_t count = keys.size() - first < batch ? keys.size() - first : batch;
-        bloomery::hash_each(hash, keys.subspan(first, count), hashes.data());
-        work(hash_span::hashes({hashes.data(), count}), first);
+        work(hashed(hash, keys.subspan(first, count), hashes), first);
       }
     }
   }
@@ -93,7 +92,7 @@ struct filter_kind {
   template <class Iterator, class Work>
   static void each_source_of(const Hash& hash, Iterator next, std::size_t total, Work work) {
     using element = decltype(*next);
-    std::array<key_hash, batch> hashes;
+    batch_hashes hashes;
     for (std::size_t first = 0; first < total; first += batch) {
       const std::size_t count = total - first < batch ? total - first : batch;
       if constexpr (std::same_as<plain, std::uint64_t>) {
@@ -101,26 +100,52 @@ struct filter_kind {
         for (std::size_t i = 0; i < count; ++i, ++next) some[i] = static_cast<plain>(static_cast<Key>(*next));
         if constexpr (hashed_by_kernels) {
           work(hash_span::mixed({some.data(), count}, hash), first);
-          continue;
         } else {
-          bloomery::hash_each(hash, std::span<const plain>(some.data(), count), hashes.data());
+          work(hashed(hash, std::span<const plain>(some.data(), count), hashes), first);
         }
       } else if constexpr (std::same_as<plain, std::string_view> &&
                            (std::is_lvalue_reference_v<element> || !std::is_class_v<element> ||
                             std::same_as<std::remove_cv_t<element>, std::string_view>)) {
         std::array<plain, batch> some;
         for (std::size_t i = 0; i < count; ++i, ++next) some[i] = *next;
-        bloomery::hash_each(hash, std::span<const plain>(some.data(), count), hashes.data());
+        work(hashed(hash, std::span<const plain>(some.data(), count), hashes), first);
       } else {  // elements may be temporaries: each is hashed before the next one is read
         for (std::size_t i = 0; i < count; ++i, ++next) {
-          hashes[i] = hash(detail::key_view<Key>(*next));
+          const key_hash one = hash(detail::key_view<Key>(*next));
+          if constexpr (by_hash64)
+            hashes[i] = one.hash64;
+          else
+            hashes[i] = one;
         }
+        work(span_of(hashes, count), first);
       }
-      work(hash_span::hashes({hashes.data(), count}), first);
     }
   }
 
  private:
+  // Whether batches consist of hash64 alone: the layout reads no more, and the hash computes hash64 by itself.
+  static constexpr bool by_hash64 =
+      hash_bits_of<Layout>() == 64 && requires(const Hash& hash, std::span<const plain> keys, std::uint64_t* out) {
+    hash.each_hash64(keys, out);
+  };
+  using batch_hashes = std::array<std::conditional_t<by_hash64, std::uint64_t, key_hash>, batch>;
+
+  static hash_span span_of(const batch_hashes& hashes, std::size_t count) noexcept {
+    if constexpr (by_hash64)
+      return hash_span::hash64s({hashes.data(), count});
+    else
+      return hash_span::hashes({hashes.data(), count});
+  }
+
+  template <class K>
+  static hash_span hashed(const Hash& hash, std::span<const K> keys, batch_hashes& out) noexcept {
+    if constexpr (by_hash64)
+      hash.each_hash64(keys, out.data());
+    else
+      bloomery::hash_each(hash, keys, out.data());
+    return span_of(out, keys.size());
+  }
+
   static constexpr bool hashed_by_kernels = std::same_as<plain, std::uint64_t> && std::same_as<Hash, mix>;
 };
 

@@ -73,6 +73,7 @@ namespace layouts {
 template <class L, std::uint32_t BlockBits, std::uint32_t CellBits = 1>
 class blocked_layout : public multiply_high_blocks<BlockBits> {
  public:
+  static constexpr std::uint32_t hash_bits = 64;
   static constexpr std::uint32_t cells_of_block = BlockBits / CellBits;
   static_assert(std::has_single_bit(cells_of_block));
 

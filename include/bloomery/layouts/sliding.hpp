@@ -125,6 +125,7 @@ class sliding_blocks {
  public:
   static constexpr std::uint32_t block_bytes = Bytes;
   static constexpr std::uint32_t block_bits = 8 * Bytes;
+  static constexpr std::uint32_t hash_bits = 64;
   static constexpr std::uint32_t stamp_bytes = 4;
   static constexpr std::uint32_t cells_of_block = Bytes - stamp_bytes;
   static constexpr std::uint64_t max_blocks = std::uint64_t{1} << 40;

@@ -23,6 +23,7 @@ class split_block : public kernel_calls<split_block> {
  public:
   static constexpr std::string_view name = "split_block";
   static constexpr std::uint32_t block_bits = 256;
+  static constexpr std::uint32_t hash_bits = 64;
   static constexpr std::uint32_t lanes = 8;
   static constexpr std::uint32_t lane_bits = 32;
   static constexpr block_rule blocks_by = block_rule::upper_half;

@@ -25,6 +25,7 @@ namespace layouts {
 class split_block512 : public kernel_calls<split_block512>, public multiply_high_blocks<512> {
  public:
   static constexpr std::string_view name = "split_block512";
+  static constexpr std::uint32_t hash_bits = 64;
   static constexpr std::uint32_t lanes = 8;
   static constexpr std::uint32_t lane_bits = 64;
   static constexpr block_rule blocks_by = block_rule::multiply_high;

@@ -34,15 +34,16 @@ std::string growth_text(const redis_params& p) {
   return "unlimited";
 }
 
-// What the filter that there is has otherwise than the one that is wanted; empty: nothing.
-error_text difference_of(const redis_params& there, const redis_params& wanted) {
+// The first field in which the existing filter differs from the wanted one; empty if there is none. With `any_hash` the
+// caller named no hash and takes that of the existing filter, which an earlier version may have made.
+error_text difference_of(const redis_params& there, const redis_params& wanted, bool any_hash) {
   const auto differ = [](const char* what, std::string expected, std::string found) {
     return error_text{what, "", std::move(expected), std::move(found), ""};
   };
   const params& a = there.filter;
   const params& b = wanted.filter;
   if (a.layout != b.layout) return differ("layout", b.layout, a.layout);
-  if (a.hash != b.hash) return differ("hash", b.hash, a.hash);
+  if (!any_hash && a.hash != b.hash) return differ("hash", b.hash, a.hash);
   if (a.keys != b.keys) return differ("keys", name_of(b.keys), name_of(a.keys));
   if (a.seed != b.seed) return differ("seed", std::to_string(b.seed), std::to_string(a.seed));
   if (a.key_check != b.key_check) return differ("secret", key_check_text(b.key_check), key_check_text(a.key_check));
@@ -89,7 +90,7 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
   const std::string key = redis::meta_key(address.name);
   for (bool is_first = true;; is_first = false) {
     if (std::optional<redis::meta> there = b->read_meta()) {
-      error_text differs = difference_of(there->parameters, plan.parameters);
+      error_text differs = difference_of(there->parameters, plan.parameters, wanted.filter.hash.empty());
       if (!differs.what.empty()) {
         differs.what = "there is another filter of this name: its " + differs.what + " is another";
         differs.where = address.text();
