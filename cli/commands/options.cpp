@@ -43,7 +43,8 @@ void add_preference(CLI::App& app, making_options& o) {
 void add_kind(CLI::App& app, making_options& o) {
   app.add_option("--layout", o.layout, layout_names() + ": the quickest first, the smallest last; see plan");
   add_preference(app, o);
-  app.add_option("--hash", o.hash, "xxh3_64, xxh3, murmur3, mix for integers, or siphash with --secret");
+  app.add_option("--hash", o.hash,
+                 "xxh3_64, xxh3, murmur3, mix for integers, identity for random integers, or siphash with --secret");
   app.add_option("--seed", o.seed, "another family of hashes; not a secret")->check(CLI::NonNegativeNumber);
 }
 

@@ -236,7 +236,8 @@ void add_seal(command_line& line) {
       ->check(check_name);
   parsed(c, "--width", o.width, parse_count,
          "bits of a fingerprint: 8 (0.39 % at 9 bits a key), 16 (0.0015 %, 18) or 32 (2.3e-8 %, 36)");
-  c.add_option("--hash", o.wanted.hash, "xxh3_64, xxh3, murmur3, mix for integers, or siphash with --secret");
+  c.add_option("--hash", o.wanted.hash,
+               "xxh3_64, xxh3, murmur3, mix for integers, identity for random integers, or siphash with --secret");
   c.add_option("--seed", o.wanted.seed, "another family of hashes; not a secret")->check(CLI::NonNegativeNumber);
   c.add_flag_callback(
       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal");

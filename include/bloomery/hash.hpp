@@ -1,4 +1,4 @@
-// Hash functions: mix, xxh3, xxh3_64, murmur3 and siphash, each a small named type. Files store the name.
+// Hash functions: mix, identity, xxh3, xxh3_64, murmur3 and siphash, each a small named type. Files store the name.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -77,6 +77,23 @@ class mix {
  private:
   std::uint64_t seed_;
   std::uint64_t whitening_;
+};
+
+/// No hash: hash64 is the key. Only for 64-bit integers all of whose bits are random already, such as hashes or the
+/// output of a cryptographic generator, and that no adversary chooses. With any other keys the filter is useless:
+/// sequential numbers share one block, whose bits they soon set, and almost every lookup of another is a false positive.
+/// expected_fpr() cannot know this; measure_fill() and `bloomery info` report it. high64 = mix64(key + 2^64/phi).
+/// It takes no seed.
+///
+/// Example:
+///     filter<std::uint64_t, layouts::split_block, identity> seen(1000, 0.01);
+///     const std::uint64_t random_key = 0x6A09E667F3BCC908;
+///     assert(seen.insert(random_key) && seen.may_contain(random_key));
+struct identity {
+  static constexpr std::string_view name = "identity";
+  static constexpr std::uint64_t most_seed = 0;
+
+  constexpr key_hash operator()(std::uint64_t key) const noexcept { return {key, mix64(key + 0x9E3779B97F4A7C15u)}; }
 };
 
 /// XXH3 with 128 bits: the default for bytes in layouts that read both words of a hash (classic). hash64 and high64 are

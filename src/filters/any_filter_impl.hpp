@@ -358,6 +358,8 @@ struct any_filter::impl {
       case key_span::form_of_keys::hash64s: return work(hash_span::hash64s(keys.hash64s()), std::size_t{0});
       case key_span::form_of_keys::integers:
         if (hash->in_kernels) return work(hash_span::mixed(keys.integers(), seed.seed), std::size_t{0});
+        if (hash->is_identity && layout->hash_bits == 64)
+          return work(hash_span::hash64s(keys.integers()), std::size_t{0});
         break;
       case key_span::form_of_keys::views:
       case key_span::form_of_keys::strings: break;

@@ -27,6 +27,8 @@ Hash with_seed(const hash_seed& seed) {
     return seed.seed;
   else if constexpr (std::same_as<Hash, siphash>)
     return siphash(seed.secret);
+  else if constexpr (std::same_as<Hash, identity>)
+    return {};
   else
     return Hash{seed.seed.seed()};
 }
@@ -76,7 +78,8 @@ constexpr hash_row row_of_hash() {
                nullptr,
                hash_with<Hash, std::uint64_t>,
                std::same_as<Hash, siphash>,
-               std::same_as<Hash, mix>};
+               std::same_as<Hash, mix>,
+               std::same_as<Hash, identity>};
   if constexpr (requires { Hash::most_seed; }) row.most_seed = Hash::most_seed;
   if constexpr (hash_of<Hash, std::string_view>) {
     row.takes_bytes = true;
@@ -97,7 +100,7 @@ struct hash_list {
 };
 
 // All hashes.
-using hashes = hash_list<xxh3_64, xxh3, mix, murmur3, siphash>;
+using hashes = hash_list<xxh3_64, xxh3, mix, identity, murmur3, siphash>;
 
 // The row of a layout, completed with the functions for each hash and the kernel that counts its blocks, if any.
 template <class L>

@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from support import BLOCK_BITS, LAYOUTS, CommandTest, classic_rate, cut, keys, packed, rate_of, split_block_rate, text, zstd
+from support import BLOCK_BITS, LAYOUTS, CommandTest, classic_rate, cut, keys, mix64, packed, rate_of, split_block_rate, text, zstd
 
 
 class Build(CommandTest):
@@ -36,6 +36,17 @@ class Build(CommandTest):
         self.assert_has_all("f", present)
         self.assert_has_all("f", [b"0" + key for key in present])
         self.assert_chance(self.count("f", absent), len(absent), split_block_rate(facts["bits"], 100_000))
+
+    def test_identity_is_for_random_integers(self) -> None:
+        random_keys = [b"%d" % mix64(i) for i in range(200_000)]  # a bijection that scatters them
+        self.build("f", "--u64", "--hash", "identity", "-n", 100_000, stdin=text(random_keys[:100_000]))
+
+        facts = self.info("f")
+        self.assertEqual((facts["keys"], facts["hash"]), ("u64", "identity"))
+        self.assert_has_all("f", random_keys[:100_000])
+        self.assert_chance(self.count("f", random_keys[100_000:]), 100_000, split_block_rate(facts["bits"], 100_000))
+        self.refused("build", "-n", 10, "--hash", "identity", "-o", "g", stdin=b"a", says="integer")
+        self.refused("build", "--u64", "-n", 10, "--hash", "identity", "--seed", 1, "-o", "g", stdin=b"1", says="seed")
 
     def test_integer_keys_reach_from_zero_to_the_largest_of_64_bits(self) -> None:
         self.build("f", "--u64", "-n", 10, stdin=b"0\n18446744073709551615\n")

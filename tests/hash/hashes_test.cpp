@@ -234,6 +234,16 @@ TEST(Xxh3, HashesAnIntegerAsItsEightLittleEndianBytes) {
   EXPECT_EQ(xxh3{7}(key), xxh3{7}("\1\2\3\4\5\6\7\10"));
 }
 
+// ---- identity -------------------------------------------------------------------------------------------------------
+
+TEST(Identity, IsTheKeyAndKeepsItsHighWordApart) {
+  static_assert(!hash_of<identity, std::string_view>);
+  for (const std::uint64_t key : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
+    EXPECT_EQ(identity{}(key).hash64, key);
+    EXPECT_EQ(identity{}(key).high64, mix64(key + 0x9E3779B97F4A7C15));
+  }
+}
+
 // ---- xxh3_64 --------------------------------------------------------------------------------------------------------
 
 struct xxh3_64_vector {

@@ -93,6 +93,22 @@ TEST(StatisticOfSparseIntegers, IsThatOfAllOthers) {
   expect_the_rate_of<layouts::split_block512, siphash>(keys);
 }
 
+TEST(StatisticOfIdentity, IsThatOfRandomKeysAndFarFromItForSequentialOnes) {
+  std::vector<std::uint64_t> random(500'000);
+  std::mt19937_64 generator(7);
+  for (std::uint64_t& key : random) key = generator();
+
+  expect_the_rate_of<layouts::split_block, identity>(random);
+  expect_the_rate_of<layouts::split_block512, identity>(random);
+  expect_the_rate_of<layouts::blocked, identity>(random);
+  expect_the_rate_of<layouts::blocked_page, identity>(random);
+  expect_the_rate_of<layouts::classic, identity>(random);
+
+  filter<std::uint64_t, layouts::split_block, identity> sequential(100'000, 0.01);
+  for (std::uint64_t key = 0; key < 100'000; ++key) sequential.insert(key);
+  EXPECT_TRUE(sequential.may_contain(100'001) && sequential.may_contain(200'000));
+}
+
 // Pairs of equal values among n random ones of 2^32: n (n-1) / 2^33, as in the birthday paradox; a Poisson variable.
 template <class Hash, class Keys>
 void expect_the_collisions_of_chance(const Keys& keys) {

@@ -57,6 +57,8 @@ template <class Hash>
 Hash seeded(std::uint64_t seed = 0) {
   if constexpr (std::is_same_v<Hash, siphash>)
     return siphash({seed, ~seed});
+  else if constexpr (std::is_empty_v<Hash>)
+    return Hash{};
   else
     return Hash{seed};
 }

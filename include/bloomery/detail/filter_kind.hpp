@@ -79,6 +79,9 @@ struct filter_kind {
       each_source_of(hash, keys.begin(), keys.size(), work);
     } else if constexpr (hashed_by_kernels) {
       work(hash_span::mixed(keys, hash), std::size_t{0});
+    } else if constexpr (std::same_as<plain, std::uint64_t> && std::same_as<Hash, identity> &&
+                         hash_bits_of<Layout>() == 64) {
+      work(hash_span::hash64s(keys), std::size_t{0});
     } else {
       batch_hashes hashes;
       for (std::size_t first = 0; first < keys.size(); first += batch) {
