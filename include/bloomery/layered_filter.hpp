@@ -55,7 +55,7 @@ struct layered_params {
 ///     layered_filter two(all, {{.geometry = {1024, 8}, .capacity = 90}, {.geometry = {2048, 8}, .capacity = 180}});
 ///     two.save("two.layers");
 ///     assert(layered_filter::open("two.layers").layers() == two.layers());
-///     assert(!two.may_contain(xxh3{}("Madrid")));
+///     assert(!two.may_contain(xxh3_64{}("Madrid")));
 class layered_filter {
  public:
   static constexpr std::uint64_t most_shards = std::uint64_t{1} << 24;
