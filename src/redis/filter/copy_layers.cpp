@@ -90,12 +90,10 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
   std::vector<filter_layer> layers;
   std::vector<part> parts;
   std::vector<std::string> repaired;
-  std::uint64_t bytes = 0;
   for (std::uint64_t s = 0; s < m.shards(); ++s) {
     repaired.push_back(view(s).repaired);
     for (const redis_layer& layer : view(s).layers) {
       layers.push_back({s, {512 * layer.lines, layer.probes}, layer.capacity, 0});
-      bytes += 64 * layer.lines;
     }
   }
 
