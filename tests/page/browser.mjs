@@ -298,7 +298,7 @@ export async function tableOf(locator) {
 export function numberOf(text) {
   const n = Number(text.replace(/\s|%/g, ""));
   assert(!Number.isNaN(n), `no number: ${text}`);
-  return text.includes("%") ? n / 100 : n;
+  return text.includes("%") ? Number((n / 100).toPrecision(12)) : n; // 1.93 / 100 is not 0.0193
 }
 
 /** The page's texts: words("zh")("learn.add", { key: "Madrid" }) is "加入 Madrid". Without values, they are left open. */
