@@ -489,7 +489,7 @@ class MidwayTest(CommandTest):
             began = time.monotonic()
             try:
                 # Not before it has its signal handlers; and the first run is there to measure.
-                timeout = 0.01 + self.duration * progress * 0.98**attempt if self.duration else 60
+                timeout = 0.01 + self.duration * progress * 0.9**attempt if self.duration else 60
                 out, _ = process.communicate(timeout=timeout)
                 self.duration = time.monotonic() - began
             except subprocess.TimeoutExpired:
