@@ -73,7 +73,7 @@ json answers_of(const key_list& keys, filter_handle& filter) {
     if (is_local && !why.fingerprint) {
       const cell_view cells = filter.cells();
       view.hash = why.hash;
-      for (const place& at : places_of(why, cells)) view.cells.push_back({at, cells.value(at.cell)});
+      for (const place& at : places_of(why, cells)) view.add_cell(at, cells.value(at.cell));
     }
     list.push_back(playground::json_of(view, is_local ? filter.cells().block_cells() : 0));
   }

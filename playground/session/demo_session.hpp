@@ -9,6 +9,7 @@
 
 #include <bloomery/measure.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -60,6 +61,12 @@ struct key_view {
     return maybe && (actual == membership::never || actual == membership::removed || actual == membership::expired);
   }
   std::vector<key_cell> cells;
+
+  /// Adds the cell of the next probe.
+  void add_cell(const place& at, std::uint32_t value) {
+    const bool again = std::any_of(cells.begin(), cells.end(), [&](const key_cell& c) { return c.at == at; });
+    cells.push_back({at, value, again});
+  }
 };
 
 struct answers {
