@@ -17,7 +17,7 @@ namespace {
 
 using namespace bloomery;
 
-bool supported(std::string_view name) {
+[[maybe_unused]] bool supported(std::string_view name) {
   for (const kernel_description& kernel : kernel_list()) {
     if (kernel.name == name) return kernel.supported;
   }
