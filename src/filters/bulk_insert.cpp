@@ -85,7 +85,7 @@ struct plan {
 };
 
 // Uses the largest number of threads, up to `threads`, for which regions are large enough.
-std::optional<plan> plan_for(const bulk_target& target, std::size_t count, unsigned threads) {
+std::optional<plan> best_plan(const bulk_target& target, std::size_t count, unsigned threads) {
   const std::uint64_t filter_bytes = target.geometry.bits / 8;
   const std::uint64_t blocks = target.geometry.bits / target.block_bits;
   if (!worth_it(filter_bytes, threads)) return std::nullopt;
@@ -103,6 +103,15 @@ std::optional<plan> plan_for(const bulk_target& target, std::size_t count, unsig
     if (p.region >= fewest_in_region && worth_it(filter_bytes, p.threads)) return p;
   }
   return std::nullopt;
+}
+
+// The best plan; none if there is not even enough memory to read the limits of memory, which the system keeps in files.
+std::optional<plan> plan_for(const bulk_target& target, std::size_t count, unsigned threads) {
+  try {
+    return best_plan(target, count, threads);
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
 }
 
 // The partitioned keys of one thread.

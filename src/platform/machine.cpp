@@ -1,56 +1,62 @@
 #include "platform/machine.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
 #include <cstdio>
-#include <fstream>
-#include <sstream>
-#include <string>
+#include <cstring>
 
 namespace bloomery {
 namespace {
 
 constexpr std::uint64_t usual_size = std::uint64_t{1} << 20;
 
-// Parses a size such as "1024K", as Linux writes it; 0 for other texts.
-std::uint64_t size_of(const std::string& text) {
-  std::uint64_t number = 0;
-  std::size_t digits = 0;
-  for (; digits < text.size() && text[digits] >= '0' && text[digits] <= '9' && digits < 9; ++digits) {
-    number = 10 * number + static_cast<std::uint64_t>(text[digits] - '0');
+// A short file of /sys. No memory is allocated here: the size is asked for where an exception would end the process.
+class short_text {
+ public:
+  short_text(int index, const char* name) noexcept {
+    std::array<char, 80> path{};
+    std::snprintf(path.data(), path.size(), "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
+    const int file = ::open(path.data(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    const ssize_t size = ::read(file, text_.data(), text_.size() - 1);
+    ::close(file);
+    text_[size < 0 ? 0 : static_cast<std::size_t>(size)] = 0;
   }
-  const std::string unit = text.substr(digits);
-  return unit == "K" ? number << 10 : unit == "M" ? number << 20 : 0;
-}
 
-std::string first_word(const std::string& path) {
-  std::ifstream file(path);
-  std::string word;
-  file >> word;
-  return word;
+  const char* words() const noexcept { return text_.data(); }
+
+ private:
+  std::array<char, 512> text_{};
+};
+
+// Parses a size such as "1024K", as Linux writes it; 0 for other texts.
+std::uint64_t size_of(const short_text& text) noexcept {
+  unsigned number = 0;
+  char unit = 0;
+  if (std::sscanf(text.words(), "%9u%c", &number, &unit) != 2) return 0;
+  return unit == 'K' ? std::uint64_t{number} << 10 : unit == 'M' ? std::uint64_t{number} << 20 : 0;
 }
 
 // Number of processors in a list: "0-3,8" has five.
-std::uint64_t count_of(const std::string& list) {
+std::uint64_t count_of(const short_text& list) noexcept {
   std::uint64_t count = 0;
-  std::istringstream ranges(list);
-  for (std::string range; std::getline(ranges, range, ',');) {
+  for (const char* range = list.words(); range != nullptr; range = std::strchr(range, ',')) {
+    if (*range == ',') ++range;
     unsigned from = 0;
     unsigned to = 0;
-    const int read = std::sscanf(range.c_str(), "%u-%u", &from, &to);
+    const int read = std::sscanf(range, "%9u-%9u", &from, &to);
     count += read == 2 && to >= from ? to - from + 1 : 1;
   }
-  return std::max<std::uint64_t>(count, 1);
+  return count;
 }
 
-std::uint64_t read_size() {
-  const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index";
+std::uint64_t read_size() noexcept {
   for (int index = 0; index < 8; ++index) {
-    const std::string cache = folder + std::to_string(index) + "/";
-    if (first_word(cache + "level") != "2") continue;
-    if (const std::uint64_t bytes = size_of(first_word(cache + "size")); bytes > 0) {
-      return bytes / count_of(first_word(cache + "shared_cpu_list"));
+    if (std::strcmp(short_text(index, "level").words(), "2\n") != 0) continue;
+    if (const std::uint64_t bytes = size_of(short_text(index, "size")); bytes > 0) {
+      return bytes / count_of(short_text(index, "shared_cpu_list"));
     }
   }
 #if defined(_SC_LEVEL2_CACHE_SIZE)
@@ -61,7 +67,7 @@ std::uint64_t read_size() {
 
 }  // namespace
 
-std::uint64_t own_cache_size() {
+std::uint64_t own_cache_size() noexcept {
   static const std::uint64_t bytes = read_size();
   return bytes;
 }

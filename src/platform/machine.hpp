@@ -6,7 +6,7 @@
 namespace bloomery {
 
 /// Bytes of a core's share of the second-level cache; 1 MiB if unknown.
-std::uint64_t own_cache_size();
+std::uint64_t own_cache_size() noexcept;
 
 /// Whether the processor is from AMD.
 bool is_amd() noexcept;

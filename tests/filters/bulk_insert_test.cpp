@@ -473,7 +473,9 @@ void limit_address_space(std::uint64_t most) {
 void allow_only(std::uint64_t more_bytes) {
   const std::uint64_t in_use = address_space_in_use();  // asked once: a stream needs memory, too
   limit_address_space(in_use);
-  while (std::malloc(std::size_t{64} << 10) != nullptr) {
+  for (std::size_t size = std::size_t{64} << 10; size >= 16; size /= 2) {
+    while (std::malloc(size) != nullptr) {
+    }
   }
   limit_address_space(in_use + more_bytes);
 }
