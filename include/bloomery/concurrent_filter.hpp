@@ -72,8 +72,8 @@ class sharded_counter {
 /// **A new key is reported at least once.** If several threads insert one new key at the same time, at least one call
 /// returns true, unless other keys set all of its bits meanwhile; several calls may return true. Proof: one of these
 /// inserts sets a bit of the key that was clear, and the atomic operation that sets it returns the clear bit. An insert
-/// that sets another bit of the key first returns true as well. As for filter<>, false means that the key, or keys that share its cells, were
-/// inserted before or at the same time.
+/// that sets another bit of the key first returns true as well. As for filter<>, false means that the key, or keys that
+/// share its cells, were inserted before or at the same time.
 ///
 /// @tparam Key     std::string_view (any bytes) or std::uint64_t
 /// @tparam Layout  any layout: split_block512 and split_block touch one cache line per key; classic needs least memory

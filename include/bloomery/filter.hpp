@@ -59,10 +59,10 @@ struct filter_options {
 ///
 /// @tparam Key      text (std::string_view, std::string: the same filter) or an integer type, see key.hpp; other types
 ///                  with a Hash that takes them
-/// @tparam Layout   split_block or split_block512 (quickest), blocked, blocked_page, classic (least memory), or a type
-///                  of your own;
-///                  counting, if keys are to be removed
-/// @tparam Hash     xxh3_64, xxh3, mix, murmur3, siphash (for keys that others may choose), or your own: hash_of<Hash, Key>
+/// @tparam Layout   split_block or split_block512 (fastest), blocked, blocked_page, classic (least memory), counting (keys
+///                  can be removed), or a type of your own
+/// @tparam Hash     xxh3_64, xxh3, mix, murmur3, siphash (for keys that others may choose), or your own:
+///                  hash_of<Hash, Key>
 /// @tparam Storage  heap_storage, span_storage or mapped_storage
 ///
 /// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
@@ -252,10 +252,11 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     }
   }
 
-  /// Adds keys in whatever order is quickest, with up to `threads` threads (0: one a processor); returns how many were
-  /// certainly new. The bits are the same as after insert(keys). It pays for filters larger than the caches and some
-  /// hundred thousand keys; up to 64 MiB or half the filter's memory is taken meanwhile. Layout classic, which has no
-  /// blocks, inserts in order; so does a file that gets fewer keys than it has pages. @throws error not_permitted, as above
+  /// Inserts keys in whatever order is fastest, with up to `threads` threads (0: one per processor); returns how many
+  /// were certainly new. The bits are the same as after insert(keys). It is faster than insert(keys) if the filter is
+  /// larger than the caches and there are some hundred thousand keys; meanwhile it takes up to 64 MiB of memory, or half
+  /// the filter's size if that is more. Layout classic, which has no blocks, inserts in order; so does a file that gets
+  /// fewer keys than it has pages. @throws error not_permitted, as above
   ///
   /// Example:
   ///     filter<std::uint64_t> seen(1000, 0.01);

@@ -124,10 +124,10 @@ enum class preference {
 const char* name_of(preference prefer) noexcept;
 
 /// Fills in what was left empty: the layout (by the rule of advice.hpp; with a geometry classic, which takes any), the
-/// hash (siphash with a secret, otherwise default_hash of the keys and the layout), the key's check value, the geometry (the smallest
-/// that keeps target_fpr at capacity, exactly). With a geometry but no rate, target_fpr becomes the exact rate at
-/// capacity. The default capacity of a window counted in keys is that number. A choice takes some
-/// milliseconds, some tens of them for rates below 1e-5.
+/// hash (siphash with a secret, otherwise default_hash of the keys and the layout), the check value of the secret, and
+/// the geometry (the smallest that keeps target_fpr at capacity, exactly). With a geometry but no rate, target_fpr
+/// becomes the exact rate at capacity. The default capacity of a window counted in keys is that number. A choice takes
+/// some milliseconds, some tens of them for rates below 1e-5.
 ///
 /// @throws error  invalid_argument: a name that no table knows, a rate or capacity out of range, integer keys for a
 ///                scheme, a layout and a scheme at once, hash siphash without a secret, or a secret with anything else,

@@ -33,9 +33,9 @@ using kernels::scatter_buffer;
 constexpr std::size_t batch = 1024;  // keys hashed and partitioned together
 
 // A single thread is faster without partitions while the last-level cache helps. On AMD processors, which support more
-// outstanding cache misses, this holds for all measured sizes: in order, a key takes 2.2 ns in a filter of 4 to 15 MB, 2.7
-// ns in 45 MB and 3.3 ns in 150 MB; by partition it takes 4.1 to 4.4 ns of all threads together. So two threads are faster
-// by partition only beyond the last-level cache.
+// outstanding cache misses, this holds for all measured sizes: in order, a key takes 2.2 ns in a filter of 4 to 15 MB,
+// 2.7 ns in 45 MB and 3.3 ns in 150 MB; by partition it takes 4.1 to 4.4 ns of all threads together. So two threads are
+// faster by partition only beyond the last-level cache.
 constexpr std::uint64_t worth_it_alone = std::uint64_t{32} << 20;
 constexpr std::uint64_t worth_it_for_two = std::uint64_t{24} << 20;
 

@@ -171,7 +171,7 @@ struct xxh3_vector {
   key_hash hash;
 };
 
-// Of the reference's self-test; each length takes another path through the algorithm.
+// Vectors of the reference's self-test; each length takes another path through the algorithm.
 constexpr xxh3_vector xxh3_vectors[] = {
     {0, 0x0000000000000000, {0x6001C324468D497F, 0x99AA06D3014798D8}},
     {0, 0x000000009E3779B1, {0x5444F7869C671AB0, 0x92220AE55E14AB50}},
@@ -252,7 +252,7 @@ struct xxh3_64_vector {
   std::uint64_t hash64;
 };
 
-// Of the reference's self-test; each length takes another path through the algorithm.
+// Vectors of the reference's self-test; each length takes another path through the algorithm.
 constexpr xxh3_64_vector xxh3_64_vectors[] = {
     {0, 0x0000000000000000, 0x2D06800538D394C2},    {0, 0x9E3779B185EBCA8D, 0xA8A6B918B2F0364A},
     {1, 0x0000000000000000, 0xC44BDFF4074EECDB},    {1, 0x9E3779B185EBCA8D, 0x032BE332DD766EF8},

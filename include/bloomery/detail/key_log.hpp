@@ -68,9 +68,9 @@ class key_log {
   static key_log create(const std::string& path, const params& p, std::uint64_t generation = 1,
                         const create_options& options = {});
 
-  /// Opens a log; for read_write it is locked first. Of the options it uses `mode`, `waiting` and `no_lock`. Bytes after the last whole record stay until cut_torn() or
-  /// append(). Only the header and the end are read, unless there is no whole record near the end; read() finds damage
-  /// before that.
+  /// Opens a log; for read_write it is locked first. The options used are `mode`, `waiting` and `no_lock`. Bytes after
+  /// the last whole record stay until cut_torn() or append(). Only the header and the end are read, unless there is no
+  /// whole record near the end; read() finds damage before that.
   ///
   /// @throws error  not_found, not_permitted, not_a_filter, wrong_version, damaged (the header), locked, io
   static key_log open(const std::string& path, const open_options& options = {});

@@ -23,7 +23,7 @@ constexpr std::uint64_t piece = 256 << 10;  // bytes of a string that are fetche
 constexpr std::size_t pieces = 64;          // in flight
 constexpr std::size_t stamp_bytes = std::tuple_size_v<redis::stamp>;
 
-// Of a layer in the copy.
+// A layer of the copy: the shard's layer that it is read from, and its bytes.
 struct part {
   std::uint64_t shard;
   std::size_t layer;   // in its shard

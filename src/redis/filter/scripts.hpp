@@ -147,8 +147,8 @@ end
 return 1
 )lua"};
 
-/// KEYS m, m2, n, mark (unused); ARGV epoch of m, what n shall be, its expiry (0: none). A list of what n was before ('': nothing); 0:
-/// m has another epoch.
+/// KEYS m, m2, n, mark (unused); ARGV epoch of m, what n shall be, its expiry (0: none). A list of what n was before ('':
+/// nothing); 0: m has another epoch.
 inline constexpr script announce{R"lua(
 local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
 if not held or string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end

@@ -1,6 +1,6 @@
 // The implementation of router: nodes, their connections, and the groups of the present call. Its functions are in
-// router_map.cpp (slot map), router_sentinel.cpp (master of a name), router_link.cpp (one connection), router_again.cpp (retries), router_refuse.cpp (errors)
-// and router_call.cpp (event loop).
+// router_map.cpp (slot map), router_sentinel.cpp (master of a name), router_link.cpp (one connection), router_again.cpp
+// (retries), router_refuse.cpp (errors) and router_call.cpp (event loop).
 #pragma once
 
 #include <bloomery/error.hpp>
