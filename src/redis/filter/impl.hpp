@@ -136,6 +136,9 @@ struct redis_filter::impl {
   bool explain_stale(std::span<const std::uint64_t> shards, redis::access how,
                      std::vector<std::uint64_t>* confirmed = nullptr);
 
+  /// Throws unless the newest layers of these shards end as their headers say.
+  void throw_unless_back(std::span<const std::uint64_t> shards, redis::access how);
+
   [[noreturn]] void throw_gone(std::uint64_t shard, const std::string& what);
 
   using hole_list = std::vector<std::pair<std::uint64_t, std::int64_t>>;  // shards, and layers that are not whole
@@ -367,11 +370,24 @@ struct redis_filter::impl {
   static bool was_reset(const redis::shard_view& now, const sight& before);
   void doubt_new(std::uint8_t& is_new) const;
   static void doubt_copies(const key_group& g, const order& keys, std::uint8_t* is_new);
+  /// Stamps behind bits that were written, of shards where they were not the ones expected.
+  class unexpected_stamps {
+   public:
+    void add(std::uint64_t shard, std::string stamp);
+    bool empty() const noexcept { return all_.empty(); }
+    std::vector<std::uint64_t> shards() const;
+    /// Whether the shard is not among them, or all of its bits were written where its newest layer is now.
+    bool is_in_place(const redis::shard_view& now, const sight& before, std::uint64_t shard) const;
+
+   private:
+    std::map<std::uint64_t, std::string> all_;
+  };
+
   bool catch_up(const order& keys);
   bool forget_lost_room();
   void reserve_again(const order& keys);
   std::vector<std::uint64_t> reserve(std::span<const key_group> groups, std::vector<std::uint64_t>& full);
-  std::vector<std::uint64_t> write_reserved(std::vector<key_group> groups, const order& keys, std::uint8_t* is_new);
+  unexpected_stamps write_reserved(std::vector<key_group> groups, const order& keys, std::uint8_t* is_new);
   void insert_fixed(std::span<const std::uint64_t> hash64s, std::vector<std::uint32_t> todo,
                     std::vector<std::uint32_t> doubly, std::uint8_t* is_new);
   void insert_doubly(std::span<const std::uint64_t> hash64s, std::span<const std::uint32_t> which,

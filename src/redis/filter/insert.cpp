@@ -127,6 +127,27 @@ redis_filter::impl::sight redis_filter::impl::sight_of(const shard_view& v) {
   return {v.known, v.repaired, v.newest()};
 }
 
+// Different stamps of one shard: some bits were written where there was no layer any more, and others to one that was
+// made since.
+void redis_filter::impl::unexpected_stamps::add(std::uint64_t shard, std::string stamp) {
+  const auto [held, is_first] = all_.try_emplace(shard, stamp);
+  if (!is_first && held->second != stamp) held->second.clear();
+}
+
+std::vector<std::uint64_t> redis_filter::impl::unexpected_stamps::shards() const {
+  std::vector<std::uint64_t> found;
+  found.reserve(all_.size());
+  for (const auto& [shard, stamp] : all_) found.push_back(shard);
+  return found;
+}
+
+// If only the mark of the shard has changed, the bits are where they belong.
+bool redis_filter::impl::unexpected_stamps::is_in_place(const shard_view& now, const sight& before,
+                                                        std::uint64_t shard) const {
+  const auto found = all_.find(shard);
+  return found == all_.end() || (found->second == redis::text_of(now.stamp) && before.newest == now.newest());
+}
+
 // The replies to add_write(). is_new becomes 1 for keys that were certainly new, and maybe_new for keys whose bits this
 // group may have set itself, when it was sent before, and for keys that are new to a shard under repair.
 redis_filter::impl::written redis_filter::impl::take_write(std::size_t number, const key_group& g, const order& keys,
@@ -244,7 +265,9 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
     std::vector<key_group> groups = groups_of(keys, insert_keys);
     commands.clear();
     for (key_group& g : groups) add_write(g, keys, now);
-    std::map<std::uint64_t, std::pair<sight, std::string>> seen;  // of stale shards, with the stamps that were there
+    std::map<std::uint64_t, sight> written_to;
+    for (const key_group& g : groups) written_to[g.shard] = sight_of(view(g.shard));
+    unexpected_stamps stamps;
     hole_list holes;
     run(
         [&](std::size_t number, reply r) {
@@ -252,32 +275,22 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
           const shard_view& v = view(g.shard);
           written w = take_write(number, g, keys, r, is_new);
           if (w.hole) holes.emplace_back(g.shard, *w.hole);
-          if (w.stamp != redis::text_of(v.stamp)) seen[g.shard] = {sight_of(v), std::move(w.stamp)};
+          if (w.stamp != redis::text_of(v.stamp)) stamps.add(g.shard, std::move(w.stamp));
         },
         "insert keys");
     if (copies_are_old()) {
       for (const key_group& g : groups) doubt_copies(g, keys, is_new);
     }
-    if (!seen.empty()) {
-      std::vector<std::uint64_t> stale;
-      stale.reserve(seen.size());
-      for (const auto& [shard, what] : seen) stale.push_back(shard);
-      // Also what was written already: that was into the one before.
-      if (explain_stale(stale, redis::access::write)) return insert(hash64s, is_new);
-    }
+    // Also what was written already: that was into the one before.
+    if (!stamps.empty() && explain_stale(stamps.shards(), redis::access::write)) return insert(hash64s, is_new);
     throw_holes(holes);
     todo.clear();
     for (const auto& [hash64, i] : keys) {
-      const shard_view& v = view(shard_of(hash64));
-      const auto found = seen.find(shard_of(hash64));
-      bool in_place = true;
-      if (found != seen.end()) {
-        const auto& [before, stamp] = found->second;
-        // If only the mark of the shard has changed, the bits are where they belong.
-        in_place = stamp == redis::text_of(v.stamp) && before.newest == v.newest();
-        if (was_reset(v, before)) doubt_new(is_new[i]);
-      }
-      if (!in_place) {
+      const std::uint64_t shard = shard_of(hash64);
+      const shard_view& v = view(shard);
+      const sight& before = written_to[shard];
+      if (was_reset(v, before)) doubt_new(is_new[i]);
+      if (!stamps.is_in_place(v, before, shard)) {
         todo.push_back(i);
       } else if (!v.next.empty()) {
         doubly.push_back(i);
@@ -348,8 +361,8 @@ std::vector<std::uint64_t> redis_filter::impl::reserve(std::span<const key_group
 }
 
 // Writes keys that there is room for. @returns shards that have changed meanwhile
-std::vector<std::uint64_t> redis_filter::impl::write_reserved(std::vector<key_group> groups, const order& keys,
-                                                              std::uint8_t* is_new) {
+redis_filter::impl::unexpected_stamps redis_filter::impl::write_reserved(std::vector<key_group> groups,
+                                                                         const order& keys, std::uint8_t* is_new) {
   const auto reserved = [&](const key_group& g) -> std::uint64_t& {
     return views[static_cast<std::size_t>(g.shard)]->reserved;
   };
@@ -358,19 +371,18 @@ std::vector<std::uint64_t> redis_filter::impl::write_reserved(std::vector<key_gr
     add_write(g, keys, 0);
     reserved(g) -= g.count;  // used, if nothing is heard of it
   }
-  std::vector<std::uint64_t> changed;
-  if (commands.empty()) return changed;
+  unexpected_stamps stamps;
+  if (commands.empty()) return stamps;
   run(
       [&](std::size_t number, reply r) {
         const key_group& g = groups[number];
-        const written w = take_write(number, g, keys, r, is_new);
-        if (w.stamp != redis::text_of(view(g.shard).stamp)) changed.push_back(g.shard);
+        written w = take_write(number, g, keys, r, is_new);
+        if (w.stamp != redis::text_of(view(g.shard).stamp)) stamps.add(g.shard, std::move(w.stamp));
         // Of those that were there the room is kept for others; if it was not this very group that wrote them.
         if (!router.may_have_run_twice(number)) reserved(g) += g.count - w.new_keys;
       },
       "insert keys");
-  make_distinct(changed);
-  return changed;
+  return stamps;
 }
 
 // Room in the count is taken first, so layers never exceed their capacity, even with concurrent writers. If
@@ -409,17 +421,19 @@ void redis_filter::impl::insert_growing(std::span<const std::uint64_t> hash64s, 
     }
     std::map<std::uint64_t, sight> written_to;
     for (const auto& [hash64, i] : roomy) written_to[shard_of(hash64)] = sight_of(view(shard_of(hash64)));
-    const std::vector<std::uint64_t> changed = write_reserved(groups_of(roomy, insert_keys), roomy, is_new);
+    const unexpected_stamps stamps = write_reserved(groups_of(roomy, insert_keys), roomy, is_new);
     if (forget_lost_room()) reserve_again(roomy);
+    const std::vector<std::uint64_t> changed = stamps.shards();
     if (!changed.empty() && explain_stale(changed, redis::access::write)) return insert(hash64s, is_new);
     for (const auto& [hash64, i] : roomy) {
-      const shard_view& v = view(shard_of(hash64));
-      const sight& before = written_to[shard_of(hash64)];
+      const std::uint64_t shard = shard_of(hash64);
+      const shard_view& v = view(shard);
+      const sight& before = written_to[shard];
       const bool is_reset = was_reset(v, before);
       if (is_reset) doubt_new(is_new[i]);
       // What was written to a layer that was closed meanwhile is not in the copies of others, and a layer that was lost
       // meanwhile is gone: the key is written again.
-      if (v.newest() != before.newest || is_reset) todo.push_back(i);
+      if (is_reset || !stamps.is_in_place(v, before, shard)) todo.push_back(i);
       // Only now: a shard may have been marked while its keys were written.
       if (!v.next.empty()) doubly.push_back(i);
     }

@@ -81,7 +81,7 @@ bool redis_filter::impl::grow(std::span<const std::uint64_t> shards) {
     const std::string header = redis::header_key(description, s);
     const redis::stamp fresh = redis::new_stamp();
     commands.begin(redis::slot_of(header), mode::write);
-    commands.start_script(redis::scripts::grow, 4, 5);
+    commands.start_script(redis::scripts::grow, 4, 6);
     commands.word(header);
     commands.word(redis::layer_key(description, s, v.newest()));
     commands.word(redis::layer_key(description, s, number));
@@ -91,6 +91,7 @@ bool redis_filter::impl::grow(std::span<const std::uint64_t> shards) {
     commands.word(64 * layer.lines);
     commands.word(redis::text_of(layer));
     commands.word(static_cast<std::uint64_t>(number));
+    commands.word(std::uint64_t{router.possible_restarts() > 0});
   }
   run([&](std::size_t, reply r) { router.counters().growths += r.integer() == 1 ? 1 : 0; }, "let the filter grow");
   return refresh(shards);
@@ -103,7 +104,7 @@ bool redis_filter::impl::begin_generation(std::span<const std::uint64_t> shards)
     const shard_view& v = view(s);
     const std::string header = redis::header_key(description, s);
     commands.begin(redis::slot_of(header), mode::write);
-    commands.start_script(redis::scripts::rotate, 3, 7);
+    commands.start_script(redis::scripts::rotate, 3, 8);
     commands.word(header);
     commands.word(redis::layer_key(description, s, v.newest()));
     commands.word(redis::layer_key(description, s, generation));
@@ -114,6 +115,7 @@ bool redis_filter::impl::begin_generation(std::span<const std::uint64_t> shards)
     commands.word(description.slice());
     commands.word(std::uint64_t{window_generations});
     commands.word(static_cast<std::uint64_t>(description.end_of_generation(generation)));
+    commands.word(std::uint64_t{router.possible_restarts() > 0});
   }
   run([](std::size_t, reply) {}, "begin a generation");
   return refresh(shards);

@@ -30,11 +30,13 @@ return 1
 )lua"};
 
 /// KEYS h, newest b, new b, closed name of the newest b; ARGV stamp, new stamp, offset of the stamp in the new b, layer,
-/// number. What the server refuses, for lack of memory or of rights, changes nothing. A repaired shard begins the numbers
-/// of its layers again: clients that had not seen the repair may have written bits where the new layer belongs.
+/// number, whether the server may have restarted (0 or 1). What the server refuses, for lack of memory or of rights, changes
+/// nothing. A repaired shard begins the numbers of its layers again, and a server that crashed may have lost a layer: clients
+/// that had not seen that may have written bits where the new layer belongs. They find no stamp, and write them again.
 inline constexpr script grow{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
-if redis.call('HGET', KEYS[1], 'repaired') and redis.call('STRLEN', KEYS[3]) < tonumber(ARGV[3]) + 16 then
+if (redis.call('HGET', KEYS[1], 'repaired') or ARGV[6] == '1') and
+   redis.call('STRLEN', KEYS[3]) < tonumber(ARGV[3]) + 16 then
   redis.call('DEL', KEYS[3])
 end
 if redis.call('EXISTS', KEYS[3]) > 0 then return redis.error_reply('BLOOMERYEXISTS ' .. KEYS[3]) end
@@ -75,7 +77,7 @@ return 1
 )lua"};
 
 /// KEYS h, newest b, new b; ARGV stamp, new stamp, offset of the stamp, generation, milliseconds of one, how many are
-/// kept, expiry of the new b. -1: the clock of the server is not there yet. A newest b whose time is not over must be
+/// kept, expiry of the new b, whether the server may have restarted, as in `grow`. -1: the clock of the server is not there yet. A newest b whose time is not over must be
 /// whole: bits written after its eviction must not pass for it. A repair ends when all generations that are kept began
 /// after it did.
 inline constexpr script rotate{R"lua(
@@ -83,6 +85,7 @@ if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 local now = redis.call('TIME')
 local generation = tonumber(ARGV[4])
 if math.floor((now[1] * 1000 + math.floor(now[2] / 1000)) / tonumber(ARGV[5])) < generation then return -1 end
+if ARGV[8] == '1' and redis.call('STRLEN', KEYS[3]) < tonumber(ARGV[3]) + 16 then redis.call('DEL', KEYS[3]) end
 if redis.call('EXISTS', KEYS[3]) > 0 then return redis.error_reply('BLOOMERYEXISTS ' .. KEYS[3]) end
 local layers = redis.call('HGET', KEYS[1], 'layers')
 local repairing = redis.call('HGET', KEYS[1], 'repairing')

@@ -282,6 +282,7 @@ bool redis_filter::impl::explain_stale(std::span<const std::uint64_t> shards, re
     run([](std::size_t, reply) {}, "look after a shard");
   }
   if (refresh(shards)) return true;
+  std::vector<std::uint64_t> unchanged;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const shard_view& v = view(shards[i]);
     if (v.stamp != before[i]) ++router.counters().description_changes;
@@ -290,9 +291,31 @@ bool redis_filter::impl::explain_stale(std::span<const std::uint64_t> shards, re
       if (confirmed != nullptr) confirmed->push_back(shards[i]);
       continue;
     }
-    throw_gone(shards[i], redis::layer_key(description, shards[i], v.newest()));
+    unchanged.push_back(shards[i]);
   }
+  throw_unless_back(unchanged, how);
   return false;
+}
+
+// A crash may have lost the layer, and the client that had made it may have made it again, with the same stamp, since
+// these shards were found to lack it.
+void redis_filter::impl::throw_unless_back(std::span<const std::uint64_t> shards, redis::access how) {
+  if (shards.empty()) return;
+  commands.clear();
+  for (const std::uint64_t shard : shards) {
+    const std::string newest = redis::layer_key(description, shard, view(shard).newest());
+    commands.begin(redis::slot_of(newest), mode::write);
+    commands.command({"GETRANGE", newest, "-16", "-1"});
+  }
+  std::optional<std::uint64_t> gone;
+  run(
+      [&](std::size_t group, reply r) {
+        const shard_view& v = view(shards[group]);
+        const bool is_refilled = how == redis::access::write && !v.repairing.empty();
+        if (r.text() != (is_refilled ? v.repairing : redis::text_of(v.stamp))) gone = shards[group];
+      },
+      "read the end of a layer");
+  if (gone) throw_gone(*gone, redis::layer_key(description, *gone, view(*gone).newest()));
 }
 
 bool redis_filter::impl::turn_if_replaced() {

@@ -64,7 +64,9 @@ class crashing_server {
     return a;
   }
 
+  // A second call replaces the state of the first.
   void remember() {
+    for (const auto& log : logs_in(saved_.path())) std::filesystem::remove_all(log);
     for (const auto& log : logs_in(server_.folder())) {
       std::filesystem::copy(log, saved_ / log.filename().string(), std::filesystem::copy_options::recursive);
     }
@@ -236,6 +238,75 @@ TEST_F(RedisResend, AMergeThatSpansACrashHasTheKeysOfAllShards) {
 
   EXPECT_GT(acknowledged, many / 4) << "or there was nothing to lose";
   EXPECT_EQ(found_at(at.direct(), keys), keys.size());
+}
+
+// A crash takes the second layer away. What other clients do while a writer finds that out must cost it no key.
+class crash_of_the_second_layer {
+ public:
+  crash_of_the_second_layer() : writer(redis_filter::create(at.through(), sharded(growing(1000), 1))) {
+    std::uint64_t count = 0;
+    for (; writer.info().layers == 1; count += 10) {
+      at.remember();
+      insert_all(writer, keys_from(count, 10));
+    }
+    insert_all(writer, keys_from(count, 100));
+  }
+
+  // The last keys of the writer, and whether they are there.
+  const std::vector<std::uint64_t> keys = keys_from(1'000'000, 100);
+  void expect_that_keys_are_there() const { EXPECT_EQ(found_at(at.direct(), keys), keys.size()); }
+
+  crashing_server at;
+  redis_filter writer;
+};
+
+TEST_F(RedisResend, ALayerThatAnotherClientMakesAgainAfterACrashHasTheKeys) {
+  crash_of_the_second_layer now;
+  now.at.before_writes(1, [&] {
+    now.at.crash();
+    now.at.before("HGETALL", 1, [&] {  // by now the writer has found that its bits are in no layer
+      redis_filter other = redis_filter::open(now.at.direct());
+      insert_all(other, keys_from(2'000'000, 100));
+      EXPECT_EQ(other.info().layers, 2U);
+    });
+  });
+
+  insert_all(now.writer, now.keys);
+
+  ASSERT_TRUE(now.at.has_acted());
+  now.expect_that_keys_are_there();
+}
+
+TEST_F(RedisResend, ALayerThatComesBackWithItsStampIsNotReportedAsLost) {
+  crash_of_the_second_layer now;
+  const std::string layer = now.at.server().shard("x", 0) + ":1";
+  const std::string dump(now.at.server().command({"DUMP", layer}).text());
+  now.at.before_writes(1, [&] {
+    now.at.server().command({"DEL", layer});
+    now.at.before("HGETALL", 1, [&] { now.at.server().command({"RESTORE", layer, "0", dump, "REPLACE"}); });
+  });
+
+  EXPECT_EQ(code_of([&] { insert_all(now.writer, now.keys); }), std::nullopt);
+
+  ASSERT_TRUE(now.at.has_acted());
+  now.expect_that_keys_are_there();
+}
+
+TEST_F(RedisResend, BitsWhereALayerWasLostDoNotKeepAnotherClientFromMakingIt) {
+  crash_of_the_second_layer now;
+  redis_filter other = redis_filter::open(now.at.direct());
+  EXPECT_EQ(count_found(other, keys_from(0, 10)), 10U);
+  now.at.before_writes(1, [&] {
+    now.at.crash();
+    now.at.before(redis::digest_of(redis::scripts::sweep), 1,
+                  [&] { EXPECT_EQ(code_of([&] { insert_all(other, keys_from(2'000'000, 100)); }), std::nullopt); });
+  });
+
+  insert_all(now.writer, now.keys);
+
+  ASSERT_TRUE(now.at.has_acted());
+  now.expect_that_keys_are_there();
+  EXPECT_EQ(found_at(now.at.direct(), keys_from(2'000'000, 100)), 100U);
 }
 
 TEST_F(RedisResend, AServerThatDoesNotComeBackIsAnError) {
