@@ -578,8 +578,6 @@ class PushPullUnion(RedisTest):
         self.refused("check", "file", says="length of the file")
         self.write("file", before[:5000] + bytes([before[5000] ^ 1]) + before[5001:])
         self.refused("push", "file", h, says="file: .*checksum")
-        self.bloomery("build", "-q", "--window", "1h", "-n", 100, "-o", h, stdin=b"a\n")
-        self.refused("pull", h, "-o", "x", says="one with a window; look up keys on the server")
 
     def test_pull_replaces_filters_and_nothing_else(self) -> None:
         self.bloomery("build", "-q", "-n", 50, "-o", self.f, stdin=b"a\n")
