@@ -17,6 +17,7 @@ if PROGRAM := another_server.find():
     from test_redis_operate import *  # noqa: F403
     from test_redis_plan import PlanOnAServer  # noqa: F401
     from test_redis_sentinel import *  # noqa: F403
+    from test_redis_window import Windows  # noqa: F401
 else:
 
     class AnotherServer(unittest.TestCase):
