@@ -13,6 +13,7 @@ if PROGRAM := another_server.find():
     from test_redis_cut import *  # noqa: F403
     from test_redis_doctor import *  # noqa: F403
     from test_redis_errors import *  # noqa: F403
+    from test_redis_examples import Examples  # noqa: F401
     from test_redis_harm import *  # noqa: F403
     from test_redis_operate import *  # noqa: F403
     from test_redis_plan import PlanOnAServer  # noqa: F401
