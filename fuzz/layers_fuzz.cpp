@@ -43,10 +43,13 @@ constexpr std::size_t at_table_checksum = 144;
 constexpr std::size_t at_metadata_bytes = 152;
 constexpr std::size_t at_metadata_checksum = 160;
 constexpr std::size_t at_file_bytes = 168;
-constexpr std::size_t at_reserved = 176;
+constexpr std::size_t at_window = 176;
+constexpr std::size_t at_slice = 184;
+constexpr std::size_t at_reserved = 200;
 constexpr std::size_t at_checksum = 4088;
 constexpr std::size_t entry_bytes = 48;
 constexpr std::size_t at_bits = 8;
+constexpr std::size_t at_start = 32;
 constexpr std::size_t at_bits_checksum = 40;
 
 constexpr std::array<key_hash, 4> hashes = {
@@ -64,19 +67,21 @@ std::vector<std::uint8_t> written(const layered_filter& filter) {
   return file;
 }
 
-void look_up(const layered_filter& filter) {
+void look_up(const layered_filter& filter, std::uint64_t now) {
   for (const key_hash hash : hashes) {
     const std::uint64_t shard = filter.shard_of(hash);
     bool found = false;
     for (std::size_t i = filter.first_of(shard); i < filter.first_of(shard + 1); ++i) {
-      bool all = true;
+      const bool is_window = filter.parameters().filter.has_window();
+      require(filter.expiry_of(i) > filter.parameters().copied_at, "no slice had expired when it was copied");
+      bool all = !is_window || filter.expiry_of(i) > now;
       for (const std::uint64_t cell : filter.cells(i, hash)) {
         require(cell < filter.layers()[i].geometry.bits, "a cell is in its layer");
         all = all && (filter.bytes_of(i)[cell / 8] >> cell % 8 & 1) != 0;
       }
       found = found || all;
     }
-    require(found == filter.may_contain(hash), "the cells decide the lookup");
+    require(found == filter.may_contain(hash, now), "the cells of layers that have not expired decide the lookup");
   }
 }
 
@@ -111,9 +116,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!opens) return 0;
 
   require(std::ranges::equal(written(*copy), input), "what was read is written as the same bytes");
-  look_up(*copy);
+  const std::uint64_t expiry = copy->expiry_of(copy->layers().size() / 2);
+  for (const std::uint64_t now : {std::uint64_t{0}, expiry - 1, expiry, ~std::uint64_t{0}}) look_up(*copy, now);
   works([&] { grow(*copy); });
-  describe(*make_handle(*std::move(copy)));
+  const std::unique_ptr<filter_handle> handle = make_handle(*std::move(copy));
+  for (const std::uint64_t now : {std::uint64_t{0}, expiry}) {
+    handle->tick(now);
+    describe(*handle);
+  }
   return 0;
 }
 
@@ -125,6 +135,8 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   if (size >= 2 * page_bytes && often(60)) {
     // Mutates a field of the header or of the table, which plain mutation of the whole file rarely hits.
     const std::size_t at = often(50) ? 4 * (random() % (at_reserved / 4)) : page_bytes + 4 * (random() % 96);
+    // Versions 1 and 2 differ in two bits.
+    if (often(5)) put(std::span(data, page_bytes), 8, std::uint32_t{1} + data[8] % 2);
     std::array<std::uint8_t, 8> field;
     std::copy_n(data + at, field.size(), field.begin());
     LLVMFuzzerMutate(field.data(), field.size(), field.size());
@@ -136,9 +148,13 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
 
   const std::span<std::uint8_t> header(data, page_bytes);
   std::ranges::copy(layers_magic, header.begin());
-  put(header, 8, std::uint32_t{1});
+  const bool is_window = get<std::uint32_t>(header, 8) == 2;
+  put(header, 8, std::uint32_t{is_window ? 2u : 1u});
   put(header, 12, std::uint32_t{page_bytes});
-  if (often(90)) std::ranges::fill(header.subspan(at_reserved, at_checksum - at_reserved), std::uint8_t{0});
+  const std::size_t reserved = is_window ? at_reserved : at_window;
+  if (often(90)) std::ranges::fill(header.subspan(reserved, at_checksum - reserved), std::uint8_t{0});
+  const std::uint64_t slice = window_of_milliseconds(get<std::uint64_t>(header, at_window)).slice_length();
+  if (is_window && often(95)) put(header, at_slice, slice);
   if (often(90)) put(header, at_layers, get<std::uint64_t>(header, at_layers) % 16);
   if (often(90)) put(header, at_metadata_bytes, get<std::uint64_t>(header, at_metadata_bytes) % 64);
   const auto layers = get<std::uint64_t>(header, at_layers);
@@ -151,6 +167,8 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
       const std::span<std::uint8_t> entry = table.subspan(entry_bytes * i, entry_bytes);
       auto bits = get<std::uint64_t>(entry, at_bits);
       if (often(95)) put(entry, at_bits, bits = 512 * (bits / 512 % 8));
+      const auto start = get<std::uint64_t>(entry, at_start);
+      if (is_window && slice != 0 && often(95)) put(entry, at_start, start / slice * slice);
       const std::size_t bytes = std::min<std::uint64_t>(bits / 8, max_size);
       if (end + bytes > max_size) return size;
       if (size < end + bytes) std::fill(data + size, data + end + bytes, std::uint8_t{0});

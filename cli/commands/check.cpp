@@ -38,8 +38,12 @@ exit_status check(const check_options& options) {
                                                              .check = options.pages,
                                                              .takes_layers = true});
   warn_of_clock(shown_name(options.filter), *filter, options.now);
-  return screen(lookups_in(*filter), {options.invert, options.count, options.inputs, options.common},
-                {{"filter", shown_name(options.filter)}});
+  nlohmann::ordered_json about = {{"filter", shown_name(options.filter)}};
+  if (const auto time = fix_time(*filter, options.now)) {
+    about["time"] = seconds_json(*time);
+    if (!options.common.quiet) note_if_expired(shown_name(options.filter), *filter, *time);
+  }
+  return screen(lookups_in(*filter), {options.invert, options.count, options.inputs, options.common}, about);
 }
 
 }  // namespace

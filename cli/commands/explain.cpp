@@ -12,10 +12,12 @@
 #include "cli/commands/window.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
+#include "cli/io/times.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/hash.hpp>
+#include <bloomery/layered_filter.hpp>
 #include <bloomery/layouts/counting.hpp>
 
 #include <fmt/format.h>
@@ -35,6 +37,7 @@ namespace {
 struct explain_options {
   std::string filter;
   std::string secret;
+  std::optional<std::uint64_t> now;  ///< --now
   std::vector<std::string> keys;
   input_options owners;  ///< files of the keys that were put in; may be none
   file_check check = file_check::automatic;
@@ -132,8 +135,12 @@ std::string owners_text(const owners& o) {
 // What the command says of one filter's keys, and of the evidence that each of them has.
 class explanation_page {
  public:
-  explanation_page(const filter_handle& filter, const owners_of_cells* found)
-      : params_(filter.parameters()), counts_(filter.capabilities().counts_copies), found_(found) {}
+  /// @param slices_of  as fix_time() returned it
+  explanation_page(const filter_handle& filter, const owners_of_cells* found, std::optional<std::uint64_t> slices_of)
+      : params_(filter.parameters()),
+        counts_(filter.capabilities().counts_copies),
+        found_(found),
+        slices_of_(slices_of) {}
 
   json to_json(const explained_key& e) const {
     const key_explanation& k = e.found;
@@ -144,6 +151,10 @@ class explanation_page {
       one.update({{"shard", k.shard}, {"shards", k.shards}, {"layers", json::array()}});
       for (const explained_layer& layer : k.layers) {
         json shown = {{"layer", layer.number}};
+        if (slices_of_) {
+          shown["start"] = seconds_json(start_of(layer));
+          shown["expires_at"] = seconds_json(expiry_of_slice(params_.window(), start_of(layer)));
+        }
         if (!layer.server_key.empty()) shown["key"] = layer.server_key;
         shown.update({{"line", layer.block}, {"lines", layer.blocks}, {"bits", cells_json(layer)}});
         one["layers"].push_back(std::move(shown));
@@ -179,6 +190,7 @@ class explanation_page {
     const key_explanation& k = e.found;
     std::string text = fmt::format("{}: {}\n", shown(e.key), verdict(e));
     if (k.hash) text += line(params_.hash, hash_text(*k.hash));
+    if (slices_of_) text += line("as of", moment_text(*slices_of_) + (k.layers.empty() ? ": no slice is left" : ""));
     for (const explained_layer& layer : k.layers) text += place_text(k, layer) + cells_text(k, layer);
     const std::uint64_t newest = k.generations.empty() ? 0 : k.generations.front().epoch;
     for (const explained_generation& g : k.generations) {
@@ -206,7 +218,7 @@ class explanation_page {
 
   std::string verdict(const explained_key& e) const {
     const key_explanation& k = e.found;
-    if (!k.generations.empty())
+    if (!k.generations.empty() || slices_of_)
       return k.maybe_present ? "maybe seen in the window" : "certainly not seen in the window";
     if (!k.maybe_present) return "certainly absent";
     if (found_ == nullptr) return "maybe there";
@@ -222,8 +234,9 @@ class explanation_page {
   std::string place_text(const key_explanation& k, const explained_layer& layer) const {
     const std::string block = count_text(layer.block), blocks = count_text(layer.blocks);
     if (k.shards != 0 && layer.server_key.empty()) {
-      return line("shard " + count_text(k.shard),
-                  fmt::format("line {} of {} of layer {}", block, blocks, layer.number));
+      const std::string of =
+          slices_of_ ? "the slice from " + moment_text(start_of(layer)) : fmt::format("layer {}", layer.number);
+      return line("shard " + count_text(k.shard), fmt::format("line {} of {} of {}", block, blocks, of));
     }
     if (k.shards != 0) {
       return line("shard " + count_text(k.shard),
@@ -306,17 +319,29 @@ class explanation_page {
     return cells;
   }
 
+  std::uint64_t start_of(const explained_layer& slice) const {
+    return static_cast<std::uint64_t>(slice.number) * params_.window().slice_length();
+  }
+
   const params& params_;
   bool counts_;
-  const owners_of_cells* found_;  // null: not asked for
+  const owners_of_cells* found_;            // null: not asked for
+  std::optional<std::uint64_t> slices_of_;  // of a copy of a shared filter with a window: the time
 };
 
 exit_status explain(const explain_options& options) {
   const std::unique_ptr<filter_handle> filter = open_handle({.name = options.filter,
                                                              .secret = options.secret,
+                                                             .now = options.now,
                                                              .server = options.server,
                                                              .check = options.check,
                                                              .takes_layers = true});
+  const std::optional<std::uint64_t> slices_of = fix_time(*filter, options.now);
+  if (options.now && !slices_of) {
+    throw error(errc::invalid_argument,
+                {"this filter is explained as of its newest generation", "--now",
+                 "a file that pull made of a filter with a window", shown_name(options.filter), "leave it out"});
+  }
   if (!filter->capabilities().has_cells) {
     throw error(errc::incompatible, {"this filter does not show the cells of a key", shown_name(options.filter), "", "",
                                      "use check instead"});
@@ -335,7 +360,7 @@ exit_status explain(const explain_options& options) {
     find_owners(*filter, options.owners, explained, found);
   }
 
-  const explanation_page page(*filter, owners_known ? &found : nullptr);
+  const explanation_page page(*filter, owners_known ? &found : nullptr, slices_of);
   const std::optional<window_facts> window =
       explained.front().found.generations.empty() ? std::nullopt : filter->summary().window;
   output out(STDOUT_FILENO, "standard output");
@@ -346,7 +371,12 @@ exit_status explain(const explain_options& options) {
     else
       out.write(page.to_text(e, window));
   }
-  if (options.json) out.write(json_line({{"filter", shown_name(options.filter)}, {"keys", keys}}));
+  if (options.json) {
+    json result = {{"filter", shown_name(options.filter)}};
+    if (slices_of) result["time"] = seconds_json(*slices_of);
+    result["keys"] = std::move(keys);
+    out.write(json_line(result));
+  }
   out.flush();
   const bool any =
       std::any_of(explained.begin(), explained.end(), [](const explained_key& e) { return e.found.maybe_present; });
@@ -366,6 +396,7 @@ void add_explain(command_line& line) {
       ->allow_extra_args(false)
       ->check(check_name);
   add_secret(c, o.secret);
+  add_now(c, o.now);
   add_no_verify(c, o.check);
   c.add_flag("--json", o.json, "the result as one JSON object");
   add_from_replicas(c, o.server);

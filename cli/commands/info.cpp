@@ -192,7 +192,7 @@ std::string size_line(const filter_facts& f) {
                        keys == 0 ? "" : fmt::format(", {:.4g} bits a key", bits_per_key),
                        counted(f.static_keys->partitions, "partition"));
   }
-  const std::string layers = f.layers.empty() ? "" : counted(f.layers.size(), "layer") + ", ";
+  const std::string layers = f.layers.empty() ? "" : counted(f.layers.size(), f.window_copy ? "slice" : "layer") + ", ";
   return fmt::format("{} ({}, {}{})", bytes_text(f.bytes), counted(f.bits, "bit"), layers, probes);
 }
 
@@ -200,7 +200,7 @@ std::string capacity_line(const filter_facts& f) {
   const params& p = f.parameters;
   if (p.capacity == 0) return "an unknown number of keys";
   const std::string keys = counted(p.capacity, "key");
-  const std::string of = f.chain ? " a bitmap" : f.window ? " of a window" : f.shared ? window_text(p) : "";
+  const std::string of = f.chain ? " a bitmap" : f.window ? " of a window" : window_text(p);
   return fmt::format("{}{} at {}", keys, of, rate_text(p.target_fpr));
 }
 
@@ -226,6 +226,7 @@ void add_keys(page& out, const filter_facts& f) {
     out.line("generations", counted(f.window->keys_held(), "key") + " held, by generation:");
     for (const std::string& generation : generation_lines(*f.window)) out.line("", generation);
   }
+  for (const std::string& slice : slice_lines(f)) out.line("slice", slice);
   if (!f.fill) return;
   if (f.fill->estimated_keys) {
     const estimate& keys = *f.fill->estimated_keys;
@@ -376,11 +377,8 @@ std::string text_of(const info_result& r) {
   out.line("kind", kind_line(f));
   if (p.seed != 0) out.line("seed", std::to_string(p.seed));
   if (p.key_check != 0) out.line("secret", "check value " + key_check_text(p.key_check));
-  if (f.window) {
-    out.line("window",
-             fmt::format("{}, in 7 generations of {} and the newest", length_text(f.window->length),
-                         f.window->length.by_time() ? duration_text(f.window->slice) : count_text(f.window->slice)));
-  }
+  if (f.window || f.window_copy) out.line("window", window_line(f));
+  if (f.window_copy) out.line("copied", moment_text(f.window_copy->copied_at) + ", and described as of then");
   out.line("size", size_line(f));
   if (f.static_keys)
     out.line("lookup", fmt::format("3 fingerprints of {} bits", f.static_keys->fingerprint_bits));
@@ -461,7 +459,7 @@ void add_keys(json& result, const filter_facts& f) {
     const auto keys = static_cast<double>(f.static_keys->keys);
     result["bits_a_key"] = keys == 0 ? json(nullptr) : json(static_cast<double>(f.bits) / keys);
   }
-  if (f.window) result["window"] = window_json(*f.window);
+  if (f.window || f.window_copy) result["window"] = f.window ? window_json(*f.window) : window_copy_json(f);
   if (f.fill && f.fill->estimated_keys) {
     result["estimated_keys"] = cli::number_or_null(f.fill->estimated_keys->value);
     if (f.consistency) result["estimated_keys_sigma"] = cli::number_or_null(f.fill->estimated_keys->sigma);

@@ -77,8 +77,10 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
 
   if (!wanted.takes_layers && layered_filter_of(*filter) != nullptr) {
     throw error(errc::incompatible,
-                {"this file has the layers of a filter that has grown", wanted.name, "a filter of one layer",
-                 "several layers", "check, explain, info, verify and push take such a file"});
+                {filter->parameters().has_window() ? "this file has the slices of a shared filter with a window"
+                                                   : "this file has the layers of a filter that has grown",
+                 wanted.name, "a filter of one layer", "several layers",
+                 "check, explain, info, verify and push take such a file"});
   }
   const capabilities can = filter->capabilities();
   if (wanted.now && !filter->parameters().window().by_time()) {

@@ -4,13 +4,16 @@
 //   $ bloomery push users.bloom redis://other/users
 //
 // A file has the bits of a shared filter's shards, laid end to end; that of a filter that grows has all layers of all
-// shards. A filter that goes to a server is merged into the filter of that name; layers become a new filter.
+// shards, and that of a filter with a window all slices. A filter that goes to a server is merged into the filter of
+// that name; layers and slices become a new filter.
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/shared_filter.hpp"
 
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/open_handle.hpp"
+#include "cli/commands/window.hpp"
+#include "cli/io/times.hpp"
 #include "cli/io/whole_file.hpp"
 #include "cli/text/error_text.hpp"
 
@@ -26,6 +29,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -107,15 +111,37 @@ shared_copy put_on_servers(const redis_address& address, const any_filter& filte
 
 namespace {
 
+// Of all shards: those that begin at the same time are one.
+std::uint64_t slices_of(const layered_filter& filter) {
+  std::set<std::uint64_t> starts;
+  for (const filter_layer& layer : filter.layers()) starts.insert(layer.start);
+  return starts.size();
+}
+
 nlohmann::ordered_json size_json(const layered_filter& filter) {
   const params& p = filter.parameters().filter;
-  return {{"bits", 8 * filter.byte_size()}, {"bytes", filter.byte_size()}, {"layout", p.layout},
-          {"capacity", p.capacity},         {"target_rate", p.target_fpr}, {"layers", filter.layers().size()}};
+  nlohmann::ordered_json result = {
+      {"bits", 8 * filter.byte_size()}, {"bytes", filter.byte_size()}, {"layout", p.layout},
+      {"capacity", p.capacity},         {"target_rate", p.target_fpr}, {"layers", filter.layers().size()}};
+  if (!p.has_window()) return result;
+  result["slices"] = slices_of(filter);
+  result["copied_at"] = seconds_json(filter.parameters().copied_at);
+  return result;
 }
 
 std::string size_text_of(const layered_filter& filter) {
-  return fmt::format("{} in {} of {}", bytes_text(filter.byte_size()), counted(filter.layers().size(), "layer"),
-                     counted(filter.parameters().shards, "shard"));
+  const layered_params& p = filter.parameters();
+  const bool is_window = p.filter.has_window();
+  return fmt::format("{} in {} of {}{}", bytes_text(filter.byte_size()),
+                     is_window ? counted(slices_of(filter), "slice") : counted(filter.layers().size(), "layer"),
+                     counted(p.shards, "shard"), is_window ? ", as of " + moment_text(p.copied_at) : "");
+}
+
+std::string expired_text(std::uint64_t expired, const layered_filter& from) {
+  if (expired == 0) return "";
+  if (expired == slices_of(from)) return "; the new filter is empty, because all slices have expired";
+  return fmt::format("; {} of the slices {} left out, because {} expired", count_text(expired),
+                     expired == 1 ? "was" : "were", expired == 1 ? "it has" : "they have");
 }
 
 exit_status pull_layers(redis_filter& filter, const redis_address& address, const pull_options& options) {
@@ -141,14 +167,18 @@ exit_status push_layers(const layered_filter& from, const redis_address& address
   }
   std::optional<std::chrono::milliseconds> expires_in;
   if (options.sharing.milliseconds) expires_in = std::chrono::milliseconds(*options.sharing.milliseconds);
-  redis_filter::create_from(address, from, expires_in, options_for(address, options.server, options.secret, false));
+  std::vector<std::uint64_t> expired;
+  redis_filter::create_from(address, from, expires_in, options_for(address, options.server, options.secret, false),
+                            &expired);
   if (options.json) {
     nlohmann::ordered_json result = {{"filter", address.text()}, {"of", options.file}, {"made", true}};
     result.update(size_json(from));
     result["shards"] = p.shards;
+    if (p.filter.has_window()) result["expired_slices"] = expired.size();
     print_result(result);
   } else if (!options.quiet) {
-    say(fmt::format("{}: a copy of {}; {}", address.text(), options.file, size_text_of(from)));
+    say(fmt::format("{}: a copy of {}; {}{}", address.text(), options.file, size_text_of(from),
+                    expired_text(expired.size(), from)));
   }
   return exit_status::found;
 }
@@ -165,7 +195,8 @@ exit_status pull(const pull_options& options) {
   check_locks(options.output);
   check_not_the_key(options.output, "-o", options.secret);
   redis_filter filter = open_shared(address, options.server, options.secret, options.quiet);
-  if (filter.parameters().growth != redis_growth::none) return pull_layers(filter, address, options);
+  const redis_params& shared = filter.parameters();
+  if (shared.growth != redis_growth::none || shared.filter.has_window()) return pull_layers(filter, address, options);
   check_room(options.output, bytes_for(filter.parameters().filter.geometry.bits));
   const any_filter copy = filter.pull();
   point_of_no_return();
@@ -226,9 +257,9 @@ void add_push(command_line& line) {
   auto& c = *line.app.add_subcommand("push", "put a filter's file on Redis");
   auto& o = line.options_of(c, push);
   c.add_option("FILE", o.file, "the filter's file, of layout split_block512 or blocked")->required()->check(check_name);
-  c.add_option(
-       "ADDRESS", o.address,
-       "where to: a filter is made there if missing, and else takes all keys in; a file of layers always makes one")
+  c.add_option("ADDRESS", o.address,
+               "where to: a filter is made there if missing, and else takes all keys in; a file of layers or slices "
+               "always makes one")
       ->required()
       ->check(check_name);
   add_secret(c, o.secret);

@@ -9,6 +9,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/hash.hpp>
+#include <bloomery/layered_filter.hpp>
 #include <bloomery/layouts/sliding.hpp>
 
 #include <fmt/format.h>
@@ -167,6 +168,59 @@ nlohmann::ordered_json window_json(const window_facts& f) {
   window["overfull"] = f.has_overfull_generation();
   window["generations"] = generations_json(f);
   return window;
+}
+
+std::string window_line(const filter_facts& f) {
+  if (f.window_copy)
+    return fmt::format("{}, in slices of {}", length_text(f.window_copy->length), duration_text(f.window_copy->slice));
+  return fmt::format("{}, in 7 generations of {} and the newest", length_text(f.window->length),
+                     f.window->length.by_time() ? duration_text(f.window->slice) : count_text(f.window->slice));
+}
+
+std::optional<std::uint64_t> fix_time(filter_handle& filter, const std::optional<std::uint64_t>& now) {
+  const layered_filter* const copy = layered_filter_of(filter);
+  if (copy == nullptr || !copy->parameters().filter.has_window()) return std::nullopt;
+  const std::uint64_t time = std::max(now.value_or(milliseconds_since_1970()), copy->parameters().copied_at);
+  filter.tick(time);
+  return time;
+}
+
+void note_if_expired(const std::string& name, const filter_handle& filter, std::uint64_t time) {
+  const layered_filter& copy = *layered_filter_of(filter);
+  std::uint64_t last = 0;
+  for (std::size_t i = 0; i < copy.layers().size(); ++i) last = std::max(last, copy.expiry_of(i));
+  if (last > time) return;
+  say(fmt::format("{}: note: no key is found, because the last slice expired {}", name, moment_text(last)));
+}
+
+nlohmann::ordered_json seconds_json(std::uint64_t milliseconds) { return static_cast<double>(milliseconds) / 1000; }
+
+nlohmann::ordered_json window_copy_json(const filter_facts& f) {
+  const std::uint64_t clock = milliseconds_since_1970();
+  nlohmann::ordered_json slices = nlohmann::ordered_json::array();
+  for (auto slice = f.layers.rbegin(); slice != f.layers.rend(); ++slice) {
+    slices.push_back({{"start", seconds_json(slice->start)},
+                      {"expires_at", seconds_json(slice->expires_at)},
+                      {"has_expired", slice->expires_at <= clock},
+                      {"bits", slice->geometry.bits},
+                      {"bits_set", slice->cells_set.value_or(0)}});
+  }
+  return {{"seconds", seconds_json(f.window_copy->length.count)},
+          {"part", seconds_json(f.window_copy->slice)},
+          {"copied_at", seconds_json(f.window_copy->copied_at)},
+          {"slices", std::move(slices)}};
+}
+
+std::vector<std::string> slice_lines(const filter_facts& f) {
+  const std::uint64_t clock = milliseconds_since_1970();
+  std::vector<std::string> lines;
+  if (!f.window_copy) return lines;
+  for (auto slice = f.layers.rbegin(); slice != f.layers.rend(); ++slice) {
+    const double fill = static_cast<double>(slice->cells_set.value_or(0)) / static_cast<double>(slice->geometry.bits);
+    lines.push_back(fmt::format("from {}: {:.1f} % of the bits, {} {}", moment_text(slice->start), 100 * fill,
+                                slice->expires_at <= clock ? "expired" : "expires", moment_text(slice->expires_at)));
+  }
+  return lines;
 }
 
 void warn_of_clock(const std::string& name, const filter_handle& filter, const std::optional<std::uint64_t>& now) {

@@ -6,6 +6,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/generations.hpp>
+#include <bloomery/filter_facts.hpp>
 #include <bloomery/filter_handle.hpp>
 
 #include <nlohmann/json.hpp>
@@ -59,6 +60,16 @@ std::string window_text(const params& p);
 /// " --window 24h", " --window-keys 1000", as commands take it.
 std::string window_option(const params& p);
 
+/// Makes a copy of a shared filter with a window answer as of one time: --now or the clock's, or the time of the copy
+/// if that is later. @returns milliseconds since 1970; nothing: `filter` is no such copy
+std::optional<std::uint64_t> fix_time(filter_handle& filter, const std::optional<std::uint64_t>& now);
+
+/// Notes that all slices of a copy have expired by `time`, so that no key is found.
+void note_if_expired(const std::string& name, const filter_handle& filter, std::uint64_t time);
+
+/// Milliseconds since 1970 as seconds.
+nlohmann::ordered_json seconds_json(std::uint64_t milliseconds);
+
 /// Warns if the newest generation of a local window by time is more than a day ahead of the clock: until the clock has
 /// caught up, no key expires. @param now  --now
 void warn_of_clock(const std::string& name, const filter_handle& filter, const std::optional<std::uint64_t>& now = {});
@@ -75,6 +86,14 @@ nlohmann::ordered_json window_json(const window_facts& f);
 
 /// "the last 1,000", "24 h".
 std::string length_text(const window_length& length);
+
+/// The lengths of a window and of its slices, of a filter that has one: "24 h, in 7 generations of 3 h and the newest".
+std::string window_line(const filter_facts& f);
+
+/// The slices of a copy of a shared filter with a window, the newest first, as JSON, and as lines of a text. Other
+/// filters have no lines.
+nlohmann::ordered_json window_copy_json(const filter_facts& f);
+std::vector<std::string> slice_lines(const filter_facts& f);
 
 /// The generations with their times and keys, the newest first: "2 ago, insertions 1 to 1,000: 998 keys".
 std::vector<std::string> generation_lines(const window_facts& f);

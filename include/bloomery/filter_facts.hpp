@@ -94,13 +94,24 @@ struct log_facts {
   std::uint64_t bytes_while_growing = 0;  ///< memory while the next, larger filter is built
 };
 
-/// A layer of a scalable filter.
+/// A layer of a scalable filter or of a copy of layers; in a copy of a window all layers of a slice.
 struct layer_facts {
   bloomery::geometry geometry = {};
   std::uint64_t capacity = 0;                   ///< keys at which the next layer is added
   std::uint64_t insert_count = 0;               ///< keys that were certainly new when inserted into the layer
   double target_fpr = 0;                        ///< at its capacity
   std::optional<std::uint64_t> cells_set = {};  ///< empty: not read
+  std::uint64_t start = 0;                      ///< of a slice: milliseconds since 1970
+  std::uint64_t expires_at = 0;                 ///< of a slice: milliseconds since 1970
+};
+
+/// A copy of a shared filter with a window. Its slices are filter_facts::layers, also those that have expired by
+/// `time`; all other facts leave these out.
+struct window_copy_facts {
+  window_length length;         ///< milliseconds
+  std::uint64_t slice = 0;      ///< length of a slice, milliseconds
+  std::uint64_t copied_at = 0;  ///< the server's time of the copy, milliseconds since 1970
+  std::uint64_t time = 0;       ///< of these facts: of the handle's clock, or copied_at if that is later
 };
 
 /// A shared filter on servers.
@@ -154,7 +165,8 @@ struct filter_facts {
   std::optional<counting_facts> counting = {};
   std::optional<static_facts> static_keys = {};
   std::optional<log_facts> log = {};
-  std::vector<layer_facts> layers = {};  ///< local scalable filters; the oldest first
+  std::vector<layer_facts> layers = {};  ///< local scalable filters and copies of layers; the oldest first
+  std::optional<window_copy_facts> window_copy = {};
 
   /// Distinct keys that were expected to be found when they were inserted, and so were not. Local scalable filters.
   std::optional<double> expected_losses = {};

@@ -210,7 +210,8 @@ class filter_handle {
   ///                throw it: all keys are durable
   virtual void commit();
 
-  /// Looks one key up and tells what its cells hold. A sliding-window filter answers as of its newest generation.
+  /// Looks one key up and tells what its cells hold. A sliding-window filter answers as of its newest generation; a
+  /// copy of a shared filter with a window as its clock says, without the slices that have expired.
   /// @throws error  incompatible: keys of the other kind, or no cells (capabilities().has_cells); unavailable, damaged
   virtual key_explanation explain(key_span one_key);
 

@@ -1,10 +1,11 @@
-// layered_filter: the layers of a filter that has grown, in memory or in a file, for lookups: a copy of a scalable filter or
-// of a shared filter that grows.
+// layered_filter: the layers of a filter, in memory or in a file, for lookups: a copy of a scalable filter, of a shared
+// filter that grows, or of a shared filter with a window of time.
 //
 //   shard 0 | layer 0 | layer 1 | layer 2, the newest |      a key belongs to one shard,
 //   shard 1 | layer 0 | layer 1 |                            and a lookup reads one line of each layer of that shard
 //
-// docs/format.md has the file. A copy takes no keys: the filter that it was copied from does.
+// In a copy of a window a layer is a slice: the keys of a seventh of the window, which expire together. docs/format.md
+// has the file. A copy takes no keys: the filter that it was copied from does.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -32,21 +33,36 @@ struct filter_layer {
   std::uint64_t shard = 0;
   bloomery::geometry geometry = {};  ///< of this shard's layer; bits are a multiple of 512
   std::uint64_t capacity = 0;        ///< certainly new keys at which the next layer is added
-  std::uint64_t keys = 0;            ///< keys that were certainly new when inserted into this layer, or an upper bound
+  /// Keys that were certainly new when inserted into this layer, or an upper bound; 0 in a window, which counts none.
+  std::uint64_t keys = 0;
+  /// Windows: when the slice begins, milliseconds since 1970, a multiple of the length of a slice, at most 2^58.
+  std::uint64_t start = 0;
 
   friend bool operator==(const filter_layer&, const filter_layer&) = default;
 };
 
 /// What the layers of a filter have in common.
 struct layered_params {
-  params filter = {};         ///< capacity: of the first layers; geometry: that of the first layers of all shards
+  /// capacity: of the first layers; geometry: that of the first layers of all shards; extra: a window of time of a
+  /// shared filter, at most 2^53 - 1 milliseconds. All layers of a window are of equal size.
+  params filter = {};
   std::uint64_t shards = 1;   ///< S, 1 to 2^24
   bool is_shared = false;     ///< false: a scalable filter in memory, which has one shard
   std::uint64_t maximum = 0;  ///< shared filters: keys up to which it grows; 0: no limit
   std::string metadata = {};  ///< the user's own bytes, at most 1 MiB
+  /// Windows: the server's time of the copy, milliseconds since 1970, at most 2^58. No slice had expired by then.
+  std::uint64_t copied_at = 0;
 };
 
-/// The layers of a filter that has grown.
+/// When the keys of a slice expire, in milliseconds since 1970: eight slices after its start, and five seconds for
+/// clocks that differ.
+/// @param window  of time, at most 2^53 - 1 milliseconds  @param start  at most 2^58
+///
+/// Example:
+///     assert(expiry_of_slice(window_of_milliseconds(7000), 100'000) == 113'000);
+std::uint64_t expiry_of_slice(const window_length& window, std::uint64_t start) noexcept;
+
+/// The layers of a filter that has grown, or the slices of one with a window.
 ///
 /// Threads: any number may look up. A moved-from filter may only be assigned to or destroyed.
 ///
@@ -62,7 +78,7 @@ class layered_filter {
   static constexpr std::size_t most_layers = 64;  ///< of a shard
 
   /// Layers without bits; bytes_of() fills them.
-  /// @param layers  in the order of their shards, the oldest of each shard first; each shard has one
+  /// @param layers  in the order of their shards, the oldest of each shard first; each shard has at least one
   /// @throws error  invalid_argument: parameters that no such filter has; too_large: not enough memory
   layered_filter(layered_params p, std::vector<filter_layer> layers);
 
@@ -96,8 +112,12 @@ class layered_filter {
   std::uint64_t file_bytes() const noexcept;                          ///< length of the file that save() writes
   std::uint64_t keys() const noexcept;                                ///< the sum over all layers
 
+  /// Windows: when the keys of a layer expire, as expiry_of_slice(). Otherwise 2^64 - 1.
+  std::uint64_t expiry_of(std::size_t layer) const noexcept { return expiries_[layer]; }
+
   /// False: the key was certainly never inserted.
-  bool may_contain(key_hash hash) const;
+  /// @param now  windows: milliseconds since 1970; layers that have expired by then do not count. 0: as of the copy
+  bool may_contain(key_hash hash, std::uint64_t now = 0) const;
 
   std::uint64_t shard_of(key_hash hash) const noexcept;
 
@@ -109,6 +129,7 @@ class layered_filter {
   std::vector<filter_layer> layers_;
   std::vector<std::size_t> firsts_;     // of each shard, and the number of all layers
   std::vector<std::uint64_t> offsets_;  // of each layer in bytes_
+  std::vector<std::uint64_t> expiries_;
   heap_storage bytes_;
   const layout_row* layout_ = nullptr;
 };

@@ -324,21 +324,27 @@ class redis_filter {
   /// @throws error incompatible: the filter grows, or has a window
   any_filter pull();
 
-  /// A local copy of the layers of a filter that grows: it has every key whose insert had returned before this call, and
-  /// gives the same answers. The keys of a layer are an upper bound, as redis_info::inserted.
-  /// @throws error  incompatible: the filter does not grow; damaged: a part of the filter is missing; locked: the filter
-  ///                was replaced during the call; too_large: not enough memory
+  /// A local copy of the layers of a filter that grows, or of the slices of one with a window: it has every key whose
+  /// insert had returned before this call, and gives the same answers. The keys of a layer are an upper bound, as
+  /// redis_info::inserted. A slice that expires during the call is left out, and the copy is as of a later time.
+  /// @throws error  incompatible: a filter of fixed size; damaged: a part of the filter is missing; locked: the filter
+  ///                was replaced or repaired during the call; too_large: not enough memory
   /// @param metadata  layered_params::metadata of the copy
   layered_filter pull_layers(const std::string& metadata = {});
 
-  /// Creates a filter that grows, with the layers of a copy, bit for bit. Other clients may insert meanwhile. If it
-  /// fails after the filter was created, the filter stays with a part of the bits: drop() it.
-  /// @param from     from pull_layers()
-  /// @param options  also has the secret
+  /// Creates a filter with the layers of a copy, bit for bit. It continues to grow, or the slices of its window expire
+  /// when those of the original do. Other clients may insert meanwhile. If it fails after the filter was created, the
+  /// filter stays with a part of the bits: drop() it.
+  /// @param from            from pull_layers()
+  /// @param options         also has the secret
+  /// @param expired_slices  if not null, receives the starts of the slices that had expired by the server's clock, in
+  ///                        order: these are left out
   /// @throws error  already_exists: there is a filter of this name; incompatible: not a copy of a shared filter, or
-  ///                layers of other sizes than this version makes; locked: other clients let it grow meanwhile; as create()
+  ///                layers of other sizes than this version makes; locked: other clients let it grow, or began a
+  ///                slice, meanwhile; as create()
   static redis_filter create_from(const redis_address& address, const layered_filter& from,
-                                  std::optional<std::chrono::milliseconds> expires_in = {}, redis_options options = {});
+                                  std::optional<std::chrono::milliseconds> expires_in = {}, redis_options options = {},
+                                  std::vector<std::uint64_t>* expired_slices = nullptr);
 
  private:
   struct impl;

@@ -65,8 +65,10 @@ class inspected_file final : public watched {
 
   std::unique_ptr<filter_handle> of_one_layer(std::unique_ptr<filter_handle> filter) const {
     if (filter->local() != nullptr) return filter;
-    throw error(errc::incompatible, {"this file has the layers of a filter that has grown", name(),
-                                     "a filter of one layer", "several layers", "check and info take such a file"});
+    throw error(errc::incompatible,
+                {filter->parameters().has_window() ? "this file has the slices of a shared filter with a window"
+                                                   : "this file has the layers of a filter that has grown",
+                 name(), "a filter of one layer", "several layers", "check and info take such a file"});
   }
 
   [[noreturn]] void throw_cut() const {

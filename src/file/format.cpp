@@ -190,8 +190,9 @@ page encode(const params& parameters, const slot& s, const std::string& metadata
 decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, const std::string& path) {
   if (is_layers_file(header)) {
     throw error(errc::incompatible,
-                {"this file has the layers of a filter that has grown", path, "a filter of one layer", "several layers",
-                 "only lookups and a copy to servers take it"});
+                {has_slices(header) ? "this file has the slices of a shared filter with a window"
+                                    : "this file has the layers of a filter that has grown",
+                 path, "a filter of one layer", "several layers", "only lookups and a copy to servers take it"});
   }
   const std::size_t seen = std::min(header.size(), magic.size());
   if (seen == 0 || !std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(seen), header.begin())) {

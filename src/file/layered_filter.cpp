@@ -1,8 +1,9 @@
-// The layers of a filter that has grown: bits in memory, their file, and lookups.
+// Layered filters: bits in memory, their file, and lookups.
 #include <bloomery/layered_filter.hpp>
 
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/layouts/sliding.hpp>
 
 #include "file/format.hpp"
 #include "file/layers_file.hpp"
@@ -11,11 +12,14 @@
 #include "registry/tables.hpp"
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <utility>
 
 namespace bloomery {
 namespace {
+
+constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
 std::uint64_t bytes_of_all(std::span<const filter_layer> layers) {
   std::uint64_t bytes = 0;
@@ -50,6 +54,11 @@ void unlock(params& p, const open_options& options, const std::string& path) {
 
 }  // namespace
 
+std::uint64_t expiry_of_slice(const window_length& window, std::uint64_t start) noexcept {
+  constexpr std::uint64_t clocks_differ = 5'000;  // milliseconds
+  return start + window_generations * window.slice_length() + clocks_differ;
+}
+
 layered_filter::layered_filter(layered_params p, std::vector<filter_layer> layers)
     : params_(std::move(p)),
       layers_(checked(params_, std::move(layers))),
@@ -58,7 +67,9 @@ layered_filter::layered_filter(layered_params p, std::vector<filter_layer> layer
   geometry& first = params_.filter.geometry;
   first = {0, layers_.front().geometry.probes};
   std::uint64_t offset = 0;
+  const window_length window = params_.filter.window();
   for (std::size_t i = 0; i < layers_.size(); ++i) {
+    expiries_.push_back(params_.filter.has_window() ? expiry_of_slice(window, layers_[i].start) : never);
     if (layers_[i].shard == firsts_.size()) {
       firsts_.push_back(i);
       first.bits += layers_[i].geometry.bits;
@@ -136,10 +147,11 @@ std::vector<std::uint64_t> layered_filter::cells(std::size_t layer, key_hash has
   return result;
 }
 
-bool layered_filter::may_contain(key_hash hash) const {
+bool layered_filter::may_contain(key_hash hash, std::uint64_t now) const {
   std::array<std::uint64_t, max_probes> cells;
   const std::uint64_t shard = shard_of(hash);
   for (std::size_t i = first_of(shard + 1); i-- > first_of(shard);) {  // most keys are in the newest layers
+    if (expiries_[i] <= now && expiries_[i] != never) break;           // older slices have expired, too
     const geometry& g = layers_[i].geometry;
     layout_->cells({g.bits * params_.shards, g.probes}, hash, cells.data());
     const std::uint8_t* const bits = bytes_.data() + offsets_[i];

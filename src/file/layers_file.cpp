@@ -21,6 +21,7 @@ namespace {
 
 constexpr const file_magic& magic = layers_magic;
 constexpr std::uint32_t layers_version = 1;
+constexpr std::uint32_t slices_version = 2;  // the layers are slices of a window
 
 // Offsets of the header's fields.
 constexpr std::size_t at_version = 8;
@@ -40,7 +41,10 @@ constexpr std::size_t at_table_checksum = 144;
 constexpr std::size_t at_metadata_bytes = 152;
 constexpr std::size_t at_metadata_checksum = 160;
 constexpr std::size_t at_file_bytes = 168;
-constexpr std::size_t at_reserved = 176;
+constexpr std::size_t at_window = 176;  // this and the next two: version 2
+constexpr std::size_t at_slice = 184;
+constexpr std::size_t at_copied = 192;
+constexpr std::size_t at_reserved = 200;
 constexpr std::size_t at_checksum = 4088;
 
 // Offsets of a layer's fields in the table.
@@ -50,11 +54,14 @@ constexpr std::size_t at_bits = 8;
 constexpr std::size_t at_probes = 16;
 constexpr std::size_t at_zeros = 20;
 constexpr std::size_t at_layer_capacity = 24;
-constexpr std::size_t at_keys = 32;
+constexpr std::size_t at_keys = 32;   // version 1
+constexpr std::size_t at_start = 32;  // version 2
 constexpr std::size_t at_layer_checksum = 40;
 
 constexpr std::uint32_t line_bits = 512;
 constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t longest_window = (std::uint64_t{1} << 53) - 1;  // milliseconds
+constexpr std::uint64_t latest = std::uint64_t{1} << 58;                // milliseconds since 1970
 
 [[noreturn]] void damaged(const std::string& path, std::string what, std::string expected = {},
                           std::string found = {}) {
@@ -80,10 +87,28 @@ std::string problem_of_filter(const layered_params& p, const layout_row& layout)
   if (f.seed > hash->most_seed) return "the seed is too large for the hash";
   if (hash->keyed != (f.key_check != 0)) return "the check value of the secret does not suit the hash";
   if (!(f.target_fpr > 0 && f.target_fpr < 1)) return "the target FPR is no probability";
-  if (f.has_window() || f.log_id() != 0) return "a window or a log";
+  if (f.log_id() != 0) return "a log";
   if (p.shards == 0 || p.shards > layered_filter::most_shards) return "the number of shards";
   if (!p.is_shared && (p.shards != 1 || p.maximum != 0)) return "shards or a maximum of a filter that is not shared";
   if (p.metadata.size() > most_metadata) return "more than 1 MiB of metadata";
+  if (!f.has_window()) return p.copied_at == 0 ? "" : "a time of the copy without a window";
+  if (!p.is_shared || p.maximum != 0) return "a window of a filter that grows";
+  if (!f.window().by_time()) return "a window of keys";
+  if (f.window().count == 0 || f.window().count > longest_window) return "a window of impossible length";
+  if (p.copied_at > latest) return "a time of the copy that never comes";
+  return "";
+}
+
+// @param before  the layer before this one in its shard, or null
+std::string problem_of_slice(const layered_params& p, const filter_layer& layer, const filter_layer* before,
+                             const filter_layer& first) {
+  const window_length window = p.filter.window();
+  if (layer.geometry != first.geometry || layer.capacity != first.capacity) return "slices of different sizes";
+  if (layer.keys != 0) return "a slice with a number of keys";
+  if (layer.start > latest) return "a slice of a time that never comes";
+  if (layer.start % window.slice_length() != 0) return "a slice that begins within another one";
+  if (before != nullptr && layer.start <= before->start) return "slices out of order";
+  if (expiry_of_slice(window, layer.start) <= p.copied_at) return "a slice that had expired when it was copied";
   return "";
 }
 
@@ -109,6 +134,10 @@ bool is_layers_file(std::span<const std::uint8_t> start) noexcept {
   return start.size() >= magic.size() && std::equal(magic.begin(), magic.end(), start.begin());
 }
 
+bool has_slices(std::span<const std::uint8_t> start) noexcept {
+  return start.size() >= at_header_bytes && get<std::uint32_t>(start, at_version) == slices_version;
+}
+
 bool is_layers_file(const std::string& path) {
   const posix::opened opened = posix::open_regular(path, false);
   file_magic start{};
@@ -123,13 +152,21 @@ std::string problem_of(const layered_params& p, std::span<const filter_layer> la
   std::size_t of_shard = 0;
   std::uint64_t bytes = 0;
   std::uint64_t keys = 0;
+  const filter_layer* before = nullptr;
   for (const filter_layer& layer : layers) {
     of_shard = layer.shard == shard ? of_shard + 1 : 1;
+    if (of_shard == 1) before = nullptr;
     if (layer.shard != shard && layer.shard != shard + 1) return "a shard without a layer";
     if (of_shard > layered_filter::most_layers) return "a shard of more than 64 layers";
     shard = layer.shard;
     if (std::string problem = problem_of_layer(layer.geometry, p.shards, *layout); !problem.empty()) return problem;
     if (layer.keys > most / 2 - keys || layer.geometry.bits / 8 > most / 2 - bytes) return "layers of impossible size";
+    if (p.filter.has_window()) {
+      if (std::string problem = problem_of_slice(p, layer, before, layers.front()); !problem.empty()) return problem;
+    } else if (layer.start != 0) {
+      return "a slice without a window";
+    }
+    before = &layer;
     keys += layer.keys;
     bytes += layer.geometry.bits / 8;
   }
@@ -153,13 +190,13 @@ std::vector<std::uint8_t> encode_layers(const layered_params& p, std::span<const
     put(entry, at_bits, layers[i].geometry.bits);
     put(entry, at_probes, layers[i].geometry.probes);
     put(entry, at_layer_capacity, layers[i].capacity);
-    put(entry, at_keys, layers[i].keys);
+    p.filter.has_window() ? put(entry, at_start, layers[i].start) : put(entry, at_keys, layers[i].keys);
     put(entry, at_layer_checksum, checksums[i]);
   }
   const params& f = p.filter;
   const std::span<std::uint8_t> header = std::span(result).first(header_bytes);
   std::copy(magic.begin(), magic.end(), header.begin());
-  put(header, at_version, layers_version);
+  put(header, at_version, f.has_window() ? slices_version : layers_version);
   put(header, at_header_bytes, static_cast<std::uint32_t>(header_bytes));
   std::copy(f.layout.begin(), f.layout.end(), header.begin() + at_layout);  // known names, which are short
   std::copy(f.hash.begin(), f.hash.end(), header.begin() + at_hash);
@@ -176,6 +213,11 @@ std::vector<std::uint8_t> encode_layers(const layered_params& p, std::span<const
   put(header, at_metadata_bytes, std::uint64_t{p.metadata.size()});
   put(header, at_metadata_checksum, checksum(bytes_of(p.metadata)));
   put(header, at_file_bytes, layers_file_bytes(p, layers));
+  if (f.has_window()) {
+    put(header, at_window, f.window().milliseconds());
+    put(header, at_slice, f.window().slice_length());
+    put(header, at_copied, p.copied_at);
+  }
   put(header, at_checksum, checksum(header.first(at_checksum)));
   return result;
 }
@@ -189,10 +231,12 @@ layers_header read_layers_header(const read_function& read, std::uint64_t file_b
   }
   if (got < header_bytes)
     damaged(path, "file is cut short within its header", "4096 bytes of header", std::to_string(got));
-  if (const auto found = get<std::uint32_t>(header, at_version); found != layers_version) {
-    throw error(errc::wrong_version, {"a bloomery file of another version", path, "version 1", std::to_string(found),
-                                      hint::use_its_version});
+  const auto found_version = get<std::uint32_t>(header, at_version);
+  if (found_version != layers_version && found_version != slices_version) {
+    throw error(errc::wrong_version, {"a bloomery file of another version", path, "version 1 or 2",
+                                      std::to_string(found_version), hint::use_its_version});
   }
+  const bool is_window = found_version == slices_version;
   if (get<std::uint64_t>(header, at_checksum) != checksum(std::span(header).first(at_checksum)))
     damaged(path, "the header does not match its checksum");
   if (get<std::uint32_t>(header, at_header_bytes) != header_bytes)
@@ -217,8 +261,17 @@ layers_header read_layers_header(const read_function& read, std::uint64_t file_b
   f.target_fpr = get<double>(header, at_target_rate);
   p.maximum = get<std::uint64_t>(header, at_maximum);
   p.shards = get<std::uint64_t>(header, at_shards);
-  if (!all_zero(std::span<const std::uint8_t>(header).subspan(at_reserved, at_checksum - at_reserved)))
+  const std::size_t reserved = is_window ? at_reserved : at_window;
+  if (!all_zero(std::span<const std::uint8_t>(header).subspan(reserved, at_checksum - reserved)))
     damaged(path, "reserved bytes of the header", "zeros", "other bytes");
+  if (is_window) {
+    const window_length window = window_of_milliseconds(get<std::uint64_t>(header, at_window));
+    const auto slice = get<std::uint64_t>(header, at_slice);
+    if (slice != window.slice_length())
+      damaged(path, "length of a slice", std::to_string(window.slice_length()) + " ms", std::to_string(slice) + " ms");
+    f.extra = window;
+    p.copied_at = get<std::uint64_t>(header, at_copied);
+  }
 
   // The table, the bits and the metadata are in the file: what is allocated below is no longer than that.
   const auto layers = get<std::uint64_t>(header, at_layers);
@@ -248,7 +301,8 @@ layers_header read_layers_header(const read_function& read, std::uint64_t file_b
     result.layers.push_back({get<std::uint64_t>(entry, at_shard),
                              {get<std::uint64_t>(entry, at_bits), get<std::uint32_t>(entry, at_probes)},
                              get<std::uint64_t>(entry, at_layer_capacity),
-                             get<std::uint64_t>(entry, at_keys)});
+                             is_window ? 0 : get<std::uint64_t>(entry, at_keys),
+                             is_window ? get<std::uint64_t>(entry, at_start) : 0});
     result.checksums.push_back(get<std::uint64_t>(entry, at_layer_checksum));
   }
   p.metadata.resize(metadata_bytes);

@@ -32,6 +32,9 @@ bool is_layers_file(const std::string& path);
 /// @throws error  not_a_filter, wrong_version, damaged, incompatible (a layout or hash that is not built in)
 layers_header read_layers_header(const read_function& read, std::uint64_t file_bytes, const std::string& path);
 
+/// Whether a header is that of a file of slices. Requires is_layers_file().
+bool has_slices(std::span<const std::uint8_t> start) noexcept;
+
 /// Checks what all files and all layered_filter objects have to fulfil; empty: all is well.
 std::string problem_of(const layered_params& p, std::span<const filter_layer> layers);
 

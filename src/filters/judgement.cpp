@@ -96,7 +96,7 @@ fpr_judgement judge_fpr(const filter_facts& facts) {
   const params& p = facts.parameters;
   const double fpr = facts.fill ? facts.fill->current_fpr : facts.expected_fpr.value_or(0);
   if (facts.chain) return judge_chain(facts, fpr);
-  if (facts.layers.empty()) return judge_fpr(p, fpr);
+  if (facts.layers.empty() || p.has_window()) return judge_fpr(p, fpr);
   if (!has_target(p.target_fpr)) return {fpr_verdict::no_target, fpr, p.target_fpr, 1};
   // Layers are independent filters, whose FPRs add up to less than the target FPR.
   double variance = 0;

@@ -2,6 +2,7 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/detail/checks.hpp>
+#include <bloomery/detail/generations.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
@@ -10,6 +11,7 @@
 #include <bloomery/measure.hpp>
 
 #include "filters/hash_keys.hpp"
+#include "filters/slices.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -20,34 +22,20 @@
 namespace bloomery {
 namespace {
 
-// One layer of one shard as a plain filter, whose rates it has.
-params plain_layer(const params& p, const filter_layer& layer) {
-  params result = p;
-  result.geometry = layer.geometry;
-  result.capacity = layer.capacity;
-  return result;
-}
-
-// FPRs of the layers of a shard, combined: 1 - product of (1 - FPR).
-class rate_of_shard {
- public:
-  void add(double rate) { none_ += std::log1p(-std::min(rate, 1.0)); }
-  double value() const { return 0 - std::expm1(none_); }
-
- private:
-  double none_ = 0;
-};
-
-filter_facts facts_of(const layered_filter& filter, info_depth depth) {
+filter_facts facts_of(const layered_filter& filter, std::uint64_t now, info_depth depth) {
   const layered_params& p = filter.parameters();
   filter_facts facts;
   facts.parameters = p.filter;
   facts.parameters.secret.reset();
   facts.bytes = filter.byte_size();
   facts.bits = 8 * facts.bytes;
+  facts.file = file_facts{.bytes = filter.file_bytes(), .metadata = p.metadata};
+  if (p.filter.has_window()) {
+    add_slices(facts, filter, now, depth);
+    return facts;
+  }
   facts.insert_count = facts.distinct_keys = filter.keys();
   facts.count_is_at_most = p.is_shared;
-  facts.file = file_facts{.bytes = filter.file_bytes(), .metadata = p.metadata};
   if (p.maximum != 0) facts.keys_left = p.maximum - std::min(p.maximum, filter.keys());
 
   // Most shards have equal layers with equally many keys.
@@ -62,7 +50,7 @@ filter_facts facts_of(const layered_filter& filter, info_depth depth) {
   double expected_rate = 0;
   double rate_now = 0;
   for (std::uint64_t s = 0; s < p.shards; ++s) {
-    rate_of_shard by_keys, by_bits;
+    combined_fpr by_keys, by_bits;
     for (std::size_t i = filter.first_of(s); i < filter.first_of(s + 1); ++i) {
       const filter_layer& layer = filter.layers()[i];
       const std::size_t number = i - filter.first_of(s);
@@ -101,6 +89,7 @@ class layered_handle final : public filter_handle {
     p.geometry = {};
     p.capacity = 1;
     p.target_fpr = 0.5;
+    p.extra = {};
     hasher_.emplace(std::move(p));
   }
 
@@ -110,6 +99,7 @@ class layered_handle final : public filter_handle {
     bloomery::capabilities result;
     result.can_insert = false;
     result.can_look_up = hasher_.has_value();
+    result.has_window = filter_.parameters().filter.has_window();
     return result;
   }
 
@@ -117,13 +107,16 @@ class layered_handle final : public filter_handle {
 
   filter_summary summary() override {
     filter_summary result;
-    result.insert_count = filter_.keys();
+    const filter_facts facts = facts_of(filter_, now(), info_depth::counts);
+    result.insert_count = facts.insert_count;
     result.capacity = filter_.parameters().maximum;
-    result.fpr = facts_of(filter_, info_depth::counts).expected_fpr;
+    result.fpr = facts.expected_fpr;
     return result;
   }
 
-  filter_facts info(info_depth depth) override { return facts_of(filter_, depth); }
+  filter_facts info(info_depth depth) override { return facts_of(filter_, now(), depth); }
+
+  void tick(std::uint64_t time) override { ticked_ = time; }
 
   key_span prepare(key_span keys, std::vector<key_hash>& room) const override {
     if (!hasher_) {
@@ -140,13 +133,18 @@ class layered_handle final : public filter_handle {
     key_explanation result;
     const key_hash hash = prepare(one_key.part(0, 1), room).hashes()[0];
     result.hash = hash;
-    result.maybe_present = filter_.may_contain(hash);
+    const std::uint64_t time = now();
+    result.maybe_present = filter_.may_contain(hash, time);
     const std::uint64_t shard = filter_.shard_of(hash);
     result.shard = shard;
     result.shards = filter_.parameters().shards;
+    const params& p = parameters();
     for (std::size_t i = filter_.first_of(shard + 1); i-- > filter_.first_of(shard);) {
+      if (filter_.expiry_of(i) <= time) break;
       explained_layer& shown = result.layers.emplace_back();
-      shown.number = static_cast<std::int64_t>(i - filter_.first_of(shard));
+      const std::uint64_t number =
+          p.has_window() ? filter_.layers()[i].start / p.window().slice_length() : i - filter_.first_of(shard);
+      shown.number = static_cast<std::int64_t>(number);
       for (const std::uint64_t cell : filter_.cells(i, hash))
         shown.cells.push_back({cell, test_bit(filter_.bytes_of(i).data(), cell) ? 1u : 0u});
       constexpr std::uint64_t line_bits = 512;
@@ -165,13 +163,22 @@ class layered_handle final : public filter_handle {
     std::vector<key_hash> room;
     const std::span<const key_hash> hashes = prepare(keys, room).hashes();
     std::fill_n(bitmap, detail::bitmap_words(keys.size()), std::uint64_t{0});
+    const std::uint64_t time = now();
     for (std::size_t i = 0; i < hashes.size(); ++i)
-      bitmap[i / 64] |= std::uint64_t{filter_.may_contain(hashes[i])} << i % 64;
+      bitmap[i / 64] |= std::uint64_t{filter_.may_contain(hashes[i], time)} << i % 64;
   }
 
  private:
+  // Of a window, never before the copy was made.
+  std::uint64_t now() const {
+    const layered_params& p = filter_.parameters();
+    if (!p.filter.has_window()) return 0;
+    return std::max(p.copied_at, ticked_.value_or(milliseconds_since_1970()));
+  }
+
   layered_filter filter_;
-  std::optional<any_filter> hasher_;  // a small filter of the same hash; nothing without the secret
+  std::optional<any_filter> hasher_;     // a small filter of the same hash; nothing without the secret
+  std::optional<std::uint64_t> ticked_;  // nothing: the system's clock
 };
 
 std::vector<filter_layer> list_of(const scalable_layers& from) {

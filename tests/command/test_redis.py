@@ -423,22 +423,6 @@ class RemoveWindowExpire(RedisTest):
         self.wait_until(remembered)
 
 
-class Examples(RedisTest):
-    def test_those_of_the_headers_hold_on_a_server(self) -> None:
-        program = os.path.join(os.environ["BLOOMERY_BUILD"], "tests", "bloomery_examples")
-        if not os.path.exists(program):
-            self.skipTest(f"NO EXAMPLES: {program} is not built")
-
-        ran = subprocess.run([program, "--gtest_filter=*redis*"], env={**os.environ, "BLOOMERY_EXAMPLES_REDIS": self.f}, capture_output=True, text=True, timeout=60)
-
-        self.assertEqual(ran.returncode, 0, ran.stdout)
-        self.assertIn("Example.redis_line_", ran.stdout)
-        self.assertIn("Example.redis_chain_line_", ran.stdout)
-        used = self.redis("INFO", "commandstats").decode()
-        self.assertIn("cmdstat_bitfield:", used)
-        self.assertEqual(self.server.keys(), [])
-
-
 class PushPullUnion(RedisTest):
     def test_pushed_and_pulled_it_is_the_same(self) -> None:
         for bits, shards in ((512 * 20, 1), (512 * 16 * 300, 16), (512 * 16_383 * 2, 43)):  # 16,383 * 2 = 2 * 3 * 43 * 127
@@ -578,8 +562,6 @@ class PushPullUnion(RedisTest):
         self.refused("check", "file", says="length of the file")
         self.write("file", before[:5000] + bytes([before[5000] ^ 1]) + before[5001:])
         self.refused("push", "file", h, says="file: .*checksum")
-        self.bloomery("build", "-q", "--window", "1h", "-n", 100, "-o", h, stdin=b"a\n")
-        self.refused("pull", h, "-o", "x", says="one with a window; look up keys on the server")
 
     def test_pull_replaces_filters_and_nothing_else(self) -> None:
         self.bloomery("build", "-q", "-n", 50, "-o", self.f, stdin=b"a\n")

@@ -457,7 +457,16 @@ class Secrets(RedisTest):
 
     def test_odd_passwords_are_printed_by_no_message(self) -> None:
         odd = ("it's-SECRET", "12/SECRET", 'a"b:SECRET', "a@SECRET", "two words/SECRET", "tab\tand:SECRET'@x", "%zzSECRET", "SECRET?db=1#")
-        for password, (start, end) in itertools.product(odd, (("redis://bob:", "@127.0.0.1:1/f"), ("rediss+cluster://:", "@127.0.0.1:1"), ("Redsi://bob:", "@host/f"))):
+        forms = (
+            ("redis://bob:", "@127.0.0.1:1/f"),
+            ("rediss://bob:", "@127.0.0.1:1/f?db=1"),
+            ("redis+cluster://bob:", "@127.0.0.1:1,127.0.0.1:2/f"),
+            ("rediss+cluster://:", "@127.0.0.1:1"),
+            ("redis+sentinel://bob:", "@127.0.0.1:1,127.0.0.1:2/master/f"),
+            ("rediss+sentinel://bob:", "@127.0.0.1:1/f"),
+            ("Redsi://bob:", "@host/f"),
+        )
+        for password, (start, end) in itertools.product(odd, forms):
             address = start + password + end
             for words in (["info", "--timeout", "1ms", address], [address], ["info", "x", address], ["info", "--timeout", address], ["build", "-o", "x", address]):
                 said = self.bloomery(*words, status=2)

@@ -140,6 +140,11 @@ class Sentinels(CommandTest):
         self.refused("check", self.address(), stdin=b"a\n", says="NOAUTH|password")
         self.bloomery("build", "-q", "-n", 500, "-o", self.address(user=":pw@"), stdin=b"a\n")
         self.assertEqual(self.bloomery("check", self.address(user="user:secret@"), stdin=b"a\n").out, b"a\n")
+        address = self.address(user="user:secret@")
+        verbs = (["info"], ["info", "--json"], ["check", "--json"], ["explain", "--json"], ["verify"], ["pull", "--json", "-o", "file"], ["redis", "doctor"], ["redis", "doctor", "--json"], ["info", "a"])
+        for verb in verbs:
+            said = self.bloomery(*verb, address, *(["a"] if verb[0] == "explain" else []), stdin=b"a\n", status=None)
+            self.assertNotIn(b"secret", said.out + said.err.encode(), verb)
         for sentinel in self.sentinels:
             self.assertNotIn(b"cmdstat_auth", sentinel.client("INFO", "commandstats"))
         self.sentinels = [self.sentinel("--requirepass", "pw")]

@@ -13,10 +13,12 @@ if PROGRAM := another_server.find():
     from test_redis_cut import *  # noqa: F403
     from test_redis_doctor import *  # noqa: F403
     from test_redis_errors import *  # noqa: F403
+    from test_redis_examples import Examples  # noqa: F401
     from test_redis_harm import *  # noqa: F403
     from test_redis_operate import *  # noqa: F403
     from test_redis_plan import PlanOnAServer  # noqa: F401
     from test_redis_sentinel import *  # noqa: F403
+    from test_redis_window import Windows  # noqa: F401
 else:
 
     class AnotherServer(unittest.TestCase):

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -164,7 +165,13 @@ std::vector<golden_layers> golden_files_of_layers() {
   const params scalable = {.layout = "split_block512", .hash = "xxh3", .seed = 7, .capacity = 30, .target_fpr = 0.01};
   const params shared = {
       .layout = "blocked", .hash = "mix", .keys = key_kind::u64le, .seed = 42, .capacity = 80, .target_fpr = 0.01};
-  const geometry small = {512, 7}, large = {1024, 6};
+  const params window = {.layout = "split_block512",
+                         .hash = "xxh3_64",
+                         .capacity = 100,
+                         .target_fpr = 0.01,
+                         .extra = window_of_milliseconds(3'600'000)};
+  constexpr std::uint64_t slice = 514'286;
+  const geometry small = {512, 7}, large = {1024, 6}, of_window = {2048, 8};
   return {
       {"scalable-bytes-xxh3",
        {.filter = scalable, .metadata = "two layers of one shard"},
@@ -177,6 +184,18 @@ std::vector<golden_layers> golden_files_of_layers() {
         {2, small, 20, 0},
         {3, small, 20, 0},
         {3, large, 40, 0}}},
+      {"window-bytes-xxh3_64",
+       {.filter = window,
+        .shards = 3,
+        .is_shared = true,
+        .metadata = "six slices of three shards",
+        .copied_at = 3'400'008 * slice + 4'998},
+       {{0, of_window, 100, 0, 3'400'000 * slice},
+        {0, of_window, 100, 0, 3'400'006 * slice},
+        {0, of_window, 100, 0, 3'400'007 * slice},
+        {1, of_window, 100, 0, 3'400'007 * slice},
+        {2, of_window, 100, 0, 3'400'001 * slice},
+        {2, of_window, 100, 0, 3'400'003 * slice}}},
   };
 }
 
@@ -185,19 +204,29 @@ std::vector<key_hash> golden_hashes(const params& p) {
   if (p.keys == key_kind::u64le) {
     for (const std::uint64_t key : golden_integers()) hashes.push_back(mix{p.seed}(key));
   } else {
-    for (const std::string& key : golden_texts()) hashes.push_back(xxh3{p.seed}(key));
+    for (const std::string& key : golden_texts())
+      hashes.push_back(p.has_window() ? xxh3_64{p.seed}(key) : xxh3{p.seed}(key));
   }
   return hashes;
 }
 
-// The layers with the golden keys, each in the first layer of its shard that has room.
+// The layers with the golden keys, each in the first layer of its shard that has room; in a window each in the slice
+// whose turn it is.
 layered_filter filled(const golden_layers& file) {
   std::vector<filter_layer> layers = file.layers;
   layered_filter bits(file.parameters, layers);
+  const bool is_window = file.parameters.filter.has_window();
+  std::map<std::uint64_t, std::size_t> turns;
   for (const key_hash hash : golden_hashes(file.parameters.filter)) {
-    if (bits.may_contain(hash)) continue;
     const std::uint64_t shard = bits.shard_of(hash);
     std::size_t i = bits.first_of(shard);
+    if (is_window) {
+      i += turns[shard]++ % (bits.first_of(shard + 1) - i);
+      for (const std::uint64_t cell : bits.cells(i, hash))
+        bits.bytes_of(i)[cell / 8] |= static_cast<std::uint8_t>(1u << cell % 8);
+      continue;
+    }
+    if (bits.may_contain(hash)) continue;
     while (layers[i].keys == layers[i].capacity && i + 1 < bits.first_of(shard + 1)) ++i;
     ++layers[i].keys;
     for (const std::uint64_t cell : bits.cells(i, hash))
@@ -220,6 +249,8 @@ TEST(GoldenFiles, OfLayersAreSavedByteForByteAndHaveTheirKeys) {
     EXPECT_EQ(read_file(folder / "f"), read_file(path));
     EXPECT_EQ(opened.parameters().metadata, file.parameters.metadata);
     EXPECT_EQ(opened.parameters().maximum, file.parameters.maximum);
+    EXPECT_EQ(opened.parameters().copied_at, file.parameters.copied_at);
+    EXPECT_EQ(opened.parameters().filter.window(), file.parameters.filter.window());
     for (const key_hash hash : golden_hashes(file.parameters.filter)) ASSERT_TRUE(opened.may_contain(hash));
   }
 }

@@ -35,6 +35,7 @@ using bloomery_tests::bytes;
 using bloomery_tests::code_of;
 using bloomery_tests::error_of;
 using bloomery_tests::get;
+using bloomery_tests::layers_with_checksums;
 using bloomery_tests::patched_file;
 using bloomery_tests::put;
 using bloomery_tests::read_file;
@@ -66,14 +67,6 @@ layered_filter small_filter() {
     for (std::uint8_t& byte : result.bytes_of(i)) byte = next = static_cast<std::uint8_t>(next * 5 + i);
   }
   return result;
-}
-
-// The file with correct checksums of its table and its header.
-bytes with_checksums(bytes file) {
-  const std::size_t table = std::min<std::size_t>(entry * get<std::uint64_t>(file, 136), file.size() - first_entry);
-  put(file, 144, format::checksum(std::span(file).subspan(first_entry, table)));
-  put(file, 4088, format::checksum(std::span(file).first(4088)));
-  return file;
 }
 
 TEST(LayersFile, AnswersAsTheScalableFilterThatWasSaved) {
@@ -183,7 +176,7 @@ TEST(LayersFile, OfLayersThatNoScalableFilterHasIsNotLoadedAsOne) {
   const auto code_with = [&](std::size_t at, std::uint64_t value) {
     bytes file = whole;
     put(file, at, value);
-    write_file(folder / "g", with_checksums(file));
+    write_file(folder / "g", layers_with_checksums(file));
     EXPECT_NO_THROW(open_filter(folder / "g"));
     const std::optional<error> e = error_of([&] { scalable_filter<std::uint64_t>::load(folder / "g"); });
     EXPECT_THAT(e ? e->what() : "", HasSubstr(folder / "g"));
@@ -199,7 +192,7 @@ TEST(LayersFile, OfLayersThatNoScalableFilterHasIsNotLoadedAsOne) {
   EXPECT_EQ(code_with(first_entry + 32, 3), errc::damaged);               // an older layer that is not full
   EXPECT_EQ(code_with(first_entry + 32, 101), errc::damaged);             // more keys than capacity
   EXPECT_EQ(code_with(newest + 32, 1'000'000), errc::damaged);
-  write_file(folder / "g", with_checksums(whole));
+  write_file(folder / "g", layers_with_checksums(whole));
   EXPECT_EQ(scalable_filter<std::uint64_t>::load(folder / "g").insert_count(), filter.insert_count());
 }
 
@@ -360,12 +353,12 @@ TEST(LayersFile, WithFalseFieldsAndCorrectChecksumsIsRefused) {
     SCOPED_TRACE(one.what);
     bytes file = whole;
     one.tell(file);
-    write_file(folder / "lie", with_checksums(file));
+    write_file(folder / "lie", layers_with_checksums(file));
 
     EXPECT_EQ(code_of([&] { open_filter(folder / "lie"); }), errc::damaged);
     EXPECT_FALSE(inspect(folder / "lie").usable);
   }
-  write_file(folder / "truth", with_checksums(whole));
+  write_file(folder / "truth", layers_with_checksums(whole));
   EXPECT_NO_THROW(open_filter(folder / "truth"));
 }
 

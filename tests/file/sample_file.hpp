@@ -102,4 +102,13 @@ inline bytes with_checksums(bytes file) {
   return file;
 }
 
+/// The file of a layered filter with correct checksums of its table and its header.
+inline bytes layers_with_checksums(bytes file) {
+  constexpr std::size_t header = 4096, entry = 48;
+  const std::size_t table = std::min<std::size_t>(entry * get<std::uint64_t>(file, 136), file.size() - header);
+  put(file, 144, bloomery::format::checksum(std::span(file).subspan(header, table)));
+  put(file, 4088, bloomery::format::checksum(std::span(file).first(4088)));
+  return file;
+}
+
 }  // namespace bloomery_tests

@@ -382,35 +382,46 @@ def filter_file(layout='', scheme='', hash='', integers=False, seed=0, secret=No
     return bytes(header + payload + checksums + metadata)
 
 
-def layers_file(layout, hash, integers, seed, capacity, is_shared, layers, maximum=0, metadata=b''):
-    """layers: per shard the layers, oldest first, as (bits, probes, capacity). A key goes to the first with room."""
+def layers_file(layout, hash, integers, seed, capacity, is_shared, layers, maximum=0, metadata=b'', window=None):
+    """layers: per shard the layers, oldest first, as (bits, probes, capacity). A key goes to the first with room.
+
+    window: (milliseconds, time of the copy). A layer is then (bits, probes, capacity, number of its slice), and the keys go
+    to the slices of their shard in turn.
+    """
     table, payload = b'', b''
     keys = integer_keys() if integers else text_keys()
     shards = len(layers)
     for shard, of_shard in enumerate(layers):
         hashes = [HASHES[hash](key, seed) for key in keys]
         hashes = [h for h in hashes if h[0] * shards >> 64 == shard]
-        bitmaps, counts = [bytearray(bits // 8) for bits, _, _ in of_shard], [0] * len(of_shard)
-        for low, high in hashes:
-            cells = [[x - shard * bits for x in LAYOUTS[layout](low, high, shards * bits, probes)] for bits, probes, _ in of_shard]
+        bitmaps, counts = [bytearray(bits // 8) for bits, *_ in of_shard], [0] * len(of_shard)
+        for key_number, (low, high) in enumerate(hashes):
+            cells = [[x - shard * bits for x in LAYOUTS[layout](low, high, shards * bits, probes)] for bits, probes, *_ in of_shard]
+            if window:
+                for x in cells[key_number % len(of_shard)]:
+                    bitmaps[key_number % len(of_shard)][x >> 3] |= 1 << (x & 7)
+                continue
             if any(all(bitmap[x >> 3] >> (x & 7) & 1 for x in own) for bitmap, own in zip(bitmaps, cells)):
                 continue
             newest = next(i for i, count in enumerate(counts) if count < of_shard[i][2] or i + 1 == len(counts))
             counts[newest] += 1
             for x in cells[newest]:
                 bitmaps[newest][x >> 3] |= 1 << (x & 7)
-        for (bits, probes, room), bitmap, count in zip(of_shard, bitmaps, counts):
-            table += struct.pack('<QQIIQQQ', shard, bits, probes, 0, room, count, xxh3_64(bytes(bitmap)))
+        for (bits, probes, room, *slice_number), bitmap, count in zip(of_shard, bitmaps, counts):
+            start_or_count = slice_number[0] * -(-window[0] // 7) if window else count
+            table += struct.pack('<QQIIQQQ', shard, bits, probes, 0, room, start_or_count, xxh3_64(bytes(bitmap)))
             payload += bytes(bitmap)
 
     header = bytearray(PAGE)
     header[0:8] = b'\x89BLMG\r\n\x1a'
-    struct.pack_into('<II32s32s', header, 8, 1, PAGE, layout.encode(), hash.encode())
+    struct.pack_into('<II32s32s', header, 8, 2 if window else 1, PAGE, layout.encode(), hash.encode())
     struct.pack_into('<IIQQ', header, 80, 1 if integers else 0, 1 if is_shared else 0, seed, 0)
     struct.pack_into('<QdQQQ', header, 104, capacity, TARGET_RATE, maximum, shards, len(table) // 48)
     struct.pack_into('<QQQ', header, 144, xxh3_64(table), len(metadata), xxh3_64(metadata))
     padded = table + bytes(-len(table) % PAGE)
     struct.pack_into('<Q', header, 168, PAGE + len(padded) + len(payload) + len(metadata))
+    if window:
+        struct.pack_into('<QQQ', header, 176, window[0], -(-window[0] // 7), window[1])
     struct.pack_into('<Q', header, 4088, xxh3_64(bytes(header[:4088])))
     return bytes(header) + padded + payload + metadata
 
@@ -457,6 +468,12 @@ LAYERS_FILES = {
                                 metadata=b'two layers of one shard'),
     'shared-u64-mix': dict(layout='blocked', hash='mix', integers=True, seed=42, capacity=80, is_shared=True, maximum=200,
                            layers=[[(512, 7, 20)], [(512, 7, 20), (1024, 6, 40)], [(512, 7, 20)], [(512, 7, 20), (1024, 6, 40)]]),
+    # An hour in slices of 514,286 ms. The oldest slice expires 2 ms after the copy.
+    'window-bytes-xxh3_64': dict(layout='split_block512', hash='xxh3_64', integers=False, seed=0, capacity=100, is_shared=True,
+                                 layers=[[(2048, 8, 100, 3_400_000), (2048, 8, 100, 3_400_006), (2048, 8, 100, 3_400_007)],
+                                         [(2048, 8, 100, 3_400_007)],
+                                         [(2048, 8, 100, 3_400_001), (2048, 8, 100, 3_400_003)]],
+                                 metadata=b'six slices of three shards', window=(3_600_000, 3_400_008 * 514_286 + 4_998)),
 }
 
 

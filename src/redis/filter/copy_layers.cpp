@@ -1,4 +1,6 @@
-// Copies of shared filters that grow: all layers of all shards are read, and put into a new filter.
+// Copies of shared filters that grow or have a window: all layers of all shards are read, and put into a new filter.
+// copy_slices.cpp puts slices there.
+#include "redis/filter/copy_slices.hpp"
 #include "redis/filter/lifecycle.hpp"
 
 #include <bloomery/detail/storage.hpp>
@@ -26,9 +28,9 @@ constexpr std::size_t stamp_bytes = std::tuple_size_v<redis::stamp>;
 // A layer of the copy: the shard's layer that it is read from, and its bytes.
 struct part {
   std::uint64_t shard;
-  std::size_t layer;   // in its shard
-  std::size_t number;  // in the copy
-  std::uint64_t from;  // bytes
+  std::int64_t number;  // of the layer in its shard, or of the generation
+  std::size_t layer;    // in the copy
+  std::uint64_t from;   // bytes
   std::uint64_t bytes;
 };
 
@@ -52,7 +54,9 @@ redis_params params_like(const layered_filter& from) {
   redis_params result;
   result.filter = p.filter;
   result.filter.geometry = {};
-  result.growth = p.maximum == 0 ? redis_growth::unlimited : redis_growth::to_maximum;
+  result.growth = p.filter.has_window() ? redis_growth::none
+                  : p.maximum == 0      ? redis_growth::unlimited
+                                        : redis_growth::to_maximum;
   result.maximum = p.maximum;
   result.shards = p.shards;
   return result;
@@ -63,7 +67,8 @@ void check_layers(const layered_filter& from, const redis_plan& plan, const std:
   for (std::uint64_t s = 0; s < plan.shards; ++s) {
     for (std::size_t i = from.first_of(s); i < from.first_of(s + 1); ++i) {
       const std::size_t l = i - from.first_of(s);
-      if (l == made.size()) made.push_back(next_layer(plan.parameters, made));
+      if (l == made.size())
+        made.push_back(from.parameters().filter.has_window() ? plan.first : next_layer(plan.parameters, made));
       const filter_layer& layer = from.layers()[i];
       if (redis_layer{layer.geometry.bits / 512, layer.geometry.probes, layer.capacity} == made[l]) continue;
       throw error(errc::incompatible,
@@ -79,28 +84,33 @@ void check_layers(const layered_filter& from, const redis_plan& plan, const std:
 
 layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
   be_current();
-  if (!description.grows()) {
-    throw error(
-        errc::incompatible,
-        {"this filter has no layers to pull", where(), "a filter that grows", "one of fixed size, or with a window",
-         "a filter of fixed size is pulled whole; look up the keys of a window on the server"});
-  }
   load_all_views();
+  if (!description.grows() && !description.has_window()) {
+    throw error(errc::incompatible,
+                {"this filter has no layers to pull", where(), "a filter that grows or has a window",
+                 "one of fixed size", "a filter of fixed size is pulled whole"});
+  }
   const redis::meta m = description;
+  const auto copied_at = static_cast<std::uint64_t>(time_for_generations());
   std::vector<filter_layer> layers;
   std::vector<part> parts;
   std::vector<std::string> repaired;
+  std::vector<std::vector<std::int64_t>> numbers;  // of the layers that each shard has now
   for (std::uint64_t s = 0; s < m.shards(); ++s) {
-    repaired.push_back(view(s).repaired);
-    for (const redis_layer& layer : view(s).layers) {
-      layers.push_back({s, {512 * layer.lines, layer.probes}, layer.capacity, 0});
+    const shard_view& v = view(s);
+    repaired.push_back(v.repaired);
+    numbers.push_back(v.numbers);
+    for (std::size_t l = 0; l < v.layers.size(); ++l) {
+      const std::uint64_t start = m.has_window() ? static_cast<std::uint64_t>(v.numbers[l]) * m.slice() : 0;
+      layers.push_back({s, {512 * v.layers[l].lines, v.layers[l].probes}, v.layers[l].capacity, 0, start});
     }
   }
+  if (m.has_window()) layers = redis::unexpired(layers, m.parameters.filter.window(), copied_at);
 
   // The counts are read before the bits: a layer that is closed meanwhile has more keys than they say, and these were
   // inserted during the call.
   std::vector<std::uint64_t> counts(static_cast<std::size_t>(m.shards()));
-  redis::each_part(m.shards(), [&](std::span<const std::uint64_t> shards) {
+  redis::each_part(m.grows() ? m.shards() : 0, [&](std::span<const std::uint64_t> shards) {
     commands.clear();
     for (const std::uint64_t s : shards) {
       const std::string header = redis::header_key(m, s);
@@ -115,47 +125,65 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
         },
         "pull the filter");
   });
-  layered_params p{.filter = m.parameters.filter, .shards = m.shards(), .is_shared = true, .metadata = metadata};
+  layered_params p{.filter = m.parameters.filter,
+                   .shards = m.shards(),
+                   .is_shared = true,
+                   .metadata = metadata,
+                   .copied_at = copied_at};
   p.filter.secret = options.secret;
   if (m.parameters.growth == redis_growth::to_maximum) p.maximum = m.parameters.maximum;
-  for (std::size_t i = 0; i < layers.size();) {
+  for (std::size_t i = 0; m.grows() && i < layers.size();) {
     std::size_t end = i;
     while (end < layers.size() && layers[end].shard == layers[i].shard) ++end;
     count_keys(std::span(layers).subspan(i, end - i), counts[static_cast<std::size_t>(layers[i].shard)]);
     i = end;
   }
   layered_filter copy(std::move(p), std::move(layers));
+  const auto names_of = [&](const part& one) {
+    std::vector<std::string> names = {redis::layer_key(m, one.shard, one.number)};
+    if (m.renames_closed_layers()) names.push_back(redis::closed_layer_key(m, one.shard, one.number));
+    return names;
+  };
+  const auto has_layer = [&](std::uint64_t shard, std::int64_t number) {
+    const std::vector<std::int64_t>& of_shard = numbers[static_cast<std::size_t>(shard)];
+    return std::find(of_shard.begin(), of_shard.end(), number) != of_shard.end();
+  };
 
   // A part is whole if what is behind the layer says so: the newest layer ends in the shard's version, a closed one in
-  // zeros. The newest may be closed meanwhile, and is then found under its other name.
+  // zeros. The newest may be closed meanwhile. In a filter that grows, a closed layer has another name; under its first
+  // name, it might be bits of a client that does not know of this yet.
   const std::string closed(stamp_bytes, '\0');
+  std::uint64_t expired_by = 0;  // the latest expiry of slices that were not there any more
   const auto fetch = [&] {
     commands.clear();
     for (const part& one : parts) {
       commands.begin(redis::slot_of(redis::header_key(m, one.shard)), mode::write);
-      const auto number = static_cast<std::int64_t>(one.layer);
-      for (const std::string& name :
-           {redis::layer_key(m, one.shard, number), redis::closed_layer_key(m, one.shard, number)}) {
+      const std::uint64_t of_layer = copy.layers()[one.layer].geometry.bits / 8;
+      for (const std::string& name : names_of(one)) {
         commands.command({"GETRANGE", name, std::to_string(one.from), std::to_string(one.from + one.bytes - 1)});
-        commands.command({"GETRANGE", name, "-16", "-1"});
+        commands.command({"GETRANGE", name, std::to_string(of_layer), std::to_string(of_layer + stamp_bytes - 1)});
       }
     }
     std::vector<std::uint64_t> stale;
     run(
-        [&](std::size_t number, reply r) {
-          const part& one = parts[number];
+        [&](std::size_t i, reply r) {
+          const part& one = parts[i];
           const shard_view& v = view(one.shard);
-          const bool is_newest = one.layer + 1 == v.layers.size();
-          std::string_view found = r.text();
-          r = r.next();
-          bool is_whole = is_newest && r.text() == redis::text_of(v.stamp);
-          if (found.size() != one.bytes || !is_whole) {
+          const std::size_t names = m.renames_closed_layers() ? 2 : 1;
+          for (std::size_t name = 0; name < names; ++name, r = r.next()) {
+            const std::string_view found = r.text();
             r = r.next();
-            found = r.text();
-            is_whole = r.next().text() == closed;
+            const bool is_newest = name == 0 && one.number == v.newest() && r.text() == redis::text_of(v.stamp);
+            const bool is_closed = name + 1 == names && r.text() == closed;
+            if (found.size() != one.bytes || !(is_newest || is_closed)) continue;
+            std::memcpy(copy.bytes_of(one.layer).data() + one.from, found.data(), found.size());
+            return;
           }
-          if (found.size() != one.bytes || !is_whole) return stale.push_back(one.shard);
-          std::memcpy(copy.bytes_of(one.number).data() + one.from, found.data(), found.size());
+          if (may_be_over(one.number)) {
+            expired_by = std::max(expired_by, copy.expiry_of(one.layer));
+          } else {
+            stale.push_back(one.shard);
+          }
         },
         "pull the filter");
     redis::make_distinct(stale);
@@ -167,28 +195,28 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
   for (std::size_t i = 0; i < copy.layers().size(); ++i) {
     const filter_layer& layer = copy.layers()[i];
     const std::uint64_t of_layer = layer.geometry.bits / 8;
+    const auto number =
+        static_cast<std::int64_t>(m.has_window() ? layer.start / m.slice() : i - copy.first_of(layer.shard));
+    if (!has_layer(layer.shard, number)) continue;  // an empty slice of a shard in which all have expired
     for (std::uint64_t from = 0; from < of_layer; from += piece) {
-      parts.push_back({layer.shard, i - copy.first_of(layer.shard), i, from, std::min(piece, of_layer - from)});
+      parts.push_back({layer.shard, number, i, from, std::min(piece, of_layer - from)});
       while (parts.size() == pieces) fetch();
     }
   }
   while (!parts.empty()) fetch();
 
-  // A repair may give a layer the number of one that was lost, so a copy would mix both.
+  // A repair may give a layer the number of one that was lost, and a window may lose a slice, so a copy would mix both.
   load_all_views();
   for (std::uint64_t s = 0; s < m.shards(); ++s) {
     if (description.epoch == m.epoch && view(s).repaired == repaired[static_cast<std::size_t>(s)]) continue;
     throw error(errc::locked, {"the filter was changed while it was pulled", where(), "", "", hint::pull_again});
   }
-  return copy;
+  return expired_by == 0 ? std::move(copy) : redis::as_of(copy, expired_by);
 }
 
 // Into a filter that was just made. The count of a shard rises with its layers, so that other clients find room where
 // there is some.
 void redis_filter::impl::push_layers(const layered_filter& from) {
-  const auto refuse_grown = [&] {
-    throw error(errc::locked, {"other clients changed the filter while it was made", where(), "", "", hint::try_again});
-  };
   router.forget_answers();
   load_all_views();
   const std::uint64_t epoch = description.epoch;
@@ -201,9 +229,9 @@ void redis_filter::impl::push_layers(const layered_filter& from) {
     if (todo.empty()) break;
     for (std::size_t first = 0; first < todo.size(); first += redis::together) {
       const auto some = std::span(todo).subspan(first, std::min(redis::together, todo.size() - first));
-      if (l > 0 && grow(some)) refuse_grown();
+      if (l > 0 && grow(some)) throw_changed_in_push();
       for (const std::uint64_t s : some) {
-        if (description.epoch != epoch || view(s).layers.size() != l + 1) refuse_grown();
+        if (description.epoch != epoch || view(s).layers.size() != l + 1) throw_changed_in_push();
         merge_into_newest(s, from.bytes_of(from.first_of(s) + l));
       }
       commands.clear();
@@ -215,10 +243,10 @@ void redis_filter::impl::push_layers(const layered_filter& from) {
       run([](std::size_t, reply) {}, "count the keys of the filter");
     }
   }
-  if (router.has_lost_answers()) {
-    throw error(errc::unavailable, {"connections were lost while the filter was made, and bits may be missing", where(),
-                                    "", "", hint::try_again});
-  }
+}
+
+void redis_filter::impl::throw_changed_in_push() const {
+  throw error(errc::locked, {"other clients changed the filter while it was made", where(), "", "", hint::try_again});
 }
 
 layered_filter redis_filter::pull_layers(const std::string& metadata) {
@@ -226,10 +254,11 @@ layered_filter redis_filter::pull_layers(const std::string& metadata) {
 }
 
 redis_filter redis_filter::create_from(const redis_address& address, const layered_filter& from,
-                                       std::optional<std::chrono::milliseconds> expires_in, redis_options options) {
+                                       std::optional<std::chrono::milliseconds> expires_in, redis_options options,
+                                       std::vector<std::uint64_t>* expired_slices) {
   if (!from.parameters().is_shared) {
     throw error(errc::incompatible, {"these layers are not those of a shared filter", address.text(),
-                                     "a copy of a shared filter that grows", "a scalable filter", ""});
+                                     "a copy of a shared filter that grows or has a window", "a scalable filter", ""});
   }
   redis_params like = params_like(from);
   like.expires_in = expires_in;
@@ -241,7 +270,17 @@ redis_filter redis_filter::create_from(const redis_address& address, const layer
   }
   redis_filter made = create(address, like, std::move(options));
   try {
-    made.impl_->push_layers(from);
+    std::vector<std::uint64_t> expired;
+    if (from.parameters().filter.has_window()) {
+      expired = made.impl_->push_slices(from);
+    } else {
+      made.impl_->push_layers(from);
+    }
+    if (made.impl_->router.has_lost_answers()) {
+      throw error(errc::unavailable, {"connections were lost while the filter was made, and bits may be missing",
+                                      address.text(), "", "", hint::try_again});
+    }
+    if (expired_slices != nullptr) *expired_slices = std::move(expired);
   } catch (const error& e) {
     error_text text = e.text();
     text.hint = error_hint(hint::try_again, "drop the new filter, which may lack keys, and make it again");

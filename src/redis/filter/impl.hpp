@@ -2,7 +2,8 @@
 // does when that is out of date), description_check.cpp (checks of the description, and its restoration), lookup.cpp,
 // insert.cpp (insert, remove), explain.cpp, lifecycle.cpp (shards, growth, generations), create.cpp (create, open),
 // replace.cpp (replace, clear, expire), repair.cpp (lost shards refilled), drop.cpp, orphans.cpp (shards without a
-// description), scan.cpp (calls on all bits), copy_layers.cpp (copies of filters that grow).
+// description), scan.cpp (calls on all bits), copy_layers.cpp and copy_slices.cpp (copies of filters that grow, or with
+// a window).
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -197,10 +198,13 @@ struct redis_filter::impl {
   void merge(std::span<const std::uint8_t> bytes);
   void merge_into_newest(std::uint64_t shard, std::span<const std::uint8_t> lines);
 
-  // ---- copy_layers.cpp
+  // ---- copy_layers.cpp, copy_slices.cpp
 
   layered_filter pull_layers(const std::string& metadata);
   void push_layers(const layered_filter& from);
+  std::vector<std::uint64_t> push_slices(const layered_filter& from);  // the starts of those that had expired
+  void add_slices(const layered_filter& from, std::span<const std::size_t> layers);
+  [[noreturn]] void throw_changed_in_push() const;
 
   // ---- orphans.cpp: shards of this name whose description is lost
 

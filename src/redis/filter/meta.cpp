@@ -2,6 +2,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
+#include <bloomery/layered_filter.hpp>
 #include <bloomery/layouts/sliding.hpp>
 
 #include "redis/net/router.hpp"
@@ -18,7 +19,6 @@ namespace bloomery::redis {
 namespace {
 
 constexpr std::string_view magic = "bloomery=1\n";
-constexpr std::int64_t clocks_differ = 5'000;  // milliseconds
 
 [[noreturn]] void damaged(const std::string& where, const std::string& what) {
   throw error(errc::damaged, {"the description of the filter: " + what, where, "", "", hint::remove_and_build_again});
@@ -94,7 +94,8 @@ stamp first_stamp(std::uint64_t epoch, std::uint64_t shard) noexcept {
 }
 
 std::int64_t meta::end_of_generation(std::int64_t generation) const noexcept {
-  return earliest_end_of_generation(generation) + clocks_differ;
+  const std::uint64_t start = static_cast<std::uint64_t>(generation) * slice();
+  return static_cast<std::int64_t>(expiry_of_slice(parameters.filter.window(), start));
 }
 
 std::int64_t meta::earliest_end_of_generation(std::int64_t generation) const noexcept {
@@ -277,6 +278,12 @@ shard_view first_view(const meta& m, std::uint64_t shard) {
 
 std::string text_of(const redis_layer& layer) {
   return std::to_string(layer.lines) + " " + std::to_string(layer.probes) + " " + std::to_string(layer.capacity);
+}
+
+std::string text_of(std::span<const std::int64_t> numbers) {
+  std::string text;
+  for (const std::int64_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
 }
 
 std::optional<shard_view> view_of(const meta& m, const reply& header, const std::string& where,

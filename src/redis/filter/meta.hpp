@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -130,6 +131,9 @@ shard_view first_view(const meta& m, std::uint64_t shard);
 
 /// "LINES PROBES CAPACITY", as a header has a layer.
 std::string text_of(const redis_layer& layer);
+
+/// "5,6,8", as a header has the numbers of its layers.
+std::string text_of(std::span<const std::int64_t> numbers);
 
 /// From the reply to HGETALL. Nothing: there is no header, or that of another epoch.
 /// @param before  what was known so far, or null: layers stay as they are once they are made

@@ -41,12 +41,6 @@ namespace {
 constexpr std::chrono::milliseconds lease_time{15'000};
 constexpr std::chrono::milliseconds lease_prolonged_after{4'000};
 
-std::string text_of(const std::vector<std::int64_t>& numbers) {
-  std::string text;
-  for (const std::int64_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
-  return text;
-}
-
 }  // namespace
 
 enum class shard_state : std::uint8_t { whole, changed, lost, repairing, headless };
@@ -186,7 +180,7 @@ void redis_filter::impl::add_header(const shard_condition& found) {
   commands.word(redis::layer_key(m, found.shard, numbers.back()));
   commands.word(m.epoch);
   commands.word(is_whole ? std::string_view(found.end) : redis::text_of(fresh));
-  commands.word(text_of(numbers));
+  commands.word(redis::text_of(numbers));
   commands.word(std::to_string(numbers.back()));
   commands.word(redis::text_of(m.first));
   commands.word(m.grows() ? m.first.capacity : 0);  // not known any more: at most this
@@ -232,7 +226,7 @@ void redis_filter::impl::add_begin_repair(const shard_condition& found) {
   commands.word(redis::text_of(redis::new_stamp()));
   commands.word(redis::text_of(redis::new_repair_token()));
   commands.word(64 * m.first.lines);
-  commands.word(text_of(numbers));
+  commands.word(redis::text_of(numbers));
   commands.word(std::to_string(newest));
   commands.word(redis::text_of(m.first));
   commands.word(std::to_string(m.has_window() ? m.end_of_generation(newest) : 0));

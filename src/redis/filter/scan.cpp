@@ -319,7 +319,7 @@ any_filter redis_filter::pull() {
   impl& b = *impl_;
   b.be_current();
   want_ungrown(b.description, b.where(), "pulled", "pull it alone: its layers make a file of their own",
-               "look up keys on the server, or build a sliding-window filter of the same keys in a file");
+               "pull it alone: its slices make a file of their own");
   const redis::meta m = b.description;
   params p = m.parameters.filter;
   p.secret = b.options.secret;

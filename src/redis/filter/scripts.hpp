@@ -295,6 +295,30 @@ if left > 0 then redis.call('PEXPIRE', KEYS[2], left) end
 return 1
 )lua"};
 
+/// KEYS h, newest b, b of a slice, a name in between; ARGV stamp, new stamp, lines of the slice, its expiry, layers
+/// with the slice, 1: it becomes the newest. Puts a slice into a window. The stamp changes only with the layers.
+inline constexpr script add_slice{R"lua(
+if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] or redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[1] then
+  return 0
+end
+if KEYS[3] == KEYS[2] then
+  redis.call('SET', KEYS[4], ARGV[3])
+  redis.call('BITOP', 'OR', KEYS[3], KEYS[3], KEYS[4])
+  redis.call('DEL', KEYS[4])
+else
+  if redis.call('EXISTS', KEYS[3]) > 0 then return redis.error_reply('BLOOMERYEXISTS ' .. KEYS[3]) end
+  local closed = string.rep('\0', 16)
+  redis.call('SETRANGE', KEYS[3], #ARGV[3], ARGV[6] == '1' and ARGV[2] or closed)
+  redis.call('SETRANGE', KEYS[3], 0, ARGV[3])
+  redis.call('SETRANGE', KEYS[2], redis.call('STRLEN', KEYS[2]) - 16, ARGV[6] == '1' and closed or ARGV[2])
+  redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'layers', ARGV[5])
+end
+redis.call('PEXPIREAT', KEYS[3], ARGV[4])
+local left = redis.call('PTTL', KEYS[1])
+if left > 0 and left < redis.call('PTTL', KEYS[3]) then redis.call('PEXPIRE', KEYS[3], left) end
+return 1
+)lua"};
+
 /// KEYS h, b; ARGV epoch, bytes of b. Takes away bits that were written where there is no filter any more, or where a
 /// layer was evicted: all that make one make it in full length.
 inline constexpr script sweep{R"lua(

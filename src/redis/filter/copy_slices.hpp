@@ -1,0 +1,22 @@
+// Copies of shared filters with a window: which slices a copy has at a given time.
+#pragma once
+
+#include <bloomery/layered_filter.hpp>
+#include <bloomery/params.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace bloomery::redis {
+
+/// The slices that have not expired by `now`. A shard without any gets an empty one, which begins last before `now`.
+/// @param slices  of all shards, in order; each shard has one
+/// @param now     milliseconds since 1970
+std::vector<filter_layer> unexpired(std::span<const filter_layer> slices, const window_length& window,
+                                    std::uint64_t now);
+
+/// The copy as of a later time, without the slices that have expired by then.
+layered_filter as_of(const layered_filter& copy, std::uint64_t now);
+
+}  // namespace bloomery::redis
