@@ -11,6 +11,8 @@ SHOWN = {  # contestant: colour
     "boost fmb32<8> native": "#ff9800",
     "boost fmb64<8> portable": "#ffb74d",
     "boost fmb32<8> portable": "#ffcc80",
+    "rocksdb native": "#00897b",
+    "rocksdb portable": "#80cbc4",
     "leveldb": "#ab47bc",
     "textbook": "#757575",
     "absl::flat_hash_set": "#9e9e9e",

@@ -65,6 +65,10 @@ class subject {
   void* self() const { return self_.get(); }
 
   void fill(std::span<const Key> keys) {
+    if (kind_.insert_bulk == nullptr && kind_.insert == nullptr) {
+      kind_.build(self(), keys.data(), keys.size(), 1);
+      return;
+    }
     const auto insert = kind_.insert_bulk != nullptr ? kind_.insert_bulk : kind_.insert;
     insert(self(), keys.data(), keys.size());
   }
@@ -126,7 +130,16 @@ class one_setting {
     return matches(s_.only) && matches(options_.only);
   }
 
-  double nanoseconds(double seconds, std::size_t keys) const { return seconds * 1e9 / static_cast<double>(keys); }
+  static timing nanoseconds(timing seconds, std::size_t keys) {
+    const double scale = 1e9 / static_cast<double>(keys);
+    return {seconds.cpu * scale, seconds.wall * scale};
+  }
+
+  static json rounded(const std::vector<double>& samples) {
+    json all = json::array();
+    for (const double sample : samples) all.push_back(std::round(sample * 1000) / 1000);
+    return all;
+  }
 
   void run_race(
       std::vector<entry>& entries, unsigned rounds, const std::function<void()>& before_round = [] {}) {
@@ -135,10 +148,12 @@ class one_setting {
       const summary t = summarize(e.samples);
       std::printf("  %-34s %-7s %-7s %-3u %8.2f %8.2f %8.2f %8.2f\n", e.name.c_str(), e.operation.c_str(),
                   e.way.c_str(), e.threads, t.median, t.least, t.first_quartile, t.third_quartile);
-      json samples = json::array();
-      for (const double sample : e.samples) samples.push_back(std::round(sample * 1000) / 1000);
-      measurements_.push_back(
-          {{"name", e.name}, {"operation", e.operation}, {"way", e.way}, {"threads", e.threads}, {"samples", samples}});
+      measurements_.push_back({{"name", e.name},
+                               {"operation", e.operation},
+                               {"way", e.way},
+                               {"threads", e.threads},
+                               {"samples", rounded(e.samples)},
+                               {"wall", rounded(e.wall)}});
     }
     std::fflush(stdout);
   }
@@ -167,7 +182,7 @@ class one_setting {
     const contestant<Key>& kind = one.kind();
     const auto add = [&](const char* operation, const char* way, unsigned threads, bool alone, auto work) {
       entries.push_back({kind.name, operation, way, threads, [=, this, clear = kind.clear, self = one.self()] {
-                           const double seconds = seconds_per_pass(
+                           const timing seconds = seconds_per_pass(
                                plan_.least_seconds, alone, [&] { clear(self); }, [&] { work(self); });
                            return nanoseconds(seconds, keys.size());
                          }});
@@ -260,7 +275,7 @@ class one_setting {
       if (!wanted(name)) return;
       entries.push_back({name, "lookup", "limit", 1, [this, work] {
                            const std::span<const Key> keys = queries_.view();
-                           const double seconds = seconds_per_pass(
+                           const timing seconds = seconds_per_pass(
                                plan_.least_seconds, true, [] {}, [&] { consume(work(keys)); });
                            return nanoseconds(seconds, keys.size());
                          }});

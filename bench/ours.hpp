@@ -1,4 +1,4 @@
-// bloomery's filters as contestants: filter<>, any_filter, and each kernel set.
+// bloomery's filters as contestants: filter<>, any_filter, static_filter<>, and each kernel set.
 #pragma once
 
 #include "lookups.hpp"
@@ -6,6 +6,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter.hpp>
+#include <bloomery/static_filter.hpp>
 
 #include "kernels/dispatch.hpp"
 
@@ -13,6 +14,7 @@
 #include <concepts>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,6 +80,24 @@ struct untyped : our_calls<bloomery::any_filter, Key> {
              .capacity = n})) {}
 };
 
+/// A static filter, whose number of bits per key follows from its fingerprints. Integers only.
+template <class Fingerprint>
+class fuse {
+ public:
+  using keys = std::span<const std::uint64_t>;
+  using filter = bloomery::static_filter<std::uint64_t, Fingerprint>;
+
+  fuse(std::uint64_t, unsigned) {}
+  void clear() { filter_.reset(); }
+  std::uint64_t bytes() const { return filter_->byte_size(); }
+  void build(keys all, unsigned threads) { filter_ = filter::build(all, threads); }
+  bool has(std::uint64_t key) const { return filter_->may_contain(key); }
+  std::uint64_t count_bulk(keys some) const { return count_batch(*filter_, some); }
+
+ private:
+  std::optional<filter> filter_;
+};
+
 /// Kernel set number `Set`, regardless of the library's choice. Integers only.
 template <class Layout, std::size_t Set>
 class by_kernel {
@@ -134,6 +154,13 @@ void add(std::vector<contestant<Key>>& to, const std::string& kind) {
   to.push_back(contestant_of<Subject<Layout, Key>, Key>(static_name(kind + std::string(Layout::name))));
 }
 
+template <class Fingerprint>
+void add_fuse(std::vector<contestant<std::uint64_t>>& to, const char* name) {
+  to.push_back(contestant_of<fuse<Fingerprint>, std::uint64_t>(name));
+  to.back().only_bits = bits_of_fuse;
+  to.back().most_keys = most_keys_of_fuse;
+}
+
 template <class Layout, std::size_t Set>
 void add_kernel(std::vector<contestant<std::uint64_t>>& to) {
   const bloomery::kernels::kernel_set& set = *bloomery::kernels::kernel_sets[Set];
@@ -155,6 +182,8 @@ void add_ours(std::vector<contestant<Key>>& to) {
   detail::add<untyped, layouts::split_block>(to, "any_filter ");
   detail::add<untyped, layouts::split_block512>(to, "any_filter ");
   if constexpr (std::same_as<Key, std::uint64_t>) {
+    detail::add_fuse<std::uint8_t>(to, "static fuse8");
+    detail::add_fuse<std::uint16_t>(to, "static fuse16");
     [&]<std::size_t... Sets>(std::index_sequence<Sets...>) {
       (detail::add_kernel<layouts::split_block, Sets>(to), ...);
       (detail::add_kernel<layouts::split_block512, Sets>(to), ...);

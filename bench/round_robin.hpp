@@ -44,25 +44,34 @@ double seconds_of(double (*now)(), Work work) {
   return now() - begin;
 }
 
-/// Seconds per pass, repeated for at least `least` seconds; prepare() runs before each pass, untimed. Wall-clock time;
-/// if `this_thread` does all the work, without the share of time during which the thread was not running.
+/// The time of a measurement by two clocks.
+struct timing {
+  timing(double cpu_time, double wall_time) : cpu(cpu_time), wall(wall_time) {}
+  timing(double measured) : timing(measured, measured) {}  // NOLINT(google-explicit-constructor): only one clock
+
+  double cpu;
+  double wall;
+};
+
+/// Seconds per pass, repeated for at least `least` seconds; prepare() runs before each pass, untimed.
+///
+/// If `this_thread` does all the work, its CPU time leaves out the time during which the thread was not running. A pass
+/// counts by the clock that shows less: reading the clock of the thread takes a system call, which is much for a short
+/// pass, and a pass without an interruption needs the wall clock alone. If several threads work, both times are the
+/// wall-clock time.
 template <class Prepare, class Pass>
-double seconds_per_pass(double least, bool this_thread, Prepare prepare, Pass pass) {
-  const double wall_begin = wall_seconds();
-  const double thread_begin = thread_seconds();
-  double timed = 0;
+timing seconds_per_pass(double least, bool this_thread, Prepare prepare, Pass pass) {
+  timing sum(0);
   std::uint64_t passes = 0;
   do {
     prepare();
-    const double begin = wall_seconds();
-    pass();
-    timed += wall_seconds() - begin;
+    double wall = 0;
+    const double thread = seconds_of(thread_seconds, [&] { wall = seconds_of(wall_seconds, pass); });
+    sum.wall += wall;
+    sum.cpu += this_thread ? std::min(wall, thread) : wall;
     ++passes;
-  } while (timed < least);
-  const double thread = thread_seconds() - thread_begin;
-  const double wall = wall_seconds() - wall_begin;
-  const double running_share = this_thread && thread < wall ? thread / wall : 1;
-  return timed * running_share / static_cast<double>(passes);
+  } while (sum.wall < least);
+  return {sum.cpu / static_cast<double>(passes), sum.wall / static_cast<double>(passes)};
 }
 
 struct entry {
@@ -70,8 +79,9 @@ struct entry {
   std::string operation;
   std::string way;
   unsigned threads;
-  std::function<double()> measure;   ///< nanoseconds per key
-  std::vector<double> samples = {};  ///< one per round
+  std::function<timing()> measure;   ///< nanoseconds per key
+  std::vector<double> samples = {};  ///< CPU time, one per round
+  std::vector<double> wall = {};     ///< wall-clock time of the same rounds
 };
 
 /// Measures all entries in turn after a warm-up round. An entry whose measurement takes longer than `patience` seconds
@@ -88,9 +98,11 @@ inline void race(
     for (const std::size_t i : order) {
       if (slow[i]) continue;
       const double begin = wall_seconds();
-      const double sample = entries[i].measure();
+      const timing sample = entries[i].measure();
       slow[i] = round == 0 && wall_seconds() - begin > patience;
-      if (round > 0 || slow[i]) entries[i].samples.push_back(sample);
+      if (round == 0 && !slow[i]) continue;
+      entries[i].samples.push_back(sample.cpu);
+      entries[i].wall.push_back(sample.wall);
     }
   }
 }

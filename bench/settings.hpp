@@ -35,7 +35,7 @@ struct plan {
 
 inline constexpr const char* of_threads = "^bloomery split_block(512)?$|^boost fmb.* native";
 inline constexpr const char* of_goals =
-    "^bloomery (split_block(512)?|classic)$|^any_filter|^boost|^textbook|^leveldb|^limit";
+    "^bloomery (split_block(512)?|classic)$|^any_filter|^static|^boost|^rocksdb|^binary_fuse|^textbook|^leveldb|^limit";
 inline constexpr const char* of_ten_millions = "^bloomery split_block(512)?$|^boost fmb.* native";
 inline constexpr const char* of_huge_ones = "^bloomery split_block(512)?$|^boost fmb.* native huge|^limit";
 
@@ -77,6 +77,7 @@ inline std::vector<plan> plans() {
         {.n = 1 * M, .only = of_goals},
         {.n = 10 * M, .only = of_ten_millions},
         {.n = 100 * M, .only = of_goals},
+        {.strings = true, .n = 10 * k, .only = of_goals},
         {.strings = true, .n = 1 * M, .only = of_goals},
         {.n = 100 * M, .threads = 2, .only = "^bloomery split_block(512)?$"}}},
   };

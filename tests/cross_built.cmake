@@ -3,7 +3,7 @@
 # These files test what depends on the processor: kernels, and the order of bytes in hashes, layouts and files. Another
 # program wrote tests/golden/ on another machine.
 set(files "bulk_insert|fill_statistics|(damaged_|golden_|shared_)?file|file_limits|fold|hash_span|hashes|layout")
-string(APPEND files "|kernels|kernel_sets|kernel_choice")
+string(APPEND files "|kernels|kernel_sets|kernel_choice|single_key")
 list(FILTER test_sources INCLUDE REGEX "/(${files})_test\\.cpp$")
 
 # Distributions package GoogleTest's library for their own processor only, but its sources for every processor.

@@ -22,6 +22,10 @@ inline constexpr expected_peer expected_peers[] = {
     {"abseil", "it comes with libabsl-dev"},
     {"boost_native", "configure with -DBLOOMERY_BENCH_BOOST_BLOOM=<folder that has boost/bloom.hpp>"},
     {"boost_portable", "as boost_native"},
+    {"rocksdb_native", "configure with -DBLOOMERY_BENCH_ROCKSDB=<folder of RocksDB's source code>"},
+    {"rocksdb_portable", "as rocksdb_native"},
+    {"binary_fuse_native", "configure with -DBLOOMERY_BENCH_BINARY_FUSE=<folder that has binaryfusefilter.h>"},
+    {"binary_fuse_portable", "as binary_fuse_native"},
 };
 
 /// Adds the contestants of one library.

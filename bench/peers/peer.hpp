@@ -82,6 +82,9 @@ contestant<Key> contestant_of(const char* name) {
   return c;
 }
 
+inline constexpr unsigned bits_of_fuse = 12;                    ///< the settings in which fuse filters take part
+inline constexpr std::uint64_t most_keys_of_fuse = 10'000'000;  ///< builds of more take long
+
 /// The contestants of a peer library, filled in by its only exported function, BLOOMERY_PEERS.
 struct peers {
   std::span<const contestant<std::uint64_t>> integers;

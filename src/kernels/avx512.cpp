@@ -6,19 +6,9 @@
 //   blocked          eight probes at a time: choice * powers of step, words selected from the block by permutation
 //
 // A test produces a byte that is 0 iff the key is present; one comparison converts 64 such bytes into a bitmap word.
-#include "kernels/kernels.hpp"
+#include "kernels/avx512_common.hpp"
 
 #if defined(__x86_64__)
-
-#if !defined(__clang__)
-// GCC 12 warns about the undefined registers of its own intrinsics (GCC bug 105593).
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-
-// The target is an attribute of each function, so no function that other files may link to is compiled for AVX-512.
-#define BLOOMERY_TARGET [[gnu::target("avx512f,avx512dq,avx512bw,avx512vl,avx2,bmi,bmi2,popcnt")]]
 
 namespace bloomery::kernels {
 namespace {
@@ -26,16 +16,6 @@ namespace {
 #include "kernels/plain.inc.hpp"
 
 BLOOMERY_TARGET inline __m512i load512(const void* at) { return _mm512_loadu_si512(at); }
-
-BLOOMERY_TARGET inline __m512i copies(std::uint64_t word) { return _mm512_set1_epi64(static_cast<long long>(word)); }
-
-BLOOMERY_TARGET inline __m512i mix8(__m512i x) {
-  x = _mm512_xor_si512(x, _mm512_srli_epi64(x, 27));
-  x = _mm512_mullo_epi64(x, copies(mix_first));
-  x = _mm512_xor_si512(x, _mm512_srli_epi64(x, 33));
-  x = _mm512_mullo_epi64(x, copies(mix_second));
-  return _mm512_xor_si512(x, _mm512_srli_epi64(x, 27));
-}
 
 struct split_block_ops : plain_split_block {
   BLOOMERY_TARGET static __m512i choices8(__m512i hash64s) { return hash64s; }

@@ -21,7 +21,7 @@
 namespace bloomery {
 namespace {
 
-// The kernels include no headers of bloomery, so they have copies of these constants.
+// Kernels for x86-64 include no headers of bloomery, so they have copies of these constants.
 static_assert(std::equal(std::begin(layouts::split_block::salt), std::end(layouts::split_block::salt),
                          std::begin(kernels::split_block_salt)));
 static_assert(std::equal(std::begin(layouts::split_block::salt), std::end(layouts::split_block::salt),

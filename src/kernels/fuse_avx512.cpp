@@ -1,30 +1,13 @@
 // Batch lookups in fuse filters for AVX-512. Cells and fingerprints of eight keys are computed at a time; the cells are
 // loaded one by one, which was measured faster than gather instructions on AMD processors.
+#include "kernels/avx512_common.hpp"
 #include "layouts/fuse_lookup.hpp"
 
-#if defined(__x86_64__)
-
-#if !defined(__clang__)
-// As in avx512.cpp.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-
-#define BLOOMERY_TARGET [[gnu::target("avx512f,avx512dq,avx512bw,avx512vl,avx2,bmi,bmi2,popcnt")]]
-
 namespace bloomery::kernels {
+#if defined(__x86_64__)
 namespace {
 
 constexpr int lanes = 8;
-
-BLOOMERY_TARGET inline __m512i all64(std::uint64_t value) { return _mm512_set1_epi64(static_cast<long long>(value)); }
-
-BLOOMERY_TARGET inline __m512i mix64(__m512i x) {
-  x = _mm512_mullo_epi64(_mm512_xor_si512(x, _mm512_srli_epi64(x, 27)), all64(fuse_mix_first));
-  x = _mm512_mullo_epi64(_mm512_xor_si512(x, _mm512_srli_epi64(x, 33)), all64(fuse_mix_second));
-  return _mm512_xor_si512(x, _mm512_srli_epi64(x, 27));
-}
 
 // (x * factor) >> 64 for factors below 2^32.
 BLOOMERY_TARGET inline __m512i scaled(__m512i x, __m512i factor) {
@@ -56,11 +39,11 @@ struct lookup {
 
   // Eight times the descriptors with these numbers (fuse_partition in include/bloomery/detail/fuse.hpp).
   BLOOMERY_TARGET partitions_of_keys described(__m512i numbers) const {
-    const __m512i offsets = _mm512_mullo_epi64(numbers, all64(fuse_partition_bytes));
+    const __m512i offsets = _mm512_mullo_epi64(numbers, copies(fuse_partition_bytes));
     const std::uint8_t* const begin = at.payload + fuse_header_bytes;
     const __m512i sizes = _mm512_i64gather_epi64(offsets, begin + 24, 1);  // starts, and segment in the upper half
     return {_mm512_i64gather_epi64(offsets, begin, 1), _mm512_i64gather_epi64(offsets, begin + 8, 1),
-            _mm512_and_si512(sizes, all64(0xFFFFFFFF)), _mm512_srli_epi64(sizes, 32)};
+            _mm512_and_si512(sizes, copies(0xFFFFFFFF)), _mm512_srli_epi64(sizes, 32)};
   }
 
   BLOOMERY_TARGET static __m512i offsets(__mmask8 some, __m512i begin, __m512i cells) {
@@ -72,20 +55,20 @@ struct lookup {
     const __m128i print_shift = _mm_cvtsi32_si128(64 - 8 * static_cast<int>(sizeof(F)));
     for (std::size_t i = 0; i < fuse_group; i += lanes) {
       const __m512i hash64 = _mm512_loadu_si512(hash64s + i);
-      const partitions_of_keys p = One ? only : described(scaled(hash64, all64(at.partitions)));
-      const __m512i h = mix64(_mm512_xor_si512(hash64, p.seed));
-      const __m512i within = _mm512_sub_epi64(p.segment, all64(1));
+      const partitions_of_keys p = One ? only : described(scaled(hash64, copies(at.partitions)));
+      const __m512i h = mix8(_mm512_xor_si512(hash64, p.seed));
+      const __m512i within = _mm512_sub_epi64(p.segment, copies(1));
       const __m512i first = scaled(h, p.starts);
       const __m512i next = _mm512_add_epi64(first, p.segment);
       const __m512i second = _mm512_xor_si512(next, _mm512_and_si512(_mm512_srli_epi64(h, 18), within));
       const __m512i third = _mm512_xor_si512(_mm512_add_epi64(next, p.segment), _mm512_and_si512(h, within));
       const __m512i mixed = _mm512_xor_si512(h, _mm512_srli_epi64(h, 29));
-      const __m512i print = _mm512_srl_epi64(_mm512_mullo_epi64(mixed, all64(fuse_multiplier)), print_shift);
+      const __m512i print = _mm512_srl_epi64(_mm512_mullo_epi64(mixed, copies(fuse_multiplier)), print_shift);
       const __mmask8 some = _mm512_test_epi64_mask(p.starts, p.starts);
       _mm512_store_si512(out.first + i, offsets(some, p.first, first));
       _mm512_store_si512(out.second + i, offsets(some, p.first, second));
       _mm512_store_si512(out.third + i, offsets(some, p.first, third));
-      _mm512_store_si512(out.wanted + i, _mm512_mask_mov_epi64(all64(~std::uint64_t{0}), some, print));
+      _mm512_store_si512(out.wanted + i, _mm512_mask_mov_epi64(copies(~std::uint64_t{0}), some, print));
     }
     if (!at.fetch) return;
     for (std::size_t i = 0; i < fuse_group; ++i) {
@@ -145,14 +128,9 @@ void look_up_all(const fuse_cells& at, const std::uint64_t* hash64s, std::size_t
 
 constexpr fuse_lookup fuse_lookup_avx512 = look_up_all;
 
-}  // namespace bloomery::kernels
-
 #else
-
-namespace bloomery::kernels {
 
 constexpr fuse_lookup fuse_lookup_avx512 = nullptr;
 
-}  // namespace bloomery::kernels
-
 #endif
+}  // namespace bloomery::kernels

@@ -24,12 +24,6 @@ static_assert(header_bytes == kernels::fuse_header_bytes && partition_bytes == k
               multiplier == kernels::fuse_multiplier);
 static_assert(offsetof(fuse_partition, seed) == 0 && offsetof(fuse_partition, first) == 8 &&
               offsetof(fuse_partition, starts) == 24 && offsetof(fuse_partition, segment) == 28);
-static_assert(mix64(1) == [] {
-  std::uint64_t x = 1 * kernels::fuse_mix_first;
-  x ^= x >> 33;
-  x *= kernels::fuse_mix_second;
-  return x ^ (x >> 27);
-}());
 
 constexpr std::size_t batch = 1024;  // keys hashed together
 constexpr std::size_t group =

@@ -13,8 +13,6 @@ inline constexpr std::size_t fuse_group = 64;  // keys: one word of answers
 inline constexpr std::uint64_t fuse_header_bytes = 64;
 inline constexpr std::uint64_t fuse_partition_bytes = 32;
 inline constexpr std::uint64_t fuse_multiplier = 0x9E3779B97F4A7C15;
-inline constexpr std::uint64_t fuse_mix_first = 0x3C79AC492BA7B653;
-inline constexpr std::uint64_t fuse_mix_second = 0x1C69B3F74AC4AE35;
 
 /// A checked payload.
 struct fuse_cells {

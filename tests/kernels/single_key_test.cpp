@@ -69,7 +69,7 @@ using inlined_layouts = testing::Types<layouts::split_block, layouts::split_bloc
 TYPED_TEST_SUITE(SingleKey, inlined_layouts);
 
 TYPED_TEST(SingleKey, OfAvx2SetsAndReadsTheCellsOfTheLayout) {
-  if constexpr (detail::with_inline_code<TypeParam>) {
+  if constexpr (detail::with_x86_code<TypeParam>) {
     if (!supported("avx2")) GTEST_SKIP() << "this processor has no AVX2";
     using code = detail::single_key<TypeParam>;
     TestFixture::compare([](const std::uint8_t* block, std::uint64_t hash) { return code::has_avx2(block, hash); },
@@ -80,7 +80,7 @@ TYPED_TEST(SingleKey, OfAvx2SetsAndReadsTheCellsOfTheLayout) {
 }
 
 TYPED_TEST(SingleKey, OfAvx512SetsAndReadsTheCellsOfTheLayout) {
-  if constexpr (detail::with_inline_code<TypeParam>) {
+  if constexpr (detail::with_x86_code<TypeParam>) {
     if (!supported("avx512")) GTEST_SKIP() << "this processor has no AVX-512";
     using code = detail::single_key<TypeParam>;
     TestFixture::compare([](const std::uint8_t* block, std::uint64_t hash) { return code::has_avx512(block, hash); },
@@ -90,10 +90,23 @@ TYPED_TEST(SingleKey, OfAvx512SetsAndReadsTheCellsOfTheLayout) {
   }
 }
 
+TYPED_TEST(SingleKey, OfNeonSetsAndReadsTheCellsOfTheLayout) {
+#if defined(__aarch64__)
+  static_assert(detail::with_neon_code<TypeParam>);
+#endif
+  if constexpr (detail::with_neon_code<TypeParam>) {
+    using code = detail::single_key<TypeParam>;
+    TestFixture::compare([](const std::uint8_t* block, std::uint64_t hash) { return code::has_neon(block, hash); },
+                         [](std::uint8_t* block, std::uint64_t hash) { return code::insert_neon(block, hash); });
+  } else {
+    GTEST_SKIP() << "this processor has no NEON";
+  }
+}
+
 // Upper halves of registers that a program for older processors does not know of must be clear after AVX2 code, and
 // values that a program keeps in registers must survive.
 TYPED_TEST(SingleKey, LeavesTheValuesInRegistersOfItsCallerAlone) {
-  if constexpr (detail::with_inline_code<TypeParam>) {
+  if constexpr (detail::with_x86_code<TypeParam>) {
     using code = detail::single_key<TypeParam>;
     std::array<std::uint8_t, 64> block{};
     std::array<double, 24> sums{};
@@ -110,7 +123,7 @@ TYPED_TEST(SingleKey, LeavesTheValuesInRegistersOfItsCallerAlone) {
   }
 }
 
-// The inline code belongs to the chosen kernels: BLOOMERY_KERNEL=scalar selects neither.
+// The inline code for x86-64 belongs to the chosen kernels: BLOOMERY_KERNEL=scalar selects neither.
 TEST(SingleKeyChoice, FollowsTheChosenKernels) {
   const std::string name = kernel_name();
   const detail::inline_set expected = name == "avx512" ? detail::inline_set::avx512

@@ -26,7 +26,8 @@ class kernel_calls : public layout_base<L> {
   /// For one key: inlined where single_key.hpp has the instructions of this layout and processor, otherwise a call.
   static bool insert_one(std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
     std::uint8_t* const block = bytes + offset(g, hash);
-    if constexpr (detail::with_inline_code<L>) {
+    if constexpr (detail::with_neon_code<L>) return detail::single_key<L>::insert_neon(block, hash.hash64);
+    if constexpr (detail::with_x86_code<L>) {
       if (detail::chosen_inline_set == detail::inline_set::avx512) [[likely]]
         return detail::single_key<L>::insert_avx512(block, hash.hash64);
       if (detail::chosen_inline_set == detail::inline_set::avx2) [[likely]]
@@ -36,7 +37,8 @@ class kernel_calls : public layout_base<L> {
   }
   static bool has_one(const std::uint8_t* bytes, const geometry& g, key_hash hash) noexcept {
     const std::uint8_t* const block = bytes + offset(g, hash);
-    if constexpr (detail::with_inline_code<L>) {
+    if constexpr (detail::with_neon_code<L>) return detail::single_key<L>::has_neon(block, hash.hash64);
+    if constexpr (detail::with_x86_code<L>) {
       if (detail::chosen_inline_set == detail::inline_set::avx512) [[likely]]
         return detail::single_key<L>::has_avx512(block, hash.hash64);
       if (detail::chosen_inline_set == detail::inline_set::avx2) [[likely]]

@@ -1,0 +1,36 @@
+// Shared by the kernel files for AVX-512 (F, DQ, BW, VL): the target of their functions, and operations on eight 64-bit
+// words. A file includes this before any other use of the intrinsics.
+#pragma once
+
+#include "kernels/kernels.hpp"
+
+#if defined(__x86_64__)
+
+#if !defined(__clang__)
+// GCC 12 warns about the undefined registers of its own intrinsics (GCC bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+
+// The target is an attribute of each function, so no function that other files may link to is compiled for AVX-512.
+#define BLOOMERY_TARGET [[gnu::target("avx512f,avx512dq,avx512bw,avx512vl,avx2,bmi,bmi2,popcnt")]]
+
+namespace bloomery::kernels {
+namespace {  // the linker must not replace a function of another file by these
+
+BLOOMERY_TARGET inline __m512i copies(std::uint64_t word) { return _mm512_set1_epi64(static_cast<long long>(word)); }
+
+// mix64 of eight words.
+BLOOMERY_TARGET inline __m512i mix8(__m512i x) {
+  x = _mm512_xor_si512(x, _mm512_srli_epi64(x, 27));
+  x = _mm512_mullo_epi64(x, copies(mix_first));
+  x = _mm512_xor_si512(x, _mm512_srli_epi64(x, 33));
+  x = _mm512_mullo_epi64(x, copies(mix_second));
+  return _mm512_xor_si512(x, _mm512_srli_epi64(x, 27));
+}
+
+}  // namespace
+}  // namespace bloomery::kernels
+
+#endif
