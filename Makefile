@@ -2,6 +2,7 @@
 #
 #   make demo             deduplicate and screen a real list: of this Debian's package index, or FILE=...
 #   make build            the command, at build/release/bloomery
+#   make check            the short loop: build and run the unit tests and the model; a minute when little has changed
 #   make test             everything: all tests, both compilers, AddressSanitizer, the fuzz targets' fixed runs
 #   make test-long        the same with the tests' longer forms, ThreadSanitizer, AArch64 in an emulator, Debian 13, make fuzz
 #   make test-statistics  predicted, certified and measured rates, the longer form alone: a quarter of an hour
@@ -24,9 +25,9 @@ JOBS ?= $(shell nproc)
 
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 # Many tests wait, for servers and for the browser.
-export CTEST_PARALLEL_LEVEL = $(shell expr $(JOBS) + 1)
+export CTEST_PARALLEL_LEVEL = $(shell expr 2 '*' $(JOBS))
 
-.PHONY: build demo test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all lint-quick install clean install-dependencies
+.PHONY: build demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all lint-quick install clean install-dependencies
 .NOTPARALLEL:
 .DEFAULT_GOAL := build
 
@@ -36,6 +37,11 @@ build:
 
 demo: build
 	tools/demo $(if $(FILE),"$(FILE)")
+
+check:
+	cmake --preset dev
+	cmake --build --preset dev --target bloomery_tests
+	ctest --preset dev -L '^(unit|model)$$'
 
 # Both compilers: asan is clang's, dev g++'s. The whole suite of dev comes last: it is the summary to read.
 test: install-dependencies lint-quick
@@ -56,7 +62,7 @@ test-statistics: export BLOOMERY_LONG = 1
 test-statistics: install-dependencies
 	cmake --preset dev
 	cmake --build --preset dev --target three_rates
-	ctest --preset dev -L statistics --verbose
+	ctest --preset dev -R ^StatisticOfThreeRates --verbose
 
 bench-build:
 	tools/install-dependencies build bench

@@ -53,10 +53,11 @@ class updated_inspection final : public inspection {
   void run() {
     for (;;) {
       const auto begun = std::chrono::steady_clock::now();
-      filter_->update();
-      // No more than a fifth of a processor.
-      const auto rest = std::max<std::chrono::steady_clock::duration>(between_updates,
-                                                                      4 * (std::chrono::steady_clock::now() - begun));
+      const bool answered = filter_->update();
+      // No more than a fifth of a processor. Waiting for a server that does not answer uses none.
+      const auto used =
+          answered ? std::chrono::steady_clock::now() - begun : std::chrono::steady_clock::duration::zero();
+      const auto rest = std::max<std::chrono::steady_clock::duration>(between_updates, 4 * used);
       std::unique_lock lock(turn_);
       if (changed_.wait_for(lock, rest, [&] { return stop_; })) return;
     }

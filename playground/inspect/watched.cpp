@@ -46,7 +46,7 @@ void watched::when_news(std::function<void(std::uint64_t)> call) {
   when_news_ = std::move(call);
 }
 
-void watched::update() {
+bool watched::update() {
   try {
     read_if_changed();
     fail(nullptr);
@@ -54,9 +54,11 @@ void watched::update() {
     json problem = json_of(e)["error"];
     if (e.text().hint.empty()) problem["way_out"] = looked_for_again;
     fail(std::move(problem));
+    return e.code() != errc::unavailable;
   } catch (const std::exception& e) {
     fail(json_of(error(errc::io, {e.what(), name_, "", "", looked_for_again}))["error"]);
   }
+  return true;
 }
 
 void watched::publish(json facts, std::optional<std::int64_t> at) {

@@ -26,7 +26,8 @@ class watched : public inspection {
   void stop() override;
 
   /// Reads the filter if it has changed, and publishes what it finds, or what is wrong. Not from two threads at once.
-  void update();
+  /// @returns  false: its server did not answer
+  bool update();
 
   /// Calls `call` with each new version, in the thread that updates; it must not use this inspection.
   void when_news(std::function<void(std::uint64_t version)> call);

@@ -25,6 +25,7 @@ from typing import IO
 
 COMMAND = os.environ["BLOOMERY"]
 LONG = os.environ.get("BLOOMERY_LONG", "") not in ("", "0")
+SANITIZED = os.environ.get("BLOOMERY_SANITIZED", "") not in ("", "0")  # the command starts 20 times more slowly
 PAYLOAD_AT = 4096  # where a filter file's bits begin
 
 
@@ -44,6 +45,11 @@ def cut(data: bytes, end: bytes = b"\n") -> list[bytes]:
     """The lines of a text; a last one without its end counts too."""
     lines = data.split(end)
     return lines if lines[-1] else lines[:-1]
+
+
+def cut_into(lines: list[bytes], size: int) -> list[list[bytes]]:
+    """Consecutive groups of this many lines."""
+    return [lines[at : at + size] for at in range(0, len(lines), size)]
 
 
 def first_occurrences(lines: Iterable[bytes], key=lambda line: line) -> list[bytes]:
@@ -325,6 +331,22 @@ def remainder_current_fpr(bits: int, probes: int, payload: bytes, first: int, fl
     return (led_to / 2**32) ** probes
 
 
+# ---- how much to test ------------------------------------------------------------------------------------------------
+
+
+def sample(cases: Iterable, most: int) -> list:
+    """At most this many cases, evenly spaced, with the first and the last; all of them in a long run."""
+    every = list(cases)
+    if LONG or len(every) <= most:
+        return every
+    return [every[i * (len(every) - 1) // (most - 1)] for i in range(most)]
+
+
+def sample_if_sanitized(cases: Iterable, most: int) -> list:
+    """All cases; a sample of them under a sanitizer, because the run without one has them all."""
+    return sample(cases, most) if SANITIZED else list(cases)
+
+
 # ---- running ---------------------------------------------------------------------------------------------------------
 
 
@@ -457,7 +479,7 @@ class CommandTest(unittest.TestCase):
 class MidwayTest(CommandTest):
     """Work on a file large enough to be ended in the middle: early in the first round, late in the last one."""
 
-    COUNT = 1_000_000
+    COUNT = 1_000_000 if LONG else 500_000
     SLOW = ["--layout", "classic", "-p", "1e-9", "-n", COUNT]  # slow to fill, and it loses no line
 
     @classmethod

@@ -7,7 +7,7 @@ import json
 import random
 import unittest
 
-from support import CommandTest, cut, first_occurrences, text
+from support import CommandTest, cut, first_occurrences, sample_if_sanitized, text
 
 EXACT = "-n", 100_000, "-p", "1e-9"
 
@@ -29,8 +29,8 @@ class Fields(CommandTest):
 
     def test_lists_and_ranges_choose_what_a_tuple_of_the_fields_chooses(self) -> None:
         chance = random.Random(3)
-        for option, delimiter in ((";", b";"), ("||", b"||"), ("aa", b"aa"), ("\\t", b"\t"), ("\\x1f", b"\x1f"), ("\\0", b"\0"),
-                                  ("\\\\", b"\\"), ("\\", b"\\"), ("::", b"::")):
+        for option, delimiter in sample_if_sanitized(((";", b";"), ("||", b"||"), ("aa", b"aa"), ("\\t", b"\t"), ("\\x1f", b"\x1f"), ("\\0", b"\0"),
+                                  ("\\\\", b"\\"), ("\\", b"\\"), ("::", b"::")), 3):
             pieces = [b"", b"a", b"b", b"\x1b", b"\x1f", delimiter[:1] if len(delimiter) > 1 else b"c"]
             lines = [delimiter.join(chance.choice(pieces) for _ in range(chance.randrange(1, 6))) for _ in range(3000)]
             for fields, numbers in (("2", [2]), ("1,3", [1, 3]), ("3,1", [3, 1]), ("2-4", [2, 3, 4]), ("-2,5", [1, 2, 5])):

@@ -5,11 +5,13 @@ import glob
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 BUILD = os.environ["BLOOMERY_BUILD"]
 SOURCE = os.environ["BLOOMERY_SOURCE"]
+LONG = os.environ.get("BLOOMERY_LONG", "") not in ("", "0")
 CONSUMERS = os.path.join(SOURCE, "tests", "consumers")
 
 DIRECTORY = tempfile.mkdtemp()
@@ -114,7 +116,10 @@ class Static(Installed, unittest.TestCase):
 
 
 class Shared(Installed, unittest.TestCase):
-    """Made by a program that has bloomery's source beside its own and wants shared libraries, and their installation."""
+    """Made by a program that has bloomery's source beside its own and wants shared libraries, and their installation.
+
+    Objects of the library come from BUILD where their options are the same: see reused_objects.py.
+    """
 
     FIND_OPTIONS = WITHOUT_BOTH  # a shared library has its own
 
@@ -122,6 +127,9 @@ class Shared(Installed, unittest.TestCase):
     @functools.cache
     def build() -> str:
         wanted = [f"-D{name}=ON" for name in ("BUILD_SHARED_LIBS", "BLOOMERY_BUILD_REDIS", "BLOOMERY_INSTALL")]
+        if not LONG:
+            launcher = os.path.join(SOURCE, "tests", "consumers", "reused_objects.py")
+            wanted.append(f"-DCMAKE_CXX_COMPILER_LAUNCHER={sys.executable};-S;-E;{launcher};{BUILD}")
         return build_consumers("add_subdirectory", f"-DBLOOMERY_SOURCE={SOURCE}", *wanted)
 
     def test_a_subdirectory_gives_both(self) -> None:
@@ -130,7 +138,6 @@ class Shared(Installed, unittest.TestCase):
 
             self.assertIn(library, run("ldd", consumer))
             run(consumer)
-
 
     def test_only_public_declarations_are_exported(self) -> None:
         (library,) = glob.glob(os.path.join(self.build(), "**", "libbloomery.so"), recursive=True)

@@ -4,7 +4,7 @@ import json
 import random
 import unittest
 
-from support import CommandTest, text
+from support import CommandTest, sample_if_sanitized, text
 
 EXACT = "-n", 100_000, "-p", "1e-9"
 
@@ -17,7 +17,7 @@ class JsonLines(CommandTest):
         """Each line has exactly this key: a filter of the expected one has it, and one of any other text has not."""
         self.bloomery("build", "-q", "-0", "-o", "f", "-n", 1000, "-p", "1e-9", stdin=text(expected, b"\0"))
         self.assertEqual(self.bloomery("check", "--jsonl", path, "f", stdin=text(lines)).lines, lines)
-        for line, key in zip(lines, expected):
+        for line, key in sample_if_sanitized(zip(lines, expected), 3):
             self.bloomery("build", "-q", "-0", "-o", "g", "-n", 1000, "-p", "1e-9", stdin=key + b"\0")
             found = self.bloomery("check", "--jsonl", path, "g", stdin=text(lines), status=None).lines
             self.assertEqual(found, [other for other, its in zip(lines, expected) if its == key], line)
@@ -89,8 +89,9 @@ class JsonLines(CommandTest):
 
     def test_a_line_that_is_not_json_is_an_error_with_its_file_and_line(self) -> None:
         good = b'{"id":1}\n' * 70_000
-        for bad in (b"{", b'{"id":1', b'{"id":1}}', b'{"id":1} {"id":2}', b'{"id" 1}', b'{"id":01}', b'{"id":tru}', b'{"id":"a', b"plain text",
-                    b'{"id":"\xff"}', b'{"id":"\\x"}', b"1 2", b'"a" "b"', b'{"id":+1}', b'{"id":1.}', b"[1,2", b'{"x":1 2,"id":3}'):
+        # JsonReader.RefusesWhatAnotherParserRefuses has many more.
+        for bad in sample_if_sanitized((b"{", b'{"id":1', b'{"id":1}}', b'{"id":1} {"id":2}', b'{"id" 1}', b'{"id":01}', b'{"id":tru}', b'{"id":"a', b"plain text",
+                    b'{"id":"\xff"}', b'{"id":"\\x"}', b"1 2", b'"a" "b"', b'{"id":+1}', b'{"id":1.}', b"[1,2", b'{"x":1 2,"id":3}'), 4):
             for threads in 1, 3:
                 self.write("log.jsonl", good + bad + b"\n" + good)
                 run = self.bloomery("build", "-q", "-j", threads, "-o", "f", *EXACT, "--jsonl", ".id", "log.jsonl", status=2)

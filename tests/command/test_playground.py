@@ -456,7 +456,7 @@ class Lifetime(PlaygroundTest):
                 process = self.playground("a.bloom", env=dict(os.environ, TMPDIR=scratch))
                 self.call("filters", {"capacity": 100}, 201)
                 self.ask("POST", "/api/1/files", self.read("a.bloom"))
-                self.call("jobs", {"kind": "benchmark", "sizes": [1_000_000] * 6}, 202)
+                self.call("jobs", {"kind": "benchmark", "sizes": [300_000] * 6}, 202)
                 # One that waits for news, and one that says nothing.
                 news, silent = self.connect(), self.connect()
                 version = self.call("inspections/0")["version"]

@@ -156,11 +156,11 @@ class Replica(CommandTest):
         address = replica.address("f")
         says = r"the server is a replica, which takes no writes, still after \d+ ms: found READONLY [^;]*; give the address of its master, or let sentinels name it: redis\+sentinel://HOST/MASTER/NAME"
 
-        self.refused("build", "--timeout", "2s", "-n", 100, "-o", address, stdin=b"a\n", says=says)
+        self.refused("build", "--timeout", "500ms", "-n", 100, "-o", address, stdin=b"a\n", says=says)
         self.assertEqual(master.keys(), [])
         self.bloomery("build", "-q", "-n", 100, "--wait-replicas", 1, "-o", master.address("f"), stdin=b"a\n")
-        self.refused("add", "--timeout", "2s", address, stdin=b"b\n", says=says)
-        self.refused("redis", "drop", "--yes", "--timeout", "2s", address, says=says)
+        self.refused("add", "--timeout", "500ms", address, stdin=b"b\n", says=says)
+        self.refused("redis", "drop", "--yes", "--timeout", "500ms", address, says=says)
 
 
 class ClusterErrors(ClusterTest):

@@ -49,18 +49,18 @@ class Schemes(CommandTest):
         self.assertEqual((facts["bits"], facts["probes"]), (9593, 7))
 
     def test_no_scheme_loses_a_key_and_all_but_pharo_keep_their_rate(self) -> None:
-        present, absent = keys(100_000), keys(100_000, "absent")
-        for scheme in "guava", "python", "perl", "pharo":
+        for scheme, count in ("guava", 20_000), ("python", 20_000), ("perl", 20_000), ("pharo", 100_000):
             with self.subTest(scheme=scheme):
+                present, absent = keys(count), keys(count, "absent")
                 status = 3 if scheme == "pharo" else 0
-                self.bloomery("build", "-o", scheme, "--scheme", scheme, "-n", 100_000, "-p", "1%", stdin=text(present), status=status)
+                self.bloomery("build", "-o", scheme, "--scheme", scheme, "-n", count, "-p", "1%", stdin=text(present), status=status)
 
                 wrong = self.count(scheme, absent)
                 self.assert_has_all(scheme, present)
                 if scheme == "pharo":  # its known defect: the hash is too narrow for large filters
                     self.assertGreater(wrong, 2 * 1000)
                 else:
-                    self.assert_chance(wrong, 100_000, self.info(scheme)["rate_now"])
+                    self.assert_chance(wrong, count, self.info(scheme)["rate_now"])
 
     def test_add_and_check_go_on_in_the_scheme_of_the_file(self) -> None:
         for scheme in "guava", "python", "perl", "pharo":

@@ -45,7 +45,7 @@ class Times(CommandTest):
 
     def test_a_log_of_a_week_agrees_with_a_dict(self) -> None:
         for disorder in 0, 100_000, 20 * HOUR * 1000:
-            log = self.log(30_000, 168, disorder, keys=3000)
+            log = self.log(10_000, 168, disorder, keys=1000)
             lines = [b"%d.%03d\t%s" % (time // 1000, time % 1000, key) for time, key in log]
             self.write("log", lines)
             for window, milliseconds in ("14h", 14 * HOUR * 1000), ("24h", 24 * HOUR * 1000), ("5min", 300_000):
@@ -53,7 +53,7 @@ class Times(CommandTest):
                 expected = [line for line, (time, key) in zip(lines, log) if truth.is_new(key, time)]
                 for threads, state in (1, ()), (4, ()), (2, ("--state", f"{window}-{disorder}.bloom")):
                     with self.subTest(window=window, disorder=disorder, threads=threads, state=state):
-                        run = self.bloomery("dedup", "-q", "-j", threads, *state, "--window", window, "-n", 100_000, "-p", "1e-9",
+                        run = self.bloomery("dedup", "-q", "-j", threads, *state, "--window", window, "-n", 20_000, "-p", "1e-9",
                                             "-f", 2, "--time-field", 1, "log")
                         self.assertEqual(run.lines, expected)
                         if truth.late:

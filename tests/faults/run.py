@@ -18,7 +18,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KEPT, BROKEN, SKIPPED = 0, 1, 77
-SECONDS = {"kills": 50, "injections": 50, "disks": 20}  # two processes for a minute
+SECONDS = {"kills": 25, "injections": 25, "disks": 12}
 ROUNDS_LONG = 100
 IN_NAMESPACE = "BLOOMERY_FAULTS_MAY_MOUNT"
 

@@ -292,7 +292,7 @@ void expect_nothing_lost(void (*work)(rebuilding_filter& filter, std::uint64_t f
   shared_memory counts;
   std::mt19937_64 random(7);
   int killed = 0;
-  const int rounds = is_long() ? 100 : 20;
+  const int rounds = bloomery_tests::repetitions(20, 8, 100);
   for (int round = 0; round < rounds; ++round) {
     const std::uint64_t first = counts->acknowledged;
     counts->wanted = first + random() % 3000;

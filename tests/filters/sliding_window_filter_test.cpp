@@ -32,9 +32,9 @@ using bloomery_tests::bytes;
 using bloomery_tests::filter_of_integers;
 using bloomery_tests::holds_for_all;
 using bloomery_tests::hour;
-using bloomery_tests::is_long;
 using bloomery_tests::layouts_with_window;
 using bloomery_tests::read_file;
+using bloomery_tests::repetitions;
 using bloomery_tests::scratch_folder;
 using bloomery_tests::some_day;
 using bloomery_tests::write_file;
@@ -173,7 +173,7 @@ TYPED_TEST(SlidingWindowFilter, ByTimeAnswersAsItsModelDoes) {
   for (const std::uint64_t start : {std::uint64_t{0}, some_day, (std::uint64_t{1} << 32) * 3 - 40}) {
     for (const std::uint64_t length : {1u, 7u, 20u, 1000u}) {
       SCOPED_TRACE(std::to_string(start) + ", " + std::to_string(length));
-      EXPECT_TRUE(holds_for_all(is_long() ? 300 : 12, 150, draw, [&](const std::vector<operation>& operations) {
+      EXPECT_TRUE(holds_for_all(repetitions(12, 3, 300), 150, draw, [&](const std::vector<operation>& operations) {
         return compared<TypeParam>(operations, window_of_milliseconds(length), start);
       }));
     }
@@ -183,7 +183,7 @@ TYPED_TEST(SlidingWindowFilter, ByTimeAnswersAsItsModelDoes) {
 TYPED_TEST(SlidingWindowFilter, ByKeysAnswersAsItsModelDoes) {
   for (const std::uint64_t length : {1u, 2u, 7u, 8u, 24u, 100u}) {
     SCOPED_TRACE(length);
-    EXPECT_TRUE(holds_for_all(is_long() ? 300 : 20, 150, draw, [&](const std::vector<operation>& operations) {
+    EXPECT_TRUE(holds_for_all(repetitions(20, 5, 300), 150, draw, [&](const std::vector<operation>& operations) {
       return compared<TypeParam>(operations, window_of_keys(length), 0);
     }));
   }

@@ -38,8 +38,8 @@ using bloomery_tests::fenced;
 using bloomery_tests::fetches;
 using bloomery_tests::form_of_keys;
 using bloomery_tests::forms;
-using bloomery_tests::is_long;
 using bloomery_tests::key_words;
+using bloomery_tests::repetitions;
 using kernels::kernel_set;
 using kernels::layout_kernel;
 
@@ -211,7 +211,7 @@ TEST_P(KernelBatch, WritesTheBitsOfTheDefinitionInALargerFilter) {
 }
 
 TEST_P(KernelBatch, WritesTheBitsOfTheDefinitionForVeryManyKeys) {
-  const std::size_t count = is_long() ? 10'000'000 : 1'000'000;
+  const std::size_t count = repetitions<std::size_t>(1'000'000, 100'000, 10'000'000);
   const geometry g{layout().block_bits * (count / 40 + 1), layout().probes.back() == 8 ? 8 : 9u};
   for (const kernels::form form : forms) {
     ASSERT_NO_FATAL_FAILURE(expect_twins_agree(layout(), kernel(), g, form, fetches[static_cast<int>(form)], 1, count));

@@ -9,6 +9,7 @@
 #include "model/shrink.hpp"
 #include "model/subject.hpp"
 #include "model/trial.hpp"
+#include "support/long_tests.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,10 +27,7 @@
 
 namespace bloomery_model {
 
-inline bool is_long() {
-  const char* value = std::getenv("BLOOMERY_LONG");
-  return value != nullptr && std::string(value) != "" && std::string(value) != "0";
-}
+using bloomery_tests::is_long;
 
 /// The setting of a seed: filters that become overfull, that just suffice, and of many blocks.
 inline setting setting_of(std::uint64_t seed) {

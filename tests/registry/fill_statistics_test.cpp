@@ -18,6 +18,7 @@
 
 #include "schemes/schemes.hpp"
 #include "support/errors.hpp"
+#include "support/long_tests.hpp"
 
 #include <gtest/gtest.h>
 
@@ -37,6 +38,7 @@ namespace bloomery {
 namespace {
 
 using bloomery_tests::code_of;
+using bloomery_tests::under_sanitizer;
 using byte_array = std::vector<std::uint8_t>;
 
 constexpr double sigmas = 4.5;
@@ -421,7 +423,7 @@ TEST(FillStatisticsOfSchemes, IgnoresAStrangersUnusedBits) {
 // By the scheme itself, with keys of all lengths.
 TEST(FillStatisticsOfSchemes, IsHowOftenTheCellsOfRandomKeysAreAllSet) {
   std::mt19937_64 random(10);
-  constexpr int queries = 100'000;
+  constexpr int queries = under_sanitizer ? 10'000 : 100'000;
   for (const scheme& row : schemes()) {
     for (const geometry& g : {geometry{64, 2}, geometry{960, 3}, geometry{80'000, 4}}) {
       SCOPED_TRACE(testing::Message() << row.name << ", " << g.bits << " bits");

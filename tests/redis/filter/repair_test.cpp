@@ -244,6 +244,10 @@ TEST_F(RedisRepair, GoesOnWithWhatAnInterruptedRepairHasLeft) {
   expect_damaged(f, keys_in(old, true).front());
   insert_all(f, more);  // accepted, and kept by the next repair
   EXPECT_THROW(f.info(), error);
+  const std::int64_t lease = server->command({"PTTL", "{x}:repair"}).integer();
+  EXPECT_GT(lease, 0);
+  EXPECT_LE(lease, 15'000);
+  server->command({"PEXPIRE", "{x}:repair", "500"});  // as if most of the lease had passed
   const auto begin = std::chrono::steady_clock::now();
   while (true) {
     try {
