@@ -114,7 +114,7 @@ class Windows(RedisTest):
                     self.assertEqual(out, text(key for key in lines if truth.has(key, time)))
         self.assertEqual(out, b"", "after the last slice has expired")
         note = self.bloomery("check", "--now", f"{end:.3f}", "file", stdin=b"in-1\n", status=1).err
-        self.assertRegex(note, r"\Afile: note: no key is found, because the last slice expired 20\d\d-[^\n]* UTC\n\Z")
+        self.assertRegex(note, r"\Abloomery: file: note: no key is found, because the last slice expired 20\d\d-[^\n]* UTC\n\Z")
         self.assertEqual(self.bloomery("check", "--now", f"{end - 0.001:.3f}", "file", stdin=b"in-1\n", status=None).err, "")
         report = self.bloomery("check", "--json", "-c", "--now", f"{end:.3f}", "file", stdin=b"in-1\n", status=1).json
         self.assertEqual([report["time"], report["maybe_present"]], [end, 0])
