@@ -220,6 +220,11 @@ class Permissions(RedisTest):
                     run("push", "file", g)
                     run("union", "-o", g, f, "file")
                     run("union", "-o", "both", f, g)
+                if "--grow" in making or "--window" in making:
+                    run("pull", f, "-o", "layers")
+                    run("push", "layers", g)
+                    self.assertEqual(run("check", "-c", g, "keys").out, b"3000\n")
+                    run("redis", "drop", "--yes", g)
                 if "--counting" in making:
                     run("remove", f, stdin=text(keys(10)))
                     run("pull", f, "-o", "counters")
