@@ -205,6 +205,26 @@ class Windows(RedisTest):
                 self.bloomery("add", "-q", address, stdin=b"one more\n")
                 self.assert_has_all(address, [b"one more"])
 
+    def test_a_window_whose_keys_have_all_expired_is_an_empty_file(self) -> None:
+        shards = self.fill()
+        make_older(self.server, shards, 8)
+        self.assertEqual(Slices(self.server, shards).bits, {})
+        again = self.server.address("again")
+
+        said = self.bloomery("pull", self.f, "-o", "file").err
+        pushed = self.bloomery("push", "--json", "file", again).json
+
+        self.assertRegex(said, r"in 1 slice of 3 shards, as of 20\d\d-[^\n]* UTC\n\Z")
+        [only] = self.info("file")["window"]["slices"]
+        self.assertEqual([only["bits_set"], only["has_expired"], only["start"] % 86_400], [0, False, 0])
+        self.assertEqual([self.info("file")["inserted"], self.info("file")["rate_now"]], [0, 0])
+        self.assertEqual([pushed["slices"], pushed["expired_slices"]], [1, 0])
+        for name in ("file", self.f, again):
+            self.assertEqual(self.found(name, self.PRESENT), b"")
+        self.bloomery("verify", "-q", "file")
+        self.bloomery("add", "-q", again, stdin=b"one more\n")
+        self.assert_has_all(again, [b"one more"])
+
     def test_where_it_cannot_be_used_it_is_refused(self) -> None:
         self.fill()
         self.bloomery("pull", "-q", self.f, "-o", "file")
