@@ -194,8 +194,8 @@ class BadFiles(CommandTest):
 
     def test_a_flipped_byte_of_the_header_is_refused_or_harmless(self) -> None:
         # The library's tests flip every bit (DamagedFile.WithAnyBitOfItsHeaderFlippedIsRefusedOrServedFromTheOtherSlot).
-        header, slots = [*range(512), *range(576, 1024), *range(1088, 4096)], [range(512, 576), range(1024, 1088)]
-        for at in [*sample(header, 8), *sample(slots[0], 2), *sample(slots[1], 2)]:
+        fields, zeros, slots = range(184), [*range(184, 504), *range(576, 1024), *range(1088, 4096)], [range(512, 576), range(1024, 1088)]
+        for at in [*sample(fields, 12), *sample(zeros, 4), *sample(slots[0], 2), *sample(slots[1], 2)]:
             flipped = bytearray(self.whole)
             flipped[at] ^= 0xFF
             self.write("flipped", bytes(flipped))
