@@ -2,7 +2,7 @@
 #
 #   make demo             deduplicate and screen a real list: of this Debian's package index, or FILE=...
 #   make build            the command, at build/release/bloomery
-#   make check            the short loop: build and run the unit tests and the model; a minute when little has changed
+#   make check            the short loop: build and run the unit tests and the model; a minute or two when little has changed
 #   make test             everything: all tests, both compilers, AddressSanitizer, the fuzz targets' fixed runs
 #   make test-long        the same with the tests' longer forms, ThreadSanitizer, AArch64 in an emulator, Debian 13, make fuzz
 #   make test-statistics  predicted, certified and measured rates, the longer form alone: a quarter of an hour

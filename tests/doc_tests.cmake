@@ -68,11 +68,7 @@ if(public_headers)
   bloomery_own_target(bloomery_examples)
   target_compile_options(bloomery_examples PRIVATE ${lenient})
   target_link_libraries(bloomery_examples PRIVATE bloomery::bloomery ${redis_if_any} GTest::gtest GTest::gtest_main)
-  gtest_discover_tests(
-    bloomery_examples
-    DISCOVERY_MODE PRE_TEST
-    WORKING_DIRECTORY "${scratch}"
-    PROPERTIES LABELS examples TIMEOUT 120)
+  bloomery_add_suites(bloomery_examples "*" examples 40 120)
 
   foreach(program IN LISTS programs)
     add_executable(bloomery_${program} "${examples_dir}/${program}.cpp")

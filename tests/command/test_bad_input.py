@@ -12,21 +12,28 @@ from support import LAYOUTS, LONG, PAYLOAD_AT, CommandTest, keys, sample, sample
 COMMANDS = """plan build add check dedup info playground verify explain analyze union intersect overlap fold remove rebuild seal keygen noisy""".split()
 
 
+def given(option: str, value: str) -> list[str]:
+    """Words that give an option this value, even if it begins with a dash or is empty."""
+    if option.startswith("--"):
+        return [f"{option}={value}"]
+    return [option + value] if value else [option, ""]
+
+
 class BadNumbers(CommandTest):
     def test_keys_are_a_whole_number_above_zero(self) -> None:
         for command in ["build", "-o", "f"], ["dedup"], ["plan", "-p", "1%"]:
             for n in sample_if_sanitized(("0", "-1", "1.5", "x", "", "nan", "1e19", "1e400", "0x10", "1K5", "1%", "inf"), 4):
-                self.refused(*command, f"-n={n}" if n else "-n=", stdin=b"key\n", says="-n|capacity")
+                self.refused(*command, *given("-n", n), stdin=b"key\n", says="-n|capacity")
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_a_rate_lies_between_zero_and_one(self) -> None:
         for option in "-p", "--max-loss":
             rates = "0", "1", "NaN", "nan", "-1", "2", "100%", "0%", "inf", "1e-400", "1 in 0", "1 in 1", "1/0", "x", "1 %%"
             for p in sample_if_sanitized(rates, 5):
-                self.refused("dedup", "-n", 10, f"{option}={p}", stdin=b"key\n", says=option)
+                self.refused("dedup", "-n", 10, *given(option, p), stdin=b"key\n", says=option)
         for p in "0", "1", "NaN", "-1", "2":
-            self.refused("build", "-o", "f", "-n", 10, f"-p={p}", stdin=b"key\n", says="-p.*above 0 and below 1")
-            self.refused("plan", "-n", 10, f"-p={p}", says="-p.*above 0 and below 1")
+            self.refused("build", "-o", "f", "-n", 10, *given("-p", p), stdin=b"key\n", says="-p.*above 0 and below 1")
+            self.refused("plan", "-n", 10, *given("-p", p), says="-p.*above 0 and below 1")
 
     def test_size_and_probes_are_above_zero_and_size_excludes_a_rate(self) -> None:
         build = ["build", "-o", "f", "-n", 10]
@@ -194,8 +201,8 @@ class BadFiles(CommandTest):
 
     def test_a_flipped_byte_of_the_header_is_refused_or_harmless(self) -> None:
         # The library's tests flip every bit (DamagedFile.WithAnyBitOfItsHeaderFlippedIsRefusedOrServedFromTheOtherSlot).
-        header, slots = [*range(512), *range(576, 1024), *range(1088, 4096)], [range(512, 576), range(1024, 1088)]
-        for at in [*sample(header, 8), *sample(slots[0], 2), *sample(slots[1], 2)]:
+        fields, zeros, slots = range(184), [*range(184, 504), *range(576, 1024), *range(1088, 4096)], [range(512, 576), range(1024, 1088)]
+        for at in [*sample(fields, 12), *sample(zeros, 4), *sample(slots[0], 2), *sample(slots[1], 2)]:
             flipped = bytearray(self.whole)
             flipped[at] ^= 0xFF
             self.write("flipped", bytes(flipped))

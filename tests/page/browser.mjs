@@ -15,7 +15,8 @@
 // failed or hung leaves a picture, and what the server said.
 //
 // In the environment: BLOOMERY, the command; BLOOMERY_PAGE_PACKAGES, where node_modules is; BLOOMERY_PAGE_DIST, a built
-// page to be shown instead of the one in the command, while the page is being written; BLOOMERY_CHROMIUM, the browser.
+// page to be shown instead of the one in the command, while the page is being written; BLOOMERY_CHROMIUM, the browser;
+// BLOOMERY_PAGE_PART=0/2, every second test of the file, from the first one on: 1/2 are the others.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import fs from "node:fs";
@@ -32,6 +33,7 @@ export const source = path.resolve(path.dirname(fileURLToPath(import.meta.url)),
 const binary = path.resolve(process.env.BLOOMERY ?? path.join(source, "build/dev/bloomery"));
 const dist = process.env.BLOOMERY_PAGE_DIST;
 const pictures = path.join(os.tmpdir(), "bloomery-page-failures");
+const [part, parts] = (process.env.BLOOMERY_PAGE_PART ?? "0/1").split("/").map(Number);
 
 // ---- what must be there ----
 
@@ -130,6 +132,7 @@ export function playground({ filters = [] } = {}) {
   let browser;
   let starting;
   let idle;
+  let given = 0;
 
   async function command(...words) {
     const input = typeof words.at(-1) === "object" ? words.pop().input : "";
@@ -175,6 +178,7 @@ export function playground({ filters = [] } = {}) {
    *   context                anything else of Playwright's newContext()
    */
   function test(name, options, run) {
+    if (given++ % parts !== part) return;
     if (typeof options === "function") [options, run] = [{}, options];
     const { width = 1280, height = 800, language = "en", dark = false, reducedMotion = false } = options;
     const { expects = [], limit = 30 } = options;
