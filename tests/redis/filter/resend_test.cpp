@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -247,9 +248,16 @@ class crash_of_the_second_layer {
     std::uint64_t count = 0;
     for (; writer.info().layers == 1; count += 10) {
       at.remember();
+      dumps_ = dumps();
       insert_all(writer, keys_from(count, 10));
     }
     insert_all(writer, keys_from(count, 100));
+  }
+
+  // As a crash, but without one.
+  void restore_first_layer() {
+    for (const auto& [key, dump] : dumps()) at.server().command({"DEL", key});
+    for (const auto& [key, dump] : dumps_) at.server().command({"RESTORE", key, "0", dump});
   }
 
   // The last keys of the writer, and whether they are there.
@@ -258,14 +266,29 @@ class crash_of_the_second_layer {
 
   crashing_server at;
   redis_filter writer;
+
+ private:
+  std::map<std::string, std::string> dumps() {
+    std::map<std::string, std::string> found;
+    const auto names = at.server().command({"KEYS", "*"});
+    for (std::size_t i = 0; i < names.reply().size(); ++i) {
+      const std::string key(names.reply()[i].text());
+      found[key] = at.server().command({"DUMP", key}).text();
+    }
+    return found;
+  }
+
+  std::map<std::string, std::string> dumps_;
 };
 
-TEST_F(RedisResend, ALayerThatAnotherClientMakesAgainAfterACrashHasTheKeys) {
+// Not all clients see a crash: a proxy between them and the servers may keep their connections.
+TEST_F(RedisResend, ALayerThatAnotherClientMakesAgainHasTheKeys) {
   crash_of_the_second_layer now;
   now.at.before_writes(1, [&] {
-    now.at.crash();
+    now.restore_first_layer();
     now.at.before("HGETALL", 1, [&] {  // by now the writer has found that its bits are in no layer
       redis_filter other = redis_filter::open(now.at.direct());
+      EXPECT_EQ(other.info().layers, 1U);
       insert_all(other, keys_from(2'000'000, 100));
       EXPECT_EQ(other.info().layers, 2U);
     });
@@ -274,6 +297,7 @@ TEST_F(RedisResend, ALayerThatAnotherClientMakesAgainAfterACrashHasTheKeys) {
   insert_all(now.writer, now.keys);
 
   ASSERT_TRUE(now.at.has_acted());
+  EXPECT_EQ(now.writer.counters().restarts_seen, 0U);
   now.expect_that_keys_are_there();
 }
 
