@@ -165,6 +165,7 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
       }
     }
     std::vector<std::uint64_t> stale;
+    std::vector<std::pair<part, redis::stamp>> absent;  // parts of closed layers, with the version of their shard
     run(
         [&](std::size_t i, reply r) {
           const part& one = parts[i];
@@ -183,6 +184,7 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
             expired_by = std::max(expired_by, copy.expiry_of(one.layer));
           } else {
             stale.push_back(one.shard);
+            if (one.number != v.newest()) absent.emplace_back(one, v.stamp);
           }
         },
         "pull the filter");
@@ -190,6 +192,10 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
     std::erase_if(parts, [&](const part& one) { return !std::binary_search(stale.begin(), stale.end(), one.shard); });
     if (!stale.empty() && explain_stale(stale, redis::access::look_up)) {
       throw error(errc::locked, {"the filter was replaced while it was pulled", where(), "", "", hint::pull_again});
+    }
+    for (const auto& [one, version] : absent) {
+      if (view(one.shard).stamp != version) continue;  // the shard has changed meanwhile
+      throw_gone(one.shard, redis::closed_layer_key(m, one.shard, one.number));
     }
   };
   for (std::size_t i = 0; i < copy.layers().size(); ++i) {
