@@ -65,9 +65,9 @@ exit_status add(const add_options& options) {
 }  // namespace
 
 void add_add(command_line& line) {
-  auto& c = *line.app.add_subcommand("add", "put more keys into a filter, in place");
+  command& c = line.root.subcommand("add", "put more keys into a filter, in place");
   auto& o = line.options_of(c, add);
-  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
+  c.positional("FILTER", o.filter, file_or_address).required().file();
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);

@@ -266,23 +266,23 @@ dedup_mode mode_of(const dedup_options& options) {
 }
 
 void add_dedup(command_line& line) {
-  auto& c = *line.app.add_subcommand("dedup", "print the first occurrence of each line, in order");
+  command& c = line.root.subcommand("dedup", "print the first occurrence of each line, in order");
   auto& o = line.options_of(c, dedup);
   add_size(c, o.wanted, false);
-  parsed(c, "--max-loss", o.max_loss, parse_rate,
+  parsed(c, "--max-loss", o.max_loss, parse_rate, "RATE",
          "instead of -p: share of the distinct lines that may be dropped wrongly");
-  c.add_option("--state", o.state,
-               "a filter file that remembers, or an address, of one that many machines share: made if missing, else "
-               "gone on with")
-      ->check(check_name);
-  c.add_option("--suspects", o.suspects, "write the lines that are not printed to this file")->check(check_name);
-  c.add_flag(
+  c.option("--state", o.state, "FILTER",
+           "a filter file that remembers, or an address, of one that many machines share: made if missing, else "
+           "gone on with")
+      .file();
+  c.option("--suspects", o.suspects, "FILE", "write the lines that are not printed to this file").file();
+  c.flag(
       "--grow", o.wanted.growing,
       "without counting lines first; with -p a filter that grows; with --state a log of all keys' hashes is beside it");
   add_window(c, o.wanted.window);
   add_times(c, o.inputs);
-  c.add_flag("--exact", o.exact, "lose nothing, also of a pipe: compare lines in memory or in temporary files");
-  parsed(c, "--memory", o.memory, parse_bits,
+  c.flag("--exact", o.exact, "lose nothing, also of a pipe: compare lines in memory or in temporary files");
+  parsed(c, "--memory", o.memory, parse_bits, "SIZE",
          "memory for the lines of exact mode, before it uses temporary files: 4GiB; half of the free memory");
   add_kind(c, o.wanted);
   add_secret(c, o.wanted.secret);

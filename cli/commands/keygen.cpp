@@ -29,11 +29,9 @@ exit_status keygen(const keygen_options& options) {
 }  // namespace
 
 void add_keygen(command_line& line) {
-  auto& c = *line.app.add_subcommand("keygen", "make a secret key for --secret");
+  command& c = line.root.subcommand("keygen", "make a secret key for --secret");
   auto& o = line.options_of(c, keygen);
-  c.add_option("-o,--output", o.output, "the key's file; never one that is there already")
-      ->required()
-      ->check(check_name);
+  c.option("-o,--output", o.output, "FILE", "the key's file; never one that is there already").required().file();
   c.footer("Example: bloomery keygen -o users.key && bloomery build --secret users.key -o users.bloom users.txt");
 }
 

@@ -184,48 +184,46 @@ exit_status plan(const plan_options& options) {
 }
 
 // What a filter has to do, for plan.
-void add_needs(CLI::App& app, plan_options& o) {
-  app.add_flag("--deletes", o.deletes, "keys are taken out again");
-  auto* grow = app.add_flag("--grow", o.wanted.growing, "nobody knows how many keys come; -n is where it starts");
-  app.add_option_function<std::string>(
-         "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); },
-         "the most keys that may come; -n is the fewest")
-      ->excludes(grow);
-  auto* time = app.add_option_function<std::string>(
+void add_needs(command& c, plan_options& o) {
+  c.flag("--deletes", o.deletes, "keys are taken out again");
+  const argument& grow = c.flag("--grow", o.wanted.growing, "nobody knows how many keys come; -n is where it starts");
+  c.option(
+       "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); }, "N",
+       "the most keys that may come; -n is the fewest")
+      .excludes(grow);
+  const argument& time = c.option(
       "--window",
       [&o](const std::string& text) {
         o.wanted.window.length = window_of_milliseconds(parse_duration(text, "--window"));
       },
-      "forget what came longer ago: 24h, 90min, 7d; -n is how many keys come in that time");
-  app.add_option_function<std::string>(
-         "--window-keys",
-         [&o](const std::string& text) { o.wanted.window.length = window_of_keys(parse_count(text, "--window-keys")); },
-         "forget all but the last so many keys")
-      ->excludes(time);
-  app.add_flag("--sealed", o.sealed, "all keys are known beforehand, and none comes or goes later");
-  auto* log = app.add_flag_callback(
+      "DURATION", "forget what came longer ago: 24h, 90min, 7d; -n is how many keys come in that time");
+  c.option(
+       "--window-keys",
+       [&o](const std::string& text) { o.wanted.window.length = window_of_keys(parse_count(text, "--window-keys")); },
+       "N", "forget all but the last so many keys")
+      .excludes(time);
+  c.flag("--sealed", o.sealed, "all keys are known beforehand, and none comes or goes later");
+  const argument& log = c.flag(
       "--log", [&o] { o.log = true; }, "a log of 8 bytes a key may lie on disk");
-  app.add_flag_callback(
-         "--no-log", [&o] { o.log = false; }, "it may not, which is what is supposed")
-      ->excludes(log);
-  parsed(app, "--memory", o.memory, parse_bits, "the most memory it may take: 64MiB");
-  app.add_flag("--threat", o.threat, "others choose keys, and would gain by errors");
+  c.flag(
+       "--no-log", [&o] { o.log = false; }, "it may not, which is what is supposed")
+      .excludes(log);
+  parsed(c, "--memory", o.memory, parse_bits, "SIZE", "the most memory it may take: 64MiB");
+  c.flag("--threat", o.threat, "others choose keys, and would gain by errors");
 }
 
 }  // namespace
 
 void add_plan(command_line& line) {
-  auto& c = *line.app.add_subcommand("plan", "what size, what error rate? which filter, for what I need?");
+  command& c = line.root.subcommand("plan", "what size, what error rate? which filter, for what I need?");
   auto& o = line.options_of(c, plan);
   add_size(c, o.wanted, true);
   add_preference(c, o.wanted);
-  c.add_flag("--table", o.table, "a table of usual sizes; with --prefer, of the layouts that are chosen");
+  c.flag("--table", o.table, "a table of usual sizes; with --prefer, of the layouts that are chosen");
   add_needs(c, o);
-  auto* redis = c.add_flag("--redis", o.redis, "of a filter on Redis, which many machines share");
-  c.add_option("--nodes", o.nodes, "servers of a cluster that it is spread over")
-      ->check(CLI::Range(1, 1000))
-      ->needs(redis);
-  c.add_flag("--json", o.json, "the result as one JSON object");
+  const argument& redis = c.flag("--redis", o.redis, "of a filter on Redis, which many machines share");
+  c.option("--nodes", o.nodes, {1, 1000}, "N", "servers of a cluster that it is spread over").needs(redis);
+  c.flag("--json", o.json, "the result as one JSON object");
   c.footer(
       "Two of -n, -p, -m give the third, for each layout. With any of the options from --deletes on all kinds of\n"
       "filters are compared;\n"

@@ -82,14 +82,14 @@ exit_status rebuild(const rebuild_options& options) {
 }  // namespace
 
 void add_rebuild(command_line& line) {
-  auto& c = *line.app.add_subcommand("rebuild", "make a filter that has a log anew: another size, rate or layout");
+  command& c = line.root.subcommand("rebuild", "make a filter that has a log anew: another size, rate or layout");
   auto& o = line.options_of(c, rebuild);
-  c.add_option("FILTER", o.filter, "the filter's file; its log is FILTER.log")->required()->check(check_name);
-  parsed(c, "-p,--rate", o.rate, parse_rate, "false-positive rate; the filter's own if not given");
-  parsed(c, "-n,--capacity", o.capacity, parse_count,
+  c.positional("FILTER", o.filter, "the filter's file; its log is FILTER.log").required().file();
+  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate; the filter's own if not given");
+  parsed(c, "-n,--capacity", o.capacity, parse_count, "N",
          "distinct keys to expect; a quarter more than there are if not given");
-  c.add_option("--layout", o.layout, "another layout: split_block, split_block512, blocked, blocked_page");
-  c.add_flag("--salvage", o.salvage, "if the log is damaged, go on without the keys that are lost");
+  c.option("--layout", o.layout, "NAME", "another layout: split_block, split_block512, blocked, blocked_page");
+  c.flag("--salvage", o.salvage, "if the log is damaged, go on without the keys that are lost");
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);
   add_no_lock(c);

@@ -6,20 +6,17 @@
 #include <cstdint>
 #include <string>
 
-namespace CLI {
-class App;
-}
-
 namespace bloomery::cli {
 
+class command;
 struct command_line;
 
-void add_redis_doctor(command_line& line, CLI::App& redis);
-void add_redis_list(command_line& line, CLI::App& redis);
-void add_redis_operations(command_line& line, CLI::App& redis);
-void add_redis_replace(command_line& line, CLI::App& redis);
-void add_redis_repair(command_line& line, CLI::App& redis);
-void add_redis_gc(command_line& line, CLI::App& redis);
+void add_redis_doctor(command_line& line, command& redis);
+void add_redis_list(command_line& line, command& redis);
+void add_redis_operations(command_line& line, command& redis);
+void add_redis_replace(command_line& line, command& redis);
+void add_redis_repair(command_line& line, command& redis);
+void add_redis_gc(command_line& line, command& redis);
 
 /// The help of SERVER.
 inline constexpr const char* server_help =

@@ -72,12 +72,12 @@ exit_status redis_doctor(const doctor_options& options) {
 
 }  // namespace
 
-void add_redis_doctor(command_line& line, CLI::App& redis) {
-  auto& d = *redis.add_subcommand("doctor", "check servers for settings that endanger a filter");
+void add_redis_doctor(command_line& line, command& redis) {
+  command& d = redis.subcommand("doctor", "check servers for settings that endanger a filter");
   auto& o = line.options_of(d, redis_doctor);
-  d.add_option("ADDRESS", o.address, "a filter's address; the filter need not be there")->required()->check(check_name);
+  d.positional("ADDRESS", o.address, "a filter's address; the filter need not be there").required().not_empty();
   add_secret(d, o.secret);
-  d.add_flag("--json", o.json, "the result as one JSON object");
+  d.flag("--json", o.json, "the result as one JSON object");
   add_waiting(d, o.server);
   add_from_replicas(d, o.server);
   add_server(d, o.server);

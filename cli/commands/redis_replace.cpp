@@ -152,20 +152,20 @@ exit_status replace(const replace_options& options) {
 
 }  // namespace
 
-void add_redis_replace(command_line& line, CLI::App& redis) {
-  auto& c = *redis.add_subcommand("replace", "make a filter again of its keys while other clients use it");
+void add_redis_replace(command_line& line, command& redis) {
+  command& c = redis.subcommand("replace", "make a filter again of its keys while other clients use it");
   auto& o = line.options_of(c, replace);
-  c.add_option("ADDRESS", o.address, "the filter's address")->required()->check(check_name);
+  c.positional("ADDRESS", o.address, "the filter's address").required().not_empty();
   add_size(c, o.wanted, false);
-  c.add_option("--layout", o.wanted.layout, "split_block512 or blocked; the old filter's if not given");
-  c.add_flag("--grow", o.wanted.growing, "the new filter grows without limit");
+  c.option("--layout", o.wanted.layout, "NAME", "split_block512 or blocked; the old filter's if not given");
+  c.flag("--grow", o.wanted.growing, "the new filter grows without limit");
   parsed(
       c, "--window", o.wanted.window.length,
       [](const std::string& text, const std::string& option) {
         return window_of_milliseconds(parse_duration(text, option));
       },
-      "the new filter remembers keys for this time: 24h, 7d");
-  c.add_flag("--allow-empty", o.allow_empty, "replace the filter even if the input has no keys");
+      "DURATION", "the new filter remembers keys for this time: 24h, 7d");
+  c.flag("--allow-empty", o.allow_empty, "replace the filter even if the input has no keys");
   add_secret(c, o.wanted.secret);
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");

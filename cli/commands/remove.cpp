@@ -82,11 +82,9 @@ exit_status remove_keys(const remove_options& options) {
 }  // namespace
 
 void add_remove(command_line& line) {
-  auto& c = *line.app.add_subcommand("remove", "take keys out of a counting filter");
+  command& c = line.root.subcommand("remove", "take keys out of a counting filter");
   auto& o = line.options_of(c, remove_keys);
-  c.add_option("FILTER", o.filter, "the filter's file, or its address, made with build --counting")
-      ->required()
-      ->check(check_name);
+  c.positional("FILTER", o.filter, "the filter's file, or its address, made with build --counting").required().file();
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);

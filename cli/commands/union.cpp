@@ -233,23 +233,23 @@ exit_status intersect(const combine_options& options) { return run(options, inte
 
 void add_combine(command_line& line, const char* name, const char* help, const char* example,
                  exit_status (*act)(const combine_options&)) {
-  auto& c = *line.app.add_subcommand(name, help);
+  command& c = line.root.subcommand(name, help);
   auto& o = line.options_of(c, act);
-  c.add_option("-o,--output", o.output, "the result's file; an old one is replaced when the new one is whole")
-      ->required()
-      ->check(check_name);
-  c.add_option("FILTER", o.filters, "two or more filters of one kind and size")->required()->check(check_name);
+  c.option("-o,--output", o.output, "FILE", "the result's file; an old one is replaced when the new one is whole")
+      .required()
+      .file();
+  c.positional("FILTER", o.filters, "two or more filters of one kind and size").required().file();
   add_no_lock(c);
   add_no_verify(c, o.check);
-  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
-  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
+  c.flag("--json", o.json, "the result as one JSON object");
   if (act == unite) {
-    c.get_option("--output")
-        ->description(
+    c.find("--output")
+        ->describe(
             "the result's file; an old one is replaced when the new one is whole. Or an address, whose filter is made "
             "if "
             "missing, and else takes all in");
-    c.get_option("FILTER")->description("two or more filters of one kind and size, files or addresses");
+    c.find("FILTER")->describe("two or more filters of one kind and size, files or addresses");
     add_secret(c, o.secret);
     add_server(c, o.server);
   }

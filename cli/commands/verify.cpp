@@ -362,19 +362,16 @@ exit_status verify(const verify_options& options) {
 }  // namespace
 
 void add_verify(command_line& line) {
-  auto& c = *line.app.add_subcommand(
+  command& c = line.root.subcommand(
       "verify", "compare a filter's expected, exact and measured false-positive rates, also on your own keys");
   auto& o = line.options_of(c, verify);
-  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
+  c.positional("FILTER", o.filter, file_or_address).required().file();
   add_key_shape(line, c, o.present);
   add_no_verify(c, o.check);
-  c.add_option("--present", o.present.files, "keys that were put in: each must be found; '-' is standard input")
-      ->allow_extra_args(false)
-      ->check(check_name);
-  c.add_option("--absent", o.absent.files, "keys that were not: how many are found is measured")
-      ->allow_extra_args(false)
-      ->check(check_name);
-  parsed(c, "--queries", o.queries, parse_count,
+  c.option("--present", o.present.files, "FILE", "keys that were put in: each must be found; '-' is standard input")
+      .file();
+  c.option("--absent", o.absent.files, "FILE", "keys that were not: how many are found is measured").file();
+  parsed(c, "--queries", o.queries, parse_count, "N",
          "random absent keys to ask for; as many as resolve the rate if not given");
   add_secret(c, o.secret);
   add_common(c, o.common, "say nothing; the exit status is the verdict");
