@@ -30,35 +30,21 @@ namespace bloomery::cli {
 
 // ---- the commands ---------------------------------------------------------------------------------------------------
 
-// Each is a file in commands/. One per line, in the order in which --help shows them.
+// Each is a file in commands/. In the order and groups in which --help shows them.
 // clang-format off
-#define BLOOMERY_COMMANDS(command) \
-  command(plan) \
-  command(build) \
-  command(add) \
-  command(check) \
-  command(dedup) \
-  command(info) \
-  command(playground) \
-  command(verify) \
-  command(explain) \
-  command(analyze) \
-  command(union) \
-  command(intersect) \
-  command(overlap) \
-  command(fold) \
-  command(remove) \
-  command(rebuild) \
-  command(seal) \
-  command(keygen) \
-  command(noisy) \
-  command(pull) \
-  command(push) \
-  command(redis)
+#define BLOOMERY_COMMANDS(group, command) \
+  group("Make")    command(plan) command(build) command(seal) \
+  group("Use")     command(add) command(check) command(dedup) command(remove) \
+  group("Look")    command(info) command(verify) command(explain) \
+  group("Combine") command(union) command(intersect) command(overlap) command(fold) \
+  group("Share")   command(pull) command(push) command(redis) \
+  group("See")     command(playground) command(analyze) \
+  group("More")    command(keygen) command(noisy) command(rebuild) command(help)
 // clang-format on
 
+#define BLOOMERY_NO_GROUP(title)
 #define BLOOMERY_DECLARE(name) void add_##name(command_line& line);
-BLOOMERY_COMMANDS(BLOOMERY_DECLARE)
+BLOOMERY_COMMANDS(BLOOMERY_NO_GROUP, BLOOMERY_DECLARE)
 
 namespace {
 
@@ -82,16 +68,21 @@ void refuse_wrong_kernels() {
 }
 
 exit_status run(int argc, char** argv) {
-  command root("bloomery", "Have I seen this key before? In about ten bits a key, never wrongly no.");
+  command root("bloomery", "Bloom filters in files and on Redis: have I seen this key before?");
   root.footer(
-      "Each command explains itself: bloomery COMMAND --help\n"
-      "Numbers: 100M, 64MiB, 1%, 1e-4, '1 in 1000'. Exit status: 0 done or found, 1 nothing found, 2 error,\n"
-      "3 done, but a filter breaks its target false-positive rate.");
+      "See 'bloomery help COMMAND' for a command, 'bloomery --help' for this list.\n"
+      "Numbers: 100M, 64MiB, 1%, 1e-4, '1 in 1000'.\n"
+      "Exit status: 0 done or found, 1 nothing found, 2 an error, 3 done, but a filter breaks its target.");
   command_line line{root};
+#define BLOOMERY_GROUP(title) root.heading(title);
 #define BLOOMERY_ADD(name) add_##name(line);
-  BLOOMERY_COMMANDS(BLOOMERY_ADD)
+  BLOOMERY_COMMANDS(BLOOMERY_GROUP, BLOOMERY_ADD)
 
   const request asked = parse(root, {argv + std::min(argc, 1), argv + argc});
+  if (asked.what == request::kind::list) {
+    std::fputs(help_of(*asked.verb).c_str(), stderr);
+    return exit_status::error;
+  }
   if (asked.what != request::kind::run) {
     output out(STDOUT_FILENO, "standard output");
     out.write(asked.what == request::kind::version ? "bloomery " BLOOMERY_VERSION "\n" : help_of(*asked.verb));

@@ -32,7 +32,7 @@ std::string typed_line() {
 }  // namespace
 
 void add_yes(command& c, bool& yes) {
-  c.flag("--yes", yes, "do not ask for confirmation; required unless standard input is a terminal");
+  c.flag("--yes", yes, "do not ask for confirmation; needed unless at a terminal");
 }
 
 bool can_ask() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0; }

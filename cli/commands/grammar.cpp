@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <climits>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -27,8 +28,10 @@ argument& argument::file() {
   return not_empty();
 }
 
-argument& argument::suggest(std::vector<std::string> values) {
-  suggestions = std::move(values);
+argument& argument::suggest(const std::string& values) {
+  suggestions.clear();
+  std::istringstream stream(values);
+  for (std::string value; std::getline(stream >> std::ws, value, ',');) suggestions.push_back(value);
   return *this;
 }
 

@@ -36,7 +36,8 @@ struct argument {
   argument& not_empty();
   argument& file();
   argument& one_of(std::vector<std::string> values);
-  argument& suggest(std::vector<std::string> values);
+  /// @param values  separated by commas
+  argument& suggest(const std::string& values);
   argument& excludes(const argument& other);
   argument& needs(const argument& other);
   argument& group(const std::string& title);

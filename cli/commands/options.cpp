@@ -26,41 +26,46 @@ preference parse_preference(const std::string& text, const std::string& option) 
 }  // namespace
 
 void add_size(command& c, making_options& o, bool bits) {
-  parsed(c, "-n,--capacity", o.capacity, parse_count, "N", "distinct keys to expect: 1000, 100M, 1e9");
-  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate at that number: 1%, 1e-4, '1 in 1000'");
+  parsed(c, "-n,--capacity", o.capacity, parse_count, "N", "distinct keys to expect: 1000, 100M, 1e9").group(of_size);
+  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate at that number: 1%, 1e-4, '1 in 1000'")
+      .group(of_size);
   if (!bits) return;
-  parsed(c, "-m,--bits", o.bits, parse_bits, "SIZE", "size: bits (1000000, 8Mbit) or bytes (64MiB)");
-  parsed(c, "-k,--probes", o.probes, parse_count, "N", "bits set by a key, 1 to 255");
+  parsed(c, "-m,--bits", o.bits, parse_bits, "SIZE", "size: bits (1000000, 8Mbit) or bytes (64MiB)").group(of_size);
+  parsed(c, "-k,--probes", o.probes, parse_count, "N", "bits set per key, 1 to 255").group(of_size);
 }
 
 void add_preference(command& c, making_options& o) {
   parsed(c, "--prefer", o.prefer, parse_preference, "speed|memory",
-         "what to choose the layout by: speed (the default; up to 25 % more memory than the least) or memory (3 %)");
+         "choose the layout for speed (default) or for less memory")
+      .suggest("speed, memory")
+      .group(of_size);
 }
 
 void add_kind(command& c, making_options& o) {
-  c.option("--layout", o.layout, "NAME", layout_names() + ": the quickest first, the smallest last; see plan");
+  c.option("--layout", o.layout, "NAME", layout_names()).suggest(layout_names()).group(of_size);
   add_preference(c, o);
-  c.option("--hash", o.hash, "NAME",
-           "xxh3_64, xxh3, murmur3, mix for integers, identity for random integers, or siphash with --secret");
-  c.option("--seed", o.seed, {}, "N", "another family of hashes; not a secret");
+  c.option("--hash", o.hash, "NAME", hash_help).suggest(hash_names()).group(of_size);
+  c.option("--seed", o.seed, {}, "N", "another family of hashes; not a secret").group(of_size);
 }
 
 void add_now(command& c, std::optional<std::uint64_t>& now) {
-  parsed(c, "--now", now, parse_time, "TIME",
-         "of windowed filters: the time to take for now, in seconds since 1970; the clock's if not given");
+  parsed(c, "--now", now, parse_time, "TIME", "the current time, seconds since 1970; default: the clock's")
+      .group(of_windows);
 }
 
 void add_window(command& c, window_options& o) {
-  const argument& time = c.option(
-      "--window",
-      [&o](const std::string& text) { o.length = window_of_milliseconds(parse_duration(text, "--window")); },
-      "DURATION", "remember the last so long: 24h, 90min, 7d, 30s");
+  const argument& time =
+      c.option(
+           "--window",
+           [&o](const std::string& text) { o.length = window_of_milliseconds(parse_duration(text, "--window")); },
+           "DURATION", "remember keys for this time: 24h, 90min, 7d, 30s")
+          .group(of_windows);
   c.option(
        "--window-keys",
        [&o](const std::string& text) { o.length = window_of_keys(parse_count(text, "--window-keys")); }, "N",
-       "remember the last so many keys")
-      .excludes(time);
+       "remember the last N keys")
+      .excludes(time)
+      .group(of_windows);
   add_now(c, o.now);
 }
 
@@ -70,43 +75,45 @@ void add_key_shape(command_line& line, command& c, input_options& o) {
     const argument* const quiet = verb.find("--quiet");
     o.quiet = quiet != nullptr && verb.given(*quiet);
   });
-  c.flag("-0,--null", o.nul_separated, "lines end with NUL");
-  c.flag("--text", o.as_text, "read binary data and archives as lines, too, which are refused otherwise");
-  c.flag("--crlf", o.crlf, "lines end with CR LF: the CR is not part of the key");
+  c.flag("-0,--null", o.nul_separated, "lines end with NUL").group(of_input);
+  c.flag("--text", o.as_text, "read binary data and archives as lines, too").group(of_input);
+  c.flag("--crlf", o.crlf, "lines end with CR LF; the CR is not part of the key").group(of_input);
   parsed(c, "-d,--delimiter", o.delimiter, parse_delimiter, "TEXT",
-         "text between fields, with -f; TAB if not given, in CSV a comma; \\t \\n \\r \\0 \\\\ and \\xHH are bytes");
-  parsed(c, "-f,--field", o.fields, parse_fields, "FIELDS",
-         "the key is this field, or these: 1,3-5; in CSV also names; a field that a line lacks is empty");
-  c.flag("--csv", o.csv, "input is CSV: fields may be in quotes, and then have separators and line breaks in them");
-  c.flag("--header", o.header, "the first record of each CSV file is its header, no key; implied by a name in -f");
+         "text between fields (-f), also \\t, \\xHH; default TAB, in CSV a comma")
+      .group(of_input);
+  parsed(c, "-f,--field", o.fields, parse_fields, "FIELDS", "the key is this field or these: 1,3-5; in CSV also names")
+      .group(of_input);
+  c.flag("--csv", o.csv, "input is CSV; quoted fields may contain separators and line breaks").group(of_input);
+  c.flag("--header", o.header, "each CSV file begins with a header; implied by a name in -f").group(of_input);
   parsed(c, "--jsonl", o.paths, parse_json_paths, "PATHS",
-         "input is JSON Lines, and the key is the value at this path, or these, as in jq: .user.id,.tags[0]");
+         "input is JSON Lines; the key is at these paths: .user.id,.tags[0]")
+      .group(of_input);
 }
 
 void add_times(command& c, input_options& o) {
   c.option(
-      "--time-field",
-      [&o](const std::string& text) {
-        const auto one = [](auto list) {
-          if (list.size() == 1) return std::optional(list.front());
-          throw error(errc::invalid_argument, {"a record has one time", "--time-field", "one field", "a list", ""});
-        };
-        if (text.starts_with('.') || text.starts_with('['))
-          o.time.path = one(parse_json_paths(text, "--time-field"));
-        else
-          o.time.field = one(parse_fields(text, "--time-field"));
-      },
-      "FIELD",
-      "for windows by time: the time of a record, a field (4-5 with the text between) or a path; the window's clock "
-      "goes by it");
+       "--time-field",
+       [&o](const std::string& text) {
+         const auto one = [](auto list) {
+           if (list.size() == 1) return std::optional(list.front());
+           throw error(errc::invalid_argument, {"a record has one time", "--time-field", "one field", "a list", ""});
+         };
+         if (text.starts_with('.') || text.starts_with('['))
+           o.time.path = one(parse_json_paths(text, "--time-field"));
+         else
+           o.time.field = one(parse_fields(text, "--time-field"));
+       },
+       "FIELD", "the time of a record: a field, 4-5 with the text between, or a path")
+      .group(of_windows);
   c.option(
-      "--time-format",
-      [&o](const std::string& text) {
-        o.time.format = time_format::parse(text, "--time-format");
-        o.format_is_set = true;
-      },
-      "FORMAT",
-      "iso8601, rfc3339, clf, epoch, epoch-ms or a pattern as of strptime; the usual ones are recognised if not given");
+       "--time-format",
+       [&o](const std::string& text) {
+         o.time.format = time_format::parse(text, "--time-format");
+         o.format_is_set = true;
+       },
+       "FORMAT", "iso8601, rfc3339, clf, epoch, epoch-ms or a pattern of strptime")
+      .suggest("iso8601, rfc3339, clf, epoch, epoch-ms")
+      .group(of_windows);
 }
 
 void say_notes(const input_notes& notes) {
@@ -123,24 +130,24 @@ void say_notes(const input_notes& notes) {
 }
 
 void add_inputs(command_line& line, command& c, input_options& o) {
-  c.positional("INPUT", o.files,
-               "files of keys, one per line; gzip, zstd, lz4, xz and bzip2 are recognised; '-' or none: standard input")
-      .file();
+  c.positional("INPUT", o.files, "files of keys, one per line, also compressed; none, -: standard input").file();
   add_key_shape(line, c, o);
 }
 
 unsigned default_threads() { return std::min(4u, std::max(1u, std::thread::hardware_concurrency())); }
 
 void add_common(command& c, common_options& o, const std::string& quiet) {
-  c.option("-j,--threads", o.threads, {1, 256}, "N", "threads; with an address always one");
-  c.flag("-q,--quiet", o.quiet, quiet);
+  c.option("-j,--threads", o.threads, {1, 256}, "N", "threads, 1 to 256; default: the processors, at most 4")
+      .group(of_all_verbs);
+  c.flag("-q,--quiet", o.quiet, quiet).group(of_all_verbs);
   c.flag(
-      "--no-progress", [&o] { o.progress = false; }, "no progress bar (there is none anyway if stderr is no terminal)");
-  c.flag("--json", o.json, "the result as one JSON object");
+       "--no-progress", [&o] { o.progress = false; }, "no progress bar")
+      .group(of_all_verbs);
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
 }
 
 void add_secret(command& c, std::string& secret) {
-  c.option("--secret", secret, "KEYFILE", "the file of the filter's secret key, as keygen makes it").file();
+  c.option("--secret", secret, "KEYFILE", "the filter's secret key, a file that keygen makes").file();
 }
 
 namespace {
@@ -150,48 +157,45 @@ bool locks_are_optional = false;
 }  // namespace
 
 void add_no_lock(command& c) {
-  c.flag("--no-lock", locks_are_optional,
-         "write a filter on a file system without locks; no other process may write it meanwhile");
+  c.flag("--no-lock", locks_are_optional, "write on a file system without locks; no other process may write")
+      .group(of_all_verbs);
 }
 
 bool no_lock() { return locks_are_optional; }
 
 void add_no_verify(command& c, file_check& check) {
   c.flag(
-      "--no-verify", [&check] { check = file_check::header; },
-      "do not compare pages of a file with their checksums before they are used: a damaged file then gives wrong "
-      "answers");
+       "--no-verify", [&check] { check = file_check::header; },
+       "do not compare pages with their checksums; damage goes unnoticed")
+      .group(of_all_verbs);
 }
 
 // ---- options of filters on servers ----------------------------------------------------------------------------------
 
 void add_server(command& c, server_options& o) {
-  c.option("--tls-ca", o.authorities, "FILE", "TLS: a file of certificates to trust; the system's if not given")
+  c.option("--tls-ca", o.authorities, "FILE", "TLS certificates to trust; default: the system's")
       .file()
       .group(on_redis);
-  c.option("--tls-cert", o.certificate, "FILE", "TLS: the file of this client's certificate").file().group(on_redis);
-  c.option("--tls-key", o.certificate_key, "FILE", "TLS: the file of its key").file().group(on_redis);
+  c.option("--tls-cert", o.certificate, "FILE", "the TLS certificate of this client").file().group(on_redis);
+  c.option("--tls-key", o.certificate_key, "FILE", "the private key of the TLS certificate").file().group(on_redis);
   c.option(
        "--timeout", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--timeout"); }, "DURATION",
-       "of an exchange with the servers, with all that is tried again in it: 500ms, 1min; 10s if not given")
+       "limit for an exchange with the servers, retries included; default 10s")
       .group(on_redis);
 }
 
 void add_waiting(command& c, server_options& o) {
-  c.option("--wait-replicas", o.wait_replicas, {0, 1000}, "N",
-           "what is added is there only when so many replicas have it")
+  c.option("--wait-replicas", o.wait_replicas, {0, 1000}, "N", "wait until this many replicas have each insert")
       .group(on_redis);
 }
 
 void add_from_replicas(command& c, server_options& o) {
-  c.flag("--replicas", o.from_replicas, "ask replicas of a cluster: what they have not got yet is absent there")
-      .group(on_redis);
+  c.flag("--replicas", o.from_replicas, "read from replicas of a cluster, which may lag behind").group(on_redis);
 }
 
 void add_on_damage(command& c, server_options& o) {
   c.option("--on-damage", o.on_damage, "error|maybe",
-           "error (the default): stop with an error at a key whose part of the filter is lost; maybe: take such "
-           "keys for present")
+           "key in a lost shard: stop with an error (default), or report present")
       .one_of({"error", "maybe"})
       .group(on_redis);
 }
@@ -199,33 +203,33 @@ void add_on_damage(command& c, server_options& o) {
 void add_life(command& c, sharing_options& o) {
   c.option(
        "--shards", [&o](const std::string& text) { o.shards = parse_count(text, "--shards"); }, "N",
-       "parts that it is spread over, for good; chosen by its size if not given")
+       "parts the filter is spread over, for good; default: by its size")
       .group(on_redis);
   c.option(
        "--ttl", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--ttl"); }, "DURATION",
-       "all of it expires so long after it was made: 7d, 90min")
+       "the whole filter expires after this time: 7d, 90min")
       .group(on_redis);
 }
 
 void add_sharing(command& c, sharing_options& o) {
   c.option(
        "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); }, "N",
-       "it grows, up to so many keys; -n is where it starts. --grow has no limit, and takes more memory")
+       "the filter grows up to this many keys; it starts with -n")
       .group(on_redis);
   add_life(c, o);
 }
 
 void add_chain(command& c, chain_options& o) {
-  c.option("--scheme", o.scheme, "NAME",
-           "guava-chain: FILTER is a chain of bitmaps, as a Java service may have made it")
+  c.option("--scheme", o.scheme, "NAME", "guava-chain: FILTER is a chain of bitmaps, as made by a Java service")
+      .suggest("guava-chain")
       .group(on_redis);
   c.option(
        "-n,--capacity", [&o](const std::string& text) { o.capacity = parse_count(text, "-n"); }, "N",
-       "of a chain: keys of one bitmap; not needed if build has made it or taken it over")
+       "keys per bitmap of a chain, if the chain does not say")
       .group(on_redis);
   c.option(
        "-p,--rate", [&o](const std::string& text) { o.rate = parse_rate(text, "-p"); }, "RATE",
-       "of a chain: the false-positive rate of a bitmap with so many; likewise")
+       "false-positive rate per bitmap of a chain, likewise")
       .group(on_redis);
 }
 

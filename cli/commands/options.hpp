@@ -24,15 +24,22 @@ enum class exit_status : int { found = 0, nothing = 1, error = 2, target_missed 
 
 // ---- of most commands -----------------------------------------------------------------------------------------------
 
-/// The heading in --help of options for filters on servers.
-inline constexpr const char* on_redis = "With an address";
+// Headings in --help.
+inline constexpr const char* of_size = "Size and layout";
+inline constexpr const char* of_windows = "Sliding window";
+inline constexpr const char* of_input = "Form of the input";
+inline constexpr const char* on_redis = "With an address";  ///< options for filters on servers
+inline constexpr const char* of_all_verbs = "General";
 
-inline constexpr const char* file_or_address = "the filter's file, or its address";
+inline constexpr const char* file_or_address = "the filter's file or address";
+
+inline constexpr const char* hash_help = "xxh3_64, xxh3, murmur3, mix, identity, or siphash with --secret";
 
 inline constexpr const char* addresses =
-    "An address is redis://HOST[:PORT]/NAME, unix:///SOCKET?name=NAME, redis+cluster://HOST:PORT,.../NAME,\n"
-    "redis+sentinel://HOST,.../MASTER/NAME, or with TLS rediss://, rediss+cluster:// and rediss+sentinel://;\n"
-    "user and password by BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD.\n";
+    "An address is redis://HOST[:PORT]/NAME, unix:///SOCKET?name=NAME, "
+    "redis+cluster://HOST:PORT,.../NAME or redis+sentinel://HOST,.../MASTER/NAME; with TLS rediss://, "
+    "rediss+cluster:// and rediss+sentinel://. The user and password are read from "
+    "BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD.";
 
 /// The threads of a command that -j says nothing of: the machine's, but no more than 4.
 unsigned default_threads();

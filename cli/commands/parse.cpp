@@ -16,7 +16,7 @@ namespace bloomery::cli {
 namespace {
 
 const std::vector<std::string> help_flags = {"-h", "--help"};
-const std::vector<std::string> version_flags = {"--version"};
+const std::vector<std::string> version_flags = {"-V", "--version"};
 
 bool is_one_of(const std::string& word, const std::vector<std::string>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -24,28 +24,26 @@ bool is_one_of(const std::string& word, const std::vector<std::string>& words) {
 
 // ---- the verb -------------------------------------------------------------------------------------------------------
 
-command* find_subcommand(command& c, const std::string& name) {
-  const auto has_name = [&](const command& sub) { return sub.name() == name; };
-  const auto at = std::find_if(c.subcommands().begin(), c.subcommands().end(), has_name);
-  return at == c.subcommands().end() ? nullptr : &*at;
-}
+}  // namespace
 
-[[noreturn]] void refuse_subcommand(const command& c, const std::string& word) {
+command& subcommand_of(command& c, const std::string& word) {
   std::vector<std::string> names;
   std::string all;
-  for (const command& sub : c.subcommands()) {
+  for (command& sub : c.subcommands()) {
+    if (sub.name() == word) return sub;
     names.push_back(sub.name());
     all += (all.empty() ? "" : ", ") + sub.name();
   }
-  if (word.empty())
-    throw error(errc::invalid_argument, {"a command is required", "", "", "", "see " + c.path() + " --help"});
+  if (word.starts_with('-')) c.refuse("no such option", "", "", "'" + word + "'");
+  if (names.empty()) c.refuse("has no commands of its own", c.path(), "", "'" + word + "'");
   const std::string meant = nearest(word, names);
-  throw error(errc::invalid_argument,
-              {"no such command", "", "one of " + all, "'" + word + "'",
-               meant.empty() ? "see " + c.path() + " --help" : "did you mean '" + c.path() + " " + meant + "'?"});
+  c.refuse("no such command", "", "one of " + all, "'" + word + "'",
+           meant.empty() ? "" : "did you mean '" + c.path() + " " + meant + "'?");
 }
 
 // ---- the words of a verb --------------------------------------------------------------------------------------------
+
+namespace {
 
 struct sorted_words {
   std::vector<std::pair<const argument*, std::string>> options;  // with their values, in the order of the grammar
@@ -111,6 +109,16 @@ sorted_words sort_words(const command& verb, std::vector<std::string> words) {
   return sorted;
 }
 
+// A long option may be mistyped.
+[[noreturn]] void refuse_unknown(const command& verb, const std::string& word) {
+  std::vector<std::string> names = {"--help"};
+  for (const argument& a : verb.arguments()) {
+    if (!a.is_positional()) names.push_back(a.name());
+  }
+  const std::string meant = word.starts_with("--") ? nearest(word.substr(0, word.find('=')), names) : "";
+  verb.refuse("no such option", "", "", "'" + word + "'", meant.empty() ? "" : "did you mean '" + meant + "'?");
+}
+
 void give_positionals(command& verb, const std::vector<std::string>& words) {
   auto word = words.begin();
   for (const argument& a : verb.arguments()) {
@@ -133,21 +141,19 @@ request parse(command& root, const std::vector<std::string>& words) {
   bool help = false;
   auto word = words.begin();
   for (; !verb->subcommands().empty(); ++word) {
-    const bool is_over = word == words.end();
-    if (!is_over && is_one_of(*word, help_flags)) {
+    if (word == words.end()) return {help ? request::kind::help : request::kind::list, verb};
+    if (is_one_of(*word, help_flags)) {
       help = true;
-      continue;
+    } else if (verb == &root && is_one_of(*word, version_flags)) {
+      return {request::kind::version, verb};
+    } else {
+      verb = &subcommand_of(*verb, *word);
     }
-    if (help && is_over) return {request::kind::help, verb};
-    if (!is_over && verb == &root && is_one_of(*word, version_flags)) return {request::kind::version, verb};
-    command* const sub = is_over ? nullptr : find_subcommand(*verb, *word);
-    if (sub == nullptr) refuse_subcommand(*verb, is_over ? "" : *word);
-    verb = sub;
   }
   const sorted_words sorted = sort_words(*verb, {word, words.end()});
   if (help || sorted.help) return {request::kind::help, verb};
+  if (!sorted.unknown.empty()) refuse_unknown(*verb, sorted.unknown.front());
   for (const auto& [option, value] : sorted.options) verb->give(*option, value);
-  if (!sorted.unknown.empty()) verb->refuse("no such option", "", "", "'" + sorted.unknown.front() + "'");
   give_positionals(*verb, sorted.others);
   verb->finish();
   return {request::kind::run, verb};

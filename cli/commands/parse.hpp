@@ -10,7 +10,12 @@ namespace bloomery::cli {
 
 /// What a command line asks for.
 struct request {
-  enum class kind { run, help, version };
+  enum class kind {
+    run,
+    help,
+    version,
+    list,  ///< no verb was given: the verbs are listed, which is an error
+  };
 
   kind what = kind::run;
   command* verb = nullptr;  ///< the command to run or to describe
@@ -19,6 +24,9 @@ struct request {
 /// @param words  without the name of the program
 /// @throws error invalid_argument
 request parse(command& root, const std::vector<std::string>& words);
+
+/// The subcommand of this name. @throws error invalid_argument: there is none; suggests one
+command& subcommand_of(command& c, const std::string& word);
 
 /// The text of --help.
 std::string help_of(const command& verb);

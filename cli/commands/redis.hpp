@@ -19,8 +19,7 @@ void add_redis_repair(command_line& line, command& redis);
 void add_redis_gc(command_line& line, command& redis);
 
 /// The help of SERVER.
-inline constexpr const char* server_help =
-    "the address of a server, cluster or master: as a filter's, and /NAME may be missing; with a name only that filter";
+inline constexpr const char* server_help = "address of a server, cluster or master; with /NAME only that filter";
 
 /// Milliseconds since 1970.
 std::int64_t milliseconds_now();

@@ -217,18 +217,19 @@ void add_operation(command_line& line, command& redis, const char* verb, action 
   if (takes_time) {
     c.positional(
          "DURATION", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "DURATION"); },
-         "how long from now: 90min, 7d")
+         "time from now: 90min, 7d")
         .required();
   }
   if (what == destroys::yes) add_yes(c, o.yes);
   if (of_filters) add_secret(c, o.secret);
-  c.flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
-  c.flag("--json", o.json, "the result as one JSON object");
+  c.flag("-q,--quiet", o.quiet, "say nothing but errors and warnings").group(of_all_verbs);
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
   if (of_chains) add_chain(c, o.chain);
   if (act == clear) add_waiting(c, o.server);
   add_server(c, o.server);
-  c.footer(std::string(addresses) + "Example: bloomery redis " + verb + (what == destroys::yes ? " --yes" : "") +
-           " redis://cache/users" + (takes_time ? " 7d" : ""));
+  c.example(std::string("bloomery redis ") + verb + (what == destroys::yes ? " --yes" : "") + " redis://cache/users" +
+            (takes_time ? " 7d" : ""));
+  c.footer(addresses);
 }
 
 }  // namespace

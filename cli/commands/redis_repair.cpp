@@ -118,11 +118,12 @@ void add_redis_repair(command_line& line, command& redis) {
   add_common(c, o.common, "say nothing but errors and warnings");
   add_waiting(c, o.server);
   add_server(c, o.server);
+  c.example("bloomery redis repair redis://cache/users users.txt");
   c.footer(
-      std::string(
-          "The input must have all keys of the filter; keys of whole shards are skipped without a request. If no\n"
-          "shard is lost, the input is not read. A counting filter is replaced instead: bloomery redis replace.\n") +
-      addresses + "Example: bloomery redis repair redis://cache/users users.txt");
+      std::string("The input must have all keys of the filter; keys of intact shards are skipped without a request. If "
+                  "no shard is "
+                  "lost, the input is not read. A counting filter is replaced instead: bloomery redis replace.\n") +
+      addresses);
 }
 
 }  // namespace bloomery::cli
