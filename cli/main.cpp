@@ -39,7 +39,7 @@ namespace bloomery::cli {
   group("Combine") command(union) command(intersect) command(overlap) command(fold) \
   group("Share")   command(pull) command(push) command(redis) \
   group("See")     command(playground) command(analyze) \
-  group("More")    command(keygen) command(noisy) command(rebuild) command(help)
+  group("More")    command(keygen) command(noisy) command(rebuild) command(completion) command(help)
 // clang-format on
 
 #define BLOOMERY_NO_GROUP(title)

@@ -10,7 +10,7 @@ import unittest
 from support import LAYOUTS, LONG, PAYLOAD_AT, CommandTest, keys, sample, sample_if_sanitized, text
 
 COMMANDS = """plan build seal add check dedup remove info verify explain union intersect overlap fold pull push redis playground analyze keygen
-    noisy rebuild help""".split()
+    noisy rebuild completion help""".split()
 
 
 def given(option: str, value: str) -> list[str]:

@@ -12,7 +12,7 @@ GROUPS = {
     "Combine": "union intersect overlap fold",
     "Share": "pull push redis",
     "See": "playground analyze",
-    "More": "keygen noisy rebuild help",
+    "More": "keygen noisy rebuild completion help",
 }
 OF_VERBS = {"noisy": "split check", "redis": "list drop clear reset expire persist rotate replace repair gc doctor"}
 COLUMNS = 100
